@@ -26,10 +26,14 @@ REST, RESTING = 0.01, 0.1
 LONGEST_BRAKING, CALM = 1.0, 0.2
 #: Largest mean speed of an arm that rests [rad/s or m/s].
 CALM_SPEED = 0.05
-#: After this time of braking no joint may exceed its velocity limit any more [s].
-GRACE = 0.2
-#: Braking must not increase the kinetic energy by this factor, above this speed [rad/s or m/s].
-GROWTH, SLOW = 2.0, 0.3
+#: After this time of braking no joint may exceed the robot's velocity limit any more [s]; before,
+#: none may exceed this multiple of it, or of its speed at the onset if that was higher.
+GRACE, EXCEEDED = 0.2, 1.2
+#: A push that begins with the fault accelerates a braked arm until the brake has learnt it [s].
+LEARNING = 0.1
+#: After that, braking must not increase the kinetic energy by this factor while a joint is faster
+#: than this share of the robot's limit, or than this speed if that is less [rad/s or m/s].
+GROWTH, FAST_SHARE, FAST = 1.5, 0.5, 1.5
 #: Farthest that a held joint may be moved away [rad or m].
 HELD = 0.3
 #: Largest unexplained effort that a brake replaces, as a share of the effort limits.
@@ -80,7 +84,7 @@ class Ending:
     def _start_braking(self) -> None:
         self.state = "braking"
         self._braking = self._resting = 0.0
-        self._energy = -1.0
+        self._energy = self._most = 0.0
 
     def seeing(self, qpos: Array, qvel: Array, push: Array, dt: float) -> Array | None:
         """Return the efforts (nv,) for a valid state; None: stay silent.
@@ -171,12 +175,7 @@ class Ending:
         speed = np.abs(qvel[k])
         fastest = float(speed.max())
         before, self._braking = self._braking, self._braking + dt
-        if self._energy < 0.0:
-            self._energy = self._motion
-        if self._motion > GROWTH * self._energy and fastest > SLOW:
-            self._silence("the kinetic energy grows while the arm is braked")
-        if self._braking > GRACE and (speed > self._limits.velocity).any():
-            self._silence(f"after {GRACE:g} s of braking a joint is still too fast")
+        self._judge_speed(speed, before)
         if before < LONGEST_BRAKING - CALM <= self._braking:
             self._mark[:] = qpos
         self._resting = self._resting + dt if fastest < REST else 0.0
@@ -188,13 +187,37 @@ class Ending:
             self.state = "holding"
             self._target.rest_at(qpos)
 
+    def _judge_speed(self, speed: Array, since: float) -> None:
+        """Give up braking that accelerates the arm.
+
+        Args:
+            speed: (n,) of the controlled joints.
+            since: time of braking before this state [s].
+        """
+        robots = self._limits.velocity / self._limits.velocity_scale  # never tightened
+        share = float((speed / robots).max())
+        if since == 0.0:
+            self._most = EXCEEDED * max(share, 1.0)
+        if since < LEARNING:
+            self._energy = max(self._energy, self._motion)
+        if share > (self._most if since < GRACE else 1.0):
+            self._diverge("a braked joint is too fast")
+        fast = (speed > np.minimum(FAST_SHARE * robots, FAST)).any()
+        if fast and self._motion > GROWTH * self._energy:
+            self._diverge("the kinetic energy grows while the arm is braked")
+
     def _judge_holding(self, qpos: Array, qvel: Array) -> None:
         """Give up holding an arm that moves away."""
         k = self._limits.dofs
         if (np.abs(qvel[k]) > self._limits.velocity).any():
-            self._silence("the held arm is too fast")
+            self._diverge("the held arm is too fast")
         if np.abs(qpos - self._target.qpos)[k].max() > HELD:
             self._silence(f"the held arm was moved by more than {HELD:g}")
+
+    def _diverge(self, why: str) -> None:
+        """Give up; what the feedback carried may be an effect of wrong states."""
+        self._carried[:] = 0.0
+        self._silence(why)
 
     def _silence(self, why: str) -> None:
         self.state, self.why = "silent", self.why or why

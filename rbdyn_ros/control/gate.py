@@ -177,18 +177,20 @@ class SafetyGate:
         self._start[:] = self.effort
         self._since_start = 0.0
 
-    def release(self, wanted: Array, holding: Array, dt: float) -> Array:
+    def release(self, wanted: Array, holding: Array, dt: float, at_once: bool = False) -> Array:
         """Return the efforts that may be commanded (n,), an array of the gate.
 
         Args:
             wanted: (nv,) efforts of the law [N m or N].
             holding: (nv,) efforts that hold the arm; only the excess pushes it.
             dt: time since the last call, at most LONGEST counts [s].
+            at_once: without a limit of the rate, for last efforts: the driver may repeat them.
         """
         dt = min(dt, LONGEST)
         dofs, rows, qpos = self.limits.dofs, self._inspection.rows, self.measured.qpos
         first = self._since_start == 0.0
-        step = self.settings.effort_rate * (1.0 if self.fault is None else HASTE) * dt
+        rate = self.settings.effort_rate * (1.0 if self.fault is None else HASTE)
+        step = math.inf if at_once else rate * dt
         largest = math.inf if first else step  # the first effort has no rate
         limited, difference = self._limited, self._difference
         found = self._found

@@ -155,7 +155,9 @@ class ControlLoop:
             wanted = self._ending.seeing(seen.qpos, seen.qvel, self._witness.push, dt)
             if wanted is None:
                 return None
-            return self._released(self.gate.release(wanted, self._holding, dt))
+            last = self._ending.state == "silent"
+            effort = self.gate.release(wanted, self._holding, dt, at_once=last)
+            return self._released(effort)
         if self.armed:
             self._tracker.advance(min(self.gate.step, self.gate.settings.state_timeout))
             self._check_target()

@@ -1,6 +1,6 @@
 """The battery of lies in the closed loop: each kind, mode and speed, against a trusted fault.
 
-    python test/control/battery.py [--robots FILE,...] [--kinds NAME,...]
+    python test/control/battery.py [--robots FILE,...] [--kinds NAME,...] [--rates HZ,...]
 
 runs all of it and prints the worst cases.
 """
@@ -43,6 +43,7 @@ class Case:
     speed: float
     file: str = FILES[0]
     friction: bool = False
+    period: float = 0.001  # of the states [s]
 
 
 @dataclasses.dataclass
@@ -95,6 +96,7 @@ def moving(case, **keywords):
         plant = rubbed(m)
         more = {"plant": plant, "arm": {"friction": Friction.of_model(plant).scaled(0.9)}}
     loop = ClosedLoop(m, gate={"blend_time": 0.02}, gravity_damping=5.0, **more, **keywords)
+    loop.h = case.period
     loop.arm()
     loop.run(0.05)
     v = motion(loop, case.speed)
@@ -161,9 +163,8 @@ def deliver(loop, on_state, change, time):
 
 
 @functools.cache
-def references(mode, speed, file, friction):
+def references(case):
     """Return the positions of a fault at the onset, and of a run without any."""
-    case = Case("", mode, speed, file, friction)
     truth = next(lie for lie in LIES if lie.name == "constant_offset")
     braked = moving(case)
     braked.controller._trip(Fault("target", "a trusted fault"))
@@ -177,7 +178,7 @@ def references(mode, speed, file, friction):
 def judged(case):
     """Return the Verdict of a case."""
     lie = next(lie for lie in LIES if lie.name == case.lie)
-    stopped, going = references(case.mode, case.speed, case.file, case.friction)
+    stopped, going = references(dataclasses.replace(case, lie=""))
     loop = moving(case)
     k = loop.dofs
     q, v, found = lied(loop, lie)
@@ -196,13 +197,15 @@ def beyond(q, reference):
     return float(np.maximum(np.maximum(low - q, q - high), 0.0).max())
 
 
-def cases(kinds=(), robots=(FILES[0],), frictions=(False,), modes=MODES, speeds=SPEEDS):
+def cases(
+    kinds=(), robots=(FILES[0],), frictions=(False,), modes=MODES, speeds=SPEEDS, periods=(0.001,)
+):
     """Return all cases."""
     names = [lie.name for lie in LIES if LOOP in lie.where and (lie.liar or lie.kind != "loads")]
     names = [name for name in names if name != "controller_restart"]
     chosen = [name for name in names if not kinds or name in kinds]
-    rows = itertools.product(robots, frictions, modes, speeds, chosen)
-    return [Case(name, mode, speed, file, dry) for file, dry, mode, speed, name in rows]
+    rows = itertools.product(robots, frictions, periods, modes, speeds, chosen)
+    return [Case(name, mode, speed, file, dry, h) for file, dry, h, mode, speed, name in rows]
 
 
 def allowed(case, verdict):
@@ -219,17 +222,20 @@ def main():
     parser.add_argument("--modes", default=",".join(MODES))
     parser.add_argument("--speeds", default="0,0.2,1")
     parser.add_argument("--friction", default="0,1")
+    parser.add_argument("--rates", default="1000,250,100", help="of the states [Hz]")
     given = parser.parse_args()
     kinds = tuple(filter(None, given.kinds.split(",")))
     worst, skipped = {}, {}
     count = failed = 0
     speeds = [float(x) for x in given.speeds.split(",")]
     frictions = [x == "1" for x in given.friction.split(",")]
-    for case in cases(kinds, given.robots.split(","), frictions, given.modes.split(","), speeds):
+    periods = [1.0 / float(x) for x in given.rates.split(",")]
+    robots, modes = given.robots.split(","), given.modes.split(",")
+    for case in cases(kinds, robots, frictions, modes, speeds, periods):
         try:
             verdict = judged(case)
         except (RbdynError, AssertionError) as error:
-            skipped.setdefault((case.mode, case.speed, case.file, case.friction), str(error)[:150])
+            skipped[dataclasses.replace(case, lie="")] = str(error)[:150]
             continue
         count += 1
         good = verdict.well and allowed(case, verdict)
@@ -244,7 +250,8 @@ def main():
             f"{name:20} {verdict.excess:.3f} rad ({verdict.strict:.3f}) "
             f"{100 * verdict.speed:.0f} % "
             f"{verdict.code:9} {verdict.end:8} {verdict.detected:.3f} s  {case.mode} "
-            f"{case.speed} {case.file[:6]} {'friction' if case.friction else ''}"
+            f"{case.speed} {case.file[:6]} {1.0 / case.period:.0f} Hz "
+            f"{'friction' if case.friction else ''}"
         )
     print("not run:", skipped)
     print(f"{count} cases, {failed} outside the bounds")

@@ -5,14 +5,17 @@ import pytest
 from closed_loop import BENT, MS, START, ClosedLoop, model
 from support.refusals import refused
 
+import rbdyn_ros as rb
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.endings import BRAKING, Ending
+from rbdyn_ros.control.faults import Fault
 from rbdyn_ros.control.limits import Limits
 from rbdyn_ros.control.settings import ControlSettings
 from rbdyn_ros.errors import RbdynError
 
 NOBODY = np.empty(0, np.int64)
 Q = np.array(BENT["ur5_robot.urdf"])
+STRETCHED = np.array([0.0, -1.2, 1.4, -0.6, 0.0, 0.0])
 NAN = np.full(6, np.nan)
 ZERO = np.zeros(6)
 
@@ -75,8 +78,13 @@ def test_after_a_second_of_braking_the_arm_is_held_anyway():
 
 
 def growing(k):
-    """Twice the speed of the first state, below every limit."""
-    return Q, np.full(6, 0.4 if k == 0 else 0.8)
+    """Below every limit, and after 0.1 s, in which a push may accelerate the arm, 1.5 times."""
+    return Q, np.full(6, 1.4 if k <= 100 else 1.8)
+
+
+def faster(k):
+    """Soon 1.2 times as fast as the limits."""
+    return Q, np.full(6, 3.1 if k == 0 else 3.9)
 
 
 def too_fast(_k):
@@ -94,9 +102,21 @@ def moved_away(k):
     return Q + 1e-3 * max(0, k - 150), np.full(6, 0.0 if k < 150 else 1.0)
 
 
+def struck(k):
+    """At rest for 0.15 s, then faster than the limits."""
+    return Q, np.full(6, 0.0 if k < 150 else 3.3)
+
+
 @pytest.mark.parametrize(
     ("motion", "count"),
-    [(growing, 1), (too_fast, 200), (not_resting, 1000), (moved_away, 450)],
+    [
+        (growing, 101),
+        (faster, 1),
+        (too_fast, 200),
+        (not_resting, 1000),
+        (moved_away, 450),
+        (struck, 150),
+    ],
 )
 def test_an_arm_that_cannot_be_braked_is_left_to_its_driver(motion, count):
     """`count` states are answered; the answer to the next one holds the arm, and is the last."""
@@ -278,6 +298,68 @@ def test_wrong_velocities_do_not_drive_the_arm(mode, lie):
     # without damping it may keep swinging with its energy
     assert np.abs(loop.d.qvel).max() < (0.02 if lie else 0.3)
     assert fastest < 5.0  # without the gate's check more than 100 rad/s
+
+
+def pushed(loop, force, duration):
+    """Push the tool along its y axis [N] for a time [s]; return the largest shares of limits."""
+    shares = []
+    for k in range(round(1.5 / loop.h)):
+        loop.push[:] = 0.0
+        if loop.h * k < duration:
+            rb.forward(loop.plant, loop.d)
+            loop.push[:] = force * rb.frame_jacobian(loop.plant, loop.d, "tool0", "local")[4]
+        loop.tick()
+        shares.append((np.abs(loop.d.qvel) / loop.gate.limits.velocity).max())
+    return np.array(shares)
+
+
+@pytest.mark.parametrize("period", [0.001, 0.004])
+@pytest.mark.parametrize("duration", [0.1, 9.0])
+def test_an_arm_pushed_while_it_is_braked_is_braked_and_held(duration, period):
+    """The push begins with the fault, so the brake does not know it yet."""
+    loop = ClosedLoop(model(), qpos=STRETCHED)
+    loop.h = period
+    loop.arm().run(0.6)
+    loop.tick(velocity=NAN)
+    shares = pushed(loop, 40.0, duration)
+    assert loop.controller.status().endswith("holding")
+    assert 0.2 < shares.max() < 0.5
+    assert np.abs(loop.d.qvel).max() < 0.01
+
+
+def test_a_push_that_is_a_tracking_fault_is_braked_and_held():
+    loop = ClosedLoop(model(), qpos=STRETCHED, mode="hold", tracking_tolerance=0.03).arm()
+    loop.run(0.6)
+    pushed(loop, 150.0, 0.1)
+    ended(loop, loop.run(0.1), "tracking", "holding")
+
+
+def test_limits_that_were_tightened_do_not_make_a_push_an_escalation():
+    loop = ClosedLoop(model(), qpos=STRETCHED).arm()
+    loop.run(0.6)
+    loop.controller.tighten(0.9, 0.1, 0.0)
+    pushed(loop, 60.0, 0.1)
+    ended(loop, loop.run(0.1), "velocity", "holding")
+
+
+@pytest.mark.parametrize("period", [0.001, 0.004])
+@pytest.mark.parametrize("speed", [0.5, 2.8])
+def test_a_brake_that_accelerates_the_arm_is_given_up(speed, period):
+    """Mirrored positions and velocities agree with each other, so only the energy shows it."""
+    loop = ClosedLoop(model()).arm()
+    loop.h = period
+    loop.run(0.6)
+    loop.kick([speed, 0.0, 0.0, 0.0, 0.0, 0.0])  # about the vertical: gravity does no work
+    loop.run(0.01)
+    loop.controller._trip(Fault("target", "a fault"))
+    place = loop.d.qpos.copy()
+    shares = []
+    while loop.now < START + 2_000 * MS:
+        loop.tick(position=2.0 * place - loop.d.qpos, velocity=-loop.d.qvel)
+        shares.append((np.abs(loop.d.qvel) / loop.gate.limits.velocity).max())
+    assert loop.controller.status().split("; ")[-2] == "silent"
+    assert 0.5 < max(shares) < 1.35, max(shares)
+    assert np.abs(loop.d.qvel).max() < 0.01
 
 
 def test_an_arm_that_hits_a_limit_at_speed_is_stopped():
