@@ -9,7 +9,9 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from support import domains
@@ -23,7 +25,7 @@ CONTROLLING = "controlling '"
 class Simulator:
     """A node, mostly `rbdyn sim`, in a process of its own with its output in a file."""
 
-    def __init__(self, folder, domain, *arguments, entry="cli"):
+    def __init__(self, folder, domain, *arguments, entry="cli", prelude=""):
         self.log = folder / f"log{next(_count)}.txt"
         self.domain = domain
         env = dict(os.environ, ROS_DOMAIN_ID=str(domain), ROS_LOG_DIR=str(folder))
@@ -34,7 +36,7 @@ class Simulator:
             "node": "from rbdyn_ros.__main__ import simulator; simulator()",  # as `ros2 run` does
             "arm": "from rbdyn_ros.__main__ import arm_controller; arm_controller()",
         }
-        command = [sys.executable, "-c", code[entry]]
+        command = [sys.executable, "-c", f"{prelude}\n{code[entry]}"]
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 [*command, *map(str, arguments)], env=env, stdout=log, stderr=log
@@ -195,18 +197,15 @@ def until(condition, timeout):
         time.sleep(0.02)
 
 
-@pytest.fixture
-def simulate(tmp_path, domain):
-    """Start simulators: simulate(*arguments); they end with the test.
-
-    They do not publish /clock, which takes seconds to start, unless clock is true.
-    """
+@contextmanager
+def simulators(folder, domain):
+    """Yield a function that starts simulators, see `simulate`."""
     started = []
 
     def start(*arguments, wait=True, entry="cli", clock=False):
         if not clock:
             arguments = [*arguments, "--ros-args", "-p", "publish_clock:=false"]
-        simulator = Simulator(tmp_path, domain, *arguments, entry=entry)
+        simulator = Simulator(folder, domain, *arguments, entry=entry)
         started.append(simulator)
         if wait:
             simulator.wait_for(STARTED)
@@ -218,18 +217,26 @@ def simulate(tmp_path, domain):
 
 
 @pytest.fixture
-def control(tmp_path, domain):
-    """Start arm controllers: control(urdf, name="value", ...) with parameters of the node.
+def simulate(tmp_path, domain):
+    """Start simulators: simulate(*arguments); they end with the test.
 
-    remap: new names of topics, and `__ns` of the node.
+    They do not publish /clock, which takes seconds to start, unless clock is true.
     """
+    with simulators(tmp_path, domain) as start:
+        yield start
+
+
+@contextmanager
+def controllers(folder, domain):
+    """Yield a function that starts arm controllers, see `control`."""
     started = []
 
-    def start(urdf, wait=True, remap=None, **parameters):
+    def start(urdf, wait=True, remap=None, prelude="", **parameters):
         given = {"urdf": urdf, "dry_run": "false", **parameters}
         words = [w for name, value in given.items() for w in ("-p", f"{name}:={value}")]
         words += [w for name, other in (remap or {}).items() for w in ("-r", f"{name}:={other}")]
-        controller = Simulator(tmp_path, domain, "--ros-args", *words, entry="arm")
+        words = ["--ros-args", *words]
+        controller = Simulator(folder, domain, *words, entry="arm", prelude=prelude)
         started.append(controller)
         if wait:
             controller.wait_for(CONTROLLING)
@@ -238,6 +245,16 @@ def control(tmp_path, domain):
     yield start
     for controller in started:
         controller.kill()
+
+
+@pytest.fixture
+def control(tmp_path, domain):
+    """Start arm controllers: control(urdf, name="value", ...) with parameters of the node.
+
+    remap: new names of topics, and `__ns` of the node. prelude: Python code that runs first.
+    """
+    with controllers(tmp_path, domain) as start:
+        yield start
 
 
 @pytest.fixture
@@ -254,12 +271,31 @@ def command(domain):
         commander.kill()
 
 
-@pytest.fixture
-def peer(domain):
+@contextmanager
+def node_of_the_test(domain):
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     peer = Peer(domain)
     yield peer
     peer.close()
+
+
+@pytest.fixture
+def peer(domain):
+    with node_of_the_test(domain) as peer:
+        yield peer
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """simulate, control and peer that all tests of a module share."""
+    folder = tmp_path_factory.mktemp("shared")
+    with (
+        domains.free_domain() as domain,
+        simulators(folder, domain) as simulate,
+        controllers(folder, domain) as control,
+        node_of_the_test(domain) as peer,
+    ):
+        yield SimpleNamespace(simulate=simulate, control=control, peer=peer)
 
 
 TWO_JOINTS = """<robot name="two">

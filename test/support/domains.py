@@ -3,6 +3,7 @@
 import itertools
 import os
 import socket
+from contextlib import contextmanager
 
 import pytest
 
@@ -12,9 +13,9 @@ _count = itertools.count()
 PORTS = 7300
 
 
-@pytest.fixture
-def domain():
-    """A ROS domain that no other test or process uses."""
+@contextmanager
+def free_domain():
+    """Yield a ROS domain that no other test or process uses."""
     for _ in range(90):
         number = 10 + (os.getpid() + next(_count)) % 90
         with socket.socket() as held:
@@ -25,3 +26,10 @@ def domain():
             yield number
             return
     pytest.fail("all ROS domains from 10 to 99 are in use")
+
+
+@pytest.fixture
+def domain():
+    """A ROS domain of the test."""
+    with free_domain() as number:
+        yield number

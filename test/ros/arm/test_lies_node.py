@@ -37,7 +37,10 @@ PUSHED = 0.15
 #: Parts of a path at constant velocity [s]: begin, go on, stop.
 PARTS = 0.3, 0.4, 0.3
 #: Rows of the ordinary suite, in one scene: none of them is about time.
-FEW = (*("nan", "swapped", "second_states", "second_efforts", "twin"),)
+FEW = (
+    *("nan", "infinity", "position_scale", "swapped", "missing", "frozen", "frozen_joint"),
+    *("second_states", "second_efforts", "twin"),
+)
 ORDINARY = "slow_computed_torque"
 #: Faults of a machine that is too slow. A row about something else is then repeated so often.
 OF_TIME, TRIES = ("fault age", "fault latency", "fault clock"), 4

@@ -1,0 +1,175 @@
+"""Each row of the table of faults in docs/guides/real_arm.md, provoked between two processes.
+
+A driver between the simulated arm and its controller lies, other nodes interfere, or a law fails.
+States stay wrong after a blind fault, so the controller ends silent; else it brakes and holds. A
+busy machine makes states late, so a fault of time, or a brake without states, is tried again.
+"""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+pytest.importorskip("diagnostic_msgs.msg", reason="diagnostic_msgs is not installed")
+pytest.importorskip("trajectory_msgs.msg", reason="trajectory_msgs is not installed")
+
+from arm_pair import UR5_START, start_pair
+from lying_driver import LyingDriver
+from support.lies import LIES, PROCESSES, Lie, late
+from support.robots import find
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from rbdyn_ros.control.faults import FAULTS
+
+#: Limits that lies of a moderate size reach; without damping the arm does not answer the lies.
+TIGHT = {
+    "position_inset": 1.7,  # the elbow is at 1.4 rad of 3.14
+    "velocity_scale": 0.1,  # of 3.15 rad/s
+    "acceleration_limit": 20.0,
+    "power_limit": 6.0,  # 31 N m in the shoulder
+    "tracking_tolerance": 0.002,
+    "target_timeout": 0.3,
+    "gravity_damping": 0.0,
+}
+#: In this process the law of computed_torque fails.
+FAILING_LAW = """
+from rbdyn_ros.control.mode_laws import ModeLaws
+law = ModeLaws.effort
+def failing(self, mode, *state):
+    return law(self, mode, *state) * (float("nan") if mode == "computed_torque" else 1.0)
+ModeLaws.effort = failing
+"""
+LIFT, ELBOW, LAST = 1, 2, 5
+LIE = {lie.name: lie for lie in LIES}
+#: Faults of a machine that is too slow, and how often a scenario is tried.
+OF_TIME, TRIES = ("fault age", "fault latency", "fault clock"), 4
+
+
+def lying(liar):
+    return Lie("one", "values", "", (), liar, (PROCESSES,))
+
+
+def pulses(joint, speed, length, period=np.inf):
+    """Return a lie in which a joint moves and stops; its positions and velocities agree.
+
+    Args:
+        joint: its number.
+        speed: the largest [rad/s].
+        length: of a pulse [s].
+        period: of repeated pulses [s].
+    """
+
+    def start():
+        def change(state, time):
+            count, phase = (0, time) if period == np.inf else divmod(time, period)
+            x = min(phase / length, 1.0)
+            position, velocity = np.array(state["position"]), np.array(state["velocity"])
+            way = x - np.sin(2 * np.pi * x) / (2 * np.pi)
+            position[joint] += 0.5 * speed * length * (count + way)
+            velocity[joint] += speed * np.sin(np.pi * x) ** 2
+            return [state | {"position": position, "velocity": velocity}]
+
+        return change
+
+    return lying(start)
+
+
+def told(lie, mode="gravity"):
+    """Return a scenario: the driver lies while the arm rests."""
+
+    def provoke(pair, driver):
+        pair.arm_it(mode)
+        driver.lie_when(lie, lambda _state: True)
+
+    return provoke
+
+
+def follow(pair, seconds, way):
+    """Let the last joint move."""
+    points = []
+    for at, place in ((0.0, 0.0), (seconds, way)):
+        goal = pair.arm.position.copy()
+        goal[LAST] += place
+        point = JointTrajectoryPoint(positions=goal.tolist(), velocities=[0.0] * 6)
+        point.time_from_start.sec, rest = divmod(round(1e9 * at), 10**9)
+        point.time_from_start.nanosec = rest
+        points.append(point)
+    message = JointTrajectory(joint_names=pair.arm.names, points=points)
+    publisher = pair.peer.publisher(JointTrajectory, f"{pair.node}/joint_trajectory")
+    publisher.publish(message)
+    pair.arm.wait(0.02)
+    pair.peer.node.destroy_publisher(publisher)
+
+
+def frozen_while_it_should_move(pair, driver):
+    told(LIE["frozen"], "impedance")(pair, driver)
+    follow(pair, 2.0, 0.2)
+
+
+def no_target(pair, _driver):
+    pair.arm_it("impedance")
+    follow(pair, 0.1, 0.001)
+
+
+def failing_law(pair, _driver):
+    pair.arm_it("computed_torque")
+
+
+#: What provokes each row of the table, by code and reaction.
+SCENARIOS = {
+    ("finite", "blind"): told(LIE["nan"]),
+    ("names", "blind"): told(LIE["missing"]),
+    ("age", "blind"): told(LIE["loss"]),
+    ("latency", "blind"): told(lying(late(lambda _time: 0.3))),
+    ("clock", "brake"): told(LIE["clock_jump"]),
+    ("position", "brake"): told(pulses(ELBOW, 0.2, 0.8)),
+    ("velocity", "brake"): told(pulses(LAST, 0.45, 0.6)),
+    ("velocity", "blind"): told(LIE["swapped"]),
+    ("acceleration", "brake"): told(pulses(LAST, 0.25, 0.02, 0.1)),
+    ("power", "brake"): told(pulses(LIFT, 0.3, 0.6)),
+    ("frozen", "blind"): frozen_while_it_should_move,
+    ("effort", "brake"): failing_law,
+    ("tracking", "brake"): told(pulses(ELBOW, 0.15, 0.1), "hold"),
+    ("target", "brake"): no_target,
+    ("rivals", "brake"): told(LIE["second_efforts"]),
+    ("rivals", "blind"): told(LIE["second_states"]),
+}
+
+
+@pytest.fixture(scope="module")
+def lied_to(shared):
+    """A UR5, its controller, and a driver between them."""
+    driver = LyingDriver(shared.peer)
+    given = {"remap": {"joint_states": "relayed_states"}, "prelude": FAILING_LAW, **TIGHT}
+    start = (shared.simulate, shared.control, shared.peer, find("ur5_robot.urdf"), UR5_START)
+    pair = start_pair(*start, 250, **given)
+    yield pair, driver
+    driver.close()
+    pair.end_well()
+
+
+@pytest.mark.parametrize("kind", FAULTS, ids=lambda kind: f"{kind.code}-{kind.reaction}")
+def test_a_row_of_the_table_of_faults(kind, lied_to):
+    for _ in range(TRIES):
+        said = ending(kind, *lied_to)
+        late = any(other in said for other in OF_TIME) or kind.reaction == "brake"
+        if well(kind, said) or not late:
+            break
+    assert well(kind, said), said
+
+
+def ending(kind, pair, driver):
+    """Provoke a fault; return the status with which it ends."""
+    driver.tell_the_truth()
+    pair.do("disarm", "clear_fault")
+    pair.peer.trigger("simulator/reset")
+    SCENARIOS[kind.code, kind.reaction](pair, driver)
+    pair.until_said("armed; fault")
+    pair.peer.until(lambda: pair.said[-1].endswith("holding") or "silent" in pair.said[-1])
+    return pair.said[-1]
+
+
+def well(kind, said):
+    """Whether it ends as documented; silent without a reason, for braking did not fail."""
+    return f"fault {kind.code}:" in said and said.endswith(
+        "; silent" if kind.reaction == "blind" else "; holding"
+    )
