@@ -20,11 +20,12 @@ BENCHMARKS = {
     "node": "the simulator node at 1 kHz: lateness, real-time factor, load, latency",
     "fleet": "number of robots that one process simulates at 1 kHz",
     "arm": "a controlled arm over DDS, two processes: drift, pushes, tracking, latencies",
+    "armed": "ten minutes of an armed arm beside two busy processes: stalls, faults",
     "view": "the simulator node without a view, with a view, and with a browser",
     "soak": "ten minutes of the node: lost states, memory, lateness",
 }
 #: These run only when named.
-LONG = ("arm", "view", "soak")
+LONG = ("arm", "armed", "view", "soak")
 
 
 def main() -> None:

@@ -140,7 +140,7 @@ def _path_of(robot: str) -> File:
 
 
 @contextmanager
-def _simulated(robot: str, rate: int) -> Iterator[None]:
+def simulated(robot: str, rate: int, *parameters: str) -> Iterator[None]:
     import rbdyn_ros as rb
 
     path = _path_of(robot)
@@ -153,12 +153,13 @@ def _simulated(robot: str, rate: int) -> Iterator[None]:
         "publish_clock:=false",
         "on_timeout:=gravity",
         *start,
+        *parameters,
     ):
         yield
 
 
 @contextmanager
-def _controlled(robot: str, *parameters: str) -> Iterator[User]:
+def controlled(robot: str, *parameters: str) -> Iterator[User]:
     from rbdyn_ros.errors import RbdynError
 
     exact = ("dry_run:=false", "friction_compensation:=1.0")
@@ -183,12 +184,12 @@ def _measured(robot: str, rate: int, drawn: dict[str, Any]) -> str:
     d = rb.make_data(m)
     d.qpos = ARMS[robot][1]
     inertia = rb.mass_matrix(m, d).diagonal()
-    with _simulated(robot, rate):
+    with simulated(robot, rate):
         gains = (
             f"computed_torque.stiffness:=[{STIFFNESS}]",
             f"computed_torque.damping:=[{DAMPING}]",
         )
-        with _controlled(robot, *gains) as user:
+        with controlled(robot, *gains) as user:
             user.arm("gravity")
             cells = _float(user, m)
             user.client.set_mode("computed_torque")
@@ -198,7 +199,7 @@ def _measured(robot: str, rate: int, drawn: dict[str, Any]) -> str:
             f"impedance.stiffness:={(STIFFNESS * inertia).tolist()}",
             f"impedance.damping:={(DAMPING * inertia).tolist()}",
         )
-        with _controlled(robot, *pd) as user:
+        with controlled(robot, *pd) as user:
             user.arm("impedance")
             loose = _track(user, m)
     drawn.setdefault(robot, {})[rate] = (tracked, loose)
@@ -282,7 +283,7 @@ def _track(user: User, m: Any) -> Tracked:
 def _latencies() -> None:
     """Print latencies at 1 kHz as a third process sees them."""
     robot = "bundled 7-dof arm"
-    with _simulated(robot, 1000), _controlled(robot) as user:
+    with simulated(robot, 1000), controlled(robot) as user:
         user.arm("gravity")
         before = user.controller.cpu_seconds(), time.monotonic()
         answers = _answer_times(user)

@@ -36,7 +36,8 @@ class NodeProcess:
     def __init__(self, *parameters: str, node: str = "simulator") -> None:
         code, self._started = _NODES[node]
         os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-        os.environ["ROS_DOMAIN_ID"] = str(10 + os.getpid() % 90)
+        # domains above the ephemeral ports; the tests use those below
+        os.environ["ROS_DOMAIN_ID"] = str(215 + os.getpid() % 18)
         arguments = [word for parameter in parameters for word in ("-p", parameter)]
         given = ["--ros-args", *arguments] if arguments else []
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - as long as the process
