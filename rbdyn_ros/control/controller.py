@@ -141,7 +141,8 @@ class Controller(ControlLoop):
         self._witness.begin()
         seen, known = self.gate.measured, self._ending.reckoning
         known.forget()
-        known.add(seen.arrival or 0, seen.qpos, seen.qvel, self._witness.push, 0.0)
+        now = seen.arrival or 0
+        known.add(now, now, seen.qpos, seen.qvel, self._witness.push, 0.0)
 
     def _check_ready(self, now: int) -> None:
         """Raise RbdynError unless the arm may be armed now."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.faults import Fault
 from rbdyn_ros.control.laws import ComputedTorque
 from rbdyn_ros.control.limits import Limits
 from rbdyn_ros.control.reckoning import Reckoning
@@ -36,6 +37,8 @@ LEARNING = 0.1
 GROWTH, FAST_SHARE, FAST = 1.5, 0.5, 1.5
 #: Farthest that a held joint may be moved away [rad or m].
 HELD = 0.3
+#: After these faults, states are believed again only if they agree with the prediction.
+LIES = ("velocity", "frozen")
 #: Largest unexplained effort that a brake replaces, as a share of the effort limits.
 CARRIED = 0.25
 
@@ -79,6 +82,7 @@ class Ending:
     def begin(self) -> None:
         """Start after a fault."""
         self._blind, self._since, self.why = 0.0, 0, ""
+        self._lied = False
         self._start_braking()
 
     def _start_braking(self) -> None:
@@ -144,8 +148,23 @@ class Ending:
         if self._blind > self._blind_time:
             self._silence("")
             return None
-        known.add(now, known.qpos, known.qvel, known.push, 0.0)
+        known.add(now, now, known.qpos, known.qvel, known.push, 0.0)
         return self._brake(known.qpos, known.qvel, known.push)
+
+    def doubt(self, fault: Fault) -> None:
+        """Take notice of a fault that the newest state shows."""
+        self._lied = self._lied or (fault.blind and fault.code in LIES)
+
+    def disbelieves(self, now: int, qpos: Array, qvel: Array, sent: Array) -> bool:
+        """Whether a state, after a lie, differs from the prediction.
+
+        Exchanged joints, for example, seem possible again after the time in which the joints
+        could have moved there.
+        """
+        if self.state != "blind" or not self._lied:
+            return False
+        self.reckoning.advance(now, sent)
+        return not self.reckoning.agrees(qpos, qvel, self._limits.dofs)
 
     def _brake(self, qpos: Array, qvel: Array, push: Array) -> Array:
         """Return efforts (nv,) with which motion decays: M (-rate qvel - push) + g.

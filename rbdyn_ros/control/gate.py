@@ -102,9 +102,10 @@ class SafetyGate:
         self._since_start = math.inf
 
     def clear(self) -> None:
-        """Clear the fault, and take the present delay of the states as none."""
+        """Clear the fault, and forget the delay of the states and how their numbers disagreed."""
         self.fault = None
         self.clock.forget()
+        self._inspection.forget()
 
     # states
 

@@ -18,6 +18,7 @@ from rbdyn_ros.control.state_kernels import (
     POWER,
     ROWS,
     UNLIKE,
+    WAY,
     inspect,
 )
 
@@ -54,6 +55,10 @@ class Inspection:
         seen = self._seen
         for row, kept in zip((seen.qpos, seen.qvel, seen.effort), self._before, strict=True):
             row[:] = kept
+
+    def forget(self) -> None:
+        """Take the next positions and velocities as ones that agree."""
+        self._memory[: WAY + 1] = 0.0
 
     @property
     def moved(self) -> bool:

@@ -90,6 +90,7 @@ class ControlLoop:
             self.refused += blind
             if wrong is not None:
                 self._trip(wrong)
+                self._ending.doubt(wrong)
             if blind:
                 return self._answer_blindly(arrival)
             self._effort_check.add(self.gate.measured, dt)
@@ -102,6 +103,9 @@ class ControlLoop:
             return None
         gate, witness = self.gate, self._witness
         seen = gate.measured
+        if self._ending.disbelieves(arrival, seen.qpos, seen.qvel, self._commands()):
+            text = "the arm is not where the prediction since the first wrong state has it"
+            return Fault("velocity", text, blind=True)
         k = witness.look(seen.qpos, seen.qvel, self._commands(), gate.step)
         if k >= 0:
             name = self.arm.names[k]
@@ -113,7 +117,9 @@ class ControlLoop:
             return Fault("frozen", text, blind=True)
         measured = arrival - int(gate.clock.lag * NANOSECONDS)
         suspicion = max(gate.suspicion, witness.suspicion)
-        self._ending.reckoning.add(measured, seen.qpos, seen.qvel, witness.push, suspicion)
+        self._ending.reckoning.add(
+            measured, arrival, seen.qpos, seen.qvel, witness.push, suspicion
+        )
         return None
 
     def _commands(self) -> Array:

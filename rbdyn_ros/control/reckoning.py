@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from rbdyn_ros.arrays import Array
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.witness import accelerate
 from rbdyn_ros.dynamics.stages import make_data
@@ -20,8 +20,13 @@ TRUSTED = 0.25
 BACK = 0.015
 #: A lie about velocities changes the push at once, so it is taken from still earlier [s].
 PUSHED = 0.1
+#: A lie that stays unseen for longer is smaller than the error of a prediction without feedback,
+#: so the start is at most this much older than the newest state [s].
+HORIZON = 0.1
 #: Longest step of the prediction, and the longest time over which it is made [s].
 STEP, LONGEST_RECKONING = 2e-3, 0.5
+#: A state agrees with the prediction if it differs by less [rad or m], and [rad/s or m/s].
+NEAR, ALIKE = 0.03, 0.3
 #: Rows of a remembered state: position, velocity, push, and the commands since then.
 QPOS, QVEL, PUSH, EFFORT = range(4)
 
@@ -39,7 +44,8 @@ class Reckoning:
 
     def __init__(self, arm: Arm) -> None:
         n = arm.m.nv
-        self._ring, self._times = np.zeros((REMEMBERED, 4, n)), np.zeros(REMEMBERED, np.int64)
+        self._ring = np.zeros((REMEMBERED, 4, n))
+        self._times, self._arrivals = np.zeros((2, REMEMBERED), np.int64)
         self._count = self._trusted = 0  # states so far, and the number of the trusted one
         self.qpos, self.qvel, self.push = np.zeros((3, n))
         self._time = 0
@@ -53,11 +59,14 @@ class Reckoning:
         """Forget all states."""
         self._count = self._trusted = 0
 
-    def add(self, time: int, qpos: Array, qvel: Array, push: Array, suspicion: float) -> None:
+    def add(
+        self, time: int, arrival: int, qpos: Array, qvel: Array, push: Array, suspicion: float
+    ) -> None:
         """Remember a state.
 
         Args:
             time: of its measurement on the steady clock [ns].
+            arrival: time of its arrival, from which on its answer acts [ns].
             qpos: (nv,) position.
             qvel: (nv,) velocity.
             push: (nv,) acceleration that the model does not explain, see Witness.
@@ -66,7 +75,7 @@ class Reckoning:
         k = self._count % REMEMBERED
         row = self._ring[k]
         row[QPOS], row[QVEL], row[PUSH] = qpos, qvel, push
-        self._times[k] = time
+        self._times[k], self._arrivals[k] = time, arrival
         self._count += 1
         if suspicion < TRUSTED or self._count - self._trusted > REMEMBERED:
             self._trusted = self._count
@@ -82,24 +91,36 @@ class Reckoning:
             now: steady clock [ns].
             effort: (nv,) commands sent last.
         """
-        first, last = self._before(max(self._trusted, 1) - 1, BACK), self._count - 1
+        last = self._count - 1
+        first = self._before(max(self._trusted, 1) - 1, BACK)
+        first = max(first, self._before(last, HORIZON))
         start = first % REMEMBERED
         self.qpos[:], self.qvel[:] = self._ring[start, :PUSH]
         self.push[:] = self._ring[self._before(first, PUSHED) % REMEMBERED, PUSH]
         self._time = int(self._times[start])
         self._time = max(self._time, now - int(LONGEST_RECKONING * NANOSECONDS))
-        for k in range(first, last):
-            time = int(self._times[(k + 1) % REMEMBERED])
-            self.advance(time, self._ring[k % REMEMBERED, EFFORT])
+        acting = self._until(self._time, first, self._arrivals)
+        for k in range(acting, last):
+            answered = int(self._arrivals[(k + 1) % REMEMBERED])
+            self.advance(answered, self._ring[k % REMEMBERED, EFFORT])
         self.advance(now, effort)
 
-    def _before(self, number: int, time: float) -> int:
-        """Return the number of a remembered state that is older by a time [s], or the oldest."""
+    def _before(self, number: int, age: float) -> int:
+        """Return the number of a remembered state that is older by an age [s], or the oldest."""
+        latest = int(self._times[number % REMEMBERED]) - int(age * NANOSECONDS)
+        return self._until(latest, number, self._times)
+
+    def _until(self, latest: int, number: int, times: Ints) -> int:
+        """Return the last remembered state, up to a number, with a time up to `latest` [ns]."""
         oldest = max(0, self._count - REMEMBERED)
-        latest = self._times[number % REMEMBERED] - int(time * NANOSECONDS)
-        while number > oldest and self._times[number % REMEMBERED] > latest:
+        while number > oldest and times[number % REMEMBERED] > latest:
             number -= 1
         return number
+
+    def agrees(self, qpos: Array, qvel: Array, dofs: Ints) -> bool:
+        """Whether a state of joints is near the predicted one."""
+        off, slip = np.abs(qpos - self.qpos)[dofs], np.abs(qvel - self.qvel)[dofs]
+        return bool(off.max() < NEAR and slip.max() < ALIKE)
 
     def advance(self, now: int, effort: Array) -> None:
         """Predict the state at a later time [ns], under commands (nv,)."""

@@ -23,6 +23,9 @@ SHORTEST, LONGEST = 1e-5, 0.02
 #: one at all. They may differ by this much [rad or m].
 BRIEF, RECENT, LONG = 0.04, 0.25, 10.0
 ODD, STRANGE, DRIFTED = 0.03, 0.1, 0.05
+#: Positions must follow a velocity that jumped by JOLT between two states [rad/s or m/s]: over the
+#: briefest time they may then differ by this much [rad or m].
+JOLT, JOLTED = 0.5, 0.01
 #: Over the longest time, they may also differ by this share of the way.
 SHARE = 0.05
 #: A step that the velocities explain is an overspeed, up to this multiple of the limit.
@@ -33,8 +36,9 @@ MEASURING = 0.005
 POSITION, VELOCITY, MOVED, UNLIKE, ACCELERATION, POWER = 1, 2, 3, 4, 5, 6
 
 #: Rows of the memory (ROWS, n): deviations over the three times, the way over the longest one,
-#: and the velocity and its age since which the acceleration is measured.
-WAY, REFERENCE, AGE, ROWS = 3, 4, 5, 6
+#: the velocity and its age since which the acceleration is measured, and the time for which a jump
+#: of the velocity is still remembered.
+WAY, REFERENCE, AGE, JUMP, ROWS = 3, 4, 5, 6, 7
 
 
 @kernel
@@ -110,7 +114,10 @@ def compare(
         if steady:
             memory[2, i] = kept * memory[2, i] + off
             memory[WAY, i] = kept * memory[WAY, i] + abs(travelled)
-        quick = max(abs(memory[0, i]) / ODD, abs(memory[1, i]) / STRANGE)
+        jolted = abs(qvel[k] - before[1, k]) > JOLT
+        memory[JUMP, i] = BRIEF if jolted else memory[JUMP, i] - step
+        odd = JOLTED if memory[JUMP, i] > 0.0 else ODD
+        quick = max(abs(memory[0, i]) / odd, abs(memory[1, i]) / STRANGE)
         slow = abs(memory[2, i]) / (DRIFTED + SHARE * memory[WAY, i])
         found[3] = max(found[3], quick, 0.5 * slow)  # velocities may be a little out of scale
         if not max(quick, slow) <= 1.0:

@@ -113,6 +113,8 @@ class ClosedLoop:
     def kick(self, velocity, joints=slice(None)):
         """Give joints a velocity that no effort gave them; the controller begins with it."""
         self.d.qvel[joints] = velocity
+        seen = self.gate.measured  # as if it had moved so before
+        seen.qvel[:], seen.qpos[:] = self.d.qvel, self.d.qpos - self.h * self.d.qvel
         self.gate._inspection._memory[AGE] = np.inf
         self.controller._witness.pause()
 

@@ -37,7 +37,7 @@ class Blindly:
 
     def __init__(self, end, velocity=ZERO):
         self.end, self.now, self.sent = end, START, ZERO
-        end.reckoning.add(START, Q, velocity, ZERO, 0.0)
+        end.reckoning.add(START, START, Q, velocity, ZERO, 0.0)
 
     def __call__(self):
         self.now += 10 * MS

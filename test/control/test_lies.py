@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
-from battery import MODES, Case, allowed, cases, judged
+from battery import FASTEST, MODES, Case, allowed, cases, judged, lied, moving
+from closed_loop import SEVEN, ClosedLoop, model
 from support.lies import LIES, NONE
 
 from rbdyn_ros.control.faults import CODES, FAULTS
+from rbdyn_ros.control.reckoning import TRUSTED
 
 PAGE = (Path(__file__).parents[2] / "docs/guides/real_arm.md").read_text(encoding="utf-8")
 #: Each kind meets another mode, at 20 % of the velocity limits; battery.py runs all modes, speeds,
@@ -18,6 +21,19 @@ CASES = [Case(name, MODES[k % 4], 0.2) for k, name in enumerate(KINDS)]
 CASES += [Case(name, "hold", 1.0) for name in WORST]
 #: The held arm oscillates, and its driver applies the last efforts until its timeout.
 CASES += [Case("velocity_degrees", "computed_torque", 0.0)]
+#: An arm without friction and with light wrists shows errors of the prediction most.
+CASES += [
+    Case("velocity_offset", "gravity", 0.2, SEVEN),
+    Case("position_drift", "impedance", 0.2, SEVEN),
+    Case("swapped", "impedance", 1.0, SEVEN),
+    Case("lag_50_ms", "impedance", 1.0, SEVEN),
+]
+#: At 250 Hz a lie acts for longer before it is seen.
+CASES += [
+    Case("velocity_scale", "impedance", 1.0, period=0.004),
+    Case("velocity_scale", "computed_torque", 1.0, SEVEN, period=0.004),
+    Case("velocity_sign", "computed_torque", 1.0, period=0.004),
+]
 
 
 def fault_rows():
@@ -52,9 +68,38 @@ def test_every_lie_ends_in_a_known_fault():
         assert set(lie.codes) | set(lie.still) <= CODES | {NONE}
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.lie}-{case.mode}-{case.speed}")
+def name_of(case):
+    return f"{case.lie}-{case.mode}-{case.speed}-{case.file[:5]}-{1.0 / case.period:.0f}"
+
+
+@pytest.mark.parametrize("case", CASES, ids=name_of)
 def test_an_arm_whose_states_lie_stays_where_it_is_safe(case):
     """At most 0.3 rad beyond a trusted fault at the onset, and 120 % of a velocity limit."""
     verdict = judged(case)
     assert verdict.well, verdict
     assert allowed(case, verdict), verdict
+
+
+def test_a_long_doubt_does_not_make_the_prediction_old(monkeypatch):
+    """Positions and velocities that once disagreed are doubtful for seconds."""
+
+    def kick(loop, velocity):
+        original(loop, velocity)
+        loop.gate._inspection._memory[2] = 0.04
+
+    original = ClosedLoop.kick
+    monkeypatch.setattr(ClosedLoop, "kick", kick)
+    loop = moving(Case("velocity_sign", "computed_torque", 1.0, period=0.004))
+    loop.run(0.1)
+    _, v, _ = lied(loop, next(lie for lie in LIES if lie.name == "velocity_sign"))
+    assert (np.abs(v) / loop.gate.limits.velocity).max() < FASTEST
+
+
+def test_a_cleared_fault_forgets_how_the_numbers_disagreed():
+    loop = ClosedLoop(model()).arm()
+    loop.gate._inspection._memory[2] = 0.04
+    loop.tick()
+    assert loop.gate.suspicion > TRUSTED
+    loop.controller.clear_fault()
+    loop.tick()
+    assert loop.gate.suspicion < 0.01
