@@ -346,6 +346,7 @@ def test_a_repaired_free_body_stays_finite(ixx):
     m = rb.load_urdf(_free(ixx), floating_base=True, strict=False)
     (found,) = m.findings
     assert (found.code, found.severity) == ("tiny-inertia", "warning")
+    assert found.message.endswith(f"repaired with an armature of {m.dof_armature.max():.2g}")
     _shake(m)
 
 
@@ -355,12 +356,28 @@ def test_a_repaired_ball_joint_stays_finite():
     m = rb.build(system.description(), strict=False)
     (found,) = m.findings
     assert (found.code, found.severity) == ("no-inertia", "warning")
+    assert found.message.endswith(f"repaired with an armature of {m.dof_armature.max():.2g}")
     _shake(m)
 
 
 def test_a_strict_load_names_the_repair():
     (found,) = rb.load_urdf(_free("1e-19"), floating_base=True).findings
     assert "strict=False (rbdyn check --repair" in found.message
+
+
+def test_load_repairs_like_load_urdf(tmp_path):
+    path = tmp_path / "light.urdf"
+    path.write_text(
+        '<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="continuous">'
+        '<parent link="a"/><child link="b"/></joint></robot>'
+    )
+    with refused(rb.DescriptionError, "no-inertia", "joint 'j'"):
+        rb.load(path)
+    m = rb.load(path, strict=False)
+    assert m.dof_armature.max() > 0.0
+    rb.save(m, tmp_path / "light.npz")
+    with refused(rb.ParameterError, "bad-strict", "strict"):
+        rb.load(tmp_path / "light.npz", strict=False)
 
 
 @pytest.mark.parametrize("floating_base", [False, True])

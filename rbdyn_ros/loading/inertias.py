@@ -59,15 +59,21 @@ def with_inertias(
     repaired, inertia, missing, wrong = _repair(model)
     lines = {joint.name: joint.line for joint in description.joints}
     errors = [_wrong(repaired, dof, inertia[dof], lines) for dof in wrong]
-    missed = [_missing(repaired, j, lines, strict) for j in _joints_of(model, missing)]
-    if errors or (strict and missed):
-        raise DescriptionError([*errors, *missed], description.source)
     weak = _tiny(inertia) & ~missing
-    light = [
-        _light(repaired, dof, inertia, lines, strict) for dof in np.flatnonzero(weak).tolist()
-    ]
     if not strict:
         repaired = _strengthened(repaired, inertia, missing, weak)
+    added = repaired.dof_armature - model.dof_armature
+    missed = [
+        _missing(repaired, j, added[missing & (model.dof_jntid == j)], lines, strict)
+        for j in dict.fromkeys(model.dof_jntid[missing].tolist())
+    ]
+    if errors or (strict and missed):
+        raise DescriptionError([*errors, *missed], description.source)
+    light = [
+        _light(repaired, dof, inertia, added[dof], lines, strict)
+        for dof in np.flatnonzero(weak).tolist()
+    ]
+    if not strict:
         inertia, _ = _measure(repaired)
     findings = [*findings, *missed, *light]
     return repaired.replaced(findings=findings, dof_inertia0=_constrained(repaired, inertia))
@@ -152,16 +158,12 @@ def _above_any(m: Model, chosen: Bools) -> Bools:
     return above
 
 
-def _joints_of(m: Model, dofs: Bools) -> list[int]:
-    return list(dict.fromkeys(m.dof_jntid[dofs].tolist()))
-
-
-def _missing(m: Model, j: int, lines: Lines, strict: bool) -> Finding:
+def _missing(m: Model, j: int, added: Array, lines: Lines, strict: bool) -> Finding:
     name = m.jnt_names[j]
     outcome = (
         f"give a link below it mass and inertia, or {LOAD_REPAIRED}"
         if strict
-        else "repaired with an armature"
+        else f"repaired with an armature of {' and '.join(f'{a:.2g}' for a in np.unique(added))}"
     )
     text = f"moves no inertia, so its acceleration would be infinite; {outcome}"
     severity: Severity = "error" if strict else "warning"
@@ -210,8 +212,14 @@ def _strengthened(m: Model, inertia: Array, missing: Bools, tiny: Bools) -> Mode
     return m.replaced(dof_armature=armature)
 
 
-def _light(m: Model, dof: int, inertia: Array, lines: Lines, strict: bool) -> Finding:
-    outcome = f"give it an armature, or {LOAD_REPAIRED}" if strict else "repaired with an armature"
+def _light(
+    m: Model, dof: int, inertia: Array, added: float, lines: Lines, strict: bool
+) -> Finding:
+    outcome = (
+        f"give it an armature, or {LOAD_REPAIRED}"
+        if strict
+        else f"repaired with an armature of {added:.2g}"
+    )
     text = (
         f"moves an inertia of only {inertia[dof]:.2g}, the heaviest joint moves "
         f"{inertia.max():.2g}; rounding errors dominate its acceleration; {outcome}"

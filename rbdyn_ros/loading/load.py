@@ -86,6 +86,7 @@ def load(
     *,
     floating_base: bool | str = False,
     package_dirs: Sequence[str | Path] = (),
+    strict: bool = True,
     contact: bool | Contact = False,
 ) -> Model:
     """Return the Model of a robot file.
@@ -95,6 +96,7 @@ def load(
             `save`, which allows no other argument.
         floating_base: as for load_urdf.
         package_dirs: as for load_urdf.
+        strict: as for load_urdf.
         contact: as for load_urdf.
 
     Raises:
@@ -104,14 +106,20 @@ def load(
     """
     wanted, base_joint = check_contact(contact), check_floating_base(floating_base)
     if isinstance(path, str | Path) and Path(path).suffix == MODEL_SUFFIX:
-        for name, given in (("contact", wanted is not None), ("floating_base", base_joint)):
+        changes = {
+            "contact": wanted is not None,
+            "floating_base": base_joint,
+            "strict": not strict,
+        }
+        for name, given in changes.items():
             if given:
-                text = f"{name} must be False for a saved Model, which is loaded as it is"
-                raise ParameterError(Finding(f"bad-{name}", text, "error", name, allowed="False"))
+                usual = str(name == "strict")
+                text = f"{name} must be {usual} for a saved Model, which is loaded as it is"
+                raise ParameterError(Finding(f"bad-{name}", text, "error", name, allowed=usual))
         return load_model(path)
     source = Path(path) if isinstance(path, str) else path
-    described = read(source, package_dirs=package_dirs, contact=contact)
-    return complete(described, floating_base)
+    described = read(source, strict=strict, package_dirs=package_dirs, contact=contact)
+    return complete(described, floating_base, strict)
 
 
 def build(

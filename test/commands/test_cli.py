@@ -74,7 +74,8 @@ def test_repair_reports_each_repair(tmp_path):
     assert "joint 'j'" in refused.stderr
     repaired = _rbdyn("check", str(file), "--repair")
     assert repaired.returncode == 0
-    assert "1e-06" in repaired.stdout
+    assert "joint 'j'" in repaired.stdout
+    assert "an armature of 1e-06" in repaired.stdout
 
 
 def test_a_missing_file_is_refused_with_the_nearest_name():

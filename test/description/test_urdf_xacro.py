@@ -1,11 +1,12 @@
 """xacro files that a user names are expanded; strings never are."""
 
+import os
 import sys
-import types
 
 import pytest
 from support.refusals import refused
 
+from rbdyn_ros.description.urdf_files import xacro_files
 from rbdyn_ros.description.urdf_files.urdf import read, read_text
 from rbdyn_ros.description.urdf_files.xacro_files import find_package
 from rbdyn_ros.errors import DescriptionError
@@ -79,16 +80,14 @@ def test_a_missing_package(tmp_path):
 
 def test_package_of_a_sourced_workspace(tmp_path, monkeypatch):
     """The index of ROS is stood in for, so that this runs without ROS."""
-
-    def share(name):
-        if name != "my_arm":
-            raise LookupError(name)
-        return str(tmp_path / "share/my_arm")
-
-    index = types.ModuleType("ament_index_python.packages")
-    index.get_package_share_directory = share
-    monkeypatch.setitem(sys.modules, "ament_index_python", types.ModuleType("ament_index_python"))
-    monkeypatch.setitem(sys.modules, "ament_index_python.packages", index)
+    index = tmp_path / "ros/ament_index_python"
+    index.mkdir(parents=True)
+    (index / "__init__.py").touch()
+    (index / "packages.py").write_text(
+        "def get_package_share_directory(name):\n"
+        f"    return {{'my_arm': {str(tmp_path / 'share/my_arm')!r}}}[name]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path / "ros")
     path = write(tmp_path / "share/my_arm", "$(find my_arm)/limb.xacro")
     assert len(read(path).links) == 3
     path = write(tmp_path / "other", "$(find other_arm)/limb.xacro")
@@ -156,3 +155,47 @@ def test_text_is_never_expanded(tmp_path):
     with refused(DescriptionError, "raw-xacro"):
         read(path)
     assert not mark.exists()
+
+
+def doubling(depth):
+    """Return macros that each call the one before twice."""
+    macros = [f'<xacro:macro name="m{k}"><xacro:m{k - 1}/><xacro:m{k - 1}/></xacro:macro>'
+              for k in range(1, depth)]  # fmt: skip
+    last = f"<xacro:m{depth - 1}/>"
+    return f'<xacro:macro name="m0"><link name="a"/></xacro:macro>{"".join(macros)}{last}'
+
+
+@pytest.mark.parametrize(
+    ("hostile", "code"),
+    [
+        ("${9**9**9}", "xacro-too-slow"),
+        ("${len([k for k in range(10**12)])}", "xacro-too-slow"),
+        (doubling(60), "xacro-too-slow"),
+        ("${len('a' * 10**11)}", "xacro"),
+        ('<xacro:macro name="again"><xacro:again/></xacro:macro><xacro:again/>', "xacro"),
+        ("${fatal('no')}", "xacro"),
+    ],
+    ids=["power", "range", "macros", "memory", "recursion", "fatal"],
+)
+def test_expressions_without_an_end_are_refused(tmp_path, monkeypatch, hostile, code):
+    monkeypatch.setattr(xacro_files, "LONGEST", 1)
+    path = tmp_path / "hostile.xacro"
+    path.write_text(f'<robot name="h" {XMLNS}>{hostile}<link name="base"/></robot>')
+    with refused(DescriptionError, code):
+        read(path)
+
+
+def test_an_include_that_waits_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(xacro_files, "PATIENCE", 1.0)
+    path = write(tmp_path, "pipe.xacro")
+    os.mkfifo(tmp_path / "pipe.xacro")
+    with refused(DescriptionError, "xacro-too-slow"):
+        read(path)
+
+
+def test_the_process_takes_no_module_from_the_working_directory(tmp_path, monkeypatch):
+    (tmp_path / "xacro.py").write_text("raise ImportError")
+    path = write(tmp_path / "robot")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [folder for folder in sys.path if folder])
+    assert len(read(path).links) == 3

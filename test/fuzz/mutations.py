@@ -15,8 +15,9 @@ NUMBERS = [
 PIECES = [
     *(b"< > / \" ' & ; { } [ ] ( ) : , - # $ \\ = \n \t \xff \x00 \xc2\x85".split(b" ")),
     *(b"&lt; &#0; <!DOCTYPE <![CDATA[ <!-- --> ]]> ${ $( }} *a &a !!str << --- ... %YAML".split()),
-    *(b"${10-3} $(arg x) <xacro:if fixed floating planar mimic universal spherical".split()),
-    *(b"name link joint base parent child world true null solid vertex facet v f 1/1/1".split()),
+    *(b"${10-3} **9**9 $(arg x) <xacro:if fixed floating planar mimic universal".split()),
+    *(b"spherical name link joint base parent child world true null solid vertex".split()),
+    *(b"facet v f 1/1/1".split()),
 ]
 
 

@@ -1,7 +1,10 @@
 """What is fuzzed: for each target its seeds, and what is done with changed bytes.
 
 Bytes may be refused with an RbdynError; everything else is a failure. Kernels run uncompiled
-(NUMBA_DISABLE_JIT=1): NumPy then checks every index.
+(NUMBA_DISABLE_JIT=1), so NumPy checks every index, and int(nan) is an error. The target "bounds"
+runs compiled ones with NUMBA_BOUNDSCHECK=1: these count in 64 bits, and a stage that is called by
+address only prints its error, which the worker turns into a failure. Both would count a negative
+index from the end of its array, so the target "data" refuses these as well (Strict).
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
+import math
 import struct
 import tempfile
 from collections.abc import Callable
@@ -22,16 +26,19 @@ from rbdyn_ros.description.appearance.shapes import read_appearance
 from rbdyn_ros.description.mechanism_files import mechanism
 from rbdyn_ros.description.meshes.files import MeshFiles
 from rbdyn_ros.description.meshes.meshes import Meshes
-from rbdyn_ros.description.urdf_files import urdf
+from rbdyn_ros.description.urdf_files import guard, urdf, xacro_files, xacro_process
 from rbdyn_ros.errors import RbdynError
+from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.model_fields import PRIMARY
 from rbdyn_ros.recording.reader import read_run
 from rbdyn_ros.sensors.reader import read_sensors_text
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDER = Path(__file__).parent / "seeds"
+CRANK_SLIDER = REPOSITORY / "examples/crank_slider.yaml"
 #: Changed robots with more bodies are read, but not moved.
 FEW_BODIES = 40
+xacro_files.LONGEST = 1  # [s]
 
 
 class Target(NamedTuple):
@@ -87,9 +94,13 @@ def fuzz_appearance(data: bytes) -> None:
 
 
 def fuzz_xacro(data: bytes) -> None:
-    if b"**" in data:  # xacro evaluates Python, where a power of large numbers takes for ever
-        return
-    urdf.read(written(data, "robot.xacro"), xacro_args={"length": "2"})
+    """Expand in this process, which is much faster, unless a power may take for ever."""
+    path, arguments = written(data, "robot.xacro"), {"length": "2"}
+    guard.parse(data, str(path), "robot", urdf.WANTED)
+    if b"**" in data:
+        urdf.read(path, xacro_args=arguments)
+    else:
+        urdf.read_text(xacro_process.expanded(path, (), arguments)[0])
 
 
 def fuzz_mechanism(data: bytes) -> None:
@@ -113,15 +124,10 @@ def fuzz_table(data: bytes) -> None:
 
 
 @functools.cache
-def looped() -> rb.Model:
-    return rb.load(REPOSITORY / "examples/crank_slider.yaml")
-
-
-@functools.cache
 def saved() -> tuple[dict[str, Any], bytes]:
     """Return the arrays of a saved Model, and all of them as one row of bytes."""
     file = folder() / "good.npz"
-    rb.save(looped(), file)
+    rb.save(rb.load(CRANK_SLIDER), file)
     with np.load(file) as archive:
         arrays = dict(archive)
     return arrays, b"".join(arrays[name].tobytes() for name in ("header", *PRIMARY))
@@ -180,39 +186,110 @@ STAGES = (
 )
 
 
-@functools.cache
-def robots() -> list[rb.Model]:
-    """Return a plain tree, a closed loop, and a tree with contact and a driven joint."""
-    driven = rb.build(
+class Strict(np.ndarray):
+    """An array that also refuses negative indices."""
+
+    def __getitem__(self, key: Any) -> Any:
+        _refuse_negative(key)
+        return super().__getitem__(key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        _refuse_negative(key)
+        super().__setitem__(key, value)
+
+
+def _refuse_negative(key: Any) -> None:
+    for k in key if isinstance(key, tuple) else (key,):
+        if isinstance(k, int | np.integer) and k < 0:
+            raise IndexError(f"the index {key} is negative")
+
+
+def make_strict(fields: Any) -> None:
+    """Make the arrays of a Model or Data, and of its loop joints, strict."""
+    for name, array in list(vars(fields).items()):
+        if isinstance(array, np.ndarray) and name != "buffer":
+            vars(fields)[name] = array.view(Strict)
+    if vars(fields).get("loops") is not None:
+        make_strict(fields.loops)
+
+
+def two_hinges() -> rb.SystemBuilder:
+    return (
         rb.SystemBuilder("driven")
         .body("a", rb.shapes.sphere(0.1, mass=1.0, at=rb.pose((0.5, 0.0, 0.0))))
         .body("b", rb.shapes.sphere(0.1, mass=1.0, at=rb.pose((0.5, 0.0, 0.0))))
         .joint("j", "revolute", "base", "a", axis=(0.0, 1.0, 0.0), damping=0.1, friction=0.1)
         .joint("k", "revolute", "a", "b", axis=(0.0, 1.0, 0.0), xyz=(1.0, 0.0, 0.0))
-        .geometry("g", "b", rb.Sphere(0.1))
-        .floor(-0.5)
     )
-    return [rb.load_urdf(pendulum()), looped(), driven]
 
 
 @functools.cache
-def datas() -> list[Any]:
-    made = []
-    for m in robots():
-        d = rb.make_data(m)
-        rb.forward(m, d)
-        made.append(d)
-    rb.set_drive(robots()[2], made[2], "j", "velocity", 1.0)
-    return made
+def strict_datas() -> list[Any]:
+    """Return the Data of a tree, a closed loop, and a tree with contact and a driven joint."""
+    touching = two_hinges().geometry("g", "b", rb.Sphere(0.1)).floor(-0.5)
+    models = [rb.load_urdf(pendulum()), rb.load(CRANK_SLIDER), rb.build(touching)]
+    for m in models:
+        make_strict(m)
+    datas = [started(m) for m in models]
+    rb.set_drive(models[2], datas[2], "j", "velocity", 1.0)
+    return datas
 
 
-def fuzz_data(data: bytes) -> None:
+@functools.cache
+def checked_datas() -> list[Any]:
+    """Return the Data of a tree with a driven joint: few stages, for they are compiled first."""
+    d = started(rb.build(two_hinges()))
+    rb.set_drive(d.model, d, "j", "velocity", 1.0)
+    for stage in STAGES:
+        with contextlib.suppress(RbdynError):
+            stage(d.model, d.copy())
+    return [d]
+
+
+def started(m: rb.Model) -> Any:
+    d = rb.make_data(m)
+    rb.forward(m, d)
+    return d
+
+
+#: Bits of numbers that no kernel expects: as floats, and as whole numbers.
+HOSTILE = (
+    *struct.unpack("<4q", struct.pack("<4d", np.nan, np.inf, -1e300, 1e-310)),
+    *(-1, 7, 2**31, 2**62, -(2**63)),
+)
+
+
+def rows(datas: Callable[[], list[Any]]) -> Callable[[], list[bytes]]:
+    """Return a maker of seeds: each writes a hostile number into all of one field of a Data."""
+
+    def seeds() -> list[bytes]:
+        made = []
+        for robot, d in enumerate(datas()):
+            for k, field in enumerate(DATA_FIELDS):
+                begin = d.model.data_offsets[field.name]
+                size = math.prod(field.shape(vars(d.model)))
+                for n, bits in enumerate(HOSTILE):
+                    places = range(begin, begin + min(size, MOST_WRITTEN))
+                    written = b"".join(struct.pack("<Hq", place, bits) for place in places)
+                    made.append(bytes([robot, (k + n) % len(STAGES)]) + written)
+        return made
+
+    return seeds
+
+
+#: A seed writes this many entries of a field.
+MOST_WRITTEN = 12
+
+
+def fuzz_rows(datas: Callable[[], list[Any]], data: bytes) -> None:
     """Two bytes choose robot and stage; then ten bytes each choose an entry and its bits."""
     robot, stage = data[:2].ljust(2, b"\0")
-    m, d = robots()[robot % len(robots())], datas()[robot % len(robots())].copy()
-    for place, bits in struct.iter_unpack("<Hd", data[2 : 2 + (len(data) - 2) // 10 * 10]):
-        d.buffer[place % len(d.buffer)] = bits
-    STAGES[stage % len(STAGES)](m, d)
+    d = datas()[robot % len(datas())].copy()
+    for place, bits in struct.iter_unpack("<Hq", data[2 : 2 + (len(data) - 2) // 10 * 10]):
+        d.buffer.view(np.int64)[place % len(d.buffer)] = bits
+    if datas is strict_datas:
+        make_strict(d)
+    STAGES[stage % len(STAGES)](d.model, d)
 
 
 TARGETS = {
@@ -231,8 +308,6 @@ TARGETS = {
     "model": Target(lambda: [saved()[1]], fuzz_model),
     "recording": Target(record, fuzz_recording),
     "sensors": Target(files("config/sensors.yaml"), fuzz_sensors),
-    "data": Target(
-        lambda: [bytes([k, s, *[255] * 30]) for k in range(3) for s in range(len(STAGES))],
-        fuzz_data,
-    ),
+    "data": Target(rows(strict_datas), functools.partial(fuzz_rows, strict_datas)),
+    "bounds": Target(rows(checked_datas), functools.partial(fuzz_rows, checked_datas)),
 }

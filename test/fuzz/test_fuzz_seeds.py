@@ -1,12 +1,15 @@
 """Inputs that once failed are read or refused now; and `make fuzz` sees every kind of failure."""
 
+import os
+import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 from fuzz import __main__ as driver
-from fuzz import worker
+from fuzz import targets, worker
 from fuzz.targets import FOLDER, TARGETS, Target
 from rbdyn_ros.errors import DescriptionError, Finding
 
@@ -59,6 +62,47 @@ def test_failures_are_found_and_kept(run, error, tmp_path, monkeypatch):
     for failure in failures:
         assert error in failure["error"]
         assert failure["input"].startswith(str(tmp_path))
+
+
+def test_a_negative_index_is_a_failure(monkeypatch):
+    monkeypatch.setattr(targets, "STAGES", (lambda _, d: d.qpos[np.int64(-1)],))
+    with pytest.raises(IndexError, match="negative"):
+        worker.outcome("data", bytes(2))
+
+
+PRINTED_ONLY = """
+import numpy as np
+from numba import types
+from fuzz import worker
+from fuzz.targets import Target
+from rbdyn_ros.engine import jit
+
+NUMBERS = np.zeros(3)
+
+def entry_of(k):
+    return NUMBERS[k]
+
+stage = jit.callback(entry_of, types.float64(types.int64), "").ctypes
+worker.TARGETS["bounds"] = Target(lambda: [], lambda data: stage(len(data)))
+worker.prepare()
+print(worker.outcome("bounds", b"12"))
+worker.outcome("bounds", b"123")
+"""
+
+
+def test_an_index_outside_is_a_failure_in_compiled_stages():
+    path = os.pathsep.join([str(targets.REPOSITORY), str(targets.REPOSITORY / "test")])
+    done = subprocess.run(
+        [sys.executable, "-c", PRINTED_ONLY],
+        env={**os.environ, **driver._kernels("bounds"), "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.stdout == "read\n", done.stderr
+    assert "UnraisableError" in done.stderr
+    assert "IndexError" in done.stderr
 
 
 def test_a_crash_is_reported_with_its_input(tmp_path, monkeypatch):

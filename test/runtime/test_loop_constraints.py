@@ -185,3 +185,21 @@ def test_a_locked_drive_is_a_fault_of_its_joint_and_a_reset_starts_it_again(star
         loop.plant.reset()
     assert abs(stops[1][0] - stops[0][0]) <= 2
     np.testing.assert_allclose(stops[1][1], stops[0][1], atol=1e-9)
+
+
+@rb.register_motion("test_loop_crank")
+def crank(t, q, qd, qdd):
+    q[0] = 1.0 + 2.0 * t
+    qd[0] = 2.0
+    qdd[0] = 0.0
+
+
+def test_no_state_has_the_velocities_of_a_step_that_locks(start):
+    """Its last step jumps over the last position: 3e5 rad/s. The step before has 72 rad/s."""
+    m = rb.build(four_bar(0.2, 0.25, 0.12, 0.3).drive("A", "test_loop_crank"))
+    m.opt.integrator = "rk4"
+    loop = start(m, **WALKING)
+    states = walk(loop, 350)
+    assert states[-1].fault >= 0
+    speeds = [np.abs(state.qvel).max() for state in states]
+    assert 20.0 < max(speeds) < 100.0

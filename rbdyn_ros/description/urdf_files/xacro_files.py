@@ -1,31 +1,41 @@
 """Expand xacro files.
 
-xacro evaluates Python, so it runs on files that a user names, never on text.
+xacro evaluates Python, so it runs on files that a user names, never on text, and in a process of
+its own, whose time and memory are limited: an expression such as ${9**9**9} has no end.
 """
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-import io
+import json
 import re
-import threading
-from collections.abc import Iterator, Mapping, Sequence
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.urdf_files.guard import refuse
-from rbdyn_ros.errors import quote
+from rbdyn_ros.errors import DescriptionError, Finding, quote
 
 PACKAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-_XACRO_FIND = "_eval_find"  # xacro calls it for $(find ...); there is no public hook
-_expanding = threading.Lock()  # xacro keeps its state in module globals
 
+#: The limits of a file; large robots need a second and 100 MiB.
+LONGEST = 30  # [s of CPU time]
+MEMORY = 4 << 30  # [bytes]
+#: An answer that takes longer waits for something, such as a pipe that it includes [s].
+PATIENCE = 300.0
 
-class _PackageNotFoundError(Exception):
-    """A package was not found; the message is its name."""
+#: The process gets the modules of this one, and nothing from the working directory.
+_COMMAND = """
+import json, sys
+request = json.load(sys.stdin)
+sys.path[:] = request.pop("modules")
+from rbdyn_ros.description.urdf_files import xacro_process
+xacro_process.answer(**request)
+"""
 
 
 def find_package(name: str, package_dirs: Sequence[str | Path] = ()) -> Path | None:
@@ -65,73 +75,48 @@ def expand(
         xacro_args: values for ``$(arg ...)``.
 
     Raises:
-        DescriptionError: xacro is not installed or cannot expand the file.
+        DescriptionError: xacro is not installed, cannot expand the file, or needs more than
+            LONGEST seconds or MEMORY.
     """
-    try:
-        xacro = importlib.import_module("xacro")
-        substitution = importlib.import_module("xacro.substitution_args")
-    except ImportError:
-        message = "reading a xacro file needs the package xacro: pip install xacro"
-        refuse("xacro-missing", message, str(path))
-    printed = io.StringIO()
-    with _expanding, _packages_from(substitution, package_dirs):
-        try:
-            with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-                document = xacro.process_file(str(path), mappings=dict(xacro_args or {}))
-            text: str = document.toprettyxml(indent="  ")
-        except Exception as error:  # noqa: BLE001 - a file's own expressions may raise all
-            _refuse(error, xacro, path)
-    for line in dict.fromkeys(printed.getvalue().splitlines()):
-        if line.strip():
-            audit.add("warning", "xacro", "", None, f"xacro: {line.strip()}")
+    request = {
+        "modules": sys.path,
+        "path": str(path),
+        "package_dirs": [str(folder) for folder in package_dirs],
+        "xacro_args": dict(xacro_args or {}),
+        "longest": LONGEST,
+        "memory": MEMORY,
+    }
+    answer = _answer(json.dumps(request, default=str), path)
+    if "finding" in answer:
+        raise DescriptionError(Finding(**answer["finding"]), str(path))
+    for line in answer["warnings"]:
+        audit.add("warning", "xacro", "", None, f"xacro: {line}")
+    text: str = answer["text"]
     return text
 
 
-@contextlib.contextmanager
-def _packages_from(substitution: ModuleType, package_dirs: Sequence[str | Path]) -> Iterator[None]:
-    def find(name: str) -> str:
-        folder = find_package(name, package_dirs)
-        if folder is None:
-            raise _PackageNotFoundError(name)
-        return str(folder)
-
-    original = getattr(substitution, _XACRO_FIND)
-    setattr(substitution, _XACRO_FIND, find)
+def _answer(request: str, path: Path) -> dict[str, Any]:
+    """Return the answer of the process that expands the file."""
+    command = [sys.executable, "-I", "-c", _COMMAND]
     try:
-        yield
-    finally:
-        setattr(substitution, _XACRO_FIND, original)
-
-
-def _refuse(error: Exception, xacro: ModuleType, path: Path) -> NoReturn:
-    stack = [str(name) for name in getattr(xacro, "filestack", None) or [] if name]
-    inside = f" (in {stack[-1]})" if stack and Path(stack[-1]) != path else ""
-    missing = _package_not_found(error)
-    if missing is not None:
-        refuse(
-            "package-not-found",
-            f"the package of $(find {missing}) is not found{inside}; pass its folder in "
-            "package_dirs, or source its ROS workspace",
-            str(path),
-            found=missing,
-            allowed="a folder in package_dirs or an installed ROS package",
+        done = subprocess.run(  # noqa: S603 - this Python, without a shell
+            command, input=request, capture_output=True, text=True, timeout=PATIENCE, check=False
         )
-    reason = " ".join(str(error).split()) or type(error).__name__
-    line = getattr(error, "lineno", None)
-    refuse(
-        "xacro",
-        f"xacro cannot expand this file{inside}: {quote(reason, 300)[1:-1]}",
-        str(path),
-        line if not inside else None,
-        found=reason[:300],
+    except subprocess.TimeoutExpired:
+        _refuse_slow(path, f"does not end within {PATIENCE:g} s")
+    if done.returncode == -signal.SIGXCPU:
+        _refuse_slow(path, f"needs more than {LONGEST:g} s for this file")
+    if done.returncode != 0 or not done.stdout:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        text = f"xacro crashed on this file, with status {done.returncode}: {quote(last, 300)}"
+        refuse("xacro", text, str(path), found=last[:300])
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def _refuse_slow(path: Path, what: str) -> NoReturn:
+    text = (
+        f"xacro {what}; look for powers, long ranges, and macros or properties that multiply; or "
+        "expand it by the command xacro and load the URDF"
     )
-
-
-def _package_not_found(error: BaseException | None) -> str | None:
-    for _ in range(20):  # bounded, for a chain of causes may be a loop
-        if error is None:
-            return None
-        if isinstance(error, _PackageNotFoundError):
-            return str(error)
-        error = getattr(error, "exc", None) or error.__cause__ or error.__context__
-    return None
+    refuse("xacro-too-slow", text, str(path), allowed=f"files that take less than {LONGEST:g} s")

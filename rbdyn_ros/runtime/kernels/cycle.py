@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.follow import expand
 from rbdyn_ros.engine.forward import substep
-from rbdyn_ros.engine.optional import data_at, model_at
+from rbdyn_ros.engine.integrate import smooth_stages
+from rbdyn_ros.engine.optional import call_stage, data_at, model_at
 from rbdyn_ros.engine.spatial import add3, cross3, load3, sub3
 from rbdyn_ros.runtime.compiled import kernel, load_acquire, notify, steady_clock, store_release
 from rbdyn_ros.runtime.kernels.channel import clear_channel, deliver, measure, pass_commands
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 
 #: A state with a larger number has diverged [rad, m, rad/s or m/s].
 HUGE = 1e6
+
+#: After a larger motion in a timestep a drive may have left where its loops close [rad or m].
+FAST = 0.05
 
 
 @kernel
@@ -160,6 +164,8 @@ def _advance(m, d, s):
     s.bad = d.nbad
     s.singular = d.nsingular
     s.fault = _diverged(m, d)
+    if s.fault < 0 and d.lock_stage != 0 and _is_fast(m, d):
+        _stop_locked_drives(m, d)
     if s.fault < 0 and d.nlocked > 0:
         s.fault = _locked(m, d)
     if s.fault < 0:
@@ -187,6 +193,23 @@ def _diverged(m: Model, d: Data) -> int:
         if not abs(d.qpos_all[k]) <= HUGE:
             return _owner(m, m.jnt_qposadr_all, k)
     return -1
+
+
+@kernel
+def _is_fast(m, d):
+    fast = False
+    for k in range(m.nvall):
+        fast = fast or abs(d.qvel_all[k]) * m.opt.timestep > FAST
+    return fast
+
+
+@kernel
+def _stop_locked_drives(m, d):
+    """Find locked drives in this tick, not the next: nobody gets their absurd velocities."""
+    singular = d.nsingular
+    smooth_stages(m, d)
+    call_stage(d.lock_stage, m, d)
+    d.nsingular = singular
 
 
 @kernel

@@ -1,0 +1,122 @@
+"""The process that expands one xacro file: it reads a request and prints an answer, as JSON."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import json
+import resource
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NoReturn
+
+from rbdyn_ros.description.urdf_files.guard import MAX_BYTES, refuse
+from rbdyn_ros.description.urdf_files.xacro_files import find_package
+from rbdyn_ros.errors import DescriptionError, quote
+
+_XACRO_FIND = "_eval_find"  # xacro calls it for $(find ...); there is no public hook
+
+
+class _PackageNotFoundError(Exception):
+    """A package was not found; the message is its name."""
+
+
+def answer(
+    path: str,
+    package_dirs: Sequence[str],
+    xacro_args: Mapping[str, str],
+    longest: int,
+    memory: int,
+) -> None:
+    """Print the text and the warnings of xacro, or the finding why the file is refused."""
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_CPU, longest)  # its end is SIGXCPU
+    _limit(resource.RLIMIT_AS, memory)
+    answered: dict[str, Any]
+    try:
+        text, printed = expanded(Path(path), package_dirs, xacro_args)
+        lines = dict.fromkeys(line.strip() for line in printed.splitlines())
+        # the reader of the text refuses more than MAX_BYTES
+        answered = {"text": text[: MAX_BYTES + 1], "warnings": [line for line in lines if line]}
+    except DescriptionError as error:
+        answered = {"finding": asdict(error.findings[0])}
+    json.dump(answered, sys.stdout)
+
+
+def _limit(kind: int, most: int) -> None:
+    _, hard = resource.getrlimit(kind)
+    lowered = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(kind, (lowered, hard))
+
+
+def expanded(
+    path: Path, package_dirs: Sequence[str], xacro_args: Mapping[str, str]
+) -> tuple[str, str]:
+    """Return the text of the robot, and all that xacro printed.
+
+    Raises:
+        DescriptionError: xacro is not installed or cannot expand the file.
+    """
+    try:
+        xacro = importlib.import_module("xacro")
+        substitution = importlib.import_module("xacro.substitution_args")
+    except ImportError:
+        message = "reading a xacro file needs the package xacro: pip install xacro"
+        refuse("xacro-missing", message, str(path))
+    _find_packages_in(package_dirs, substitution)
+    printed = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            document = xacro.process_file(str(path), mappings=dict(xacro_args))
+        text: str = document.toprettyxml(indent="  ")
+    except Exception as error:  # noqa: BLE001 - a file's own expressions may raise all
+        _refuse(error, xacro, path)
+    return text, printed.getvalue()
+
+
+def _find_packages_in(package_dirs: Sequence[str], substitution: ModuleType) -> None:
+    def find(name: str) -> str:
+        folder = find_package(name, package_dirs)
+        if folder is None:
+            raise _PackageNotFoundError(name)
+        return str(folder)
+
+    setattr(substitution, _XACRO_FIND, find)
+
+
+def _refuse(error: Exception, xacro: ModuleType, path: Path) -> NoReturn:
+    stack = [str(name) for name in getattr(xacro, "filestack", None) or [] if name]
+    inside = f" (in {stack[-1]})" if stack and Path(stack[-1]) != path else ""
+    missing = _package_not_found(error)
+    if missing is not None:
+        refuse(
+            "package-not-found",
+            f"the package of $(find {missing}) is not found{inside}; pass its folder in "
+            "package_dirs, or source its ROS workspace",
+            str(path),
+            found=missing,
+            allowed="a folder in package_dirs or an installed ROS package",
+        )
+    reason = " ".join(str(error).split()) or type(error).__name__
+    line = getattr(error, "lineno", None)
+    refuse(
+        "xacro",
+        f"xacro cannot expand this file{inside}: {quote(reason, 300)[1:-1]}",
+        str(path),
+        line if not inside else None,
+        found=reason[:300],
+    )
+
+
+def _package_not_found(error: BaseException | None) -> str | None:
+    for _ in range(20):  # bounded, for a chain of causes may be a loop
+        if error is None:
+            return None
+        if isinstance(error, _PackageNotFoundError):
+            return str(error)
+        error = getattr(error, "exc", None) or error.__cause__ or error.__context__
+    return None
