@@ -21,7 +21,7 @@ LEG = 0.9  # time of each way, there and back [s]: up to 1.875 * 1.2 / 0.9 = 2.5
 #: Time from the message to the start of the trajectory [s].
 DELAY = 0.5
 #: The path starts late by the time that parsing took; a busy machine parses slowly [s].
-LATE = np.arange(0.0, 0.4, 2e-3)
+LATE = np.arange(0.0, LEG, 2e-3)
 
 #: robot: start position, rate of its states [Hz], way of each joint [rad or m].
 FAST = {
