@@ -7,6 +7,7 @@ Every joint of the robot must have one degree of freedom and must not be a mimic
 """
 
 import sys
+import time
 
 import numpy as np
 import rclpy
@@ -52,7 +53,8 @@ def main(urdf: str = "") -> None:
         rclpy.spin(node)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
-    except RuntimeError:  # Ctrl-C may come while rclpy converts or publishes a message
+    except RuntimeError:  # Ctrl-C came while rclpy converted or published a message,
+        time.sleep(0.5)  # and rclpy shuts down a moment later
         if rclpy.ok():
             raise
     finally:

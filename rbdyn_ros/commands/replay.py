@@ -80,9 +80,11 @@ def _film(run: Run, options: argparse.Namespace) -> int:
     from rbdyn_ros.view.pictures.run_film import film_run
 
     try:
-        film_run(run, options.film, options.fps, _looks_file(options), options.package_dir)
+        found = film_run(run, options.film, options.fps, _looks_file(options), options.package_dir)
     except RbdynError as error:
         return report_error("replay", error, USAGE)
+    for finding in found:
+        warn("replay", finding)
     print(options.film)
     return DONE
 

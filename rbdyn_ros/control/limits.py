@@ -96,7 +96,7 @@ class Limits:
         inset: float,
         acceleration: float | None = None,
         latency: float | None = None,
-        power_limit: float = 0.0,
+        power_limit: float | None = None,
     ) -> Limits:
         """Return tighter limits, relative to the limits of the robot.
 
@@ -106,14 +106,14 @@ class Limits:
             inset: distance from the position limits, at least the present one [rad or m].
             acceleration: above 0 and at most the present one; None: the present one.
             latency: above 0 and at most the present one [s]; None: the present one.
-            power_limit: at most the present one [W]; 0: the present one.
+            power_limit: above 0 and at most the present one [W]; None: the present one.
 
         Raises:
             ParameterError: a limit would become wider, or a range would be empty.
         """
         acceleration = self.acceleration if acceleration is None else acceleration
         latency = self.latency if latency is None else latency
-        power_limit = power_limit or self.power_limit
+        power_limit = self.power_limit if power_limit is None else power_limit
         for name, wanted, now in (
             ("effort_scale", effort_scale, self.effort_scale),
             ("velocity_scale", velocity_scale, self.velocity_scale),

@@ -89,7 +89,8 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
     Raises:
         ParameterError: nstep is not a whole number, 0 or more and less than 2^62.
         ModelError: d was not made for m.
-        KeyboardInterrupt: after Ctrl-C, within 0.1 s; d is at the end of a timestep.
+        KeyboardInterrupt: after Ctrl-C, within 0.1 s or eight timesteps, whichever is longer;
+            d is at the end of a timestep.
     """
     if type(nstep) is not int or not 0 <= nstep <= FEW_STEPS:
         _many_steps(m, d, nstep)

@@ -1,4 +1,4 @@
-"""Machine code on disk, in files that prove themselves.
+"""Machine code on disk, in files with checksums.
 
 A file begins with the hash of its content. A damaged file counts as missing: it is removed, and
 its code is compiled and written again. Without a folder that can be written the program goes on,
@@ -8,6 +8,7 @@ and says so once.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import logging
 import os
@@ -15,9 +16,9 @@ import pickle
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-import numba
 from numba.core.caching import (
     CompileResultCacheImpl,
     FunctionCache,
@@ -77,11 +78,11 @@ def _unpickled(content: bytes) -> Any:
 
 
 class _Locator(UserProvidedCacheLocator):
-    """Finds a function's files without asking at once whether their folder can be written."""
+    """Finds a function's files in a folder, which may be one that cannot be written."""
 
-    @classmethod
-    def from_function(cls, function: Any, source: str) -> Any:
-        return cls(function, source)
+    def __init__(self, function: Any, source: str, folder: str) -> None:
+        self._py_file, self._lineno = source, function.__code__.co_firstlineno
+        self._cache_path = str(Path(folder, self.get_suitable_cache_subpath(source)))
 
     def ensure_cache_path(self) -> None:
         """Leave the folder to `write`."""
@@ -120,25 +121,22 @@ class _Files(IndexDataCacheFile):
 
 
 class _Implementation(CompileResultCacheImpl):
-    _locator_classes = [_Locator]  # noqa: RUF012 - as Numba declares it
+    def __init__(self, function: Any, folder: str) -> None:
+        locator = functools.partial(_Locator, folder=folder)
+        self._locator_classes = [SimpleNamespace(from_function=locator)]
+        super().__init__(function)
 
 
 class KernelCache(FunctionCache):
-    """Numba's cache of the overloads of a function, in files that prove themselves.
+    """Numba's cache of the overloads of a function, in files with checksums.
 
     Args:
         function: the Python function.
         folder: where its files are.
     """
 
-    _impl_class = _Implementation
-
     def __init__(self, function: Callable[..., Any], folder: str) -> None:
-        theirs = numba.config.CACHE_DIR
-        numba.config.CACHE_DIR = folder
-        try:
-            super().__init__(function)
-        finally:
-            numba.config.CACHE_DIR = theirs
+        self._impl_class = functools.partial(_Implementation, folder=folder)
+        super().__init__(function)
         stamp = self._impl.locator.get_source_stamp()
         self._cache_file: Any = _Files(self._cache_path, self._impl.filename_base, stamp)

@@ -1,7 +1,7 @@
 """Ctrl-C while kernels are compiled or loaded.
 
 LLVM calls Python then. A KeyboardInterrupt that is raised there is lost, leaves a library without
-code, or crashes the process. So it waits for the end of the kernel in work.
+code, or crashes the process. So it waits until the present kernel is compiled.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ class _Waiting:
 
     def enter(self) -> None:
         if self.depth == 0:
-            signal.signal(signal.SIGINT, self.handler)
             self.interrupted = False
+            signal.signal(signal.SIGINT, self.handler)
         self.depth += 1
 
     def leave(self) -> None:
         """Raise KeyboardInterrupt if Ctrl-C came; kernels that are compiled stay compiled."""
         self.depth -= 1
-        came, self.interrupted = self.interrupted, False
         if self.depth == 0:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        if came:
+        if self.interrupted:
+            self.interrupted = False
             raise KeyboardInterrupt
 
 

@@ -192,9 +192,9 @@ def _tiny(inertia: Array) -> Bools:
 def _strengthened(m: Model, inertia: Array, missing: Bools, tiny: Bools) -> Model:
     """Return the Model with armatures that keep weak dofs finite beside strong ones.
 
-    A tiny dof gets the least sound inertia of the robot, and so does a dof without inertia the
-    least of its joint: a body that turns about one axis without inertia, and about others with,
-    speeds up without end.
+    A dof with a tiny inertia gets the smallest sound inertia of the robot as its armature. A dof
+    without inertia gets the smallest one of its joint: a body that has inertia about some axes
+    only would speed up without end.
 
     Args:
         m: with REPAIR_ARMATURE for its dofs without inertia.

@@ -15,20 +15,19 @@ import numpy as np
 
 from rbdyn_ros.arrays import Arrays, NamedArrays
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.checks.bounds import BOUNDS, OUT_OF_RANGE
 from rbdyn_ros.errors import ModelError, did_you_mean, listing, quote, shown
 from rbdyn_ros.model.audit_geoms import audit_geom_arrays, wrong_array
 from rbdyn_ros.model.callbacks import registered_motion
 from rbdyn_ros.model.couplings import joint_classes
 from rbdyn_ros.model.fields import Field, frozen
 from rbdyn_ros.model.joints import JOINT_KINDS, JointClass, JointKind, JointType, joint_kinds
-from rbdyn_ros.model.model_fields import DERIVED, MODEL_FIELDS, NAME_DIMS, PRIMARY, UNLIMITED
+from rbdyn_ros.model.model_fields import DERIVED, MODEL_FIELDS, NAME_DIMS, PRIMARY
+from rbdyn_ros.model.number_rules import descending, limit_ranges, wrong_numbers
 
 Names = Mapping[str, Sequence[str]]
 Sizes = Mapping[str, int]
 DRIVEN = JointClass.DRIVEN
 
-LARGEST = BOUNDS["stored"]
 FLAGS = ("jnt_reversed", "jnt_limited", "jnt_actuated", "length_closed")
 
 #: Fields of indices, and the size that bounds them.
@@ -192,16 +191,11 @@ def _audit_shape(field: Field, shape: tuple[int, ...], sizes: Sizes, audit: Audi
 
 def _audit_numbers(arrays: NamedArrays, audit: Audit) -> None:
     for field in STORED:
-        array = arrays[field.name]
-        if field.kind == "int":
-            continue
-        if np.isnan(array).any():
-            wrong_array(audit, field.name, "holds NaN")
-        elif field.name not in UNLIMITED and not np.isfinite(array).all():
-            wrong_array(audit, field.name, "holds an infinite number")
-        elif (np.abs(array[np.isfinite(array)]) > LARGEST.high).any():
-            message = f"holds a number out of range; allowed are {LARGEST.allowed}"
-            audit.error(OUT_OF_RANGE, field.name, None, message, allowed=LARGEST.allowed)
+        if why := wrong_numbers(field.name, arrays[field.name]):
+            wrong_array(audit, field.name, why)
+    for name, ranges in limit_ranges(arrays):
+        if why := descending(ranges):
+            wrong_array(audit, name, why)
 
 
 def _audit_ranges(arrays: NamedArrays, sizes: Sizes, audit: Audit) -> None:

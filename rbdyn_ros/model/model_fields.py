@@ -349,8 +349,9 @@ REPLACEABLE = (
 #: Fields in which infinity means no limit.
 UNLIMITED = ("jnt_range", "limit_range", "jnt_effort", "jnt_velocity", "obstacle_friction")
 
-#: Replaceable fields whose numbers are zero or more.
+#: Fields whose numbers are zero or more.
 NOT_NEGATIVE = (
+    "body_mass",
     "dof_armature",
     "dof_damping",
     "dof_frictionloss",
@@ -367,5 +368,5 @@ NOT_NEGATIVE = (
     "spring_stiffness",
 )
 
-#: Replaceable fields whose numbers are above zero.
+#: Fields whose numbers are above zero.
 POSITIVE = ("geom_mass0", "geom_solref")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -44,11 +44,6 @@ INTEGRATORS = ("euler", "implicit_damping", "rk4", "implicit", "implicit_midpoin
 EULER, IMPLICIT_DAMPING, RK4, IMPLICIT, IMPLICIT_MIDPOINT = range(len(INTEGRATORS))
 
 
-def no_reason() -> str:
-    """Return that implicit integrators are allowed: the options serve no Model yet."""
-    return ""
-
-
 def _memory(field: Field) -> NDArray[Any]:
     """Return the array of an option; it cannot be resized, as kernels know its address."""
     shape = field.shape({})
@@ -76,7 +71,7 @@ class Options:
     _integrator_id: NDArray[np.int64]
     _passive: NDArray[np.int64]
     _implicit_stage: NDArray[np.int64]
-    _why_not_implicit: Callable[[], str]
+    _not_implicit: str
 
     def __init__(
         self,
@@ -87,7 +82,7 @@ class Options:
     ) -> None:
         for field in OPTION_FIELDS:
             vars(self).setdefault(f"_{field.name}", _memory(field))
-        vars(self).setdefault("_why_not_implicit", no_reason)
+        vars(self).setdefault("_not_implicit", "")
         self.timestep = timestep
         self.gravity = gravity
         self.integrator = integrator
@@ -136,10 +131,11 @@ class Options:
         name = one_of(
             "opt.integrator", value, INTEGRATORS, code="option-integrator", element="integrator"
         )
-        if INTEGRATORS.index(name) >= IMPLICIT:
-            self._check_implicit(name, self._why_not_implicit)
-        self._integrator_id[()] = INTEGRATORS.index(name)
-        self.find_stages()
+        number = INTEGRATORS.index(name)
+        if number >= IMPLICIT:
+            self._check_implicit(name, self._not_implicit)
+            self._find_implicit_stage()  # first: it may be interrupted, or a thread may step
+        self._integrator_id[()] = number
 
     @property
     def implicit_stage(self) -> int:
@@ -147,24 +143,31 @@ class Options:
 
     def find_stages(self) -> None:
         """Look up the stage of the integrator; without effect before the engine is imported."""
-        if self.integrator_id >= IMPLICIT and "implicit_stage" in STAGE_MAKERS:
+        if self.integrator_id >= IMPLICIT:
+            self._find_implicit_stage()
+
+    def _find_implicit_stage(self) -> None:
+        if "implicit_stage" in STAGE_MAKERS:
             self._implicit_stage[()] = STAGE_MAKERS["implicit_stage"]()
 
-    def serve(self, why_not_implicit: Callable[[], str]) -> None:
-        """Become the options of a Model, which says why implicit integrators cannot move it.
+    def belong_to(self, not_implicit: str) -> None:
+        """Become the options of a Model.
+
+        Args:
+            not_implicit: part of the Model that implicit integrators cannot move, or ''.
 
         Raises:
-            ParameterError: the integrator is implicit and the Model does not allow it.
+            ParameterError: the integrator is implicit and the Model has such a part.
         """
         if self.integrator_id >= IMPLICIT:
-            self._check_implicit(self.integrator, why_not_implicit)
-        vars(self)["_why_not_implicit"] = why_not_implicit
+            self._check_implicit(self.integrator, not_implicit)
+        vars(self)["_not_implicit"] = not_implicit
 
-    def _check_implicit(self, name: str, why_not_implicit: Callable[[], str]) -> None:
-        if reason := why_not_implicit():
+    def _check_implicit(self, name: str, part: str) -> None:
+        if part:
             allowed = ", ".join(INTEGRATORS[:IMPLICIT])
             text = (
-                f"opt.integrator cannot be '{name}' for this Model: it has {reason}; "
+                f"opt.integrator cannot be '{name}' for this Model: it has {part}; "
                 f"allowed are {allowed}"
             )
             raise ParameterError(

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.errors import Finding, ModelError, did_you_mean
 from rbdyn_ros.model.joints import JointClass, JointType
-from rbdyn_ros.model.model_fields import NOT_NEGATIVE, POSITIVE, REPLACEABLE, UNLIMITED
+from rbdyn_ros.model.model_fields import REPLACEABLE
+from rbdyn_ros.model.number_rules import descending, limit_ranges, wrong_numbers
 
 #: The attributes of a Model by name.
 Current = Mapping[str, Any]
@@ -29,8 +30,9 @@ def check_replacements(current: Current, arrays: Mapping[str, Any]) -> dict[str,
             _check_only_where(current["jnt_names"], name, checked[name], possible)
     if checked:
         new = {**current, **checked}
-        _check_ascending("jnt_range", new["jnt_range"][new["jnt_limited"] == 1])
-        _check_ascending("limit_range", new["limit_range"])
+        for name, ranges in limit_ranges(new):
+            if why := descending(ranges):
+                raise _refused(name, why)
     return checked
 
 
@@ -40,16 +42,12 @@ def _checked(current: Current, name: str, values: Any) -> NDArray[Any]:
         hint = did_you_mean(name, REPLACEABLE)
         raise _refused(name, f"cannot be replaced{hint}; allowed are {', '.join(REPLACEABLE)}")
     array, shape = _numbers(values), current[name].shape
-    if array is None or np.isnan(array).any():
-        raise _refused(name, "must hold numbers, not NaN and not strings")
+    if array is None:
+        raise _refused(name, "must hold numbers")
     if array.shape != shape:
         raise _refused(name, f"has shape {shape}, got an array of shape {array.shape}")
-    if name not in UNLIMITED and not np.isfinite(array).all():
-        raise _refused(name, "must hold finite numbers")
-    if name in NOT_NEGATIVE and (array < 0.0).any():
-        raise _refused(name, f"must not be negative, got {array.min():.6g}")
-    if name in POSITIVE and not (array > 0.0).all():
-        raise _refused(name, f"must be above 0, got {array.min():.6g}")
+    if why := wrong_numbers(name, array):
+        raise _refused(name, why)
     if name in _FLAGS and not np.isin(array, (0, 1)).all():
         raise _refused(name, f"must hold 0 and 1 only, got {array.tolist()}")
     return array
@@ -71,14 +69,6 @@ def _check_only_where(
     for j in np.flatnonzero((array != 0) & ~possible).tolist():
         part = "limit" if name == "jnt_limited" else "spring"
         raise _refused(name, f"must be 0 for joint '{joints[j]}', which can have no {part}")
-
-
-def _check_ascending(name: str, ranges: NDArray[np.float64]) -> None:
-    for lower, upper in ranges.tolist():
-        if lower > upper:
-            raise _refused(
-                name, f"has a lower limit {lower:.6g} above its upper limit {upper:.6g}"
-            )
 
 
 def _refused(name: str, why: str) -> ModelError:

@@ -81,7 +81,7 @@ def check_kept(path: Path, stream: BinaryIO, size: int) -> None:
     if not is_there and status.st_nlink == 0:
         raise LostFileError("it was deleted, and nothing of it is left")
     if not is_there:
-        raise LostFileError("it was moved, and the part written before is where it was moved to")
+        raise LostFileError("it was moved; the moved file has the messages up to then")
     if status.st_size < size:
         raise LostFileError("another program has shortened it, so it cannot be read")
 

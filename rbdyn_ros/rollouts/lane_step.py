@@ -82,7 +82,8 @@ def _step_program(
 ) -> Program:
     """Return the program of s.step, with known forces built in.
 
-    It does not depend on the law, which takes from it what both compute.
+    It is compiled without the law, so that its bits do not depend on it; the law reuses its
+    operations.
     """
     symbolic, graph = tuple(own.items()), SymbolGraph()
     tracing = Tracing(m, open_entries(m, symbolic))

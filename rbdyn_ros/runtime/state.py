@@ -137,7 +137,7 @@ class LoopState:
         """Return the SHA-256 of tick, position and velocity.
 
         Args:
-            changes: what else tells this robot from the loaded one; empty: nothing.
+            changes: payloads and gravity as bytes; empty if they are those of the loaded robot.
         """
         digest = hashlib.sha256(np.int64(self.tick).tobytes())
         digest.update(self.qpos.tobytes())

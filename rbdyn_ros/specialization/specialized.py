@@ -112,7 +112,8 @@ class Specialized(Substitute):
         Raises:
             ParameterError: nstep is not a whole number, 0 or more and less than 2^62.
             ModelError: d was not made for this Model, or has driven dofs (set_drive).
-            KeyboardInterrupt: after Ctrl-C, within 0.1 s; d is at the end of a timestep.
+            KeyboardInterrupt: after Ctrl-C, within 0.1 s or eight timesteps, whichever is longer;
+                d is at the end of a timestep.
         """
         if type(nstep) is not int or not 0 <= nstep <= FEW_STEPS:
             nstep = whole_steps(nstep)

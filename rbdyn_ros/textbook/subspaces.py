@@ -63,9 +63,14 @@ def decompose(v: Array, *subspaces: Array) -> list[Array]:
         subspaces: bases of the subspaces, n independent columns in all.
 
     Raises:
-        ParameterError: their sum is not direct, or is not the whole space.
+        ParameterError: they have other shapes, or their sum is not direct or not the whole space.
     """
-    bases, n = np.hstack(subspaces), len(v)
+    n = len(v)
+    for S in subspaces:
+        if np.ndim(S) != 2 or len(S) != n:
+            message = f"a basis has the shape {np.shape(S)}; expected ({n}, columns)"
+            raise bad_argument("subspaces", message)
+    bases = np.hstack([np.empty((n, 0)), *subspaces])
     rank = int(np.linalg.matrix_rank(bases))
     if bases.shape != (n, n) or rank < n:
         message = (

@@ -144,3 +144,16 @@ def test_a_film_has_a_frame_for_each_moment(run_file, tmp_path, monkeypatch, cap
     assert looks == (run.urdf or None)
     places = [int(np.flatnonzero((run.qpos == row).all(axis=1))[0]) for row in qpos]
     assert np.allclose(run.time[places], np.arange(len(qpos)) / 30.0, atol=1.01e-3)
+
+
+def test_a_film_with_visuals_of_another_robot_shows_the_one_of_the_run(run_file, tmp_path):
+    from rbdyn_ros.recording.reader import read_run
+
+    other = (
+        '<robot name="other"><link name="stranger"><visual><geometry><sphere radius="1"/>'
+        "</geometry></visual></link></robot>"
+    )
+    path = tmp_path / "run.gif"
+    (finding,) = film_run(read_run(run_file), path, 2.0, looks=other)
+    assert "stranger" in finding.message
+    assert path.is_file()

@@ -128,6 +128,14 @@ def test_limits_never_become_wider(wider):
         limits.tightened(*wider)
 
 
+@pytest.mark.parametrize("wider", [0.0, 50.1, -1.0, np.nan])
+def test_a_power_limit_never_becomes_higher(wider):
+    limits = Limits.of(model()).tightened(1.0, 1.0, 0.0, power_limit=50.0)
+    with refused(ParameterError, "limits", "power_limit"):
+        limits.tightened(1.0, 1.0, 0.0, power_limit=wider)
+    assert limits.tightened(1.0, 1.0, 0.0).power_limit == 50.0
+
+
 def test_an_inset_must_leave_a_range():
     with refused(ParameterError, "limits", "position_inset"):
         Limits.of(robot()).tightened(1.0, 1.0, 0.25)

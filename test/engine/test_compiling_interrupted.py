@@ -106,6 +106,37 @@ def test_ctrl_c_waits_for_the_end_of_the_outermost_block():
     assert seen == ["goes on"]
 
 
+def traced(function, act):
+    """Enter and leave a block while `act` gets each line number of `function` before it runs."""
+
+    def trace(frame, event, _argument):
+        if frame.f_code is function.__code__ and event == "line":
+            act(frame.f_lineno)
+        return trace if frame.f_code is function.__code__ else None
+
+    sys.settrace(trace)
+    try:
+        with interrupts.deferred():
+            pass
+    finally:
+        sys.settrace(None)
+
+
+@pytest.mark.parametrize("function", [interrupts._Waiting.enter, interrupts._Waiting.leave])
+def test_ctrl_c_at_any_line_is_not_lost(function):
+    lines = []
+    traced(function, lines.append)
+    assert len(lines) > 3
+    for line in lines:
+        with pytest.raises(KeyboardInterrupt):
+            traced(
+                function, lambda here, at=line: here == at and signal.raise_signal(signal.SIGINT)
+            )
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        with interrupts.deferred():
+            pass
+
+
 def test_another_handler_is_left_alone():
     seen = []
     signal.signal(signal.SIGINT, lambda *_: seen.append("theirs"))

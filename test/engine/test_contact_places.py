@@ -9,6 +9,7 @@ from support.touching import BALL, CAPSULE, CUBE, CYLINDER, SHAPES
 
 import rbdyn_ros as rb
 from rbdyn_ros.engine.contact.contact import LEVEL
+from rbdyn_ros.model.model_fields import PRIMARY
 
 AWAY = (0.4, -0.3, 0.2)  # obstacles stand here, turned: no frame is the world's by chance
 TURN = Rotation.from_euler("xyz", [0.3, -0.5, 0.7])
@@ -238,9 +239,8 @@ def poses(number, reach, seed):
 @each_shape
 def test_the_bounding_sphere_hides_nothing(shape, obstacle):
     m = scene(SHAPES[shape], OBSTACLES[obstacle])
-    everywhere = scene(SHAPES[shape], OBSTACLES[obstacle])
-    everywhere.geom_rbound.setflags(write=True)
-    everywhere.geom_rbound[:] = 1e9
+    arrays = {name: getattr(m, name) for name in PRIMARY}
+    everywhere = rb.Model(m.name, arrays | {"geom_rbound": np.full(m.ngeom, 1e6)}, m.names)
     touched, spared = 0, 0
     for pos, turn in poses(200, 0.5, 7):
         found = meet(m, pos, turn)

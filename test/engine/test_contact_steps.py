@@ -11,6 +11,9 @@ from rbdyn_ros.model.options import INTEGRATORS
 
 UPPER = np.triu_indices(6)
 
+#: Of the velocity-dependent forces of the end of a step.
+SHARES = {"implicit": 1.0, "implicit_midpoint": 0.5}
+
 each_integrator = pytest.mark.parametrize("integrator", INTEGRATORS)
 
 
@@ -63,12 +66,17 @@ def landed(m, seed=0, steps=40):
 
 
 def implicit_solution(m, d):
-    """Solve (M + h B + h J^T C J) a = tau + h J^T f_ahead by dense algebra; writes d."""
+    """Solve (M + h (B + s D) + h J^T C J) a = tau + h J^T f_ahead by dense algebra; writes d.
+
+    D is the derivative of the Coriolis and centrifugal forces by qvel, and s its share.
+    """
     h = m.opt.timestep
     rb.forward(m, d)
     A = rb.mass_matrix(m, d.copy())
-    if m.opt.integrator == "implicit_damping":
+    if m.opt.integrator not in ("euler", "rk4"):
         A += h * np.diag(d.dof_viscosity)
+    if m.opt.integrator in SHARES:
+        A += h * SHARES[m.opt.integrator] * states.bias_slopes(m, d)
     tau = d.qfrc_applied + d.qfrc_passive + d.qfrc_contact - d.qfrc_bias
     for i in range(1, m.nbody):
         C = np.zeros((6, 6))

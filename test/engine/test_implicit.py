@@ -16,6 +16,8 @@ from support.refusals import refused
 import rbdyn_ros as rb
 from rbdyn_ros.description.types import Mimic, Trajectory
 from rbdyn_ros.errors import ModelError, ParameterError
+from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.model.callbacks import STAGE_MAKERS
 from rbdyn_ros.model.model_fields import MODEL_FIELDS
 from rbdyn_ros.model.options import Options
 
@@ -25,16 +27,6 @@ UNSUPPORTED = ("rack_pinion",)
 KINDS = tuple(kind for kind in trees.LIBRARY if kind not in UNSUPPORTED)
 
 
-def bias_slopes(m, d):
-    """Return the derivative of qfrc_bias by qvel."""
-    D, e = np.zeros((m.nv, m.nv)), d.copy()
-    for k in range(m.nv):
-        for sign in (1.0, -1.0):
-            e.qvel = d.qvel + sign * np.eye(m.nv)[k]
-            D[:, k] += 0.5 * sign * rb.bias_term(m, e)
-    return D
-
-
 def check_step(m, integrator, where, d=None):
     """Compare the acceleration of a step with a dense solve."""
     m.opt.integrator, m.opt.timestep = integrator, 0.01
@@ -42,7 +34,7 @@ def check_step(m, integrator, where, d=None):
         d = rb.make_data(m)
         states.randomise(m, d, 7, speed=2.0)
         states.apply_reasonable_forces(m, d)
-    D, start = bias_slopes(m, d), d.qvel.copy()
+    D, start = states.bias_slopes(m, d), d.qvel.copy()
     rb.forward(m, d)
     force = rb.mass_matrix(m, d) @ d.qacc
     viscosity = np.diag(d.dof_viscosity)
@@ -87,7 +79,7 @@ def test_prescribed_velocities_are_met(integrator):
     m.opt.integrator, m.opt.timestep = integrator, 0.01
     d = rb.make_data(m)
     states.randomise(m, d, 4)
-    D, start = bias_slopes(m, d), d.qvel.copy()
+    D, start = states.bias_slopes(m, d), d.qvel.copy()
     rb.forward(m, d)
     M, force = rb.mass_matrix(m, d).copy(), rb.mass_matrix(m, d) @ d.qacc
     rb.set_drive(m, d, "joint3", "velocity", 0.7)
@@ -219,3 +211,17 @@ def test_a_copied_model_keeps_its_integrator():
         rb.step(model, data, 5)
     assert twin.opt.integrator == "implicit"
     assert np.array_equal(d.qvel, e.qvel)
+
+
+def test_an_integrator_whose_compilation_is_interrupted_is_not_chosen(monkeypatch):
+    """A step would call a stage that is not there."""
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    m = rb.load_urdf(bundled_robot("pendulum"))
+    before = m.opt.integrator
+    monkeypatch.setitem(STAGE_MAKERS, "implicit_stage", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        m.opt.integrator = "implicit"
+    assert m.opt.integrator == before

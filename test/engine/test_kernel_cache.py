@@ -5,8 +5,10 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numba
 import pytest
 from numba import types
 
@@ -54,6 +56,22 @@ def warnings(monkeypatch, caplog):
 
 def files(folder):
     return {path.suffix: path for path in folder.rglob("*") if path.is_file()}
+
+
+def test_threads_keep_their_folders(tmp_path):
+    """A thread that prepares a kernel does not change where another one keeps its code."""
+    before = numba.config.CACHE_DIR
+    folders = [str(tmp_path / name) for name in ("one", "two")]
+
+    def paths(folder):
+        return {cache.KernelCache(double, folder).cache_path for _ in range(500)}
+
+    with ThreadPoolExecutor(2) as threads:
+        found = list(threads.map(paths, folders))
+    assert before == numba.config.CACHE_DIR
+    for folder, inside in zip(folders, found, strict=True):
+        (path,) = inside
+        assert Path(path).parent == Path(folder)
 
 
 def test_code_is_found_on_disk(made, tmp_path, warnings):

@@ -93,6 +93,27 @@ def test_arrays_from_outside_are_checked(m, name):
     assert name in {finding.element for finding in caught.value.findings}
 
 
+@pytest.mark.parametrize("name", ["body_mass", "dof_armature", "dof_damping"])
+def test_numbers_below_their_range_are_refused(m, name):
+    arrays = forged(m, name, getattr(m, name) - 1e6)
+    with refused(rb.ModelError, "bad-array", name):
+        rb.Model("forged", arrays, m.names)
+
+
+def test_a_limit_that_ends_before_it_begins_is_refused(m):
+    limited = np.flatnonzero(m.jnt_limited)
+    upside_down = m.jnt_range.copy()
+    upside_down[limited] = upside_down[limited, ::-1]
+    with refused(rb.ModelError, "bad-array", "jnt_range"):
+        rb.Model("forged", forged(m, "jnt_range", upside_down), m.names)
+
+
+@pytest.mark.parametrize("value", [1e70, 1e300])
+def test_a_model_that_could_not_be_loaded_again_is_not_made(m, value):
+    with refused(rb.ModelError, "model-array", "dof_armature"):
+        m.replaced(dof_armature=np.full(m.nv, value))
+
+
 @pytest.mark.parametrize("name", ["body_parentid", "body_mass"])
 def test_unpickling_checks_too(m, name):
     make, arguments = m.__reduce__()

@@ -122,7 +122,8 @@ class Pair:
 
     def do(self, *names):
         for name in names:
-            assert self.ask(name) == "", name
+            said = self.ask(name)
+            assert said == "", (name, said)
 
     def arm_it(self, mode="gravity"):
         """Arm it in a mode, as soon as it is at rest and its efforts are known."""

@@ -184,7 +184,7 @@ def test_a_stopped_loop_can_be_called(start):
         loop.plant.reset,
         lambda: loop.plant.set_state(np.zeros(1), np.zeros(1), ALL[:1] < 1, ALL[:1] < 1),
     ):
-        with refused(rb.RbdynError, "silent"):
+        with refused(rb.RbdynError, "stopped"):
             edit()
     assert loop.readout.latest().fault == -1
     loop.stop()

@@ -160,3 +160,13 @@ def energy(m, d):
     rb.fwd_velocity(m, d)
     rb.energy(m, d)
     return float(d.energy.sum())
+
+
+def bias_slopes(m, d):
+    """Return the derivative of qfrc_bias by qvel; quadratic, so differences are exact."""
+    D, e = np.zeros((m.nv, m.nv)), d.copy()
+    for k in range(m.nv):
+        for sign in (1.0, -1.0):
+            e.qvel = d.qvel + sign * np.eye(m.nv)[k]
+            D[:, k] += 0.5 * sign * rb.bias_term(m, e)
+    return D

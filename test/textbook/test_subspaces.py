@@ -101,6 +101,14 @@ def test_no_decomposition_without_a_direct_sum(columns):
         decompose(np.ones(6), *subspaces)
 
 
+@pytest.mark.parametrize(
+    "subspaces", [(), (np.eye(5),), (np.eye(6)[:, :3], np.eye(3)), (np.ones(6),)]
+)
+def test_no_decomposition_by_bases_of_another_shape(subspaces):
+    with refused(ParameterError, "bad-argument", "subspaces"):
+        decompose(np.ones(6), *subspaces)
+
+
 def test_subspaces_without_a_direct_sum():
     one = np.eye(6)
     assert is_direct_sum(one[:, :2], one[:, 2:])

@@ -132,7 +132,8 @@ LOOKS = """<robot name="r">
 def test_bodies_are_drawn_by_their_visuals():
     """A body without visuals is a box with its inertia."""
     m = rb.load_urdf(LOOKS)
-    arm, tip = solids_of(m, read_appearance(LOOKS))
+    (arm, tip), findings = solids_of(m, read_appearance(LOOKS))
+    assert findings == []
     assert (arm.body, arm.color) == (m.body_id("arm"), (1.0, 0.0, 0.0, 1.0))
     corners = arm.triangles.reshape(-1, 3)
     assert np.allclose(np.abs(corners).max(axis=0), [0.1, 0.1, 1.2])
@@ -151,13 +152,19 @@ def test_a_film_shows_the_color_of_a_visual(path):
     assert red[0] == 0.0 < red[1]
 
 
+def test_a_film_reports_visuals_that_it_replaces(path):
+    mesh = LOOKS.replace('<cylinder radius="0.1" length="0.4"/>', '<mesh filename="gone.stl"/>')
+    (finding,) = animate(rb.load_urdf(LOOKS), [[0.0, 0.0]], path, looks=mesh, size=SIZE)
+    assert "gone.stl" in finding.message
+
+
 def test_a_body_without_visuals_is_drawn_by_its_contact_geometries():
     """A single contact point has no volume, and is not drawn."""
     s = rb.SystemBuilder("top", base="world").body("top", shapes.top(0.2, 0.05, 0.2))
     s.joint("free", "floating", "world", "top").floor()
     s.geometry("foot", "top", rb.Points(((0, 0, 0),)))
     s.geometry("disk", "top", rb.Cylinder(0.2, 0.05), origin=rb.pose((0, 0, 0.2)))
-    (disk,) = solids_of(rb.build(s), Appearance())
+    (disk,), _ = solids_of(rb.build(s), Appearance())
     corners = disk.triangles.reshape(-1, 3)
     assert np.allclose(np.linalg.norm(corners[:, :2], axis=1).max(), 0.2)  # no square plate
     assert np.allclose([corners[:, 2].min(), corners[:, 2].max()], [0.175, 0.225])

@@ -26,8 +26,8 @@ DRIVEN = int(JointClass.DRIVEN)
 OPEN = 1e-3
 #: Loops count as closed again if it needs less than this.
 CLOSED = 1e-6
-#: The kept state is better closed than this, unless that was more than MEMORY timesteps ago: just
-#: beyond the last position the loops are nearly closed as well.
+#: A state is kept if its loops are closed better than this; if none was kept for MEMORY timesteps,
+#: any state whose loops are closed: just beyond the last position they are nearly closed, too.
 FINE = 1e-5
 MEMORY = 20
 #: Corrections that are tried, and the largest sum of their displacements [rad or m].

@@ -6,16 +6,19 @@ A publisher is told from others by its GID, never by the name of its node.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from rclpy.node import Node
 
 from rbdyn_ros.control.faults import Fault
 from rbdyn_ros.nanoseconds import NANOSECONDS
-from rbdyn_ros.ros.common.endpoints import described, other_publishers, sender_name
+from rbdyn_ros.ros.common.endpoints import UNKNOWN, described, other_publishers, sender_name
 
 #: A publisher that has been silent for this time has ended or been replaced [ns]. It is not below
 #: the largest state_timeout, so the states of an armed arm cannot change their publisher.
 QUIET = NANOSECONDS
+#: Time between two questions about the names of publishers [ns].
+PAUSE = NANOSECONDS // 10
 #: Most other devices that are told apart by the joints of their messages.
 MOST_DEVICES = 100
 #: End of the message about a rival.
@@ -77,8 +80,10 @@ class ArmClaim:
     def __init__(self, node: Node, shown: str, efforts: dict[str, bool], states: str) -> None:
         self._node, self._shown, self._efforts, self._states = node, shown, efforts, states
         self._source = StateSource()
-        self._fault: tuple[bytes | None, Fault] | None = None
-        self._devices: set[tuple[str, ...]] = set()
+        self._two: tuple[bytes | None, bytes | None] | None = None  # publishers of the fault
+        self._fault: Fault | None = None
+        self._asked = -PAUSE  # time of the last question about their names [ns]
+        self._devices: set[frozenset[str]] = set()
         self._senders_unknown = False
 
     def rivals(self) -> Fault | None:
@@ -102,7 +107,7 @@ class ArmClaim:
                 )
                 return Fault("rivals", text)
         if self._fault is not None and self._source.disputed(time.monotonic_ns()):
-            return self._fault[1]
+            return self._fault
         return self._unknown_senders()
 
     def _unknown_senders(self) -> Fault | None:
@@ -120,10 +125,17 @@ class ArmClaim:
         )
         return Fault("rivals", text)
 
-    def note_device(self, names: tuple[str, ...]) -> None:
-        """Note a message that names no joint of the arm: another device publishes on the topic."""
-        if len(self._devices) < MOST_DEVICES:
-            self._devices.add(names)
+    def note_device(self, names: Sequence[str]) -> None:
+        """Note a message that names no joint of the arm: another device publishes on the topic.
+
+        Messages that have a joint in common are of one device.
+        """
+        joints = frozenset(names)
+        if not joints or any(joints <= known for known in self._devices):
+            return
+        same = {known for known in self._devices if known & joints}
+        if same or len(self._devices) < MOST_DEVICES:
+            self._devices = (self._devices - same) | {joints.union(*same)}
 
     def foreign(self, sender: bytes | None, arrival: int) -> Fault | None:
         """Return the fault of a state of the arm whose publisher is not the only one, or None.
@@ -140,17 +152,18 @@ class ArmClaim:
         source = self._source
         if source.accepts(sender, arrival):
             return None
-        if self._fault is None or self._fault[0] != source.rival:
-            self._fault = source.rival, self._two_sources()
-        return self._fault[1]
+        two = source.owner, source.rival
+        if self._fault is None or (two != self._two and arrival - self._asked >= PAUSE):
+            self._asked, self._fault = arrival, self._two_sources(two)
+        return self._fault
 
-    def _two_sources(self) -> Fault:
-        source, names = self._source, []
-        for sender in (source.owner, source.rival):
-            assert sender is not None
-            names.append(described(sender_name(self._node, self._states, sender)))
+    def _two_sources(self, two: tuple[bytes | None, bytes | None]) -> Fault:
+        names = [sender_name(self._node, self._states, sender) for sender in two if sender]
+        # the graph may not know a node yet
+        self._two = two if UNKNOWN not in names else None
+        one, other = map(described, names)
         text = (
-            f"states of the arm come from two publishers on {self._states}: {names[0]} and "
-            f"{names[1]}; end one of them, or give it another topic"
+            f"states of the arm come from two publishers on {self._states}: {one} and {other}; "
+            "end one of them, or give it another topic"
         )
         return Fault("rivals", text, blind=True)

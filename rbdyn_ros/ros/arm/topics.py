@@ -144,20 +144,19 @@ class ArmTopics:
             if foreign is not None:
                 self._controller.refuse_state(foreign)
                 return
+            self._stamp, self._arrival = nanoseconds(message.header.stamp), arrival
         elif sender is None:
-            self._claim.note_device(tuple(message.name))
-        stamp = nanoseconds(message.header.stamp)
-        self._stamp, self._arrival = stamp, arrival
+            self._claim.note_device(message.name)
         efforts = self._controller.on_state(
             message.name,
             np.asarray(message.position),
             np.asarray(message.velocity),
             np.asarray(message.effort),
-            stamp,
+            nanoseconds(message.header.stamp),
             arrival,
         )
         if efforts is not None:
-            self._publish(efforts, stamp)
+            self._publish(efforts, self._stamp)
             self.times.add((time.monotonic_ns() - arrival) * 1e-3)
 
     def _publish(self, efforts: Array, stamp: int) -> None:

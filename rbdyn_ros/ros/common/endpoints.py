@@ -73,4 +73,4 @@ def _unpacked(given: Any) -> tuple[Any, Any]:
 
 
 def _example(message: Any, info: Any) -> None:
-    """Have the signature of a callback with info."""
+    """Show rclpy the signature of a callback that wants the info of a message."""

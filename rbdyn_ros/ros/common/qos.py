@@ -11,8 +11,8 @@ LATCHED = QoSProfile(
     reliability=ReliabilityPolicy.RELIABLE,
 )
 
-#: A service keeps so many requests until it answers them: the most that Fast DDS keeps. With ROS
-#: 2's default of 10, requests that come faster than they are served vanish without an answer.
+#: A service queues up to 5000 requests, the most that Fast DDS allows. With ROS 2's default of 10,
+#: requests that come faster than they are served vanish without an answer.
 SERVICES = QoSProfile(depth=5000, reliability=ReliabilityPolicy.RELIABLE)
 
 

@@ -16,8 +16,8 @@ from rbdyn_ros.runtime.loop import Loop
 #: Commands are back when they came for this time without a gap [s]: a commander that is always
 #: slower than command_timeout is logged once.
 BACK = 1.0
-#: Most commanders whose names are remembered.
-MOST = 100
+#: Most commanders whose names are remembered, and the time between two questions about names [s].
+MOST, PAUSE = 100, 0.1
 #: Effect of each policy of on_timeout on the joints.
 EFFECTS = {
     "zero": "get no effort",
@@ -82,6 +82,7 @@ class CommanderWatch:
         self._names: dict[tuple[str, bytes | None], str] = {}
         self._heard: float | None = None
         self._who = ""  # sent the last command
+        self._asked = -PAUSE  # time of the last question about a name [s]
         self._stopped = False
         self._since: float | None = None  # time from which on commands came again
 
@@ -91,11 +92,14 @@ class CommanderWatch:
         if sender is None and self._heard is not None and now - self._heard > BACK:
             self._names.pop(key, None)  # it may be another node
         who = self._names.get(key)
-        if who is None:  # while it lives: the graph forgets a node that has ended
-            who = self._commander(topic, sender)
-            if who and len(self._names) < MOST:
+        if who is None and now - self._asked >= PAUSE:
+            self._asked = now
+            who = self._commander(topic, sender)  # while it lives: later the graph forgets it
+            if who:
+                if len(self._names) == MOST:
+                    del self._names[next(iter(self._names))]  # the oldest
                 self._names[key] = who
-        self._who, self._heard = who, now
+        self._who, self._heard = who or "", now
 
     def poll(self, now: float) -> None:
         """Log a change; `now` is on the steady clock [s]. For one thread."""

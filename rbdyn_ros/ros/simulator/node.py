@@ -102,6 +102,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
         claims.check()
         if self._recording is not None:
             self._recording.open(self)
+            self.status = 1  # until the recording is complete
         for k, robot in enumerate(robots):
             robot.open(self._wakeup, base, clock if k == 0 else None)
             open_services(robot)
@@ -260,8 +261,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
             summary, complete = self._recording.close()
             if summary:
                 print(f"rbdyn: {summary}", file=sys.stderr)
-            if not complete:
-                self.status = 1
+            self.status = int(not complete)
         for robot in self._robots:
             timing = robot.loop.readout.timing()
             if timing.ticks:

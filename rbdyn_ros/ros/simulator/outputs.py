@@ -295,7 +295,8 @@ class Outputs:
     def _remedy(self, locked: bool) -> str:
         """Return what to do after a fault."""
         call = f"Call {self._reset_name}"
-        if locked or self._loop.m.opt.integrator not in ("euler", "implicit_damping"):
+        m = self._loop.m
+        if locked or m.not_implicit or m.opt.integrator not in ("euler", "implicit_damping"):
             return call
         return f"{call}; if energy grew without a cause, try the integrator implicit_midpoint"
 

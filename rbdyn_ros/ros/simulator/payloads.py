@@ -24,7 +24,8 @@ from rbdyn_ros.sensors.scene import Payload
 class Payloads:
     """Changes payloads and gravity; for any thread.
 
-    Every change starts from the Model that was loaded. No reset but `restore` takes one back.
+    Every change starts from the Model that was loaded. They survive every reset;
+    `restore` removes them.
 
     Args:
         loop: simulates the robot.

@@ -49,7 +49,7 @@ class Simulation:
 
     @property
     def paused(self) -> bool:
-        """Whether time stands on request, or because the node is not active."""
+        """Whether a request paused the time, or the node is not active."""
         return not self.active or self._requested_pause
 
     @property

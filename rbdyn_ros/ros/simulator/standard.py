@@ -199,6 +199,8 @@ class StandardServices:
             state=bool(scope & request.SCOPE_STATE),
             robot=bool(scope & request.SCOPE_SPAWNED),
         )
+        if scope != known:
+            self._stopped_at = None  # a part of the robot is not as at the start
 
     def _get_entities(self, request: Any, response: Any) -> None:
         response.entities = self._chosen(request.filters)

@@ -44,7 +44,7 @@ def animate(
     size: tuple[float, float] = (6.4, 4.8),
     elevation: float = 20.0,
     azimuth: float = -60.0,
-) -> None:
+) -> tuple[Finding, ...]:
     """Write a film of a motion to a .gif or .mp4 file (the latter needs ffmpeg).
 
     The camera stands still. A body is drawn by its visuals, meshes with fewer triangles than their
@@ -63,6 +63,9 @@ def animate(
         size: size of the picture [inch], at 100 dots per inch.
         elevation: elevation of the camera above the horizon [degree].
         azimuth: azimuth of the camera about z from x [degree].
+
+    Returns:
+        Warnings about visuals that were left out or replaced.
 
     Raises:
         ModelError: if a Data was not made for m, its simulation diverges, or `looks` is another
@@ -86,6 +89,7 @@ def animate(
         poses = _given(m, motion, duration, fps)
     scene = PictureScene(m, poses, looks)
     write_film(target, figure, fps, _drawn(figure, scene, elevation, azimuth))
+    return scene.findings
 
 
 def _given(m: Model, motion: ArrayLike, duration: object, fps: float) -> BodyPoses:

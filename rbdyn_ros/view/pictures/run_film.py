@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.recording.run import Run
 from rbdyn_ros.view.pictures.animation import MOST_FRAMES, SUFFIXES, animate
 
@@ -19,8 +20,10 @@ def film_run(
     fps: float = 25.0,
     looks: str | Path | None = None,
     package_dirs: Sequence[str | Path] = (),
-) -> None:
+) -> tuple[Finding, ...]:
     """Write a film of a run, in real time, to a .gif or .mp4 file.
+
+    If the visuals belong to another robot, the run's own one is drawn without visuals.
 
     Args:
         run: result of read_run.
@@ -28,6 +31,9 @@ def film_run(
         fps: frames per second; in a .gif rounded to 100 / n.
         looks: file of the robot, for its visuals; None: the URDF in the recording.
         package_dirs: as for load_urdf.
+
+    Returns:
+        Warnings about visuals that were left out or replaced.
 
     Raises:
         ParameterError: fps is out of range, or the file cannot be written; see rb.animate.
@@ -46,6 +52,9 @@ def film_run(
         raise ParameterError(Finding("bad-fps", text, "error", "fps"))
     chosen = [run.at(float(run.time[0]) + k / fps) for k in range(frames)]
     source = looks if looks is not None else run.urdf or None
-    animate(
-        run.m, np.asarray(run.qpos[chosen]), path, looks=source, package_dirs=package_dirs, fps=fps
-    )
+    write = functools.partial(animate, run.m, np.asarray(run.qpos[chosen]), path, fps=fps)
+    try:
+        return write(looks=source, package_dirs=package_dirs)
+    except ModelError as error:
+        write(looks=None)
+        return error.findings

@@ -43,10 +43,12 @@ class PictureScene:
         links: lines (frames, lines, 2, 3) between joint frames; for a free body from its frame to
             its centre of mass; none if visuals show the robot.
         others: lines of springs and loop joints.
+        findings: warnings about visuals that were left out or replaced.
     """
 
     def __init__(self, m: Model, poses: BodyPoses, looks: Appearance = NO_LOOKS) -> None:
-        self.solids = solids_of(m, looks)
+        self.solids, broken = solids_of(m, looks)
+        self.findings = (*looks.findings, *broken)
         self._poses = poses
 
         def line(body1: NDArray[Any], p1: Array, body2: NDArray[Any], p2: Array) -> Array:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.appearance.shapes import Appearance, Placeholder
+from rbdyn_ros.errors import Finding
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.view.scene.parts import Color, Part, geometry_parts, inertia_boxes, parts_of_looks
@@ -44,20 +45,23 @@ def has_visuals(looks: Appearance) -> bool:
     return any(not isinstance(look.shape, Placeholder) for look in looks.visuals)
 
 
-def solids_of(m: Model, looks: Appearance) -> list[Solid]:
-    """Return the solids of a robot: of each body its visuals.
+def solids_of(m: Model, looks: Appearance) -> tuple[list[Solid], list[Finding]]:
+    """Return the solids of a robot, of each body its visuals, and a warning per broken mesh.
 
     A body without visuals shows its contact geometries, and without these a box with its mass and
     inertia.
+
+    Raises:
+        ModelError: the visuals belong to another robot.
     """
     drawn = tuple(look for look in looks.visuals if not isinstance(look.shape, Placeholder))
-    parts, _ = parts_of_looks(m, drawn)
+    parts, broken = parts_of_looks(m, drawn)
     every = parts
     for others in (geometry_parts(m, PLAIN), inertia_boxes(m, 1.0, PLAIN)):
         shown = {part.body for part in every}
         every = [*every, *(part for part in others if part.body not in shown)]
     most = max(FEWEST_TRIANGLES, MOST_TRIANGLES // max(1, len(every)))
-    return [_solid(part, most) for part in every]
+    return [_solid(part, most) for part in every], broken
 
 
 def _solid(part: Part, most: int) -> Solid:

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
-from rbdyn_ros.ros.arm.claim import QUIET, StateSource
+from rbdyn_ros.ros.arm.claim import QUIET, ArmClaim, StateSource
 
 MS = 1_000_000
 ARM, OTHER = b"arm", b"other"
@@ -42,3 +42,10 @@ def test_a_second_publisher_counts_until_it_has_been_silent_for_a_second():
         source.accepts(*message)
     assert source.disputed(MS + QUIET)
     assert not source.disputed(MS + QUIET + 1)
+
+
+def test_messages_with_a_common_joint_are_of_one_device():
+    claim = ArmClaim(None, "", {}, "")
+    for names in (["finger"], ["finger", "thumb"], ["thumb"], [], ["head"], ["finger"]):
+        claim.note_device(names)
+    assert claim._devices == {frozenset({"finger", "thumb"}), frozenset({"head"})}

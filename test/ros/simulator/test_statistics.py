@@ -40,6 +40,7 @@ class Robot:
         self.counts = {"ticks": 0, "overruns": 0, "active_ns": 0}
         self.lateness, self.work = np.zeros(10_001, np.int64), np.zeros(10_001, np.int64)
         self.state = SimpleNamespace(tick=0, fault=-1, stale=7)
+        self.reception = SimpleNamespace(ages=SimpleNamespace(late=0))
         self.loop = SimpleNamespace(
             m=m,
             settings=LoopSettings(),
