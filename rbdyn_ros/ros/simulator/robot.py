@@ -34,12 +34,16 @@ from rbdyn_ros.ros.simulator.record import NodeRecorder
 from rbdyn_ros.ros.simulator.sensors import SensorTopics
 from rbdyn_ros.ros.simulator.start import start_position
 from rbdyn_ros.ros.simulator.topic_based import TopicBasedParser
-from rbdyn_ros.runtime import compiled
 from rbdyn_ros.runtime.kernels import cycle
 from rbdyn_ros.runtime.loop import Loop, warm
 from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.runtime.step_code import StepCode
 from rbdyn_ros.runtime.wakeup import Wakeup
+
+
+def is_compiled(kernel: Any) -> bool:
+    """Return whether a kernel of this checkout is on disk: each checkout has its own code."""
+    return jit.DISABLED or jit.is_cached(kernel, kernel.stats.cache_path)
 
 
 class Robot:
@@ -86,7 +90,7 @@ class Robot:
         values, logger = self.values, self.node.get_logger()
 
         def announce(_: source.Source) -> None:
-            if not jit.is_cached(cycle.run, compiled.CACHE_DIRECTORY):
+            if not is_compiled(cycle.run):
                 logger.info("compiling the engine, first run only (about a minute) ...")
 
         m, self.given = source.load_robot(self.node, values, stop, fallback, announce)
