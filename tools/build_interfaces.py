@@ -50,9 +50,7 @@ cmake_minimum_required(VERSION 3.16)
 project({name})
 find_package(ament_cmake REQUIRED)
 find_package(rosidl_default_generators REQUIRED)
-{finds}# Python needs no C++ bindings; without them this takes half the time
-list(FILTER AMENT_EXTENSIONS_rosidl_generate_idl_interfaces EXCLUDE REGEX "_cpp")
-rosidl_generate_interfaces(${{PROJECT_NAME}}
+{finds}rosidl_generate_interfaces(${{PROJECT_NAME}}
   {files}
   DEPENDENCIES {depends})
 ament_package()
@@ -111,6 +109,7 @@ def build(names: list[str]) -> None:
     command += ["--event-handlers", "console_direct+", "--cmake-args", "-G", "Ninja"]
     command += ["-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=OFF"]
     command += [f"-DPython3_EXECUTABLE={sys.executable}"]
+    command += [f"-DCMAKE_PROJECT_INCLUDE={INTERFACES / 'python_only.cmake'}"]
     subprocess.run(command, env=env, check=True)
     imports = "; ".join(f"import {name}" for name in names)
     subprocess.run([sys.executable, "-c", imports], check=True)

@@ -156,7 +156,7 @@ def wanted_stamps(info: Info) -> dict[str, str]:
     python = json.dumps([str(ROOT), info["version"], info["base"]])
     environment = digest(python)
     packages = digest(environment, ROOT / "setup.py")
-    files = sorted((tools / "interfaces").glob("*.ini"))
+    files = sorted(path for path in (tools / "interfaces").iterdir() if path.suffix != ".md")
     files += sorted(path for path in (ROOT / "rbdyn_interfaces").rglob("*") if path.is_file())
     names = " ".join(str(path.relative_to(ROOT)) for path in files)
     interfaces = digest(packages, names, tools / "build_interfaces.py", *files)

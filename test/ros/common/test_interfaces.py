@@ -106,11 +106,15 @@ def test_field_lists_become_packages(name, tmp_path):
         assert text.count("---") == {"msg": 0, "srv": 1, "action": 2}[kind]
 
 
-def test_a_changed_interface_is_built_again(monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    "changed",
+    ["rbdyn_interfaces/msg/A.msg", "tools/interfaces/a.ini", "tools/interfaces/python_only.cmake"],
+)
+def test_a_changed_interface_is_built_again(monkeypatch, tmp_path, changed):
     setup = tool("setup_env")
     (tmp_path / "tools" / "interfaces").mkdir(parents=True)
-    message = tmp_path / "rbdyn_interfaces" / "msg" / "A.msg"
-    message.parent.mkdir(parents=True)
+    (tmp_path / "rbdyn_interfaces" / "msg").mkdir(parents=True)
+    message = tmp_path / changed
     for path in ("setup.py", "tools/build_interfaces.py"):
         (tmp_path / path).write_text("")
     monkeypatch.setattr(setup, "ROOT", tmp_path)
