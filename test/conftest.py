@@ -18,21 +18,38 @@ import rbdyn_ros
 for _name in rbdyn_ros.__all__:
     getattr(rbdyn_ros, _name)
 
-#: Tests that watch clocks: of nodes, loops and browsers. One worker has them, one after the other,
-#: so that none waits for another; it begins with them, for they take longest.
-ON_TIME_FOLDERS = ("ros", "launch", "runtime", "recording")
-ON_TIME_FILES = ("test_cli_interrupt", "test_cli_bench", "test_measuring")
-#: Tests that share the runs of the examples, which take long: another worker begins with them.
+#: Tests that watch clocks: of loops and nodes. One worker has them, one after the other, so that
+#: none waits for another; it begins with them, for they take longest, and with the loop, which is
+#: compiled for all.
+ON_TIME = ("runtime", "ros/arm", "ros/simulator", "launch")
+#: Tests that compile little. The other workers begin with them, so they find the loop compiled.
+PLAIN = ("description", "checks")
+#: Tests with a browser, which takes all cores: one at a time.
+BROWSER = ("test_live_page", "test_replay_page", "test_view_page", "test_view_node")
+#: Tests that share the runs of the examples, which take long.
 SHARED = ("test_docs_commands", "test_examples")
+#: Groups that begin early. Other files follow, each a group, and fill what time the workers have.
+FIRST = ("on time", "plain", "browser", "shared")
+
+
+def _is_below(path, folders):
+    tests = Path(__file__).parent
+    return any(path.is_relative_to(tests / folder) for folder in folders)
 
 
 def _group(path):
-    folder = path.relative_to(Path(__file__).parent).parts[0]
-    if folder in ON_TIME_FOLDERS or path.stem in ON_TIME_FILES:
-        return "on time"
-    if path.stem.endswith("_page"):
+    if path.stem in BROWSER:
+        return "browser"
+    if _is_below(path, ON_TIME):
         return "on time"
     return "shared" if path.stem in SHARED else path.stem
+
+
+def _turn(path):
+    """Return what sorts a file: first the groups that begin early, and in them the loop."""
+    group = "plain" if _is_below(path, PLAIN) else _group(path)
+    turn = FIRST.index(group) if group in FIRST else len(FIRST)
+    return turn, not _is_below(path, ON_TIME[:1])
 
 
 def pytest_itemcollected(item):
@@ -44,8 +61,7 @@ def pytest_itemcollected(item):
 
 
 def pytest_collection_modifyitems(items):
-    order = {"on time": 0, "shared": 1}
-    items.sort(key=lambda item: order.get(_group(item.path), 2))
+    items.sort(key=lambda item: _turn(item.path))
 
 
 def pytest_terminal_summary(terminalreporter):
