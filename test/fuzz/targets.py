@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
-import math
+import itertools
 import struct
 import tempfile
 from collections.abc import Callable
@@ -257,35 +257,40 @@ HOSTILE = (
     *struct.unpack("<4q", struct.pack("<4d", np.nan, np.inf, -1e300, 1e-310)),
     *(-1, 7, 2**31, 2**62, -(2**63)),
 )
+#: Fields that results depend on; kernels write all others before they read them.
+NAMES = tuple(field.name for field in DATA_FIELDS)
+STATE = ("qpos", "qvel", "qacc", "time", "drive_mode", "drive_target")
 
 
 def rows(datas: Callable[[], list[Any]]) -> Callable[[], list[bytes]]:
-    """Return a maker of seeds: each writes a hostile number into all of one field of a Data."""
+    """Return a maker of seeds: each writes a hostile number into all of a Data, or one field."""
 
     def seeds() -> list[bytes]:
-        made = []
-        for robot, d in enumerate(datas()):
-            for k, field in enumerate(DATA_FIELDS):
-                begin = d.model.data_offsets[field.name]
-                size = math.prod(field.shape(vars(d.model)))
-                for n, bits in enumerate(HOSTILE):
-                    places = range(begin, begin + min(size, MOST_WRITTEN))
-                    written = b"".join(struct.pack("<Hq", place, bits) for place in places)
-                    made.append(bytes([robot, (k + n) % len(STAGES)]) + written)
-        return made
+        choices = list(itertools.product(range(len(datas())), range(len(HOSTILE))))
+        whole = itertools.product(choices, range(len(STAGES)), (0, 1))
+        single = itertools.product(choices, range(len(NAMES)))
+        return [
+            *(bytes([robot, stage, k, n]) for (robot, n), stage, k in whole),
+            *(bytes([robot, k % len(STAGES), 2 + k, n]) for (robot, n), k in single),
+        ]
 
     return seeds
 
 
-#: A seed writes this many entries of a field.
-MOST_WRITTEN = 12
-
-
 def fuzz_rows(datas: Callable[[], list[Any]], data: bytes) -> None:
-    """Two bytes choose robot and stage; then ten bytes each choose an entry and its bits."""
-    robot, stage = data[:2].ljust(2, b"\0")
+    """Write hostile numbers into a Data, and run a stage.
+
+    Four bytes choose the robot, the stage, the fields and the number: all, all but the state, or
+    one field. Then ten bytes each choose one more entry and its bits.
+    """
+    robot, stage, which, n = data[:4].ljust(4, b"\0")
     d = datas()[robot % len(datas())].copy()
-    for place, bits in struct.iter_unpack("<Hq", data[2 : 2 + (len(data) - 2) // 10 * 10]):
+    choices = [NAMES, tuple(set(NAMES) - set(STATE)), *((name,) for name in NAMES)]
+    for name in choices[which % len(choices)]:
+        begin = d.model.data_offsets[name]
+        size = np.size(vars(d).get(name, vars(d).get(f"_{name}")))
+        d.buffer.view(np.int64)[begin : begin + size] = HOSTILE[n % len(HOSTILE)]
+    for place, bits in struct.iter_unpack("<Hq", data[4 : 4 + (len(data) - 4) // 10 * 10]):
         d.buffer.view(np.int64)[place % len(d.buffer)] = bits
     if datas is strict_datas:
         make_strict(d)

@@ -7,6 +7,7 @@ process. The last line is JSON: the number of inputs, and the failures.
 from __future__ import annotations
 
 import faulthandler
+import functools
 import hashlib
 import json
 import resource
@@ -15,6 +16,7 @@ import sys
 import time
 import traceback
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +77,7 @@ def prepare() -> None:
 
 
 def fuzz(name: str, seconds: float, seed: int, folder: Path) -> tuple[int, list[dict[str, str]]]:
-    """Run batches of inputs; return their number and the failures.
+    """Run all seeds, then batches of edited ones; return the number of inputs and the failures.
 
     Args:
         name: of the target.
@@ -97,6 +99,16 @@ def fuzz(name: str, seconds: float, seed: int, folder: Path) -> tuple[int, list[
         count += 1
         outcome(name, data)
 
+    def attempt(run: Callable[[], None]) -> None:
+        try:
+            run()
+        except BaseException as error:  # noqa: BLE001 - every kind is a finding
+            kept = folder / hashlib.sha256(current.read_bytes()).hexdigest()[:12]
+            current.replace(kept)
+            failures.setdefault(_where(error), {"input": str(kept), "error": _text(error)})
+
+    for which in range(len(seeds)):
+        attempt(functools.partial(trial, which, []))
     batch = 0
     while time.process_time() < seconds:
         quiet = settings(
@@ -108,12 +120,7 @@ def fuzz(name: str, seconds: float, seed: int, folder: Path) -> tuple[int, list[
             print_blob=False,
         )
         drawn = given(st.integers(0, len(seeds) - 1), EDITS)(trial)
-        try:
-            seeded(seed * 1_000_000 + batch)(quiet(drawn))()
-        except BaseException as error:  # noqa: BLE001 - every kind is a finding
-            kept = folder / hashlib.sha256(current.read_bytes()).hexdigest()[:12]
-            current.replace(kept)
-            failures.setdefault(_where(error), {"input": str(kept), "error": _text(error)})
+        attempt(seeded(seed * 1_000_000 + batch)(quiet(drawn)))
         batch += 1
     current.unlink(missing_ok=True)
     return count, list(failures.values())
