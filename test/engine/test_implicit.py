@@ -124,26 +124,33 @@ REST = -9.81 * 1.35
 
 
 def energies(integrator, seed, seconds):
-    """Return the energy above rest after every second, from random positions at rest."""
+    """Return the energy above rest at qpos every 0.1 s, from random positions at rest.
+
+    The velocity at qpos is the mean of qvel and the next qvel: semi-implicit steps lead from
+    position to position by velocities in between, as a leapfrog does.
+    """
     m = boxes()
     m.opt.integrator = integrator
     d = rb.make_data(m)
     d.qpos = rb.random_qpos(m, np.random.default_rng(seed))
-    found = []
-    for _ in range(seconds + 1):
-        found.append(rb.kinetic_energy(m, d) + rb.potential_energy(m, d) - REST)
-        rb.step(m, d, 1000)
+    at, found = d.copy(), []
+    for _ in range(10 * seconds + 1):
+        at.qpos, before = d.qpos, d.qvel.copy()
+        rb.step(m, d)
+        at.qvel = 0.5 * (before + d.qvel)
+        found.append(rb.kinetic_energy(m, at) + rb.potential_energy(m, at) - REST)
+        rb.step(m, d, 99)
     return np.array(found)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(10))
 def test_the_midpoint_keeps_the_energy_of_boxes_on_ball_joints(seed):
-    """For a minute at 1 ms, tumbling, within 5 % of the energy from hanging to standing.
+    """For a minute at 1 ms, tumbling, within 5 % of the energy above rest.
 
-    euler and implicit_damping are NaN after 10 to 20 s.
+    euler and implicit_damping are NaN after 10 to 20 s, MuJoCo's Euler after 8 to 19 s.
     """
     found = energies("implicit_midpoint", seed, 60)
-    assert np.abs(found - found[0]).max() < 0.05 * -2.0 * REST
+    assert np.abs(found - found[0]).max() < 0.05 * found[0]
 
 
 def test_implicit_loses_energy_where_bodies_tumble():
