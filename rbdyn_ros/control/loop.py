@@ -116,9 +116,14 @@ class ControlLoop:
             )
             return Fault("frozen", text, blind=True)
         measured = arrival - int(gate.clock.lag * NANOSECONDS)
-        suspicion = max(gate.suspicion, witness.suspicion)
         self._ending.reckoning.add(
-            measured, arrival, seen.qpos, seen.qvel, witness.push, suspicion
+            measured,
+            arrival,
+            seen.qpos,
+            seen.qvel,
+            witness.push,
+            gate.suspicion,
+            witness.suspicion,
         )
         return None
 

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.control.kernels import kernel
 from rbdyn_ros.dynamics.configuration import position_ranges
 from rbdyn_ros.errors import did_you_mean, quote
 from rbdyn_ros.model.model import Model
+
+if TYPE_CHECKING:
+    from rbdyn_ros.engine.jit import Matrix, Vector
 
 #: Larger numbers are not measurements.
 LARGEST = 1e9
@@ -55,6 +61,7 @@ class Measured:
         self.arrival: int | None = None
         self._last_names: list[str] | None = None
         self._at, self._to = np.empty(0, np.int64), np.empty(0, np.int64)
+        self._given = np.empty((3, 0))
 
     def concerns(self, names: Sequence[str]) -> bool:
         """Whether a message names a required joint; otherwise it belongs to another device."""
@@ -73,22 +80,28 @@ class Measured:
             velocity: finite, one per name [rad/s or m/s].
             effort: one per name, or empty; NaN where not measured, but not infinite [N m or N].
         """
+        if names == self._last_names and self._stored(position, velocity, effort):
+            return None
         why = _wrong_number(names, position, velocity, effort)
         if why:
             return Refused("finite", why)
         why = self._find(names) or _wrong_length(names, position, velocity, effort)
         if why:
             return Refused("names", why)
-        self.qpos[self._to] = position[self._at]
-        self.qvel[:] = 0.0
-        self.qvel[self._to] = velocity[self._at]
-        np.clip(self.qpos, self._lower, self._upper, out=self.qpos)
-        np.clip(self.qvel, -self._fastest, self._fastest, out=self.qvel)
-        if len(effort):
-            self.effort[self._to] = effort[self._at]
-        else:
-            self.effort[:] = np.nan
+        self._given = np.empty((3, len(names)))
+        self._stored(position, velocity, effort)
         return None
+
+    def _stored(self, position: Array, velocity: Array, effort: Array) -> bool:
+        """Store numbers in the order of the last names, unless there is something wrong."""
+        given = self._given
+        n = given.shape[1]
+        if len(position) != n or len(velocity) != n or len(effort) not in (0, n):
+            return False
+        given[0], given[1], given[2] = position, velocity, effort if len(effort) else np.nan
+        at, to = self._at, self._to
+        bounds = self._lower, self._upper, self._fastest
+        return bool(_store(given, at, to, *bounds, self.qpos, self.qvel, self.effort))
 
     def _find(self, names: Sequence[str]) -> str:
         """Find the index of every joint, unless the names are as in the last message."""
@@ -107,6 +120,38 @@ class Measured:
         pairs = np.array(known, np.int64).reshape(-1, 2).T
         self._at, self._to, self._last_names = pairs[0].copy(), pairs[1].copy(), list(names)
         return ""
+
+
+@kernel
+def _store(
+    given: Matrix,
+    at: NDArray[np.int64],
+    to: NDArray[np.int64],
+    lower: Vector,
+    upper: Vector,
+    fastest: Vector,
+    qpos: Vector,
+    qvel: Vector,
+    effort: Vector,
+) -> bool:
+    """Store the rows position, velocity and effort if all are numbers, and return whether."""
+    for k in range(given.shape[1]):
+        fine = abs(given[0, k]) < LARGEST and abs(given[1, k]) < LARGEST  # NaN fails it too
+        if not (fine and (abs(given[2, k]) < LARGEST or np.isnan(given[2, k]))):
+            return False
+    measured = False
+    for k in range(given.shape[1]):
+        measured = measured or not np.isnan(given[2, k])
+    for i in range(len(qvel)):
+        qvel[i] = 0.0
+        effort[i] = effort[i] if measured else np.nan
+    for k in range(len(at)):
+        i = to[k]
+        qpos[i], qvel[i], effort[i] = given[0, at[k]], given[1, at[k]], given[2, at[k]]
+    for i in range(len(qpos)):
+        qpos[i] = min(max(qpos[i], lower[i]), upper[i])
+        qvel[i] = min(max(qvel[i], -fastest[i]), fastest[i])
+    return True
 
 
 def _wrong_number(names: Sequence[str], position: Array, velocity: Array, effort: Array) -> str:

@@ -20,8 +20,8 @@ TRUSTED = 0.25
 BACK = 0.015
 #: A lie about velocities changes the push at once, so it is taken from still earlier [s].
 PUSHED = 0.1
-#: A lie that stays unseen for longer is smaller than the error of a prediction without feedback,
-#: so the start is at most this much older than the newest state [s].
+#: A disagreement of positions and velocities that stays allowed for longer is smaller than the
+#: error of a prediction without feedback, so the start is at most this much older [s].
 HORIZON = 0.1
 #: Longest step of the prediction, and the longest time over which it is made [s].
 STEP, LONGEST_RECKONING = 2e-3, 0.5
@@ -46,7 +46,8 @@ class Reckoning:
         n = arm.m.nv
         self._ring = np.zeros((REMEMBERED, 4, n))
         self._times, self._arrivals = np.zeros((2, REMEMBERED), np.int64)
-        self._count = self._trusted = 0  # states so far, and the number of the trusted one
+        #: States so far, and the numbers of the last trusted and of the last moving one.
+        self._count = self._trusted = self._thawed = 0
         self.qpos, self.qvel, self.push = np.zeros((3, n))
         self._time = 0
         self.use(arm)
@@ -57,10 +58,17 @@ class Reckoning:
 
     def forget(self) -> None:
         """Forget all states."""
-        self._count = self._trusted = 0
+        self._count = self._trusted = self._thawed = 0
 
     def add(
-        self, time: int, arrival: int, qpos: Array, qvel: Array, push: Array, suspicion: float
+        self,
+        time: int,
+        arrival: int,
+        qpos: Array,
+        qvel: Array,
+        push: Array,
+        suspicion: float,
+        frost: float = 0.0,
     ) -> None:
         """Remember a state.
 
@@ -70,7 +78,8 @@ class Reckoning:
             qpos: (nv,) position.
             qvel: (nv,) velocity.
             push: (nv,) acceleration that the model does not explain, see Witness.
-            suspicion: from 0 for a perfect state to 1 for a fault.
+            suspicion: that positions and velocities disagree, from 0 to 1, a fault.
+            frost: suspicion that a joint has frozen.
         """
         k = self._count % REMEMBERED
         row = self._ring[k]
@@ -79,6 +88,8 @@ class Reckoning:
         self._count += 1
         if suspicion < TRUSTED or self._count - self._trusted > REMEMBERED:
             self._trusted = self._count
+        if frost < TRUSTED or self._count - self._thawed > REMEMBERED:
+            self._thawed = self._count
 
     def sent(self, effort: Array) -> None:
         """Remember the commands (nv,) that answered the newest state."""
@@ -94,6 +105,7 @@ class Reckoning:
         last = self._count - 1
         first = self._before(max(self._trusted, 1) - 1, BACK)
         first = max(first, self._before(last, HORIZON))
+        first = min(first, self._before(max(self._thawed, 1) - 1, BACK))
         start = first % REMEMBERED
         self.qpos[:], self.qvel[:] = self._ring[start, :PUSH]
         self.push[:] = self._ring[self._before(first, PUSHED) % REMEMBERED, PUSH]

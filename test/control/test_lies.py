@@ -26,6 +26,7 @@ CASES += [
     Case("velocity_offset", "gravity", 0.2, SEVEN),
     Case("position_drift", "impedance", 0.2, SEVEN),
     Case("swapped", "impedance", 1.0, SEVEN),
+    Case("frozen_joint", "hold", 0.2, SEVEN),
     Case("lag_50_ms", "impedance", 1.0, SEVEN),
 ]
 #: At 250 Hz a lie acts for longer before it is seen.
