@@ -343,7 +343,7 @@ def test_limits_that_were_tightened_do_not_make_a_push_an_escalation():
 
 
 @pytest.mark.parametrize("period", [0.001, 0.004])
-@pytest.mark.parametrize("speed", [0.5, 2.8])
+@pytest.mark.parametrize("speed", [0.5, 2.2])
 def test_a_brake_that_accelerates_the_arm_is_given_up(speed, period):
     """Mirrored positions and velocities agree with each other, so only the energy shows it."""
     loop = ClosedLoop(model()).arm()
