@@ -162,8 +162,8 @@ def simulated(robot: str, rate: int, *parameters: str) -> Iterator[None]:
 def controlled(robot: str, *parameters: str) -> Iterator[User]:
     from rbdyn_ros.errors import RbdynError
 
-    exact = ("dry_run:=false", "friction_compensation:=1.0")
-    given = (f"urdf:={_path_of(robot)}", *exact, *parameters)
+    simulated = ("dry_run:=false", "friction_compensation:=1.0", "simulated_clock:=true")
+    given = (f"urdf:={_path_of(robot)}", *simulated, *parameters)
     with running_node(*given, node="arm_controller") as controller:
         user = User(controller)
         try:

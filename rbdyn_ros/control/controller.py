@@ -139,6 +139,7 @@ class Controller(ControlLoop):
     def _remember_start(self) -> None:
         """Begin to compare the motion with the efforts sent."""
         self._witness.begin()
+        self._ending.begin()
         seen, known = self.gate.measured, self._ending.reckoning
         known.forget()
         now = seen.arrival or 0

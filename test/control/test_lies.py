@@ -104,3 +104,19 @@ def test_a_cleared_fault_forgets_how_the_numbers_disagreed():
     loop.controller.clear_fault()
     loop.tick()
     assert loop.gate.suspicion < 0.01
+
+
+def test_an_arm_that_is_armed_again_begins_anew():
+    """It was disarmed while it was predicted, and has moved since."""
+    loop = ClosedLoop(model()).arm()
+    loop.run(0.1)
+    jumped = loop.d.qpos.copy()
+    jumped[0] += 0.3
+    loop.tick(position=jumped)
+    assert loop.controller.fault.blind
+    loop.controller.clear_fault()
+    loop.kick(3.0, [0])
+    loop.run(0.5)
+    loop.arm()
+    loop.run(0.2)
+    assert loop.controller.fault is None

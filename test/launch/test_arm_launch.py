@@ -89,6 +89,7 @@ def test_a_simulator_is_the_arm_and_the_file_may_set_dry_run(launch_file, tmp_pa
     assert told["/arm_controller"]["parameters"] == {
         "dry_run": True,
         "friction_compensation": 1.0,
+        "simulated_clock": True,
         "state_timeout": 0.2,
         "blind_time": 0.5,
         "mode": "gravity",

@@ -253,7 +253,8 @@ def start_pair(
         others["use_sim_time"] = "true"  # time may run at any speed
     if space:
         others["remap"] = {"__ns": f"/{space.rstrip('/')}"}
-    # on a busy machine states are late; only one test is about that
-    controller = control(urdf, mode=mode, **{"state_timeout": 1.0, **others})
+    # on a busy machine states are late, and the simulator's clock falls behind
+    patient = {"state_timeout": 1.0, "simulated_clock": "true"}
+    controller = control(urdf, mode=mode, **patient | others)
     simulator.wait_for("simulating '")
     return Pair(simulator, controller, peer, space, ALL if lockstep else NEWEST)

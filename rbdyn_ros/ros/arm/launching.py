@@ -27,8 +27,9 @@ TOPICS = {
 #: Parameters of the simulator as an arm; sim_params_file overrides them. It holds still until the
 #: controller is armed, and its stamps are from the clock of this computer.
 AS_AN_ARM = {"on_timeout": "gravity", "publish_clock": False}
-#: Parameters of the controller of a simulated arm, whose friction is exactly that of the file.
-FOR_A_SIMULATED_ARM = {"dry_run": False, "friction_compensation": 1.0}
+#: Parameters of the controller of a simulated arm, whose friction is exactly that of the file and
+#: whose clock falls behind when the computer is busy.
+FOR_A_SIMULATED_ARM = {"dry_run": False, "friction_compensation": 1.0, "simulated_clock": True}
 #: Parameters of the controller that the simulator needs too.
 TEXTS = ("urdf", "robot_description")
 OF_THE_ARM = (*TEXTS, "strict", "gravity", "mounting_rpy", "robot_compensates_gravity")
@@ -64,8 +65,8 @@ def _arguments() -> list[DeclareLaunchArgument]:
             "sim",
             default_value="false",
             choices=launching.BOOLEAN,
-            description="Start a simulator as the arm. dry_run is then false and "
-            "friction_compensation 1, unless they are set.",
+            description="Start a simulator as the arm. dry_run is then false, "
+            "friction_compensation 1 and simulated_clock true, unless they are set.",
         ),
         DeclareLaunchArgument(
             "sim_params_file",

@@ -119,6 +119,8 @@ class ArmController(process.ManagedNode):
             acceleration=values.acceleration_limit,
             latency=values.latency_limit,
         )
+        if values.simulated_clock and not values.dry_run:
+            self.get_logger().warning("simulated_clock: the lag of states is not judged")
         excluded = [] if values.joints else [f"  {reason}" for reason in left_out(m)]
         if excluded:
             self.get_logger().warning("\n".join(["not controlled:", *excluded]))

@@ -91,6 +91,13 @@ PARAMETERS = (
         ),
         Parameter("state_timeout", 0.08, "age at which a state is too old", "s", 0.002, 1.0),
         Parameter(
+            "simulated_clock",
+            False,
+            "the states come from a simulator, whose clock falls behind on a busy computer: their "
+            "lag is not judged; use_sim_time implies it. Never with a real arm",
+            setting="simulated",
+        ),
+        Parameter(
             "blind_time", 0.2, "time for which the arm is held up without states", "s", 0.0, 0.3
         ),
         Parameter(
@@ -172,7 +179,8 @@ PARAMETERS = (
         Parameter(
             "latency_limit",
             LATENCY,
-            "lag of the states that must not last for state_timeout; can only be lowered",
+            "largest lag of the states; more for longer than state_timeout is a fault; can only "
+            "be lowered",
             "s",
             0.001,
             1.0,
@@ -333,9 +341,10 @@ def gate_settings(values: SimpleNamespace, simulated: bool) -> GateSettings:
 
     Args:
         values: of the parameters.
-        simulated: stamps come from a simulator, whose clock may run at any speed.
+        simulated: stamps are simulated time, whatever the parameter simulated_clock says.
     """
-    return GateSettings(simulated=simulated, **_chosen(values, GateSettings))
+    chosen = _chosen(values, GateSettings)
+    return GateSettings(**chosen | {"simulated": simulated or chosen["simulated"]})
 
 
 def settings(values: SimpleNamespace) -> ControlSettings:

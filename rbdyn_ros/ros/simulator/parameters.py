@@ -120,8 +120,8 @@ PARAMETERS = (
         Parameter(
             "answer_timeout",
             0.1,
-            "age of a state at which commands stamped with it are refused, in time_mode realtime; "
-            "0: unlimited",
+            "refuse a command whose stamp is older than the newest state by more than this, in "
+            "time_mode realtime; 0: never",
             "s",
             0.0,
             1e6,

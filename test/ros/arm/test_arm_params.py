@@ -53,9 +53,10 @@ def test_every_setting_is_a_parameter():
     targets = {field.name for kind in (ControlSettings, GateSettings) for field in fields(kind)}
     rows = [p.setting or p.name for p in PARAMETERS]
     assert len(set(rows)) == len(rows)
-    assert targets - set(rows) == {"simulated"}  # that is use_sim_time, which every node has
+    assert targets <= set(rows)
     assert {p.setting for p in PARAMETERS if p.setting} <= targets
     assert arm_params.gate_settings(defaults(), True).simulated
+    assert arm_params.gate_settings(defaults(simulated_clock=True), False).simulated
     assert arm_params.settings(defaults(impedance__frame="tool")).frame == "tool"
 
 

@@ -140,6 +140,7 @@ def lied_to(shared):
     """A UR5, its controller, and a driver between them."""
     driver = LyingDriver(shared.peer)
     given = {"remap": {"joint_states": "relayed_states"}, "prelude": FAILING_LAW, **TIGHT}
+    given["simulated_clock"] = "false"
     start = (shared.simulate, shared.control, shared.peer, find("ur5_robot.urdf"), UR5_START)
     pair = start_pair(*start, 250, **given)
     yield pair, driver

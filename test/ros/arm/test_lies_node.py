@@ -76,7 +76,7 @@ def lied_to(simulate, control, peer, request):
     # without the option the machine may be busy, so the simulator waits for each command
     every = request.config.getoption("--all-lies")
     given = {"state_timeout": 0.1 if every else 1.0, "lockstep": not every}
-    given |= {"remap": remap, "gravity_damping": COASTING}
+    given |= {"remap": remap, "gravity_damping": COASTING, "simulated_clock": "false"}
     pair = start_pair(simulate, control, peer, find(ROBOT), UR5_START, 250, **given)
     yield pair, driver
     driver.close()
