@@ -46,7 +46,7 @@ def test_a_controller_that_is_not_there(launch_file, package, executable, words)
 @pytest.mark.parametrize("name", ["params_file", "controller_params_file"])
 def test_a_parameter_file_that_is_not_there(launch_file, name):
     text = launch_file("hil.launch.py", f"{name}:=/no/gains.yaml", *CONTROLLER).fails()
-    assert f"{name} is '/no/gains.yaml', which is no file" in text
+    assert f"{name} is '/no/gains.yaml', which is not a file" in text
 
 
 def test_the_simulator_takes_the_file(launch_file):
