@@ -104,11 +104,9 @@ def _play(server: viser.ViserServer, run: Run, options: argparse.Namespace) -> N
     from rbdyn_ros.view.web.show import Show
     from rbdyn_ros.view.web.timeline import Timeline
 
-    looks = Appearance()
-    if (file := _looks_file(options)) is not None:
-        looks = read_appearance(file, package_dirs=options.package_dir)
-    elif run.urdf:
-        looks = read_appearance(run.urdf, package_dirs=options.package_dir)
+    source, looks = _looks_file(options) or run.urdf, Appearance()
+    if source:
+        looks = read_appearance(source, package_dirs=options.package_dir)
     try:
         show = Show(server, run.m, looks, run.name)
     except ModelError as error:

@@ -156,10 +156,10 @@ class Ending:
         self._lied = self._lied or (fault.blind and fault.code in LIES)
 
     def disbelieves(self, now: int, qpos: Array, qvel: Array, sent: Array) -> bool:
-        """Whether a state, after a lie, differs from the prediction.
+        """Whether a state that follows a lie differs from the prediction.
 
-        Exchanged joints, for example, seem possible again after the time in which the joints
-        could have moved there.
+        The gate alone would believe exchanged joints again, as soon as enough time has passed for
+        the joints to have moved there.
         """
         if self.state != "blind" or not self._lied:
             return False

@@ -26,7 +26,8 @@ from rbdyn_ros.control.state_kernels import LONGEST, SHORTEST
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
 
-#: After a fault efforts may change this many times as fast: a lie may have driven the arm.
+#: After a fault efforts may change this many times as fast: they may have to stop an arm that
+#: wrong states set in motion.
 HASTE = 5.0
 
 

@@ -102,11 +102,11 @@ class ControlLoop:
         if not self.armed or self.settings.dry_run:
             return None
         gate, witness = self.gate, self._witness
-        seen = gate.measured
-        if self._ending.disbelieves(arrival, seen.qpos, seen.qvel, self._commands()):
-            text = "the arm is not where the prediction since the first wrong state has it"
+        seen, sent = gate.measured, self._commands()
+        if self._ending.disbelieves(arrival, seen.qpos, seen.qvel, sent):
+            text = "after a wrong state, the arm is not where it was predicted to be"
             return Fault("velocity", text, blind=True)
-        k = witness.look(seen.qpos, seen.qvel, self._commands(), gate.step)
+        k = witness.look(seen.qpos, seen.qvel, sent, gate.step)
         if k >= 0:
             name = self.arm.names[k]
             text = (

@@ -14,7 +14,7 @@ from rbdyn_ros.nanoseconds import NANOSECONDS
 
 #: Remembered states: at 1 kHz half a second.
 REMEMBERED = 512
-#: States with a larger suspicion, as a part of what is a fault, are not a start.
+#: The prediction does not start from a state with a larger suspicion; a suspicion of 1 is a fault.
 TRUSTED = 0.25
 #: A lie begins a little before it is suspicious, so the start is this much older [s].
 BACK = 0.015

@@ -172,19 +172,31 @@ class Pair:
 class Relay:
     """Passes states of the arm on to its controller, in a thread of its own.
 
+    Args:
+        peer: of the test, whose context it uses.
+        source: topic of the true states.
+        to: topic of the states that the controller hears.
+        make_executor: makes the executor of that thread.
+
     Attributes:
         change: maps each state to the one that is passed on, or to None.
         node: for other publishers.
     """
 
-    def __init__(self, peer, source="joint_states", to="relayed_states"):
+    def __init__(
+        self,
+        peer,
+        source="joint_states",
+        to="relayed_states",
+        make_executor=lambda context: SingleThreadedExecutor(context=context),
+    ):
         import rclpy
 
         self.change = lambda state: state
         self.node = rclpy.create_node("relay", context=peer.context)
         self._publisher = self.node.create_publisher(JointState, to, 10)
         self.node.create_subscription(JointState, source, self._pass_on, 10)
-        self._executor = SingleThreadedExecutor(context=peer.context)
+        self._executor = make_executor(peer.context)
         self._executor.add_node(self.node)
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run)

@@ -3,10 +3,9 @@
 import threading
 
 import numpy as np
-import rclpy
+from arm_pair import Relay
 from commander import executor
 from geometry_msgs.msg import InertiaStamped, Vector3Stamped
-from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from support.lies import stalls
@@ -18,32 +17,15 @@ ELSEWHERE = 0.2
 ROWS = ("position", "velocity", "effort")
 
 
-class LyingDriver:
-    """Passes states on, in a thread of its own.
-
-    Args:
-        peer: of the test, whose context it uses.
-        source: topic of the true states.
-        to: topic of the states that the controller hears.
-    """
+class LyingDriver(Relay):
+    """A relay that lies; arguments as Relay."""
 
     def __init__(self, peer, source="joint_states", to="relayed_states"):
-        self.node = rclpy.create_node("driver", context=peer.context)
         self._to, self._others = to, []
-        self._publisher = self.node.create_publisher(JointState, to, 10)
         self._lock = threading.Lock()
         self._when = self._lie = self._change = self._second = None
         self.onset = None
-        self.node.create_subscription(JointState, source, self._pass_on, QoSProfile(depth=10))
-        self._executor = executor(peer.context)
-        self._executor.add_node(self.node)
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self):
-        while not self._ended.is_set():
-            self._executor.spin_once(timeout_sec=0.05)
+        super().__init__(peer, source, to, executor)
 
     def tell_the_truth(self, lie=None):
         """End a lie; row constant_offset lies from now on."""
@@ -134,12 +116,6 @@ class LyingDriver:
         message.vector.x, message.vector.z = x, -np.sqrt(9.81**2 - x**2)
         publisher.publish(message)
         peer.node.destroy_publisher(publisher)
-
-    def close(self):
-        self._ended.set()
-        self._thread.join()
-        self._executor.shutdown()
-        self.node.destroy_node()
 
 
 def as_message(state):
