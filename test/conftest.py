@@ -86,7 +86,7 @@ def _report_messages(terminalreporter):
 
 def pytest_addoption(parser):
     parser.addoption("--write-messages", action="store_true", help="write test/messages.txt")
-    parser.addoption("--lies", help="rows of the battery of lying arms, in all scenes: NAMES or all")
+    parser.addoption("--lies", help="rows of lies for all scenes: names with commas, or all")
 
 
 def pytest_sessionfinish(session, exitstatus):

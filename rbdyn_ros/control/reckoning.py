@@ -20,6 +20,8 @@ TRUSTED = 0.25
 BACK = 0.015
 #: A lie about velocities changes the push at once, so it is taken from still earlier [s].
 PUSHED = 0.1
+#: Only a push that lasted this long will go on: a payload does, a hand may let go [s].
+LASTED = 0.3
 #: A disagreement of positions and velocities that stays allowed for longer is smaller than the
 #: error of a prediction without feedback, so the start is at most this much older [s].
 HORIZON = 0.1
@@ -39,7 +41,7 @@ class Reckoning:
 
     Attributes:
         qpos, qvel: (nv,) predicted state.
-        push: (nv,) unexplained acceleration at the trusted state; it is taken as constant.
+        push: (nv,) unexplained acceleration that lasted before; it is taken as constant.
     """
 
     def __init__(self, arm: Arm) -> None:
@@ -108,7 +110,7 @@ class Reckoning:
         first = min(first, self._before(max(self._thawed, 1) - 1, BACK))
         start = first % REMEMBERED
         self.qpos[:], self.qvel[:] = self._ring[start, :PUSH]
-        self.push[:] = self._ring[self._before(first, PUSHED) % REMEMBERED, PUSH]
+        self._expect_push(self._before(first, PUSHED))
         self._time = int(self._times[start])
         self._time = max(self._time, now - int(LONGEST_RECKONING * NANOSECONDS))
         acting = self._until(self._time, first, self._arrivals)
@@ -116,6 +118,12 @@ class Reckoning:
             answered = int(self._arrivals[(k + 1) % REMEMBERED])
             self.advance(answered, self._ring[k % REMEMBERED, EFFORT])
         self.advance(now, effort)
+
+    def _expect_push(self, last: int) -> None:
+        """Set the push to the part that lasted up to a remembered state: its smallest value."""
+        rows = np.arange(self._before(last, LASTED), last + 1) % REMEMBERED
+        pushes = self._ring[rows, PUSH]
+        self.push[:] = np.maximum(pushes.min(axis=0), 0.0) + np.minimum(pushes.max(axis=0), 0.0)
 
     def _before(self, number: int, age: float) -> int:
         """Return the number of a remembered state that is older by an age [s], or the oldest."""

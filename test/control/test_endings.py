@@ -48,6 +48,19 @@ class Blindly:
         return effort
 
 
+@pytest.mark.parametrize(("pushed", "expected"), [(0.5, 2.0), (0.25, 0.0)])
+def test_a_blind_arm_expects_only_a_push_that_lasted(pushed, expected):
+    """A payload stays; a hand that pushed the arm may have let go."""
+    _, end = ending()
+    push = np.array([2.0, -2.0, 0.0, 0.0, 0.0, 0.0])
+    for k in range(500):
+        begun = k >= 500 - 1000 * pushed
+        end.reckoning.add(START + k * MS, START + k * MS, Q, ZERO, begun * push, 0.0)
+        end.reckoning.sent(ZERO)
+    end.blind(START + 500 * MS, ZERO)
+    np.testing.assert_array_equal(end.reckoning.push[:2], [expected, -expected])
+
+
 def test_it_brakes_until_it_rests_and_holds_there():
     arm, end = ending()
     fast = np.full(6, 0.5)

@@ -6,6 +6,7 @@ import numpy as np
 from arm_pair import Relay
 from commander import executor
 from geometry_msgs.msg import InertiaStamped, Vector3Stamped
+from rclpy.duration import Duration
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from support.lies import stalls
@@ -15,6 +16,8 @@ OFFSET = 3_000_000_000
 #: Position of the false arm of row second_states [rad].
 ELSEWHERE = 0.2
 ROWS = ("position", "velocity", "effort")
+#: Topics of the rows about payloads.
+LOADED = {"payload": "arm_controller/payload", "unknown_payload": "simulator/payload"}
 
 
 class LyingDriver(Relay):
@@ -23,20 +26,29 @@ class LyingDriver(Relay):
     def __init__(self, peer, source="joint_states", to="relayed_states"):
         self._to, self._others = to, []
         self._lock = threading.Lock()
-        self._when = self._lie = self._change = self._second = None
+        self._when = self._lie = self._change = self._second = self._loads = None
         self.onset = None
         super().__init__(peer, source, to, executor)
 
-    def tell_the_truth(self, lie=None):
-        """End a lie; row constant_offset lies from now on."""
+    def tell_the_truth(self):
+        """End a lie."""
         with self._lock:
             self._when = self._lie = self._second = self.onset = None
             self._change = None
-            if lie is not None and lie.name == "constant_offset":
-                self._change = lambda state, _t: [state | {"stamp": state["stamp"] + OFFSET}]
             for end in self._others:
                 end()
             self._others.clear()
+
+    def prepare(self, lie, peer):
+        """Do what takes time before a lie begins; row constant_offset lies from now on."""
+        if lie.name in LOADED:  # a message that is sent before its subscriber is found is lost
+            publisher = peer.publisher(InertiaStamped, LOADED[lie.name])
+            with self._lock:
+                self._loads = publisher
+                self._others.append(lambda: peer.node.destroy_publisher(publisher))
+        if lie.name == "constant_offset":
+            with self._lock:
+                self._change = lambda state, _t: [state | {"stamp": state["stamp"] + OFFSET}]
 
     def lie_when(self, lie, condition):
         """Begin to lie with the first true state for which a condition holds."""
@@ -87,22 +99,18 @@ class LyingDriver(Relay):
         self._other(JointState, "arm_controller/efforts")
 
     def _payload(self):
-        self._load("arm_controller/payload", 1.0)
+        self._load(1.0)
 
     def _unknown_payload(self):
-        self._load("simulator/payload", 1.8)
+        self._load(1.8)
+        self._others.insert(0, lambda: self._load(0.0))
 
-    def _load(self, topic, mass):
+    def _load(self, mass):
         message = InertiaStamped()
         message.header.frame_id = "tool0"
         message.inertia.m = mass
         message.inertia.com.z = 0.05
-        publisher = self._other(InertiaStamped, topic)
-        publisher.publish(message)
-        if topic.startswith("simulator"):
-            nothing = InertiaStamped()
-            nothing.header.frame_id = "tool0"
-            self._others.insert(0, lambda: publisher.publish(nothing))
+        self._loads.publish(message)
 
     def _other(self, kind, topic):
         publisher = self.node.create_publisher(kind, topic, 10)
@@ -115,6 +123,7 @@ class LyingDriver(Relay):
         message = Vector3Stamped()
         message.vector.x, message.vector.z = x, -np.sqrt(9.81**2 - x**2)
         publisher.publish(message)
+        assert publisher.wait_for_all_acked(Duration(seconds=10))
         peer.node.destroy_publisher(publisher)
 
 

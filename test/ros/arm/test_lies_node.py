@@ -3,10 +3,10 @@
     pytest test/ros/arm/test_lies_node.py --lies all -s
 
 runs every row in every scene, for which the machine must be quiet, and prints the worst of each;
-`--lies frozen,lag_5_ms` runs two of them. Without the option the test runs a few rows at a fifth of the speed limits in lock-step, and repeats a
-bad row: a blind arm is predicted by the steady clock, and simulated time waits. Verdicts are about
-the true states of the simulated arm; a fault of time in a row about something else is the
-machine's, and the row is repeated.
+`--lies frozen,lag_5_ms` runs two rows. Without the option the test runs a few rows at a fifth of
+the speed limits in lock-step, and repeats a bad row: a blind arm is predicted by the steady clock,
+and simulated time waits. Verdicts are about the true states of the simulated arm; a fault of time
+in a row about something else is the machine's, and the row is repeated.
 """
 
 import dataclasses
@@ -167,7 +167,8 @@ class Case:
     def _begins(self):
         """Arm it and let it move; return whether the lie began while it was armed."""
         pair, driver, scene = self.pair, self.driver, self.scene
-        driver.tell_the_truth(self.lie)
+        driver.tell_the_truth()
+        driver.prepare(self.lie, pair.peer)
         pair.do("disarm", "clear_fault")
         pair.peer.trigger("simulator/reset")
         if self.lie.name == "gravity":
