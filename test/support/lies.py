@@ -469,7 +469,11 @@ LIES = (
         None,
     ),
     Lie(
-        "gravity", "loads", "a base that is tilted by 20 degrees: arming is refused", (NONE,), None
+        "gravity",
+        "loads",
+        "a base that is tilted by 20 degrees: arming is refused, with `arm_tolerance` 5 N m",
+        (NONE,),
+        None,
     ),
     Lie(
         "driver_restart",

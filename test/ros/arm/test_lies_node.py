@@ -77,6 +77,7 @@ def lied_to(simulate, control, peer, request):
     every = request.config.getoption("--lies") is not None
     given = {"state_timeout": 0.1 if every else 1.0, "lockstep": not every}
     given |= {"remap": remap, "gravity_damping": COASTING, "simulated_clock": "false"}
+    given |= {"arm_tolerance": "[5.0]"}  # the default finds no tilt of the base by 20 degrees
     pair = start_pair(simulate, control, peer, find(ROBOT), UR5_START, 250, **given)
     yield pair, driver
     driver.close()
