@@ -129,19 +129,23 @@ class Pair:
         """Arm it in a mode, as soon as it is at rest and its efforts are known."""
         self.do(mode)
         self.arm.rest(0.04)
+        self.until_arming(lambda why: why == "")
+        self.until_said("armed")
+
+    def until_arming(self, ends):
+        """Ask to arm until the refusal, or an empty string, fulfils a condition."""
         why = [""]
 
-        def arms():
+        def asked():
             why[0] = self.ask("arm")
             if "clear_fault takes" in why[0]:  # the simulator stalled; its clock stays behind
                 self.do("clear_fault")
-            return why[0] == ""
+            return ends(why[0])
 
         try:
-            self.peer.until(arms)
+            self.peer.until(asked)
         except AssertionError:
-            raise AssertionError(f"it cannot be armed: {why[0]}") from None
-        self.until_said("armed")
+            raise AssertionError(f"arming ends with '{why[0]}'") from None
 
     def until_said(self, *words):
         """Wait for a status that contains all of these words."""

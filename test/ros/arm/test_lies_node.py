@@ -216,7 +216,7 @@ class Case:
         self.driver.tilt(pair.peer, 9.81 * np.sin(np.radians(20.0)))
         pair.do(self.scene.mode)
         pair.arm.wait(0.5)
-        assert "measures" in pair.ask("arm")
+        pair.until_arming(lambda why: "measures" in why)
         self.driver.tilt(pair.peer, 0.0)
         self._ends = np.array([pair.arm.position] * 2)
         self.driver.lie_when(self.lie, lambda _s: True)
