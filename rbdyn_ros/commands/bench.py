@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from rbdyn_ros.commands.common import (
     DONE,
+    MODEL_FILE,
     REFUSED,
-    ROBOT_FILE,
     USAGE,
-    FileOf,
     add_contact,
     add_floating_base,
     add_import,
@@ -50,7 +49,7 @@ def add_bench(commands: Commands) -> None:
     command.add_argument(
         "robot",
         nargs="?",
-        type=FileOf((*ROBOT_FILE.suffixes, ".npz")),
+        type=MODEL_FILE,
         help="a .urdf, .xacro or mechanism .yaml file, or a saved Model (.npz); a bundled arm if "
         "left out",
     )

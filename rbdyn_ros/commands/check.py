@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.common import (
     DONE,
+    MODEL_FILE,
     PICTURE_FILE,
     REFUSED,
-    ROBOT_FILE,
     USAGE,
-    FileOf,
     add_contact,
     add_floating_base,
     add_import,
@@ -46,7 +45,7 @@ def add_check(commands: Commands) -> None:
     )
     command.add_argument(
         "file",
-        type=FileOf((*ROBOT_FILE.suffixes, ".npz")),
+        type=MODEL_FILE,
         help="a .urdf, .xacro or mechanism .yaml file, or a saved Model (.npz)",
     )
     add_import(command)

@@ -42,7 +42,27 @@ class FileOf:
         return file_path(text)
 
 
-ROBOT_FILE = FileOf((".urdf", ".xacro", ".yaml", ".yml"))
+class RobotFile(FileOf):
+    """The type of an argument: a robot file, or the name of a robot that is installed."""
+
+    def __call__(self, text: str) -> Path:
+        path = file_path(text)
+        if path.suffix or len(path.parts) > 1 or path.is_file():
+            return path
+        from rbdyn_ros.errors import ParameterError
+        from rbdyn_ros.loading.robot_names import robot_by_name
+
+        try:
+            return robot_by_name(text)
+        except ParameterError as error:
+            if path.exists():
+                return path
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+
+ROBOT_FILE = RobotFile((".urdf", ".xacro", ".yaml", ".yml"))
+#: A robot file or a saved Model.
+MODEL_FILE = RobotFile((*ROBOT_FILE.suffixes, ".npz"))
 PICTURE_FILE = FileOf((".svg", ".png", ".pdf"))
 RECORDING_FILE = FileOf((".mcap", ".db3", ".csv"))
 

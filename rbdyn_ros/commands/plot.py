@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.common import (
     DONE,
+    MODEL_FILE,
     PICTURE_FILE,
     REFUSED,
-    ROBOT_FILE,
     USAGE,
     FileOf,
     add_import,
@@ -82,7 +82,7 @@ def add_recording(command: argparse.ArgumentParser) -> None:
     command.add_argument("recording", type=RUN_FILE, help="an .mcap file or a rosbag2 folder")
     command.add_argument(
         "--robot",
-        type=FileOf((*ROBOT_FILE.suffixes, ".npz")),
+        type=MODEL_FILE,
         metavar="FILE",
         help="file of the robot, if the recording does not contain it",
     )

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 EPILOG = f"""\
 Examples:
   rbdyn sim                                       a bundled arm, shown in the browser
+  rbdyn sim panda                                 a robot of an installed robot package
   rbdyn sim robot.urdf --floating-base --contact  a robot that stands on a floor
   rbdyn sim robot.urdf --no-view --record run.mcap
   rbdyn sim robot.urdf {ROS_ARGS} -p on_timeout:=hold -r __ns:=/left
@@ -47,7 +48,8 @@ def add_sim(commands: Commands) -> None:
         "file",
         nargs="?",
         type=ROBOT_FILE,
-        help="a .urdf, .xacro or mechanism .yaml file (default: the robot of the parameters, or a "
+        help="a .urdf, .xacro or mechanism .yaml file, or the name of a robot of "
+        "example-robot-data or robot_descriptions (default: the robot of the parameters, or a "
         "bundled arm)",
     )
     view = command.add_mutually_exclusive_group()

@@ -6,9 +6,8 @@ import argparse
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.common import (
+    MODEL_FILE,
     REFUSED,
-    ROBOT_FILE,
-    FileOf,
     add_contact,
     add_floating_base,
     add_import,
@@ -42,7 +41,7 @@ def add_view(commands: Commands) -> None:
     )
     command.add_argument(
         "file",
-        type=FileOf((*ROBOT_FILE.suffixes, ".npz")),
+        type=MODEL_FILE,
         help="a .urdf, .xacro or mechanism .yaml file, or a saved Model (.npz)",
     )
     add_page(command)

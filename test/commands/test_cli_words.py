@@ -87,7 +87,7 @@ def test_examples_of_the_help_are_valid(name):
         (("check", "--grpah=x.svg", "a"), "'--graph'"),
         (("excite", "a", "--ouput", "m.csv"), "'--output'"),
         (("check",), "file"),
-        (("check", "a", "b"), " b"),
+        (("check", "a.urdf", "b"), " b"),
         (("check", "a", "--ros-args", "-p", "x:=1"), "--ros-args"),
         (("--ros-args",), "''"),
         (("completion", "fsh"), "'fsh'"),
@@ -108,9 +108,9 @@ def test_a_mistyped_word_is_one_line_of_error(words, named):
 
 
 def test_two_dashes_end_the_options():
-    done = run("check", "--", "--json")
+    done = run("check", "--", "--json.urdf")
     assert done.returncode == 1
-    assert "'--json'" in done.stderr
+    assert "'--json.urdf'" in done.stderr
 
 
 def test_a_closed_pipe_ends_the_command_without_a_traceback():

@@ -32,7 +32,7 @@ from rbdyn_ros.ros.simulator.placement import given_state
 from rbdyn_ros.ros.simulator.reception import Reception
 from rbdyn_ros.ros.simulator.record import NodeRecorder
 from rbdyn_ros.ros.simulator.sensors import SensorTopics
-from rbdyn_ros.ros.simulator.start import start_position
+from rbdyn_ros.ros.simulator.start import moved_starts, start_position
 from rbdyn_ros.ros.simulator.topic_based import TopicBasedParser
 from rbdyn_ros.runtime.kernels import cycle
 from rbdyn_ros.runtime.loop import Loop, warm
@@ -103,6 +103,8 @@ class Robot:
         overrides = parameters.overrides(self.node)
         given = {k: v for k, v in overrides.items() if k.startswith(params.INITIAL)}
         self._start = start_position(m, given)
+        if message := moved_starts(m, self._start):
+            logger.info(message)
         self._declare_facts()
         self._faults = make_faults(m, vars(values))
         self._sensors = self._make_sensors()

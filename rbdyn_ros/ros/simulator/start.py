@@ -24,8 +24,9 @@ ON_LIMIT = 1e-9
 def start_position(m: Model, given: dict[str, Any]) -> Array:
     """Return qpos at the start (nq,).
 
-    Named joints are at the given positions. The other joints of a tree are at 0, clipped to their
-    limits; with closed loops they are at the closed position nearest to m.qpos0.
+    Named joints are at the given positions. The other joints of a tree are at 0 or, if it is
+    outside their limits, in the middle of these (unlimited to one side: at the limit). With closed
+    loops they are at the closed position nearest to m.qpos0.
 
     Args:
         m: the robot.
@@ -40,8 +41,8 @@ def start_position(m: Model, given: dict[str, Any]) -> Array:
     addresses = dict(zip(joints.names, joints.qposadr.tolist(), strict=True))
     qpos: Array = np.array(m.qpos0)
     for name, (low, high) in limits.items():
-        rough = qpos[addresses[name]] if m.nefc > 0 else 0.0
-        qpos[addresses[name]] = min(max(rough, low), high)
+        at = addresses[name]
+        qpos[at] = np.clip(qpos[at], low, high) if m.nefc > 0 else _default(low, high)
     findings, named = [], []
     for parameter, value in given.items():
         name = parameter.removeprefix(INITIAL)
@@ -56,6 +57,30 @@ def start_position(m: Model, given: dict[str, Any]) -> Array:
     if m.nefc == 0 or np.abs(position_errors(m, qpos)).max() <= CLOSED:
         return qpos
     return _assembled(m, qpos, named, limits, addresses)
+
+
+def moved_starts(m: Model, qpos: Array) -> str:
+    """Return a message about joints that do not start at 0 because of their limits, or ""."""
+    joints = SingleJoints.free(m)
+    said = [
+        f"'{name}' at {qpos[k]:.4g}"
+        for name, k in zip(joints.names, joints.qposadr.tolist(), strict=True)
+        if qpos[k] == _default(*position_limits(m, name)) != 0.0
+    ]
+    if m.nefc > 0 or not said:
+        return ""
+    return (
+        f"joints whose limits exclude 0 start elsewhere: {', '.join(said)}. Parameters "
+        f"{INITIAL}<joint> set other starts"
+    )
+
+
+def _default(low: float, high: float) -> float:
+    """Return the start of a joint with these limits."""
+    if low <= 0.0 <= high:
+        return 0.0
+    middle = 0.5 * (low + high)
+    return middle if np.isfinite(middle) else float(np.clip(0.0, low, high))
 
 
 def position_limits(m: Model, name: str) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from support.refusals import refused
 import rbdyn_ros as rb
 from rbdyn_ros.ros.common.commands import command_parser
 from rbdyn_ros.ros.common.single_joints import SingleJoints
-from rbdyn_ros.ros.simulator.start import start_position
+from rbdyn_ros.ros.simulator.start import moved_starts, start_position
 from rbdyn_ros.runtime.types import EFFORT
 
 BOX = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)
@@ -119,6 +119,18 @@ def test_joints_without_a_position_of_their_own_have_no_start():
     assert start_position(m, {"initial_positions.slack": 2})[:2].tolist() == [0.0, 2.0]
     for name in ("quarter", "rail", "many", "laed"):
         start_refused(m, f"initial_positions.{name}", **{name: 0.1})
+
+
+def test_a_joint_whose_limits_exclude_0_starts_in_their_middle():
+    m = rb.build(system())
+    k = m.jnt_id("slack")
+    for limits, start in (((0.5, 2.0), 1.25), ((-np.inf, -0.5), -0.5), ((-1.0, 2.0), 0.0)):
+        ranges = m.jnt_range.copy()
+        ranges[k] = limits
+        limited = m.replaced(jnt_range=ranges, jnt_limited=np.isfinite(ranges).any(axis=1))
+        qpos = start_position(limited, {})
+        assert qpos[1] == start
+        assert ("'slack'" in moved_starts(limited, qpos)) == (start != 0.0)
 
 
 def test_a_mechanism_starts_closed_around_the_given_positions():

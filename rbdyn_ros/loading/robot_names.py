@@ -1,0 +1,91 @@
+"""Robots by name: bundled ones, and those of example-robot-data and robot_descriptions.
+
+A name is the name of a URDF file without `.urdf` and without `_robot`, such as `panda` or `ur5`.
+Where two files have one name, it is the name of the folder without `_description`. In
+robot_descriptions it is the name of the module without `_description`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+import sys
+from collections import Counter
+from pathlib import Path
+
+from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quote
+from rbdyn_ros.loading.assets import bundled_robot, bundled_robots
+
+#: Folders of example-robot-data below the prefix of an installation: of wheels, and of packages.
+_SHARES = ("cmeel.prefix/share", "share", "../../../share")
+_DATA = "example-robot-data/robots"
+_MODULES, _MODULE_END = "robot_descriptions", "_description"
+#: Modules of MuJoCo models have no URDF.
+_MUJOCO = "_mj_description"
+
+
+def robot_by_name(name: str) -> Path:
+    """Return the robot file of a name; robot_descriptions may download it.
+
+    Raises:
+        ParameterError: there is no robot of this name, or it cannot be downloaded.
+    """
+    if name in bundled_robots():
+        return bundled_robot(name)
+    files = _example_robots()
+    if name in files:
+        return files[name]
+    modules = _described_robots()
+    if name in modules:
+        return _downloaded(name)
+    known = [*bundled_robots(), *files, *modules]
+    message = (
+        f"there is no file {quote(name)} and no robot of this name{did_you_mean(name, known)}; "
+        "names are those of example-robot-data and robot_descriptions, if they are installed"
+    )
+    raise ParameterError(Finding("unknown-robot", message, found=name, allowed=", ".join(known)))
+
+
+def _example_robots() -> dict[str, Path]:
+    """Return the URDF files of example-robot-data by name."""
+    folders = (Path(entry, share, _DATA) for entry in sys.path for share in _SHARES)
+    folder = next((folder for folder in folders if folder.is_dir()), None)
+    if folder is None:
+        return {}
+    files = sorted(folder.glob("**/*.urdf"))
+    count = Counter(path.stem for path in files)
+    found = {path.stem: path for path in files if count[path.stem] == 1}
+    for path in files:
+        if count[path.stem] > 1:
+            found.setdefault(path.relative_to(folder).parts[0].removesuffix(_MODULE_END), path)
+        elif path.stem.endswith("_robot"):
+            found[path.stem.removesuffix("_robot")] = path
+    return found
+
+
+def _described_robots() -> list[str]:
+    """Return the names of the robots of robot_descriptions."""
+    spec = importlib.util.find_spec(_MODULES)
+    if spec is None or spec.submodule_search_locations is None:
+        return []
+    modules = (module.name for module in pkgutil.iter_modules(spec.submodule_search_locations))
+    return [
+        name.removesuffix(_MODULE_END)
+        for name in modules
+        if name.endswith(_MODULE_END) and not name.endswith(_MUJOCO)
+    ]
+
+
+def _downloaded(name: str) -> Path:
+    """Return the robot file of a module of robot_descriptions, which downloads it if needed."""
+    try:
+        module = importlib.import_module(f"{_MODULES}.{name}{_MODULE_END}")
+    except Exception as error:
+        message = f"{_MODULES} cannot download robot '{name}': {error}"
+        raise ParameterError(Finding("robot-download", message, found=name)) from error
+    path = getattr(module, "URDF_PATH", None) or getattr(module, "XACRO_PATH", None)
+    if path is None:
+        message = f"robot '{name}' of {_MODULES} has no URDF"
+        raise ParameterError(Finding("unknown-robot", message, found=name))
+    return Path(path)

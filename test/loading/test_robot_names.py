@@ -1,0 +1,68 @@
+"""Robots by name: of example-robot-data, and of a stand-in for robot_descriptions."""
+
+import sys
+
+import pytest
+from support.refusals import refused
+from support.robots import find, needs_robots
+
+import rbdyn_ros as rb
+from rbdyn_ros.commands.common import MODEL_FILE
+from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.loading.robot_names import robot_by_name
+
+
+@needs_robots
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [("panda", "panda.urdf"), ("ur5", "ur5_robot.urdf"), ("ur3", "ur3_robot.urdf")],
+)
+def test_a_name_finds_a_robot_of_example_robot_data(name, file):
+    assert robot_by_name(name) == find(file)
+    rb.load_urdf(robot_by_name(name))
+
+
+@needs_robots
+def test_a_name_of_two_files_is_the_name_of_their_folder():
+    assert robot_by_name("anymal_b_simple") != robot_by_name("anymal_c_simple")
+    with refused(rb.ParameterError, "unknown-robot"):
+        robot_by_name("anymal")
+
+
+@pytest.fixture
+def descriptions(tmp_path, monkeypatch):
+    """A package like robot_descriptions with modules of one line."""
+    folder = tmp_path / "robot_descriptions"
+    folder.mkdir()
+    for name, line in {
+        "__init__": "",
+        "toy_description": f"URDF_PATH = {str(bundled_robot('pendulum'))!r}",
+        "far_description": "raise OSError('no network')",
+        "bare_description": "",
+        "toy_mj_description": "MJCF_PATH = ''",
+    }.items():
+        (folder / f"{name}.py").write_text(line)
+    for name in [name for name in sys.modules if name.startswith("robot_descriptions")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+def test_a_name_finds_a_robot_of_robot_descriptions(descriptions):
+    assert robot_by_name("toy") == bundled_robot("pendulum")
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [("far", "robot-download"), ("bare", "unknown-robot"), ("toy_mj", "unknown-robot")],
+)
+def test_robots_that_cannot_be_had_are_refused(descriptions, name, code):
+    with refused(rb.ParameterError, code):
+        robot_by_name(name)
+
+
+def test_a_file_goes_before_a_robot_of_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pendulum").write_text("")
+    assert MODEL_FILE("pendulum").name == "pendulum"
+    assert MODEL_FILE("seven_dof_arm") == bundled_robot("seven_dof_arm")
+    assert str(MODEL_FILE("pendulum.urdf")) == "pendulum.urdf"
