@@ -14,6 +14,11 @@ MODES: tuple[Mode, ...] = ("enforce", "try", "off")
 
 PRIORITY = 80  # SCHED_FIFO, 1 to 99: above threaded interrupts (50), below the kernel's own
 _PR_SET_TIMERSLACK = 29
+_OFF = "not requested"
+_CURE = (
+    "Allow it in /etc/security/limits.d/ ('@realtime - rtprio 98' and '@realtime - memlock "
+    "unlimited', then log in again)"
+)
 _MCL_CURRENT, _MCL_FUTURE, _MCL_ONFAULT = 1, 2, 4
 
 
@@ -27,9 +32,9 @@ class Grant:
         priority: the requested priority.
     """
 
-    timer_slack: str = "not requested"
-    fifo: str = "not requested"
-    memory: str = "not requested"
+    timer_slack: str = _OFF
+    fifo: str = _OFF
+    memory: str = _OFF
     cpu: int | None = None
     priority: int = PRIORITY
 
@@ -42,6 +47,13 @@ class Grant:
         listed = [f"{what}: {'no (' + why + ')' if why else 'yes'}" for what, why in parts]
         listed.append(f"processor: {'any' if self.cpu is None else self.cpu}")
         return ", ".join(listed)
+
+    @property
+    def advice(self) -> str:
+        """What a busy machine does without the refused privileges, and the cure; or ""."""
+        if self.fifo in ("", _OFF) and self.memory in ("", _OFF):
+            return ""
+        return f"on a busy machine this node may be late: the system refuses ({self}). {_CURE}"
 
 
 def obtain(mode: Mode, priority: int = PRIORITY, bind: bool = True) -> Grant:
@@ -93,8 +105,7 @@ def _outcome(status: int) -> str:
 
 def _not_granted(grant: Grant) -> ParameterError:
     text = (
-        f"realtime is 'enforce', but the system refuses ({grant}). Allow it in "
-        "/etc/security/limits.d/ ('@realtime - rtprio 98' and '@realtime - memlock unlimited', "
-        "then log in again), or set realtime to 'try'."
+        f"realtime is 'enforce', but the system refuses ({grant}). {_CURE}, or set realtime to "
+        "'try'."
     )
     return ParameterError(Finding("realtime", text, "error", "realtime", None, "enforce"))

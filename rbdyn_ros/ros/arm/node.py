@@ -179,7 +179,7 @@ class ArmController(process.ManagedNode):
             self.get_logger().error(f"the mode stays idle: {error}")
         joints = ", ".join(self._arm.names)
         self.get_logger().info(f"controlling '{self._arm.arm.m.name}': {joints}")
-        self.get_logger().info(str(self._topics.grant))
+        self.report_grant(self._topics.grant)
         if not self.values.dry_run:
             self.get_logger().warning(
                 "not a dry run: once armed, efforts go to the arm. Its own safety controller and "

@@ -20,6 +20,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError
 from rbdyn_ros.ros.common.throttle import Throttle
+from rbdyn_ros.runtime.realtime import Grant
 
 #: A busy callback delays other threads by at most this time [s].
 SWITCH_INTERVAL = 1e-4
@@ -102,6 +103,11 @@ class ManagedNode(LifecycleNode):
         """Destroy helper nodes, before the node itself is destroyed."""
 
     # lifecycle
+
+    def report_grant(self, grant: Grant) -> None:
+        """Log a warning if the system refuses real-time privileges."""
+        if grant.advice:
+            self.get_logger().warning(grant.advice)
 
     def begin(self) -> None:
         """Read the parameters; with autostart configure and activate.

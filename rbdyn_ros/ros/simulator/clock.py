@@ -94,8 +94,6 @@ class ClockClaim:
     def _decide(self, listener: Listener) -> None:
         logger = self._node.get_logger()
         begun = max(self._created, time.monotonic() - DISCOVERY)
-        if time.monotonic() < begun + DISCOVERY:
-            logger.info("looking for other publishers of /clock ...")
         while (kept := self._publishes(begun)) is None:
             listener.spin(0.1)
         if kept:

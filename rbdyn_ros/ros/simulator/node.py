@@ -190,8 +190,8 @@ class Simulator(RecordedTopics, process.ManagedNode):
             where = f"{robot.name}: " if robot.name else ""
             joints = ", ".join(robot.commands.joints.names)
             self.get_logger().info(f"{where}simulating '{robot.m.name}': {joints}")
-        loop = self._robots[0].loop
-        self.get_logger().info(f"period {loop.period_ns * 1e-9:g} s; {loop.grant}")
+            self.get_logger().info(f"{where}{robot.topics_to_try()}")
+        self.report_grant(self._robots[0].loop.grant)
 
     def _on_parameters(self, changes: list[Any]) -> SetParametersResult:
         """Accept or refuse changes of this node's live parameters, all or none."""

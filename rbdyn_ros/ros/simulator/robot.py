@@ -227,6 +227,15 @@ class Robot:
         dofs = self.commands.dofs | {name: f.dof for name, f in self.commands.mimics.items()}
         return np.array([dofs[name] for name in names], np.int64)
 
+    def topics_to_try(self) -> str:
+        """Return the topics to begin with, as a message."""
+        states, commands = map(self.node.resolve_topic_name, ("joint_states", "joint_commands"))
+        names = self.commands.joints.names
+        if not names:
+            return f"states are on {states}"
+        example = f"name: ['{names[0]}'], effort: [1.0]"
+        return f"states are on {states}; commands go to {commands}, for example {example}"
+
     @property
     def accepted(self) -> int:
         """Number of accepted messages."""
