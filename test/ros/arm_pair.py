@@ -66,6 +66,24 @@ class Watched:
         self.peer.until(lambda: self.time >= end, 120.0 + 30.0 * seconds)
         return self.rows[first:]
 
+    def until_moving(self, first, speed):
+        """Wait for a state since row number `first` that is faster; return its row number.
+
+        Simulated time does not wait for the test, so this state may be an old one.
+        """
+        seen = first
+
+        def moves():
+            nonlocal seen
+            while seen < len(self.rows):
+                if np.abs(self.rows[seen][2]).max() > speed:
+                    return True
+                seen += 1
+            return False
+
+        self.peer.until(moves)
+        return seen
+
     def rest(self, speed=1e-3, seconds=0.1):
         """Wait until the arm is at rest for some time."""
         self.peer.until(
@@ -160,8 +178,9 @@ class Pair:
         wrench.header.frame_id = link
         wrench.wrench.force.x, wrench.wrench.force.y, wrench.wrench.force.z = map(float, force)
         publisher = self.peer.publisher(WrenchStamped, f"{self.space}simulator/wrench")
+        first = len(self.arm.rows)
         publisher.publish(wrench)
-        self.peer.until(lambda: self.arm.speed > 0.05)
+        self.arm.until_moving(first, 0.05)
         self.peer.node.destroy_publisher(publisher)
 
     def report(self):

@@ -18,10 +18,10 @@ from rbdyn_interfaces.srv import SetPayload
 
 STIFFNESS, DAMPING = 400.0, 40.0  # 1/s^2, 1/s
 LEG = 0.9  # time of each way, there and back [s]: up to 1.875 * 1.2 / 0.9 = 2.5 rad/s
-#: Time from the message to the start of the trajectory [s].
-DELAY = 0.5
-#: The path starts late by the time that parsing took; a busy machine parses slowly [s].
-LATE = np.arange(0.0, LEG, 2e-3)
+#: The path starts when its message is read: the start is searched within this time before and
+#: after the first motion that is seen [s].
+AROUND = 0.2
+LATE = np.arange(0.0, 2.0 * AROUND, 2e-3)
 
 #: robot: start position, rate of its states [Hz], way of each joint [rad or m].
 FAST = {
@@ -69,15 +69,13 @@ def rms_error(pair, way):
     """Send all joints there and back; return the RMS of their errors."""
     place = pair.arm.rest()[: len(way)]
     times, points = (0.0, LEG, 2.0 * LEG), (place, place + way, place)
-    began = pair.arm.time + DELAY
     message = trajectory(pair.arm.names[: len(way)], times, points)
-    message.header.stamp.sec = int(began)
-    message.header.stamp.nanosec = int(began % 1 * 1e9)
     publisher = pair.peer.publisher(JointTrajectory, f"{pair.node}/joint_trajectory")
-    publisher.publish(message)
     first = len(pair.arm.rows)
-    pair.arm.wait(DELAY + 2.0 * LEG + 0.1)
-    rows = [row for row in pair.arm.rows[first:] if 0.0 <= row[0] - began <= 2.0 * LEG]
+    publisher.publish(message)
+    began = pair.arm.rows[pair.arm.until_moving(first, 1e-3)][0] - AROUND
+    pair.peer.until(lambda: pair.arm.time > began + 2.0 * (LEG + AROUND))
+    rows = [row for row in pair.arm.rows[first:] if 0.0 <= row[0] - began <= 2.0 * (LEG + AROUND)]
     assert len(rows) > 100  # of 900 or more
     t = np.array([row[0] for row in rows]) - began
     q = np.array([row[1][: len(way)] for row in rows])
@@ -118,12 +116,14 @@ def test_a_load_sags_until_the_controller_knows_it(simulate, control, peer):
     for mode, least in (("hold", 5e-3), ("impedance", 50e-3)):
         pair.arm_it(mode)
         before = pair.arm.rest()
+        first = len(pair.arm.rows)
         assert peer.call(SetPayload, "simulator/set_payload", load).success
-        peer.until(lambda: pair.arm.speed > 0.01)
+        pair.arm.until_moving(first, 0.01)
         sagged = np.abs(pair.arm.rest() - before).max()
+        first = len(pair.arm.rows)
         answer = peer.call(SetPayload, "arm_controller/set_payload", load)
         assert (answer.success, answer.message) == (True, "")
-        peer.until(lambda: pair.arm.speed > 0.01)
+        pair.arm.until_moving(first, 0.01)
         left = np.abs(pair.arm.rest() - before).max()
         print(f"{mode}: 2 kg let it sag by {1e3 * sagged:.1f} mrad, known {1e3 * left:.3f} mrad")
         assert sagged > least
