@@ -1,5 +1,7 @@
 """What is shown of a robot, and where, against other ways to know it."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -326,9 +328,28 @@ def test_the_size_of_a_scene_bounds_its_visible_parts():
     m = rb.load_urdf(ARM)
     look = LinkShape("base", rb.Box((2.0, 4.0, 8.0)), rb.pose(xyz=(10.0, 0.0, 0.0)))
     scene = Scene(m, Appearance((look,)))
-    assert np.allclose(scene.high, [11.0, 2.0, 4.0])
-    assert np.allclose(scene.low[1:], [-2.0, -4.0])
-    assert scene.size == pytest.approx(np.linalg.norm(scene.high - scene.low))
+    corners = np.array([[x, y, z] for x in (9.0, 11.0) for y in (-2.0, 2.0) for z in (-4.0, 4.0)])
+    assert 11.0 < scene.size < 16.0  # the base of the arm is at the origin
+    assert np.linalg.norm(corners - scene.middle, axis=1).max() <= scene.radius
+
+
+@robots.needs_robots
+@pytest.mark.parametrize(("name", "farthest"), [("panda.urdf", 1.3), ("ur5_robot.urdf", 1.2)])
+def test_the_ball_of_a_scene_is_the_reach_of_an_arm(name, farthest):
+    path = robots.find(name)
+    m = rb.load_urdf(path)
+    scene = Scene(m, read_appearance(path))
+    for seed in range(20):
+        bodies = scene.place(at(m, random_state(m, seed))).xpos[1:]
+        assert np.linalg.norm(bodies - scene.middle, axis=1).max() < 1.1 * scene.radius
+    assert 0.7 * farthest < scene.radius < farthest
+
+
+def test_the_ball_of_a_scene_stays_with_a_free_base_and_with_closed_loops():
+    m = rb.load_urdf(ARM, floating_base=True)
+    assert Scene(m, NONE).radius < 1.0  # a random base would be up to 1 m away in each direction
+    scene = Scene(rb.load(Path(__file__).parents[2] / "examples/crank_slider.yaml"), NONE)
+    assert scene.radius <= scene.size
 
 
 def test_the_grid_is_at_the_floor_or_below_the_robot():

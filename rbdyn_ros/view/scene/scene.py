@@ -10,10 +10,12 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.appearance.shapes import Appearance
+from rbdyn_ros.dynamics.configuration import random_qpos
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.dynamics.stages import kinematics, make_data
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.geoms import GeomType
+from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.view.scene.joint_marks import Mark, joint_marks
@@ -41,6 +43,8 @@ SURFACES = (VISUALS, COLLISIONS, BOXES, ELLIPSOIDS, MASSES)
 
 #: Size of a robot without any extent [m].
 SMALLEST = 1e-3
+#: Number of random configurations that show how far a robot reaches.
+CONFIGURATIONS = 24
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,8 +76,8 @@ class Scene:
         looks: its appearance.
 
     Attributes:
-        low, high: corners (3,) of its bounding box at qpos0 [m].
-        size: diagonal of the box [m], which scales all marks.
+        size: diagonal of its bounding box at qpos0 [m], which scales all marks.
+        middle, radius: centre (3,) and radius of a ball that the robot hardly leaves [m].
         shown: the layers that are visible at first.
         lines: lines between its bodies.
         floor: height of the grid [m].
@@ -92,10 +96,12 @@ class Scene:
         self.shown = _layers_shown(looks)
         self.lines: Lines = lines_of(m, skeleton=self.shown != (VISUALS,))
         at = self.place(Instant.still(m, m.qpos0))
-        self.low, self.high = self._extent(at)
-        self.size = max(float(np.linalg.norm(self.high - self.low)), SMALLEST)
+        points = self._points(at)
+        low, high = points.min(axis=0), points.max(axis=0)
+        self.size = max(float(np.linalg.norm(high - low)), SMALLEST)
         self._parts.pop(BOXES, None)  # the thickness of flat shapes depends on the size
-        self.floor = _floor(m, float(self.low[2]), self.size)
+        self.floor = _floor(m, float(low[2]), self.size)
+        self.middle, self.radius = self._ball(points)
 
     def parts(self, layer: str) -> list[Part]:
         """Return the parts of one of SURFACES, made at the first call."""
@@ -154,14 +160,30 @@ class Scene:
             couple_arrows(*both, weight, size),
         )
 
-    def _extent(self, at: BodyPlacement) -> tuple[Array, Array]:
+    def _points(self, at: BodyPlacement) -> Array:
+        """Return points (n, 3) around all parts of the robot."""
         points = [at.xpos[1:], at.lines.reshape(-1, 3)]
         for layer in self.shown:
             for part in self.parts(layer):
                 R = quat_to_mat(at.xquat[part.body])
                 points.append(part.corners() @ R.T + at.xpos[part.body])
-        every = np.concatenate(points) if any(map(len, points)) else np.zeros((1, 3))
-        return every.min(axis=0), every.max(axis=0)
+        return np.concatenate(points) if any(map(len, points)) else np.zeros((1, 3))
+
+    def _ball(self, points: Array) -> tuple[Array, float]:
+        """Return a ball around points (n, 3) and around the robot in random configurations.
+
+        A free base stays in its place. Closed loops do too: random positions would open them.
+        """
+        m, rng, every = self.m, np.random.default_rng(0), [points]
+        free = (m.jnt_type == JointType.FREE).nonzero()[0]
+        for _ in range(0 if m.nefc else CONFIGURATIONS):
+            qpos = random_qpos(m, rng)
+            for k in m.jnt_qposadr[free].tolist():
+                qpos[k : k + 7] = m.qpos0[k : k + 7]
+            every.append(self._points(self.place(Instant.still(m, qpos))))
+        reached = np.concatenate(every)
+        middle = 0.5 * (reached.min(axis=0) + reached.max(axis=0))
+        return middle, float(np.linalg.norm(reached - middle, axis=1).max())
 
 
 def _layers_shown(looks: Appearance) -> tuple[str, ...]:

@@ -26,6 +26,8 @@ __all__ = ["Show", "address_of", "open_server"]
 #: Half of the field of view, and the direction from the robot to the camera.
 HALF_ANGLE = np.radians(22.5)
 FROM = np.array([1.0, -0.9, 0.55])
+#: Part of the picture's height that the robots may fill, as its inverse.
+MARGIN = 1.05
 
 
 class Show:
@@ -95,11 +97,12 @@ class Show:
 
 
 def frame_camera(server: viser.ViserServer, scenes: list[Scene]) -> None:
-    """Set the initial camera: all robots from the front, slightly from above."""
-    low = np.min([scene.low for scene in scenes], axis=0)
-    high = np.max([scene.high for scene in scenes], axis=0)
-    middle, radius = 0.5 * (low + high), 0.5 * float(np.linalg.norm(high - low))
-    distance = 1.15 * max(radius, 1e-3) / np.sin(HALF_ANGLE)
+    """Set the initial camera: the reach of all robots from the front, slightly from above."""
+    low = np.min([scene.middle - scene.radius for scene in scenes], axis=0)
+    high = np.max([scene.middle + scene.radius for scene in scenes], axis=0)
+    middle = 0.5 * (low + high)
+    radius = max(float(np.linalg.norm(one.middle - middle)) + one.radius for one in scenes)
+    distance = MARGIN * max(radius, 1e-3) / np.sin(HALF_ANGLE)
     camera = server.initial_camera
     camera.fov = 2.0 * HALF_ANGLE
     camera.near, camera.far = 0.005 * distance, 200.0 * distance
