@@ -52,6 +52,14 @@ def _turn(path):
     return turn, not _is_below(path, ON_TIME[:1])
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """Return one worker more than processors: the one that watches clocks mostly waits."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    return len(os.sched_getaffinity(0)) + 1
+
+
 def pytest_itemcollected(item):
     """With pytest-xdist a file stays together: its tests share what they load.
 
