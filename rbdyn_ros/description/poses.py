@@ -120,3 +120,18 @@ def quat_from_rpy(roll: float, pitch: float, yaw: float) -> Quat:
         cy * sp * cr + sy * cp * sr,
         sy * cp * cr - cy * sp * sr,
     )
+
+
+def rpy_from_quat(quat: Quat) -> Vec3:
+    """Return the roll, pitch and yaw of a unit quaternion (w, x, y, z) [rad].
+
+    The rotation of the angles is that of the quaternion also near a pitch of pi/2, where roll and
+    yaw have one axis: the roll is what remains after the pitch and the yaw that are returned.
+    """
+    xx, xy, xz = rotate(quat, (1.0, 0.0, 0.0))
+    yx, yy, _ = rotate(quat, (0.0, 1.0, 0.0))
+    yaw = math.atan2(xy, xx)
+    pitch = math.atan2(-xz, math.hypot(xx, xy))
+    zx, zy, _ = rotate(quat, (0.0, 0.0, 1.0))
+    sine, cosine = math.sin(yaw), math.cos(yaw)
+    return math.atan2(sine * zx - cosine * zy, cosine * yy - sine * yx), pitch, yaw

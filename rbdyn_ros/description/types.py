@@ -50,12 +50,18 @@ class Limit:
         lower, upper: position [rad or m].
         effort: [N m or N].
         velocity: [rad/s or m/s].
+        acceleration, deceleration: of planned motions, speeding up and slowing down
+            [rad/s^2 or m/s^2].
+        jerk: of planned motions [rad/s^3 or m/s^3].
     """
 
     lower: float = -math.inf
     upper: float = math.inf
     effort: float = math.inf
     velocity: float = math.inf
+    acceleration: float = math.inf
+    deceleration: float = math.inf
+    jerk: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)

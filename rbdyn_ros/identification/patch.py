@@ -15,6 +15,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.checks.inertials import as_six
 from rbdyn_ros.description.types import Inertial
 from rbdyn_ros.description.urdf_files import guard, urdf
+from rbdyn_ros.description.urdf_files.schema import QUATERNION
 from rbdyn_ros.dynamics.toolbox.regressors import inertial_parameters
 from rbdyn_ros.errors import Finding, ParameterError, shown
 from rbdyn_ros.identification.inertia import (
@@ -172,6 +173,7 @@ def _write_inertial(link: Element, x: Array) -> None:
     inertia, weight, origin = (_child(inertial, tag) for tag in ("inertia", "mass", "origin"))
     origin.set("xyz", " ".join(repr(float(value)) for value in com))
     origin.set("rpy", "0 0 0")
+    origin.attrib.pop(QUATERNION, None)
     _set(weight, value=mass)
     _set(inertia, ixx=xx, ixy=xy, ixz=xz, iyy=yy, iyz=yz, izz=zz)
 

@@ -88,6 +88,9 @@ def _limits(joints: Sequence[Joint], classes: Ints) -> Arrays:
         "jnt_range": ranges,
         "jnt_effort": np.array([limit.effort for limit in limits]),
         "jnt_velocity": np.array([limit.velocity for limit in limits]),
+        "jnt_acceleration": np.array([limit.acceleration for limit in limits]),
+        "jnt_deceleration": np.array([limit.deceleration for limit in limits]),
+        "jnt_jerk": np.array([limit.jerk for limit in limits]),
         "jnt_solref": np.tile(DEFAULT_SOLREF, (len(joints), 1)),
     }
 

@@ -142,6 +142,21 @@ MODEL_FIELDS = (
     Field("jnt_range", ("njnt", 2), "lower and upper position, infinite if none [rad or m]"),
     Field("jnt_effort", ("njnt",), "largest effort, infinity if none [N m or N]"),
     Field("jnt_velocity", ("njnt",), "largest speed, infinity if none [rad/s or m/s]"),
+    Field(
+        "jnt_acceleration",
+        ("njnt",),
+        "largest acceleration of planned motions, infinity if none [rad/s^2 or m/s^2]",
+    ),
+    Field(
+        "jnt_deceleration",
+        ("njnt",),
+        "largest deceleration of planned motions, infinity if none [rad/s^2 or m/s^2]",
+    ),
+    Field(
+        "jnt_jerk",
+        ("njnt",),
+        "largest jerk of planned motions, infinity if none [rad/s^3 or m/s^3]",
+    ),
     Field("jnt_solref", ("njnt", 2), "limit spring: time constant [s], damping ratio"),
     Field("jnt_stiffness", ("njnt",), "stiffness of the joint's spring [N m/rad or N/m]"),
     Field("jnt_rotbase", ("njnt", 27), "P, Q, W of R(q) = P + cos(q) Q + sin(q) W, see jcalc.py"),
@@ -329,8 +344,11 @@ REPLACEABLE = (
     "geom_solref",
     "geom_stiffness",
     "geom_viscosity",
+    "jnt_acceleration",
     "jnt_actuated",
+    "jnt_deceleration",
     "jnt_effort",
+    "jnt_jerk",
     "jnt_limited",
     "jnt_range",
     "jnt_solref",
@@ -347,7 +365,16 @@ REPLACEABLE = (
 )
 
 #: Fields in which infinity means no limit.
-UNLIMITED = ("jnt_range", "limit_range", "jnt_effort", "jnt_velocity", "obstacle_friction")
+UNLIMITED = (
+    "jnt_range",
+    "limit_range",
+    "jnt_effort",
+    "jnt_velocity",
+    "jnt_acceleration",
+    "jnt_deceleration",
+    "jnt_jerk",
+    "obstacle_friction",
+)
 
 #: Fields whose numbers are zero or more.
 NOT_NEGATIVE = (
@@ -358,7 +385,10 @@ NOT_NEGATIVE = (
     "dof_inertia0",
     "geom_friction",
     "geom_stiffness",
+    "jnt_acceleration",
+    "jnt_deceleration",
     "jnt_effort",
+    "jnt_jerk",
     "jnt_stiffness",
     "jnt_velocity",
     "length_total",

@@ -17,6 +17,7 @@ class JointRow:
 
     Attributes:
         lower, upper, effort, velocity: limits of a joint with one coordinate.
+        acceleration, deceleration, jerk: limits of its planned motions.
         parameters: parameters such as pitch and radius, by name.
         limits: lower and upper of each coordinate, if there are several.
         motion: prescribed motion: `sampled`, or the name of a function.
@@ -39,6 +40,9 @@ class JointRow:
     limits: tuple[tuple[float | None, float | None], ...]
     stiffness: float
     armature: float
+    acceleration: float | None
+    deceleration: float | None
+    jerk: float | None
     motion: str
     closes_loop: bool
     not_actuated: bool
@@ -46,8 +50,8 @@ class JointRow:
 
 _ALWAYS = ("name", "type", "parent", "child", "lower", "upper", "effort", "velocity", "damping",
            "friction", "mimic")  # fmt: skip
-_WHERE_USED = ("parameters", "limits", "stiffness", "armature", "motion", "closes_loop",
-               "not_actuated")  # fmt: skip
+_WHERE_USED = ("parameters", "limits", "stiffness", "armature", "acceleration",
+               "deceleration", "jerk", "motion", "closes_loop", "not_actuated")  # fmt: skip
 
 
 def joint_row(joint: Joint) -> JointRow:
@@ -71,6 +75,9 @@ def joint_row(joint: Joint) -> JointRow:
         ),
         stiffness=joint.stiffness,
         armature=joint.armature,
+        acceleration=finite_or_none(limit.acceleration),
+        deceleration=finite_or_none(limit.deceleration),
+        jerk=finite_or_none(limit.jerk),
         motion=motion if isinstance(motion, str) else "sampled" if motion else "",
         closes_loop=joint.closes_loop,
         not_actuated=not joint.actuated,

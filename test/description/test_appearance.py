@@ -30,7 +30,8 @@ def visual(shape=BOX, more="", kind="visual"):
 
 def robot(*parts, materials=""):
     """The parts are on lines 2, 3, ... of link 'a'."""
-    return f'<robot name="r">{materials}<link name="a">\n' + "\n".join(parts) + "\n</link></robot>"
+    head = f'<robot name="r" version="1.1">{materials}<link name="a">'
+    return "\n".join([head, *parts, "</link></robot>"])
 
 
 def mesh(name, scale="1 1 1"):
@@ -103,7 +104,9 @@ def colors(*materials, named=NAMED):
     ],
 )
 def test_colors(material, color):
-    assert colors(material) == ([color], ())
+    found, findings = colors(material)
+    assert found == [color]
+    assert [finding.code for finding in findings] == ["not-used"] * ("texture" in material)
 
 
 def test_a_material_of_a_visual_may_be_named_by_others():

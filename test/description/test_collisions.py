@@ -35,7 +35,8 @@ def robot(*collisions):
     """The collisions are on lines 2, 3, ... of link 'a', which hangs on the link 'root'."""
     lines = "\n".join(collisions)
     return (
-        f'<robot name="r"><link name="root"/><link name="a">{MASS}\n{lines}\n</link>\n'
+        '<robot name="r" version="1.1"><link name="root"/>'
+        f'<link name="a">{MASS}\n{lines}\n</link>\n'
         '<joint name="j" type="continuous"><parent link="root"/><child link="a"/></joint></robot>'
     )
 

@@ -509,7 +509,7 @@ def test_another_version(saved):
     header, arrays = unpacked(saved)
     header["version"] = 99
     pack(saved, header, arrays)
-    with refused(rb.DescriptionError, "other-version", found="99", allowed="4"):
+    with refused(rb.DescriptionError, "other-version", found="99", allowed="5"):
         load_model(saved)
 
 

@@ -1,4 +1,4 @@
-"""The colors of the `<visual>` elements of a URDF; textures are ignored."""
+"""The colors of the `<visual>` elements of a URDF; textures are not shown."""
 
 from __future__ import annotations
 
@@ -22,10 +22,13 @@ class Colors:
     def __init__(self, robot: Element, audit: Audit) -> None:
         self._audit = audit
         self._named: dict[str, Color] = {}
+        textures: list[Element] = []
         for material in _materials(robot):
+            textures += _textures(material)
             name, color = material.get("name", "").strip(), _rgba(material)
             if name and color is not None:
                 self._named.setdefault(name, color)
+        self._note(textures)
 
     def of(self, visual: Element, owner: str) -> Color | None:
         """Return the color of a `<visual>`.
@@ -39,6 +42,14 @@ class Colors:
             return None
         self._audit_color(material, owner)
         return self._named.get(material.get("name", "").strip(), _rgba(material))
+
+    def _note(self, textures: list[Element]) -> None:
+        """Add one finding for all textures."""
+        if textures:
+            often = f", {len(textures)} in all" if len(textures) > 1 else ""
+            message = f"<texture> is not used{often}: only colors are shown"
+            line = textures[0].line
+            self._audit.add("note", "not-used", "", line, message, found="<texture>")
 
     def _audit_color(self, material: Element, owner: str) -> None:
         """Warn of an invalid color."""
@@ -60,6 +71,12 @@ def _materials(robot: Element) -> Iterator[Element]:
         for part in parent:
             if part.tag == "material" and isinstance(part, Element):
                 yield part
+
+
+def _textures(material: Element) -> list[Element]:
+    """Return the textures of a material; exporters also write one without a file."""
+    parts = (part for part in material if isinstance(part, Element) and part.tag == "texture")
+    return [part for part in parts if part.get("filename", "").strip()]
 
 
 def _rgba(material: Element) -> Color | None:

@@ -33,6 +33,7 @@ from rbdyn_ros.description.source import MECHANISM_SUFFIXES, URDF_SUFFIXES, chec
 from rbdyn_ros.description.urdf_files import guard, urdf
 from rbdyn_ros.description.urdf_files.collisions import ShapeReader
 from rbdyn_ros.description.urdf_files.guard import Element
+from rbdyn_ros.description.urdf_files.versions import version_of
 from rbdyn_ros.description.urdf_files.xacro_files import expand
 from rbdyn_ros.errors import Finding, listing, quote
 
@@ -158,7 +159,8 @@ def _read(
 ) -> tuple[LinkShape, ...]:
     """Return the shapes of all elements of a kind that can be shown."""
     shapes: list[LinkShape] = []
-    reader = ShapeReader[MeshFile | Placeholder](kind, meshes.read, audit)
+    version = version_of(robot)
+    reader = ShapeReader[MeshFile | Placeholder](kind, meshes.read, audit, version)
     for number, (link, element) in enumerate(reader.elements(robot)):
         if number == MOST_SHAPES:
             message = (

@@ -21,7 +21,12 @@ _LIMITS = {
     "upper": "upper limit",
     "effort": "effort limit",
     "velocity": "velocity limit",
+    "acceleration": "acceleration limit",
+    "deceleration": "deceleration limit",
+    "jerk": "jerk limit",
 }
+#: The limits of sizes, which are not negative.
+_SIZES = tuple(_LIMITS)[2:]
 UNLIMITED_TYPES = ("floating", "planar")  # URDF allows a limit, which has no effect
 
 
@@ -40,7 +45,7 @@ def _is_number(limit: object, owner: str, line: int | None, audit: Audit) -> boo
     if not isinstance(limit, Limit):
         audit.error("not-a-limit", owner, line, f"the limit is {shown(limit)}, not a Limit")
         return False
-    values = (limit.lower, limit.upper, limit.effort, limit.velocity)
+    values = tuple(getattr(limit, what) for what in _LIMITS)
     if are_numbers(values):
         return True
     found = shown(values)
@@ -142,14 +147,17 @@ def _audit_limit(
 
 
 def _audit_strength(limit: Limit, joint: Joint, owner: str, audit: Audit) -> None:
-    for what, value in (("effort", limit.effort), ("velocity", limit.velocity)):
+    for what in _SIZES:
+        value = getattr(limit, what)
+        if value > 0.0:
+            continue  # the usual case
         found = f"{value:g}"
         if value < 0.0:
             message = f"the {what} limit is {found}; it must not be negative"
             audit.error(
                 f"negative-{what}", owner, joint.line, message, found=found, allowed=">= 0"
             )
-        elif value == 0.0:
+        else:
             message = f"the {what} limit is 0, so a controller cannot move this joint"
             audit.add("warning", f"zero-{what}", owner, joint.line, message, found=found)
 

@@ -17,7 +17,7 @@ from rbdyn_ros.errors import listing, quote
 JOINT_ENDS = ("parent", "child", "origin", "child_origin")
 LOOP_ENDS = ("predecessor", "successor", "X_P", "X_S")
 _NUMBERS = ("damping", "friction", "armature", "stiffness")
-_BOUNDS = ("lower", "upper", "effort", "velocity")
+_BOUNDS = ("lower", "upper", "effort", "velocity", "acceleration", "deceleration", "jerk")
 _OTHERS = (
     *("type", "axis", "axis2", "limit", "limits", "rest", "actuated", "transmission"),
     *_NUMBERS,

@@ -49,7 +49,8 @@ a link may have a list of shapes, or none: then it is massless. `xyz` and `rpy` 
 a shape are the frame of its inertia (`com` is the old key for `xyz`). A joint has `type`,
 `parent`, `child`, `xyz` and `rpy` (or a table of both called `origin`), `child_origin` (such a
 table), `axis` (default [1, 0, 0]),
-`axis2`, `limit` (a table of `lower`, `upper`, `effort`, `velocity`, or a list [lower, upper]),
+`axis2`, `limit` (a table of `lower`, `upper`, `effort`, `velocity`, `acceleration`,
+`deceleration`, `jerk`, or a list [lower, upper]),
 `limits` (a list of such), `damping`, `friction`, `armature`, `stiffness`, `rest`, `actuated`
 (true or false), `transmission` (a list of spatial forces, six numbers each) and the parameters of
 its type. A loop has `predecessor`, `successor`, `X_P` and `X_S` instead of

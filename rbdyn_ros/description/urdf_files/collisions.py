@@ -10,13 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
-from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.audit import Audit, robot_element
 from rbdyn_ros.description.geometries import Box, Capsule, Cylinder, Geometry, Sphere
 from rbdyn_ros.description.meshes.meshes import LEFT_OUT, Meshes
 from rbdyn_ros.description.poses import ZERO, Pose, Vec3, pose
 from rbdyn_ros.description.urdf_files.guard import Element
-from rbdyn_ros.description.urdf_files.prune import SCHEMA, Pruner, Tag
-from rbdyn_ros.description.urdf_files.prune import WANTED as WANTED_WITHOUT
+from rbdyn_ros.description.urdf_files.prune import Pruner
+from rbdyn_ros.description.urdf_files.schema import SCHEMA, Tag
+from rbdyn_ros.description.urdf_files.schema import WANTED as WANTED_WITHOUT
+from rbdyn_ros.description.urdf_files.versions import (
+    WITH_CAPSULES,
+    Version,
+    needed,
+    version_of,
+)
 from rbdyn_ros.errors import listing, quote
 
 Primitive = Box | Sphere | Cylinder | Capsule
@@ -30,7 +37,7 @@ SHAPES = {
     "capsule": _ROUND,
     "mesh": Tag(names=("filename",), vectors=("scale",)),
 }
-_AROUND = Tag(one=("origin",), ignored=("name", "geometry", "verbose", "material"))
+_AROUND = Tag(one=("origin",), ignored=("name", "geometry", "material"), unused=("verbose",))
 _SCHEMA = {
     "origin": SCHEMA["origin"],
     **SHAPES,
@@ -55,7 +62,8 @@ def read_collisions(robot: Element, meshes: Meshes, audit: Audit) -> tuple[Geome
         meshes: of the robot.
         audit: receives errors; an unusable mesh is an error if strict, else it is left out.
     """
-    reader, names = ShapeReader("collision", meshes.read, audit), _UniqueNames()
+    reader = ShapeReader("collision", meshes.read, audit, version_of(robot))
+    names = _UniqueNames()
     geometries = []
     for link, element in reader.elements(robot):
         called = element.get("name", "")
@@ -64,6 +72,7 @@ def read_collisions(robot: Element, meshes: Meshes, audit: Audit) -> tuple[Geome
         if read is not None:
             shape, origin = read
             geometries.append(Geometry(names.free(name), link, shape, origin, line=element.line))
+    reader.pruner.note_unused(robot_element(robot.get("name", "")))
     return tuple(geometries)
 
 
@@ -91,11 +100,11 @@ MeshReader = Callable[[str, Vec3, str, int | None, Audit], Mesh | None]
 class ShapeReader(Generic[Mesh]):
     """Reads the shapes of one kind of element, `collision` or `visual`."""
 
-    def __init__(self, kind: str, mesh: MeshReader[Mesh], audit: Audit) -> None:
+    def __init__(self, kind: str, mesh: MeshReader[Mesh], audit: Audit, version: Version) -> None:
         self.kind = kind
         self.mesh = mesh
         self.audit = audit
-        self.pruner = Pruner(audit, {kind: _AROUND, **_SCHEMA})
+        self.pruner = Pruner(audit, {kind: _AROUND, **_SCHEMA}, version)
 
     def elements(self, robot: Element) -> Iterator[tuple[str, Element]]:
         """Yield the name of the link and the element, in the order of the file."""
@@ -146,6 +155,13 @@ class ShapeReader(Generic[Mesh]):
             self.audit.repair(
                 "unknown-shape", owner, shape.line, message, LEFT_OUT, found=shape.tag,
                 allowed=allowed,
+            )  # fmt: skip
+            return None
+        if shape.tag == "capsule" and self.pruner.version < WITH_CAPSULES:
+            what = f"the <capsule> of its <{self.kind}> needs a newer version of URDF"
+            self.audit.repair(
+                "newer-shape", owner, shape.line, f"{what}; {needed(WITH_CAPSULES)}", LEFT_OUT,
+                found="capsule",
             )  # fmt: skip
             return None
         if not self.pruner.clean(shape, owner):

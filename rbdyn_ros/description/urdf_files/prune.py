@@ -8,92 +8,37 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
-from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.audit import Audit, robot_element
 from rbdyn_ros.description.checks.joints import audit_type
 from rbdyn_ros.description.checks.values import audit_finite
 from rbdyn_ros.description.joint_types import URDF_TYPES
+from rbdyn_ros.description.poses import rpy_from_quat
 from rbdyn_ros.description.urdf_files.guard import Element, refuse
+from rbdyn_ros.description.urdf_files.schema import QUATERNION, SCHEMA, UNLIMITED, Tag
+from rbdyn_ros.description.urdf_files.versions import (
+    Version,
+    audit_version,
+    needed,
+    version_of,
+)
 from rbdyn_ros.errors import listing, quote
 
 # The digits are written out: [0-9] is ASCII only, and no two parts can match the same text.
 _NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _ONE = re.compile(rf"[ \t\r\n]*{_NUMBER}[ \t\r\n]*")
-_THREE = re.compile(rf"[ \t\r\n]*{_NUMBER}(?:[ \t\r\n]+{_NUMBER}){{2}}[ \t\r\n]*")
+_SEVERAL = {
+    count: re.compile(rf"[ \t\r\n]*{_NUMBER}(?:[ \t\r\n]+{_NUMBER}){{{count - 1}}}[ \t\r\n]*")
+    for count in (3, 4)
+}
+_FORMS = {1: _ONE, **_SEVERAL}
+_COUNTS = {1: "one number", 3: "three numbers", 4: "four numbers"}
 _NOT_FINITE = re.compile(r"[ \t]*[+-]?(nan|inf|infinity)[ \t]*", re.IGNORECASE)
 _XACRO = re.compile(r"\$[({]")
-_VERSION = re.compile(r"1(\.[0-9]+)*")
-
-
-@dataclass(frozen=True)
-class Tag:
-    """The attributes and children that a tag may have.
-
-    Attributes:
-        numbers: attributes with one number.
-        vectors: attributes with three numbers.
-        names: attributes that are names; always required.
-        required: required attributes.
-        assumed: values of required attributes that may be missing with ``strict=False``.
-        one: children allowed once; many: any number; needed: exactly one.
-        ignored: known children and attributes that are not needed.
-        kinds: number of numbers of every attribute; 0 for a name.
-        children: all allowed child tags.
-        needs: all required attributes.
-    """
-
-    numbers: tuple[str, ...] = ()
-    vectors: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-    required: tuple[str, ...] = ()
-    assumed: dict[str, str] = field(default_factory=dict)
-    one: tuple[str, ...] = ()
-    many: tuple[str, ...] = ()
-    needed: tuple[str, ...] = ()
-    ignored: tuple[str, ...] = ()
-    kinds: dict[str, int] = field(init=False)
-    children: frozenset[str] = field(init=False)
-    needs: frozenset[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        kinds = dict.fromkeys(self.names, 0) | dict.fromkeys(self.numbers, 1)
-        object.__setattr__(self, "kinds", kinds | dict.fromkeys(self.vectors, 3))
-        object.__setattr__(self, "children", frozenset(self.needed + self.one + self.many))
-        object.__setattr__(self, "needs", frozenset(self.names + self.required))
-
-
-_INERTIA = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-_UNLIMITED = {"effort": "inf", "velocity": "inf"}
-
-SCHEMA = {
-    "robot": Tag(names=("name",), many=("link", "joint"), ignored=("version",)),
-    "link": Tag(
-        names=("name",), one=("inertial",), ignored=("visual", "collision", "origin", "type")
-    ),
-    "inertial": Tag(needed=("mass", "inertia"), one=("origin",)),
-    "mass": Tag(numbers=("value",), required=("value",)),
-    "inertia": Tag(numbers=_INERTIA, required=_INERTIA),
-    "origin": Tag(vectors=("xyz", "rpy"), ignored=("quat_xyzw",)),
-    "joint": Tag(
-        names=("name", "type"),
-        needed=("parent", "child"),
-        one=("origin", "axis", "limit", "dynamics", "mimic"),
-        ignored=("safety_controller", "calibration"),
-    ),
-    "parent": Tag(names=("link",)),
-    "child": Tag(names=("link",)),
-    "axis": Tag(vectors=("xyz",), required=("xyz",)),
-    "limit": Tag(
-        numbers=("lower", "upper", "effort", "velocity"),
-        required=("effort", "velocity"),
-        assumed=_UNLIMITED,
-    ),
-    "dynamics": Tag(numbers=("damping", "friction")),
-    "mimic": Tag(names=("joint",), numbers=("multiplier", "offset")),
-}
-WANTED = {tag: spec.children for tag, spec in SCHEMA.items()}
+#: Rounding error of the length of a quaternion that needs no note.
+_ROUNDED = 1e-3
 
 # Elements of xacro that expand to content: xacro has not run.
 _XACRO_CONTENT = {
@@ -113,11 +58,10 @@ def prune(robot: Element, audit: Audit, source: str) -> None:
         DescriptionError: the document is xacro source that was not expanded.
     """
     _refuse_raw_xacro(robot, source)
-    version = robot.get("version", "1.0")
-    if not _VERSION.fullmatch(version):
-        message = f"the URDF version is {quote(version)}; allowed is 1.x"
-        audit.error("bad-version", "", robot.line, message, found=version, allowed="1.x")
-    Pruner(audit, SCHEMA).clean(robot, "")
+    audit_version(robot, audit)
+    pruner = Pruner(audit, SCHEMA, version_of(robot))
+    pruner.clean(robot, "")
+    pruner.note_unused(robot_element(robot.get("name", "")))
 
 
 def _refuse_raw_xacro(robot: Element, source: str) -> None:
@@ -133,11 +77,17 @@ def _refuse_raw_xacro(robot: Element, source: str) -> None:
 
 
 class Pruner:
-    """Prunes elements by a schema, which has a Tag for each wanted tag."""
+    """Prunes elements by a schema, which has a Tag for each wanted tag.
 
-    def __init__(self, audit: Audit, schema: Mapping[str, Tag]) -> None:
+    The version of URDF decides which attributes count.
+    """
+
+    def __init__(self, audit: Audit, schema: Mapping[str, Tag], version: Version) -> None:
         self.audit = audit
         self.schema = schema
+        self.version = version
+        self.unused: Counter[str] = Counter()
+        self.lines: dict[str, int] = {}
 
     def clean(self, element: Element, owner: str) -> bool:
         """Prune an element and its children; return False if it must be dropped."""
@@ -152,6 +102,8 @@ class Pruner:
 
     def attributes(self, element: Element, spec: Tag, owner: str) -> bool:
         present, sound = element.attrib, True
+        if spec.since:
+            sound = self.newer(element, spec, owner)
         for name, text in list(present.items()):
             count = spec.kinds.get(name)
             if count is None:
@@ -167,9 +119,48 @@ class Pruner:
         if not spec.needs <= present.keys():
             for name in spec.names + spec.required:
                 sound &= name in present or self.missing(element, name, spec, owner)
+        if QUATERNION in present and sound:
+            sound = self.orientation(element, owner)
         if element.tag == "joint" and sound:
             sound = audit_type(present["type"], owner, element.line, self.audit, URDF_TYPES)
         return sound
+
+    def newer(self, element: Element, spec: Tag, owner: str) -> bool:
+        """Drop attributes that the version of the file lacks; audit two orientations."""
+        present = element.attrib
+        for name, since in spec.since.items():
+            if name in present and self.version < since:
+                message = f"<{element.tag} {name}> is ignored in a file of this version of URDF"
+                text = f"{message}; {needed(since)}"
+                self.audit.add("warning", "newer-attribute", owner, element.line, text, found=name)
+                del present[name]
+        if QUATERNION not in present or "rpy" not in present:
+            return True
+        message = f"<{element.tag}> has both rpy and {QUATERNION}; delete one"
+        self.audit.error(
+            "two-orientations", owner, element.line, message, found="rpy", allowed="one of both"
+        )
+        return False
+
+    def orientation(self, element: Element, owner: str) -> bool:
+        """Replace a quaternion by roll, pitch and yaw, which every parser knows."""
+        x, y, z, w = values = tuple(map(float, element.attrib.pop(QUATERNION).split()))
+        what = _named(element, QUATERNION)
+        if not audit_finite(what, values, 4, "direction", owner, element.line, self.audit):
+            return False
+        length = math.hypot(*values)
+        if length == 0.0:
+            message = f"{what} is zero; it must have a direction"
+            self.audit.error("zero-quaternion", owner, element.line, message, found="0 0 0 0")
+            return False
+        if abs(length - 1.0) > _ROUNDED:
+            message = f"{what} has length {length:.6g}; it is divided by its length"
+            self.audit.add(
+                "note", "quaternion-normalised", owner, element.line, message, found=f"{length:g}"
+            )
+        turn = (w / length, x / length, y / length, z / length)
+        element.set("rpy", " ".join(map(repr, rpy_from_quat(turn))))
+        return True
 
     def children(self, element: Element, spec: Tag, owner: str) -> bool:
         sound = True
@@ -200,7 +191,8 @@ class Pruner:
         if child.tag in ("link", "joint"):
             self.audit.partial = True
         if child.tag == "limit":  # else the missing limit would be reported as well
-            child.attrib.update(_UNLIMITED, lower="-inf", upper="inf")
+            child.attrib.clear()
+            child.attrib.update(UNLIMITED, lower="-inf", upper="inf")
             kept.append(child)
         return child.tag not in spec.needed
 
@@ -216,13 +208,15 @@ class Pruner:
         if attribute not in spec.assumed:
             self.audit.error(code, owner, element.line, message, allowed=allowed)
             return False
+        element.set(attribute, spec.assumed[attribute])
+        if spec.optional(attribute, self.version):
+            return True
         repaired = "taken as unlimited"
         self.audit.repair(code, owner, element.line, message, repaired, allowed=allowed)
-        element.set(attribute, spec.assumed[attribute])
         return True
 
     def number(self, element: Element, attribute: str, text: str, owner: str, count: int) -> bool:
-        if (_ONE if count == 1 else _THREE).fullmatch(text):
+        if _FORMS[count].fullmatch(text):
             if attribute == "rpy":  # a description has quaternions only
                 angles = tuple(map(float, text.split()))
                 what = _named(element, attribute)
@@ -237,7 +231,7 @@ class Pruner:
         if any(_NOT_FINITE.fullmatch(word) for word in words):
             self.not_finite(element, attribute, text, owner)
             return False
-        allowed = "one number" if count == 1 else "three numbers"
+        allowed = _COUNTS[count]
         what = f"is {quote(text)}, not {allowed}" if words else f"is empty; it must be {allowed}"
         message = f"{_named(element, attribute)} {what}{_advice(text, words)}"
         self.audit.error("bad-number", owner, element.line, message, found=text, allowed=allowed)
@@ -264,7 +258,9 @@ class Pruner:
     def unknown_child(self, child: Element, spec: Tag, owner: str) -> None:
         """Warn if an ignored element is probably misspelt or misplaced."""
         tag = child.tag
-        if tag in spec.ignored or len(tag) > 20:
+        if tag in spec.unused:
+            self.count_unused(f"<{tag}>", child.line)
+        if tag in spec.ignored or tag in spec.unused or len(tag) > 20:
             return
         if tag in self.schema:
             above = [f"<{p}>" for p, parent in self.schema.items() if tag in parent.children]
@@ -281,6 +277,9 @@ class Pruner:
 
     def unknown(self, element: Element, attribute: str, spec: Tag, owner: str) -> None:
         """Warn if an ignored attribute is probably misspelt."""
+        if attribute in spec.unused:
+            self.count_unused(f"<{element.tag} {attribute}>", element.line)
+            return
         if attribute in spec.ignored or element.tag == "robot" or len(attribute) > 20:
             return
         absent = [name for name in spec.kinds if name not in element.attrib]
@@ -295,6 +294,17 @@ class Pruner:
                 found=attribute,
                 allowed=listing(spec.kinds),
             )
+
+    def count_unused(self, what: str, line: int) -> None:
+        self.unused[what] += 1
+        self.lines.setdefault(what, line)
+
+    def note_unused(self, owner: str) -> None:
+        """Add one note for each kind of element or attribute that nothing reads."""
+        for what, count in self.unused.items():
+            often = f", {count} in all" if count > 1 else ""
+            message = f"{what} is not used{often}"
+            self.audit.add("note", "not-used", owner, self.lines[what], message, found=what)
 
 
 def _named(element: Element, attribute: str) -> str:

@@ -23,7 +23,8 @@ from rbdyn_ros.description.meshes.meshes import Meshes
 from rbdyn_ros.description.poses import Pose, quat_from_rpy
 from rbdyn_ros.description.types import Description, Inertial, Joint, Limit, Link, Mimic
 from rbdyn_ros.description.urdf_files import collisions, guard
-from rbdyn_ros.description.urdf_files.prune import WANTED, prune
+from rbdyn_ros.description.urdf_files.prune import prune
+from rbdyn_ros.description.urdf_files.schema import NEW_LIMITS, WANTED
 from rbdyn_ros.description.urdf_files.xacro_files import expand
 from rbdyn_ros.errors import quote
 
@@ -151,11 +152,12 @@ def _described(robot: guard.Element, source: str, audit: Audit) -> Description:
     prune(robot, audit, source)
     lines = {tag: [part.line for part in robot if part.tag == tag] for tag in ("link", "joint")}  # type: ignore[attr-defined]
     name = robot.attrib.setdefault("name", "")  # a missing name was reported
+    newer = [_newer_limits(part) for part in robot if part.tag == "joint"]
     parsed = _parse(robot, source)
     return Description(
         name=name,
         links=tuple(map(_link, parsed.links, lines["link"])),
-        joints=tuple(map(_joint, parsed.joints, lines["joint"])),
+        joints=tuple(map(_joint, parsed.joints, newer, lines["joint"])),
         source=source,
     )
 
@@ -215,7 +217,15 @@ def _link(parsed: Any, line: int) -> Link:
     )
 
 
-def _joint(parsed: Any, line: int) -> Joint:
+def _newer_limits(joint: ET.Element) -> dict[str, float]:
+    """Take the limits that urdf_parser_py does not know out of a joint."""
+    limit = joint.find("limit")
+    if limit is None:
+        return {}
+    return {name: float(limit.attrib.pop(name)) for name in NEW_LIMITS if name in limit.attrib}
+
+
+def _joint(parsed: Any, newer: Mapping[str, float], line: int) -> Joint:
     axis = parsed.axis or (1.0, 0.0, 0.0)
     dynamics = parsed.dynamics
     mimic = parsed.mimic
@@ -226,7 +236,7 @@ def _joint(parsed: Any, line: int) -> Joint:
         child=parsed.child,
         origin=_pose(parsed.origin),
         axis=(axis[0], axis[1], axis[2]),
-        limit=_limit(parsed.limit, parsed.type),
+        limit=_limit(parsed.limit, newer, parsed.type),
         damping=(dynamics.damping or 0.0) if dynamics else 0.0,
         friction=(dynamics.friction or 0.0) if dynamics else 0.0,
         mimic=_mimic(mimic) if mimic else None,
@@ -234,13 +244,13 @@ def _joint(parsed: Any, line: int) -> Joint:
     )
 
 
-def _limit(parsed: Any, joint_type: str) -> Limit | None:
+def _limit(parsed: Any, newer: Mapping[str, float], joint_type: str) -> Limit | None:
     if parsed is None:
         return None
     lower, upper = float(parsed.lower or 0.0), float(parsed.upper or 0.0)
     if joint_type == "continuous" and lower == 0.0 and upper == 0.0:
         lower, upper = -math.inf, math.inf  # the defaults of URDF: no bounds given
-    return Limit(lower, upper, parsed.effort, parsed.velocity)
+    return Limit(lower, upper, parsed.effort, parsed.velocity, **newer)
 
 
 def _mimic(parsed: Any) -> Mimic:

@@ -1,0 +1,110 @@
+"""The elements and attributes of URDF that dynamics needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rbdyn_ros.description.urdf_files.versions import WITH_JERK, WITH_QUATERNIONS, Version
+
+#: Attribute of an orientation (x, y, z, w); prune.py turns it into roll, pitch and yaw.
+QUATERNION = "quat_xyzw"
+
+
+@dataclass(frozen=True)
+class Tag:
+    """The attributes and children that a tag may have.
+
+    Attributes:
+        numbers: attributes with one number.
+        vectors: attributes with three numbers.
+        quaternions: attributes with four numbers.
+        names: attributes that are names; always required.
+        required: required attributes.
+        assumed: values of required attributes that may be missing with ``strict=False``.
+        optional_since: the version that makes these attributes optional.
+        since: the version that adds an attribute, if it is not the first.
+        one: children allowed once; many: any number; needed: exactly one.
+        ignored: known children and attributes that others read, or that have no meaning.
+        unused: known children and attributes that nothing reads; a note mentions them.
+        kinds: number of numbers of every attribute; 0 for a name.
+        children: all allowed child tags.
+        needs: all required attributes.
+    """
+
+    numbers: tuple[str, ...] = ()
+    vectors: tuple[str, ...] = ()
+    quaternions: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    assumed: dict[str, str] = field(default_factory=dict)
+    optional_since: Version | None = None
+    since: dict[str, Version] = field(default_factory=dict)
+    one: tuple[str, ...] = ()
+    many: tuple[str, ...] = ()
+    needed: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+    kinds: dict[str, int] = field(init=False)
+    children: frozenset[str] = field(init=False)
+    needs: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        kinds = dict.fromkeys(self.names, 0) | dict.fromkeys(self.numbers, 1)
+        kinds |= dict.fromkeys(self.vectors, 3) | dict.fromkeys(self.quaternions, 4)
+        object.__setattr__(self, "kinds", kinds)
+        object.__setattr__(self, "children", frozenset(self.needed + self.one + self.many))
+        object.__setattr__(self, "needs", frozenset(self.names + self.required))
+
+    def optional(self, attribute: str, version: Version) -> bool:
+        """Return whether a version of URDF lets a required attribute be missing."""
+        since = self.optional_since
+        return since is not None and version >= since and attribute in self.assumed
+
+
+_INERTIA = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+#: A limit without effects.
+UNLIMITED = {"effort": "inf", "velocity": "inf"}
+#: The limits that version 1.2 adds.
+NEW_LIMITS = ("acceleration", "deceleration", "jerk")
+
+SCHEMA = {
+    "robot": Tag(
+        names=("name",),
+        many=("link", "joint"),
+        ignored=("version", "material"),
+        unused=("transmission", "gazebo", "sensor"),
+    ),
+    "link": Tag(
+        names=("name",),
+        one=("inertial",),
+        ignored=("visual", "collision", "origin"),
+        unused=("type",),
+    ),
+    "inertial": Tag(needed=("mass", "inertia"), one=("origin",)),
+    "mass": Tag(numbers=("value",), required=("value",)),
+    "inertia": Tag(numbers=_INERTIA, required=_INERTIA),
+    "origin": Tag(
+        vectors=("xyz", "rpy"),
+        quaternions=(QUATERNION,),
+        since={QUATERNION: WITH_QUATERNIONS},
+    ),
+    "joint": Tag(
+        names=("name", "type"),
+        needed=("parent", "child"),
+        one=("origin", "axis", "limit", "dynamics", "mimic"),
+        unused=("safety_controller", "calibration"),
+    ),
+    "parent": Tag(names=("link",)),
+    "child": Tag(names=("link",)),
+    "axis": Tag(vectors=("xyz",), required=("xyz",)),
+    "limit": Tag(
+        numbers=("lower", "upper", "effort", "velocity", *NEW_LIMITS),
+        required=("effort", "velocity"),
+        assumed=UNLIMITED,
+        optional_since=WITH_JERK,
+        since=dict.fromkeys(NEW_LIMITS, WITH_JERK),
+    ),
+    "dynamics": Tag(numbers=("damping", "friction")),
+    "mimic": Tag(names=("joint",), numbers=("multiplier", "offset")),
+}
+WANTED = {tag: spec.children for tag, spec in SCHEMA.items()}

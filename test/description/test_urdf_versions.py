@@ -1,0 +1,178 @@
+"""URDF 1.0, 1.1 and 1.2: the same robot in each, and what each version may not say."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from support.refusals import refused
+
+import rbdyn_ros as rb
+from rbdyn_ros.description.appearance.shapes import read_appearance
+from rbdyn_ros.description.geometries import Capsule, Contact
+from rbdyn_ros.description.poses import quat_from_rpy, rotate, rpy_from_quat
+from rbdyn_ros.description.types import Limit
+from rbdyn_ros.description.urdf_files.urdf import read_text
+from rbdyn_ros.errors import DescriptionError
+
+LIMIT = 'lower="-1" upper="2" effort="3" velocity="4"'
+NEW = 'acceleration="5" deceleration="6" jerk="7"'
+
+
+def robot(turn, version="1.0", limit=LIMIT, shape='<sphere radius="0.1"/>'):
+    """The origins are on lines 3, 7 and 9; the limit is on line 11."""
+    origin = f'<origin xyz="0.1 0.2 0.3" {turn}/>'
+    return f"""<robot name="r" version="{version}"><link name="a"/><link name="b">
+      <inertial>
+        {origin}
+        <mass value="2"/><inertia ixx="1" iyy="2" izz="2.5" ixy="0.1" ixz="0.2" iyz="0.3"/>
+      </inertial>
+      <collision>
+        {origin}<geometry>{shape}</geometry></collision></link>
+      <joint name="j" type="revolute"><parent link="a"/><child link="b"/>
+        {origin}
+        <axis xyz="0 0 1"/>
+        <limit {limit}/></joint></robot>"""
+
+
+def codes(description):
+    return [(finding.severity, finding.code, finding.line) for finding in description.findings]
+
+
+def rpy(*angles):
+    return f'rpy="{angles[0]!r} {angles[1]!r} {angles[2]!r}"'
+
+
+def xyzw(*angles, length=1.0):
+    w, *rest = quat_from_rpy(*angles)
+    return 'quat_xyzw="{}"'.format(" ".join(repr(length * value) for value in (*rest, w)))
+
+
+TURNS = [(0.3, -1.1, 2.5), (0.0, 0.0, math.pi), (math.pi / 2, 0.0, 0.0), (0.4, math.pi / 2, -0.7)]
+
+
+@pytest.mark.parametrize("turn", TURNS)
+def test_a_quaternion_and_its_angles_give_equal_models(turn):
+    ball = '<capsule radius="0.1" length="0.2"/>'
+    texts = [
+        robot(rpy(*turn), "1.1", shape=ball),
+        robot(xyzw(*turn), "1.1", shape=ball),
+        robot(xyzw(*turn, length=1.0005), "1.2", shape=ball),
+    ]
+    m, *others = (rb.load_urdf(text, contact=True) for text in texts)
+    for other in others:
+        assert other.findings == m.findings
+        for field in ("body_mat", "body_imat", "body_fullinertia", "geom_mat", "body_pos"):
+            np.testing.assert_allclose(getattr(other, field), getattr(m, field), atol=1e-12)
+    looks = [read_appearance(text).collisions[0].origin for text in texts]
+    for axis in np.eye(3):
+        turned = [rotate(look.quat, tuple(axis)) for look in looks]
+        np.testing.assert_allclose(turned[1:], turned[:1] * 2, atol=1e-12)
+
+
+def test_angles_of_any_quaternion_turn_like_it():
+    rng = np.random.default_rng(4)
+    quats = [q / np.linalg.norm(q) for q in rng.normal(size=(200, 4))]
+    for pitch, off in itertools.product((0.5 * math.pi, -0.5 * math.pi), (0, 1e-15, 1e-9, 1e-7)):
+        quats += [quat_from_rpy(*rng.uniform(-3, 3, 1), pitch + off, *rng.uniform(-3, 3, 1))]
+    for quat in quats:
+        again = quat_from_rpy(*rpy_from_quat(tuple(quat)))
+        # of both signs; an angle has rounding errors of a few units of 4e-16
+        assert abs(np.dot(quat, again)) == pytest.approx(1.0, abs=4e-15)
+        for axis in np.eye(3):
+            np.testing.assert_allclose(rotate(again, axis), rotate(tuple(quat), axis), atol=4e-15)
+
+
+@pytest.mark.parametrize(
+    ("turn", "code"),
+    [
+        ('quat_xyzw="0 0 0 0"', "zero-quaternion"),
+        ('quat_xyzw="0 0 nan 1"', "not-finite"),
+        ('quat_xyzw="0 0 1"', "bad-number"),
+        ('quat_xyzw=""', "bad-number"),
+        ('quat_xyzw="1e300 0 0 1"', "out-of-range"),
+        ('quat_xyzw="0 0 0 1" rpy="0 0 0"', "two-orientations"),
+        ('rpy="0 0 1" quat_xyzw="0 0 0 1"', "two-orientations"),
+    ],
+)
+def test_bad_orientations_are_refused_in_every_origin(turn, code):
+    with refused(DescriptionError, [code] * 3, "link 'b'", line=3) as caught:
+        read_text(robot(turn, "1.1"), contact=True)
+    assert [finding.line for finding in caught.value.findings] == [3, 7, 9]
+
+
+def test_a_long_quaternion_is_normalised_with_a_note():
+    description = read_text(robot('quat_xyzw="0 0 2 0"', "1.1"))
+    assert codes(description) == [("note", "quaternion-normalised", n) for n in (3, 9)]
+    assert description.joints[0].origin.quat == pytest.approx((0, 0, 0, 1), abs=1e-16)
+
+
+@pytest.mark.parametrize("beside", ["", ' rpy="0 0 0.5"'])
+@pytest.mark.parametrize("version", ['version="1.0"', ""])
+def test_version_1_0_has_no_quaternion(version, beside):
+    """As in urdfdom: it is ignored with a warning, and the angles count."""
+    text = robot(f'quat_xyzw="0 0 1 0"{beside}').replace('version="1.0"', version)
+    description = read_text(text)
+    assert codes(description) == [("warning", "newer-attribute", n) for n in (3, 9)]
+    angle = 0.5 if beside else 0.0
+    assert description.joints[0].origin.quat == quat_from_rpy(0.0, 0.0, angle)
+
+
+def test_version_1_0_has_no_capsule():
+    """As in urdfdom, which refuses the link."""
+    text = robot("", shape='<capsule radius="1" length="2"/>')
+    with refused(DescriptionError, "newer-shape", "link 'b'", line=7):
+        read_text(text, contact=True)
+    left = read_text(text, contact=True, strict=False)
+    assert (left.geometries, codes(left)) == ((), [("warning", "newer-shape", 7)])
+    look = read_appearance(text)
+    assert (look.collisions, [f.code for f in look.findings]) == ((), ["newer-shape"])
+    newer = read_text(text.replace("1.0", "1.1"), contact=Contact())
+    assert (newer.geometries[0].shape, newer.findings) == (Capsule(1.0, 2.0), ())
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_limits_of_a_newer_version_are_ignored_with_a_warning(version):
+    description = read_text(robot("", version, f"{LIMIT} {NEW}"))
+    assert codes(description) == [("warning", "newer-attribute", 11)] * 3
+    assert description.joints[0].limit == Limit(-1, 2, 3, 4)
+
+
+def test_limits_of_version_1_2(tmp_path):
+    text = robot("", "1.2", f"{LIMIT} {NEW}")
+    description = read_text(text)
+    assert description.joints[0].limit == Limit(-1, 2, 3, 4, 5, 6, 7)
+    assert description.findings == ()
+    m = rb.load_urdf(text)
+    assert (m.jnt_acceleration[0], m.jnt_deceleration[0], m.jnt_jerk[0]) == (5, 6, 7)
+    rb.save(m, tmp_path / "m.npz")
+    again = rb.load(tmp_path / "m.npz")
+    assert again.sha256() == m.sha256()
+    assert (again.jnt_acceleration, again.jnt_deceleration, again.jnt_jerk) == ([5], [6], [7])
+    old = rb.load_urdf(robot("", "1.2"))
+    for field in ("jnt_acceleration", "jnt_deceleration", "jnt_jerk"):
+        assert getattr(old, field) == [math.inf]
+    # effort and velocity are optional since 1.2
+    bare = read_text(robot("", "1.2", 'lower="-1" upper="2"'))
+    assert (bare.joints[0].limit, bare.findings) == (Limit(-1, 2), ())
+    with refused(DescriptionError, ["missing-attribute"] * 2, "joint 'j'", line=11):
+        read_text(robot("", "1.1", 'lower="-1" upper="2"'))
+
+
+@pytest.mark.parametrize("what", ["acceleration", "deceleration", "jerk"])
+@pytest.mark.parametrize(
+    ("number", "code", "line"),
+    [("nan", "not-finite", 11), ("-1", None, 8), ("fast", "bad-number", 11), ("1e30", None, 8)],
+)
+def test_bad_limits_of_version_1_2_are_refused(what, number, code, line):
+    code = code or ("out-of-range" if number == "1e30" else f"negative-{what}")
+    with refused(DescriptionError, code, "joint 'j'", line=line):
+        read_text(robot("", "1.2", f'{LIMIT} {what}="{number}"'))
+
+
+@pytest.mark.parametrize(
+    "version", ["1.3", "2.0", "0.9", "1", "1.0.0", "1.0~pre6", "", "one", "-1.0"]
+)
+def test_an_unknown_version_is_refused(version):
+    with refused(DescriptionError, "bad-version", "", line=1, found=version):
+        read_text(robot("", version))
