@@ -1,6 +1,7 @@
 """The patched URDF loads as identified and keeps everything but inertia and friction."""
 
 import codecs
+import re
 from pathlib import Path
 
 import numpy as np
@@ -149,6 +150,16 @@ def test_comments_prefixes_and_other_attributes_are_kept():
     ):
         assert part in patched
     assert rest_of(patched) == rest_of(SMALL)
+
+
+def test_a_quaternion_of_an_inertial_is_replaced():
+    text = Path(ARM).read_text(encoding="utf-8")
+    turned = '<inertial><origin xyz="0 0 0.1" quat_xyzw="1 0 0 1"/>'
+    text = re.sub(r"<inertial>\s*<origin [^>]*/>", turned, text)
+    text = text.replace("<robot ", '<robot version="1.1" ', 1)
+    wanted = changed(rb.load_urdf(text))
+    patched = patched_urdf(text, wanted)
+    assert_equal(rb.load_urdf(patched), wanted)
 
 
 def test_new_elements_are_indented():
