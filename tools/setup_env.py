@@ -1,5 +1,7 @@
 """Make ``.venv``: Python packages from PyPI and the message packages that PyPI lacks.
 
+Another ROS 2 than Kilted has an environment of its own beside it, such as ``.venv-jazzy``.
+
 Run by ``make setup``, and by ``make sim`` for what a simulation needs. Uses the standard library
 only. A second run with the same inputs does nothing; after a change only the steps that depend on
 it run again.
@@ -18,19 +20,22 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, Dict, NoReturn, Sequence
+from typing import Any, Dict, NamedTuple, NoReturn, Sequence
 
 Info = Dict[str, Any]  # the output of PROBE
 
 ROOT = Path(__file__).resolve().parent.parent
-VENV = ROOT / ".venv"
-VENV_PYTHON = VENV / "bin" / "python"
-STAMP = VENV / "setup.json"
-LOG = VENV / "setup.log"
 
-OLDEST, NEWEST = (3, 10), (3, 13)
-SUPPORTED = "Python 3.10 to 3.13"
-CANDIDATES = ("python3", "python3.13", "python3.12", "python3.11", "python3.10")
+# The extra in setup.py of each ROS 2 with wheels on PyPI.
+ROS = {"kilted": "ros", "jazzy": "ros-jazzy"}
+DEFAULT_ROS = "kilted"
+
+OLDEST, NEWEST = (3, 10), (3, 14)
+SUPPORTED = "Python 3.10 to 3.14"
+CANDIDATES = ("python3", "python3.13", "python3.12", "python3.11", "python3.10", "python3.14")
+
+# What pip writes when it reaches no package index.
+UNREACHABLE = ("NewConnectionError", "ConnectTimeoutError", "NameResolutionError", "ProxyError")
 
 # What a sourced ROS 2 sets. It would put its own rclpy and libraries before those of .venv.
 # The last one stops the ROS wheels from setting their library path in a child process.
@@ -55,6 +60,32 @@ print(json.dumps({
     "headers": os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")),
 }))
 """
+
+
+class Environment(NamedTuple):
+    """A virtual environment, by its distribution of ROS 2."""
+
+    ros: str
+
+    @property
+    def folder(self) -> Path:
+        """Its folder: .venv for the default distribution."""
+        return ROOT / (".venv" if self.ros == DEFAULT_ROS else f".venv-{self.ros}")
+
+    @property
+    def python(self) -> Path:
+        """Its interpreter."""
+        return self.folder / "bin" / "python"
+
+    @property
+    def stamp(self) -> Path:
+        """The file with the steps that are done."""
+        return self.folder / "setup.json"
+
+    @property
+    def log(self) -> Path:
+        """The file with the output of all steps."""
+        return self.folder / "setup.log"
 
 
 def say(text: str) -> None:
@@ -91,8 +122,20 @@ def is_supported(info: Info) -> bool:
     return OLDEST <= tuple(info["version"][:2]) <= NEWEST
 
 
+def choose_ros(asked: str) -> Environment:
+    """Return the environment of a distribution; stop if PyPI has no wheels of it."""
+    if asked not in ROS:
+        fail(
+            f"ROS is '{asked}'; PyPI has the ROS 2 distributions {' and '.join(ROS)} "
+            f"({', '.join(f'ROS={name}' for name in ROS)}).\n"
+            "  Another one from Humble on: install and source it, and build in a workspace\n"
+            "  (README.md, 'ROS 2')."
+        )
+    return Environment(asked)
+
+
 def choose_python(asked: str | None, recorded: str | None) -> Info:
-    """Return the interpreter for .venv: the requested, the present or the first suitable one."""
+    """Return the interpreter to use: the requested, the present or the first suitable one."""
     found = []
     for name in (asked,) if asked else (recorded, *CANDIDATES):
         info = probe(name) if name else None
@@ -132,7 +175,7 @@ def check_prerequisites(info: Info) -> None:
         fail(
             "the ROS 2 wheels on PyPI are for Linux on x86-64; this machine is "
             f"{platform.system()} on {platform.machine()}. Build the package in a ROS 2 workspace "
-            "instead (README.md, 'In a ROS 2 workspace')."
+            "instead (README.md, 'ROS 2')."
         )
     missing = missing_prerequisites(info)
     if missing:
@@ -150,10 +193,10 @@ def digest(*parts: str | Path) -> str:
     return state.hexdigest()
 
 
-def wanted_stamps(info: Info) -> dict[str, str]:
+def wanted_stamps(info: Info, ros: str = DEFAULT_ROS) -> dict[str, str]:
     """Return step -> hash of everything the step depends on, in order of the steps."""
     tools = ROOT / "tools"
-    python = json.dumps([str(ROOT), info["version"], info["base"]])
+    python = json.dumps([str(ROOT), info["version"], info["base"], ros])
     environment = digest(python)
     packages = digest(environment, ROOT / "setup.py")
     files = sorted(path for path in (tools / "interfaces").iterdir() if path.suffix != ".md")
@@ -168,20 +211,21 @@ def wanted_stamps(info: Info) -> dict[str, str]:
     }
 
 
-def read_stamps() -> dict[str, str]:
+def read_stamps(env: Environment) -> dict[str, str]:
     """Return the stamps of the steps that are done."""
     try:
-        stamps = json.loads(STAMP.read_text(encoding="ascii"))
+        stamps = json.loads(env.stamp.read_text(encoding="ascii"))
     except (OSError, ValueError):
         return {}
-    return stamps if isinstance(stamps, dict) and VENV_PYTHON.exists() else {}
+    return stamps if isinstance(stamps, dict) and env.python.exists() else {}
 
 
-def run_logged(*command: str | Path) -> None:
+def run_logged(env: Environment, *command: str | Path) -> None:
     """Run a command into the log; on a terminal show its latest line. Stop if it fails."""
     terminal = sys.stdout.isatty()
     width = shutil.get_terminal_size().columns - 5
-    with LOG.open("a", encoding="utf-8") as log:
+    lines = []
+    with env.log.open("a", encoding="utf-8") as log:
         log.write("$ {}\n".format(" ".join(map(str, command))))
         child = subprocess.Popen(
             command,
@@ -195,79 +239,86 @@ def run_logged(*command: str | Path) -> None:
         )
         for line in child.stdout or ():
             log.write(line)
+            lines.append(line.rstrip())
             if terminal and line.strip():
                 print(f"\r\033[K    {line.strip()[:width]}", end="", flush=True)
         status = child.wait()
     if terminal:
         print("\r\033[K", end="", flush=True)
     if status:
-        tail = LOG.read_text(encoding="utf-8").splitlines()[-30:]
-        say("\n".join(tail))
-        fail(f"the step failed with exit status {status}. Everything it said: {LOG}")
+        say("\n".join(lines[-30:]))
+        if any(word in line for line in lines for word in UNREACHABLE):
+            fail(
+                "the package index of pip cannot be reached. Check the network, or name a proxy\n"
+                f"  (https_proxy) or a mirror (PIP_INDEX_URL). Everything it said: {env.log}"
+            )
+        fail(f"the step failed with exit status {status}. Everything it said: {env.log}")
 
 
-def make_environment(info: Info) -> None:
+def make_environment(env: Environment, info: Info) -> None:
     """Create a virtual environment with a new pip; the resolver of an old one may never end."""
-    if VENV.exists():
-        shutil.rmtree(VENV)
-    VENV.mkdir()
-    run_logged(info["executable"], "-m", "venv", VENV)
-    run_logged(VENV_PYTHON, "-m", "pip", "install", "--upgrade", "pip")
+    if env.folder.exists():
+        shutil.rmtree(env.folder)
+    env.folder.mkdir()
+    run_logged(env, info["executable"], "-m", "venv", env.folder)
+    run_logged(env, env.python, "-m", "pip", "install", "--upgrade", "pip")
 
 
-def install(extras: str) -> None:
+def install(env: Environment, extras: str) -> None:
     """Install this checkout, editable, with some extras."""
     wanted = f"{ROOT}[{extras}]"
-    run_logged(VENV_PYTHON, "-m", "pip", "install", "--progress-bar", "off", "-e", wanted)
+    run_logged(env, env.python, "-m", "pip", "install", "--progress-bar", "off", "-e", wanted)
 
 
-def install_packages(_info: Info) -> None:
+def install_packages(env: Environment, _info: Info) -> None:
     """Install what all commands and nodes need."""
-    install("ros,plot,view,record,control,identify")
+    install(env, f"{ROS[env.ros]},plot,view,record,control,identify")
 
 
-def install_tests(_info: Info) -> None:
+def install_tests(env: Environment, _info: Info) -> None:
     """Install the engines and robots to compare with, and the tools of developers."""
-    install("test,docs")
+    install(env, "test,docs")
 
 
-def build_interfaces(_info: Info) -> None:
+def build_interfaces(env: Environment, _info: Info) -> None:
     """Generate and build the message packages that PyPI lacks."""
-    run_logged(VENV_PYTHON, ROOT / "tools" / "build_interfaces.py")
+    run_logged(env, env.python, ROOT / "tools" / "build_interfaces.py")
 
 
 STEPS = {
-    "environment": ("creating .venv with Python {0}.{1}", make_environment),
-    "packages": ("installing ROS 2 and the rest from PyPI (some minutes)", install_packages),
+    "environment": ("creating {folder} with Python {0}.{1}", make_environment),
+    "packages": ("installing ROS 2 {ros} and the rest from PyPI (some minutes)", install_packages),
     "interfaces": ("building our message package and those that PyPI lacks", build_interfaces),
     "tests": ("installing what tests and benchmarks compare with", install_tests),
 }
 FOR_USERS = ("environment", "packages", "interfaces")
 
 
-def set_up(asked: str | None, steps: Sequence[str]) -> None:
-    """Bring .venv up to date."""
-    stamps = read_stamps()
+def set_up(env: Environment, asked: str | None, steps: Sequence[str]) -> None:
+    """Bring an environment up to date."""
+    stamps = read_stamps(env)
     info = choose_python(asked, stamps.get("python"))
-    wanted = wanted_stamps(info)
+    wanted = wanted_stamps(info, env.ros)
     todo = [step for step in steps if stamps.get(step) != wanted[step]]
     if not todo:
         return
     check_prerequisites(info)
+    name = env.folder.name
     if "AMENT_PREFIX_PATH" in os.environ:
         distro = os.environ.get("ROS_DISTRO", "ROS 2")
-        say(f"Note: {distro} is sourced in this shell and is left alone; .venv has its own ROS 2.")
-        say("      To build against yours, use a workspace (README.md, 'In a ROS 2 workspace').")
+        say(f"Note: {distro} is sourced here and is left alone; {name} has its own ROS 2.")
+        say("      To build against yours, use a workspace (README.md, 'ROS 2').")
     for number, step in enumerate(todo, 1):
         title, action = STEPS[step]
-        say("[{}/{}] {}".format(number, len(todo), title.format(*info["version"])))
+        title = title.format(*info["version"], folder=name, ros=env.ros)
+        say(f"[{number}/{len(todo)}] {title}")
         start = time.monotonic()
-        action(info)
+        action(env, info)
         stamps = {"python": info["executable"]} if step == "environment" else stamps
         stamps[step] = wanted[step]
-        STAMP.write_text(json.dumps(stamps, indent=1) + "\n", encoding="ascii")
+        env.stamp.write_text(json.dumps(stamps, indent=1) + "\n", encoding="ascii")
         say(f"      done in {time.monotonic() - start:.0f} s")
-    say(f"Ready: {VENV_PYTHON} has what is needed; nothing needs to be sourced.")
+    say(f"Ready: {env.python} has what is needed; nothing needs to be sourced.")
 
 
 def main() -> None:
@@ -277,12 +328,16 @@ def main() -> None:
         "--python", help="interpreter; default: the one of .venv, otherwise python3"
     )
     parser.add_argument(
+        "--ros", default=DEFAULT_ROS, help=f"distribution of ROS 2: {', '.join(ROS)}"
+    )
+    parser.add_argument(
         "--users", action="store_true", help="without the packages for tests and developers"
     )
     options = parser.parse_args()
+    env = choose_ros(options.ros)
     lock = os.open(ROOT, os.O_RDONLY)
     fcntl.flock(lock, fcntl.LOCK_EX)
-    set_up(options.python, FOR_USERS if options.users else tuple(STEPS))
+    set_up(env, options.python, FOR_USERS if options.users else tuple(STEPS))
 
 
 if __name__ == "__main__":
