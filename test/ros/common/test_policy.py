@@ -155,6 +155,27 @@ def test_a_namespace_can_replace_the_star():
     assert not any("//" in name for name in names)
 
 
+#: Services of parameters and types of every node.
+OF_EVERY_NODE = (
+    "describe_parameters",
+    "get_parameter_types",
+    "get_parameters",
+    "get_type_description",
+    "list_parameters",
+    "set_parameters",
+    "set_parameters_atomically",
+)
+
+
+@pytest.mark.parametrize("role", ["controller", "operator", "arm_operator", "observer"])
+@pytest.mark.parametrize("node", ["_ros2cli_4711", "_ros2cli_requester_std_srvs_SetBool"])
+def test_the_command_ros2_may_open_its_nodes(role, node):
+    """Also where a namespace replaced the star: its nodes are in none."""
+    for service in OF_EVERY_NODE:
+        assert may(role, "reply", f"/{node}/{service}")
+        assert not may(role, "reply", f"/left/simulator/{service}")
+
+
 @pytest.mark.parametrize("space", ["/", "/left/"])
 def test_roles_have_only_the_rights_they_need(space):
     assert may("controller", "publish", f"{space}joint_commands")
