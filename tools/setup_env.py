@@ -34,6 +34,10 @@ OLDEST, NEWEST = (3, 10), (3, 14)
 SUPPORTED = "Python 3.10 to 3.14"
 CANDIDATES = ("python3", "python3.13", "python3.12", "python3.11", "python3.10", "python3.14")
 
+# A line for Python's start: with RMW_IMPLEMENTATION of another vendor every program that imports
+# rclpy would end; rbdyn_ros.ros drops it with a warning.
+START = 'import os; os.environ.get("RMW_IMPLEMENTATION") and __import__("rbdyn_ros.ros")\n'
+
 # What pip writes when it reaches no package index.
 UNREACHABLE = ("NewConnectionError", "ConnectTimeoutError", "NameResolutionError", "ProxyError")
 
@@ -273,6 +277,8 @@ def install(env: Environment, extras: str) -> None:
 def install_packages(env: Environment, _info: Info) -> None:
     """Install what all commands and nodes need."""
     install(env, f"{ROS[env.ros]},plot,view,record,control,identify")
+    for folder in env.folder.glob("lib/python3*/site-packages"):
+        (folder / "rbdyn_ros_middleware.pth").write_text(START, encoding="ascii")
 
 
 def install_tests(env: Environment, _info: Info) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.commands.parser import Commands
 
 #: Extras without a row: ROS 2 has its own, the others are for developers.
-_NOT_LISTED = ("ros", "test", "docs")
+_NOT_LISTED = ("ros", "ros-jazzy", "test", "docs")
 
 EPILOG = """\
 Examples:

@@ -79,10 +79,11 @@ def inventory() -> dict[str, Any]:
 
 def _distribution_of_wheels(extras: dict[str, dict[str, str | None]]) -> str | None:
     """Return the distribution from the names of ROS 2 wheels, which set no ROS_DISTRO."""
-    for name, version in extras.get("ros", {}).items():
-        named = _DISTRIBUTION.match(name)
-        if named and version is not None:
-            return named.group(1)
+    for needed in extras.values():
+        for name, version in needed.items():
+            named = _DISTRIBUTION.match(name)
+            if named and version is not None:
+                return named.group(1)
     return None
 
 

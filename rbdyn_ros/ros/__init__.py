@@ -1,0 +1,36 @@
+"""The ROS 2 nodes and their Python client; only this folder imports rclpy."""
+
+import importlib.metadata
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+#: The middleware of the ROS 2 wheels on PyPI, to which their librcl is linked.
+_FAST_DDS = "rmw_fastrtps_cpp"
+
+
+def _rclpy_is_a_wheel() -> bool:
+    """Return whether `import rclpy` finds the wheel, and not that of a sourced ROS 2."""
+    try:
+        wheel = importlib.metadata.distribution("ros-rclpy").locate_file("rclpy")
+        found = importlib.util.find_spec("rclpy")
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        return False
+    return found is not None and Path(str(found.origin)).parent == Path(str(wheel))
+
+
+def _drop_other_middleware() -> None:
+    """Drop RMW_IMPLEMENTATION if the ROS 2 of this Python does not have that middleware.
+
+    Otherwise librcl ends the process with status 102 while rclpy is imported.
+    """
+    name = os.environ.get("RMW_IMPLEMENTATION", "")
+    if name in ("", _FAST_DDS) or "rclpy" in sys.modules or not _rclpy_is_a_wheel():
+        return
+    del os.environ["RMW_IMPLEMENTATION"]
+    text = f"RMW_IMPLEMENTATION={name} is ignored: ROS 2 from PyPI has {_FAST_DDS} only"
+    print(f"rbdyn: {text}", file=sys.stderr)
+
+
+_drop_other_middleware()

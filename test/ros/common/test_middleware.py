@@ -1,0 +1,45 @@
+"""A middleware that the ROS 2 of this Python does not have."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from test_interfaces import tool
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+
+from rbdyn_ros import ros
+
+WHEEL = pytest.mark.skipif(not ros._rclpy_is_a_wheel(), reason="rclpy is not from PyPI")
+
+
+def start(code, middleware):
+    env = dict(os.environ, RMW_IMPLEMENTATION=middleware)
+    command = [sys.executable, "-c", f"{code}; import rclpy; rclpy.create_node"]
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+
+
+@WHEEL
+@pytest.mark.parametrize("code", ["import rbdyn_ros.ros", tool("setup_env").START.strip()])
+def test_that_of_another_vendor_is_dropped_with_a_warning(code):
+    done = start(code, "rmw_cyclonedds_cpp")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("rbdyn: RMW_IMPLEMENTATION=rmw_cyclonedds_cpp is ignored")
+    assert done.stderr.count("\n") == 1
+
+
+@WHEEL
+@pytest.mark.parametrize("middleware", ["", "rmw_fastrtps_cpp"])
+def test_its_own_stays(middleware):
+    done = start("import rbdyn_ros.ros", middleware)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_that_of_an_installed_ros_stays(monkeypatch, capsys):
+    monkeypatch.setenv("RMW_IMPLEMENTATION", "rmw_cyclonedds_cpp")
+    monkeypatch.delitem(sys.modules, "rclpy")
+    monkeypatch.setattr(ros, "_rclpy_is_a_wheel", lambda: False)
+    ros._drop_other_middleware()
+    assert os.environ["RMW_IMPLEMENTATION"] == "rmw_cyclonedds_cpp"
+    assert capsys.readouterr().err == ""
