@@ -31,6 +31,7 @@ Examples:
   rbdyn sim panda                                 a robot of an installed robot package
   rbdyn sim robot.urdf --floating-base --contact  a robot that stands on a floor
   rbdyn sim robot.urdf --no-view --record run.mcap
+  rbdyn sim robot.urdf.xacro prefix:=left_        with an argument of the xacro file
   rbdyn sim robot.urdf {ROS_ARGS} -p on_timeout:=hold -r __ns:=/left
 
 Arguments after {ROS_ARGS} go to ROS 2: parameters of the node, remappings, parameter files. They
@@ -51,6 +52,13 @@ def add_sim(commands: Commands) -> None:
         help="a .urdf, .xacro or mechanism .yaml file, or the name of a robot of "
         "example-robot-data or robot_descriptions (default: the robot of the parameters, or a "
         "bundled arm)",
+    )
+    command.add_argument(
+        "xacro_args",
+        nargs="*",
+        default=[],
+        metavar="NAME:=VALUE",
+        help="arguments of a .xacro file",
     )
     view = command.add_mutually_exclusive_group()
     view.add_argument("--no-view", action="store_true", help="do not show it in the browser")
@@ -76,6 +84,7 @@ def add_sim(commands: Commands) -> None:
 
 def _sim(options: argparse.Namespace) -> int:
     from rbdyn_ros.commands.interrupts import end_at_once
+    from rbdyn_ros.description.urdf_files.xacro_files import xacro_arguments
     from rbdyn_ros.errors import ParameterError
     from rbdyn_ros.recording.writer import check_recordable
 
@@ -86,6 +95,11 @@ def _sim(options: argparse.Namespace) -> int:
             check_recordable(options.record)
     except ParameterError as error:
         return report_error("sim --record", error, USAGE)
+    try:
+        _check_file_first(options.file)
+        xacro_arguments(options.xacro_args)
+    except ParameterError as error:
+        return report_error("sim", error, USAGE)
     run_imports(options.imports)
     try:
         from rbdyn_ros.ros.simulator import node as simulator
@@ -98,6 +112,15 @@ def _sim(options: argparse.Namespace) -> int:
     words = [sys.argv[0], *ros_words(options), *options.ros_args]
     fallback = bundled_robot("seven_dof_arm")
     return simulator.run(words, options.file, fallback, options.imports)
+
+
+def _check_file_first(file: Path | None) -> None:
+    """Raise ParameterError if an argument of a xacro file stands in the place of the file."""
+    from rbdyn_ros.errors import bad_argument, quote
+
+    if file is not None and ":=" in str(file) and not file.exists():
+        found = f"{quote(str(file), 200)} stands in the place of the .xacro file"
+        raise bad_argument("file", f"{found}; give the file first")
 
 
 def ros_words(options: argparse.Namespace) -> list[str]:
@@ -114,6 +137,8 @@ def ros_words(options: argparse.Namespace) -> list[str]:
         given["view_port"] = options.port
     if options.record is not None:
         given["record"] = str(Path(options.record).absolute())
+    if options.xacro_args:
+        given["xacro_args"] = options.xacro_args
     # ROS reads YAML; JSON is YAML and escapes any character of a path
     pairs = [f"{name}:={json.dumps(value, ensure_ascii=False)}" for name, value in given.items()]
     return [ROS_ARGS, *(word for pair in pairs for word in ("-p", pair))]

@@ -72,6 +72,22 @@ def test_options_are_parameters(node, viser, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("arm.urdf.xacro", "space:=/left", "prefix:=", "--contact"),
+        ("arm.urdf.xacro", "--contact", "space:=/left", "prefix:="),
+        ("--contact", "arm.urdf.xacro", "space:=/left", "--no-view", "prefix:="),
+    ],
+)
+def test_xacro_arguments_are_a_parameter(node, viser, words):
+    assert run("sim", *words).returncode == 0
+    assert node["urdf"] == Path("arm.urdf.xacro")
+    given = parameters(node["words"])
+    assert json.loads(given["xacro_args"]) == ["space:=/left", "prefix:="]
+    assert given["contact"] == "true"
+
+
 def test_parameters_after_ros_args_override_options(node, viser):
     run("sim", "--contact", "--ros-args", "-p", "contact:=false", "-p", "view:=false")
     assert parameters(node["words"]) == {"view": "false", "contact": "false"}
@@ -112,6 +128,11 @@ def test_without_viser_there_is_no_view(node, viser):
         (("--port", "65536"), "'65536'"),
         (("--port", "9" * 99), "'99999999999999999999"),
         (("--port", "8080", "--no-view"), "--no-view"),
+        (("arm.xacro", "left"), "xacro argument 'left' has no name and value"),
+        (("arm.xacro", ":=left"), "xacro argument ':=left' has no name and value"),
+        (("arm.xacro", "a:=1", "a:=2"), "'a:=2' names 'a' a second time"),
+        (("a:=1",), "'a:=1' stands in the place of the .xacro file"),
+        (("arm.xacro", "--contact", "left"), "unrecognized arguments: left"),
     ],
 )
 def test_wrong_options_are_refused_before_the_node_starts(node, words, named):

@@ -56,6 +56,29 @@ def test_macro_property_include_and_argument(tmp_path, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.parametrize("name", ["heavi", "m", ""])
+def test_an_argument_that_the_file_does_not_have(tmp_path, name):
+    """xacro itself ignores it."""
+    with refused(DescriptionError, "xacro-args", found=name, allowed="heavy"):
+        read(write(tmp_path), xacro_args={name: "6"})
+
+
+def test_arguments_of_included_files_are_known(tmp_path):
+    path = write(tmp_path, arm=ARM.replace("limb.xacro", "INCLUDE"))
+    inner = f'<robot {XMLNS}><xacro:arg name="tool" default="none"/></robot>'
+    (tmp_path / "tool.xacro").write_text(inner)
+    head = '<xacro:include filename="tool.xacro"/>'
+    path.write_text(path.read_text().replace("<link", f"{head}<link", 1))
+    assert len(read(path, xacro_args={"tool": "drill"}).links) == 3
+
+
+def test_only_xacro_files_take_arguments(tmp_path):
+    plain = tmp_path / "arm.urdf"
+    plain.write_text('<robot name="arm"><link name="base"/></robot>')
+    with refused(DescriptionError, "xacro-args", found="heavy"):
+        read(plain, xacro_args={"heavy": "6"})
+
+
 def test_warnings_of_xacro_are_kept(tmp_path, capfd):
     extra = '<xacro:include filename="no*.xacro"/><link name="base"/>'
     robot = read(write(tmp_path, arm=ARM.replace('<link name="base"/>', extra)))

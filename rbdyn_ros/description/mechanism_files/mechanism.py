@@ -93,6 +93,7 @@ from rbdyn_ros.description.meshes.meshes import Meshes
 from rbdyn_ros.description.types import Description, Link
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.description.urdf_files.guard import refuse
+from rbdyn_ros.description.urdf_files.xacro_files import check_no_arguments
 from rbdyn_ros.errors import DescriptionError, Finding, quote
 
 VERSION = "rbdyn_mechanism"
@@ -188,6 +189,8 @@ def read_text(
         robot = _robot(top.nodes["robot"], folder, form, package_dirs, xacro_args, touches)
         if robot is None:
             raise DescriptionError(audit.errors, source)
+    else:
+        check_no_arguments(xacro_args, Path(source))
     described = _described(top, robot, source, form)
     if described is None:
         raise DescriptionError(audit.errors, source)

@@ -25,7 +25,7 @@ from rbdyn_ros.description.types import Description, Inertial, Joint, Limit, Lin
 from rbdyn_ros.description.urdf_files import collisions, guard
 from rbdyn_ros.description.urdf_files.prune import prune
 from rbdyn_ros.description.urdf_files.schema import NEW_LIMITS, WANTED
-from rbdyn_ros.description.urdf_files.xacro_files import expand
+from rbdyn_ros.description.urdf_files.xacro_files import check_no_arguments, expand
 from rbdyn_ros.errors import quote
 
 _ADDRESSES = ("package://", "file://", "model://", "http://", "https://")
@@ -90,6 +90,7 @@ def read_file(
     audit = Audit(strict=strict)
     contacts = None if wanted is None else (wanted, Meshes(MeshFiles(path.parent, package_dirs)))
     if path.suffix.lower() != ".xacro":
+        check_no_arguments(xacro_args, path)
         return _read(data, str(path), audit, contacts), guard.decode(data, str(path))
     guard.parse(data, str(path), "robot", WANTED)  # readable errors before xacro runs
     text = expand(path, audit, package_dirs, xacro_args)

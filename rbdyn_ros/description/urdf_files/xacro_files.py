@@ -12,13 +12,13 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.urdf_files.guard import refuse
-from rbdyn_ros.errors import DescriptionError, Finding, quote
+from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, quote
 
 PACKAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
@@ -36,6 +36,34 @@ sys.path[:] = request.pop("modules")
 from rbdyn_ros.description.urdf_files import xacro_process
 xacro_process.answer(**request)
 """
+
+
+def xacro_arguments(words: Iterable[str]) -> dict[str, str]:
+    """Return the values by name of words `name:=value`, as the command xacro takes them.
+
+    Raises:
+        ParameterError: a word has another form, or a name stands twice.
+    """
+    values: dict[str, str] = {}
+    for word in words:
+        name, parts, value = word.partition(":=")
+        twice = name in values
+        if not parts or not name.strip() or twice:
+            why = f"names {quote(name)} a second time" if twice else "has no name and value"
+            text = f"xacro argument {quote(word, 200)} {why}; write name:=value, each name once"
+            raise ParameterError(Finding("xacro-args", text, "error", name, None, word))
+        values[name] = value
+    return values
+
+
+def check_no_arguments(xacro_args: Mapping[str, str] | None, path: Path) -> None:
+    """Raise DescriptionError if there are xacro arguments for a file that is not a xacro file."""
+    if xacro_args:
+        text = (
+            f"this is not a .xacro file, so it takes no xacro arguments; found "
+            f"{', '.join(map(quote, xacro_args))}"
+        )
+        refuse("xacro-args", text, str(path), found=", ".join(xacro_args), allowed="none")
 
 
 def find_package(name: str, package_dirs: Sequence[str | Path] = ()) -> Path | None:
@@ -76,7 +104,7 @@ def expand(
 
     Raises:
         DescriptionError: xacro is not installed, cannot expand the file, or needs more than
-            LONGEST seconds or MEMORY.
+            LONGEST seconds or MEMORY; or the file has no argument of a given name.
     """
     request = {
         "modules": sys.path,

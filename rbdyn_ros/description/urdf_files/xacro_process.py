@@ -16,13 +16,32 @@ from typing import Any, NoReturn
 
 from rbdyn_ros.description.urdf_files.guard import MAX_BYTES, refuse
 from rbdyn_ros.description.urdf_files.xacro_files import find_package
-from rbdyn_ros.errors import DescriptionError, quote
+from rbdyn_ros.errors import DescriptionError, did_you_mean, listing, quote
+
+#: Number of arguments in an error.
+SHOWN = 20
 
 _XACRO_FIND = "_eval_find"  # xacro calls it for $(find ...); there is no public hook
 
 
 class _PackageNotFoundError(Exception):
     """A package was not found; the message is its name."""
+
+
+class _Arguments(dict[str, str]):
+    """Values of arguments; `read` collects the names that the file declares or reads."""
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        super().__init__(values)
+        self.read: set[str] = set()
+
+    def __contains__(self, name: object) -> bool:
+        self.read.add(str(name))
+        return super().__contains__(name)
+
+    def __getitem__(self, name: str) -> str:
+        self.read.add(name)
+        return super().__getitem__(name)
 
 
 def answer(
@@ -59,7 +78,8 @@ def expanded(
     """Return the text of the robot, and all that xacro printed.
 
     Raises:
-        DescriptionError: xacro is not installed or cannot expand the file.
+        DescriptionError: xacro is not installed or cannot expand the file, or the file has no
+            argument of a given name.
     """
     try:
         xacro = importlib.import_module("xacro")
@@ -68,14 +88,24 @@ def expanded(
         message = "reading a xacro file needs the package xacro: pip install xacro"
         refuse("xacro-missing", message, str(path))
     _find_packages_in(package_dirs, substitution)
-    printed = io.StringIO()
+    printed, arguments = io.StringIO(), _Arguments(xacro_args)
     try:
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-            document = xacro.process_file(str(path), mappings=dict(xacro_args))
+            document = xacro.process_file(str(path), mappings=arguments)
         text: str = document.toprettyxml(indent="  ")
     except Exception as error:  # noqa: BLE001 - a file's own expressions may raise all
         _refuse(error, xacro, path)
+    _check_names(xacro_args, arguments.read, path)
     return text, printed.getvalue()
+
+
+def _check_names(given: Mapping[str, str], known: set[str], path: Path) -> None:
+    """Refuse arguments that the file did not read: xacro would ignore them silently."""
+    for name in given:
+        if name not in known:
+            has = f"; it has {listing(sorted(known), SHOWN)}" if known else ""
+            text = f"the file has no xacro argument {quote(name)}{did_you_mean(name, known)}{has}"
+            refuse("xacro-args", text, str(path), found=name, allowed=", ".join(sorted(known)))
 
 
 def _find_packages_in(package_dirs: Sequence[str], substitution: ModuleType) -> None:

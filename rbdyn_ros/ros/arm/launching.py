@@ -32,7 +32,14 @@ AS_AN_ARM = {"on_timeout": "gravity", "publish_clock": False}
 FOR_A_SIMULATED_ARM = {"dry_run": False, "friction_compensation": 1.0, "simulated_clock": True}
 #: Parameters of the controller that the simulator needs too.
 TEXTS = ("urdf", "robot_description")
-OF_THE_ARM = (*TEXTS, "strict", "gravity", "mounting_rpy", "robot_compensates_gravity")
+OF_THE_ARM = (
+    *TEXTS,
+    "xacro_args",
+    "strict",
+    "gravity",
+    "mounting_rpy",
+    "robot_compensates_gravity",
+)
 
 
 def description(mode: str) -> LaunchDescription:
@@ -161,7 +168,7 @@ def _expression(pattern: str) -> str:
 def _simulator(context: Any, arm: Mapping[str, Any], names: list[tuple[str, str]]) -> Node:
     """Return the simulator of the controller's robot, with the same mounting."""
     chosen = context.launch_configurations
-    own = {name: arm[name] for name in (*TEXTS, "strict") if name in arm}
+    own = {name: arm[name] for name in (*TEXTS, "xacro_args", "strict") if name in arm}
     if "gravity" in arm or "mounting_rpy" in arm:
         own["gravity"] = _gravity(arm)
     for joint, position in _positions(chosen["sim_initial_positions"]).items():

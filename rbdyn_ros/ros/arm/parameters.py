@@ -12,7 +12,14 @@ from rbdyn_ros.control.limits import ACCELERATION, LATENCY
 from rbdyn_ros.control.settings import MODES, ControlSettings
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.parameters import Parameter, group, per_joint
-from rbdyn_ros.ros.common.shared_parameters import DESCRIPTION, GRAVITY, REALTIME, SHA256, STRICT
+from rbdyn_ros.ros.common.shared_parameters import (
+    DESCRIPTION,
+    GRAVITY,
+    REALTIME,
+    SHA256,
+    STRICT,
+    XACRO_ARGS,
+)
 
 OUTPUTS = ("joint_commands", "effort_commands", "both")
 #: Parameters that tighten the limits of the joints.
@@ -30,6 +37,7 @@ PARAMETERS = (
     *group(
         "robot",
         Parameter("urdf", "", "path of a .urdf or .xacro file"),
+        XACRO_ARGS,
         DESCRIPTION,
         STRICT,
         SHA256,

@@ -7,6 +7,7 @@ from rbdyn_ros.ros.common.parameters import Parameter
 from rbdyn_ros.runtime.realtime import MODES
 
 DESCRIPTION = Parameter("robot_description", "", "URDF as a string; used if urdf is empty")
+XACRO_ARGS = Parameter("xacro_args", (), "arguments of a .xacro file in urdf, each as name:=value")
 STRICT = Parameter(
     "strict", True, "refuse a robot with flaws that could be repaired, see rbdyn check"
 )

@@ -15,6 +15,7 @@ from std_msgs.msg import String
 from rbdyn_ros.description.source import MECHANISM_SUFFIXES, read
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.description.urdf_files import urdf
+from rbdyn_ros.description.urdf_files.xacro_files import xacro_arguments
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.loading.load import complete
 from rbdyn_ros.model.model import Model
@@ -79,16 +80,22 @@ def find(
 
     Raises:
         DescriptionError: the robot is refused.
+        ParameterError: its xacro arguments are refused.
         KeyboardInterrupt: stop was set.
     """
-    contact = getattr(values, "contact", False)
+    contact, arguments = getattr(values, "contact", False), xacro_arguments(values.xacro_args)
     path = Path(values.urdf) if values.urdf else fallback
     if path and (values.urdf or not values.robot_description):
         if path.suffix.lower() in MECHANISM_SUFFIXES:
-            described = read(path, strict=values.strict, contact=contact)
+            described = read(path, strict=values.strict, xacro_args=arguments, contact=contact)
             return Source(described, "", path=path)
-        described, text = urdf.read_file(path, strict=values.strict, contact=contact)
+        described, text = urdf.read_file(
+            path, strict=values.strict, xacro_args=arguments, contact=contact
+        )
         return Source(described, text, path=path)
+    if arguments:
+        why = "xacro_args needs a .xacro file in urdf; robot_description is a URDF already."
+        raise ParameterError(Finding("xacro-args", why, "error", "xacro_args"))
     received = not values.robot_description
     text = _wait(node, stop) if received else values.robot_description
     source = f"topic {node.resolve_topic_name('robot_description')}" if received else "parameter"

@@ -10,6 +10,7 @@ from rbdyn_ros.ros.common.shared_parameters import (
     REALTIME,
     SHA256,
     STRICT,
+    XACRO_ARGS,
 )
 from rbdyn_ros.runtime.settings import MODES_OF_TIME, ON_TIMEOUT
 
@@ -40,6 +41,7 @@ PARAMETERS = (
     *group(
         "robot",
         Parameter("urdf", "", "path of the robot: a .urdf, .xacro or mechanism .yaml file"),
+        XACRO_ARGS,
         DESCRIPTION,
         STRICT,
         SHA256,

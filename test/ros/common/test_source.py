@@ -1,0 +1,51 @@
+"""The robot of a node: from a file with its xacro arguments, a parameter or a topic."""
+
+import threading
+from types import SimpleNamespace
+
+import pytest
+from support.refusals import refused
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+pytest.importorskip("xacro")
+
+from rbdyn_ros.errors import DescriptionError, ParameterError
+from rbdyn_ros.ros.common.source import find
+
+ARM = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
+  <xacro:arg name="prefix" default=""/>
+  <link name="$(arg prefix)base"/>
+</robot>
+"""
+
+
+@pytest.fixture
+def found(tmp_path):
+    """Return the function found(suffix, **values): the robot of parameters."""
+
+    def find_robot(suffix=".xacro", **given):
+        path = tmp_path / f"arm{suffix}"
+        path.write_text(ARM)
+        values = {"urdf": str(path), "robot_description": "", "strict": True, **given}
+        return find(None, SimpleNamespace(**values), threading.Event(), None)
+
+    return find_robot
+
+
+def test_xacro_arguments_reach_the_robot_and_its_description(found):
+    source = found(xacro_args=["prefix:=left_"])
+    assert [link.name for link in source.description.links] == ["left_base"]
+    assert 'name="left_base"' in source.text
+
+
+@pytest.mark.parametrize("words", [["prefix"], ["prefix:=a", "prefix:=b"]])
+def test_words_that_are_no_arguments(found, words):
+    with refused(ParameterError, "xacro-args"):
+        found(xacro_args=words)
+
+
+def test_arguments_of_something_else_than_a_xacro_file(found):
+    with refused(DescriptionError, "xacro-args", found="prefix"):
+        found(".urdf", xacro_args=["prefix:=left_"])
+    with refused(ParameterError, "xacro-args", element="xacro_args"):
+        found(urdf="", robot_description=ARM, xacro_args=["prefix:=left_"])
