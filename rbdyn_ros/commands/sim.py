@@ -96,7 +96,6 @@ def _sim(options: argparse.Namespace) -> int:
     except ParameterError as error:
         return report_error("sim --record", error, USAGE)
     try:
-        _check_file_first(options.file)
         xacro_arguments(options.xacro_args)
     except ParameterError as error:
         return report_error("sim", error, USAGE)
@@ -112,15 +111,6 @@ def _sim(options: argparse.Namespace) -> int:
     words = [sys.argv[0], *ros_words(options), *options.ros_args]
     fallback = bundled_robot("seven_dof_arm")
     return simulator.run(words, options.file, fallback, options.imports)
-
-
-def _check_file_first(file: Path | None) -> None:
-    """Raise ParameterError if an argument of a xacro file stands in the place of the file."""
-    from rbdyn_ros.errors import bad_argument, quote
-
-    if file is not None and ":=" in str(file) and not file.exists():
-        found = f"{quote(str(file), 200)} stands in the place of the .xacro file"
-        raise bad_argument("file", f"{found}; give the file first")
 
 
 def ros_words(options: argparse.Namespace) -> list[str]:

@@ -131,7 +131,7 @@ def test_without_viser_there_is_no_view(node, viser):
         (("arm.xacro", "left"), "xacro argument 'left' has no name and value"),
         (("arm.xacro", ":=left"), "xacro argument ':=left' has no name and value"),
         (("arm.xacro", "a:=1", "a:=2"), "'a:=2' names 'a' a second time"),
-        (("a:=1",), "'a:=1' stands in the place of the .xacro file"),
+        (("a:=1",), "there is no file 'a:=1'"),
         (("arm.xacro", "--contact", "left"), "unrecognized arguments: left"),
     ],
 )
