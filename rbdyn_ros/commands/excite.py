@@ -65,7 +65,7 @@ def add_excite(commands: Commands) -> None:
         "--acceleration-limits",
         nargs="+",
         type=float,
-        help="acceleration limits, one number or one per joint [rad/s^2] (default: none)",
+        help="acceleration limits, one number or one per joint [rad/s^2] (default: the robot's)",
     )
     command.add_argument(
         "--position-inset",

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.checks.names import chosen
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.paths import Path
+from rbdyn_ros.dynamics.configuration import motion_limits
 from rbdyn_ros.errors import Finding, ParameterError, bad_argument
+from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.model import Model, check_model
+
+#: Names of joints, and a limit of each.
+Limits = tuple[Sequence[str], Array]
 
 #: Points closer in time are merged, as shorter polynomials would be rounding [s].
 SHORTEST = 1e-6
@@ -74,9 +82,12 @@ def _least_jerk(plain: Path) -> tuple[Array, Array]:
 
 def time_optimal(
     points: ArrayLike,
-    velocity: ArrayLike,
-    acceleration: ArrayLike,
+    velocity: ArrayLike | None = None,
+    acceleration: ArrayLike | None = None,
     jerk: ArrayLike | None = None,
+    *,
+    m: Model | None = None,
+    joints: Sequence[str] | None = None,
 ) -> Path:
     """Return the fastest path within limits that rests at every point.
 
@@ -86,13 +97,19 @@ def time_optimal(
 
     Args:
         points: (p, n) positions [rad or m]; the path starts at the first one at time 0.
-        velocity: velocity limits, one number or one per joint [rad/s or m/s].
-        acceleration: acceleration limits, one number or one per joint [rad/s^2 or m/s^2].
-        jerk: jerk limits, one number or one per joint [rad/s^3 or m/s^3]; None: unlimited.
+        velocity: velocity limits, one number or one per joint [rad/s or m/s]; None: those of m.
+        acceleration: acceleration limits, one number or one per joint [rad/s^2 or m/s^2]; None:
+            the smaller of the acceleration and deceleration limits of m.
+        jerk: jerk limits, one number or one per joint [rad/s^3 or m/s^3]; None: those of m;
+            without m, or where m has none, unlimited.
+        m: the robot.
+        joints: names of the joints of m that the columns of points belong to; None: the joints
+            of all degrees of freedom.
 
     Raises:
-        ParameterError: points or limits are not finite numbers, a limit is not positive, ruckig
-            is not installed, or it finds no trajectory.
+        ParameterError: points or limits are not finite numbers, a limit is missing or not
+            positive, joints are not joints of m with one coordinate, ruckig is not installed, or
+            it finds no trajectory.
 
     Source: Berscheid, Kroeger, Jerk-limited real-time trajectory generation with arbitrary target
     states, 2021.
@@ -101,8 +118,9 @@ def time_optimal(
     if places.ndim != 2 or 0 in places.shape:
         raise bad_argument("points", f"points have the shape {places.shape}; allowed is (p, n)")
     n = places.shape[1]
-    limits = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
-    checked = [_limit(name, limit, n) for name, limit in limits.items()]
+    robot = (None, None, None) if m is None else _limits_of(m, joints, n)
+    given = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
+    checked = [_limit(name, given[name], own, n) for name, own in zip(given, robot, strict=True)]
     times, rows = [np.zeros(1)], [np.stack([places[:1], np.zeros((1, n))])]
     for i in range(len(places) - 1):
         found = _segment(places[i], places[i + 1], checked, i)
@@ -158,9 +176,39 @@ def _trajectory(start: Array, goal: Array, limits: list[Array], i: int) -> Any:
     return trajectory
 
 
-def _limit(name: str, limit: ArrayLike | None, n: int) -> Array:
+def _limits_of(m: Model, joints: Sequence[str] | None, n: int) -> Iterable[Limits]:
+    """Return velocity, acceleration and jerk limits of the joints of a robot, with their names."""
+    check_model(m, "time_optimal")
+    names = [m.jnt_names[j] for j in m.dof_jntid] if joints is None else joints
+
+    def why_not(name: str) -> str:
+        j = m.jnt_names.index(name)
+        single = m.jnt_dofnum[j] == 1 and m.jnt_class[j] == JointClass.FREE
+        return "" if single else "does not move along one coordinate of its own"
+
+    names = chosen(names, m.jnt_names, "joint", why_not)
+    if len(names) != n:
+        text = f"the points have {n} columns for {len(names)} joints"
+        raise bad_argument("joints", text)
+    dofs = m.jnt_dofadr[[m.jnt_names.index(name) for name in names]]
+    return [(names, row) for row in motion_limits(m)[:, dofs]]
+
+
+def _limit(name: str, limit: ArrayLike | None, robot: Limits | None, n: int) -> Array:
+    if limit is None and robot is not None:
+        return _own_limit(name, *robot)
     if limit is None and name == "jerk":
         return np.full(n, np.inf)
     found = np.nan if limit is None else limit
     values = finite(f"{name} limit", found, (n,), fill=True)
     return finite(f"{name} limit", values, (n,), above=0.0, element=name)
+
+
+def _own_limit(name: str, joints: Sequence[str], values: Array) -> Array:
+    """Return limits of the robot; raise ParameterError if one is missing."""
+    usable = (values > 0.0) & ((name == "jerk") | np.isfinite(values))
+    for k in np.flatnonzero(~usable)[:1]:
+        has = f"no {name} limit" if values[k] > 0.0 else f"a {name} limit of 0"
+        text = f"joint '{joints[k]}' has {has}; pass {name}"
+        raise bad_argument(name, text)
+    return values

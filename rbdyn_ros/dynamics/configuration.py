@@ -121,6 +121,24 @@ def position_ranges(m: Model, joints: ArrayLike) -> Array:
     return ranges
 
 
+def motion_limits(m: Model) -> Array:
+    """Return the limits of planned motions of every degree of freedom, infinite if there is none.
+
+    The limits of mimic joints count for their leader. A joint with several coordinates has none.
+
+    Returns:
+        (3, nv): velocity [rad/s or m/s], the smaller of acceleration and deceleration
+        [rad/s^2 or m/s^2], jerk [rad/s^3 or m/s^3].
+    """
+    either_way = np.minimum(m.jnt_acceleration, m.jnt_deceleration)
+    limits, found = np.stack([m.jnt_velocity, either_way, m.jnt_jerk]), np.full((3, m.nv), np.inf)
+    for j in np.flatnonzero((m.jnt_dofnum == 1) & (m.jnt_dofadr < m.nv)):
+        dof, ratio = m.jnt_dofadr[j], abs(m.jnt_mimic_ratio[j])
+        if ratio > 0.0:
+            found[:, dof] = np.minimum(found[:, dof], limits[:, j] / ratio)
+    return found
+
+
 def usual_ranges(m: Model, j: int) -> list[tuple[float, float]]:
     """Return the range of each coordinate: its limits, else half a turn or 1 m each way.
 

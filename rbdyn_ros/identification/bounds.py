@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.numbers import finite
+from rbdyn_ros.dynamics.configuration import motion_limits
 from rbdyn_ros.dynamics.stages import inverse, make_data
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.model.data import Data
@@ -78,7 +79,8 @@ def bounds_of(
     share = finite("velocity_share", velocity_share, above=0.0, high=1.0, element="")
     part = finite("effort_share", effort_share, above=0.0, high=1.0, element="")
     n = len(dofs)
-    lower, upper, speed, effort = _limits(m)
+    lower, upper, effort = _limits(m)
+    speed, hard = motion_limits(m)[:2, dofs]
     inset = np.minimum(INSET, INSET_SHARE * (upper - lower)[dofs])
     if position_inset is not None:
         inset = _positive("position_inset", position_inset, n, zero=True)
@@ -94,8 +96,8 @@ def bounds_of(
                 f"inset of {inset[i]:.4g}"
             )
             raise ParameterError(Finding("no-room", text, "error", "centre"))
-    fast = np.where(np.isfinite(speed), speed, DEFAULT_SPEED)[dofs]
-    hard = np.full(n, np.inf)
+    fast = np.where((speed > 0.0) & np.isfinite(speed), speed, DEFAULT_SPEED)
+    hard = np.where(hard > 0.0, hard, np.inf)  # many files write 0 for no limit
     if acceleration_limits is not None:
         hard = _positive("acceleration_limits", acceleration_limits, n)
     return Bounds(dofs, middle, low, high, share * fast, hard, part * effort)
@@ -133,9 +135,9 @@ def check_held(m: Model, bounds: Bounds) -> None:
         raise ParameterError(Finding("no-effort", text, "error", "effort_share"))
 
 
-def _limits(m: Model) -> tuple[Array, Array, Array, Array]:
-    """Return lower, upper, velocity and effort limits (nv,), including those of mimic joints."""
-    lower, upper, speed = np.full(m.nv, -np.inf), np.full(m.nv, np.inf), np.full(m.nv, np.inf)
+def _limits(m: Model) -> tuple[Array, Array, Array]:
+    """Return lower, upper and effort limits (nv,), the positions including mimic joints."""
+    lower, upper = np.full(m.nv, -np.inf), np.full(m.nv, np.inf)
     for j in range(m.njnt):
         dof, ratio, offset = m.jnt_dofadr[j], m.jnt_mimic_ratio[j], m.jnt_mimic_offset[j]
         if ratio == 0.0:
@@ -143,11 +145,9 @@ def _limits(m: Model) -> tuple[Array, Array, Array, Array]:
         if m.jnt_limited[j] or m.jnt_mimic[j] >= 0:  # mimic joints are not marked
             ends = np.sort((m.jnt_range[j] - offset) / ratio)
             lower[dof], upper[dof] = max(lower[dof], ends[0]), min(upper[dof], ends[1])
-        speed[dof] = min(speed[dof], m.jnt_velocity[j] / abs(ratio))
-    speed[speed == 0.0] = np.inf
     effort = m.jnt_effort[m.dof_jntid].copy()
     effort[effort == 0.0] = np.inf
-    return lower, upper, speed, effort
+    return lower, upper, effort
 
 
 def _centre(m: Model, centre: ArrayLike | None, lower: Array, upper: Array) -> Array:

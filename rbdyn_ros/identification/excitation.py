@@ -143,7 +143,8 @@ def excite(
         harmonics: number of harmonics, 2 to 20; the highest frequency is harmonics / duration.
         velocity_share: fraction of the velocity limits to use; a joint without a limit gets
             1 rad/s or 1 m/s.
-        acceleration_limits: one number or (n,) [rad/s^2 or m/s^2]; None: no limit.
+        acceleration_limits: one number or (n,) [rad/s^2 or m/s^2]; None: the smaller of the
+            acceleration and deceleration limits of the robot, if it has any.
         position_inset: distance from the position limits, one number or (n,) [rad or m]; None:
             0.05, or a twentieth of the range if that is less.
         seed: seed of the random series from which the search starts.

@@ -5,6 +5,7 @@ import pytest
 from path_samples import sampled
 from support.refusals import refused
 
+import rbdyn_ros as rb
 from rbdyn_ros.control.planning import SHORTEST, time_optimal
 from rbdyn_ros.errors import ParameterError
 
@@ -149,4 +150,61 @@ def test_each_joint_has_its_own_limits():
 def test_invalid_time_optimal_paths_are_refused(change):
     arguments = {"points": [[0.0], [1.0]], "velocity": 1.0, "acceleration": 1.0} | change
     with refused(ParameterError, "bad-argument"):
+        time_optimal(**arguments)
+
+
+TWO = """<robot name="r" version="1.2"><link name="a"/><link name="b">{body}</link>
+<link name="c">{body}</link><link name="d">{body}</link>
+<joint name="i" type="revolute"><parent link="a"/><child link="b"/><limit lower="-1" upper="1"
+  effort="1" velocity="1.5" acceleration="4" deceleration="3" {jerk}/></joint>
+<joint name="j" type="revolute"><parent link="b"/><child link="c"/><limit lower="-1" upper="1"
+  effort="1" velocity="2" acceleration="5"/></joint>
+<joint name="k" type="revolute"><parent link="c"/><child link="d"/><mimic joint="j"
+  multiplier="-2"/><limit lower="-9" upper="9" effort="1" velocity="3" acceleration="8"/></joint>
+</robot>"""
+BODY = (
+    '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+    "</inertial>"
+)
+
+
+def two(jerk=""):
+    return rb.load_urdf(TWO.format(body=BODY, jerk=jerk))
+
+
+def assert_same(p, q):
+    np.testing.assert_array_equal(p.times, q.times)
+    np.testing.assert_array_equal(p.positions, q.positions)
+
+
+def test_limits_of_the_robot_are_the_defaults():
+    """A mimic joint of ratio -2 halves the limits of its leader."""
+    way = [[0.0, 0.1], [0.9, -0.7], [0.2, 0.0]]
+    assert_same(time_optimal(way, m=two()), time_optimal(way, [1.5, 1.5], [3.0, 4.0]))
+    given = time_optimal(way, 0.5, [1.0, 2.0], 30.0)
+    assert_same(time_optimal(way, 0.5, [1.0, 2.0], 30.0, m=two('jerk="9"')), given)
+    column = [[0.0], [0.8]]
+    p = time_optimal(column, m=two('jerk="9"'), joints=["i"])
+    assert_same(p, time_optimal(column, 1.5, 3.0, 9.0))
+    # one joint with a limit of jerk, one without
+    mixed = time_optimal(way, m=two('jerk="9"'))
+    assert mixed.duration > time_optimal(way, m=two()).duration
+    steps = np.diff(mixed.peaks()[1])
+    assert np.isfinite(steps).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "replaced", "element"),
+    [
+        ({"joints": ["x"]}, {}, "x"),
+        ({"joints": ["k"]}, {}, "k"),
+        ({"joints": "i"}, {}, ""),
+        ({"points": [[0.0], [1.0]]}, {}, "joints"),
+        ({}, {"jnt_acceleration": np.full(3, np.inf)}, "acceleration"),
+        ({}, {"jnt_velocity": np.zeros(3)}, "velocity"),
+    ],
+)
+def test_what_the_robot_cannot_give_is_refused(change, replaced, element):
+    arguments = {"points": [[0.0, 0.0], [1.0, 1.0]], "m": two().replaced(**replaced)} | change
+    with refused(ParameterError, "bad-argument", element):
         time_optimal(**arguments)

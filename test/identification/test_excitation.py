@@ -184,6 +184,18 @@ def test_acceleration_limits_hold():
     assert (largest > 0.99 * np.array(limits)).all()  # at 0.8 Hz no other bound is reached first
 
 
+def test_acceleration_limits_of_the_robot_hold():
+    m = gripper()
+    m = m.replaced(
+        jnt_acceleration=np.full(m.njnt, 0.7), jnt_deceleration=np.array([0.9, 0.05, 0.0])
+    )
+    motion = excite(m, joints=["arm"], duration=5.0, harmonics=4)
+    largest = np.abs(motion.sample(np.linspace(0.0, 5.0, 5001))[2]).max()
+    assert 0.99 * 0.7 < largest <= 0.7
+    free = excite(m, joints=["arm"], duration=5.0, harmonics=4, acceleration_limits=0.9)
+    assert np.abs(free.sample(np.linspace(0.0, 5.0, 5001))[2]).max() > 0.8
+
+
 def test_the_box_contains_all_links(ur5, motion):
     d = rb.make_data(ur5)
     for d.qpos[:] in motion.sample(np.linspace(0.0, 20.0, 301))[0]:
