@@ -250,8 +250,9 @@ def run_logged(env: Environment, *command: str | Path) -> None:
     if terminal:
         print("\r\033[K", end="", flush=True)
     if status:
-        say("\n".join(lines[-30:]))
-        if any(word in line for line in lines for word in UNREACHABLE):
+        tail = "\n".join(lines[-30:])
+        say(tail)
+        if any(word in tail for word in UNREACHABLE):
             fail(
                 "the package index of pip cannot be reached. Check the network, or name a proxy\n"
                 f"  (https_proxy) or a mirror (PIP_INDEX_URL). Everything it said: {env.log}"

@@ -69,7 +69,8 @@ def answer(
 def _limit(kind: int, most: int) -> None:
     _, hard = resource.getrlimit(kind)
     lowered = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    resource.setrlimit(kind, (lowered, hard))
+    with contextlib.suppress(ValueError):  # macOS has no limit of memory
+        resource.setrlimit(kind, (lowered, hard))
 
 
 def expanded(

@@ -1,0 +1,104 @@
+"""tools/setup_env.py: its ROS 2 and its Python, and its messages where something is missing."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def setup_env():
+    spec = importlib.util.spec_from_file_location("setup_env", ROOT / "tools" / "setup_env.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def message(call, *arguments):
+    """Return what a call says when it ends the program."""
+    with pytest.raises(SystemExit) as ended:
+        call(*arguments)
+    return str(ended.value)
+
+
+def test_each_ros_has_an_environment_and_an_extra(setup_env):
+    names = [setup_env.choose_ros(name).folder.name for name in setup_env.ROS]
+    assert names == [".venv", ".venv-jazzy"]
+    extras = re.findall(r'"(ros[a-z-]*)": \[', (ROOT / "setup.py").read_text())
+    assert extras == list(setup_env.ROS.values())
+
+
+@pytest.mark.parametrize("name", ["humble", "lyrical", "", "Jazzy"])
+def test_a_ros_without_wheels_is_refused(setup_env, name):
+    said = message(setup_env.choose_ros, name)
+    assert f"ROS is '{name}'" in said
+    assert "ROS=kilted, ROS=jazzy" in said
+    assert "workspace" in said
+
+
+def test_another_ros_makes_all_steps_anew(setup_env):
+    info = {"version": [3, 12], "base": "/usr"}
+    one, other = (setup_env.wanted_stamps(info, name) for name in setup_env.ROS)
+    assert all(one[step] != other[step] for step in one)
+
+
+@pytest.mark.parametrize("version", [[3, 9], [3, 15]])
+def test_a_python_that_is_too_old_or_too_new(setup_env, monkeypatch, version):
+    info = {"version": version, "executable": "python3"}
+    monkeypatch.setattr(setup_env, "probe", lambda _: info)
+    said = message(setup_env.choose_python, None, None)
+    assert "Python 3.10 to 3.14 is needed" in said
+    assert f"python3 is Python 3.{version[1]}" in said
+    assert "PYTHON=/path/to/python3.12" in said
+
+
+def test_without_a_compiler(setup_env, monkeypatch):
+    for name in ("CC", "CXX"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(setup_env.shutil, "which", lambda _: None)
+    monkeypatch.setattr(setup_env.platform, "machine", lambda: "x86_64")
+    info = {"version": [3, 12], "executable": "python3", "venv": True, "headers": True}
+    said = message(setup_env.check_prerequisites, info)
+    assert "a C compiler" in said
+    assert "sudo apt install build-essential" in said
+
+
+def test_without_a_network(setup_env, monkeypatch, tmp_path, capsys):
+    """The index is a port of this machine that nobody listens on."""
+    monkeypatch.setattr(setup_env, "ROOT", tmp_path)
+    env = setup_env.Environment("kilted")
+    env.folder.mkdir()
+    pip = [sys.executable, "-m", "pip", "--isolated", "download", "--no-cache-dir"]
+    pip += [
+        "--retries",
+        "1",
+        "--index-url",
+        "http://127.0.0.1:9/",
+        "--dest",
+        str(tmp_path),
+        "no-such-package",
+    ]
+    said = message(setup_env.run_logged, env, *pip)
+    assert "the package index of pip cannot be reached" in said
+    assert str(env.log) in said
+    assert "no-such-package" in capsys.readouterr().out
+
+
+def test_another_failure_is_not_the_network(setup_env, monkeypatch, tmp_path):
+    monkeypatch.setattr(setup_env, "ROOT", tmp_path)
+    env = setup_env.Environment("kilted")
+    env.folder.mkdir()
+    said = message(setup_env.run_logged, env, sys.executable, "-c", "raise SystemExit(3)")
+    assert "exit status 3" in said
+
+
+def test_make_takes_the_environment_of_a_ros():
+    command = ["make", "-n", "sim", "ROS=jazzy"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert ".venv-jazzy/bin/rbdyn sim" in done.stdout
+    assert "--ros 'jazzy' --users" in " ".join(done.stdout.split())
