@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 import rclpy
+from support import domains
 
 from rbdyn_ros.errors import RbdynError, refusal
 from rbdyn_ros.ros.common.process import ManagedNode
@@ -28,3 +29,16 @@ def test_a_failed_load_ends_loading(domain):
     finally:
         node.destroy_node()
         rclpy.try_shutdown()
+
+
+def test_the_domain_of_a_running_node_is_not_given_to_a_test(domain):
+    """A simulator that a developer left running answers tests of its domain."""
+    assert not domains.is_in_use(domain)
+    context = rclpy.Context()
+    rclpy.init(context=context, domain_id=domain)
+    node = rclpy.create_node("forgotten", context=context)
+    try:
+        assert domains.is_in_use(domain)
+    finally:
+        node.destroy_node()
+        context.try_shutdown()
