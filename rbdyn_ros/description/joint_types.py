@@ -14,6 +14,9 @@ from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, shown
 #: The six types of URDF.
 URDF_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 
+#: The types of joints that close loops in a URDF.
+LOOP_TYPES = ("spherical", "revolute", "continuous", "prismatic", "planar", "fixed")
+
 
 @dataclass(frozen=True, slots=True)
 class JointSpec:

@@ -100,7 +100,7 @@ def _two_parents(first: Joint, second: Joint, audit: Audit) -> None:
 
     message = (
         f"has two parents, {described(first)} and {described(second)}; URDF robots are trees; "
-        "describe a closed loop in a mechanism file"
+        "describe a closed loop by a <loop_joint> or in a mechanism file"
     )
     owner = f"link {quote(second.child)}"
     audit.error("two-parents", owner, second.line, message, found=second.parent)

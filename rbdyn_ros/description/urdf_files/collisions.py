@@ -13,9 +13,10 @@ from typing import Generic, TypeVar
 from rbdyn_ros.checks.audit import Audit, robot_element
 from rbdyn_ros.description.geometries import Box, Capsule, Cylinder, Geometry, Sphere
 from rbdyn_ros.description.meshes.meshes import LEFT_OUT, Meshes
-from rbdyn_ros.description.poses import ZERO, Pose, Vec3, pose
+from rbdyn_ros.description.poses import ZERO, Pose, Vec3
 from rbdyn_ros.description.urdf_files.guard import Element
 from rbdyn_ros.description.urdf_files.prune import Pruner
+from rbdyn_ros.description.urdf_files.pruned import pose_of, vector
 from rbdyn_ros.description.urdf_files.schema import SCHEMA, Tag
 from rbdyn_ros.description.urdf_files.schema import WANTED as WANTED_WITHOUT
 from rbdyn_ros.description.urdf_files.versions import (
@@ -121,7 +122,8 @@ class ShapeReader(Generic[Mesh]):
         """Return shape and origin; None if the shape cannot be read."""
         shape = self.shape(element, owner)
         self.pruner.clean(element, owner)
-        return None if shape is None else (shape, _origin(element))
+        origin = element.find("origin")
+        return None if shape is None else (shape, Pose() if origin is None else pose_of(origin))
 
     def shape(self, element: Element, owner: str) -> Primitive | Mesh | None:
         """Return the only shape of an element; add an error for none or several."""
@@ -167,28 +169,13 @@ class ShapeReader(Generic[Mesh]):
         if not self.pruner.clean(shape, owner):
             return None
         if shape.tag == "mesh":
-            scale = _vector(shape, "scale", (1.0, 1.0, 1.0))
+            scale = vector(shape, "scale", (1.0, 1.0, 1.0))
             name = shape.attrib["filename"]
             return self.mesh(name, scale, owner, shape.line, self.audit)
         if shape.tag == "box":
-            return Box(_vector(shape, "size", ZERO))
+            return Box(vector(shape, "size", ZERO))
         radius = float(shape.attrib["radius"])
         if shape.tag == "sphere":
             return Sphere(radius)
         length = float(shape.attrib["length"])
         return (Cylinder if shape.tag == "cylinder" else Capsule)(radius, length)
-
-
-def _origin(element: Element) -> Pose:
-    origin = element.find("origin")
-    if origin is None:
-        return Pose()
-    return pose(_vector(origin, "xyz", ZERO), _vector(origin, "rpy", ZERO))
-
-
-def _vector(element: object, attribute: str, default: Vec3) -> Vec3:
-    text = element.attrib.get(attribute)  # type: ignore[attr-defined]
-    if text is None:
-        return default
-    x, y, z = map(float, text.split())
-    return x, y, z

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from rbdyn_ros.checks.audit import Audit, robot_element
 from rbdyn_ros.description.checks.joints import audit_type
 from rbdyn_ros.description.checks.values import audit_finite
-from rbdyn_ros.description.joint_types import URDF_TYPES
+from rbdyn_ros.description.joint_types import LOOP_TYPES, URDF_TYPES
 from rbdyn_ros.description.poses import rpy_from_quat
 from rbdyn_ros.description.urdf_files.guard import Element, refuse
-from rbdyn_ros.description.urdf_files.schema import QUATERNION, SCHEMA, UNLIMITED, Tag
+from rbdyn_ros.description.urdf_files.schema import LOOPS, QUATERNION, SCHEMA, UNLIMITED, Tag
 from rbdyn_ros.description.urdf_files.versions import (
     Version,
     audit_version,
@@ -37,6 +37,9 @@ _FORMS = {1: _ONE, **_SEVERAL}
 _COUNTS = {1: "one number", 3: "three numbers", 4: "four numbers"}
 _NOT_FINITE = re.compile(r"[ \t]*[+-]?(nan|inf|infinity)[ \t]*", re.IGNORECASE)
 _XACRO = re.compile(r"\$[({]")
+#: How findings call the elements that have names.
+_OWNERS = {"robot": "robot", "link": "link", "joint": "joint", **dict.fromkeys(LOOPS, "joint")}
+_TYPES = {"joint": URDF_TYPES, **dict.fromkeys(LOOPS, LOOP_TYPES)}
 #: Rounding error of the length of a quaternion that needs no note.
 _ROUNDED = 1e-3
 
@@ -92,9 +95,9 @@ class Pruner:
     def clean(self, element: Element, owner: str) -> bool:
         """Prune an element and its children; return False if it must be dropped."""
         spec = self.schema[element.tag]
-        if element.tag in ("robot", "link", "joint"):
+        if (kind := _OWNERS.get(element.tag)) is not None:
             name = element.get("name", "")
-            owner = f"{element.tag} {quote(name)}" if name else f"{element.tag} without a name"
+            owner = f"{kind} {quote(name)}" if name else f"{kind} without a name"
         sound = self.attributes(element, spec, owner)
         if len(element) or spec.needed:
             sound &= self.children(element, spec, owner)
@@ -121,8 +124,9 @@ class Pruner:
                 sound &= name in present or self.missing(element, name, spec, owner)
         if QUATERNION in present and sound:
             sound = self.orientation(element, owner)
-        if element.tag == "joint" and sound:
-            sound = audit_type(present["type"], owner, element.line, self.audit, URDF_TYPES)
+        types = _TYPES.get(element.tag)
+        if types is not None and sound:
+            sound = audit_type(present["type"], owner, element.line, self.audit, types)
         return sound
 
     def newer(self, element: Element, spec: Tag, owner: str) -> bool:
@@ -188,7 +192,7 @@ class Pruner:
 
     def dropped(self, child: Element, spec: Tag, kept: list[Element]) -> bool:
         """Drop a broken child; return False if its parent needs it."""
-        if child.tag in ("link", "joint"):
+        if child.tag in _OWNERS:
             self.audit.partial = True
         if child.tag == "limit":  # else the missing limit would be reported as well
             child.attrib.clear()
@@ -308,9 +312,7 @@ class Pruner:
 
 
 def _named(element: Element, attribute: str) -> str:
-    return (
-        attribute if element.tag in ("link", "joint", "robot") else f"<{element.tag} {attribute}>"
-    )
+    return attribute if element.tag in _OWNERS else f"<{element.tag} {attribute}>"
 
 
 def _advice(text: str, words: list[str]) -> str:

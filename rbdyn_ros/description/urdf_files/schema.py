@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from rbdyn_ros.description.urdf_files.versions import WITH_JERK, WITH_QUATERNIONS, Version
 
@@ -67,12 +68,20 @@ UNLIMITED = {"effort": "inf", "velocity": "inf"}
 #: The limits that version 1.2 adds.
 NEW_LIMITS = ("acceleration", "deceleration", "jerk")
 
+#: Elements of joints that close loops, and the children that hold their two ends.
+LOOPS = {"loop_joint": ("link1", "link2"), "loop": ("predecessor", "successor")}
+_PLACED: dict[str, Any] = {
+    "vectors": ("xyz", "rpy"),
+    "quaternions": (QUATERNION,),
+    "since": {QUATERNION: WITH_QUATERNIONS},
+}
+
 SCHEMA = {
     "robot": Tag(
         names=("name",),
-        many=("link", "joint"),
+        many=("link", "joint", *LOOPS),
         ignored=("version", "material"),
-        unused=("transmission", "gazebo", "sensor"),
+        unused=("transmission", "gazebo", "sensor", "coupling"),
     ),
     "link": Tag(
         names=("name",),
@@ -83,11 +92,7 @@ SCHEMA = {
     "inertial": Tag(needed=("mass", "inertia"), one=("origin",)),
     "mass": Tag(numbers=("value",), required=("value",)),
     "inertia": Tag(numbers=_INERTIA, required=_INERTIA),
-    "origin": Tag(
-        vectors=("xyz", "rpy"),
-        quaternions=(QUATERNION,),
-        since={QUATERNION: WITH_QUATERNIONS},
-    ),
+    "origin": Tag(**_PLACED),
     "joint": Tag(
         names=("name", "type"),
         needed=("parent", "child"),
@@ -106,5 +111,10 @@ SCHEMA = {
     ),
     "dynamics": Tag(numbers=("damping", "friction")),
     "mimic": Tag(names=("joint",), numbers=("multiplier", "offset")),
+    **{
+        tag: Tag(names=("name", "type"), needed=ends, one=("axis",)) for tag, ends in LOOPS.items()
+    },
+    **{end: Tag(names=("link",), **_PLACED) for end in LOOPS["loop_joint"]},
+    **{end: Tag(names=("link",), one=("origin",)) for end in LOOPS["loop"]},
 }
 WANTED = {tag: spec.children for tag, spec in SCHEMA.items()}

@@ -17,17 +17,19 @@ from rbdyn_ros.description.build.contacts import check_contact, with_contact
 from rbdyn_ros.description.checks.check import audit_description
 from rbdyn_ros.description.files import read_bytes
 from rbdyn_ros.description.geometries import Contact
-from rbdyn_ros.description.joint_types import URDF_TYPES
+from rbdyn_ros.description.joint_types import LOOP_TYPES, URDF_TYPES
 from rbdyn_ros.description.meshes.files import MeshFiles
 from rbdyn_ros.description.meshes.meshes import Meshes
 from rbdyn_ros.description.poses import Pose, quat_from_rpy
 from rbdyn_ros.description.types import Description, Inertial, Joint, Limit, Link, Mimic
 from rbdyn_ros.description.urdf_files import collisions, guard
+from rbdyn_ros.description.urdf_files.loops import take_loops
 from rbdyn_ros.description.urdf_files.prune import prune
 from rbdyn_ros.description.urdf_files.schema import NEW_LIMITS, WANTED
 from rbdyn_ros.description.urdf_files.xacro_files import check_no_arguments, expand
 from rbdyn_ros.errors import quote
 
+_TYPES = tuple(dict.fromkeys((*URDF_TYPES, *LOOP_TYPES)))
 _ADDRESSES = ("package://", "file://", "model://", "http://", "https://")
 
 
@@ -132,7 +134,7 @@ def _read(
     text: str | bytes, source: str, audit: Audit, contacts: tuple[Contact, Meshes] | None
 ) -> Description:
     with _collector_paused():
-        description = audit_description(_convert(text, source, audit, contacts), audit, URDF_TYPES)
+        description = audit_description(_convert(text, source, audit, contacts), audit, _TYPES)
     audit.raise_errors(source)
     return replace(description, findings=audit.sorted())
 
@@ -153,12 +155,13 @@ def _described(robot: guard.Element, source: str, audit: Audit) -> Description:
     prune(robot, audit, source)
     lines = {tag: [part.line for part in robot if part.tag == tag] for tag in ("link", "joint")}  # type: ignore[attr-defined]
     name = robot.attrib.setdefault("name", "")  # a missing name was reported
+    loops = take_loops(robot)
     newer = [_newer_limits(part) for part in robot if part.tag == "joint"]
     parsed = _parse(robot, source)
     return Description(
         name=name,
         links=tuple(map(_link, parsed.links, lines["link"])),
-        joints=tuple(map(_joint, parsed.joints, newer, lines["joint"])),
+        joints=(*map(_joint, parsed.joints, newer, lines["joint"]), *loops),
         source=source,
     )
 

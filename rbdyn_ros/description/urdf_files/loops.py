@@ -1,0 +1,57 @@
+"""Read the joints of a URDF that close loops.
+
+Two extensions of URDF describe them beside the tree of its joints:
+
+    <loop_joint name="l" type="spherical">            Isaac Sim
+      <link1 link="a" xyz="0 0 1" rpy="0 0 0"/><link2 link="b" xyz="0 0 0" rpy="0 0 0"/>
+    </loop_joint>
+
+    <loop name="l" type="revolute">                   URDF+, Chignoli et al. 2024
+      <predecessor link="a"><origin xyz="0 0 1"/></predecessor>
+      <successor link="b"><origin xyz="0 0 0"/></successor><axis xyz="0 0 1"/>
+    </loop>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from xml.etree import ElementTree as ET
+
+from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.types import Joint
+from rbdyn_ros.description.urdf_files.guard import Element
+from rbdyn_ros.description.urdf_files.pruned import pose_of, vector
+from rbdyn_ros.description.urdf_files.schema import LOOPS
+
+_X_AXIS = (1.0, 0.0, 0.0)
+
+
+def take_loops(robot: Element) -> tuple[Joint, ...]:
+    """Remove the loops from a pruned tree and return their joints."""
+    parts = [part for part in robot if isinstance(part, Element) and part.tag in LOOPS]
+    for part in parts:
+        robot.remove(part)
+    return tuple(_loops(parts))
+
+
+def _loops(parts: list[Element]) -> Iterator[Joint]:
+    for part in parts:
+        ends = [end for tag in LOOPS[part.tag] for end in part.iterfind(tag)]
+        axis = part.find("axis")
+        yield Joint(
+            name=part.attrib["name"],
+            type=part.attrib["type"],
+            parent=ends[0].attrib["link"],
+            child=ends[1].attrib["link"],
+            origin=_frame(ends[0]),
+            child_origin=_frame(ends[1]),
+            axis=_X_AXIS if axis is None else vector(axis, "xyz", _X_AXIS),
+            line=part.line,
+            closes_loop=True,
+        )
+
+
+def _frame(end: ET.Element) -> Pose:
+    """Return the frame of a loop joint at one of its ends."""
+    origin = end.find("origin")
+    return pose_of(end if origin is None else origin)
