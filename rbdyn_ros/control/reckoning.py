@@ -20,8 +20,9 @@ TRUSTED = 0.25
 BACK = 0.015
 #: A lie about velocities changes the push at once, so it is taken from still earlier [s].
 PUSHED = 0.1
-#: Only a push that lasted this long will go on: a payload does, a hand may let go [s].
-LASTED = 0.3
+#: Only a push that lasted this long will go on: a payload does, a hand may let go [s]. With a
+#: longer time the push that belongs to a drifting position is forgotten too.
+LASTED = 0.15
 #: A disagreement of positions and velocities that stays allowed for longer is smaller than the
 #: error of a prediction without feedback, so the start is at most this much older [s].
 HORIZON = 0.1
