@@ -53,6 +53,9 @@ FEW_STEPS = 8
 #: Work of one call, in bodies times timesteps; a body takes some 0.3 us.
 WORK_AT_ONCE = 5000
 
+#: Fields that sha256 leaves out.
+_NOT_HASHED = ("jnt_class", "jnt_acceleration", "jnt_deceleration", "jnt_jerk")
+
 
 def _numbers_of(kind: str, names: str) -> functools.cached_property[PartNumbers]:
     """Return a property with the numbers of all parts of a kind."""
@@ -308,11 +311,12 @@ class Model:
     def sha256(self) -> str:
         """Hash of everything that determines the motion: names and arrays, not the options.
 
-        jnt_class is left out: it follows from the addresses, and older versions had no such field.
+        Fields that older versions lacked are left out: jnt_class follows from the addresses, and
+        limits of planned motions do not act.
         """
         digest = hashlib.sha256("\0".join(itertools.chain(*self.names.values())).encode())
         for field in MODEL_FIELDS:
-            if field.name != "jnt_class":
+            if field.name not in _NOT_HASHED:
                 digest.update(getattr(self, field.name).tobytes())
         return digest.hexdigest()
 

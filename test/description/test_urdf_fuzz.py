@@ -10,16 +10,19 @@ from rbdyn_ros.description.urdf_files.urdf import read_text
 from rbdyn_ros.errors import RbdynError
 
 GOOD = b"""<?xml version="1.0" encoding="utf-8"?>
-<robot name="r">
-  <link name="a"/><link name="b"><inertial><origin xyz="0 0 1" rpy="0 1 0"/>
+<robot name="r" version="1.2">
+  <link name="a"/><link name="b"><inertial><origin xyz="0 0 1" quat_xyzw="0 0.6 0 0.8"/>
     <mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
     <visual><geometry><box size="1 1 1"/></geometry></visual></link>
   <link name="c"/>
   <joint name="j" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
-    <limit lower="-1" upper="1" effort="1" velocity="1"/><dynamics damping="1" friction="0"/>
+    <limit lower="-1" upper="1" effort="1" velocity="1" jerk="1"/>
+    <dynamics damping="1" friction="0"/>
   </joint>
   <joint name="k" type="continuous"><parent link="b"/><child link="c"/>
     <mimic joint="j" multiplier="2" offset="1"/></joint>
+  <loop_joint name="l" type="spherical"><link1 link="a" rpy="0 0 1"/><link2 link="c"/>
+  </loop_joint>
 </robot>"""
 
 PIECES = [
