@@ -1,8 +1,13 @@
 """Package of the engine (pip) and of the ROS 2 node (colcon, ament_python)."""
 
+import sys
 from glob import glob
 
 from setuptools import find_packages, setup
+
+if sys.version_info < (3, 10):  # noqa: UP036 - pip reads python_requires, colcon does not
+    found = "{}.{}".format(*sys.version_info[:2])
+    sys.exit(f"rbdyn_ros needs ROS 2 Humble or later, with Python 3.10; this is Python {found}.")
 
 NAME = "rbdyn_ros"
 SHARE = f"share/{NAME}"

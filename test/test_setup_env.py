@@ -102,3 +102,15 @@ def test_make_takes_the_environment_of_a_ros():
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert ".venv-jazzy/bin/rbdyn sim" in done.stdout
     assert "--ros 'jazzy' --users" in " ".join(done.stdout.split())
+
+
+def test_a_workspace_with_an_old_python_is_refused():
+    """colcon runs setup.py without looking at python_requires."""
+    code = "import sys; sys.version_info = (3, 8, 10); exec(open('setup.py').read())"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "rbdyn_ros needs ROS 2 Humble or later, with Python 3.10; this is Python 3.8."
+    ]
