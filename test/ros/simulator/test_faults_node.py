@@ -15,7 +15,7 @@ from rbdyn_interfaces.srv import Reset
 from rbdyn_ros.nanoseconds import nanoseconds
 
 TICK = 1_000_000
-# without gravity the robot rests at (0.5, 0) until it is commanded
+# without gravity the robot rests at (1.25, 0) until it is commanded
 STILL = (
     *("--ros-args", "-p", "gravity:=[0.0, 0.0, 0.0]", "-p", "start_paused:=true"),
     *(
@@ -89,13 +89,13 @@ def steps(simulate, peer, two_joints):
 
 
 def test_encoders(steps):
-    assert list(steps.step().position) == [0.5, 0.0]
-    steps.fault(encoder_bias=[0.25, -0.5])
-    assert list(steps.step().position) == [0.75, -0.5]
+    assert list(steps.step().position) == [1.25, 0.0]
+    steps.fault(encoder_bias=[0.5, -0.5])
+    assert list(steps.step().position) == [1.75, -0.5]
     steps.fault(encoder_resolution=[0.2])
-    assert list(steps.step().position) == [4 * 0.2, -2 * 0.2]  # 3.75 and -2.5 steps, to even
+    assert list(steps.step().position) == [9 * 0.2, -2 * 0.2]  # 8.75 and -2.5 steps, to even
     steps.fault(encoder_bias=[0.0], encoder_resolution=[0.0, 0.0])
-    assert list(steps.step().position) == [0.5, 0.0]
+    assert list(steps.step().position) == [1.25, 0.0]
 
     def noise():
         steps.reset()
@@ -105,7 +105,7 @@ def test_encoders(steps):
     steps.fault(encoder_noise=[0.01, 0.0], velocity_noise=[0.0, 0.1])
     drawn = noise()
     assert len(np.unique(drawn[:, 0])) == len(np.unique(drawn[:, 3])) == 5
-    assert (np.abs(drawn - [0.5, 0, 0, 0]) < [0.05, 1e-9, 1e-9, 0.5]).all()  # five deviations
+    assert (np.abs(drawn - [1.25, 0, 0, 0]) < [0.05, 1e-9, 1e-9, 0.5]).all()  # five deviations
     assert not drawn[:, 1:3].any()
     np.testing.assert_array_equal(noise(), drawn)  # a reset restarts the noise
 

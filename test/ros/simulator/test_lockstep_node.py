@@ -39,7 +39,7 @@ def expected(path, ticks):
     """Return the state that the robot reaches with commander.py."""
     m = rb.load_urdf(path)
     d = rb.make_data(m)
-    d.qpos = [0.5, 0.0]
+    d.qpos = [1.25, 0.0]
     limit = np.array(m.jnt_effort)
     for _ in range(ticks):
         d.qfrc_applied = np.clip(law(np.array(d.qpos), np.array(d.qvel)), -limit, limit)
@@ -176,7 +176,7 @@ def test_a_tick_takes_the_commands_with_its_stamp(simulate, peer, two_joints):
     peer.until(lambda: stats[-1].waiting)
     peer.trigger("simulator/reset")
     peer.until(lambda: answers.tick() == 5)
-    assert list(answers.states[-1].position) == [0.5, 0.0]
+    assert list(answers.states[-1].position) == [1.25, 0.0]
     answers.send(base + 5_000_000, **both)
     peer.until(lambda: answers.tick() == 6 and stats[-1].waiting)
     simulator.end_well()

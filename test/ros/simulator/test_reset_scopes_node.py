@@ -86,7 +86,7 @@ def test_scopes_while_paused(stamps, peer):
     now, _ = fall(peer, stamps)
     assert reset(peer, STATE) == (1, "")
     peer.until(lambda: stamps.last() == {now + TICK})
-    assert (list(stamps.state.position), list(stamps.state.velocity)) == ([0.5, 0.0], [0.0, 0.0])
+    assert (list(stamps.state.position), list(stamps.state.velocity)) == ([1.25, 0.0], [0.0, 0.0])
     assert stamps.ascend()
 
     now, there = fall(peer, stamps)
@@ -110,7 +110,7 @@ def test_scopes_while_paused(stamps, peer):
         assert stamps.ascend()
         assert reset(peer, scope) == (1, "")
         peer.until(lambda: stamps.last() == {0})
-        assert list(stamps.state.position) == [0.5, 0.0]
+        assert list(stamps.state.position) == [1.25, 0.0]
         assert not any(stamps.state.velocity)
 
 

@@ -119,7 +119,7 @@ def test_unknown_parameters_warn_and_facts_are_read_only(simulate, peer, two_joi
     ).values
     assert sha.string_value == rb.load_urdf(two_joints).sha256()
     assert list(joints.string_array_value) == ["lift", "turn"]
-    assert (timestep.double_value, lift.double_value) == (0.002, 0.5)
+    assert (timestep.double_value, lift.double_value) == (0.002, 1.25)
     from rclpy.parameter import Parameter
 
     change = [Parameter("command_timeout", value=9.0).to_parameter_msg()]
