@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from rbdyn_ros.commands.common import (
 
 if TYPE_CHECKING:
     from rbdyn_ros.commands.parser import Commands
+    from rbdyn_ros.errors import Finding
     from rbdyn_ros.model.model import Model
 
 EPILOG = """\
@@ -31,9 +33,11 @@ Examples:
   rbdyn check robot.urdf
   rbdyn check robot.urdf.xacro --package-dir ~/ws/src --json
   rbdyn check mechanism.yaml --graph graph.svg
+  rbdyn check robot.urdf --fix             write the repairs into the file
+  rbdyn check urdf/*.urdf --format sarif   for code hosts
   rbdyn check model.npz                    a Model saved by rb.save
 
-Exit status: 0 if the robot loads, 1 if it is refused, 2 if --graph cannot be drawn."""
+Exit status: 0 if all robots load, 1 if one is refused, 2 if --graph cannot be drawn."""
 
 
 def add_check(commands: Commands) -> None:
@@ -44,22 +48,38 @@ def add_check(commands: Commands) -> None:
         epilog=EPILOG,
     )
     command.add_argument(
-        "file",
+        "files",
+        nargs="+",
+        metavar="file",
         type=MODEL_FILE,
         help="a .urdf, .xacro or mechanism .yaml file, or a saved Model (.npz)",
     )
     add_import(command)
-    command.add_argument("--json", action="store_true", help="print JSON")
+    command.add_argument(
+        "--format",
+        choices=("text", "json", "sarif"),
+        default="text",
+        help="output: a report, JSON, or SARIF 2.1.0 for code hosts (default: text)",
+    )
+    command.add_argument(
+        "--json", action="store_const", const="json", dest="format", help="as --format json"
+    )
     command.add_argument(
         "--graph",
         type=PICTURE_FILE,
         metavar="PICTURE",
         help="draw bodies and joints to a .svg, .png or .pdf file",
     )
-    command.add_argument(
+    repairs = command.add_mutually_exclusive_group()
+    repairs.add_argument(
         "--repair",
         action="store_true",
         help="repair errors where possible; each repair is a warning",
+    )
+    repairs.add_argument(
+        "--fix",
+        action="store_true",
+        help="write these repairs into the .urdf file; nothing is written if an error remains",
     )
     add_floating_base(command)
     add_contact(command)
@@ -67,55 +87,106 @@ def add_check(commands: Commands) -> None:
     command.set_defaults(run=_check)
 
 
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What `rbdyn check` found in a file.
+
+    Attributes:
+        model: None if the file is refused.
+        text: the report, or the errors.
+        data: the report as JSON.
+        fixed: whether --fix changed the file.
+    """
+
+    file: Path
+    model: Model | None
+    findings: Sequence[Finding]
+    text: str
+    data: str
+    fixed: bool = False
+
+
 def _check(options: argparse.Namespace) -> int:
+    run_imports(options.imports)
+    if options.graph is not None and len(options.files) > 1:
+        return report_error("check", "--graph draws one robot; give one file", USAGE)
+    outcomes = [_outcome(file, options) for file in options.files]
+    _print(outcomes, options.format)
+    models = [outcome.model for outcome in outcomes]
+    if options.graph is not None and models[0] is not None:
+        return _draw(models[0], options.graph)
+    return REFUSED if None in models else DONE
+
+
+def _outcome(file: Path, options: argparse.Namespace) -> _Outcome:
+    from rbdyn_ros.commands.fixing import fix
     from rbdyn_ros.errors import RbdynError
     from rbdyn_ros.report import refusal_json
 
-    run_imports(options.imports)
     try:
-        model, text = _checked(options)
+        fixed = options.fix and fix(file, options)
+        return replace(_checked(file, options), fixed=fixed)
     except RbdynError as error:
-        if options.json:
-            print(refusal_json(error))
-            return REFUSED
-        return report_error("check", error, REFUSED)
-    print(text)
-    return DONE if options.graph is None else _draw(model, options.graph)
+        return _Outcome(file, None, error.findings, str(error), refusal_json(error))
 
 
-def _checked(options: argparse.Namespace) -> tuple[Model, str]:
+def _checked(file: Path, options: argparse.Namespace) -> _Outcome:
     """Return the robot and the report on it."""
     from rbdyn_ros.description.source import read
     from rbdyn_ros.loading.load import complete
     from rbdyn_ros.loading.storage import SUFFIX
     from rbdyn_ros.report import report
 
-    if options.file.suffix == SUFFIX:
-        return _saved(options)
+    if file.suffix == SUFFIX:
+        return _saved(file, options)
     strict = not options.repair
     description = read(
-        options.file, strict=strict, package_dirs=options.package_dir, contact=options.contact
+        file, strict=strict, package_dirs=options.package_dir, contact=options.contact
     )
-    model = complete(description, options.floating_base, strict)
-    found = report(description, model)
-    return model, found.to_json() if options.json else str(found)
+    m = complete(description, options.floating_base, strict)
+    found = report(description, m)
+    return _Outcome(file, m, m.findings, str(found), found.to_json())
 
 
-def _saved(options: argparse.Namespace) -> tuple[Model, str]:
+def _saved(file: Path, options: argparse.Namespace) -> _Outcome:
     """Return a saved Model, which has no description any more, and the report on it."""
     from rbdyn_ros.loading.load import load
     from rbdyn_ros.report import findings_text
     from rbdyn_ros.report.describe import describe
 
-    m = load(options.file, floating_base=options.floating_base, contact=options.contact)
-    if options.json:
-        told = {"ok": True, "name": m.name, "source": str(options.file), "nq": m.nq, "nv": m.nv}
-        findings = [asdict(finding) for finding in m.findings]
-        return m, json.dumps({**told, "sha256": m.sha256(), "findings": findings}, indent=2)
-    head = f"saved Model of robot '{m.name}' ({options.file})\n  nq {m.nq}, nv {m.nv}"
-    return m, "\n".join(
+    m = load(file, floating_base=options.floating_base, contact=options.contact)
+    told = {"ok": True, "name": m.name, "source": str(file), "nq": m.nq, "nv": m.nv}
+    findings = [asdict(finding) for finding in m.findings]
+    data = json.dumps({**told, "sha256": m.sha256(), "findings": findings}, indent=2)
+    head = f"saved Model of robot '{m.name}' ({file})\n  nq {m.nq}, nv {m.nv}"
+    text = "\n".join(
         [head, f"  sha256 {m.sha256()}", "", describe(m), "", *findings_text(m.findings)]
     )
+    return _Outcome(file, m, m.findings, text, data)
+
+
+def _print(outcomes: Sequence[_Outcome], form: str) -> None:
+    if form == "sarif":
+        from rbdyn_ros import __version__
+        from rbdyn_ros.report.sarif import sarif
+
+        found = {outcome.file: outcome.findings for outcome in outcomes}
+        print(sarif(found, "rbdyn check", __version__))
+    elif form == "json":
+        many = ",\n".join(outcome.data for outcome in outcomes)
+        print(f"[{many}]" if len(outcomes) > 1 else many)
+    else:
+        for outcome in outcomes:
+            _print_text(outcome)
+
+
+def _print_text(outcome: _Outcome) -> None:
+    if outcome.model is None:
+        report_error("check", outcome.text, REFUSED)
+        return
+    if outcome.fixed:
+        print(f"'{outcome.file}' was repaired")
+    print(outcome.text)
 
 
 def _draw(model: Model, path: Path) -> int:

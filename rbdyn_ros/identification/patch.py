@@ -5,9 +5,8 @@ Comments, the order of elements, other attributes and other elements are kept.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +14,12 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.checks.inertials import as_six
 from rbdyn_ros.description.types import Inertial
 from rbdyn_ros.description.urdf_files import guard, urdf
+from rbdyn_ros.description.urdf_files.document import (
+    Document,
+    child_of,
+    first_child,
+    remove,
+)
 from rbdyn_ros.description.urdf_files.schema import QUATERNION
 from rbdyn_ros.dynamics.toolbox.regressors import inertial_parameters
 from rbdyn_ros.errors import Finding, ParameterError, shown
@@ -31,10 +36,6 @@ from rbdyn_ros.model.rotation import quat_to_mat
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element
-
-
-#: The declaration, comments and white space before the root element.
-_PROLOG = re.compile(r"(?:[\ufeff\s]|<\?.*?\?>|<!--.*?-->)*", re.DOTALL)
 
 
 def patched_urdf(text: str, m: Model) -> str:
@@ -69,7 +70,7 @@ def patched_urdf(text: str, m: Model) -> str:
         if getattr(old, kind) != getattr(m, kind):
             raise _patch_error(f"the URDF is of another robot: its {kind} differ from '{m.name}'")
     inertials = {link.name: link.inertial for link in urdf.read_text(text, strict=False).links}
-    document = _Document(text)
+    document = Document(text)
     _patch_inertias(document, inertials, old, m)
     _patch_friction(document, old, m)
     return document.text()
@@ -93,43 +94,8 @@ def patched_urdf_bytes(data: bytes, m: Model) -> bytes:
     return patched_urdf(text, m).encode(guard.encoding_of(data), "xmlcharrefreplace")
 
 
-class _Document:
-    """A URDF with comments, which guard has checked before.
-
-    Attributes:
-        links, joints: elements by name.
-    """
-
-    def __init__(self, text: str) -> None:
-        from lxml import etree  # slow to import
-
-        # size and depth are bounded by guard; recover keeps prefixes that are not declared
-        parser = etree.XMLParser(
-            resolve_entities=False,
-            no_network=True,
-            load_dtd=False,
-            strip_cdata=False,
-            huge_tree=True,
-            recover=True,
-        )
-        prolog = _PROLOG.match(text)
-        assert prolog is not None
-        self._prolog = prolog.group()
-        self._line_end = "\r\n" if "\r\n" in text else "\n"
-        self._root = etree.fromstring(text[len(self._prolog) :], parser)
-        self._written: Any = etree.tostring
-        self.links, self.joints = (_by_name(self._root, tag) for tag in ("link", "joint"))
-
-    def text(self) -> str:
-        """Return the document."""
-        parts = (self._root, *self._root.itersiblings())  # comments may follow the root
-        lines = [self._written(part, encoding="unicode", with_tail=False) for part in parts]
-        body = "\n".join([*lines, ""])
-        return self._prolog + body.replace("\n", self._line_end)
-
-
 def _patch_inertias(
-    document: _Document, inertials: Mapping[str, Inertial | None], old: Model, m: Model
+    document: Document, inertials: Mapping[str, Inertial | None], old: Model, m: Model
 ) -> None:
     wanted, present = (inertial_parameters(r).reshape(-1, 10) for r in (m, old))
     for k in np.flatnonzero((wanted != present).any(axis=1)).tolist():
@@ -143,7 +109,9 @@ def _patch_inertias(
         if not _possible(own):
             own = wanted[k]
             for other in fixed:
-                _remove(document.links[other], "inertial")
+                element = first_child(document.links[other], "inertial")
+                assert element is not None  # its link has an inertial
+                remove(element)
         _write_inertial(document.links[name], own)
 
 
@@ -168,9 +136,9 @@ def _possible(x: Array) -> bool:
 def _write_inertial(link: Element, x: Array) -> None:
     mass, com, matrix = (values[0] for values in bodies_of(x[None]))
     xx, yy, zz, xy, xz, yz = as_six(matrix)
-    inertial = _child(link, "inertial")
+    inertial = child_of(link, "inertial")
     # a new element comes first, so that in a new <inertial> these follow in the usual order
-    inertia, weight, origin = (_child(inertial, tag) for tag in ("inertia", "mass", "origin"))
+    inertia, weight, origin = (child_of(inertial, tag) for tag in ("inertia", "mass", "origin"))
     origin.set("xyz", " ".join(repr(float(value)) for value in com))
     origin.set("rpy", "0 0 0")
     origin.attrib.pop(QUATERNION, None)
@@ -178,7 +146,7 @@ def _write_inertial(link: Element, x: Array) -> None:
     _set(inertia, ixx=xx, ixy=xy, ixz=xz, iyy=yy, iyz=yz, izz=zz)
 
 
-def _patch_friction(document: _Document, old: Model, m: Model) -> None:
+def _patch_friction(document: Document, old: Model, m: Model) -> None:
     for k, j in enumerate(m.dof_jntid.tolist()):
         damping, friction = float(m.dof_damping[k]), float(m.dof_frictionloss[k])
         if (damping, friction) == (old.dof_damping[k], old.dof_frictionloss[k]):
@@ -192,58 +160,15 @@ def _patch_friction(document: _Document, old: Model, m: Model) -> None:
         if own_damping < 0.0 or own_friction < 0.0:
             own_damping, own_friction = damping, friction
             for _, joint in mimics:
-                if _first(joint, "dynamics") is not None:
-                    _set(_child(joint, "dynamics"), damping=0.0, friction=0.0)
-        dynamics = _child(document.joints[m.jnt_names[j]], "dynamics")
+                if first_child(joint, "dynamics") is not None:
+                    _set(child_of(joint, "dynamics"), damping=0.0, friction=0.0)
+        dynamics = child_of(document.joints[m.jnt_names[j]], "dynamics")
         _set(dynamics, damping=own_damping, friction=own_friction)
 
 
 def _dynamics(joint: Element, name: str) -> float:
-    dynamics = _first(joint, "dynamics")
+    dynamics = first_child(joint, "dynamics")
     return 0.0 if dynamics is None else float(dynamics.get(name, 0.0))
-
-
-def _by_name(root: Element, tag: str) -> dict[str, Element]:
-    elements = [child for child in root if _is(child, tag)]
-    return {element.get("name", ""): element for element in reversed(elements)}
-
-
-def _is(element: Element, tag: str) -> bool:
-    """Whether it is an element of URDF, not a comment and without a namespace prefix."""
-    name = element.tag  # a function for comments; with "{namespace}" if the root declares one
-    return isinstance(name, str) and element.prefix is None and name.split("}")[-1] == tag
-
-
-def _first(parent: Element, tag: str) -> Element | None:
-    return next((child for child in parent if _is(child, tag)), None)
-
-
-def _child(parent: Element, tag: str) -> Element:
-    """Return the first child with a tag; if there is none, a new one before all others."""
-    found = _first(parent, tag)
-    if found is not None:
-        return found
-    namespace = parent.tag[: parent.tag.find("}") + 1]
-    new = parent.makeelement(f"{namespace}{tag}")
-    outside = "\n" + "  " * sum(1 for _ in parent.iterancestors())
-    if len(parent) == 0:
-        parent.text = outside + "  "
-    new.tail = parent.text if len(parent) else outside
-    parent.insert(0, new)
-    return new
-
-
-def _remove(parent: Element, tag: str) -> None:
-    """Remove the first child with a tag, with the white space before it."""
-    child = _first(parent, tag)
-    if child is None:
-        return
-    before = child.getprevious()
-    if before is None:
-        parent.text = child.tail
-    else:
-        before.tail = child.tail
-    parent.remove(child)
 
 
 def _set(element: Element, **values: float) -> None:

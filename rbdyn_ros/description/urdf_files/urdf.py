@@ -106,10 +106,11 @@ def read_text(
     strict: bool = True,
     package_dirs: Sequence[str | Path] = (),
     contact: bool | Contact = False,
+    folder: Path | None = None,
 ) -> Description:
     """Read a robot from the text of a URDF; never runs xacro.
 
-    Only meshes of packages are opened, and only for contact.
+    Meshes are opened for contact only, and without a folder only meshes of packages.
 
     Args:
         text: the document; bytes are decoded as declared.
@@ -117,6 +118,7 @@ def read_text(
         strict: as for ``read``.
         package_dirs: folders to search for packages of meshes, as for ``read``.
         contact: as for ``read``.
+        folder: of the meshes that are named relative to the file.
 
     Returns:
         The checked Description.
@@ -126,7 +128,7 @@ def read_text(
         ParameterError: contact is neither a bool nor a Contact.
     """
     wanted = check_contact(contact)
-    contacts = None if wanted is None else (wanted, Meshes(MeshFiles(None, package_dirs)))
+    contacts = None if wanted is None else (wanted, Meshes(MeshFiles(folder, package_dirs)))
     return _read(text, source, Audit(strict=strict), contacts)
 
 

@@ -1,0 +1,157 @@
+"""`rbdyn check --fix` and `--format sarif`."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from support.commands import run
+from support.refusals import worded
+
+import rbdyn_ros as rb
+from rbdyn_ros.loading.assets import bundled_robot
+
+ARM = str(bundled_robot("seven_dof_arm"))
+BODY = (
+    '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+    "</inertial>"
+)
+CAPSULE = '<collision><geometry><capsule radius="1" length="2"/></geometry></collision>'
+ODD = "<collision><geometry><cone/></geometry></collision>"
+HEAD = '<?xml version="1.0"?>\n<!-- of the workshop -->\n'
+
+
+def robot(joint, more="", version=""):
+    return (
+        f'{HEAD}<robot name="r"{version}>\n  <link name="a"/><!-- base -->\n'
+        f'  <link name="b">{BODY}{more}</link>\n{joint}\n</robot>\n<!-- end -->\n'
+    )
+
+
+def joint(inner, kind="revolute"):
+    ends = '<parent link="a"/><child link="b"/>'
+    return f'  <joint name="j" type="{kind}">{ends}<!-- here -->\n    {inner}</joint>'
+
+
+LIMIT = '<limit lower="-1" upper="2" effort="3" velocity="4"/>'
+OPEN = '<limit lower="-1" upper="2"/>'
+
+#: The file, the flags, and the new line of what changed.
+REPAIRS = {
+    "no limit": (robot(joint("")), [], 'type="continuous"'),
+    "no effort": (robot(joint(OPEN)), [], '<robot name="r" version="1.2">'),
+    "no leader": (robot(joint(LIMIT + '<mimic joint="x"/>')), [], LIMIT + "</joint>"),
+    "large effort": (robot(joint(LIMIT.replace("3", "1e30"))), [], 'upper="2" velocity="4"'),
+    "a capsule": (robot(joint(LIMIT), CAPSULE), ["--contact"], '<robot name="r" version="1.1">'),
+    "a cone": (robot(joint(LIMIT), ODD), ["--contact"], f'<link name="b">{BODY}</link>'),
+    "several": (robot(joint(OPEN + '<mimic joint="x"/>')), [], 'version="1.2"'),
+}
+
+
+@pytest.mark.parametrize("name", REPAIRS)
+def test_a_repaired_file_loads_as_repaired(name, tmp_path):
+    text, flags, changed = REPAIRS[name]
+    file = tmp_path / "r.urdf"
+    file.write_text(text)
+    assert run("check", str(file), *flags).returncode == 1
+    wanted = rb.load_urdf(text, strict=False, contact=bool(flags))
+    done = run("check", str(file), "--fix", *flags)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"'{file}' was repaired" in done.stdout
+    fixed = file.read_text()
+    assert changed in fixed
+    assert re.findall("<!--.*?-->", fixed) == re.findall("<!--.*?-->", text)
+    assert len(fixed.splitlines()) == len(text.splitlines())
+    if name != "a capsule":  # which `strict=False` leaves out
+        assert rb.load_urdf(fixed, contact=bool(flags)).sha256() == wanted.sha256()
+    again = run("check", str(file), "--fix", *flags)
+    assert (again.returncode, "was repaired" in again.stdout) == (0, False)
+    assert file.read_text() == fixed
+
+
+@pytest.mark.parametrize(
+    ("text", "flags"),
+    [
+        (robot(joint("", "prismatic")), []),
+        (robot(joint(LIMIT.replace("2", "1e30"))), []),
+        (robot(joint("").replace('"a"', '"x"')), []),
+        (robot(joint(LIMIT), '<visual name="a"><b>'), []),
+        ('<!DOCTYPE robot [<!ENTITY e SYSTEM "/etc/passwd">]>' + robot(joint("")), []),
+        # a newer version would turn the frame
+        (robot(joint('<origin quat_xyzw="0 0 1 0"/>' + OPEN)), []),
+        (robot(joint(""), version=' version="2.0"'), []),
+    ],
+)
+def test_nothing_is_written_if_an_error_remains(text, flags, tmp_path):
+    file = tmp_path / "r.urdf"
+    file.write_text(text)
+    done = run("check", str(file), "--fix", *flags)
+    assert done.returncode == 1
+    assert "cannot be repaired, and nothing was written" in done.stderr
+    worded("not-repaired", "the file cannot be repaired, and nothing was written")
+    assert file.read_text() == text
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_only_urdf_files_are_repaired(tmp_path):
+    file = tmp_path / "r.urdf.xacro"
+    file.write_text(robot(joint("")))
+    done = run("check", str(file), "--fix")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "--fix repairs .urdf files" in done.stderr
+
+
+def test_a_repair_keeps_the_encoding_and_line_ends(tmp_path):
+    file = tmp_path / "r.urdf"
+    text = robot(joint("")).replace("workshop", "W\xfcrth").replace("\n", "\r\n")
+    file.write_bytes(text.replace('"1.0"', '"1.0" encoding="latin-1"', 1).encode("latin-1"))
+    assert run("check", str(file), "--fix").returncode == 0
+    fixed = file.read_bytes()
+    assert b"W\xfcrth" in fixed
+    assert fixed.count(b"\r\n") == fixed.count(b"\n") == text.count("\n")
+
+
+def test_sarif(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "r 1.urdf"
+    file.write_text(robot(joint(LIMIT + '<mimic joint="x"/><calibration/>')))
+    done = run("check", "r 1.urdf", ARM, "--format", "sarif")
+    assert (done.returncode, done.stderr) == (1, "")
+    log = json.loads(done.stdout)
+    assert (log["version"], "sarif-2.1.0" in log["$schema"]) == ("2.1.0", True)
+    (ran,) = log["runs"]
+    rules = [rule["id"] for rule in ran["tool"]["driver"]["rules"]]
+    (result,) = (one for one in ran["results"] if one["level"] == "error")
+    assert rules[result["ruleIndex"]] == result["ruleId"] == "mimic-unknown"
+    (place,) = (one["physicalLocation"] for one in result["locations"])
+    assert place == {"artifactLocation": {"uri": "r%201.urdf"}, "region": {"startLine": 6}}
+    assert result["message"]["text"].startswith("joint 'j': mimics")
+    assert {one["level"] for one in ran["results"]} <= {"error", "warning", "note"}
+    whole = json.loads(run("check", ARM, "--format", "sarif").stdout)["runs"][0]
+    for one in whole["results"]:
+        uri = one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+        assert uri == Path(ARM).as_uri()
+
+
+def test_several_files(tmp_path):
+    file = tmp_path / "r.urdf"
+    file.write_text(robot(joint("")))
+    done = run("check", str(file), ARM)
+    assert done.returncode == 1
+    assert "robot 'seven_dof_arm'" in done.stdout
+    assert "must have a <limit>" in done.stderr
+    both = json.loads(run("check", str(file), ARM, "--json").stdout)
+    assert [one["ok"] for one in both] == [False, True]
+    refused = run("check", str(file), ARM, "--graph", str(tmp_path / "g.svg"))
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+
+
+def test_the_hooks_of_pre_commit_name_commands_that_exist():
+    hooks = yaml.safe_load((Path(__file__).parents[2] / ".pre-commit-hooks.yaml").read_text())
+    for hook in hooks:
+        assert {"id", "name", "entry", "language", "files"} <= hook.keys()
+        assert re.search(hook["files"], "urdf/arm.urdf")
+        words = hook["entry"].split()
+        assert words[0] == "rbdyn"
+        assert run(*words[1:], ARM).returncode == 0
