@@ -119,16 +119,68 @@ def test_version_1_0_has_no_quaternion(version, beside):
 
 
 def test_version_1_0_has_no_capsule():
-    """As in urdfdom, which refuses the link."""
+    """As in urdfdom: it is left out with a warning."""
     text = robot("", shape='<capsule radius="1" length="2"/>')
-    with refused(DescriptionError, "newer-shape", "link 'b'", line=7):
-        read_text(text, contact=True)
-    left = read_text(text, contact=True, strict=False)
+    left = read_text(text, contact=True)
     assert (left.geometries, codes(left)) == ((), [("warning", "newer-shape", 7)])
     look = read_appearance(text)
     assert (look.collisions, [f.code for f in look.findings]) == ((), ["newer-shape"])
     newer = read_text(text.replace("1.0", "1.1"), contact=Contact())
     assert (newer.geometries[0].shape, newer.findings) == (Capsule(1.0, 2.0), ())
+
+
+def test_version_1_2_requires_position_limits():
+    text = robot("", "1.2", 'upper="2"')
+    with refused(DescriptionError, "missing-bound", "joint 'j'", line=11):
+        read_text(text)
+    repaired = read_text(text, strict=False)
+    assert (repaired.joints[0].limit.lower, codes(repaired)) == (
+        0.0,
+        [("warning", "missing-bound", 11)],
+    )
+    assert codes(read_text(text.replace("revolute", "continuous")))[0][0] == "note"
+
+
+#: Robots on which urdfdom and this reader agree: arguments of `robot`.
+CASES = {
+    **{f"version {v}": ("", v) for v in (" 1.0", "1.00", "01.1", "1", "1.3", "0.9", "", "1.0.0")},
+    **{f"a quaternion in {v}": ('quat_xyzw="0 0 0.6 0.8"', v) for v in ("1.0", "1.1", "1.2")},
+    "a quaternion beside angles in 1.0": ('quat_xyzw="0 0 1 0" rpy="0 0 0.5"', "1.0"),
+    "a quaternion beside angles": ('quat_xyzw="0 0 1 0" rpy="0 0 0.5"', "1.1"),
+    "a long quaternion": ('quat_xyzw="0 0 2 1"', "1.1"),
+    "three numbers": ('quat_xyzw="0 0 1"', "1.1"),
+    "nan": ('quat_xyzw="0 0 nan 1"', "1.1"),
+    "an ignored acceleration": ("", "1.1", f'{LIMIT} acceleration="fast"'),
+    "a negative acceleration": ("", "1.2", f'{LIMIT} acceleration="-1"'),
+    "a jerk that is nan": ("", "1.2", f'{LIMIT} jerk="nan"'),
+    "no effort in 1.1": ("", "1.1", 'lower="-1" upper="2"'),
+    "no effort in 1.2": ("", "1.2", 'lower="-1" upper="2"'),
+    "no lower in 1.1": ("", "1.1", 'upper="2" effort="3" velocity="4"'),
+    "no lower in 1.2": ("", "1.2", 'upper="2" effort="3" velocity="4"'),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_versions_are_as_in_urdfdom(case):
+    """Pinocchio reads URDF by urdfdom. A zero quaternion, the identity there, is refused here."""
+    pin = pytest.importorskip("pinocchio")
+    try:
+        pin.buildModelFromXML(robot("", "1.2"))
+    except ValueError:
+        pytest.skip("this urdfdom does not know URDF 1.2")
+    text = robot(*CASES[case])
+    try:
+        theirs = pin.buildModelFromXML(text)
+    except ValueError:
+        with pytest.raises(DescriptionError):
+            read_text(text)
+        return
+    joint = read_text(text).joints[0]
+    for k, axis in enumerate(np.eye(3)):
+        turned = theirs.jointPlacements[1].rotation[:, k]
+        np.testing.assert_allclose(rotate(joint.origin.quat, tuple(axis)), turned, atol=1e-12)
+    assert theirs.velocityLimit[0] == joint.limit.velocity
+    assert theirs.lowerPositionLimit[0] == joint.limit.lower
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])

@@ -86,6 +86,23 @@ def test_flaws_that_load_with_a_warning(flaw):
         assert finding.code in {"unknown-element", "non-physical-inertia"}
 
 
+def test_newer_words_of_urdf_are_read_as_listed():
+    turned = joint("j1", "a", "b", more=LIMIT.replace("/>", ' acceleration="5" jerk="6"/>'))
+    turned = turned.replace('xyz="0 0 -0.2"', 'quat_xyzw="0 0 0.6 0.8"')
+    text = robot(link("a"), link("b"), turned).replace("<robot ", '<robot version="1.2" ')
+    ours, theirs, other = (load(text) for load in LOADERS)
+    wanted = rb.load_urdf(text).body_mat[-1].reshape(3, 3)
+    assert ours.jnt_acceleration[0] == 5.0
+    np.testing.assert_allclose(other.jointPlacements[1].rotation, wanted, atol=1e-12)
+    assert wanted[1, 0] == pytest.approx(0.96)
+    np.testing.assert_array_equal(theirs.body_quat[-1], [1.0, 0.0, 0.0, 0.0])
+    for peer in (theirs, other):
+        assert not [name for name in dir(peer) if "jerk" in name.lower()]
+    newer, limits = row("`quat_xyzw` (URDF 1.1)"), row("`acceleration`, `jerk` (URDF 1.2)")
+    assert [cell.split(" ")[0] for cell in newer] == ["read", "ignored", "read"]
+    assert [cell.split(" ")[0] for cell in limits] == ["in", "ignored", "ignored"]
+
+
 def test_masses_after_pinocchio_loaded_them():
     assert pin.buildModelFromXML(FLAWED["mass `nan`"]).inertias[1].mass == 0.0
     assert pin.buildModelFromXML(FLAWED["mass -1 kg"]).inertias[1].mass == -1.0

@@ -160,11 +160,11 @@ class ShapeReader(Generic[Mesh]):
             )  # fmt: skip
             return None
         if shape.tag == "capsule" and self.pruner.version < WITH_CAPSULES:
-            what = f"the <capsule> of its <{self.kind}> needs a newer version of URDF"
-            self.audit.repair(
-                "newer-shape", owner, shape.line, f"{what}; {needed(WITH_CAPSULES)}", LEFT_OUT,
-                found="capsule",
-            )  # fmt: skip
+            what = (
+                f"the <capsule> of its <{self.kind}> is ignored in a file of this version of URDF"
+            )
+            text = f"{what}; {needed(WITH_CAPSULES)}"
+            self.audit.add("warning", "newer-shape", owner, shape.line, text, found="capsule")
             return None
         if not self.pruner.clean(shape, owner):
             return None

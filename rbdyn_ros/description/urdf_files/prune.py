@@ -13,12 +13,14 @@ from collections.abc import Mapping
 
 from rbdyn_ros.checks.audit import Audit, robot_element
 from rbdyn_ros.description.checks.joints import audit_type
+from rbdyn_ros.description.checks.limits import LIMITED_TYPES
 from rbdyn_ros.description.checks.values import audit_finite
 from rbdyn_ros.description.joint_types import LOOP_TYPES, URDF_TYPES
 from rbdyn_ros.description.poses import rpy_from_quat
 from rbdyn_ros.description.urdf_files.guard import Element, refuse
 from rbdyn_ros.description.urdf_files.schema import LOOPS, QUATERNION, SCHEMA, UNLIMITED, Tag
 from rbdyn_ros.description.urdf_files.versions import (
+    WITH_JERK,
     Version,
     audit_version,
     needed,
@@ -101,7 +103,22 @@ class Pruner:
         sound = self.attributes(element, spec, owner)
         if len(element) or spec.needed:
             sound &= self.children(element, spec, owner)
+        if element.tag == "joint" and self.version >= WITH_JERK:
+            self.bounds(element, owner)
         return sound
+
+    def bounds(self, joint: Element, owner: str) -> None:
+        """Audit the position limits, which newer versions require."""
+        limit = joint.find("limit")
+        if limit is None or joint.get("type") not in LIMITED_TYPES:
+            return
+        assert isinstance(limit, Element)
+        for name in ("lower", "upper"):
+            if name not in limit.attrib:
+                message = f"has no <limit {name}>, which this version of URDF requires"
+                self.audit.repair(
+                    "missing-bound", owner, limit.line, message, "taken as 0", allowed="a number"
+                )
 
     def attributes(self, element: Element, spec: Tag, owner: str) -> bool:
         present, sound = element.attrib, True

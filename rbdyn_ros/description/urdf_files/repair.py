@@ -11,7 +11,6 @@ from rbdyn_ros.description.urdf_files.document import Document, first_child, is_
 from rbdyn_ros.description.urdf_files.schema import NEW_LIMITS, UNLIMITED
 from rbdyn_ros.description.urdf_files.versions import (
     FIRST,
-    WITH_CAPSULES,
     WITH_JERK,
     Version,
     version_in,
@@ -89,10 +88,6 @@ def _known(shape: Element) -> bool:
     return any(is_element(shape, tag) for tag in SHAPES)
 
 
-def _add_capsules(_document: Document) -> Version:
-    return WITH_CAPSULES
-
-
 #: The repair of each finding; it returns the version of URDF that it needs.
 _REPAIRS: dict[str, Callable[[Document], Version]] = {
     "missing-limit": _make_continuous,
@@ -100,5 +95,4 @@ _REPAIRS: dict[str, Callable[[Document], Version]] = {
     OUT_OF_RANGE: _remove_limits,
     "mimic-unknown": _remove_mimics,
     "unknown-shape": _remove_shapes,
-    "newer-shape": _add_capsules,
 }

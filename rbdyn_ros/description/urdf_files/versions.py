@@ -1,7 +1,8 @@
 """Versions of URDF, and what each adds: the rules of urdfdom 6.0.
 
 1.1 adds `quat_xyzw` and `<capsule>`; 1.2 adds limits of acceleration, deceleration and jerk, and
-makes the limits of effort and velocity optional. A file without a version has version 1.0.
+makes the limits of effort and velocity optional, and those of the position of revolute and
+prismatic joints required. A file without a version has version 1.0.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def version_in(text: str | None) -> Version:
 
 
 def _read(text: str) -> Version | None:
-    found = _FORM.fullmatch(text)
+    found = _FORM.fullmatch(text.lstrip())
     version = (int(found[1]), int(found[2])) if found else None
     return version if version in _KNOWN else None
 
