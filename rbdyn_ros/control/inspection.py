@@ -8,11 +8,12 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.faults import Fault
-from rbdyn_ros.control.limits import Limits
+from rbdyn_ros.control.limits import OVERSHOOT, Limits
 from rbdyn_ros.control.measured import Measured
 from rbdyn_ros.control.state_kernels import (
     ACCELERATION,
     AGE,
+    GAIN,
     MOVED,
     POSITION,
     POWER,
@@ -42,7 +43,7 @@ class Inspection:
     def use(self, limits: Limits) -> None:
         """Continue with other limits of the same joints."""
         rows = (limits.lower, limits.upper, limits.velocity, limits.effort, limits.power)
-        self._limits, self.rows = limits, np.array(rows)
+        self._limits, self.rows = limits, np.array((*rows, limits.gain))
 
     def keep(self) -> None:
         """Remember the state before a new one is taken."""
@@ -112,6 +113,9 @@ class Inspection:
         if kind == ACCELERATION:
             most = f"acceleration_limit is {limits.acceleration:.6g}"
             return Fault("acceleration", f"the velocity of joint '{name}' jumped; {most}", blind)
+        if kind == GAIN:
+            most = f"{OVERSHOOT:g} times its acceleration limit is {limits.gain[k]:.6g}"
+            return Fault("acceleration", f"joint '{name}' gains speed too fast; {most}", blind)
         if kind == POWER:
             power = abs(effort[k] * speed)
             text = f"joint '{name}' works with {power:.4g} W; its limit is {limits.power[k]:.4g}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.arrays import Array
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.names import name_faults
 from rbdyn_ros.dynamics.configuration import position_ranges
 from rbdyn_ros.errors import Finding, ParameterError, refusal
@@ -18,6 +18,8 @@ from rbdyn_ros.model.model import Model
 MARGIN = 0.0087
 #: Defaults of acceleration [rad/s^2 or m/s^2] and latency [s].
 ACCELERATION, LATENCY = 300.0, 0.02
+#: Measured gains of speed may exceed the acceleration limits of planned motions by this factor.
+OVERSHOOT = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class Limits:
         lower, upper: (n,) positions [rad or m], infinite if there is no limit.
         velocity: (n,) [rad/s or m/s], infinite if there is no limit.
         effort: (n,) [N m or N].
+        gain: (n,) largest measured gain of speed, OVERSHOOT times the robot's acceleration limit
+            [rad/s^2 or m/s^2], infinite if there is no limit.
         effort_scale: effort limits as a fraction of the robot's.
         velocity_scale: velocity limits as a fraction of the robot's.
         inset: distance from the robot's position limits [rad or m].
@@ -44,6 +48,7 @@ class Limits:
     upper: Array
     velocity: Array
     effort: Array
+    gain: Array
     effort_scale: float = 1.0
     velocity_scale: float = 1.0
     inset: float = 0.0
@@ -87,6 +92,7 @@ class Limits:
             ranges[:, 1].copy(),
             m.jnt_velocity[j],
             m.jnt_effort[j],
+            _gain(m, j),
         )
 
     def tightened(
@@ -162,6 +168,13 @@ class Limits:
                 f"{self.inset:g} its limits would be {self.lower[k]:.4g} and {self.upper[k]:.4g}"
             )
             raise refusal(message, "limits", self.names[k])
+
+
+def _gain(m: Model, joints: Ints) -> Array:
+    """Return the largest gains of speed (n,); a limit of 0 is none, as in many files."""
+    limits = m.jnt_acceleration[joints]
+    gain: Array = np.where(limits > 0.0, OVERSHOOT * limits, np.inf)
+    return gain
 
 
 def _controllable(m: Model) -> list[int]:

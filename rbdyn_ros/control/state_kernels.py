@@ -1,7 +1,8 @@
 """Kernels that judge a state: limits of the joints, and whether positions and velocities agree.
 
-The rows of `rows` (5, n) are the lower and upper position limits, the velocity limits, the effort
-limits and the power limits of the n controlled joints, whose degrees of freedom are `dofs`.
+The rows of `rows` (6, n) are the lower and upper position limits, the velocity limits, the effort
+limits, the power limits and the limits of the gain of speed of the n controlled joints, whose
+degrees of freedom are `dofs`.
 """
 
 from __future__ import annotations
@@ -33,12 +34,15 @@ EXPLAINED = 2.0
 #: Shortest time over which accelerations are measured [s], for noise of velocities.
 MEASURING = 0.005
 #: Kinds of faults of a state.
-POSITION, VELOCITY, MOVED, UNLIKE, ACCELERATION, POWER = 1, 2, 3, 4, 5, 6
+POSITION, VELOCITY, MOVED, UNLIKE, ACCELERATION, POWER, GAIN = 1, 2, 3, 4, 5, 6, 7
+#: Gains of speed are measured over the time in which a limit allows this much, for noise
+#: [rad/s or m/s].
+GAINED = 0.5
 
 #: Rows of the memory (ROWS, n): deviations over the three times, the way over the longest one,
 #: the velocity and its age since which the acceleration is measured, and the time for which a jump
-#: of the velocity is still remembered.
-WAY, REFERENCE, AGE, JUMP, ROWS = 3, 4, 5, 6, 7
+#: of the velocity is still remembered; the velocity and its age since which a gain is measured.
+WAY, REFERENCE, AGE, JUMP, SLOW, SINCE, ROWS = 3, 4, 5, 6, 7, 8, 9
 
 
 @kernel
@@ -148,5 +152,19 @@ def judge_change(
             if fast and found[0] == 0.0:
                 found[0], found[1] = ACCELERATION, i
             memory[REFERENCE, i], memory[AGE, i] = v, 0.0
+        if rows[5, i] < np.inf:
+            judge_gain(v, i, rows[5, i], step, memory, found)
         if found[0] == 0.0 and abs(effort[i] * v) > rows[4, i]:
             found[0], found[1] = POWER, i
+
+
+@kernel
+def judge_gain(v: float, i: int, most: float, step: float, memory: Matrix, found: Vector) -> None:
+    """Check that a joint does not gain speed faster than `most`; it may lose speed faster."""
+    memory[SINCE, i] += step
+    if not step <= LONGEST:  # the first state, or a pause
+        memory[SLOW, i], memory[SINCE, i] = v, 0.0
+    elif memory[SINCE, i] >= max(MEASURING, GAINED / most):
+        if found[0] == 0.0 and abs(v) - abs(memory[SLOW, i]) > most * memory[SINCE, i]:
+            found[0], found[1] = GAIN, i
+        memory[SLOW, i], memory[SINCE, i] = v, 0.0

@@ -193,6 +193,30 @@ def test_velocities_that_change_too_fast_are_a_fault_but_noise_is_not(most, expe
     assert found - {None} == ({expected} - {None})
 
 
+@pytest.mark.parametrize(
+    ("speeding", "braking", "noise", "expected"),
+    [
+        (1.9, 1.9, 0.0, None),
+        (2.1, 1.9, 0.0, "acceleration"),
+        (1.9, 20.0, 0.0, None),
+        (1.0, 1.0, 0.05, None),
+    ],
+)
+def test_a_gain_of_speed_beyond_twice_the_robots_acceleration_is_a_fault(
+    speeding, braking, noise, expected
+):
+    """The factors are of the limit, 4 rad/s^2. Braking may be harder."""
+    send = Admitting(limits=Limits.of(M.replaced(jnt_acceleration=np.full(M.njnt, 4.0))))
+    rng = np.random.default_rng(5)
+    v, qpos = np.zeros(N), REST.copy()
+    found = set()
+    for k in range(600):  # up to 1.3 rad/s and back, twice
+        v[1] = max(0.0, v[1] + (4e-3 * speeding if k % 300 < 150 else -4e-3 * braking))
+        qpos[1] += 1e-3 * v[1]
+        found.add(code(send(qpos=qpos, qvel=v + rng.normal(size=N) * noise)))
+    assert found - {None} == {expected} - {None}
+
+
 def test_a_power_limit_is_a_fault_of_effort_times_velocity():
     send = Admitting(limits=LIMITS.tightened(1.0, 1.0, 0.0, power_limit=20.0))
     send()
