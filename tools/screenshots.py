@@ -161,7 +161,7 @@ def wide(browser: Browser) -> None:
             show = Show(server, m, read_appearance(robot_file(name)), str(k))
             show.display.set(GRID, k == 0)  # the first robot's floor serves all
             qpos = m.qpos0.copy()
-            qpos[:3] = *place, -show.scene.low[2]
+            qpos[:3] = *place, -show.scene.lowest
             qpos[3:7] = np.cos(yaw / 2), 0.0, 0.0, np.sin(yaw / 2)
             show.put(Instant.still(m, qpos))
         camera = server.initial_camera

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.kernels import kernel
 from rbdyn_ros.control.laws import checked_gains
 from rbdyn_ros.control.limits import Limits
 from rbdyn_ros.control.measured import Measured
 from rbdyn_ros.control.settings import ControlSettings
 from rbdyn_ros.errors import RbdynError, refusal
+
+if TYPE_CHECKING:
+    from rbdyn_ros.engine.jit import Vector
 
 #: Time constant of the average of measured efforts [s].
 AVERAGED = 0.1
@@ -52,11 +58,8 @@ class EffortCheck:
     def add(self, seen: Measured, dt: float) -> None:
         """Average the efforts of a valid state, `dt` after the previous one [s]."""
         self._qpos[:], self._last[:] = seen.qpos, seen.effort
-        self._speed = float(np.abs(seen.qvel[self._dofs]).max())
         share = -math.expm1(-dt / AVERAGED)
-        unknown = np.isnan(self._mean)
-        self._mean += share * (seen.effort - self._mean)
-        self._mean[unknown] = seen.effort[unknown]
+        self._speed = _average(seen.qvel, seen.effort, self._dofs, share, self._mean)
 
     def _holding(self, arm: Arm) -> Array:
         """Return the commands (nv,) that hold the arm."""
@@ -135,3 +138,17 @@ def check_holdable(arm: Arm, limits: Limits, qpos: Array) -> None:
             f"its effort limit is {limits.effort[k]:.4g}"
         )
         raise refusal(message, "too-heavy", limits.names[k])
+
+
+@kernel
+def _average(
+    qvel: Vector, effort: Vector, dofs: NDArray[np.int64], share: float, mean: Vector
+) -> float:
+    """Update the mean efforts, and return the largest speed of the controlled dofs."""
+    for k in range(len(mean)):
+        known = mean[k] == mean[k]
+        mean[k] = mean[k] + share * (effort[k] - mean[k]) if known else effort[k]
+    fastest = 0.0
+    for k in dofs:
+        fastest = max(fastest, abs(qvel[k]))
+    return fastest

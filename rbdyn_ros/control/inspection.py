@@ -47,15 +47,11 @@ class Inspection:
 
     def keep(self) -> None:
         """Remember the state before a new one is taken."""
-        seen = self._seen
-        for row, kept in zip((seen.qpos, seen.qvel, seen.effort), self._before, strict=True):
-            kept[:] = row
+        self._before[:] = self._seen.state
 
     def take_back(self) -> None:
         """Return to the remembered state."""
-        seen = self._seen
-        for row, kept in zip((seen.qpos, seen.qvel, seen.effort), self._before, strict=True):
-            row[:] = kept
+        self._seen.state[:] = self._before
 
     def forget(self) -> None:
         """Take the next positions and velocities as ones that agree."""

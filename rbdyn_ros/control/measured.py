@@ -42,6 +42,7 @@ class Measured:
         required: joints that every message must contain.
 
     Attributes:
+        state: (3, nv), the next three.
         qpos, qvel, effort: (nv,); effort is NaN where it is not measured.
         time: stamp of the state [ns].
         arrival: time of arrival on the steady clock [ns]; None before the first state.
@@ -52,11 +53,13 @@ class Measured:
         self._places = {name: k for k, name in enumerate(self._names)}
         self._required = tuple(required)
         limits = position_ranges(m, m.dof_jntid).T
-        self.qpos = np.clip(np.zeros(m.nv), *limits)
+        self.state = np.zeros((3, m.nv))
+        self.qpos, self.qvel, self.effort = self.state
+        np.clip(self.qpos, *limits, out=self.qpos)
+        self.effort[:] = np.nan
         checked = [name in self._required for name in self._names]  # by the gate
         self._lower, self._upper = np.where(checked, [[-np.inf], [np.inf]], limits)
         self._fastest = np.where(checked, np.inf, m.jnt_velocity[m.dof_jntid])
-        self.qvel, self.effort = np.zeros(m.nv), np.full(m.nv, np.nan)
         self.time = 0
         self.arrival: int | None = None
         self._last_names: list[str] | None = None

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.control.arm import Arm
@@ -52,7 +53,7 @@ class Witness:
     def __init__(self, arm: Arm, dofs: Ints) -> None:
         self._dofs, self._memory = dofs, np.zeros((ROWS, arm.m.nv))
         self.push = self._memory[PUSH]
-        self._frost, self.suspicion = np.zeros(len(dofs)), 0.0
+        self.suspicion = 0.0
         self._count = 0
         self.use(arm)
         self.begin()
@@ -90,11 +91,9 @@ class Witness:
             inertia = mass_matrix(self._arm.m, d).diagonal()
             np.divide(self._dry, inertia, out=self._memory[GRIP])
         self._count += 1
-        _witness(d.qacc, qpos, qvel, dt, self._memory)
-        np.take(self._memory[FROST], self._dofs, out=self._frost)
-        k = int(self._frost.argmax())
-        self.suspicion = float(self._frost[k])
-        return int(self._dofs[k]) if self.suspicion > 1.0 else -1
+        k = _witness(d.qacc, qpos, qvel, dt, self._dofs, self._memory)
+        self.suspicion = float(self._memory[FROST, k])
+        return k if self.suspicion > 1.0 else -1
 
 
 def accelerate(arm: Arm, d: Data, qpos: Array, qvel: Array, effort: Array) -> Array:
@@ -107,8 +106,13 @@ def accelerate(arm: Arm, d: Data, qpos: Array, qvel: Array, effort: Array) -> Ar
 
 
 @kernel
-def _witness(qacc: Vector, qpos: Vector, qvel: Vector, dt: float, memory: Array) -> None:
-    """Update the memory with a state and the accelerations of the efforts sent."""
+def _witness(
+    qacc: Vector, qpos: Vector, qvel: Vector, dt: float, dofs: NDArray[np.int64], memory: Array
+) -> int:
+    """Update the memory with a state and the accelerations of the efforts sent.
+
+    Return the controlled dof whose numbers are the most suspicious.
+    """
     follow = 1.0 - np.exp(-RATE * dt)
     for k in range(len(qpos)):
         before, a = memory[SPEED, k], qacc[k]
@@ -133,3 +137,8 @@ def _witness(qacc: Vector, qpos: Vector, qvel: Vector, dt: float, memory: Array)
         memory[WAY, k] += dt * memory[GAINED, k]
         memory[COURSE, k] += dt * qvel[k]
         memory[FROST, k] = max(abs(memory[WAY, k]) / FROZEN, abs(memory[COURSE, k]) / PASSED)
+    worst = -1
+    for k in dofs:
+        if worst < 0 or memory[FROST, k] > memory[FROST, worst]:
+            worst = k
+    return worst

@@ -133,9 +133,9 @@ class Pair:
         before = self.commands
         self.peer.until(lambda: self.commands > before)
 
-    def ask(self, name):
+    def ask(self, name, **others):
         """Call a service without arguments; return its refusal or an empty string."""
-        answer = self.peer.call(Trigger, f"{self.node}/{name}", Trigger.Request())
+        answer = self.peer.call(Trigger, f"{self.node}/{name}", Trigger.Request(), **others)
         return "" if answer.success else answer.message
 
     def do(self, *names):

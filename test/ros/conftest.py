@@ -4,6 +4,7 @@ Timeouts only bound a hang: a busy machine may compile for minutes.
 """
 
 import itertools
+import math
 import os
 import signal
 import subprocess
@@ -150,14 +151,23 @@ class Peer:
 
         self.until(happened, timeout)
 
-    def call(self, kind, name, request):
+    def call(self, kind, name, request, again=math.inf):
+        """Call a service; `again`: time after which an unanswered request is repeated [s]."""
         client = self.node.create_client(kind, name)
         self.until(client.service_is_ready)
         self.spin(0.05)  # we know the server; it has to discover us too
-        future = client.call_async(request)
-        self.until(future.done)
+        futures = []
+
+        def answered():
+            if not futures or time.monotonic() > sent[0] + again:
+                futures.append(client.call_async(request))
+                sent[0] = time.monotonic()
+            return any(future.done() for future in futures)
+
+        sent = [0.0]
+        self.until(answered)
         self.node.destroy_client(client)
-        return future.result()
+        return next(future.result() for future in futures if future.done())
 
     def pause(self, paused):
         from std_srvs.srv import SetBool

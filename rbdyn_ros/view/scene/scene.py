@@ -78,6 +78,7 @@ class Scene:
     Attributes:
         size: diagonal of its bounding box at qpos0 [m], which scales all marks.
         middle, radius: centre (3,) and radius of a ball that the robot hardly leaves [m].
+        lowest: height of its lowest point at qpos0 [m].
         shown: the layers that are visible at first.
         lines: lines between its bodies.
         floor: height of the grid [m].
@@ -100,7 +101,8 @@ class Scene:
         low, high = points.min(axis=0), points.max(axis=0)
         self.size = max(float(np.linalg.norm(high - low)), SMALLEST)
         self._parts.pop(BOXES, None)  # the thickness of flat shapes depends on the size
-        self.floor = _floor(m, float(low[2]), self.size)
+        self.lowest = float(low[2])
+        self.floor = _floor(m, self.lowest, self.size)
         self.middle, self.radius = self._ball(points)
 
     def parts(self, layer: str) -> list[Part]:
