@@ -64,7 +64,8 @@ FAULTS = (
     ),
     FaultKind(
         "acceleration",
-        "a velocity changes faster than `acceleration_limit`, measured over 5 ms or more",
+        "a velocity changes faster than `acceleration_limit`, measured over 5 ms or more, or a "
+        "joint gains speed with more than twice the `acceleration` of its limit in the URDF",
         "brake",
     ),
     FaultKind("power", "a joint's effort times its velocity exceeds `power_limit`", "brake"),
