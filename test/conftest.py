@@ -13,6 +13,7 @@ from support.compare import WORST
 from support.refusals import SEEN
 
 import rbdyn_ros
+from rbdyn_ros.measuring.machine import cores
 
 # public names are imported at their first use, which must not be while a test has patched them
 for _name in rbdyn_ros.__all__:
@@ -57,7 +58,7 @@ def pytest_xdist_auto_num_workers():
     """Return one worker more than processors: the one that watches clocks mostly waits."""
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
-    return len(os.sched_getaffinity(0)) + 1
+    return cores() + 1
 
 
 def pytest_itemcollected(item):
