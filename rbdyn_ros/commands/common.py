@@ -42,12 +42,16 @@ class FileOf:
         return file_path(text)
 
 
+#: Longest name of a robot; a longer text is a path, which the reader refuses.
+LONGEST_NAME = 200
+
+
 class RobotFile(FileOf):
     """The type of an argument: a robot file, or the name of a robot that is installed."""
 
     def __call__(self, text: str) -> Path:
         path = file_path(text)
-        if path.suffix or len(path.parts) > 1 or path.is_file():
+        if path.suffix or len(path.parts) > 1 or len(text) > LONGEST_NAME or path.is_file():
             return path
         from rbdyn_ros.errors import ParameterError
         from rbdyn_ros.loading.robot_names import robot_by_name

@@ -82,6 +82,7 @@ class Session:
         environment.symlink_to(sys.prefix)
         self.folder = folder
         self.env = dict(os.environ, ROS_DOMAIN_ID=str(domain), ROS_LOG_DIR=str(folder))
+        self.env.pop("MAKEFLAGS", None)  # ARGS of `make test` are not those of a page's `make sim`
         self.env |= {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST", "PYTHONUNBUFFERED": "1"}
         self.env |= {"PATH": f"{Path(sys.prefix) / 'bin'}{os.pathsep}{os.environ['PATH']}"}
         self.terminals = []
