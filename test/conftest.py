@@ -13,7 +13,6 @@ from support.compare import WORST
 from support.refusals import SEEN
 
 import rbdyn_ros
-from rbdyn_ros.measuring.machine import cores
 
 # public names are imported at their first use, which must not be while a test has patched them
 for _name in rbdyn_ros.__all__:
@@ -51,14 +50,6 @@ def _turn(path):
     group = "plain" if _is_below(path, PLAIN) else _group(path)
     turn = FIRST.index(group) if group in FIRST else len(FIRST)
     return turn, not _is_below(path, ON_TIME[:1])
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers():
-    """Return one worker more than processors: the one that watches clocks mostly waits."""
-    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
-        return None
-    return cores() + 1
 
 
 def pytest_itemcollected(item):
