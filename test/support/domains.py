@@ -13,14 +13,24 @@ _count = itertools.count()
 PORTS = 7300
 
 
+#: Ports of a domain: of all its participants, and of each of the first ten. Participants that
+#: discover others on this machine only do not open the first one.
+DISCOVERY = (0, *range(10, 30, 2))
+
+
 def is_in_use(number):
-    """Whether a process of this machine takes part in a domain, and so has its discovery port."""
+    """Whether a process of this machine takes part in a domain, and so has a discovery port."""
+    return not all(is_free(7400 + 250 * number + offset) for offset in DISCOVERY)
+
+
+def is_free(port):
+    """Whether a UDP port can be bound."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as tried:
         try:
-            tried.bind(("", 7400 + 250 * number))
+            tried.bind(("", port))
         except OSError:
-            return True
-    return False
+            return False
+    return True
 
 
 @contextmanager

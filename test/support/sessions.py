@@ -23,7 +23,7 @@ READY = re.compile(r"simulating '|controlling '|fastest joint|http://")
 #: How an arm controller refuses to arm while states are late, as they are on a busy machine.
 LATE = re.compile(r"the clock of the states|the newest state is|states come at")
 #: Its first start compiles the engine.
-PATIENCE = 240.0
+PATIENCE = 600.0
 
 
 class Terminal:
@@ -82,7 +82,8 @@ class Session:
         environment.symlink_to(sys.prefix)
         self.folder = folder
         self.env = dict(os.environ, ROS_DOMAIN_ID=str(domain), ROS_LOG_DIR=str(folder))
-        self.env.pop("MAKEFLAGS", None)  # ARGS of `make test` are not those of a page's `make sim`
+        for name in ("MAKEFLAGS", "ARGS"):  # of `make test`, not of `make sim` on a page
+            self.env.pop(name, None)
         self.env |= {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST", "PYTHONUNBUFFERED": "1"}
         self.env |= {"PATH": f"{Path(sys.prefix) / 'bin'}{os.pathsep}{os.environ['PATH']}"}
         self.terminals = []

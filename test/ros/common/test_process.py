@@ -1,5 +1,7 @@
 """The life cycle that both nodes share."""
 
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -31,14 +33,24 @@ def test_a_failed_load_ends_loading(domain):
         rclpy.try_shutdown()
 
 
+#: A program with a node, which ends with its input.
+FORGOTTEN = """
+import sys
+import rclpy
+rclpy.init(domain_id=int(sys.argv[1]))
+node = rclpy.create_node("forgotten")
+print("up", flush=True)
+sys.stdin.read()
+"""
+
+
 def test_the_domain_of_a_running_node_is_not_given_to_a_test(domain):
     """A simulator that a developer left running answers tests of its domain."""
     assert not domains.is_in_use(domain)
-    context = rclpy.Context()
-    rclpy.init(context=context, domain_id=domain)
-    node = rclpy.create_node("forgotten", context=context)
-    try:
-        assert domains.is_in_use(domain)
-    finally:
-        node.destroy_node()
-        context.try_shutdown()
+    words = [sys.executable, "-c", FORGOTTEN, str(domain)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(words, **pipes, text=True) as other:
+        assert other.stdout.readline() == "up\n"
+        in_use = domains.is_in_use(domain)
+        other.stdin.close()
+    assert in_use
