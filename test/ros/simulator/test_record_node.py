@@ -110,7 +110,7 @@ def test_a_run_is_recorded_and_read_back(simulate, peer, two_joints, tmp_path):
     assert topics["/simulator/stats"] == "rbdyn_interfaces/msg/Statistics"
     assert run.commanded["/joint_commands"].position[0].tolist() == [0.25]
     assert run.commanded["/effort_commands"].names == run.m.jnt_names
-    assert run.effort[-1].tolist() == [1.0, -1.0]
+    assert [1.0, -1.0] in run.effort.tolist()  # later ones may be without a command
 
 
 def test_a_simulator_that_is_killed(simulate, peer, two_joints, tmp_path):
