@@ -155,13 +155,12 @@ def _saved(file: Path, options: argparse.Namespace) -> _Outcome:
     from rbdyn_ros.report.describe import describe
 
     m = load(file, floating_base=options.floating_base, contact=options.contact)
+    digest = m.sha256()
     told = {"ok": True, "name": m.name, "source": str(file), "nq": m.nq, "nv": m.nv}
     findings = [asdict(finding) for finding in m.findings]
-    data = json.dumps({**told, "sha256": m.sha256(), "findings": findings}, indent=2)
+    data = json.dumps({**told, "sha256": digest, "findings": findings}, indent=2)
     head = f"saved Model of robot '{m.name}' ({file})\n  nq {m.nq}, nv {m.nv}"
-    text = "\n".join(
-        [head, f"  sha256 {m.sha256()}", "", describe(m), "", *findings_text(m.findings)]
-    )
+    text = "\n".join([head, f"  sha256 {digest}", "", describe(m), "", *findings_text(m.findings)])
     return _Outcome(file, m, m.findings, text, data)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,7 +98,7 @@ class Scene:
         self.shown = _layers_shown(looks)
         self.lines: Lines = lines_of(m, skeleton=self.shown != (VISUALS,))
         at = self.place(Instant.still(m, m.qpos0))
-        points = self._points(at)
+        points = _points(at, self._corners())
         low, high = points.min(axis=0), points.max(axis=0)
         self.size = max(float(np.linalg.norm(high - low)), SMALLEST)
         self._parts.pop(BOXES, None)  # the thickness of flat shapes depends on the size
@@ -162,30 +163,33 @@ class Scene:
             couple_arrows(*both, weight, size),
         )
 
-    def _points(self, at: BodyPlacement) -> Array:
-        """Return points (n, 3) around all parts of the robot."""
-        points = [at.xpos[1:], at.lines.reshape(-1, 3)]
-        for layer in self.shown:
-            for part in self.parts(layer):
-                R = quat_to_mat(at.xquat[part.body])
-                points.append(part.corners() @ R.T + at.xpos[part.body])
-        return np.concatenate(points) if any(map(len, points)) else np.zeros((1, 3))
+    def _corners(self) -> list[tuple[int, Array]]:
+        """Return the body and the corners (8, 3) of each visible part."""
+        return [(p.body, p.corners()) for layer in self.shown for p in self.parts(layer)]
 
     def _ball(self, points: Array) -> tuple[Array, float]:
         """Return a ball around points (n, 3) and around the robot in random configurations.
 
         A free base stays in its place. Closed loops do too: random positions would open them.
         """
-        m, rng, every = self.m, np.random.default_rng(0), [points]
+        m, rng, every, corners = self.m, np.random.default_rng(0), [points], self._corners()
         free = (m.jnt_type == JointType.FREE).nonzero()[0]
         for _ in range(0 if m.nefc else CONFIGURATIONS):
             qpos = random_qpos(m, rng)
             for k in m.jnt_qposadr[free].tolist():
                 qpos[k : k + 7] = m.qpos0[k : k + 7]
-            every.append(self._points(self.place(Instant.still(m, qpos))))
+            every.append(_points(self.place(Instant.still(m, qpos)), corners))
         reached = np.concatenate(every)
         middle = 0.5 * (reached.min(axis=0) + reached.max(axis=0))
         return middle, float(np.linalg.norm(reached - middle, axis=1).max())
+
+
+def _points(at: BodyPlacement, corners: Sequence[tuple[int, Array]]) -> Array:
+    """Return points (n, 3) around a robot, from the corners of its parts in their bodies."""
+    points = [at.xpos[1:], at.lines.reshape(-1, 3)]
+    for body, box in corners:
+        points.append(box @ quat_to_mat(at.xquat[body]).T + at.xpos[body])
+    return np.concatenate(points) if any(map(len, points)) else np.zeros((1, 3))
 
 
 def _layers_shown(looks: Appearance) -> tuple[str, ...]:
