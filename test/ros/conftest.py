@@ -126,6 +126,15 @@ class Peer:
         self.until(lambda: publisher.get_subscription_count() > 0)
         return publisher
 
+    def send(self, kind, topic, message):
+        """Publish one message; return once its subscriber has it."""
+        from rclpy.duration import Duration
+
+        publisher = self.publisher(kind, topic)
+        publisher.publish(message)
+        assert publisher.wait_for_all_acked(Duration(seconds=120))
+        self.node.destroy_publisher(publisher)
+
     def spin(self, seconds):
         end = time.monotonic() + seconds
         while time.monotonic() < end:

@@ -6,7 +6,6 @@ import numpy as np
 from arm_pair import Relay
 from commander import executor
 from geometry_msgs.msg import InertiaStamped, Vector3Stamped
-from rclpy.duration import Duration
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from support.lies import stalls
@@ -119,12 +118,9 @@ class LyingDriver(Relay):
 
     def tilt(self, peer, x):
         """Tilt gravity of the simulated arm [m/s^2]."""
-        publisher = peer.publisher(Vector3Stamped, "simulator/gravity")
         message = Vector3Stamped()
         message.vector.x, message.vector.z = x, -np.sqrt(9.81**2 - x**2)
-        publisher.publish(message)
-        assert publisher.wait_for_all_acked(Duration(seconds=10))
-        peer.node.destroy_publisher(publisher)
+        peer.send(Vector3Stamped, "simulator/gravity", message)
 
 
 def as_message(state):

@@ -94,10 +94,7 @@ def follow(pair, seconds, way):
         point.time_from_start.nanosec = rest
         points.append(point)
     message = JointTrajectory(joint_names=pair.arm.names, points=points)
-    publisher = pair.peer.publisher(JointTrajectory, f"{pair.node}/joint_trajectory")
-    publisher.publish(message)
-    pair.arm.wait(0.02)
-    pair.peer.node.destroy_publisher(publisher)
+    pair.peer.send(JointTrajectory, f"{pair.node}/joint_trajectory", message)
 
 
 def frozen_while_it_should_move(pair, driver):

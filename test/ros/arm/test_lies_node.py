@@ -205,11 +205,7 @@ class Case:
             point.time_from_start.nanosec = round(1e9 * (at % 1.0))
             points.append(point)
         message = JointTrajectory(joint_names=self.pair.arm.names, points=points)
-        topic = f"{self.pair.node}/joint_trajectory"
-        publisher = self.pair.peer.publisher(JointTrajectory, topic)
-        publisher.publish(message)
-        self.pair.arm.wait(0.02)
-        self.pair.peer.node.destroy_publisher(publisher)
+        self.pair.peer.send(JointTrajectory, f"{self.pair.node}/joint_trajectory", message)
 
     def _refused_on_a_slope(self):
         pair = self.pair
