@@ -199,14 +199,13 @@ def digest(*parts: str | Path) -> str:
 
 def wanted_stamps(info: Info, ros: str = DEFAULT_ROS) -> dict[str, str]:
     """Return step -> hash of everything the step depends on, in order of the steps."""
-    tools = ROOT / "tools"
     python = json.dumps([str(ROOT), info["version"], info["base"], ros])
     environment = digest(python)
     packages = digest(environment, ROOT / "setup.py")
-    files = sorted(path for path in (tools / "interfaces").iterdir() if path.suffix != ".md")
+    files = sorted((ROOT / "rbdyn_ros" / "ros" / "messages").glob("*.*"))
     files += sorted(path for path in (ROOT / "rbdyn_interfaces").rglob("*") if path.is_file())
     names = " ".join(str(path.relative_to(ROOT)) for path in files)
-    interfaces = digest(packages, names, tools / "build_interfaces.py", *files)
+    interfaces = digest(packages, names, *files)
     return {
         "environment": environment,
         "packages": packages,
@@ -289,7 +288,7 @@ def install_tests(env: Environment, _info: Info) -> None:
 
 def build_interfaces(env: Environment, _info: Info) -> None:
     """Generate and build the message packages that PyPI lacks."""
-    run_logged(env, env.python, ROOT / "tools" / "build_interfaces.py")
+    run_logged(env, env.python, "-m", "rbdyn_ros.ros.messages")
 
 
 STEPS = {

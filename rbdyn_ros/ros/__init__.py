@@ -10,7 +10,7 @@ from pathlib import Path
 _FAST_DDS = "rmw_fastrtps_cpp"
 
 
-def _rclpy_is_a_wheel() -> bool:
+def rclpy_is_a_wheel() -> bool:
     """Return whether `import rclpy` finds the wheel, and not that of a sourced ROS 2."""
     try:
         wheel = importlib.metadata.distribution("ros-rclpy").locate_file("rclpy")
@@ -26,7 +26,7 @@ def _drop_other_middleware() -> None:
     Otherwise librcl ends the process with status 102 while rclpy is imported.
     """
     name = os.environ.get("RMW_IMPLEMENTATION", "")
-    if name in ("", _FAST_DDS) or "rclpy" in sys.modules or not _rclpy_is_a_wheel():
+    if name in ("", _FAST_DDS) or "rclpy" in sys.modules or not rclpy_is_a_wheel():
         return
     del os.environ["RMW_IMPLEMENTATION"]
     text = f"RMW_IMPLEMENTATION={name} is ignored: ROS 2 from PyPI has {_FAST_DDS} only"

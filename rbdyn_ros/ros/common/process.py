@@ -20,6 +20,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError
 from rbdyn_ros.ros.common.throttle import Throttle
+from rbdyn_ros.ros.messages.build import provide
 from rbdyn_ros.runtime.realtime import Grant
 
 #: A busy callback delays other threads by at most this time [s].
@@ -245,6 +246,7 @@ def run(make: Callable[[threading.Event], ManagedNode], args: Sequence[str] | No
         make: returns the node, given the event that ends the process.
         args: command line with arguments of ROS; None: the command line of this process.
     """
+    provide()
     sys.setswitchinterval(SWITCH_INTERVAL)
     stop = threading.Event()
     node: ManagedNode | None = None

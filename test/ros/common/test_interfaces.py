@@ -77,13 +77,6 @@ def test_answers_about_an_arm_name_the_model_and_the_state():
         ]
 
 
-def test_both_packages_have_the_same_version():
-    versions = {
-        ET.parse(ROOT / folder / "package.xml").findtext("version") for folder in (".", OWN)
-    }
-    assert len(versions) == 1
-
-
 def test_a_build_in_the_repository_finds_both_packages():
     defaults = yaml.safe_load((ROOT / "colcon_defaults.yaml").read_text())
     assert set(defaults) == {"list", "graph", "build", "test"}
@@ -92,31 +85,16 @@ def test_a_build_in_the_repository_finds_both_packages():
     assert all((ROOT / path / "package.xml").is_file() for path in (".", "rbdyn_interfaces"))
 
 
-@pytest.mark.parametrize("name", ["control_msgs", "simulation_interfaces", "tf2_msgs"])
-def test_field_lists_become_packages(name, tmp_path):
-    build = tool("build_interfaces")
-    source = ROOT / "tools" / "interfaces" / f"{name}.ini"
-    assert build.write_package(source, tmp_path) == name
-    written = {path.relative_to(tmp_path / name).as_posix() for path in tmp_path.rglob("*.*")}
-    sections = re.findall(r"^\[(msg|srv|action)/(\w+)\]$", source.read_text(), re.MULTILINE)
-    expected = {f"{kind}/{title}.{kind}" for kind, title in sections}
-    assert written == expected | {"package.xml", "CMakeLists.txt"}
-    for kind, title in sections:
-        text = (tmp_path / name / kind / f"{title}.{kind}").read_text()
-        assert text.count("---") == {"msg": 0, "srv": 1, "action": 2}[kind]
-
-
 @pytest.mark.parametrize(
     "changed",
-    ["rbdyn_interfaces/msg/A.msg", "tools/interfaces/a.ini", "tools/interfaces/python_only.cmake"],
+    ["rbdyn_interfaces/msg/A.msg", "rbdyn_ros/ros/messages/a.ini", "rbdyn_ros/ros/messages/b.py"],
 )
 def test_a_changed_interface_is_built_again(monkeypatch, tmp_path, changed):
     setup = tool("setup_env")
-    (tmp_path / "tools" / "interfaces").mkdir(parents=True)
+    (tmp_path / "rbdyn_ros" / "ros" / "messages").mkdir(parents=True)
     (tmp_path / "rbdyn_interfaces" / "msg").mkdir(parents=True)
     message = tmp_path / changed
-    for path in ("setup.py", "tools/build_interfaces.py"):
-        (tmp_path / path).write_text("")
+    (tmp_path / "setup.py").write_text("")
     monkeypatch.setattr(setup, "ROOT", tmp_path)
     info = {"version": list(sys.version_info[:2]), "base": sys.base_prefix}
     message.write_text("bool a\n")

@@ -11,7 +11,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 from rbdyn_ros import ros
 
-WHEEL = pytest.mark.skipif(not ros._rclpy_is_a_wheel(), reason="rclpy is not from PyPI")
+WHEEL = pytest.mark.skipif(not ros.rclpy_is_a_wheel(), reason="rclpy is not from PyPI")
 
 
 def start(code, middleware):
@@ -39,7 +39,7 @@ def test_its_own_stays(middleware):
 def test_that_of_an_installed_ros_stays(monkeypatch, capsys):
     monkeypatch.setenv("RMW_IMPLEMENTATION", "rmw_cyclonedds_cpp")
     monkeypatch.delitem(sys.modules, "rclpy")
-    monkeypatch.setattr(ros, "_rclpy_is_a_wheel", lambda: False)
+    monkeypatch.setattr(ros, "rclpy_is_a_wheel", lambda: False)
     ros._drop_other_middleware()
     assert os.environ["RMW_IMPLEMENTATION"] == "rmw_cyclonedds_cpp"
     assert capsys.readouterr().err == ""

@@ -1,4 +1,4 @@
-# Included after project() of every package that tools/build_interfaces.py builds.
+# Included after project() of every message package (build.py).
 find_package(ament_cmake REQUIRED)
 find_package(rosidl_default_generators REQUIRED)
 

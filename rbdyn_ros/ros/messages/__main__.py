@@ -1,0 +1,15 @@
+"""`python -m rbdyn_ros.ros.messages`: build the message packages now, also if they are there."""
+
+from __future__ import annotations
+
+import sys
+
+from rbdyn_ros.errors import RbdynError
+from rbdyn_ros.ros.messages.build import build, no_other_build
+
+if __name__ == "__main__":
+    try:
+        with no_other_build() as lock:
+            build(lock)
+    except (RbdynError, OSError) as error:
+        sys.exit(f"rbdyn: {error}")

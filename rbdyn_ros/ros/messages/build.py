@@ -1,0 +1,181 @@
+"""Build the message packages into this environment with the rosidl generators of the wheels."""
+
+from __future__ import annotations
+
+import fcntl
+import importlib
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+from rbdyn_ros import __version__
+from rbdyn_ros.errors import Finding, RbdynError
+from rbdyn_ros.ros import rclpy_is_a_wheel
+from rbdyn_ros.ros.messages.sources import LISTS, OWN, package_folders, package_names
+
+PREFIX = Path(sys.prefix)
+#: Sources, build trees and logs; removed after a build that succeeds.
+BUILD = PREFIX / "rbdyn_messages"
+#: The versions that the packages were built for; written last.
+STAMP = PREFIX / "share" / OWN / "built_for"
+
+#: The include folders of the machine the wheels were built on, as their CMake exports name them.
+PYTHON_INCLUDE = re.compile(r'[^;"]*/include/python3\.\d+(?=[;"])')
+NUMPY_INCLUDE = re.compile(r'[^;"]*/numpy/(?:_core|core)/include(?=[;"])')
+
+
+def provide() -> None:
+    """Build the packages if ROS 2 is from PyPI and they are not there yet.
+
+    If they cannot be built, print why: a node runs without them and offers less.
+    """
+    if not rclpy_is_a_wheel() or is_built():
+        return
+    try:
+        with no_other_build() as lock:
+            if not is_built():
+                build(lock)
+    except (RbdynError, OSError) as error:
+        _say(str(error))
+
+
+def is_built() -> bool:
+    """Return whether the packages were built for this rbdyn_ros and this ROS 2."""
+    try:
+        return STAMP.read_text(encoding="ascii") == _versions()
+    except OSError:
+        return False
+
+
+@contextmanager
+def no_other_build() -> Iterator[int]:
+    """Wait until no other process builds into this environment; give the file that is locked."""
+    lock = os.open(PREFIX, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            _say("waiting for another process that builds the message packages")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield lock
+    finally:
+        os.close(lock)
+
+
+def build(lock: int) -> None:
+    """Build all packages into this environment.
+
+    Args:
+        lock: from `no_other_build`. The compilers inherit it: if this process is killed, another
+            one waits until they have ended.
+
+    Raises:
+        RbdynError: something is missing, or a package cannot be built.
+    """
+    _check_tools()
+    STAMP.unlink(missing_ok=True)
+    shutil.rmtree(BUILD, ignore_errors=True)
+    folders = package_folders(BUILD / "src")
+    names = ", ".join(package_names())
+    _say(
+        f"building the message packages that ROS 2 from PyPI lacks ({names}) with the C++ "
+        "compiler, once and in about a minute"
+    )
+    _use_local_includes()
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for _ in pool.map(lambda folder: _build_package(folder, lock), folders):
+            pass
+    STAMP.write_text(_versions(), encoding="ascii")
+    shutil.rmtree(BUILD, ignore_errors=True)
+    importlib.invalidate_caches()
+
+
+def _versions() -> str:
+    """Return the versions that the packages are built for."""
+    return f"rbdyn_ros {__version__}, rclpy {importlib.metadata.version('ros-rclpy')}\n"
+
+
+def _check_tools() -> None:
+    """Raise RbdynError if something is missing that is needed to build."""
+    version = "python{}.{}".format(*sys.version_info)
+    headers = Path(sysconfig.get_paths()["include"], "Python.h").is_file()
+    generators = (PREFIX / "share" / "rosidl_default_generators").is_dir()
+    if not (generators and _finds("cmake") and _finds("ninja")):
+        raise _not_built("the ROS 2 generators are missing", 'pip install "rbdyn_ros[sim]"')
+    if not any(map(_finds, (os.environ.get("CXX"), "c++", "g++", "clang++"))):
+        raise _not_built("there is no C++ compiler", "sudo apt install g++")
+    if not headers:
+        why = f"the C headers of {version} are missing"
+        raise _not_built(why, f"sudo apt install {version}-dev")
+    if not os.access(PREFIX, os.W_OK):
+        owner = "let its owner run `python -m rbdyn_ros.ros.messages`"
+        raise _not_built(f"'{PREFIX}' cannot be written", owner)
+
+
+def _finds(command: str | None) -> bool:
+    return bool(command) and shutil.which(str(command), path=_search_path()) is not None
+
+
+def _search_path() -> str:
+    return f"{PREFIX / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+
+
+def _not_built(why: str, cure: str) -> RbdynError:
+    message = f"{', '.join(package_names())} are not built, because {why}: {cure}"
+    return RbdynError(Finding("messages-not-built", message))
+
+
+def _use_local_includes() -> None:
+    """Point the wheels' exported targets at this machine's Python and NumPy headers."""
+    import numpy as np
+
+    for path in PREFIX.glob("share/*/cmake/*_pyExport.cmake"):
+        old = path.read_text(encoding="utf-8")
+        new = PYTHON_INCLUDE.sub(lambda _: sysconfig.get_paths()["include"], old)
+        new = NUMPY_INCLUDE.sub(lambda _: np.get_include(), new)
+        if new != old:
+            path.write_text(new, encoding="utf-8")
+
+
+def _build_package(source: Path, lock: int) -> None:
+    """Build and install one package."""
+    tree, log = BUILD / source.name, BUILD / f"{source.name}.log"
+    configure = ["cmake", "-G", "Ninja", "-S", str(source), "-B", str(tree)]
+    configure += [f"-DCMAKE_INSTALL_PREFIX={PREFIX}", f"-DPython3_EXECUTABLE={sys.executable}"]
+    configure += ["-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=OFF"]
+    configure += [f"-DCMAKE_PROJECT_INCLUDE={LISTS / 'python_only.cmake'}"]
+    _run(configure, log, lock)
+    _run(["cmake", "--build", str(tree), "--target", "install"], log, lock)
+    _run([sys.executable, "-I", "-c", f"import {source.name}"], log, lock)
+
+
+def _run(command: list[str], log: Path, lock: int) -> None:
+    """Run a command with its output in a log; raise RbdynError if it fails."""
+    env = dict(os.environ, PATH=_search_path())
+    env["AMENT_PREFIX_PATH"] = env["CMAKE_PREFIX_PATH"] = str(PREFIX)
+    with log.open("ab") as file:
+        done = subprocess.run(  # noqa: S603 - our own commands
+            command,
+            cwd=BUILD,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            check=False,
+            pass_fds=(lock,),
+        )
+    if done.returncode:
+        message = f"{log.stem} cannot be built; what its tools printed is in {log}"
+        raise RbdynError(Finding("messages-build", message))
+
+
+def _say(text: str) -> None:
+    print(f"rbdyn: {text}", file=sys.stderr, flush=True)

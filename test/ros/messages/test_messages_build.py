@@ -1,0 +1,125 @@
+"""The message packages that ROS 2 from PyPI lacks: their sources, and that they are built once."""
+
+import re
+import sys
+import threading
+
+import pytest
+from support.refusals import refused
+
+import rbdyn_ros as rb
+from rbdyn_ros.loading.assets import share_dir
+from rbdyn_ros.ros.messages import build
+from rbdyn_ros.ros.messages.sources import LISTS, package_folders, package_names, write_package
+
+#: For a build that another thread waits for: it bounds a hang only [s].
+PATIENCE = 60.0
+
+
+@pytest.fixture
+def environment(monkeypatch, tmp_path):
+    """An environment with wheels of ROS 2 and all tools, and without the packages."""
+    prefix = tmp_path / "prefix"
+    (prefix / "share" / "rosidl_default_generators").mkdir(parents=True)
+    (prefix / "share" / "rbdyn_interfaces").mkdir()
+    monkeypatch.setattr(build, "PREFIX", prefix)
+    monkeypatch.setattr(build, "BUILD", prefix / "rbdyn_messages")
+    monkeypatch.setattr(build, "STAMP", prefix / "share" / "rbdyn_interfaces" / "built_for")
+    monkeypatch.setattr(build, "rclpy_is_a_wheel", lambda: True)
+    monkeypatch.setattr(build, "_versions", lambda: "versions of today\n")
+    monkeypatch.setattr(build, "_finds", bool)
+    return prefix
+
+
+@pytest.mark.parametrize("name", ["control_msgs", "simulation_interfaces", "tf2_msgs"])
+def test_field_lists_become_packages(name, tmp_path):
+    source = LISTS / f"{name}.ini"
+    assert write_package(source, tmp_path) == tmp_path / name
+    written = {path.relative_to(tmp_path / name).as_posix() for path in tmp_path.rglob("*.*")}
+    sections = re.findall(r"^\[(msg|srv|action)/(\w+)\]$", source.read_text(), re.MULTILINE)
+    expected = {f"{kind}/{title}.{kind}" for kind, title in sections}
+    assert written == expected | {"package.xml", "CMakeLists.txt"}
+    for kind, title in sections:
+        text = (tmp_path / name / kind / f"{title}.{kind}").read_text()
+        assert text.count("---") == {"msg": 0, "srv": 1, "action": 2}[kind]
+
+
+def test_all_packages_are_built(tmp_path):
+    folders = package_folders(tmp_path)
+    assert [folder.name for folder in folders] == package_names()
+    assert folders[0] == share_dir() / "rbdyn_interfaces"
+    assert all((folder / "CMakeLists.txt").is_file() for folder in folders)
+
+
+def test_an_installed_ros_builds_nothing(environment, monkeypatch):
+    monkeypatch.setattr(build, "rclpy_is_a_wheel", lambda: False)
+    monkeypatch.setattr(build, "build", lambda _: pytest.fail("it builds"))
+    build.provide()
+
+
+@pytest.mark.parametrize(("stamp", "count"), [("versions of today\n", 0), ("others\n", 1)])
+def test_it_builds_for_other_versions_only(environment, monkeypatch, stamp, count):
+    built = []
+    build.STAMP.write_text(stamp)
+    monkeypatch.setattr(build, "build", built.append)
+    build.provide()
+    assert len(built) == count
+
+
+def test_two_processes_that_start_at_once_build_once(environment, monkeypatch):
+    """A file is locked by the process that opened it, so two threads stand for two processes."""
+    waits, built = threading.Event(), []
+
+    def compile_until_the_other_waits(lock):
+        built.append(lock)
+        assert waits.wait(PATIENCE)
+        build.STAMP.write_text("versions of today\n")
+
+    monkeypatch.setattr(build, "_say", lambda _: waits.set())
+    monkeypatch.setattr(build, "build", compile_until_the_other_waits)
+    starts = [threading.Thread(target=build.provide) for _ in range(2)]
+    for start in starts:
+        start.start()
+    for start in starts:
+        start.join(PATIENCE)
+    assert len(built) == 1
+    assert build.is_built()
+
+
+def test_without_a_compiler(environment, monkeypatch, capsys):
+    for variable in ("CC", "CXX"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(build, "_finds", lambda name: name in {"cmake", "ninja"})
+    with refused(rb.RbdynError, "messages-not-built"):
+        build.build(0)
+    build.provide()
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "sudo apt install g++" in said
+    assert "rbdyn_interfaces" in said
+
+
+def test_without_the_tools_of_the_extra(environment):
+    (environment / "share" / "rosidl_default_generators").rmdir()
+    with refused(rb.RbdynError, "messages-not-built") as refusal:
+        build.build(0)
+    assert 'pip install "rbdyn_ros[sim]"' in str(refusal.value)
+
+
+def test_without_the_headers_of_python(environment, monkeypatch, tmp_path):
+    monkeypatch.setattr(build.sysconfig, "get_paths", lambda: {"include": str(tmp_path)})
+    with refused(rb.RbdynError, "messages-not-built") as refusal:
+        build.build(0)
+    assert f"sudo apt install python3.{sys.version_info[1]}-dev" in str(refusal.value)
+
+
+def test_a_build_that_fails_names_its_log(environment):
+    build.BUILD.mkdir()
+    log = build.BUILD / "tf2_msgs.log"
+    with (
+        build.no_other_build() as lock,
+        refused(rb.RbdynError, "messages-build") as refusal,
+    ):
+        build._run([sys.executable, "-c", "raise SystemExit('no headers')"], log, lock)
+    assert str(log) in str(refusal.value)
+    assert log.read_text() == "no headers\n"
