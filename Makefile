@@ -9,10 +9,12 @@
 # make lint  check style and types
 # make bench measure against MuJoCo and Pinocchio
 # make docs  build the documentation: site/index.html
+# make release  write both ROS packages side by side into dist/ros, as bloom and colcon want them
 # make clean remove everything that was built
 
 URDF ?= config/robots/seven_dof_arm.urdf
 ARGS ?=
+RELEASE ?= dist/ros
 ROS = kilted
 SECONDS ?= 60
 SEED ?= 0
@@ -69,8 +71,16 @@ docs: setup
 	@$(RUN) NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
 	@echo "site/index.html"
 
+# catkin_pkg, by which bloom and rosdep find packages, stops at the first package.xml of a folder.
+release:
+	rm -rf '$(RELEASE)' && mkdir -p '$(RELEASE)/rbdyn_ros'
+	git archive HEAD | tar -x -C '$(RELEASE)/rbdyn_ros'
+	mv '$(RELEASE)/rbdyn_ros/rbdyn_interfaces' '$(RELEASE)/'
+	rm '$(RELEASE)/rbdyn_ros/colcon_defaults.yaml'
+	sed -i 's|^  <exec_depend>rclpy<|  <exec_depend>rbdyn_interfaces</exec_depend>\n&|' '$(RELEASE)/rbdyn_ros/package.xml'
+
 clean:
 	rm -rf .venv .venv-* site build install log dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis .fuzz
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup sim test test-processors fuzz messages lint bench docs clean
+.PHONY: help setup sim test test-processors fuzz messages lint bench docs release clean

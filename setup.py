@@ -2,6 +2,7 @@
 
 import sys
 from glob import glob
+from pathlib import Path
 
 from setuptools import find_packages, setup
 
@@ -12,9 +13,9 @@ if sys.version_info < (3, 10):  # noqa: UP036 - pip reads python_requires, colco
 NAME = "rbdyn_ros"
 SHARE = f"share/{NAME}"
 
-# ROS 2 from PyPI, and what is needed to generate the message packages PyPI lacks
-# (tools/build_interfaces.py). In a colcon workspace package.xml speaks instead. The wheels
-# `ros-<distribution>-<name>` pin all others to the versions of the distribution.
+# ROS 2 from PyPI, and what builds the message packages that PyPI lacks (rbdyn_ros/ros/messages).
+# In a colcon workspace package.xml speaks instead. The wheels `ros-<distribution>-<name>` pin all
+# others to the versions of the distribution.
 ROS = [
     "rclpy[fastrtps]",
     "action-msgs",
@@ -42,12 +43,15 @@ JAZZY = [
     "python-cmake-module",
 ]
 BUILD = [
-    "colcon-common-extensions>=0.3",
+    "catkin-pkg>=1.0",
     "cmake>=3.20",
-    "ninja>=1.10",
     "empy>=3.3",
     "lark>=1.1",
+    "ninja>=1.10",
+    "setuptools>=65",
 ]
+KILTED_WHEELS = [*(f"ros-kilted-{name}" for name in ROS + KILTED), *BUILD]
+JAZZY_WHEELS = [*(f"ros-jazzy-{name}" for name in ROS + JAZZY), *BUILD]
 PLOT = ["matplotlib>=3.6", "pillow>=9.0"]  # pictures and animations
 CONTROL = ["ruckig>=0.14"]  # time-optimal paths
 IDENTIFY = ["rosbags>=0.10", "mcap>=1.5"]  # recordings of ROS
@@ -66,31 +70,51 @@ TEST = [
     "nbclient>=0.10",
     "nbformat>=5.10",
     "ipykernel>=6.29",
+    "colcon-common-extensions>=0.3",
     "import-linter>=2.1",
     "mypy>=1.10",
     "ruff>=0.9",
 ]
+PAGES = sorted(folder.rstrip("/") for folder in glob("docs/**/", recursive=True))
+
+
+def share(folder: str, *patterns: str) -> tuple[str, list[str]]:
+    """Return a folder of the repository as one of the shared folder, with some of its files."""
+    files = (path for pattern in patterns for path in glob(f"{folder}/{pattern}"))
+    return f"{SHARE}/{folder}", sorted(files)
+
 
 setup(
     name=NAME,
-    version="0.1.0",
+    version="1.0.0",
     description="Rigid-body dynamics of robots from URDF: a compiled engine and a ROS 2 node",
+    long_description=Path("README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
     author="rbdyn_ros maintainers",
     author_email="maintainers@rbdyn-ros.dev",
     maintainer="rbdyn_ros maintainers",
     maintainer_email="maintainers@rbdyn-ros.dev",
     license="Apache-2.0",
-    python_requires=">=3.10",
+    python_requires=">=3.10,<3.15",
     packages=find_packages(include=[NAME, f"{NAME}.*"]),
-    package_data={NAME: ["py.typed", "__init__.pyi"]},
+    package_data={
+        NAME: ["py.typed", "__init__.pyi"],
+        f"{NAME}.ros.messages": ["*.ini", "*.cmake"],
+    },
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
-        (SHARE, ["package.xml"]),
-        (f"{SHARE}/launch", sorted(glob("launch/*.launch.py"))),
-        (f"{SHARE}/config", sorted([*glob("config/*.yaml"), *glob("config/*.rviz")])),
-        (f"{SHARE}/config/sros2", sorted(glob("config/sros2/*"))),
-        (f"{SHARE}/config/ros2_control", sorted(glob("config/ros2_control/*"))),
-        (f"{SHARE}/config/robots", sorted(glob("config/robots/*.urdf"))),
+        (SHARE, ["CHANGELOG.rst", "README.md", "package.xml"]),
+        share("launch", "*.launch.py"),
+        share("config", "*.yaml", "*.rviz"),
+        share("config/sros2", "*"),
+        share("config/ros2_control", "*"),
+        share("config/robots", "*.urdf"),
+        # to be built beside ROS 2 from PyPI
+        share("rbdyn_interfaces", "CMakeLists.txt", "package.xml"),
+        share("rbdyn_interfaces/msg", "*.msg"),
+        share("rbdyn_interfaces/srv", "*.srv"),
+        share("examples", "*.py", "*.yaml"),
+        *(share(folder, "*.md", "*.png", "*.gif") for folder in PAGES),
     ],
     install_requires=[
         "numpy>=1.24",
@@ -108,8 +132,9 @@ setup(
         "shtab>=1.6",
     ],
     extras_require={
-        "ros": [*(f"ros-kilted-{name}" for name in ROS + KILTED), *BUILD],
-        "ros-jazzy": [*(f"ros-jazzy-{name}" for name in ROS + JAZZY), *BUILD],
+        "ros": KILTED_WHEELS,
+        "ros-jazzy": JAZZY_WHEELS,
+        "sim": [*KILTED_WHEELS, *VIEW],
         "plot": PLOT,
         "control": CONTROL,
         "identify": IDENTIFY,

@@ -12,7 +12,7 @@ The public names are listed in __init__.pyi, which type checkers and editors rea
 imported when they are first used (PEP 562): `import rbdyn_ros` loads neither NumPy nor Numba.
 """
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 _modules: dict[str, str] = {}  # of each public name, read from __init__.pyi
 

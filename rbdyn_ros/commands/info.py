@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from rbdyn_ros.commands.parser import Commands
 
-#: Extras without a row: ROS 2 has its own, the others are for developers.
-_NOT_LISTED = ("ros", "ros-jazzy", "test", "docs")
+#: Extras without a row: ROS 2 has its own, the last two are for developers.
+_NOT_LISTED = ("ros", "ros-jazzy", "sim", "test", "docs")
 
 EPILOG = """\
 Examples:
@@ -48,7 +48,7 @@ def info_text(found: dict[str, Any]) -> str:
     python, cores = found["python"], found["cores"]
     libraries = (f"{name} {version or 'missing'}" for name, version in found["libraries"].items())
     rows = [
-        ("rbdyn_ros", found["version"] or "not installed as a package"),
+        ("rbdyn_ros", found["version"]),
         ("Python", f"{python['version']}, {python['path']}"),
         ("libraries", ", ".join(libraries)),
         ("system", found["platform"]),

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from rbdyn_ros import __version__
 from rbdyn_ros.measuring import machine
 
 _PACKAGE = "rbdyn_ros"
@@ -60,7 +61,7 @@ def inventory() -> dict[str, Any]:
     """
     asked = {"ros": _start(_ASK_ROS), "permissions": _start(_ASK_SYSTEM)}
     found: dict[str, Any] = {
-        "version": _version(_PACKAGE),
+        "version": __version__,
         "python": {"version": platform.python_version(), "path": sys.executable},
         "platform": platform.platform(),
         "processor": machine.processor(),

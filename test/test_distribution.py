@@ -1,0 +1,140 @@
+"""What travels in a wheel, a source distribution and a release, and its versions."""
+
+import ast
+import re
+import subprocess
+import sys
+import tarfile
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+import rbdyn_ros as rb
+
+ROOT = Path(__file__).parents[1]
+#: The folder of data files below the prefix of an installation.
+SHARE = "share/rbdyn_ros"
+
+
+def tracked(*folders):
+    """Return the files of a folder that git knows; skip where there is no repository."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("this is not a repository")
+    command = ["git", "ls-files", "--", *folders]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return [name for name in done.stdout.splitlines() if (ROOT / name).is_file()]
+
+
+def setup(folder, *arguments):
+    command = [sys.executable, "setup.py", "--quiet", *arguments]
+    subprocess.run(command, cwd=folder, capture_output=True, check=True)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The modules and the data files that an installation of the source distribution has.
+
+    setuptools does it without pip, which would ask a package index.
+    """
+    folder = tmp_path_factory.mktemp("distribution")
+    for name in tracked():
+        if name.split("/")[0] not in {"test", "benchmarks", "tools"}:
+            path = folder / "source" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes((ROOT / name).read_bytes())
+    setup(folder / "source", "sdist", "--formats=tar", "--dist-dir", str(folder))
+    (archive,) = folder.glob("*.tar")
+    with tarfile.open(archive) as file:
+        file.extractall(folder, filter="data")
+    target = str(folder / "installed")
+    modules, data = ["build_py", "--build-lib", target], ["install_data", "--install-dir", target]
+    setup(folder / archive.stem, *modules, *data)
+    files = (path for path in Path(target).rglob("*") if path.is_file())
+    return {path.relative_to(target).as_posix() for path in files}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "config/robots/seven_dof_arm.urdf",
+        "config/hil.yaml",
+        "config/sim.rviz",
+        "config/sros2/policy.xml",
+        "config/ros2_control/controllers.yaml",
+        "launch/sim.launch.py",
+        "rbdyn_interfaces/CMakeLists.txt",
+        "rbdyn_interfaces/package.xml",
+        "rbdyn_interfaces/msg/State.msg",
+        "rbdyn_interfaces/srv/Reset.srv",
+        "docs/index.md",
+        "docs/reference/api.md",
+        "docs/pictures/view/robots.png",
+        "examples/push_joint.py",
+        "package.xml",
+    ],
+)
+def test_data_files_travel(installed, name):
+    assert f"{SHARE}/{name}" in installed
+
+
+def test_all_of_the_package_travels(installed):
+    """Type hints, field lists and the CMake file as well."""
+    found = {name for name in installed if name.startswith("rbdyn_ros/")}
+    assert found == set(tracked("rbdyn_ros"))
+    assert {"rbdyn_ros/py.typed", "rbdyn_ros/__init__.pyi"} <= found
+    assert "rbdyn_ros/ros/messages/python_only.cmake" in found
+
+
+def test_all_versions_are_one():
+    packages = {
+        ET.parse(ROOT / folder / "package.xml").findtext("version")
+        for folder in (".", "rbdyn_interfaces")
+    }
+    logs = {
+        re.search(r"^(\d+\.\d+\.\d+) \(\d{4}-\d\d-\d\d\)$", path.read_text(), re.MULTILINE)[1]
+        for path in (ROOT / "CHANGELOG.rst", ROOT / "rbdyn_interfaces" / "CHANGELOG.rst")
+    }
+    assert packages == logs == {arguments()["version"]} == {rb.__version__}
+
+
+def test_pip_takes_the_pythons_of_make_setup():
+    text = (ROOT / "tools" / "setup_env.py").read_text()
+    oldest, newest = re.search(r"OLDEST, NEWEST = \(3, (\d+)\), \(3, (\d+)\)", text).groups()
+    assert arguments()["python_requires"] == f">=3.{oldest},<3.{int(newest) + 1}"
+
+
+def arguments():
+    """Return the texts among the arguments of setup()."""
+    tree = ast.parse((ROOT / "setup.py").read_text())
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    call = next(call for call in calls if getattr(call.func, "id", "") == "setup")
+    values = {word.arg: word.value for word in call.keywords}
+    return {name: value.value for name, value in values.items() if isinstance(value, ast.Constant)}
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory):
+    """The folder that `make release` writes, of the newest commit."""
+    tracked()
+    folder = tmp_path_factory.mktemp("release") / "ros"
+    command = ["make", "release", f"RELEASE={folder}"]
+    subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    return folder
+
+
+def test_catkin_finds_both_packages_of_a_release(release):
+    found = pytest.importorskip("catkin_pkg.packages").find_packages(str(release))
+    assert {(path, package.name) for path, package in found.items()} == {
+        ("rbdyn_ros", "rbdyn_ros"),
+        ("rbdyn_interfaces", "rbdyn_interfaces"),
+    }
+    needed = {depend.name for depend in found["rbdyn_ros"].exec_depends}
+    assert "rbdyn_interfaces" in needed
+
+
+def test_colcon_finds_both_packages_of_a_release(release):
+    pytest.importorskip("colcon_ros")
+    command = [sys.executable, "-m", "colcon", "--log-base", str(release.parent), "list", "-n"]
+    done = subprocess.run(command, cwd=release, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["rbdyn_interfaces", "rbdyn_ros"]
