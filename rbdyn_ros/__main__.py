@@ -3,8 +3,10 @@
 Everything else is imported later, as a KeyboardInterrupt during an import prints a traceback.
 """
 
+import importlib
 import os
 import signal
+import sys
 
 
 def main() -> None:
@@ -17,18 +19,24 @@ def main() -> None:
 
 def simulator() -> None:
     """Run the node of `ros2 run rbdyn_ros simulator`; Ctrl-C is its usual end."""
-    _end_at_ctrl_c(0)
-    from rbdyn_ros.ros.simulator.node import main as run
-
-    run()
+    _run_node("rbdyn_ros.ros.simulator.node")
 
 
 def arm_controller() -> None:
     """Run the node of `ros2 run rbdyn_ros arm_controller`."""
-    _end_at_ctrl_c(0)
-    from rbdyn_ros.ros.arm.node import main as run
+    _run_node("rbdyn_ros.ros.arm.node")
 
-    run()
+
+def _run_node(module: str) -> None:
+    _end_at_ctrl_c(0)
+    try:
+        node = importlib.import_module(module)
+    except ImportError as error:
+        from rbdyn_ros.ros import why_no_ros
+
+        print(f"rbdyn: {why_no_ros(error)}", file=sys.stderr)
+        sys.exit(2)
+    node.main()
 
 
 def _end_at_ctrl_c(status: int) -> None:

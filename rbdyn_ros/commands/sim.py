@@ -87,6 +87,7 @@ def _sim(options: argparse.Namespace) -> int:
     from rbdyn_ros.description.urdf_files.xacro_files import xacro_arguments
     from rbdyn_ros.errors import ParameterError
     from rbdyn_ros.recording.writer import check_recordable
+    from rbdyn_ros.ros import why_no_ros
 
     # no file is open until the simulator handles Ctrl-C
     end_at_once(status=0)
@@ -102,12 +103,8 @@ def _sim(options: argparse.Namespace) -> int:
     run_imports(options.imports)
     try:
         from rbdyn_ros.ros.simulator import node as simulator
-    except ModuleNotFoundError as error:
-        text = (
-            'Source a ROS 2 installation, or install ROS 2 from PyPI: pip install "rbdyn_ros[sim]"'
-        )
-        print(f"rbdyn sim: {error}. {text}", file=sys.stderr)
-        return USAGE
+    except ImportError as error:
+        return report_error("sim", why_no_ros(error), USAGE)
     from rbdyn_ros.loading.assets import bundled_robot
 
     words = [sys.argv[0], *ros_words(options), *options.ros_args]

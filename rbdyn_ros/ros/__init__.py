@@ -20,6 +20,20 @@ def rclpy_is_a_wheel() -> bool:
     return found is not None and Path(str(found.origin)).parent == Path(str(wheel))
 
 
+def why_no_ros(error: ImportError) -> str:
+    """Return why ROS 2 cannot be imported, and what to do."""
+    cure = 'install ROS 2 from PyPI (pip install "rbdyn_ros[sim]") or source an installed ROS 2'
+    found = importlib.util.find_spec("rclpy")
+    if found is None or found.origin is None:
+        return f"this Python has no ROS 2: {cure}"
+    version = "{}.{}".format(*sys.version_info)
+    reason = str(error).partition("\n")[0]
+    return (
+        f"the ROS 2 at '{Path(found.origin).parent}' does not run in Python {version} ({reason}): "
+        f"use the Python that it was built for, or {cure}"
+    )
+
+
 def _drop_other_middleware() -> None:
     """Drop RMW_IMPLEMENTATION if the ROS 2 of this Python does not have that middleware.
 

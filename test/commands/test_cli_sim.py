@@ -151,11 +151,3 @@ def test_an_existing_recording_is_not_overwritten(node, viser, tmp_path):
     assert f"'{path}'" in done.stderr
     assert path.read_text() == "mine"
     assert "words" not in node
-
-
-def test_without_ros(node, viser, monkeypatch):
-    monkeypatch.setitem(sys.modules, "rbdyn_ros.ros.simulator", None)
-    done = run("sim")
-    assert done.returncode == 2
-    assert "ROS 2" in done.stderr
-    assert done.stderr.count("\n") == 1

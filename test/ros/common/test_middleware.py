@@ -1,4 +1,4 @@
-"""A middleware that the ROS 2 of this Python does not have."""
+"""A middleware that the ROS 2 of this Python does not have, and a Python without ROS 2."""
 
 import os
 import subprocess
@@ -43,3 +43,29 @@ def test_that_of_an_installed_ros_stays(monkeypatch, capsys):
     ros._drop_other_middleware()
     assert os.environ["RMW_IMPLEMENTATION"] == "rmw_cyclonedds_cpp"
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("start", ["cli.main(['sim'])", "__main__.arm_controller()"])
+@pytest.mark.parametrize(
+    ("rclpy", "words"),
+    [
+        (None, "this Python has no ROS 2"),
+        ("raise ImportError('no _rclpy_pybind11')", "does not run in Python"),
+    ],
+)
+def test_without_a_ros_that_runs(tmp_path, start, rclpy, words):
+    """No ROS 2, or the one of another Python, is said in one line."""
+    code = f"from rbdyn_ros import cli, __main__; {start}"
+    if rclpy is None:
+        code = f"import sys; sys.modules['rclpy'] = sys.modules['rcl_interfaces'] = None; {code}"
+    else:
+        for name in ("rclpy", "rcl_interfaces"):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "__init__.py").write_text(rclpy)
+    env = dict(os.environ, PYTHONPATH=f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.count("\n") == 1
+    assert words in done.stderr
+    assert 'pip install "rbdyn_ros[sim]"' in done.stderr
