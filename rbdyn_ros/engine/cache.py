@@ -27,6 +27,7 @@ from numba.core.caching import (
 )
 
 _HASH = hashlib.sha256().digest_size
+_PACKAGE = Path(__file__).resolve().parents[1]
 _log = logging.getLogger(__name__)
 _warned: list[str] = []
 
@@ -82,7 +83,17 @@ class _Locator(UserProvidedCacheLocator):
 
     def __init__(self, function: Any, source: str, folder: str) -> None:
         self._py_file, self._lineno = source, function.__code__.co_firstlineno
-        self._cache_path = str(Path(folder, self.get_suitable_cache_subpath(source)))
+        self._cache_path = str(Path(folder, self._subfolder(source)))
+
+    def _subfolder(self, source: str) -> Path:
+        """Return the folder of a source's files; all copies of this package have the same ones.
+
+        They may share code because `folder` contains a hash of the package's sources.
+        """
+        path = Path(source).resolve()
+        if path.is_relative_to(_PACKAGE):
+            return path.relative_to(_PACKAGE).parent
+        return Path(self.get_suitable_cache_subpath(source))
 
     def ensure_cache_path(self) -> None:
         """Leave the folder to `write`."""

@@ -78,15 +78,19 @@ def _uneven(m: Model, limbs: Limbs) -> dict[str, set[int]]:
             flat = getattr(m, field.name).reshape(-1)
             rows = [[first, *others] for first, others in places[field.name].items()]
             # mimic joints have their entries at the end, and not in every array
-            kept = [row for row in rows if max(row) < flat.size and _differ(flat[row])]
+            there = [row for row in rows if max(row) < flat.size]
+            numbers = flat[np.array(there, int).reshape(len(there), len(limbs))]
+            kept = [row for row, differs in zip(there, _differ(numbers), strict=True) if differs]
             if kept:
                 found[field.name] = {k for row in kept for k in row}
     return found
 
 
-def _differ(numbers: NDArray[np.float64]) -> bool:
-    """Whether a trace would simplify operations with only some of these numbers."""
-    return bool(np.isin(numbers, (0.0, 1.0, -1.0)).any() and (numbers != numbers[0]).any())
+def _differ(rows: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return for each row whether a trace would simplify operations with some of it only."""
+    simple = np.isin(rows, (0.0, 1.0, -1.0)).any(axis=1)
+    different = (rows != rows[:, :1]).any(axis=1)
+    return np.asarray(simple & different)
 
 
 def similar_limbs(m: Model, lanes: int) -> Limbs:

@@ -37,7 +37,7 @@ def test_the_right_model_is_armed_and_stays_armed():
 @pytest.mark.parametrize(
     ("plant", "controllers"),
     [
-        ({"plant": loaded()}, {}),
+        ({"plant": loaded}, {}),
         ({}, {"gravity": (0, 0, 9.81)}),
         ({}, {"mounting": (np.pi, 0, 0)}),
         ({}, {"mounting": (0, np.pi / 2, 0)}),
@@ -46,7 +46,7 @@ def test_the_right_model_is_armed_and_stays_armed():
 )
 def test_a_wrong_model_mounting_or_payload_is_refused(plant, controllers):
     m = model()
-    loop = ClosedLoop(m, **plant)
+    loop = ClosedLoop(m, **{name: make() for name, make in plant.items()})
     other = ClosedLoop(m, **controllers)
     loop.controller = other.controller
     loop.run(0.3)

@@ -1,5 +1,7 @@
 """States of a robot: named joints in any order, taken as a whole or not at all."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from closed_loop import model
@@ -7,14 +9,18 @@ from support.refusals import worded
 
 from rbdyn_ros.control.measured import LARGEST, Measured
 
-M = model("panda.urdf")
 ARM = tuple(f"panda_joint{k}" for k in range(1, 8))
 FINGER, FOLLOWER = "panda_finger_joint1", "panda_finger_joint2"
 NOTHING = np.empty(0)
 
 
+@cache
+def panda():
+    return model("panda.urdf")
+
+
 def measured(required=ARM):
-    return Measured(M, required)
+    return Measured(panda(), required)
 
 
 def rows(n, start=0.0):

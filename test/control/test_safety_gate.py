@@ -1,6 +1,7 @@
 """The safety gate: each check at its boundary, the order of checks, and limits of efforts."""
 
 import itertools
+from functools import cache
 
 import numpy as np
 import pytest
@@ -14,24 +15,33 @@ from rbdyn_ros.control.limits import MARGIN, Limits
 from rbdyn_ros.control.state_kernels import LONGEST, SHORTEST
 from rbdyn_ros.errors import ParameterError
 
-M = model()
-LIMITS = Limits.of(M)
-N = len(LIMITS.names)
+N = 6
 REST = np.array([0.3, -0.9, 1.1, -0.7, 0.5, 0.4])
 HAIR = 1e-9
+
+
+@cache
+def ur5():
+    return model()
+
+
+@cache
+def ur5_limits():
+    return Limits.of(ur5())
 
 
 class Admitting:
     """A gate whose clocks advance by a millisecond per state by default."""
 
-    def __init__(self, limits=LIMITS, **settings):
-        self.gate = SafetyGate(M, limits, GateSettings(**settings))
+    def __init__(self, limits=None, **settings):
+        self.gate = SafetyGate(ur5(), limits or ur5_limits(), GateSettings(**settings))
         self.stamp = self.arrival = START
 
-    def __call__(self, qpos=REST, qvel=None, dt=1.0, waited=None, names=LIMITS.names, effort=None):
+    def __call__(self, qpos=REST, qvel=None, dt=1.0, waited=None, names=None, effort=None):
         """Advance the clocks by dt [ms] and send a state; return its step and fault."""
         self.stamp += round(dt * MS)
         self.arrival += round((dt if waited is None else waited) * MS)
+        names = ur5_limits().names if names is None else names
         qvel = np.zeros(N) if qvel is None else qvel
         effort = np.zeros(N) if effort is None else effort
         return self.gate.admit(names, np.array(qpos), qvel, effort, self.stamp, self.arrival)
@@ -71,15 +81,15 @@ def test_of_several_faults_the_first_check_reports():
     """The checks are in the order finite, names, clock, position, velocity."""
     send = admitting()
     wrong = {
-        "names": ("x", *LIMITS.names[1:]),
+        "names": ("x", *ur5_limits().names[1:]),
         "qpos": at(1, 9.0),
         "qvel": at(2, 4.0, np.zeros(N)),
         "dt": -5.0,
     }
     found = [send(**wrong | {"qpos": at(1, np.nan)}), send(**wrong)]
-    found.append(send(**wrong | {"names": LIMITS.names}))
+    found.append(send(**wrong | {"names": ur5_limits().names}))
     send.stamp, send.arrival = send.gate.measured.time, send.gate.measured.arrival
-    found.append(send(**wrong | {"names": LIMITS.names, "dt": 1.0}))
+    found.append(send(**wrong | {"names": ur5_limits().names, "dt": 1.0}))
     found.append(admitting()(qvel=wrong["qvel"]))
     assert [code(result) for result in found] == [
         "finite",
@@ -103,33 +113,33 @@ def test_of_several_faults_the_first_check_reports():
 @pytest.mark.parametrize("side", ["lower", "upper"])
 def test_positions_may_exceed_a_limit_by_half_a_degree_at_most(k, side):
     sign = -1.0 if side == "lower" else 1.0
-    limit = getattr(LIMITS, side)[k]
+    limit = getattr(ur5_limits(), side)[k]
     for beyond, expected in ((MARGIN - HAIR, None), (MARGIN + HAIR, "position")):
         send = Admitting()
         result = send(qpos=at(k, limit + sign * beyond))
         assert code(result) == expected
-    assert LIMITS.names[k] in result[1].text
+    assert ur5_limits().names[k] in result[1].text
 
 
 @pytest.mark.parametrize("k", range(N))
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
 def test_velocities_may_not_exceed_their_limit(k, sign):
-    limit = LIMITS.velocity[k]
+    limit = ur5_limits().velocity[k]
     assert code(admitting()(qvel=at(k, sign * limit, np.zeros(N)))) is None
     result = admitting()(qvel=at(k, sign * (limit + HAIR), np.zeros(N)))
     assert code(result) == "velocity"
-    assert f"joint '{LIMITS.names[k]}' moves at" in result[1].text
+    assert f"joint '{ur5_limits().names[k]}' moves at" in result[1].text
 
 
 @pytest.mark.parametrize("k", range(N))
 def test_a_joint_cannot_move_farther_than_its_velocity_allows(k):
     """This finds swapped joints and jumping encoders."""
     for dt in (1.0, 75.0):
-        most = LIMITS.velocity[k] * dt * 1e-3 + MARGIN
+        most = ur5_limits().velocity[k] * dt * 1e-3 + MARGIN
         assert code(admitting()(qpos=at(k, REST[k] + most - HAIR), dt=dt)) is None
         result = admitting()(qpos=at(k, REST[k] + most + HAIR), dt=dt)
         assert code(result) == "velocity"
-        assert f"joint '{LIMITS.names[k]}' moved by" in result[1].text
+        assert f"joint '{ur5_limits().names[k]}' moved by" in result[1].text
     # the first state may be anywhere
     assert code(Admitting()(qpos=at(k, 0.0))) is None
 
@@ -182,7 +192,7 @@ def test_a_slow_drift_of_a_position_is_found_at_all():
 
 @pytest.mark.parametrize(("most", "expected"), [(300.0, None), (40.0, "acceleration")])
 def test_velocities_that_change_too_fast_are_a_fault_but_noise_is_not(most, expected):
-    send = Admitting(limits=LIMITS.tightened(1.0, 1.0, 0.0, most))
+    send = Admitting(limits=ur5_limits().tightened(1.0, 1.0, 0.0, most))
     rng = np.random.default_rng(3)
     v, qpos = np.zeros(N), REST.copy()
     found = set()
@@ -206,7 +216,7 @@ def test_a_gain_of_speed_beyond_twice_the_robots_acceleration_is_a_fault(
     speeding, braking, noise, expected
 ):
     """The factors are of the limit, 4 rad/s^2. Braking may be harder."""
-    send = Admitting(limits=Limits.of(M.replaced(jnt_acceleration=np.full(M.njnt, 4.0))))
+    send = Admitting(limits=Limits.of(ur5().replaced(jnt_acceleration=np.full(ur5().njnt, 4.0))))
     rng = np.random.default_rng(5)
     v, qpos = np.zeros(N), REST.copy()
     found = set()
@@ -218,7 +228,7 @@ def test_a_gain_of_speed_beyond_twice_the_robots_acceleration_is_a_fault(
 
 
 def test_a_power_limit_is_a_fault_of_effort_times_velocity():
-    send = Admitting(limits=LIMITS.tightened(1.0, 1.0, 0.0, power_limit=20.0))
+    send = Admitting(limits=ur5_limits().tightened(1.0, 1.0, 0.0, power_limit=20.0))
     send()
     settled(send.gate, np.full(N, 25.0), ZERO)
     assert code(send(qvel=np.full(N, 0.7))) is None
@@ -275,7 +285,7 @@ def test_numbers_that_are_not_finite_are_refused_in_every_joint(row, bad, k):
     before = send.gate.measured.qpos.copy(), send.gate.measured.arrival
     dt, fault = send(**{row: at(k, bad)})
     assert (dt, fault.code, fault.blind) == (0.0, "finite", True)
-    assert LIMITS.names[k] in fault.text
+    assert ur5_limits().names[k] in fault.text
     np.testing.assert_array_equal(send.gate.measured.qpos, before[0])
     assert send.gate.measured.arrival == before[1]  # the state ages
 
@@ -283,11 +293,11 @@ def test_numbers_that_are_not_finite_are_refused_in_every_joint(row, bad, k):
 def test_names_may_be_reordered_but_not_missing():
     send = admitting()
     order = [3, 1, 0, 5, 4, 2]
-    names = [LIMITS.names[k] for k in order]
+    names = [ur5_limits().names[k] for k in order]
     assert send(qpos=REST[order], names=names) == (pytest.approx(0.001), None)
     np.testing.assert_array_equal(send.gate.measured.qpos, REST)
     zeros = np.zeros(N - 1)
-    _, fault = send(qpos=REST[1:], qvel=zeros, effort=zeros, names=LIMITS.names[1:])
+    _, fault = send(qpos=REST[1:], qvel=zeros, effort=zeros, names=ur5_limits().names[1:])
     assert (fault.code, fault.blind) == ("names", True)
     assert "joint 'shoulder_pan_joint' is missing" in fault.text
     _, fault = send(qvel=np.empty(0))
@@ -313,7 +323,7 @@ def test_states_without_stamps_use_their_arrival():
     for _ in range(300):
         send.arrival += MS
         step, fault = send.gate.admit(
-            LIMITS.names, REST, np.zeros(N), np.zeros(N), 0, send.arrival
+            ur5_limits().names, REST, np.zeros(N), np.zeros(N), 0, send.arrival
         )
         assert code((step, fault)) in (None, "clock")
     assert (step, fault) == (pytest.approx(0.001), None)
@@ -374,7 +384,7 @@ def test_a_slightly_wrong_clock_and_late_messages_are_accepted(factor):
 
 
 def test_watch_reports_the_age_of_the_newest_state():
-    gate = SafetyGate(M, LIMITS)
+    gate = SafetyGate(ur5(), ur5_limits())
     fault = gate.watch(START)
     assert (fault.code, fault.blind) == ("age", True)
     send = admitting()
@@ -384,7 +394,7 @@ def test_watch_reports_the_age_of_the_newest_state():
 
 
 def test_the_first_fault_is_latched():
-    gate = SafetyGate(M, LIMITS)
+    gate = SafetyGate(ur5(), ur5_limits())
     gate.trip(Fault("age", "first"))
     gate.trip(Fault("position", "second"))
     assert gate.fault.text == "first"
@@ -424,14 +434,16 @@ def test_efforts_change_by_the_effort_rate_at_most(dt):
             gate.begin(before)
         now = gate.release(wanted, rng.normal(size=N), dt).copy()
         assert (np.abs(now - before) <= 1000.0 * dt * (1 + 1e-12)).all()
-        assert (np.abs(now) <= LIMITS.effort).all()
+        assert (np.abs(now) <= ur5_limits().effort).all()
         before = now
 
 
 def test_after_a_pause_efforts_change_by_one_longest_step_at_most():
     gate = releasing()
     gate.release(ZERO, ZERO, 1e-3)
-    assert np.abs(gate.release(LIMITS.effort, ZERO, 60.0)).max() == pytest.approx(1000 * LONGEST)
+    assert np.abs(gate.release(ur5_limits().effort, ZERO, 60.0)).max() == pytest.approx(
+        1000 * LONGEST
+    )
 
 
 def test_clamped_efforts_are_reported():
@@ -451,7 +463,7 @@ def settled(gate, wanted, holding):
 
 @pytest.mark.parametrize(("side", "sign"), [("upper", 1.0), ("lower", -1.0)])
 def test_at_a_stop_a_joint_is_held_but_not_pushed_into_it(side, sign):
-    limit = getattr(LIMITS, side)
+    limit = getattr(ur5_limits(), side)
     for place in (limit, limit + sign * 0.5 * MARGIN):
         gate = releasing(place)
         for hold, want, expected in (
@@ -471,7 +483,7 @@ def test_at_a_stop_a_joint_is_held_but_not_pushed_into_it(side, sign):
 
 
 def test_a_stop_is_respected_during_a_bumpless_start():
-    gate = releasing(LIMITS.upper)
+    gate = releasing(ur5_limits().upper)
     gate.begin(np.full(N, 20.0))
     gate.release(ZERO, ZERO, 1e-3)
     for _ in range(30):
@@ -494,10 +506,12 @@ def test_a_start_is_bumpless_and_its_difference_decays_in_half_a_second():
 def test_a_start_beyond_the_limits_is_clamped():
     gate = releasing()
     gate.begin(np.full(N, 1e6))
-    seen = np.array([gate.release(-LIMITS.effort * 2, ZERO, 1e-3).copy() for _ in range(900)])
-    np.testing.assert_array_equal(seen[0], LIMITS.effort)
-    assert (np.abs(seen) <= LIMITS.effort).all()
-    np.testing.assert_array_equal(seen[-1], -LIMITS.effort)
+    seen = np.array(
+        [gate.release(-ur5_limits().effort * 2, ZERO, 1e-3).copy() for _ in range(900)]
+    )
+    np.testing.assert_array_equal(seen[0], ur5_limits().effort)
+    assert (np.abs(seen) <= ur5_limits().effort).all()
+    np.testing.assert_array_equal(seen[-1], -ur5_limits().effort)
     assert np.abs(np.diff(seen, axis=0)).max() <= 1.0 + 1e-12
 
 
@@ -516,7 +530,7 @@ def test_a_bumpless_start_adds_nothing_when_the_law_changes():
 @pytest.mark.parametrize("row", [0, 1])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_nan_is_never_commanded(row, bad):
-    gate = releasing(LIMITS.upper)
+    gate = releasing(ur5_limits().upper)
     settled(gate, np.full(N, -5.0), ZERO)
     rows = np.zeros((2, N))
     rows[0] = -5.0
@@ -524,7 +538,7 @@ def test_nan_is_never_commanded(row, bad):
     for k in itertools.count():
         effort = gate.release(rows[0], rows[1], 1e-3)
         assert np.isfinite(effort).all()
-        assert (np.abs(effort) <= LIMITS.effort).all()
+        assert (np.abs(effort) <= ur5_limits().effort).all()
         if np.isnan(bad):
             assert gate.unfit.code == "effort"
             assert "joint 'elbow_joint'" in gate.unfit.text
@@ -541,12 +555,14 @@ def test_nan_is_never_commanded(row, bad):
 def test_tightened_limits_apply_from_the_next_state_on():
     send = admitting()
     gate = send.gate
-    settled(gate, LIMITS.effort, ZERO)
+    settled(gate, ur5_limits().effort, ZERO)
     gate.use(gate.limits.tightened(0.5, 0.1, 0.0))
-    np.testing.assert_array_equal(settled(gate, LIMITS.effort, ZERO), 0.5 * LIMITS.effort)
+    np.testing.assert_array_equal(
+        settled(gate, ur5_limits().effort, ZERO), 0.5 * ur5_limits().effort
+    )
     assert code(send(qvel=np.full(N, 0.4))) == "velocity"
     gate.use(gate.limits.tightened(0.5, 0.1, 3.0))
     assert code(send()) == "position"  # the elbow is at 1.1; 3 rad inside its limits is 0.14
     with pytest.raises(ParameterError):
         gate.limits.tightened(1.0, 1.0, 0.0)
-    np.testing.assert_array_equal(gate.limits.effort, 0.5 * LIMITS.effort)
+    np.testing.assert_array_equal(gate.limits.effort, 0.5 * ur5_limits().effort)

@@ -74,6 +74,26 @@ def test_threads_keep_their_folders(tmp_path):
         assert Path(path).parent == Path(folder)
 
 
+WHERE = """
+from rbdyn_ros.engine.joints import groups
+print(groups.__file__, groups.rotated.stats.cache_path)
+"""
+
+
+def test_copies_of_the_package_share_their_code(tmp_path):
+    """A script beside a checkout, a workspace beside a clone: what one compiled, all may use."""
+    shutil.copytree(ROOT / "rbdyn_ros", tmp_path / "rbdyn_ros")
+    found = []
+    for place in (ROOT, tmp_path):
+        done = subprocess.run(
+            [sys.executable, "-c", WHERE], cwd=place, capture_output=True, text=True, check=True
+        )
+        found.append(done.stdout.split())
+    (ours, our_code), (other, other_code) = found
+    assert ours != other
+    assert our_code == other_code
+
+
 def test_code_is_found_on_disk(made, tmp_path, warnings):
     assert made(tmp_path) == (42, False)
     assert sorted(files(tmp_path)) == [".nbc", ".nbi"]

@@ -1,6 +1,7 @@
 """Geometries and obstacles in `rbdyn check` and in `describe`."""
 
 import json
+from functools import cache
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.geometries import (
@@ -39,11 +40,15 @@ DESCRIPTION = Description(
         Obstacle("step", Box((1.0, 1.0, 0.1))),
     ),
 )
-M = rb.build(DESCRIPTION)
+
+
+@cache
+def model():
+    return rb.build(DESCRIPTION)
 
 
 def test_check_lists_geometries():
-    lines = str(report(DESCRIPTION, M)).splitlines()
+    lines = str(report(DESCRIPTION, model())).splitlines()
     start = lines.index("collision geometries")
     assert lines[start : start + 14] == [
         "collision geometries",
@@ -64,7 +69,7 @@ def test_check_lists_geometries():
 
 
 def test_json_contains_geometries():
-    printed = json.loads(report(DESCRIPTION, M).to_json())
+    printed = json.loads(report(DESCRIPTION, model()).to_json())
     assert printed["geometries"][2] == {
         "name": "rim",
         "link": "a",
@@ -85,7 +90,7 @@ def test_without_geometries_there_is_no_table():
 
 
 def test_describe_lists_geometries():
-    lines = rb.describe(M).splitlines()
+    lines = rb.describe(model()).splitlines()
     start = lines.index("collision geometries")
     names = ["hull", "tip", "rim", "leg", "web"]
     assert [line.split()[0] for line in lines[start + 2 : start + 7]] == names

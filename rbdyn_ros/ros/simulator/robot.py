@@ -42,7 +42,7 @@ from rbdyn_ros.runtime.wakeup import Wakeup
 
 
 def is_compiled(kernel: Any) -> bool:
-    """Return whether a kernel of this checkout is on disk: each checkout has its own code."""
+    """Return whether the machine code of a kernel is on disk."""
     return jit.DISABLED or jit.is_cached(kernel, kernel.stats.cache_path)
 
 

@@ -1,6 +1,5 @@
 """Wrong starts and clean ends: messages, exit codes, no traceback."""
 
-import runpy
 import signal
 import time
 
@@ -12,8 +11,6 @@ from rcl_interfaces.srv import GetParameters, SetParameters
 from sensor_msgs.msg import JointState
 
 import rbdyn_ros as rb
-from rbdyn_ros.engine import jit
-from rbdyn_ros.ros.simulator.robot import is_compiled
 
 CYCLE = """<robot name="r"><link name="a"/><link name="b"/>
 <joint name="j" type="fixed"><parent link="a"/><child link="b"/></joint>
@@ -48,23 +45,6 @@ def test_ctrl_c_while_it_compiles(simulate, two_joints, monkeypatch, tmp_path):
     assert simulator.process.wait(120.0) == 0
     assert "Traceback" not in simulator.text()
     assert "simulating" not in simulator.text()
-
-
-@pytest.mark.skipif(jit.DISABLED, reason="nothing is compiled with NUMBA_DISABLE_JIT=1")
-def test_another_checkout_compiles_again(tmp_path):
-    """Numba keeps code by the path of its source, so what another checkout compiled is no use."""
-    kernels = []
-    for checkout in ("first", "second"):
-        source = tmp_path / checkout / "cycle.py"
-        source.parent.mkdir()
-        source.write_text("def run(x):\n    return x + 1\n")
-        run = runpy.run_path(str(source))["run"]
-        kernels.append(jit.compile_cached(run, jit.OPTIONS, str(tmp_path / "cache")))
-    first, second = kernels
-    assert not is_compiled(first)
-    first(1)
-    assert is_compiled(first)
-    assert not is_compiled(second)
 
 
 def test_ctrl_c_while_it_waits_for_a_robot(simulate):
