@@ -14,16 +14,16 @@ from support.compare import WORST
 from support.refusals import SEEN
 
 import rbdyn_ros
-from rbdyn_ros.measuring.machine import cores
 
 # public names are imported at their first use, which must not be while a test has patched them
 for _name in rbdyn_ros.__all__:
     getattr(rbdyn_ros, _name)
 
-#: Tests of processes that wait for each other, by the name of their group. The first group begins
-#: with the loop, which is compiled for all.
-PROCESSES = {"arms": ("runtime", "ros/arm"), "simulators": ("ros/simulator", "launch")}
-#: Tests that compile little. Workers that begin with them find the loop compiled afterwards.
+#: Tests that watch clocks: of loops and nodes. One worker has them, one after the other, so that
+#: none waits for another; it begins with them, for they take longest, and with the loop, which is
+#: compiled for all.
+ON_TIME = ("runtime", "ros/arm", "ros/simulator", "launch")
+#: Tests that compile little. The other workers begin with them, so they find the loop compiled.
 PLAIN = ("description", "checks")
 #: Tests with a browser, which takes all cores: one at a time.
 BROWSER = ("test_live_page", "test_replay_page", "test_view_page", "test_view_node")
@@ -31,16 +31,15 @@ BROWSER = ("test_live_page", "test_replay_page", "test_view_page", "test_view_no
 SHARED = ("test_docs_commands", "test_examples")
 #: Groups that begin early, for they take longest. Other files follow, each a group, and fill what
 #: time the workers have.
-FIRST = ("arms", "plain", "simulators", "browser", "shared", "test_traced_robots")
+FIRST = ("on time", "plain", "browser", "shared", "test_traced_robots")
 
 
 @cache
 def _group(path):
     if path.stem in BROWSER:
         return "browser"
-    for name, folders in PROCESSES.items():
-        if _is_below(path, folders):
-            return name
+    if _is_below(path, ON_TIME):
+        return "on time"
     return "shared" if path.stem in SHARED else path.stem
 
 
@@ -54,15 +53,7 @@ def _turn(path):
     """Return what sorts a file: first the groups that begin early, and in them the loop."""
     group = "plain" if _is_below(path, PLAIN) else _group(path)
     turn = FIRST.index(group) if group in FIRST else len(FIRST)
-    return turn, not _is_below(path, PROCESSES["arms"][:1])
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers():
-    """Return one worker more than processors: those that wait for processes leave time."""
-    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
-        return None
-    return cores() + 1
+    return turn, not _is_below(path, ON_TIME[:1])
 
 
 def pytest_itemcollected(item):

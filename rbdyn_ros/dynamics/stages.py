@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copyreg
+import warnings
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from rbdyn_ros.engine import kinematics as _kinematics
 from rbdyn_ros.engine import passive as _passive
 from rbdyn_ros.engine import rne as _rne
 from rbdyn_ros.engine.jit import DISABLED
+from rbdyn_ros.engine.joints.ypr import NEAR_SINGULAR
 from rbdyn_ros.engine.quantities import energy as _energy
 from rbdyn_ros.engine.quantities import joint_forces as _joint_forces
 from rbdyn_ros.errors import Finding, ModelError
@@ -48,7 +50,7 @@ forward_dynamics = public(_forward.forward_dynamics)
 inverse = public(_forward.inverse)
 inverse_with_xfrc = public(_forward.inverse_with_xfrc)
 
-_advance = public(_forward.advance, "step")
+_step = public(_forward.step)
 _mass_matrix = Entry(_forward.mass_matrix)
 _crb_stage = public(_crb.crb)
 _factor_m = public(_crb.factor_m)
@@ -86,6 +88,8 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
     Afterwards qpos, qvel and time belong to the new state, derived fields and qacc to the start of
     the last timestep, as in MuJoCo. One call with n steps and n single steps leave equal bits.
 
+    The first time that a yaw-pitch-roll joint is near its singularity, a RuntimeWarning says so.
+
     Raises:
         ParameterError: nstep is not a whole number, 0 or more and less than 2^62.
         ModelError: d was not made for m.
@@ -95,16 +99,30 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
     if type(nstep) is not int or not 0 <= nstep <= FEW_STEPS:
         _many_steps(m, d, nstep)
         return
-    _advance(m, d, nstep)
+    if _step(m, d, nstep):
+        _warn_of_singularity(m, d)
 
 
 def _many_steps(m: Model, d: Data, nstep: int) -> None:
     nstep = whole_steps(nstep)
     check_pair(m, d, "step")
+    regular = d.nsingular == 0
     if nstep <= m.steps_at_once:
-        _advance(m, d, nstep)
+        _step(m, d, nstep)
     else:
-        in_pieces(lambda n: _advance(m, d, n), nstep, m.steps_at_once)
+        in_pieces(lambda n: _step(m, d, n), nstep, m.steps_at_once)
+    if regular and d.nsingular > 0:
+        _warn_of_singularity(m, d, stacklevel=4)
+
+
+def _warn_of_singularity(m: Model, d: Data, stacklevel: int = 3) -> None:
+    warnings.warn(
+        f"'{m.name}', t = {d.time:.6g} s: a yaw-pitch-roll joint is near its singularity, "
+        f"|cos(pitch)| < {NEAR_SINGULAR:g}, where its rates are huge and timesteps less accurate; "
+        "d.nsingular counts them. A spherical joint has no singularity",
+        RuntimeWarning,
+        stacklevel=stacklevel,
+    )
 
 
 def mass_matrix(m: Model, d: Data) -> Array:

@@ -175,6 +175,14 @@ def advance(m: Model, d: Data, nstep: int) -> None:
 
 
 @kernel
+def step(m: Model, d: Data, nstep: int) -> bool:
+    """Advance, and return whether a joint came near its singularity for the first time."""
+    regular = d.nsingular == 0
+    advance(m, d, nstep)
+    return regular and d.nsingular > 0
+
+
+@kernel
 def _remaining_stages(m, d):
     """The stages of the full tick that the motion does not need."""
     principal_axes(m, d)

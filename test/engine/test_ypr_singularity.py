@@ -5,6 +5,7 @@ small turns need large rates.
 """
 
 import dataclasses
+import warnings
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from support.compare import Comparison
 import rbdyn_ros as rb
 from rbdyn_ros.engine.joints.ypr import SINGULAR
 from rbdyn_ros.textbook.joint_models import spherical_ypr
+
+pytestmark = pytest.mark.filterwarnings("ignore:.* near its singularity")
 
 QUARTER = np.pi / 2
 each_polarity = pytest.mark.parametrize("reversals", [0.0, 1.0], ids=["forward", "reversed"])
@@ -102,6 +105,26 @@ def test_counter_of_several_steps(integrator):
         rb.step(m, one_by_one)
     assert d.nsingular == one_by_one.nsingular >= 10
     assert d.qpos.tobytes() == one_by_one.qpos.tobytes()
+
+
+@pytest.mark.parametrize("nstep", [1, 20], ids=["one step", "many steps"])
+def test_a_step_near_it_is_warned_of_once(nstep):
+    m, d = robot()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rb.step(m, d, nstep)
+    d.qpos[1] = QUARTER - 0.005
+    with pytest.warns(RuntimeWarning, match=r"d\.nsingular") as caught:
+        rb.step(m, d, nstep)
+    (warning,) = caught
+    assert warning.filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rb.step(m, d, nstep)
+    d.reset()
+    d.qpos[1] = QUARTER - 0.005
+    with pytest.warns(RuntimeWarning, match=repr(m.name)):
+        rb.step(m, d, nstep)
 
 
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
