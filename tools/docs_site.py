@@ -1,8 +1,8 @@
 """Hooks of mkdocs: include linked files from outside docs/ in the site.
 
 The pages are written for a plain git host, where `../config/sensors.yaml` is a link to a file of
-the repository. README.md becomes the page overview.md and CONTRIBUTING.md the page
-contributing.md. Every other file is copied below files/.
+the repository. Pages at the root of the repository get names in the site: see ELSEWHERE. Every
+other file is copied below files/.
 """
 
 from __future__ import annotations
@@ -20,7 +20,12 @@ ROOT = Path(__file__).resolve().parent.parent
 LINK = re.compile(r"(\]\()([^)#\s]+)(#[^)\s]*)?(\))")
 
 #: Pages outside docs/, by their names in the site.
-ELSEWHERE = {"overview.md": ROOT / "README.md", "contributing.md": ROOT / "CONTRIBUTING.md"}
+ELSEWHERE = {
+    "overview.md": ROOT / "README.md",
+    "contributing.md": ROOT / "CONTRIBUTING.md",
+    "quality.md": ROOT / "QUALITY_DECLARATION.md",
+    "reporting.md": ROOT / "SECURITY.md",
+}
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
