@@ -19,6 +19,7 @@ BENCHMARKS = {
     "startup": "from process start to the first step, cold and warm",
     "node": "the simulator node at 1 kHz: lateness, real-time factor, load, latency",
     "fleet": "number of robots that one process simulates at 1 kHz",
+    "tick": "the control tick of an armed arm, without ROS",
     "arm": "a controlled arm over DDS, two processes: drift, pushes, tracking, latencies",
     "armed": "ten minutes of an armed arm beside two busy processes: stalls, faults",
     "view": "the simulator node without a view, with a view, and with a browser",

@@ -6,11 +6,10 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rbdyn_ros.arrays import Array
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.control.arm import Arm
-from rbdyn_ros.control.kernels import kernel
+from rbdyn_ros.control.kernels import entry
 from rbdyn_ros.control.laws import checked_gains
 from rbdyn_ros.control.limits import Limits
 from rbdyn_ros.control.measured import Measured
@@ -18,7 +17,7 @@ from rbdyn_ros.control.settings import ControlSettings
 from rbdyn_ros.errors import RbdynError, refusal
 
 if TYPE_CHECKING:
-    from rbdyn_ros.engine.jit import Vector
+    from rbdyn_ros.engine.jit import Matrix
 
 #: Time constant of the average of measured efforts [s].
 AVERAGED = 0.1
@@ -41,15 +40,17 @@ class EffortCheck:
     """
 
     def __init__(self, arm: Arm, limits: Limits, settings: ControlSettings) -> None:
-        self._arm, self._names, self._dofs = arm, limits.names, limits.dofs
+        self._arm, self._names = arm, limits.names
+        self._dofs = np.array(limits.dofs, np.int64)
         self._unmeasured = settings.arm_without_effort
         # subtract the robot's own gravity compensation if the measurement contains it
         self._own_measured = arm.robot_compensates_gravity and settings.effort_includes_gravity
         given = checked_gains("arm_tolerance", settings.arm_tolerance, len(limits.names))
         self._tolerance = np.where(given > 0.0, given, TOLERATED * limits.effort)
         n = arm.m.nv
-        self._qpos, self._mean, self._speed = np.zeros(n), np.full(n, np.nan), 0.0
-        self._last, self._row = np.full(n, np.nan), np.zeros(n)
+        self._memory, self._row, self._speed = np.full((3, n), np.nan), np.zeros(n), 0.0
+        self._qpos, self._last, self._mean = self._memory
+        self._qpos[:] = 0.0
 
     def use(self, arm: Arm) -> None:
         """Continue with another arm of the same joints."""
@@ -57,9 +58,8 @@ class EffortCheck:
 
     def add(self, seen: Measured, dt: float) -> None:
         """Average the efforts of a valid state, `dt` after the previous one [s]."""
-        self._qpos[:], self._last[:] = seen.qpos, seen.effort
         share = -math.expm1(-dt / AVERAGED)
-        self._speed = _average(seen.qvel, seen.effort, self._dofs, share, self._mean)
+        self._speed = _average.call(seen.state, self._dofs, share, self._memory)
 
     def _holding(self, arm: Arm) -> Array:
         """Return the commands (nv,) that hold the arm."""
@@ -140,15 +140,14 @@ def check_holdable(arm: Arm, limits: Limits, qpos: Array) -> None:
         raise refusal(message, "too-heavy", limits.names[k])
 
 
-@kernel
-def _average(
-    qvel: Vector, effort: Vector, dofs: NDArray[np.int64], share: float, mean: Vector
-) -> float:
-    """Update the mean efforts, and return the largest speed of the controlled dofs."""
-    for k in range(len(mean)):
-        known = mean[k] == mean[k]
-        mean[k] = mean[k] + share * (effort[k] - mean[k]) if known else effort[k]
+@entry
+def _average(state: Matrix, dofs: Ints, share: float, memory: Matrix) -> float:
+    """Remember position and efforts, update the mean efforts; return the largest speed of dofs."""
+    for k in range(state.shape[1]):
+        effort, mean = state[2, k], memory[2, k]
+        memory[0, k], memory[1, k] = state[0, k], effort
+        memory[2, k] = effort if np.isnan(mean) else mean + share * (effort - mean)
     fastest = 0.0
     for k in dofs:
-        fastest = max(fastest, abs(qvel[k]))
+        fastest = max(fastest, abs(state[1, k]))
     return fastest

@@ -66,19 +66,22 @@ class StateClock:
             self._begun = True
             self._restart(stamp, arrival)
             return ""
-        why = self._jumped(step, 0.0 if self._simulated else waited)
-        if why:
-            self.code = "clock"
+        passed = 0.0 if self._simulated else waited
+        if not (step >= 0.0 and step - passed <= self._timeout):
             self._restart(stamp, arrival)
-            return why
+            return self._jumped(step, passed)
         if self._simulated:
             return ""
         self._compare(float(arrival - stamp), waited)
-        return self._runs_ahead() or self._lags(arrival, latency)
+        if not self._ahead <= self._timeout:
+            return self._runs_ahead()
+        if self.lag <= latency:
+            self._timely, self._late_since = arrival, 0
+            return ""
+        return self._lags(arrival, latency)
 
     def _jumped(self, step: float, waited: float) -> str:
-        if step >= 0.0 and step - waited <= self._timeout:
-            return ""
+        self.code = "clock"
         return (
             f"the clock of the states jumped: it advanced by {step:.6f} s while "
             f"{waited:.6f} s passed"
@@ -87,21 +90,17 @@ class StateClock:
     def _compare(self, offset: float, waited: float) -> None:
         """Update base and lag, and how far stamps ran ahead beyond the allowed rate."""
         base = self._base + SLEW * waited * NANOSECONDS
-        fallen = max(0.0, base - offset) / NANOSECONDS
+        fallen = (base - offset) / NANOSECONDS if offset < base else 0.0
         self._base = min(base, offset)
         self.lag = (offset - self._base) / NANOSECONDS
-        self._ahead = max(0.0, self._ahead + fallen - (FASTER - 1.0) * waited)
+        ahead = self._ahead + fallen - (FASTER - 1.0) * waited
+        self._ahead = max(0.0, ahead)
 
     def _runs_ahead(self) -> str:
-        if self._ahead <= self._timeout:
-            return ""
         self.code, self._ahead = "clock", 0.0
         return f"the clock of the states runs more than {FASTER:g} times as fast as real time"
 
     def _lags(self, arrival: int, latency: float) -> str:
-        if self.lag <= latency:
-            self._timely, self._late_since = arrival, 0
-            return ""
         self._late_since = self._late_since or arrival
         late = (arrival - self._timely) / NANOSECONDS
         lasts = (arrival - self._late_since) / NANOSECONDS > LASTING

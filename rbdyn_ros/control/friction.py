@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
-from rbdyn_ros.control.kernels import kernel
+from rbdyn_ros.control.kernels import entry
 from rbdyn_ros.dynamics.entry import is_vector
 from rbdyn_ros.errors import bad_argument
 from rbdyn_ros.model.model import Model
@@ -113,7 +113,7 @@ class Friction:
         if not (is_vector(qvel, n, False) and is_vector(out, n, True)):
             text = f"qvel and out must be contiguous float64 arrays of {n} entries"
             raise bad_argument("qvel", text)
-        _write_effort(
+        _write_effort.call(
             qvel,
             self.viscous,
             self.coulomb,
@@ -125,7 +125,7 @@ class Friction:
         return out
 
 
-@kernel
+@entry
 def _write_effort(
     qvel: Vector,
     viscous: Vector,

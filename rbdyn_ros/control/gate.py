@@ -16,9 +16,9 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
+from rbdyn_ros.control import gate_kernels
 from rbdyn_ros.control.clock import StateClock
 from rbdyn_ros.control.faults import Fault
-from rbdyn_ros.control.gate_kernels import blend, limit
 from rbdyn_ros.control.inspection import Inspection
 from rbdyn_ros.control.limits import Limits
 from rbdyn_ros.control.measured import Measured
@@ -70,6 +70,7 @@ class SafetyGate:
         effort: (n,) the efforts that passed last [N m or N].
         saturated: (n,) whether the law exceeded the effort limit.
         step: time between the last two states by their clock [s].
+        suspicion: see Inspection, of the state that was judged last.
         unfit: fault of the last desired efforts, or None.
     """
 
@@ -78,12 +79,13 @@ class SafetyGate:
         self.measured = Measured(m, limits.names)
         self.fault: Fault | None = None
         n = len(limits.names)
-        self.effort, self.saturated = np.zeros(n), np.zeros(n)
-        self._limited, self._difference, self._start = np.zeros((3, n))
+        self._wanted, self._out = np.zeros((2, m.nv)), np.zeros((gate_kernels.OUT, n))
+        self.effort = self._out[gate_kernels.RELEASED]
+        self.saturated = self._out[gate_kernels.SATURATED]
         self.unfit: Fault | None = None
         self.step = SHORTEST
         self._since_start = math.inf
-        self._found = np.zeros(1)
+        self.suspicion = 0.0
         self.clock = StateClock(self.settings.state_timeout, self.settings.simulated)
         self._inspection = Inspection(self.measured, limits)
 
@@ -91,11 +93,6 @@ class SafetyGate:
         """Continue with tighter limits of the same joints, see Limits.tightened."""
         self.limits = limits
         self._inspection.use(limits)
-
-    @property
-    def suspicion(self) -> float:
-        """See Inspection.suspicion."""
-        return self._inspection.suspicion
 
     def trip(self, fault: Fault) -> None:
         """Latch a fault, unless there is one, and end a bumpless start: it would delay braking."""
@@ -138,16 +135,18 @@ class SafetyGate:
         first = seen.arrival is None
         if not first and time == seen.time:
             return 0.0, None  # repeated while the clock is paused
-        inspection.keep()
         refused = seen.take(names, position, velocity, effort)
         if refused is not None:
             return 0.0, Fault(refused.code, f"a state was refused: {refused.text}", blind=True)
         step = (time - seen.time) / NANOSECONDS  # since the last accepted state
         why = self.clock.judge(time, arrival, self.limits.latency)
         jumped = self.clock.code == "clock"
-        wrong = None if jumped else inspection.judge(math.inf if first else step, self.effort)
-        if inspection.moved and not jumped:
-            inspection.take_back()
+        wrong = None
+        if not jumped:
+            wrong = inspection.judge(math.inf if first else step, self.effort)
+            self.suspicion = inspection.suspicion
+        if wrong is not None and inspection.moved:
+            seen.take_back()
             return 0.0, wrong
         seen.time, seen.arrival = time, arrival
         if jumped:
@@ -176,7 +175,7 @@ class SafetyGate:
         """Start bumpless: the next effort is this one (n,); its difference to the law decays."""
         cap = self.limits.effort
         np.clip(effort, -cap, cap, out=self.effort)
-        self._start[:] = self.effort
+        self._out[gate_kernels.START] = self.effort
         self._since_start = 0.0
 
     def release(self, wanted: Array, holding: Array, dt: float, at_once: bool = False) -> Array:
@@ -189,23 +188,23 @@ class SafetyGate:
             at_once: without a limit of the rate, for last efforts: the driver may repeat them.
         """
         dt = min(dt, LONGEST)
-        dofs, rows, qpos = self.limits.dofs, self._inspection.rows, self.measured.qpos
-        first = self._since_start == 0.0
         rate = self.settings.effort_rate * (1.0 if self.fault is None else HASTE)
-        step = math.inf if at_once else rate * dt
-        largest = math.inf if first else step  # the first effort has no rate
-        limited, difference = self._limited, self._difference
-        found = self._found
-        limit(wanted, holding, qpos, dofs, rows, largest, limited, self.saturated, found)
+        inspection, since = self._inspection, self._since_start
+        self._wanted[0], self._wanted[1] = wanted, holding
+        k = gate_kernels.release.call(
+            self._wanted,
+            self.measured.qpos,
+            inspection.dofs,
+            inspection.rows,
+            since == 0.0,
+            math.inf if at_once else rate * dt,
+            _share(since / self.settings.blend_time),
+            self._out,
+        )
         self.unfit = None
-        if found[0] >= 0.0:
-            name = self.limits.names[int(found[0])]
-            self.unfit = Fault("effort", f"the effort for joint '{name}' is not a number")
-        if first:
-            np.subtract(self.effort, limited, out=difference)
-        share = _share(self._since_start / self.settings.blend_time)
-        start = self._start
-        blend(limited, difference, start, share, holding, qpos, dofs, rows, step, self.effort)
+        if k >= 0:
+            text = f"the effort for joint '{self.limits.names[k]}' is not a number"
+            self.unfit = Fault("effort", text)
         self._since_start += dt
         return self.effort
 

@@ -8,39 +8,73 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rbdyn_ros.control.kernels import kernel
+from rbdyn_ros.control.kernels import entry, kernel
 
 if TYPE_CHECKING:
+    from rbdyn_ros.arrays import Ints
     from rbdyn_ros.engine.jit import Matrix, Vector
+
+
+#: Rows of the efforts (OUT, n): those of the law within their limits, whether the law exceeded the
+#: effort limit, the efforts at a bumpless start, their difference to the law, and those released.
+LIMITED, SATURATED, START, DIFFERENCE, RELEASED, OUT = range(6)
+
+
+@entry
+def release(
+    wanted: Matrix,
+    qpos: Vector,
+    dofs: Ints,
+    rows: Matrix,
+    starts: bool,
+    step: float,
+    share: float,
+    out: Matrix,
+) -> int:
+    """Write the efforts that may be commanded; return the first joint whose law is NaN, or -1.
+
+    `wanted` has the efforts of the law and those that hold the arm (2, nv). An effort changes by
+    `step` at most, and for NaN it is kept. `share` of the difference at the start is left; if the
+    arm `starts`, the law itself has no rate.
+    """
+    found = -1
+    for i in range(len(dofs)):
+        tau, hold, q = wanted[0, dofs[i]], wanted[1, dofs[i]], qpos[dofs[i]]
+        if not (np.isnan(tau) or np.isnan(hold)):
+            limit(tau, hold, q, rows, np.inf if starts else step, i, out)
+        elif found < 0:
+            found = i
+        if starts:
+            out[DIFFERENCE, i] = out[RELEASED, i] - out[LIMITED, i]
+        blend(hold, q, rows, step, share, i, out)
+    return found
 
 
 @kernel
 def limit(
-    wanted: Vector,
-    holding: Vector,
-    qpos: Vector,
-    dofs: NDArray[np.int64],
-    rows: Matrix,
-    step: float,
-    limited: Vector,
-    saturated: Vector,
-    found: Vector,
+    tau: float, hold: float, q: float, rows: Matrix, step: float, i: int, out: Matrix
 ) -> None:
-    """Write the desired efforts within their limits, not into a stop, with a limited rate.
+    """Write the effort of a law within its limit, not into a stop, with a limited rate."""
+    out[SATURATED, i] = abs(tau) > rows[3, i]
+    before = out[LIMITED, i]
+    out[LIMITED, i] = min(max(allowed(tau, hold, q, rows, i), before - step), before + step)
 
-    For NaN the effort is kept; the first such joint is written to found, or -1.
+
+@kernel
+def blend(
+    hold: float, q: float, rows: Matrix, step: float, share: float, i: int, out: Matrix
+) -> None:
+    """Add the rest of the initial difference; the result is within all limits, too.
+
+    It stays between the law and the initial effort, also if the law changes meanwhile.
     """
-    found[0] = -1.0
-    for i in range(len(dofs)):
-        k = dofs[i]
-        if wanted[k] != wanted[k] or holding[k] != holding[k]:
-            found[0] = i if found[0] < 0.0 else found[0]
-            continue
-        saturated[i] = abs(wanted[k]) > rows[3, i]
-        tau = allowed(wanted[k], holding[k], qpos[k], rows, i)
-        limited[i] = min(max(tau, limited[i] - step), limited[i] + step)
+    law, start, before = out[LIMITED, i], out[START, i], out[RELEASED, i]
+    tau = law + share * out[DIFFERENCE, i]
+    tau = min(max(tau, min(law, start)), max(law, start))
+    if share > 0.0 and not np.isnan(hold):
+        tau = allowed(tau, hold, q, rows, i)
+    out[RELEASED, i] = min(max(tau, before - step), before + step)
 
 
 @kernel
@@ -52,28 +86,3 @@ def allowed(tau: float, hold: float, q: float, rows: Matrix, i: int) -> float:
     if q <= rows[0, i]:
         tau = max(tau, min(hold, 0.0))
     return tau
-
-
-@kernel
-def blend(
-    limited: Vector,
-    difference: Vector,
-    start: Vector,
-    share: float,
-    holding: Vector,
-    qpos: Vector,
-    dofs: NDArray[np.int64],
-    rows: Matrix,
-    step: float,
-    effort: Vector,
-) -> None:
-    """Add the rest of the initial difference; the result is within all limits, too.
-
-    It stays between the law and the initial effort, also if the law changes meanwhile.
-    """
-    for i in range(len(dofs)):
-        tau = limited[i] + share * difference[i]
-        tau = min(max(tau, min(limited[i], start[i])), max(limited[i], start[i]))
-        if share > 0.0 and holding[dofs[i]] == holding[dofs[i]]:
-            tau = allowed(tau, holding[dofs[i]], qpos[dofs[i]], rows, i)
-        effort[i] = min(max(tau, effort[i] - step), effort[i] + step)

@@ -30,28 +30,26 @@ class Inspection:
     Args:
         seen: holds the newest state.
         limits: limits of the controlled joints (n).
+
+    Attributes:
+        dofs: (n,) their degrees of freedom.
+        rows: (6, n) limits as state_kernels takes them.
+        suspicion: largest deviation of positions from velocities, as a part of the allowed one.
     """
 
     def __init__(self, seen: Measured, limits: Limits) -> None:
         n = len(limits.names)
         self._seen = seen
-        self._before = np.zeros((3, len(seen.qpos)))
         self._memory, self._found = np.zeros((ROWS, n)), np.zeros(4)
         self._memory[AGE] = math.inf
+        self.suspicion = 0.0
         self.use(limits)
 
     def use(self, limits: Limits) -> None:
         """Continue with other limits of the same joints."""
         rows = (limits.lower, limits.upper, limits.velocity, limits.effort, limits.power)
-        self._limits, self.rows = limits, np.array((*rows, limits.gain))
-
-    def keep(self) -> None:
-        """Remember the state before a new one is taken."""
-        self._before[:] = self._seen.state
-
-    def take_back(self) -> None:
-        """Return to the remembered state."""
-        self._seen.state[:] = self._before
+        self._limits, self.rows = limits, np.array((*rows, limits.gain), np.float64)
+        self.dofs, self._acceleration = np.array(limits.dofs, np.int64), limits.acceleration
 
     def forget(self) -> None:
         """Take the next positions and velocities as ones that agree."""
@@ -62,33 +60,28 @@ class Inspection:
         """Whether the state is so far from the last one that it should be taken back."""
         return bool(self._found[2] == MOVED)
 
-    @property
-    def suspicion(self) -> float:
-        """Largest deviation of positions from velocities, as a part of the allowed one."""
-        return float(self._found[3])
-
     def judge(self, step: float, effort: Array) -> Fault | None:
         """Return the fault of the newest state, or None.
 
         Args:
             step: time since the state before [s]; infinite: there is none.
-            effort: (n,) efforts that acted since then [N m or N].
+            effort: (n,) efforts that acted since then, the gate's own array [N m or N].
         """
-        seen, limits, found = self._seen, self._limits, self._found
-        inspect(
-            seen.qpos,
-            seen.qvel,
-            self._before,
-            limits.dofs,
+        seen, found = self._seen, self._found
+        self.suspicion = inspect.call(
+            seen.state,
+            seen.before,
+            self.dofs,
             self.rows,
-            limits.acceleration,
+            self._acceleration,
             effort,
             step,
             self._memory,
             found,
         )
-        if found[0] == 0.0:
+        if not self.suspicion < 0.0:
             return None
+        self.suspicion = float(found[3])
         return self._fault(int(found[0]), int(found[1]), step, effort)
 
     def _fault(self, kind: int, k: int, step: float, effort: Array) -> Fault:
@@ -117,7 +110,7 @@ class Inspection:
             text = f"joint '{name}' works with {power:.4g} W; its limit is {limits.power[k]:.4g}"
             return Fault("power", text, blind)
         if kind == MOVED:
-            moved = place - self._before[0, dof]
+            moved = place - self._seen.before[0, dof]
             return Fault(
                 "velocity", f"joint '{name}' moved by {moved:.6g} in {step:.6f} s; {fastest}", True
             )

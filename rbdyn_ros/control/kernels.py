@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+from rbdyn_ros.dynamics.entry import Entry
 from rbdyn_ros.engine import jit
 
 _FOLDER = Path(__file__).parent
@@ -12,3 +15,11 @@ CACHE_DIRECTORY = jit.cache_below(
 )
 
 kernel = jit.kernels_in(CACHE_DIRECTORY)
+
+
+def entry(function: Callable[..., Any]) -> Entry:
+    """Compile a kernel that Python calls at every state: `function.call(...)`, see Entry.
+
+    Nothing is checked, so every array must be one that its caller made itself.
+    """
+    return Entry(kernel(function))

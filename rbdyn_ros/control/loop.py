@@ -5,21 +5,26 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rbdyn_ros.arrays import Array
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.arming import EffortCheck
 from rbdyn_ros.control.endings import Ending
 from rbdyn_ros.control.faults import Fault
 from rbdyn_ros.control.gate import SafetyGate
+from rbdyn_ros.control.kernels import entry
 from rbdyn_ros.control.mode_laws import ModeLaws
 from rbdyn_ros.control.settings import ControlSettings
 from rbdyn_ros.control.state_kernels import SHORTEST
 from rbdyn_ros.control.tracking import PathTracker
 from rbdyn_ros.control.witness import Witness
 from rbdyn_ros.nanoseconds import NANOSECONDS
+
+if TYPE_CHECKING:
+    from rbdyn_ros.engine.jit import Vector
 
 
 class ControlLoop:
@@ -45,7 +50,7 @@ class ControlLoop:
         self.mode = "idle"
         self.armed = self.sending = False
         self.states = self.refused = 0
-        self._dofs = gate.limits.dofs
+        self._dofs = np.array(gate.limits.dofs, np.int64)
         self._others = np.setdiff1d(np.arange(arm.m.nv), self._dofs)
         self._modes = ModeLaws(arm, settings)
         self._tracker = PathTracker(arm.m.nv, self._dofs, self.names)
@@ -129,8 +134,7 @@ class ControlLoop:
 
     def _commands(self) -> Array:
         """Return the commands sent last (nv,); joints that are not controlled are held."""
-        self._commanded[:] = self._holding
-        self._commanded[self._dofs] = self.gate.effort
+        _command.call(self._holding, self.gate.effort, self._dofs, self._commanded)
         return self._commanded
 
     def _answer_blindly(self, now: int) -> Array | None:
@@ -193,10 +197,11 @@ class ControlLoop:
         if settings.dry_run:  # the arm does not move
             return
         if self.mode in ("hold", "computed_torque") and settings.tracking_tolerance > 0.0:
-            off = np.abs(self._tracker.target.qpos - seen.qpos)[self._dofs]
-            k = int(off.argmax())
-            if off[k] > settings.tracking_tolerance:
-                text = f"joint '{self.names[k]}' is {off[k]:.4g} from its target"
+            k = self._tracker.straying(seen.qpos, settings.tracking_tolerance)
+            if k >= 0:
+                dof = self._dofs[k]
+                off = abs(self._tracker.target.qpos[dof] - seen.qpos[dof])
+                text = f"joint '{self.names[k]}' is {off:.4g} from its target"
                 allowed = f"tracking_tolerance is {settings.tracking_tolerance:g}"
                 self._trip(Fault("tracking", f"{text}; {allowed}"))
         if settings.target_timeout < self._tracker.idle < math.inf and settings.target_timeout:
@@ -245,3 +250,11 @@ class ControlLoop:
         if self.armed and self.gate.fault is None:
             self.gate.trip(fault)
             self._ending.begin()
+
+
+@entry
+def _command(holding: Vector, effort: Vector, dofs: Ints, command: Vector) -> None:
+    for k in range(len(command)):
+        command[k] = holding[k]
+    for i in range(len(dofs)):
+        command[dofs[i]] = effort[i]

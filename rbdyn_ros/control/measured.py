@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.control.kernels import kernel
+from rbdyn_ros.control.kernels import entry
 from rbdyn_ros.dynamics.configuration import position_ranges
 from rbdyn_ros.errors import did_you_mean, quote
 from rbdyn_ros.model.model import Model
 
 if TYPE_CHECKING:
-    from rbdyn_ros.engine.jit import Matrix, Vector
+    from rbdyn_ros.arrays import Ints
+    from rbdyn_ros.engine.jit import Matrix
 
 #: Larger numbers are not measurements.
 LARGEST = 1e9
@@ -44,6 +44,7 @@ class Measured:
     Attributes:
         state: (3, nv), the next three.
         qpos, qvel, effort: (nv,); effort is NaN where it is not measured.
+        before: (3, nv), the state before it.
         time: stamp of the state [ns].
         arrival: time of arrival on the steady clock [ns]; None before the first state.
     """
@@ -53,13 +54,14 @@ class Measured:
         self._places = {name: k for k, name in enumerate(self._names)}
         self._required = tuple(required)
         limits = position_ranges(m, m.dof_jntid).T
-        self.state = np.zeros((3, m.nv))
+        self.state, self.before = np.zeros((2, 3, m.nv))
         self.qpos, self.qvel, self.effort = self.state
         np.clip(self.qpos, *limits, out=self.qpos)
         self.effort[:] = np.nan
         checked = [name in self._required for name in self._names]  # by the gate
-        self._lower, self._upper = np.where(checked, [[-np.inf], [np.inf]], limits)
-        self._fastest = np.where(checked, np.inf, m.jnt_velocity[m.dof_jntid])
+        self._bounds = np.full((3, m.nv), np.inf)
+        self._bounds[:2] = np.where(checked, [[-np.inf], [np.inf]], limits)
+        self._bounds[2] = np.where(checked, np.inf, m.jnt_velocity[m.dof_jntid])
         self.time = 0
         self.arrival: int | None = None
         self._last_names: list[str] | None = None
@@ -91,7 +93,6 @@ class Measured:
         why = self._find(names) or _wrong_length(names, position, velocity, effort)
         if why:
             return Refused("names", why)
-        self._given = np.empty((3, len(names)))
         self._stored(position, velocity, effort)
         return None
 
@@ -102,12 +103,17 @@ class Measured:
         if len(position) != n or len(velocity) != n or len(effort) not in (0, n):
             return False
         given[0], given[1], given[2] = position, velocity, effort if len(effort) else np.nan
-        at, to = self._at, self._to
-        bounds = self._lower, self._upper, self._fastest
-        return bool(_store(given, at, to, *bounds, self.qpos, self.qvel, self.effort))
+        stored: bool = _store.call(
+            given, self._at, self._to, self._bounds, self.state, self.before
+        )
+        return stored
+
+    def take_back(self) -> None:
+        """Return to the state before the newest one."""
+        self.state[:] = self.before
 
     def _find(self, names: Sequence[str]) -> str:
-        """Find the index of every joint, unless the names are as in the last message."""
+        """Prepare for a message with these names, unless they are as in the last one."""
         if names == self._last_names:
             return ""
         if len(set(names)) < len(names):
@@ -122,22 +128,19 @@ class Measured:
         known = [(k, self._places[name]) for k, name in enumerate(names) if name in self._places]
         pairs = np.array(known, np.int64).reshape(-1, 2).T
         self._at, self._to, self._last_names = pairs[0].copy(), pairs[1].copy(), list(names)
+        self._given = np.empty((3, len(names)))
         return ""
 
 
-@kernel
+@entry
 def _store(
-    given: Matrix,
-    at: NDArray[np.int64],
-    to: NDArray[np.int64],
-    lower: Vector,
-    upper: Vector,
-    fastest: Vector,
-    qpos: Vector,
-    qvel: Vector,
-    effort: Vector,
+    given: Matrix, at: Ints, to: Ints, bounds: Matrix, state: Matrix, before: Matrix
 ) -> bool:
-    """Store the rows position, velocity and effort if all are numbers, and return whether."""
+    """Store the rows position, velocity and effort if all are numbers, and return whether.
+
+    `bounds` has the lower and upper positions and the largest speeds (3, nv). The state that was
+    there goes to `before`.
+    """
     for k in range(given.shape[1]):
         fine = abs(given[0, k]) < LARGEST and abs(given[1, k]) < LARGEST  # NaN fails it too
         if not (fine and (abs(given[2, k]) < LARGEST or np.isnan(given[2, k]))):
@@ -145,12 +148,15 @@ def _store(
     measured = False
     for k in range(given.shape[1]):
         measured = measured or not np.isnan(given[2, k])
-    for i in range(len(qvel)):
+    qpos, qvel, effort = state[0], state[1], state[2]
+    for i in range(len(qpos)):
+        before[0, i], before[1, i], before[2, i] = qpos[i], qvel[i], effort[i]
         qvel[i] = 0.0
         effort[i] = effort[i] if measured else np.nan
     for k in range(len(at)):
         i = to[k]
         qpos[i], qvel[i], effort[i] = given[0, at[k]], given[1, at[k]], given[2, at[k]]
+    lower, upper, fastest = bounds[0], bounds[1], bounds[2]
     for i in range(len(qpos)):
         qpos[i] = min(max(qpos[i], lower[i]), upper[i])
         qvel[i] = min(max(qvel[i], -fastest[i]), fastest[i])

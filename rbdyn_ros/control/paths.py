@@ -86,7 +86,7 @@ class Path:
         if not (fits and rows.flags.c_contiguous and rows.flags.writeable):
             text = f"rows must be a contiguous float64 array (3, {n}) to write in"
             raise bad_argument("rows", text)
-        sample(self.times, self._nodes, self.order, t, rows)
+        sample.call(self.times, self._nodes, self.order, t, rows)
         return rows
 
     def peaks(self) -> tuple[Array, Array]:

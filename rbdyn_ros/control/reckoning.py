@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.kernels import entry
 from rbdyn_ros.control.witness import accelerate
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.nanoseconds import NANOSECONDS
+
+if TYPE_CHECKING:
+    from rbdyn_ros.engine.jit import Matrix, Vector
 
 #: Remembered states: at 1 kHz half a second.
 REMEMBERED = 512
@@ -48,9 +53,10 @@ class Reckoning:
     def __init__(self, arm: Arm) -> None:
         n = arm.m.nv
         self._ring = np.zeros((REMEMBERED, 4, n))
-        self._times, self._arrivals = np.zeros((2, REMEMBERED), np.int64)
+        self._times, self._arrivals = [0] * REMEMBERED, [0] * REMEMBERED  # [ns]
         #: States so far, and the numbers of the last trusted and of the last moving one.
         self._count = self._trusted = self._thawed = 0
+        self._rows = list(self._ring)
         self.qpos, self.qvel, self.push = np.zeros((3, n))
         self._time = 0
         self.use(arm)
@@ -78,15 +84,14 @@ class Reckoning:
         Args:
             time: of its measurement on the steady clock [ns].
             arrival: time of its arrival, from which on its answer acts [ns].
-            qpos: (nv,) position.
+            qpos: (nv,) position; this and the next two are own arrays.
             qvel: (nv,) velocity.
             push: (nv,) acceleration that the model does not explain, see Witness.
             suspicion: that positions and velocities disagree, from 0 to 1, a fault.
             frost: suspicion that a joint has frozen.
         """
         k = self._count % REMEMBERED
-        row = self._ring[k]
-        row[QPOS], row[QVEL], row[PUSH] = qpos, qvel, push
+        _remember.call(qpos, qvel, push, self._rows[k])
         self._times[k], self._arrivals[k] = time, arrival
         self._count += 1
         if suspicion < TRUSTED or self._count - self._trusted > REMEMBERED:
@@ -96,7 +101,7 @@ class Reckoning:
 
     def sent(self, effort: Array) -> None:
         """Remember the commands (nv,) that answered the newest state."""
-        self._ring[(self._count - 1) % REMEMBERED, EFFORT] = effort
+        self._rows[(self._count - 1) % REMEMBERED][EFFORT] = effort
 
     def begin(self, now: int, effort: Array) -> None:
         """Predict the present state from the last trusted one.
@@ -112,11 +117,11 @@ class Reckoning:
         start = first % REMEMBERED
         self.qpos[:], self.qvel[:] = self._ring[start, :PUSH]
         self._expect_push(self._before(first, PUSHED))
-        self._time = int(self._times[start])
+        self._time = self._times[start]
         self._time = max(self._time, now - int(LONGEST_RECKONING * NANOSECONDS))
         acting = self._until(self._time, first, self._arrivals)
         for k in range(acting, last):
-            answered = int(self._arrivals[(k + 1) % REMEMBERED])
+            answered = self._arrivals[(k + 1) % REMEMBERED]
             self.advance(answered, self._ring[k % REMEMBERED, EFFORT])
         self.advance(now, effort)
 
@@ -128,10 +133,10 @@ class Reckoning:
 
     def _before(self, number: int, age: float) -> int:
         """Return the number of a remembered state that is older by an age [s], or the oldest."""
-        latest = int(self._times[number % REMEMBERED]) - int(age * NANOSECONDS)
+        latest = self._times[number % REMEMBERED] - int(age * NANOSECONDS)
         return self._until(latest, number, self._times)
 
-    def _until(self, latest: int, number: int, times: Ints) -> int:
+    def _until(self, latest: int, number: int, times: list[int]) -> int:
         """Return the last remembered state, up to a number, with a time up to `latest` [ns]."""
         oldest = max(0, self._count - REMEMBERED)
         while number > oldest and times[number % REMEMBERED] > latest:
@@ -156,3 +161,9 @@ class Reckoning:
                 accelerate(self._arm, self._d, self.qpos, self.qvel, effort) + self.push
             )
             self.qpos += h * self.qvel
+
+
+@entry
+def _remember(qpos: Vector, qvel: Vector, push: Vector, row: Matrix) -> None:
+    for k in range(len(qpos)):
+        row[QPOS, k], row[QVEL, k], row[PUSH, k] = qpos[k], qvel[k], push[k]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rbdyn_ros.control.kernels import kernel
+from rbdyn_ros.control.kernels import entry, kernel
 from rbdyn_ros.engine.hermite import hermite
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 HALVINGS = 60
 
 
-@kernel
+@entry
 def sample(times: Vector, nodes: Cube, order: int, t: float, rows: Matrix) -> None:
     """Write position, velocity and acceleration at the time t, (3, n); at rest outside."""
     last = len(times) - 1

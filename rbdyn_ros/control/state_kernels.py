@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rbdyn_ros.control.kernels import kernel
+from rbdyn_ros.control.kernels import entry, kernel
 from rbdyn_ros.control.limits import MARGIN
 
 if TYPE_CHECKING:
+    from rbdyn_ros.arrays import Ints
     from rbdyn_ros.engine.jit import Matrix, Vector
 
 #: Bounds of the time between two states, for rates and paths [s].
@@ -45,25 +45,25 @@ GAINED = 0.5
 WAY, REFERENCE, AGE, JUMP, SLOW, SINCE, ROWS = 3, 4, 5, 6, 7, 8, 9
 
 
-@kernel
+@entry
 def inspect(
-    qpos: Vector,
-    qvel: Vector,
+    state: Matrix,
     before: Matrix,
-    dofs: NDArray[np.int64],
+    dofs: Ints,
     rows: Matrix,
     acceleration: float,
     effort: Vector,
     step: float,
     memory: Matrix,
     found: Vector,
-) -> None:
-    """Write the first fault, its joint, why the state is implausible, and the suspicion.
+) -> float:
+    """Return the suspicion, or -1 after a fault; write both into `found`.
 
-    Positions are checked before velocities. `found` has the kind of the fault, the joint, the kind
-    that makes it blind, and the largest deviation of positions from velocities as a part of the
-    allowed one.
+    Positions are checked before velocities. `found` has the kind of the first fault, the joint,
+    the kind that makes it blind, and the suspicion: the largest deviation of positions from
+    velocities as a part of the allowed one.
     """
+    qpos, qvel = state[0], state[1]
     found[0] = found[2] = found[3] = 0.0
     for i in range(len(dofs)):
         q = qpos[dofs[i]]
@@ -82,6 +82,7 @@ def inspect(
     if found[2] == 0.0:
         compare(qpos, qvel, before, dofs, step, memory, found)
         judge_change(qvel, dofs, rows, acceleration, effort, step, memory, found)
+    return found[3] if found[0] == 0.0 else -1.0  # type: ignore[no-any-return]
 
 
 @kernel
@@ -98,7 +99,7 @@ def compare(
     qpos: Vector,
     qvel: Vector,
     before: Matrix,
-    dofs: NDArray[np.int64],
+    dofs: Ints,
     step: float,
     memory: Matrix,
     found: Vector,
@@ -133,7 +134,7 @@ def compare(
 @kernel
 def judge_change(
     qvel: Vector,
-    dofs: NDArray[np.int64],
+    dofs: Ints,
     rows: Matrix,
     acceleration: float,
     effort: Vector,

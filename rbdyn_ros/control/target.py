@@ -30,7 +30,8 @@ class Target:
 
     def let_go(self, dofs: NDArray[np.int64], qpos: Array, qvel: Array) -> None:
         """Set the target of some degrees of freedom to their measured state, (nv,) each."""
-        self.qpos[dofs], self.qvel[dofs], self.qacc[dofs] = qpos[dofs], qvel[dofs], 0.0
+        if len(dofs):
+            self.qpos[dofs], self.qvel[dofs], self.qacc[dofs] = qpos[dofs], qvel[dofs], 0.0
 
     def rest_at(self, qpos: ArrayLike) -> None:
         """Rest at a position (nv,)."""

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
+from rbdyn_ros.control.kernels import entry
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.control.target import Target
 from rbdyn_ros.errors import refusal
+
+if TYPE_CHECKING:
+    from rbdyn_ros.engine.jit import Vector
 
 #: A path may exceed a velocity limit by the rounding error of its polynomials.
 ROUNDING = 1.0 + 1e-6
@@ -42,7 +47,7 @@ class PathTracker:
         self.path: Path | None = None
         self._approach: Path | None = None
         self.number, self.time, self.idle = 0, 0.0, math.inf
-        self._dofs = dofs
+        self._dofs = np.array(dofs, np.int64)
         self._rows = np.zeros((3, len(dofs)))
 
     @property
@@ -54,6 +59,16 @@ class PathTracker:
         """Rest at a position (nv,) and drop the path in progress."""
         self.path, self.idle = None, math.inf
         self.target.rest_at(qpos)
+
+    def straying(self, qpos: Array, tolerance: float) -> int:
+        """Return the joint farthest from its target, or -1 if no distance exceeds a tolerance.
+
+        Args:
+            qpos: (nv,) position, an own array.
+            tolerance: [rad or m].
+        """
+        k: int = _straying.call(self.target.qpos, qpos, self._dofs, tolerance)
+        return k
 
     def stop(self, low: Array, high: Array) -> None:
         """Decelerate the target from its present velocity to rest.
@@ -157,3 +172,13 @@ def _approach(path: Path, rows: Array) -> Path:
         np.stack([acceleration, path.accelerations[0]]),
         path.order,
     )
+
+
+@entry
+def _straying(target: Vector, qpos: Vector, dofs: Ints, tolerance: float) -> int:
+    worst, farthest = -1, tolerance
+    for i in range(len(dofs)):
+        off = abs(target[dofs[i]] - qpos[dofs[i]])
+        if off > farthest:
+            worst, farthest = i, off
+    return worst

@@ -11,17 +11,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.control.arm import Arm
-from rbdyn_ros.control.kernels import kernel
+from rbdyn_ros.control.kernels import entry, kernel
 from rbdyn_ros.control.state_kernels import LONGEST
-from rbdyn_ros.dynamics.stages import forward_dynamics, make_data, mass_matrix
+from rbdyn_ros.dynamics import stages
+from rbdyn_ros.dynamics.entry import handles
+from rbdyn_ros.engine.forward import forward_dynamics
 
 if TYPE_CHECKING:
-    from rbdyn_ros.engine.jit import Vector
+    from rbdyn_ros.engine.jit import Matrix, Vector
     from rbdyn_ros.model.data import Data
+    from rbdyn_ros.model.model import Model
 
 #: Rate at which the push follows the motion [1/s].
 RATE = 20.0
@@ -51,7 +53,7 @@ class Witness:
     """
 
     def __init__(self, arm: Arm, dofs: Ints) -> None:
-        self._dofs, self._memory = dofs, np.zeros((ROWS, arm.m.nv))
+        self._dofs, self._memory = np.array(dofs, np.int64), np.zeros((ROWS, arm.m.nv))
         self.push = self._memory[PUSH]
         self.suspicion = 0.0
         self._count = 0
@@ -60,9 +62,11 @@ class Witness:
 
     def use(self, arm: Arm) -> None:
         """Continue with another arm of the same joints."""
-        self._arm, self._d = arm, make_data(arm.m)
+        self._arm, self._d = arm, stages.make_data(arm.m)
+        self._handles = handles(arm.m, self._d)
         friction = arm.friction
         self._dry = np.maximum(friction.coulomb + friction.stribeck, arm.m.dof_frictionloss)
+        self._rubs = bool(self._dry.any())
         self._count = 0
 
     def begin(self) -> None:
@@ -78,36 +82,56 @@ class Witness:
         """Compare a state with the prediction; return the joint that has frozen, or -1.
 
         Args:
-            qpos: (nv,) position of the newest state.
+            qpos: (nv,) position of the newest state; this and the next two are own arrays.
             qvel: (nv,) its velocity.
             effort: (nv,) commands that acted since the state before [N m or N].
             dt: time since then; after a longer time than LONGEST the prediction begins anew [s].
         """
-        d = self._d
         if not dt <= LONGEST:
             self.pause()
-        accelerate(self._arm, d, qpos, qvel, effort)
-        if self._count % INERTIA_EVERY == 0 and self._dry.any():
-            inertia = mass_matrix(self._arm.m, d).diagonal()
-            np.divide(self._dry, inertia, out=self._memory[GRIP])
+        if self._count % INERTIA_EVERY == 0 and self._rubs:
+            self._weigh(qpos)
         self._count += 1
-        k = _witness(d.qacc, qpos, qvel, dt, self._dofs, self._memory)
-        self.suspicion = float(self._memory[FROST, k])
-        return k if self.suspicion > 1.0 else -1
+        arm, d = self._arm, self._d
+        arm.applied(effort, qpos, qvel, d.qfrc_applied)
+        m_at, d_at = self._handles
+        dofs, memory = self._dofs, self._memory
+        self.suspicion = _look.call(m_at, d_at, qpos, qvel, dt, dofs, memory)
+        if not self.suspicion > 1.0:
+            return -1
+        return int(dofs[memory[FROST, dofs].argmax()])
+
+    def _weigh(self, qpos: Array) -> None:
+        """Turn dry friction into accelerations, at a position (nv,)."""
+        self._d.qpos[:] = qpos
+        inertia = stages.mass_matrix(self._arm.m, self._d).diagonal()
+        np.divide(self._dry, inertia, out=self._memory[GRIP])
 
 
 def accelerate(arm: Arm, d: Data, qpos: Array, qvel: Array, effort: Array) -> Array:
     """Return the accelerations (nv,) of an arm under commands (nv,), an array of d."""
     d.qpos[:], d.qvel[:] = qpos, qvel
     arm.applied(effort, qpos, qvel, d.qfrc_applied)
-    forward_dynamics(arm.m, d)
+    stages.forward_dynamics(arm.m, d)
     acceleration: Array = d.qacc
     return acceleration
 
 
+@entry
+def _look(
+    m: Model, d: Data, qpos: Vector, qvel: Vector, dt: float, dofs: Ints, memory: Matrix
+) -> float:
+    """Compare a state with the prediction under d.qfrc_applied; return the suspicion."""
+    for k in range(m.nv):
+        d.qpos[k], d.qvel[k] = qpos[k], qvel[k]
+    forward_dynamics(m, d)
+    worst = _witness(d.qacc, qpos, qvel, dt, dofs, memory)
+    return memory[FROST, worst]  # type: ignore[no-any-return]
+
+
 @kernel
 def _witness(
-    qacc: Vector, qpos: Vector, qvel: Vector, dt: float, dofs: NDArray[np.int64], memory: Array
+    qacc: Vector, qpos: Vector, qvel: Vector, dt: float, dofs: Ints, memory: Matrix
 ) -> int:
     """Update the memory with a state and the accelerations of the efforts sent.
 

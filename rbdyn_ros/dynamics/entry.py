@@ -14,17 +14,20 @@ from rbdyn_ros.checks.numbers import count
 from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.engine.views import DATA, MODEL
 from rbdyn_ros.errors import Finding, ModelError
+from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.inertia_pattern import MAX_M_ENTRIES
 from rbdyn_ros.model.model import Model
 
 _TYPES = {
     "Model": MODEL,
     "Data": DATA,
+    "bool": types.boolean,
     "int": types.int64,
     "float": types.float64,
     "Vector": types.float64[::1],
     "Matrix": types.float64[:, ::1],
     "Cube": types.float64[:, :, ::1],
+    "Ints": types.int64[::1],
 }
 
 #: Largest number of steps of one call, well within a 64-bit counter.
@@ -48,19 +51,19 @@ class Substitute:
 
 
 class Entry:
-    """The compiled entry point of a kernel of (m, d, ...); compiled at the first call.
+    """The compiled entry point of a kernel; compiled at the first call.
 
     Attributes:
-        call: takes the addresses of m and d, then the kernel's other arguments. It skips Numba's
-            type dispatch, which would take as long as a small stage, and checks nothing: d must
-            have been made for m.
+        call: takes the kernel's arguments, for m and d their addresses, see `handles`. It skips
+            Numba's type dispatch, which would take as long as a small stage, and checks nothing:
+            d must have been made for m, and arrays must be of exactly the annotated types.
     """
 
     __slots__ = ("call", "kernel")
 
     def __init__(self, kernel: Any) -> None:
         self.kernel = kernel
-        self.call: Callable[..., Any] = self._compile_and_call
+        self.call: Callable[..., Any] = kernel if DISABLED else self._compile_and_call
 
     def _compile_and_call(self, *args: Any) -> Any:
         annotations = self.kernel.py_func.__annotations__
@@ -68,6 +71,11 @@ class Entry:
         self.kernel.compile(signature)
         self.call = self.kernel.overloads[signature].entry_point
         return self.call(*args)
+
+
+def handles(m: Model, d: Data) -> tuple[Any, Any]:
+    """Return what the call of an Entry takes for m and d, as long as both exist."""
+    return (m, d) if DISABLED else (d.model_address, d.address)
 
 
 def public(kernel: Any, name: str = "") -> Callable[..., Any]:

@@ -129,6 +129,20 @@ def test_a_wrong_message_is_refused_and_changes_nothing(names, lengths, named):
     np.testing.assert_array_equal(seen.qpos[:7], rows(7)[0])
 
 
+def test_a_longer_message_of_the_previous_length_is_refused_every_time():
+    """Its names are known from the first refusal, but its numbers are still too few."""
+    seen = measured()
+    assert seen.take(ARM, *rows(7, 1.0)) is None
+    before = everything(seen)
+    for _ in range(3):
+        why = seen.take([FINGER, *ARM], *rows(7, 2.0))
+        assert why is not None
+        worded("joint states", why.text)
+        np.testing.assert_array_equal(everything(seen), before)
+    assert seen.take([FINGER, *ARM], *rows(8)) is None
+    np.testing.assert_array_equal(seen.qpos[:7], rows(8)[0][1:])
+
+
 def test_numbers_are_checked_before_names_before_lengths():
     seen = measured()
     wrong = (*ARM, ARM[2])
