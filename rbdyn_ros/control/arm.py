@@ -13,7 +13,8 @@ from scipy.spatial.transform import Rotation
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.friction import Friction
-from rbdyn_ros.dynamics.entry import public
+from rbdyn_ros.control.kernels import entry
+from rbdyn_ros.dynamics.entry import handles, public
 from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.dynamics.stages import inverse, make_data
 from rbdyn_ros.engine.quantities import terms
@@ -22,6 +23,8 @@ from rbdyn_ros.model.model import Model, check_model
 
 if TYPE_CHECKING:
     from rbdyn_ros.control.law_code import LawCode
+    from rbdyn_ros.engine.jit import Vector
+    from rbdyn_ros.model.data import Data
 
 #: Mass [kg], centre of mass (3,) [m], inertia (6,) [kg m^2], see Arm.with_payload.
 Payload = tuple[float, tuple[float, ...], tuple[float, ...]]
@@ -67,6 +70,8 @@ class Arm:
         d: Data for computations; it belongs to the calling thread.
         names: names of the joints with a dof, in the order of the dofs (nv).
         sha256: hash of the Model as loaded.
+        is_plain: a command is the effort of the rigid body dynamics: there is no friction, and the
+            robot compensates no gravity.
 
     Raises:
         ModelError: a joint has several coordinates, the robot has loops, or the code is of
@@ -102,9 +107,11 @@ class Arm:
             self.m = with_payload(self.m, link, *payload)
         self.payloads: Mapping[str, Payload] = MappingProxyType(dict(payloads))
         self.d, self._bare_d = make_data(self.m), make_data(self.bare)
+        self._m_at, self._d_at = handles(self.m, self.d)
         self._row = np.empty(m.nv)
         f = self.friction
         self._rubs = bool((f.viscous + f.coulomb + f.stribeck).any())
+        self.is_plain = not (self._rubs or robot_compensates_gravity)
 
     def twin(self) -> Arm:
         """Return the same robot with Data of its own, for another thread."""
@@ -147,9 +154,17 @@ class Arm:
         loaded = {**others, link: payload} if mass > 0.0 else others
         return Arm(*self._given, loaded, self.code)
 
+    def place(self, qpos: Array, qvel: Array) -> None:
+        """Copy a state into d: position and velocity (nv,), arrays that the caller made itself."""
+        _place.call(self._m_at, self._d_at, qpos, qvel)
+
     def gravity_effort(self, qpos: Array, out: Array) -> Array:
         """Write and return g(qpos) (nv,), the efforts that hold the arm with its payloads."""
         self.d.qpos[:] = qpos
+        return self.placed_gravity(out)
+
+    def placed_gravity(self, out: Array) -> Array:
+        """Write and return g (nv,) at the position that is in d."""
         _gravity_term(self.m, self.d, out)
         return out
 
@@ -191,6 +206,12 @@ class Arm:
             _gravity_term(self.bare, self._bare_d, self._row)
             effort -= self._row
         return effort
+
+
+@entry
+def _place(m: Model, d: Data, qpos: Vector, qvel: Vector) -> None:
+    for k in range(m.nv):
+        d.qpos[k], d.qvel[k] = qpos[k], qvel[k]
 
 
 def check_arm(m: Model) -> None:

@@ -79,7 +79,8 @@ class SafetyGate:
         self.measured = Measured(m, limits.names)
         self.fault: Fault | None = None
         n = len(limits.names)
-        self._wanted, self._out = np.zeros((2, m.nv)), np.zeros((gate_kernels.OUT, n))
+        self._wanted, self._holding = np.zeros((2, m.nv))
+        self._out = np.zeros((gate_kernels.OUT, n))
         self.effort = self._out[gate_kernels.RELEASED]
         self.saturated = self._out[gate_kernels.SATURATED]
         self.unfit: Fault | None = None
@@ -187,12 +188,19 @@ class SafetyGate:
             dt: time since the last call, at most LONGEST counts [s].
             at_once: without a limit of the rate, for last efforts: the driver may repeat them.
         """
+        self._wanted[:], self._holding[:] = wanted, holding
+        return self.release_own(self._wanted, self._holding, dt, at_once)
+
+    def release_own(
+        self, wanted: Array, holding: Array, dt: float, at_once: bool = False
+    ) -> Array:
+        """Return the efforts as `release` does, from arrays that the caller made itself."""
         dt = min(dt, LONGEST)
         rate = self.settings.effort_rate * (1.0 if self.fault is None else HASTE)
         inspection, since = self._inspection, self._since_start
-        self._wanted[0], self._wanted[1] = wanted, holding
         k = gate_kernels.release.call(
-            self._wanted,
+            wanted,
+            holding,
             self.measured.qpos,
             inspection.dofs,
             inspection.rows,

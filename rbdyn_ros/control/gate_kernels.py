@@ -23,7 +23,8 @@ LIMITED, SATURATED, START, DIFFERENCE, RELEASED, OUT = range(6)
 
 @entry
 def release(
-    wanted: Matrix,
+    wanted: Vector,
+    holding: Vector,
     qpos: Vector,
     dofs: Ints,
     rows: Matrix,
@@ -34,13 +35,13 @@ def release(
 ) -> int:
     """Write the efforts that may be commanded; return the first joint whose law is NaN, or -1.
 
-    `wanted` has the efforts of the law and those that hold the arm (2, nv). An effort changes by
-    `step` at most, and for NaN it is kept. `share` of the difference at the start is left; if the
-    arm `starts`, the law itself has no rate.
+    `wanted` are the efforts of the law, `holding` those that hold the arm (nv,). An effort changes
+    by `step` at most, and for NaN it is kept. `share` of the difference at the start is left; if
+    the arm `starts`, the law itself has no rate.
     """
     found = -1
     for i in range(len(dofs)):
-        tau, hold, q = wanted[0, dofs[i]], wanted[1, dofs[i]], qpos[dofs[i]]
+        tau, hold, q = wanted[dofs[i]], holding[dofs[i]], qpos[dofs[i]]
         if not (np.isnan(tau) or np.isnan(hold)):
             limit(tau, hold, q, rows, np.inf if starts else step, i, out)
         elif found < 0:

@@ -70,11 +70,18 @@ class Law:
             qvel: (nv,) measured velocities [rad/s or m/s].
             target: desired motion.
         """
+        d = self.arm.d
+        d.qpos[:], d.qvel[:] = qpos, qvel
+        return self.placed(qpos, qvel, target)
+
+    def placed(self, qpos: Array, qvel: Array, target: Target) -> Array:
+        """Return the efforts (nv,) as a call does, if the state is in arm.d already."""
         arm, rows = self.arm, target.rows
         d, code = arm.d, arm.code
-        d.qpos[:], d.qvel[:] = qpos, qvel
         if code is None or not code.computes(self._name, d, self._memory, rows):
             self._compute(arm.m, d, rows, self._gains, self.effort)
+        if arm.is_plain:
+            return self.effort
         return arm.command(self.effort, qpos, target.qvel if self.tracks else qvel)
 
 

@@ -15,7 +15,7 @@ from rbdyn_ros.control.arming import EffortCheck
 from rbdyn_ros.control.endings import Ending
 from rbdyn_ros.control.faults import Fault
 from rbdyn_ros.control.gate import SafetyGate
-from rbdyn_ros.control.kernels import entry
+from rbdyn_ros.control.kernels import copy, entry
 from rbdyn_ros.control.mode_laws import ModeLaws
 from rbdyn_ros.control.settings import ControlSettings
 from rbdyn_ros.control.state_kernels import SHORTEST
@@ -145,7 +145,7 @@ class ControlLoop:
         wanted = self._ending.blind(now, self._commands())
         if wanted is None:
             return None
-        return self._sent(self._released(self.gate.release(wanted, wanted, dt)))
+        return self._sent(self._released(self.gate.release_own(wanted, wanted, dt)))
 
     def _average(self, step: float) -> None:
         """Average the period of the states, without the first one."""
@@ -158,20 +158,22 @@ class ControlLoop:
         """Return a copy that requests from other threads do not change."""
         if effort is None:
             return None
-        self._returned[:] = effort
+        copy.call(effort, self._returned)
         self.sending = self.armed and not self.settings.dry_run
         return self._returned
 
     def _answer(self, dt: float) -> Array | None:
         """Return the efforts for a valid state."""
-        seen = self.gate.measured
-        self.arm.without_own(self.arm.gravity_effort(seen.qpos, self._holding), seen.qpos)
+        seen, arm = self.gate.measured, self.arm
+        arm.place(seen.qpos, seen.qvel)
+        arm.placed_gravity(self._holding)
+        arm.without_own(self._holding, seen.qpos)
         if self.armed and self.gate.fault is not None:
             wanted = self._ending.seeing(seen.qpos, seen.qvel, self._witness.push, dt)
             if wanted is None:
                 return None
             last = self._ending.state == "silent"
-            effort = self.gate.release(wanted, self._holding, dt, at_once=last)
+            effort = self.gate.release_own(wanted, self._holding, dt, last)
             return self._released(effort)
         if self.armed:
             self._tracker.advance(min(self.gate.step, self.gate.settings.state_timeout))
@@ -181,7 +183,7 @@ class ControlLoop:
         target = self._tracker.target
         target.let_go(self._others, seen.qpos, seen.qvel)  # or they would disturb the others
         wanted = self._modes.effort(self.mode, seen.qpos, seen.qvel, target)
-        effort = self.gate.release(wanted, self._holding, dt)
+        effort = self.gate.release_own(wanted, self._holding, dt)
         if self.gate.unfit is not None:
             self._trip(self.gate.unfit)
         return self._released(effort)

@@ -139,14 +139,17 @@ class ModeLaws:
         check_joint_gains(limits.names, gains[0][k], gains[1][k], inertia[k], dt)
 
     def effort(self, mode: str, qpos: Array, qvel: Array, target: Target) -> Array:
-        """Return the efforts (nv,) of a mode; the array belongs to its law."""
+        """Return the efforts (nv,) of a mode; the array belongs to its law.
+
+        The state must be in the arm's d, see Arm.place.
+        """
         if mode == "gravity":
-            return self._gravity(qpos, qvel, target)
+            return self._gravity.placed(qpos, qvel, target)
         if mode != "impedance":
-            return self._tracking(qpos, qvel, target)
+            return self._tracking.placed(qpos, qvel, target)
         if self._cartesian is not None:
             return self._cartesian(qpos, qvel, self._pose, self._posture)
-        return self._impedance(qpos, qvel, target)
+        return self._impedance.placed(qpos, qvel, target)
 
 
 def _cartesian(arm: Arm, settings: ControlSettings) -> CartesianImpedance:

@@ -9,7 +9,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.control.arm import Arm
-from rbdyn_ros.control.kernels import entry
+from rbdyn_ros.control.kernels import copy, entry
 from rbdyn_ros.control.witness import accelerate
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.nanoseconds import NANOSECONDS
@@ -56,7 +56,7 @@ class Reckoning:
         self._times, self._arrivals = [0] * REMEMBERED, [0] * REMEMBERED  # [ns]
         #: States so far, and the numbers of the last trusted and of the last moving one.
         self._count = self._trusted = self._thawed = 0
-        self._rows = list(self._ring)
+        self._rows, self._efforts = list(self._ring), list(self._ring[:, EFFORT])
         self.qpos, self.qvel, self.push = np.zeros((3, n))
         self._time = 0
         self.use(arm)
@@ -100,8 +100,8 @@ class Reckoning:
             self._thawed = self._count
 
     def sent(self, effort: Array) -> None:
-        """Remember the commands (nv,) that answered the newest state."""
-        self._rows[(self._count - 1) % REMEMBERED][EFFORT] = effort
+        """Remember the commands (nv,), an own array, that answered the newest state."""
+        copy.call(effort, self._efforts[(self._count - 1) % REMEMBERED])
 
     def begin(self, now: int, effort: Array) -> None:
         """Predict the present state from the last trusted one.

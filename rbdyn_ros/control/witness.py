@@ -54,7 +54,7 @@ class Witness:
 
     def __init__(self, arm: Arm, dofs: Ints) -> None:
         self._dofs, self._memory = np.array(dofs, np.int64), np.zeros((ROWS, arm.m.nv))
-        self.push = self._memory[PUSH]
+        self.push, self._applied = self._memory[PUSH], np.zeros(arm.m.nv)
         self.suspicion = 0.0
         self._count = 0
         self.use(arm)
@@ -63,7 +63,7 @@ class Witness:
     def use(self, arm: Arm) -> None:
         """Continue with another arm of the same joints."""
         self._arm, self._d = arm, stages.make_data(arm.m)
-        self._handles = handles(arm.m, self._d)
+        self._m_at, self._d_at = handles(arm.m, self._d)
         friction = arm.friction
         self._dry = np.maximum(friction.coulomb + friction.stribeck, arm.m.dof_frictionloss)
         self._rubs = bool(self._dry.any())
@@ -92,11 +92,10 @@ class Witness:
         if self._count % INERTIA_EVERY == 0 and self._rubs:
             self._weigh(qpos)
         self._count += 1
-        arm, d = self._arm, self._d
-        arm.applied(effort, qpos, qvel, d.qfrc_applied)
-        m_at, d_at = self._handles
+        if not self._arm.is_plain:
+            effort = self._arm.applied(effort, qpos, qvel, self._applied)
         dofs, memory = self._dofs, self._memory
-        self.suspicion = _look.call(m_at, d_at, qpos, qvel, dt, dofs, memory)
+        self.suspicion = _look.call(self._m_at, self._d_at, qpos, qvel, effort, dt, dofs, memory)
         if not self.suspicion > 1.0:
             return -1
         return int(dofs[memory[FROST, dofs].argmax()])
@@ -119,11 +118,18 @@ def accelerate(arm: Arm, d: Data, qpos: Array, qvel: Array, effort: Array) -> Ar
 
 @entry
 def _look(
-    m: Model, d: Data, qpos: Vector, qvel: Vector, dt: float, dofs: Ints, memory: Matrix
+    m: Model,
+    d: Data,
+    qpos: Vector,
+    qvel: Vector,
+    applied: Vector,
+    dt: float,
+    dofs: Ints,
+    memory: Matrix,
 ) -> float:
-    """Compare a state with the prediction under d.qfrc_applied; return the suspicion."""
+    """Compare a state with the prediction under the applied efforts; return the suspicion."""
     for k in range(m.nv):
-        d.qpos[k], d.qvel[k] = qpos[k], qvel[k]
+        d.qpos[k], d.qvel[k], d.qfrc_applied[k] = qpos[k], qvel[k], applied[k]
     forward_dynamics(m, d)
     worst = _witness(d.qacc, qpos, qvel, dt, dofs, memory)
     return memory[FROST, worst]  # type: ignore[no-any-return]
