@@ -154,17 +154,13 @@ class Arm:
         loaded = {**others, link: payload} if mass > 0.0 else others
         return Arm(*self._given, loaded, self.code)
 
-    def place(self, qpos: Array, qvel: Array) -> None:
-        """Copy a state into d: position and velocity (nv,), arrays that the caller made itself."""
-        _place.call(self._m_at, self._d_at, qpos, qvel)
+    def place(self, qpos: Array, qvel: Array, gravity: Array) -> None:
+        """Copy a state into d, and write g(qpos); own arrays of the caller, (nv,) each."""
+        _place.call(self._m_at, self._d_at, qpos, qvel, gravity)
 
     def gravity_effort(self, qpos: Array, out: Array) -> Array:
         """Write and return g(qpos) (nv,), the efforts that hold the arm with its payloads."""
         self.d.qpos[:] = qpos
-        return self.placed_gravity(out)
-
-    def placed_gravity(self, out: Array) -> Array:
-        """Write and return g (nv,) at the position that is in d."""
         _gravity_term(self.m, self.d, out)
         return out
 
@@ -209,9 +205,10 @@ class Arm:
 
 
 @entry
-def _place(m: Model, d: Data, qpos: Vector, qvel: Vector) -> None:
+def _place(m: Model, d: Data, qpos: Vector, qvel: Vector, gravity: Vector) -> None:
     for k in range(m.nv):
         d.qpos[k], d.qvel[k] = qpos[k], qvel[k]
+    terms.gravity_term(m, d, gravity)
 
 
 def check_arm(m: Model) -> None:

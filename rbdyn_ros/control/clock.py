@@ -89,12 +89,12 @@ class StateClock:
 
     def _compare(self, offset: float, waited: float) -> None:
         """Update base and lag, and how far stamps ran ahead beyond the allowed rate."""
-        base = self._base + SLEW * waited * NANOSECONDS
-        fallen = (base - offset) / NANOSECONDS if offset < base else 0.0
-        self._base = min(base, offset)
-        self.lag = (offset - self._base) / NANOSECONDS
-        ahead = self._ahead + fallen - (FASTER - 1.0) * waited
-        self._ahead = max(0.0, ahead)
+        base, ahead = self._base + SLEW * waited * NANOSECONDS, self._ahead
+        if offset < base:
+            ahead += (base - offset) / NANOSECONDS
+            base = offset
+        self._base, self.lag = base, (offset - base) / NANOSECONDS
+        self._ahead = max(0.0, ahead - (FASTER - 1.0) * waited)
 
     def _runs_ahead(self) -> str:
         self.code, self._ahead = "clock", 0.0

@@ -81,7 +81,7 @@ class SafetyGate:
         n = len(limits.names)
         self._wanted, self._holding = np.zeros((2, m.nv))
         self._out = np.zeros((gate_kernels.OUT, n))
-        self.effort = self._out[gate_kernels.RELEASED]
+        self.effort: Array = self._out[gate_kernels.RELEASED]
         self.saturated = self._out[gate_kernels.SATURATED]
         self.unfit: Fault | None = None
         self.step = SHORTEST

@@ -164,10 +164,9 @@ class ControlLoop:
 
     def _answer(self, dt: float) -> Array | None:
         """Return the efforts for a valid state."""
-        seen, arm = self.gate.measured, self.arm
-        arm.place(seen.qpos, seen.qvel)
-        arm.placed_gravity(self._holding)
-        arm.without_own(self._holding, seen.qpos)
+        seen = self.gate.measured
+        self.arm.place(seen.qpos, seen.qvel, self._holding)
+        self.arm.without_own(self._holding, seen.qpos)
         if self.armed and self.gate.fault is not None:
             wanted = self._ending.seeing(seen.qpos, seen.qvel, self._witness.push, dt)
             if wanted is None:

@@ -66,7 +66,7 @@ class Measured:
         self.arrival: int | None = None
         self._last_names: list[str] | None = None
         self._at, self._to = np.empty(0, np.int64), np.empty(0, np.int64)
-        self._given = np.empty((3, 0))
+        self._make_room(0)
 
     def concerns(self, names: Sequence[str]) -> bool:
         """Whether a message names a required joint; otherwise it belongs to another device."""
@@ -98,13 +98,14 @@ class Measured:
 
     def _stored(self, position: Array, velocity: Array, effort: Array) -> bool:
         """Store numbers in the order of the last names, unless there is something wrong."""
-        given = self._given
-        n = given.shape[1]
-        if len(position) != n or len(velocity) != n or len(effort) not in (0, n):
+        places, speeds, efforts = self._rows
+        n, measured = len(places), len(effort)
+        if len(position) != n or len(velocity) != n or measured not in (0, n):
             return False
-        given[0], given[1], given[2] = position, velocity, effort if len(effort) else np.nan
+        places[...], speeds[...] = position, velocity
+        efforts[...] = effort if measured else np.nan
         stored: bool = _store.call(
-            given, self._at, self._to, self._bounds, self.state, self.before
+            self._given, self._at, self._to, self._bounds, self.state, self.before
         )
         return stored
 
@@ -128,8 +129,13 @@ class Measured:
         known = [(k, self._places[name]) for k, name in enumerate(names) if name in self._places]
         pairs = np.array(known, np.int64).reshape(-1, 2).T
         self._at, self._to, self._last_names = pairs[0].copy(), pairs[1].copy(), list(names)
-        self._given = np.empty((3, len(names)))
+        self._make_room(len(names))
         return ""
+
+    def _make_room(self, n: int) -> None:
+        """Make the rows that the numbers of a message are copied to."""
+        self._given = np.empty((3, n))
+        self._rows = tuple(self._given)
 
 
 @entry

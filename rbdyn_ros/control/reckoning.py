@@ -53,7 +53,7 @@ class Reckoning:
     def __init__(self, arm: Arm) -> None:
         n = arm.m.nv
         self._ring = np.zeros((REMEMBERED, 4, n))
-        self._times, self._arrivals = [0] * REMEMBERED, [0] * REMEMBERED  # [ns]
+        self._times, self._arrivals = np.zeros((2, REMEMBERED), np.int64)
         #: States so far, and the numbers of the last trusted and of the last moving one.
         self._count = self._trusted = self._thawed = 0
         self._rows, self._efforts = list(self._ring), list(self._ring[:, EFFORT])
@@ -91,8 +91,9 @@ class Reckoning:
             frost: suspicion that a joint has frozen.
         """
         k = self._count % REMEMBERED
-        _remember.call(qpos, qvel, push, self._rows[k])
-        self._times[k], self._arrivals[k] = time, arrival
+        _remember.call(
+            qpos, qvel, push, self._rows[k], k, time, arrival, self._times, self._arrivals
+        )
         self._count += 1
         if suspicion < TRUSTED or self._count - self._trusted > REMEMBERED:
             self._trusted = self._count
@@ -117,11 +118,11 @@ class Reckoning:
         start = first % REMEMBERED
         self.qpos[:], self.qvel[:] = self._ring[start, :PUSH]
         self._expect_push(self._before(first, PUSHED))
-        self._time = self._times[start]
+        self._time = int(self._times[start])
         self._time = max(self._time, now - int(LONGEST_RECKONING * NANOSECONDS))
         acting = self._until(self._time, first, self._arrivals)
         for k in range(acting, last):
-            answered = self._arrivals[(k + 1) % REMEMBERED]
+            answered = int(self._arrivals[(k + 1) % REMEMBERED])
             self.advance(answered, self._ring[k % REMEMBERED, EFFORT])
         self.advance(now, effort)
 
@@ -133,10 +134,10 @@ class Reckoning:
 
     def _before(self, number: int, age: float) -> int:
         """Return the number of a remembered state that is older by an age [s], or the oldest."""
-        latest = self._times[number % REMEMBERED] - int(age * NANOSECONDS)
+        latest = int(self._times[number % REMEMBERED]) - int(age * NANOSECONDS)
         return self._until(latest, number, self._times)
 
-    def _until(self, latest: int, number: int, times: list[int]) -> int:
+    def _until(self, latest: int, number: int, times: Ints) -> int:
         """Return the last remembered state, up to a number, with a time up to `latest` [ns]."""
         oldest = max(0, self._count - REMEMBERED)
         while number > oldest and times[number % REMEMBERED] > latest:
@@ -164,6 +165,17 @@ class Reckoning:
 
 
 @entry
-def _remember(qpos: Vector, qvel: Vector, push: Vector, row: Matrix) -> None:
+def _remember(
+    qpos: Vector,
+    qvel: Vector,
+    push: Vector,
+    row: Matrix,
+    i: int,
+    time: int,
+    arrival: int,
+    times: Ints,
+    arrivals: Ints,
+) -> None:
     for k in range(len(qpos)):
         row[QPOS, k], row[QVEL, k], row[PUSH, k] = qpos[k], qvel[k], push[k]
+    times[i], arrivals[i] = time, arrival

@@ -82,7 +82,7 @@ def inspect(
     if found[2] == 0.0:
         compare(qpos, qvel, before, dofs, step, memory, found)
         judge_change(qvel, dofs, rows, acceleration, effort, step, memory, found)
-    return found[3] if found[0] == 0.0 else -1.0  # type: ignore[no-any-return]
+    return found[3] if found[0] == 0.0 else -1.0
 
 
 @kernel
