@@ -18,7 +18,7 @@ from rbdyn_ros.control.kernels import entry, kernel
 from rbdyn_ros.control.state_kernels import LONGEST
 from rbdyn_ros.dynamics import stages
 from rbdyn_ros.dynamics.entry import handles
-from rbdyn_ros.engine.forward import forward_dynamics
+from rbdyn_ros.engine.forward import forward_dynamics, mass_matrix
 
 if TYPE_CHECKING:
     from rbdyn_ros.engine.jit import Matrix, Vector
@@ -67,6 +67,8 @@ class Witness:
         friction = arm.friction
         self._dry = np.maximum(friction.coulomb + friction.stribeck, arm.m.dof_frictionloss)
         self._rubs = bool(self._dry.any())
+        if self._rubs:
+            stages.mass_matrix(arm.m, self._d)  # makes its memory
         self._count = 0
 
     def begin(self) -> None:
@@ -89,8 +91,9 @@ class Witness:
         """
         if not dt <= LONGEST:
             self.pause()
-        if self._count % INERTIA_EVERY == 0 and self._rubs:
-            self._weigh(qpos)
+        if self._rubs and self._count % INERTIA_EVERY == 0:
+            dense = self._d.dense_memory
+            _weigh.call(self._m_at, self._d_at, qpos, self._dry, dense, self._memory)
         self._count += 1
         if not self._arm.is_plain:
             effort = self._arm.applied(effort, qpos, qvel, self._applied)
@@ -100,12 +103,6 @@ class Witness:
             return -1
         return int(dofs[memory[FROST, dofs].argmax()])
 
-    def _weigh(self, qpos: Array) -> None:
-        """Turn dry friction into accelerations, at a position (nv,)."""
-        self._d.qpos[:] = qpos
-        inertia = stages.mass_matrix(self._arm.m, self._d).diagonal()
-        np.divide(self._dry, inertia, out=self._memory[GRIP])
-
 
 def accelerate(arm: Arm, d: Data, qpos: Array, qvel: Array, effort: Array) -> Array:
     """Return the accelerations (nv,) of an arm under commands (nv,), an array of d."""
@@ -114,6 +111,16 @@ def accelerate(arm: Arm, d: Data, qpos: Array, qvel: Array, effort: Array) -> Ar
     stages.forward_dynamics(arm.m, d)
     acceleration: Array = d.qacc
     return acceleration
+
+
+@entry
+def _weigh(m: Model, d: Data, qpos: Vector, dry: Vector, dense: Matrix, memory: Matrix) -> None:
+    """Turn dry friction into accelerations, at a position."""
+    for k in range(m.nv):
+        d.qpos[k] = qpos[k]
+    mass_matrix(m, d, dense)
+    for k in range(m.nv):
+        memory[GRIP, k] = dry[k] / dense[k, k]
 
 
 @entry
