@@ -154,14 +154,19 @@ class Arm:
         loaded = {**others, link: payload} if mass > 0.0 else others
         return Arm(*self._given, loaded, self.code)
 
-    def place(self, qpos: Array, qvel: Array, gravity: Array) -> None:
-        """Copy a state into d, and write g(qpos); own arrays of the caller, (nv,) each."""
-        _place.call(self._m_at, self._d_at, qpos, qvel, gravity)
+    def place(self, qpos: Array, qvel: Array) -> None:
+        """Copy a state, (nv,) each, into d; both are arrays that the caller made itself."""
+        _place.call(self._m_at, self._d_at, qpos, qvel)
 
     def gravity_effort(self, qpos: Array, out: Array) -> Array:
         """Write and return g(qpos) (nv,), the efforts that hold the arm with its payloads."""
         self.d.qpos[:] = qpos
         _gravity_term(self.m, self.d, out)
+        return out
+
+    def gravity_effort_own(self, qpos: Array, out: Array) -> Array:
+        """Write and return g(qpos) (nv,), for arrays that the caller made itself."""
+        _hold.call(self._m_at, self._d_at, qpos, out)
         return out
 
     def inverse_dynamics(self, qpos: Array, qvel: Array, qacc: Array, out: Array) -> Array:
@@ -205,10 +210,16 @@ class Arm:
 
 
 @entry
-def _place(m: Model, d: Data, qpos: Vector, qvel: Vector, gravity: Vector) -> None:
+def _place(m: Model, d: Data, qpos: Vector, qvel: Vector) -> None:
     for k in range(m.nv):
         d.qpos[k], d.qvel[k] = qpos[k], qvel[k]
-    terms.gravity_term(m, d, gravity)
+
+
+@entry
+def _hold(m: Model, d: Data, qpos: Vector, effort: Vector) -> None:
+    for k in range(m.nv):
+        d.qpos[k] = qpos[k]
+    terms.gravity_term(m, d, effort)
 
 
 def check_arm(m: Model) -> None:

@@ -72,10 +72,15 @@ class Law:
         """
         d = self.arm.d
         d.qpos[:], d.qvel[:] = qpos, qvel
-        return self.placed(qpos, qvel, target)
+        return self._computed(qpos, qvel, target)
 
-    def placed(self, qpos: Array, qvel: Array, target: Target) -> Array:
-        """Return the efforts (nv,) as a call does, if the state is in arm.d already."""
+    def of_own(self, qpos: Array, qvel: Array, target: Target) -> Array:
+        """Return the efforts (nv,) as a call does, for arrays that the caller made itself."""
+        self.arm.place(qpos, qvel)
+        return self._computed(qpos, qvel, target)
+
+    def _computed(self, qpos: Array, qvel: Array, target: Target) -> Array:
+        """Return the efforts (nv,) for the state in arm.d."""
         arm, rows = self.arm, target.rows
         d, code = arm.d, arm.code
         if code is None or not code.computes(self._name, d, self._memory, rows):

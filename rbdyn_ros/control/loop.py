@@ -165,7 +165,7 @@ class ControlLoop:
     def _answer(self, dt: float) -> Array | None:
         """Return the efforts for a valid state."""
         seen = self.gate.measured
-        self.arm.place(seen.qpos, seen.qvel, self._holding)
+        self.arm.gravity_effort_own(seen.qpos, self._holding)
         self.arm.without_own(self._holding, seen.qpos)
         if self.armed and self.gate.fault is not None:
             wanted = self._ending.seeing(seen.qpos, seen.qvel, self._witness.push, dt)

@@ -141,15 +141,15 @@ class ModeLaws:
     def effort(self, mode: str, qpos: Array, qvel: Array, target: Target) -> Array:
         """Return the efforts (nv,) of a mode; the array belongs to its law.
 
-        The state must be in the arm's d, see Arm.place.
+        The state, (nv,) each, are arrays that the caller made itself.
         """
         if mode == "gravity":
-            return self._gravity.placed(qpos, qvel, target)
+            return self._gravity.of_own(qpos, qvel, target)
         if mode != "impedance":
-            return self._tracking.placed(qpos, qvel, target)
+            return self._tracking.of_own(qpos, qvel, target)
         if self._cartesian is not None:
             return self._cartesian(qpos, qvel, self._pose, self._posture)
-        return self._impedance.placed(qpos, qvel, target)
+        return self._impedance.of_own(qpos, qvel, target)
 
 
 def _cartesian(arm: Arm, settings: ControlSettings) -> CartesianImpedance:

@@ -151,6 +151,26 @@ def test_numbers_are_checked_before_names_before_lengths():
     assert "positions" in seen.take(ARM, np.zeros(3), np.zeros(2), NOTHING).text
 
 
+KINDS = {
+    "strided": lambda row: np.repeat(row, 2)[::2],
+    "reversed": lambda row: row[::-1].copy()[::-1],
+    "float32": lambda row: row.astype(np.float32),
+    "big_endian": lambda row: row.astype(">f8"),
+    "list": list,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_numbers_may_have_any_type_and_stride(kind):
+    """Kernels take contiguous 64-bit numbers and check nothing."""
+    seen, same = measured(), measured()
+    given = np.arange(21.0).reshape(3, 7) / 256.0
+    for _ in range(2):
+        assert same.take(ARM, *given) is None
+        assert seen.take(ARM, *map(KINDS[kind], given)) is None
+        np.testing.assert_array_equal(everything(seen), everything(same))
+
+
 def test_messages_of_other_devices_do_not_concern_the_arm():
     seen = measured()
     assert not seen.concerns(["wheel", "mast"])

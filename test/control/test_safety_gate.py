@@ -1,5 +1,6 @@
 """The safety gate: each check at its boundary, the order of checks, and limits of efforts."""
 
+import dataclasses
 import itertools
 from functools import cache
 
@@ -550,6 +551,22 @@ def test_nan_is_never_commanded(row, bad):
     gate.release(np.full(N, -5.0), ZERO, 1e-3)
     assert gate.unfit is None
     np.testing.assert_allclose(settled(gate, np.full(N, -5.0), ZERO), -5.0)
+
+
+@pytest.mark.parametrize(
+    "kind", [lambda row: np.repeat(row, 2)[::2], lambda row: row.astype(np.float32), list]
+)
+def test_efforts_and_joints_may_have_any_type_and_stride(kind):
+    """Kernels take contiguous 64-bit numbers and check nothing."""
+    wanted, holding = np.arange(12.0).reshape(2, N)
+    limits = dataclasses.replace(ur5_limits(), dofs=np.arange(2 * N, dtype=np.int32)[:N])
+    gate, same = Admitting(limits).gate, Admitting().gate
+    for each, make in ((gate, kind), (same, np.copy)):
+        each.begin(make(holding))
+        for _ in range(3):
+            effort = each.release(make(wanted), make(holding), 1e-3)
+    np.testing.assert_array_equal(effort, gate.effort)
+    assert effort.any()
 
 
 def test_tightened_limits_apply_from_the_next_state_on():
