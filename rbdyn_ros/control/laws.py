@@ -47,7 +47,8 @@ class Law:
 
     def __init__(self, arm: Arm, stiffness: ArrayLike, damping: ArrayLike) -> None:
         self._memory = np.zeros((6, arm.m.nv))  # see law_code
-        self._gains, self.effort = self._memory[:2], self._memory[2]
+        self._gains = self._memory[:2]
+        self.effort: Array = self._memory[2]
         self._name = self._compute.__name__
         self.arm = arm
         self.set_gains(stiffness, damping)
