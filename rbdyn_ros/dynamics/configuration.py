@@ -121,6 +121,22 @@ def position_ranges(m: Model, joints: ArrayLike) -> Array:
     return ranges
 
 
+def start_within_limits(m: Model) -> Array:
+    """Return a configuration (nq,) like qpos0 in which no joint is outside its limits.
+
+    A joint with one coordinate whose limits exclude its qpos0 is in the middle of them (unlimited
+    to one side: at the limit). In a robot with closed loops it is at the nearer limit.
+    """
+    qpos: Array = np.array(m.qpos0)
+    joints = np.flatnonzero((m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE))
+    for at, (low, high) in zip(m.jnt_qposadr_all[joints], position_ranges(m, joints), strict=True):
+        if not low <= qpos[at] <= high:
+            middle = 0.5 * (low + high)
+            inside = np.isfinite(middle) and m.nefc == 0
+            qpos[at] = middle if inside else np.clip(qpos[at], low, high)
+    return qpos
+
+
 def motion_limits(m: Model) -> Array:
     """Return the limits of planned motions of every degree of freedom, infinite if there is none.
 

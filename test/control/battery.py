@@ -102,7 +102,7 @@ def moving(case, **keywords):
     v = motion(loop, case.speed)
     loop.kick(v)
     c = loop.controller
-    loop.run(0.005)
+    loop.run(max(0.005, case.period))
     if case.mode != "gravity":
         c.set_mode("hold" if case.mode == "hold" else case.mode)
         if case.mode != "hold" and case.speed > 0.0:

@@ -359,6 +359,17 @@ def test_sliders_of_a_loop_keep_it_closed_or_go_back(server):
     assert "cannot be closed" in sentence
 
 
+@robots.needs_robots
+def test_joints_whose_limits_exclude_zero_start_inside_them(server):
+    m = rb.load_urdf(robots.find("panda.urdf"), floating_base=False)
+    sliders, j = Sliders(Show(server, m, Appearance())), m.jnt_id("panda_joint4")
+    (low, high), elbow = m.jnt_range[j], m.jnt_qposadr[j]
+    assert high < 0.0
+    assert sliders.qpos[elbow] == pytest.approx(0.5 * (low + high))
+    sliders.zero()
+    assert sliders.qpos[elbow] == 0.0
+
+
 def test_of_a_long_robot_the_first_joints_have_sliders(server):
     link = (
         '<link name="l{0}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"'

@@ -9,7 +9,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.assembly import assemble, position_errors
-from rbdyn_ros.dynamics.configuration import position_ranges
+from rbdyn_ros.dynamics.configuration import position_ranges, start_within_limits
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, did_you_mean
 from rbdyn_ros.loading.load import CLOSED
 from rbdyn_ros.model.joints import JointClass
@@ -39,10 +39,7 @@ def start_position(m: Model, given: dict[str, Any]) -> Array:
     joints = SingleJoints.free(m)
     limits = {name: position_limits(m, name) for name in joints.names}
     addresses = dict(zip(joints.names, joints.qposadr.tolist(), strict=True))
-    qpos: Array = np.array(m.qpos0)
-    for name, (low, high) in limits.items():
-        at = addresses[name]
-        qpos[at] = np.clip(qpos[at], low, high) if m.nefc > 0 else _default(low, high)
+    qpos = start_within_limits(m)
     findings, named = [], []
     for parameter, value in given.items():
         name = parameter.removeprefix(INITIAL)
@@ -61,11 +58,11 @@ def start_position(m: Model, given: dict[str, Any]) -> Array:
 
 def moved_starts(m: Model, qpos: Array) -> str:
     """Return a message about joints that do not start at 0 because of their limits, or ""."""
-    joints = SingleJoints.free(m)
+    joints, inside = SingleJoints.free(m), start_within_limits(m)
     said = [
         f"'{name}' at {qpos[k]:.4g}"
         for name, k in zip(joints.names, joints.qposadr.tolist(), strict=True)
-        if qpos[k] == _default(*position_limits(m, name)) != 0.0
+        if qpos[k] == inside[k] != m.qpos0[k]
     ]
     if m.nefc > 0 or not said:
         return ""
@@ -73,14 +70,6 @@ def moved_starts(m: Model, qpos: Array) -> str:
         f"joints whose limits exclude 0 start elsewhere: {', '.join(said)}. Parameters "
         f"{INITIAL}<joint> set other starts"
     )
-
-
-def _default(low: float, high: float) -> float:
-    """Return the start of a joint with these limits."""
-    if low <= 0.0 <= high:
-        return 0.0
-    middle = 0.5 * (low + high)
-    return middle if np.isfinite(middle) else float(np.clip(0.0, low, high))
 
 
 def position_limits(m: Model, name: str) -> tuple[float, float]:

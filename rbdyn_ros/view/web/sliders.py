@@ -11,7 +11,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.assembly import assemble
-from rbdyn_ros.dynamics.configuration import random_qpos
+from rbdyn_ros.dynamics.configuration import random_qpos, start_within_limits
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.errors import ModelError
 from rbdyn_ros.model.joints import JointClass
@@ -44,8 +44,8 @@ DRAWS = 10
 class Sliders:
     """A folder with a slider for each coordinate, buttons, and the configuration as text.
 
-    In a mechanism with loops a slider moves the dependent joints too; if the loops cannot be
-    closed, the slider returns.
+    At the start no joint is outside its limits. In a mechanism with loops a slider moves the
+    dependent joints too; if the loops cannot be closed, the slider returns.
 
     Args:
         show: the robot.
@@ -54,7 +54,9 @@ class Sliders:
 
     def __init__(self, show: Show, moved: Callable[[Array], None] = lambda _: None) -> None:
         self._show, self._m, self._moved = show, show.m, moved
-        self._qpos: Array = show.m.qpos0.copy()
+        closed = show.m.nefc > 0
+        self._qpos: Array = show.m.qpos0.copy() if closed else start_within_limits(show.m)
+        show.put(Instant.still(show.m, self._qpos))
         self._floating = np.isin(np.arange(show.m.nq), _entries_of_free_joints(show.m))
         self._lock, self._rng = threading.RLock(), np.random.default_rng()
         reach = max(1.0, round(2.0 * show.scene.size, 1))
