@@ -26,6 +26,8 @@ from numba.core.caching import (
     UserProvidedCacheLocator,
 )
 
+from rbdyn_ros.engine import linking
+
 _HASH = hashlib.sha256().digest_size
 _PACKAGE = Path(__file__).resolve().parents[1]
 _log = logging.getLogger(__name__)
@@ -138,16 +140,23 @@ class _Implementation(CompileResultCacheImpl):
         super().__init__(function)
 
 
+class _LinkedImplementation(_Implementation):
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        return linking.rebuilt(target_context, payload)
+
+
 class KernelCache(FunctionCache):
     """Numba's cache of the overloads of a function, in files with checksums.
 
     Args:
         function: the Python function.
         folder: where its files are.
+        linked: whether other kernels call it, see linking.py.
     """
 
-    def __init__(self, function: Callable[..., Any], folder: str) -> None:
-        self._impl_class = functools.partial(_Implementation, folder=folder)
+    def __init__(self, function: Callable[..., Any], folder: str, linked: bool = False) -> None:
+        kind = _LinkedImplementation if linked else _Implementation
+        self._impl_class = functools.partial(kind, folder=folder)
         super().__init__(function)
         stamp = self._impl.locator.get_source_stamp()
         self._cache_file: Any = _Files(self._cache_path, self._impl.filename_base, stamp)

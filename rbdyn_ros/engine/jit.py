@@ -5,6 +5,7 @@ With NUMBA_DISABLE_JIT=1 kernels stay plain Python, for debugging and tracing.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import sys
@@ -21,7 +22,10 @@ from numba.core.sigutils import normalize_signature
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from rbdyn_ros.engine import views  # noqa: F401  makes Model and Data known to Numba
+from rbdyn_ros.engine import (
+    linking,
+    views,  # noqa: F401  makes Model and Data known to Numba
+)
 from rbdyn_ros.engine.cache import KernelCache, warn_once
 from rbdyn_ros.engine.interrupts import deferred, deferring
 from rbdyn_ros.engine.processor import processor
@@ -32,6 +36,9 @@ Cube = NDArray[np.float64]  # (k, n, n), contiguous
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+#: Folder of the code of kernels that others call, in each cache.
+LINKED = "linked"
 
 DISABLED = bool(numba.config.DISABLE_JIT)
 # without Numba's runtime a kernel cannot allocate, and no reference is counted
@@ -104,11 +111,32 @@ def cache_below(name: str, sources: Iterable[Path]) -> str:
 def compile_cached(
     function: Callable[P, R], options: dict[str, Any], directory: str
 ) -> Callable[P, R]:
-    """Compile a function and keep its machine code in `directory`; plain Python if DISABLED."""
+    """Compile a function and keep its machine code in `directory`; plain Python if DISABLED.
+
+    Called by other kernels it is another function, without machine code of its own: linking.py.
+    """
     if DISABLED:
         return function
-    compiled = numba.njit(**options)(function)
-    _keep_in(directory, compiled, function)
+    compiled = _dispatcher(function, options, directory, False)
+
+    @functools.cache
+    def linked() -> Any:
+        return _dispatcher(function, options, directory, True)
+
+    compiled.linked = linked
+    # Numba asks for these when a kernel calls another one
+    compiled.get_call_template = lambda args, kws: linked().get_call_template(args, kws)
+    compiled.get_overload = lambda signature: linked().get_overload(signature)
+    return compiled
+
+
+def _dispatcher(
+    function: Callable[..., Any], options: dict[str, Any], directory: str, linked: bool
+) -> Any:
+    extra = linking.OPTIONS if linked else {}
+    pipeline = {"pipeline_class": linking.LinkedCompiler} if linked else {}
+    compiled = numba.njit(**options, **extra, **pipeline)(function)
+    _keep_in(directory, compiled, function, linked)
     compiled.compile = deferring(compiled.compile)
     return compiled
 
@@ -122,10 +150,13 @@ def callback(function: Callable[P, R], signature: Any, directory: str) -> CFunc:
     return made
 
 
-def _keep_in(directory: str, compiled: Any, function: Callable[..., Any]) -> None:
+def _keep_in(
+    directory: str, compiled: Any, function: Callable[..., Any], linked: bool = False
+) -> None:
     """Make Numba keep the code of a function in a directory; without one nothing is kept."""
     if directory and Path(function.__code__.co_filename).is_file():
-        compiled._cache = KernelCache(function, directory)
+        folder = str(Path(directory, LINKED)) if linked else directory
+        compiled._cache = KernelCache(function, folder, linked)
 
 
 def is_cached(kernel: Any, directory: str) -> bool:
@@ -134,7 +165,8 @@ def is_cached(kernel: Any, directory: str) -> bool:
         return DISABLED
     function = kernel.py_func
     name = f"{Path(function.__code__.co_filename).stem}.{function.__qualname__}"
-    return any(Path(directory).rglob(f"{name}-*.nbi"))
+    found = Path(directory).rglob(f"{name}-*.nbi")
+    return any(LINKED not in file.parts for file in found)
 
 
 def kernels_in(
@@ -152,6 +184,10 @@ def kernels_in(
 
 
 kernel = kernels_in(CACHE_DIRECTORY)
+
+#: Compile a kernel that takes less time, for any robot, than Python grants a thread (5 ms): called
+#: from Python it keeps the GIL, because to release it takes a twelfth of a small robot's call.
+brief = kernels_in(CACHE_DIRECTORY, {**OPTIONS, "nogil": False})
 
 #: Compile a kernel that is always inlined: tuples of numbers then stay in registers.
 inline = kernels_in(CACHE_DIRECTORY, {**OPTIONS, "forceinline": True})

@@ -123,4 +123,6 @@ def _called(function: Any) -> list[Any]:
         modules = [value for value in named if isinstance(value, ModuleType)]
         values += named
         values += [vars(module).get(name) for module in modules for name in code.co_names]
-    return [value for value in values if isinstance(value, Dispatcher)]
+    kernels = [value for value in values if isinstance(value, Dispatcher)]
+    # in place of a kernel, another one calls its linked code (engine/linking.py)
+    return [each.linked() if hasattr(each, "linked") else each for each in kernels]

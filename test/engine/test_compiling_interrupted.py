@@ -77,16 +77,17 @@ def test_ctrl_c_ends_between_two_kernels(tmp_path):
     global compiled_inner  # noqa: PLW0603 - a kernel finds the kernels it calls by global names
     compiled_inner = jit.compile_cached(inner, jit.OPTIONS, str(tmp_path))
     kernel = jit.compile_cached(outer, jit.OPTIONS, str(tmp_path))
-    keep = compiled_inner._cache.save_overload
+    linked = compiled_inner.linked()
+    keep = linked._cache.save_overload
 
     def save(*arguments):
         keep(*arguments)
         signal.raise_signal(signal.SIGINT)
 
-    compiled_inner._cache.save_overload = save
+    linked._cache.save_overload = save
     with pytest.raises(KeyboardInterrupt):
         kernel(1)
-    assert len(compiled_inner.overloads) == 1
+    assert len(linked.overloads) == 1
     assert len(kernel.overloads) == 0
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert kernel(1) == 3

