@@ -1,12 +1,14 @@
-"""The dynamics toolbox against Pinocchio: one call from Python each, in turns.
+"""The dynamics toolbox against Pinocchio: one call from Python each, five runs in turns.
 
-Both get the same moving state and the frame with the most joints between it and the base. Where
+A ratio is the median of the runs; the last row has the smallest one of each robot. Both get the
+same moving state and the frame with the most joints between it and the base. Where
 Pinocchio needs more than one call, all the calls that a user has to write are timed. Panda's
 second finger is a mimic joint: our Model has one dof less, in Pinocchio the finger is free.
 """
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable
 from typing import Any
 
@@ -15,19 +17,37 @@ import pinocchio as pin
 
 import rbdyn_ros as rb
 from benchmarks.robots import ROBOTS, path_of
-from benchmarks.turns import row
-from rbdyn_ros.measuring.turns import in_turns, repeated
+from rbdyn_ros.measuring.turns import in_turns, median_ratio, repeated
 
 Call = Callable[[], object]
 
+RUNS = 5
+
 
 def main() -> None:
-    print("| | us | pin, us | ratio |\n|---|---|---|---|")
-    for robot in ROBOTS:
-        for label, (ours, theirs) in _pairs(robot).items():
-            print(
-                row(f"{robot}: {label}", *in_turns((repeated(ours), repeated(theirs)))), flush=True
-            )
+    found = {robot: _measured(robot) for robot in ROBOTS}
+    print("| ours, us; pin, us; ratio |" + "|".join(f" {robot} " for robot in ROBOTS) + "|")
+    print("|---|" + "---|" * len(ROBOTS))
+    for label in next(iter(found.values())):
+        cells = [found[robot][label] for robot in ROBOTS]
+        print(f"| {label} |" + "|".join(f" {a:.2f}; {b:.2f}; {r:.2f} " for a, b, r in cells) + "|")
+    least = [min(ratio for *_, ratio in rows.values()) for rows in found.values()]
+    print("| smallest ratio |" + "|".join(f" {ratio:.2f} " for ratio in least) + "|")
+
+
+def _measured(robot: str) -> dict[str, tuple[float, float, float]]:
+    """Return our time, Pinocchio's [us], and the ratio of each row: medians of the runs."""
+    pairs = _pairs(robot)
+    runs = [{label: _run(*calls) for label, calls in pairs.items()} for _ in range(RUNS)]
+    return {
+        label: tuple(statistics.median(run[label][k] for run in runs) for k in range(3))
+        for label in pairs
+    }
+
+
+def _run(ours: Call, theirs: Call) -> tuple[float, float, float]:
+    a, b = in_turns((repeated(ours), repeated(theirs)), seconds=0.01)
+    return statistics.median(a), statistics.median(b), median_ratio(b, a)
 
 
 def _pairs(robot: str) -> dict[str, tuple[Call, Call]]:
@@ -77,8 +97,8 @@ def _terms(m: Any, d: Any, model: Any, data: Any, q: Any, v: Any) -> dict[str, t
 
 
 def _frames(m: Any, d: Any, model: Any, data: Any, q: Any, v: Any) -> dict[str, tuple[Call, Call]]:
-    name = _farthest(m)
-    frame, number, where = m.frame_id(name), model.getFrameId(name), pin.LOCAL_WORLD_ALIGNED
+    name = _farthest(m)  # ours is called as in the README, by name
+    number, where = model.getFrameId(name), pin.LOCAL_WORLD_ALIGNED
 
     def velocity() -> None:
         pin.forwardKinematics(model, data, q, v)
@@ -95,23 +115,23 @@ def _frames(m: Any, d: Any, model: Any, data: Any, q: Any, v: Any) -> dict[str, 
 
     return {
         "frame_jacobian / computeFrameJacobian": (
-            lambda: rb.frame_jacobian(m, d, frame),
+            lambda: rb.frame_jacobian(m, d, name),
             lambda: pin.computeFrameJacobian(model, data, q, number, where),
         ),
         "frame_jacobian_dot / frameJacobianTimeVariation": (
-            lambda: rb.frame_jacobian_dot(m, d, frame),
+            lambda: rb.frame_jacobian_dot(m, d, name),
             lambda: pin.frameJacobianTimeVariation(model, data, q, v, number, where),
         ),
         "frame_velocity / forwardKinematics, getFrameVelocity": (
-            lambda: rb.frame_velocity(m, d, frame),
+            lambda: rb.frame_velocity(m, d, name),
             velocity,
         ),
         "frame_acceleration / forwardKinematics, getFrameClassicalAcceleration": (
-            lambda: rb.frame_acceleration(m, d, frame),
+            lambda: rb.frame_acceleration(m, d, name),
             acceleration,
         ),
         "frame_mobility / computeFrameJacobian, crba, numpy": (
-            lambda: rb.frame_mobility(m, d, frame),
+            lambda: rb.frame_mobility(m, d, name),
             mobility,
         ),
     }

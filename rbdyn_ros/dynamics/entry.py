@@ -90,26 +90,46 @@ def public(kernel: Any, name: str = "") -> Callable[..., Any]:
     entry = Entry(kernel)
 
     # one function per number of arguments, because *args would slow every call; the address of m
-    # is also in d, where Python finds it faster
+    # is also in d, where Python finds it faster; entry.call(...) would look for a method first
     def run(m: Model, d: Any) -> Any:
-        if getattr(d, "model", NOBODY) is not m:
+        try:
+            owner = d.model
+        except AttributeError:
+            owner = NOBODY
+        if owner is not m:
             raise not_a_pair(m, d, name)
-        return entry.call(d.model_address, d.address)
+        call = entry.call
+        return call(d.model_address, d.address)
 
     def run_with(m: Model, d: Any, x: Any) -> Any:
-        if getattr(d, "model", NOBODY) is not m:
+        try:
+            owner = d.model
+        except AttributeError:
+            owner = NOBODY
+        if owner is not m:
             raise not_a_pair(m, d, name)
-        return entry.call(d.model_address, d.address, x)
+        call = entry.call
+        return call(d.model_address, d.address, x)
 
     def run_with_two(m: Model, d: Any, x: Any, y: Any) -> Any:
-        if getattr(d, "model", NOBODY) is not m:
+        try:
+            owner = d.model
+        except AttributeError:
+            owner = NOBODY
+        if owner is not m:
             raise not_a_pair(m, d, name)
-        return entry.call(d.model_address, d.address, x, y)
+        call = entry.call
+        return call(d.model_address, d.address, x, y)
 
     def run_with_three(m: Model, d: Any, x: Any, y: Any, z: Any) -> Any:
-        if getattr(d, "model", NOBODY) is not m:
+        try:
+            owner = d.model
+        except AttributeError:
+            owner = NOBODY
+        if owner is not m:
             raise not_a_pair(m, d, name)
-        return entry.call(d.model_address, d.address, x, y, z)
+        call = entry.call
+        return call(d.model_address, d.address, x, y, z)
 
     function = kernel.py_func
     chosen = (run, run_with, run_with_two, run_with_three)[function.__code__.co_argcount - 2]

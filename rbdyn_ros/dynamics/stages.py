@@ -139,7 +139,8 @@ def mass_matrix(m: Model, d: Data) -> Array:
     if DISABLED:
         _forward.mass_matrix(m, d, d.dense_memory)
     else:
-        _mass_matrix.call(d.model_address, d.address, d.dense_memory)
+        call = _mass_matrix.call  # _mass_matrix.call(...) would look for a method first
+        call(d.model_address, d.address, d.dense_memory)
     return dense
 
 

@@ -10,6 +10,7 @@ from rbdyn_ros.engine.joints.jcalc import joint_motion, joint_pose, joint_veloci
 from rbdyn_ros.engine.spatial import (
     IDENTITY,
     add3,
+    add_scaled6,
     load3,
     load6,
     load9,
@@ -57,13 +58,17 @@ def poses(m: Model, d: Data) -> None:
 def place_body(m, d, i, xpos, xmat):
     """Write the pose of body i to the arrays with its parent's pose; return it."""
     parent = m.body_parentid[i]
-    r, E = joint_pose(m, d, i - 1, i)
-    R_parent = load9(xmat, parent)
-    R = mat_mul(R_parent, E)
-    p = add3(load3(xpos, parent), mat_vec(R_parent, r))
+    p, R = pose_after(m, d, i, load3(xpos, parent), load9(xmat, parent))
     store3(xpos, i, p)
     store9(xmat, i, R)
     return p, R
+
+
+@inline
+def pose_after(m, d, i, p_parent, R_parent):
+    """Return the pose of body i from that of its parent."""
+    r, E = joint_pose(m, d, i - 1, i)
+    return add3(p_parent, mat_vec(R_parent, r)), mat_mul(R_parent, E)
 
 
 @kernel
@@ -104,16 +109,6 @@ def axes(m, d):
 
 
 @kernel
-def axes_before(m, d, body):
-    """Write subtree_com, and cdof of the joints before a body; needs poses."""
-    centres(m, d)
-    origin = load3(d.subtree_com, m.body_rootid[body])
-    while body > 0:
-        joint_motion(m, d, body - 1, body, origin)
-        body = m.body_parentid[body]
-
-
-@kernel
 def com_pos(m: Model, d: Data) -> None:
     """Write subtree_com, cinert and cdof; needs kinematics.
 
@@ -139,3 +134,16 @@ def com_vel(m: Model, d: Data) -> None:
     for i in range(1, m.nbody):
         v = load6(d.cvel, m.body_parentid[i])
         store6(d.cvel, i, joint_velocity(m, d, i - 1, i, v))
+
+
+@kernel
+def body_velocities(m, d):
+    """Write cvel from qvel: com_vel without cdof_dot; needs axes."""
+    if m.nmimic > 0:
+        follow(m, d)
+    for i in range(1, m.nbody):
+        v = load6(d.cvel, m.body_parentid[i])
+        first = m.jnt_dofadr_all[i - 1]
+        for k in range(first, first + m.jnt_dofnum[i - 1]):
+            v = add_scaled6(v, load6(d.cdof_all, k), d.qvel_all[k])
+        store6(d.cvel, i, v)

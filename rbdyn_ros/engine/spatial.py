@@ -134,6 +134,13 @@ def dot6(a, b):
 
 
 @inline
+def moved(s, arm):
+    # a motion vector at another point: [w; v + w x arm]
+    v = add3((s[3], s[4], s[5]), cross3((s[0], s[1], s[2]), arm))
+    return s[0], s[1], s[2], v[0], v[1], v[2]
+
+
+@inline
 def cross_motion(v, m):
     # v x m = [w x m_w; w x m_v + v x m_w]   (RBDA eq 2.31)
     return (
@@ -193,6 +200,16 @@ def mat_mul(A, B):
         A[6] * B[0] + A[7] * B[3] + A[8] * B[6],
         A[6] * B[1] + A[7] * B[4] + A[8] * B[7],
         A[6] * B[2] + A[7] * B[5] + A[8] * B[8],
+    )
+
+
+@inline
+def symmetric_times(S, v):
+    # a symmetric matrix (xx, yy, zz, xy, xz, yz) times a vector
+    return (
+        S[0] * v[0] + S[3] * v[1] + S[4] * v[2],
+        S[3] * v[0] + S[1] * v[1] + S[5] * v[2],
+        S[4] * v[0] + S[5] * v[1] + S[2] * v[2],
     )
 
 

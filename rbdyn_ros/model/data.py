@@ -64,6 +64,7 @@ class Data:
         keep["model_address"] = model.address
         keep.update(_views(model, self.buffer))
         keep["loops"] = _Part(model.loops, self.loop_data) if model.loops else None
+        keep["shapes"] = {}  # of the arrays that functions return
         keep["dense_M"] = keep["dense_memory"] = None  # made by the first mass_matrix
         self.qpos[:] = model.qpos0
 

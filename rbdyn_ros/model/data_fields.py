@@ -143,7 +143,7 @@ DATA_FIELDS = (
     Field("chain", ("nbody",), "the bodies, the frame's body first", "int", "chain"),
     Field("chain_xpos", ("nbody", 3), "as xpos", stage="chain"),
     Field("chain_xmat", ("nbody", 9), "as xmat", stage="chain"),
-    Field("chain_cdof", ("nvall", 6), "as cdof, but about the origin of the root", stage="chain"),
+    Field("chain_cdof", ("nvall", 6), "as cdof, but about another point", stage="chain"),
     # scratch of derivatives
     Field("cdof_rate", ("nvall", 6), "derivative of the axis by its dof", stage="axis_rates"),
     Field("cdof_ddot", ("nvall", 6), "Psi_ddot of the dof", stage="derivatives"),

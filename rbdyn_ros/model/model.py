@@ -43,7 +43,7 @@ from rbdyn_ros.model.model_fields import (
     STAGES,
 )
 from rbdyn_ros.model.options import Options
-from rbdyn_ros.model.part_numbers import PartNumbers
+from rbdyn_ros.model.part_numbers import PartNumbers, number_of, part_numbers
 from rbdyn_ros.model.replacing import check_replacements
 from rbdyn_ros.model.sizes import sizes_of
 
@@ -57,9 +57,14 @@ WORK_AT_ONCE = 5000
 _NOT_HASHED = ("jnt_class", "jnt_acceleration", "jnt_deceleration", "jnt_jerk")
 
 
-def _numbers_of(kind: str, names: str) -> functools.cached_property[PartNumbers]:
-    """Return a property with the numbers of all parts of a kind."""
-    return functools.cached_property(lambda m: PartNumbers(kind, getattr(m, names)))
+#: The attributes with the numbers of parts, and the lists of their names.
+_NUMBERED = {
+    "body_numbers": "body_names",
+    "jnt_numbers": "jnt_names",
+    "frame_numbers": "frame_names",
+    "loop_numbers": "loop_names",
+    "geom_numbers": "geom_names",
+}
 
 
 class Model:
@@ -190,31 +195,31 @@ class Model:
     def __setattr__(self, name: str, value: object) -> None:
         raise _read_only(name)
 
-    body_numbers = _numbers_of("body", "body_names")
-    jnt_numbers = _numbers_of("joint", "jnt_names")
-    frame_numbers = _numbers_of("frame", "frame_names")
-    loop_numbers = _numbers_of("loop joint", "loop_names")
-    geom_numbers = _numbers_of("geometry", "geom_names")
+    body_numbers: PartNumbers
+    jnt_numbers: PartNumbers
+    frame_numbers: PartNumbers
+    loop_numbers: PartNumbers
+    geom_numbers: PartNumbers
 
     def body_id(self, body: str | int) -> int:
         """Return the number of a body; raises ModelError with the nearest name."""
-        return self.body_numbers.of(body)
+        return number_of("body", self.body_numbers, self.body_names, body)
 
     def jnt_id(self, joint: str | int) -> int:
         """Return the number of a joint; raises ModelError with the nearest name."""
-        return self.jnt_numbers.of(joint)
+        return number_of("joint", self.jnt_numbers, self.jnt_names, joint)
 
     def frame_id(self, frame: str | int) -> int:
         """Return the number of a frame; raises ModelError with the nearest name."""
-        return self.frame_numbers.of(frame)
+        return number_of("frame", self.frame_numbers, self.frame_names, frame)
 
     def loop_id(self, joint: str | int) -> int:
         """Return the number of a joint that closes a loop; raises ModelError."""
-        return self.loop_numbers.of(joint)
+        return number_of("loop joint", self.loop_numbers, self.loop_names, joint)
 
     def geom_id(self, geom: str | int) -> int:
         """Return the number of a geometry of a moving body; raises ModelError."""
-        return self.geom_numbers.of(geom)
+        return number_of("geometry", self.geom_numbers, self.geom_names, geom)
 
     def jnt_kind(self, j: int) -> JointKind:
         """Return the row of the joint library that joint j has."""
@@ -377,6 +382,8 @@ def _fill(
     sizes = sizes_of(arrays, loops.data_slots if loops else 0)
     keep.update(name=name, findings=tuple(findings), opt=opt or Options(), loops=loops)
     keep.update({kind: tuple(names[kind]) for kind in NAMES})
+    # plain attributes: Python finds them faster than properties
+    keep.update({kind: part_numbers(keep[of]) for kind, of in _NUMBERED.items()})
     keep.update(sizes)
     for field in MODEL_FIELDS:
         keep[field.name] = frozen(field, arrays[field.name], field.shape(sizes))

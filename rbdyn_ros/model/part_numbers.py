@@ -3,40 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NoReturn
 
 import numpy as np
 
 from rbdyn_ros.errors import Finding, ModelError, did_you_mean
 
+#: The number of each part of one kind, by name and by number. A plain dict: Python looks up a key
+#: of a subclass in twice the time.
+PartNumbers = dict[str | int, int]
 
-class PartNumbers(dict[str | int, int]):
-    """The number of each part of one kind, by name and by number.
+
+def part_numbers(names: Sequence[str]) -> PartNumbers:
+    """Return the numbers of the parts with these names."""
+    numbers: PartNumbers = {name: i for i, name in enumerate(names)}
+    return numbers | {i: i for i in range(len(names))}
+
+
+def number_of(kind: str, numbers: PartNumbers, names: Sequence[str], part: object) -> int:
+    """Return the number of a part.
+
+    Unlike a look-up it refuses True and 1.0, which merely equal a number.
 
     Args:
         kind: kind of the parts, for messages.
-        names: names of the parts.
+        numbers: the numbers of all of them.
+        names: their names.
+        part: a name or a number.
+
+    Raises:
+        ModelError: the part is unknown, with the nearest name.
     """
-
-    def __init__(self, kind: str, names: Sequence[str]) -> None:
-        super().__init__({name: i for i, name in enumerate(names)})
-        self.update({i: i for i in range(len(names))})
-        self.kind, self.names = kind, names
-
-    def of(self, part: str | int) -> int:
-        """Return the number of a part; raises ModelError with the nearest name if it is unknown.
-
-        Unlike a look-up it refuses True and 1.0, which merely equal a number.
-        """
-        if isinstance(part, bool) or not isinstance(part, str | int | np.integer):
-            self.__missing__(part)
-        return self[part]
-
-    def __missing__(self, part: object) -> NoReturn:
-        hint = f"; allowed is a name, or a number from 0 to {len(self.names) - 1}"
-        if isinstance(part, str):
-            hint = did_you_mean(part, self.names)
-        text = f"there is no {self.kind} {part!r}{hint}"
-        raise ModelError(
-            Finding(f"unknown-{self.kind}", text, "error", str(part), None, str(part))
-        )
+    if isinstance(part, str | int | np.integer) and not isinstance(part, bool):
+        number = numbers.get(part)  # type: ignore[arg-type]
+        if number is not None:
+            return number
+    hint = f"; allowed is a name, or a number from 0 to {len(names) - 1}"
+    if isinstance(part, str):
+        hint = did_you_mean(part, names)
+    text = f"there is no {kind} {part!r}{hint}"
+    raise ModelError(Finding(f"unknown-{kind}", text, "error", str(part), None, str(part)))

@@ -307,10 +307,21 @@ def test_results_are_fresh(pair, name):
     d.qacc = d.qacc + 1.0
     second = arrays(call(name, m, d))
     assert any(not np.array_equal(x, y) for x, y in zip(first, second, strict=True))
+    assert not any(np.shares_memory(x, y) for x in first for y in second)
     for x, y in zip(first, kept, strict=True):
         assert np.array_equal(x, y)
         assert x.ndim == 0 or x.flags.writeable
         assert not np.shares_memory(x, d.buffer)
+
+
+def test_jacobians_of_two_frames_are_two_arrays(pair):
+    m, d = pair
+    first, last = m.frame_names[1], m.frame_names[-1]
+    kept = rb.frame_jacobian(m, d, first).copy()
+    J, other = rb.frame_jacobian(m, d, first), rb.frame_jacobian(m, d, last)
+    assert not np.shares_memory(J, other)
+    assert np.array_equal(J, kept)
+    assert not np.array_equal(J, other)
 
 
 @each_call

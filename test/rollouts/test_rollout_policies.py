@@ -120,8 +120,10 @@ def test_a_law_uses_the_model_not_the_parameters(specialize):
     policy = PDGravityPolicy(20.0, 2.0)
     found = rolled(m, policy, reference, specialize, params={"body_mass": mass})
     plain = rolled(m, policy, reference, specialize)
-    first = slice(None), 0
-    np.testing.assert_array_equal(found.qfrc_applied[first], plain.qfrc_applied[first])
+    forces = plain.qfrc_applied[:, 0]
+    # equal up to rounding: the law shares operations with the step, which differ
+    scale = 1e-12 * np.abs(forces).max()
+    np.testing.assert_allclose(found.qfrc_applied[:, 0], forces, rtol=0.0, atol=scale)
     assert np.abs(found.qvel - plain.qvel).max() > 1e-4
 
 

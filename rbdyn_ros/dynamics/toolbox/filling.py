@@ -8,7 +8,8 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from rbdyn_ros.dynamics.entry import NOBODY, Entry, not_a_pair
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.dynamics.entry import Entry, check_pair, public
 from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.engine.quantities.jacobian import LOCAL, LOCAL_WORLD_ALIGNED, WORLD
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
@@ -17,79 +18,122 @@ from rbdyn_ros.model.model import Model
 #: Reference point and axes of the motion of a frame, see frames.py.
 REFERENCES = {"world": WORLD, "local": LOCAL, "local_world_aligned": LOCAL_WORLD_ALIGNED}
 
-#: Types that need no closer check before a look-up.
-PLAIN = (str, int)
+#: What the first path raises: d is not a Data, or a shape, a name or the code is not known.
+MISSING = (AttributeError, KeyError, TypeError)
 
 Shape = Callable[[Model], "int | tuple[int, ...]"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def returns(kernel: Any) -> Callable[[F], F]:
+    """Make a function of (m, d) return the number that a kernel of (m, d) computes.
+
+    The decorated function has only a signature and a docstring.
+    """
+
+    def decorate(stub: F) -> F:
+        return cast("F", functools.update_wrapper(public(kernel), stub))
+
+    return decorate
+
+
 class fills:  # noqa: N801  a decorator
     """Make a function of (m, d, ...) return a new array that a kernel of (m, d, ..., array) fills.
 
-    The decorated function has only a signature and a docstring. A single function is a third
-    faster than one that calls another, which matters for small robots.
+    The decorated function has only a signature and a docstring. Most of the time of a small
+    robot's call is Python's. So each call first tries a path with as few instructions as possible;
+    if that fails, a second path does the same, or raises an error that says what is wrong.
 
     Args:
         kernel: a kernel of (m, d, *numbers, array).
-        shape: returns the shape of the array for a Model.
+        shape: returns the shape of the array for a Model, or raises ModelError if there is none.
     """
 
     def __init__(self, kernel: Any, shape: Shape) -> None:
-        self.entry, self.kernel, self.shape = Entry(kernel), kernel, shape
+        self.entry, self.shape, self.call = Entry(kernel), shape, _not_compiled
 
     def __call__(self, stub: F) -> F:
-        entry, kernel, shape, empty = self.entry, self.kernel, self.shape, np.empty
+        call, shape, empty = self.call, self.shape, np.empty
 
         def run(m: Model, d: Any) -> Any:
-            if getattr(d, "model", NOBODY) is not m:
-                raise not_a_pair(m, d, stub.__name__)
-            out = empty(shape(m))
-            if DISABLED:
-                kernel(m, d, out)
-            else:
-                entry.call(d.model_address, d.address, out)
+            nonlocal call
+            try:
+                if d.model is m:
+                    out = empty(d.shapes[shape])
+                    call(d.model_address, d.address, out)
+                    return out
+            except MISSING:
+                pass
+            check_pair(m, d, stub.__name__)
+            out = self._filled(m, d)
+            call = self.call
             return out
 
         return cast("F", functools.update_wrapper(run, stub))
 
     def of_body(self, stub: F) -> F:
         """Do the same for a function of (m, d, body); `body` is 0 by default."""
-        entry, kernel, shape, empty = self.entry, self.kernel, self.shape, np.empty
+        call, shape, empty = self.call, self.shape, np.empty
 
         def run(m: Model, d: Any, body: str | int = 0) -> Any:
-            if getattr(d, "model", NOBODY) is not m:
-                raise not_a_pair(m, d, stub.__name__)
-            number = m.body_numbers[body] if type(body) in PLAIN else m.body_id(body)
-            out = empty(shape(m))
-            if DISABLED:
-                kernel(m, d, number, out)
-            else:
-                entry.call(d.model_address, d.address, number, out)
+            nonlocal call
+            try:
+                # a look-up would accept True and 1.0
+                if d.model is m and (type(body) is int or type(body) is str):
+                    out = empty(d.shapes[shape])
+                    call(d.model_address, d.address, m.body_numbers[body], out)
+                    return out
+            except MISSING:
+                pass
+            check_pair(m, d, stub.__name__)
+            out = self._filled(m, d, m.body_id(body))
+            call = self.call
             return out
 
         return cast("F", functools.update_wrapper(run, stub))
 
     def of_frame(self, stub: F) -> F:
         """Do the same for a function of (m, d, frame, reference)."""
-        entry, kernel, shape, empty = self.entry, self.kernel, self.shape, np.empty
+        call, shape, empty = self.call, self.shape, np.empty
 
         def run(m: Model, d: Any, frame: str | int, reference: str = "local_world_aligned") -> Any:
-            if getattr(d, "model", NOBODY) is not m:
-                raise not_a_pair(m, d, stub.__name__)
-            number = m.frame_numbers[frame] if type(frame) in PLAIN else m.frame_id(frame)
+            nonlocal call
             try:
-                where = REFERENCES[reference]
-            except (KeyError, TypeError):
-                raise unknown_reference(reference) from None
-            out = empty(shape(m))
-            if DISABLED:
-                kernel(m, d, number, where, out)
-            else:
-                entry.call(d.model_address, d.address, number, where, out)
+                if d.model is m and (type(frame) is str or type(frame) is int):
+                    out = empty(d.shapes[shape])
+                    number = m.frame_numbers[frame]
+                    call(d.model_address, d.address, number, REFERENCES[reference], out)
+                    return out
+            except MISSING:
+                pass
+            check_pair(m, d, stub.__name__)
+            number = m.frame_id(frame)
+            if not isinstance(reference, str) or reference not in REFERENCES:
+                raise unknown_reference(reference)
+            out = self._filled(m, d, number, REFERENCES[reference])
+            call = self.call
             return out
 
         return cast("F", functools.update_wrapper(run, stub))
+
+    def _filled(self, m: Model, d: Any, *numbers: int) -> Array:
+        """Return the array; keep its shape and the compiled code for the first path."""
+        out = np.empty(d.shapes.setdefault(self.shape, self.shape(m)))
+        if DISABLED:
+            self.entry.kernel(m, d, *numbers, out)
+        else:
+            self.entry.call(d.model_address, d.address, *numbers, out)
+            self.call = self.entry.call
+        return out
+
+
+def _not_compiled(*_: object) -> None:
+    raise KeyError
+
+
+def square(m: Model) -> tuple[int, int]:
+    """Return (nv, nv)."""
+    return m.nv, m.nv
 
 
 def unknown_reference(reference: object) -> ParameterError:

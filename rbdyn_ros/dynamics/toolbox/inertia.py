@@ -11,7 +11,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
-from rbdyn_ros.dynamics.entry import check_mass_matrix, public
+from rbdyn_ros.dynamics.entry import check_mass_matrix, no_mass_matrix
 from rbdyn_ros.dynamics.toolbox.filling import fills
 from rbdyn_ros.engine.quantities import inverse_mass as _inverse_mass
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
@@ -21,8 +21,12 @@ from rbdyn_ros.model.model import Model
 #: Below this part of the largest eigenvalue a mobility counts as zero.
 IMMOBILE = 1e-10
 
-_inverse = public(_inverse_mass.inverse_mass_matrix)
-_reflected = public(_inverse_mass.reflected_inertia)
+
+def _nv(m: Model, function: str) -> int:
+    """Return nv; raises ModelError if M of the Model is too large."""
+    if m.nM == 0 and m.nv > 0:
+        raise no_mass_matrix(m, function)
+    return int(m.nv)
 
 
 @fills(_inverse_mass.frame_mobility, lambda m: (6, m.nv + 6)).of_frame
@@ -30,27 +34,21 @@ def _mobility(m: Model, d: Data, frame: str | int, reference: str) -> Array:
     """Return J M^-1/2 and J M^-1 J^T side by side, (6, nv + 6)."""
 
 
+@fills(_inverse_mass.inverse_mass_matrix, lambda m: (_nv(m, "inverse_mass_matrix"), m.nv))
 def inverse_mass_matrix(m: Model, d: Data) -> Array:
     """Return M(qpos)^-1, (nv, nv).
 
     Raises:
         ModelError: d was not made for m, or M is too large.
     """
-    check_mass_matrix(m, d, "inverse_mass_matrix")
-    X = np.empty((m.nv, m.nv))
-    _inverse(m, d, X)
-    return X
 
 
+@fills(_inverse_mass.reflected_inertia, lambda m: _nv(m, "reflected_inertia"))
 def reflected_inertia(m: Model, d: Data) -> Array:
     """Return 1 / (M^-1)_kk, (nv,): the inertia at a dof's motor, with all other dofs free.
 
     M_kk is the inertia with all other dofs locked. Errors as inverse_mass_matrix.
     """
-    check_mass_matrix(m, d, "reflected_inertia")
-    out = np.empty(m.nv)
-    _reflected(m, d, out)
-    return out
 
 
 def frame_mobility(

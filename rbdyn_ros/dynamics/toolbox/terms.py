@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.dynamics.entry import public
-from rbdyn_ros.dynamics.toolbox.filling import fills
+from rbdyn_ros.dynamics.toolbox.filling import fills, returns, square
 from rbdyn_ros.engine.quantities import coriolis as _coriolis
 from rbdyn_ros.engine.quantities import energy as _energy
 from rbdyn_ros.engine.quantities import terms as _terms
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
-
-_kinetic_energy = public(_energy.kinetic_energy)
-_potential_energy = public(_energy.potential_energy)
 
 
 @fills(_terms.gravity_term, lambda m: m.nv)
@@ -39,7 +35,7 @@ def bias_term(m: Model, d: Data) -> Array:
     """Return C qvel + g, (nv,): qfrc_bias at qpos and qvel. Errors as gravity_term."""
 
 
-@fills(_coriolis.coriolis_matrix, lambda m: (m.nv, m.nv))
+@fills(_coriolis.coriolis_matrix, square)
 def coriolis_matrix(m: Model, d: Data) -> Array:
     """Return C(qpos, qvel), (nv, nv), with dM/dt = C + C^T. Errors as gravity_term.
 
@@ -47,16 +43,14 @@ def coriolis_matrix(m: Model, d: Data) -> Array:
     """
 
 
+@returns(_energy.kinetic_energy)
 def kinetic_energy(m: Model, d: Data) -> float:
     """Return the kinetic energy [J], with the rotors (armature). Errors as gravity_term.
 
     Source: RBDA eq 3.2.
     """
-    total: float = _kinetic_energy(m, d)
-    return total
 
 
+@returns(_energy.potential_energy)
 def potential_energy(m: Model, d: Data) -> float:
     """Return the potential energy [J] of gravity and of springs. Errors as gravity_term."""
-    total: float = _potential_energy(m, d)
-    return total

@@ -128,9 +128,15 @@ def joint_motion(m, d, j, i, origin):
     if m.jnt_common[j]:
         common_motion(m, j, i, origin, False, d.xpos, d.xmat, d.cdof_all)
     else:
-        d.joint_now[0], d.joint_now[1] = j, i
-        store3(d.joint_pos, 0, origin)
-        call_stage(m.motion_stage, m, d)
+        uncommon_motion(m, d, j, i, origin)
+
+
+@inline
+def uncommon_motion(m, d, j, i, origin):
+    """Write cdof of a joint that is not common."""
+    d.joint_now[0], d.joint_now[1] = j, i
+    store3(d.joint_pos, 0, origin)
+    call_stage(m.motion_stage, m, d)
 
 
 @optional_stage("motion_stage")

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from rbdyn_ros.engine.follow import expand
-from rbdyn_ros.engine.jit import kernel
-from rbdyn_ros.engine.joints.jcalc import common_motion
-from rbdyn_ros.engine.kinematics import axes_before, place_body, poses
-from rbdyn_ros.engine.spatial import IDENTITY, ZERO3, load3, load6, load9, store3, store6, store9
+from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.joints.jcalc import common_motion, uncommon_motion
+from rbdyn_ros.engine.kinematics import centres, pose_after, poses
+from rbdyn_ros.engine.spatial import (
+    IDENTITY,
+    ZERO3,
+    load3,
+    load6,
+    load9,
+    moved,
+    store3,
+    store6,
+    store9,
+    sub3,
+)
 
 
 @kernel
 def follow_chain(m, d, body):
-    """Write chain, chain_xpos, chain_xmat, chain_cdof up to a body; return the origin of the last.
-
-    Returns:
-        The number of bodies, and the reference point of chain_cdof.
-    """
+    """Write chain, chain_xpos and chain_xmat up to a body; return the number of bodies."""
     number = 0
     while body > 0:
         d.chain[number] = body
@@ -23,31 +30,36 @@ def follow_chain(m, d, body):
         body = m.body_parentid[body]
     store3(d.chain_xpos, 0, ZERO3)
     store9(d.chain_xmat, 0, IDENTITY)
-    if number == 0:
-        return number, ZERO3
-    if m.pose_stage != 0:
-        return number, _from_all(m, d, number)
+    if m.pose_stage != 0:  # uncommon joints need the poses of all bodies
+        _copy_poses(m, d, number)
+        return number
     if m.nvall > m.nv:
         expand(m, d)
-    root = d.chain[number - 1]
+    p, R = ZERO3, IDENTITY
     for n in range(number - 1, -1, -1):
-        i = d.chain[n]
-        place_body(m, d, i, d.chain_xpos, d.chain_xmat)
-        origin = load3(d.chain_xpos, root)
-        common_motion(m, i - 1, i, origin, False, d.chain_xpos, d.chain_xmat, d.chain_cdof)
-    return number, load3(d.chain_xpos, root)
+        p, R = pose_after(m, d, d.chain[n], p, R)
+        store3(d.chain_xpos, d.chain[n], p)
+        store9(d.chain_xmat, d.chain[n], R)
+    return number
 
 
 @kernel
-def _from_all(m, d, number):
-    """Do the same from the poses of all bodies, which uncommon joints need."""
+def _copy_poses(m, d, number):
     poses(m, d)
-    axes_before(m, d, d.chain[0])
+    centres(m, d)  # the origin of cdof
     for n in range(number):
         i = d.chain[n]
         store3(d.chain_xpos, i, load3(d.xpos, i))
         store9(d.chain_xmat, i, load9(d.xmat, i))
-        first = m.jnt_dofadr_all[i - 1]
-        for c in range(first, first + m.jnt_dofnum[i - 1]):
-            store6(d.chain_cdof, c, load6(d.cdof_all, c))
-    return load3(d.subtree_com, m.body_rootid[d.chain[0]])
+
+
+@inline
+def motion_about(m, d, j, i, point, xpos, xmat):
+    """Write chain_cdof of joint j about a point; an uncommon joint needs subtree_com."""
+    if m.jnt_common[j]:
+        common_motion(m, j, i, point, False, xpos, xmat, d.chain_cdof)
+        return
+    origin = load3(d.subtree_com, m.body_rootid[i])
+    uncommon_motion(m, d, j, i, origin)
+    for c in range(m.jnt_dofadr_all[j], m.jnt_dofadr_all[j] + m.jnt_dofnum[j]):
+        store6(d.chain_cdof, c, moved(load6(d.cdof_all, c), sub3(point, origin)))

@@ -5,6 +5,11 @@ Coordinates are entries of qvel_all. A driven coordinate acts on no dof: its mot
 
 from __future__ import annotations
 
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, overload
+from numba.np.arrayobj import make_array
+
 from rbdyn_ros.engine.follow import is_driven
 from rbdyn_ros.engine.jit import inline
 
@@ -19,9 +24,25 @@ def acts_on(m, j, c):
     return m.jnt_dofadr[j], m.jnt_mimic_ratio[j]
 
 
-@inline
 def clear(A):
-    """Make a matrix zero before coordinates add to it."""
-    for r in range(A.shape[0]):
-        for c in range(A.shape[1]):
-            A[r, c] = 0.0
+    """Make a contiguous array zero before coordinates add to it."""
+    A[:] = 0.0
+
+
+@intrinsic
+def _fill_with_zeros(context, A):
+    def generate(context, builder, signature, values):
+        array = make_array(signature.args[0])(context, builder, values[0])
+        size = builder.mul(array.nitems, array.itemsize)
+        cgutils.memset(builder, array.data, size, 0)
+        return context.get_dummy_value()
+
+    return types.void(A), generate
+
+
+@overload(clear)
+def _clear_compiled(A):
+    def compiled(A):
+        _fill_with_zeros(A)
+
+    return compiled

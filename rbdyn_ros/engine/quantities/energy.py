@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.jit import is_zero, kernel
+from rbdyn_ros.engine.jit import brief, is_zero, kernel
 from rbdyn_ros.engine.joints.manifold import joint_stretch
-from rbdyn_ros.engine.kinematics import com_pos, com_vel, poses
-from rbdyn_ros.engine.spatial import dot6, inertia_times, load6, load10
+from rbdyn_ros.engine.kinematics import axes, body_velocities, poses
+from rbdyn_ros.engine.quantities.momentum import com_twist
+from rbdyn_ros.engine.spatial import dot3, load6, load9, mat_vec, symmetric_times, transposed
 from rbdyn_ros.engine.springs import spring_energy
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def energy(m: Model, d: Data) -> None:
     d.energy[1] = _kinetic(m, d)
 
 
-@kernel
+@brief
 def potential_energy(m: Model, d: Data) -> float:
     """Return energy[0] at qpos; springs as in energy."""
     poses(m, d)
@@ -35,12 +36,12 @@ def potential_energy(m: Model, d: Data) -> float:
     return total
 
 
-@kernel
+@brief
 def kinetic_energy(m: Model, d: Data) -> float:
     """Return energy[1] at qpos and qvel."""
     poses(m, d)
-    com_pos(m, d)
-    com_vel(m, d)
+    axes(m, d)
+    body_velocities(m, d)
     total: float = _kinetic(m, d)
     return total
 
@@ -60,8 +61,11 @@ def _potential(m, d):
 def _kinetic(m, d):
     twice = 0.0
     for i in range(1, m.nbody):
-        v = load6(d.cvel, i)
-        twice += dot6(v, inertia_times(load10(d.cinert, i), v))
+        # m v.v + w.I w: v of the centre of mass, w in the axes of the body
+        w, v = com_twist(m, d, i)
+        w = mat_vec(transposed(load9(d.xmat, i)), w)
+        twice += m.body_mass[i] * dot3(v, v)
+        twice += dot3(w, symmetric_times(load6(m.body_fullinertia, i), w))
     for k in range(m.nv):
         twice += m.dof_armature[k] * d.qvel[k] * d.qvel[k]
     return 0.5 * twice

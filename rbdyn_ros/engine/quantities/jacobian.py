@@ -14,13 +14,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.follow import follow, follow_acceleration
-from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.jit import brief, inline
 from rbdyn_ros.engine.kinematics import axes, com_vel, poses
-from rbdyn_ros.engine.quantities.chain import follow_chain
+from rbdyn_ros.engine.quantities.chain import follow_chain, motion_about
 from rbdyn_ros.engine.quantities.coordinates import acts_on, clear
 from rbdyn_ros.engine.quantities.rates import axis_rates
 from rbdyn_ros.engine.spatial import (
-    IDENTITY,
     ZERO3,
     ZERO6,
     add3,
@@ -33,6 +32,7 @@ from rbdyn_ros.engine.spatial import (
     load9,
     mat_mul,
     mat_vec,
+    moved,
     quat_to_mat,
     scaled6,
     sub3,
@@ -47,32 +47,33 @@ if TYPE_CHECKING:
 WORLD, LOCAL, LOCAL_WORLD_ALIGNED = range(3)
 
 
-@kernel
+@brief
 def frame_pose(m: Model, d: Data, frame: int, out: Matrix) -> None:
     """Write the rotation of a frame in the world, (3, 3), and below it its position."""
     body = m.frame_bodyid[frame]
     follow_chain(m, d, body)
-    x, R = _pose(m, frame, load3(d.chain_xpos, body), load9(d.chain_xmat, body))
+    x, R = _place(m, frame, LOCAL, d.chain_xpos, d.chain_xmat)
     out[0, 0], out[0, 1], out[0, 2] = R[0], R[1], R[2]
     out[1, 0], out[1, 1], out[1, 2] = R[3], R[4], R[5]
     out[2, 0], out[2, 1], out[2, 2] = R[6], R[7], R[8]
     out[3, 0], out[3, 1], out[3, 2] = x
 
 
-@kernel
+@brief
 def frame_jacobian(m: Model, d: Data, frame: int, reference: int, J: Matrix) -> None:
     """Write J (6, nv) with velocity = J qvel (plus the motion of driven joints)."""
     body = m.frame_bodyid[frame]
-    number, origin = follow_chain(m, d, body)
+    number = follow_chain(m, d, body)
+    point, R = _place(m, frame, reference, d.chain_xpos, d.chain_xmat)
     clear(J)
-    arm, turned = _place(m, frame, reference, origin, d.chain_xpos, d.chain_xmat)
     for n in range(number):
         j = d.chain[n] - 1
+        motion_about(m, d, j, j + 1, point, d.chain_xpos, d.chain_xmat)
         for c in range(m.jnt_dofadr_all[j], m.jnt_dofadr_all[j] + m.jnt_dofnum[j]):
-            _add_column(m, J, j, c, _seen(turned, arm, load6(d.chain_cdof, c)))
+            _add_column(m, J, j, c, _seen(reference, R, load6(d.chain_cdof, c)))
 
 
-@kernel
+@brief
 def frame_jacobian_dot(m: Model, d: Data, frame: int, reference: int, J: Matrix) -> None:
     """Write the time derivative of frame_jacobian, (6, nv)."""
     poses(m, d)
@@ -81,39 +82,40 @@ def frame_jacobian_dot(m: Model, d: Data, frame: int, reference: int, J: Matrix)
     axis_rates(m, d)
     clear(J)
     body = m.frame_bodyid[frame]
-    origin = load3(d.subtree_com, m.body_rootid[body])
-    arm, turned = _place(m, frame, reference, origin, d.xpos, d.xmat)
+    point, R = _place(m, frame, reference, d.xpos, d.xmat)
+    arm = sub3(point, load3(d.subtree_com, m.body_rootid[body]))
     v = load6(d.cvel, body)
-    at_frame = _seen(IDENTITY, arm, v)
+    at_frame = moved(v, arm)
     while body > 0:
         j = body - 1
         for c in range(m.jnt_dofadr_all[j], m.jnt_dofadr_all[j] + m.jnt_dofnum[j]):
             S, rate = load6(d.cdof_all, c), load6(d.cdof_rate, c)
             if reference == LOCAL:
                 rate = add_scaled6(rate, cross_motion(v, S), -1.0)
-            column = _seen(turned, arm, rate)
+            column = _seen(reference, R, moved(rate, arm))
             if reference == LOCAL_WORLD_ALIGNED:
                 column = add6(column, _moving_with(S, at_frame))
             _add_column(m, J, j, c, column)
         body = m.body_parentid[body]
 
 
-@kernel
+@brief
 def frame_velocity(m: Model, d: Data, frame: int, reference: int, out: Vector) -> None:
     """Write the velocity of a frame, (6,)."""
-    number, origin = follow_chain(m, d, m.frame_bodyid[frame])
-    arm, turned = _place(m, frame, reference, origin, d.chain_xpos, d.chain_xmat)
+    number = follow_chain(m, d, m.frame_bodyid[frame])
+    point, R = _place(m, frame, reference, d.chain_xpos, d.chain_xmat)
     if m.nmimic > 0:
         follow(m, d)
     v = ZERO6
     for n in range(number):
         j = d.chain[n] - 1
+        motion_about(m, d, j, j + 1, point, d.chain_xpos, d.chain_xmat)
         for c in range(m.jnt_dofadr_all[j], m.jnt_dofadr_all[j] + m.jnt_dofnum[j]):
             v = add_scaled6(v, load6(d.chain_cdof, c), d.qvel_all[c])
-    out[0], out[1], out[2], out[3], out[4], out[5] = _seen(turned, arm, v)
+    out[0], out[1], out[2], out[3], out[4], out[5] = _seen(reference, R, v)
 
 
-@kernel
+@brief
 def frame_acceleration(m: Model, d: Data, frame: int, reference: int, out: Vector) -> None:
     """Write the derivative of frame_velocity at qacc, (6,), without gravity."""
     poses(m, d)
@@ -122,7 +124,8 @@ def frame_acceleration(m: Model, d: Data, frame: int, reference: int, out: Vecto
     if m.nmimic > 0:
         follow_acceleration(m, d)
     body, a = m.frame_bodyid[frame], ZERO6
-    origin = load3(d.subtree_com, m.body_rootid[body])
+    point, R = _place(m, frame, reference, d.xpos, d.xmat)
+    arm = sub3(point, load3(d.subtree_com, m.body_rootid[body]))
     v = load6(d.cvel, body)
     while body > 0:
         j = body - 1
@@ -130,39 +133,38 @@ def frame_acceleration(m: Model, d: Data, frame: int, reference: int, out: Vecto
             a = add_scaled6(a, load6(d.cdof_all, c), d.qacc_all[c])
             a = add_scaled6(a, load6(d.cdof_dot_all, c), d.qvel_all[c])
         body = m.body_parentid[body]
-    arm, turned = _place(m, frame, reference, origin, d.xpos, d.xmat)
-    a = _seen(turned, arm, a)
+    a = _seen(reference, R, moved(a, arm))
     if reference == LOCAL_WORLD_ALIGNED:
-        a = add6(a, _moving_with(v, _seen(turned, arm, v)))
+        a = add6(a, _moving_with(v, moved(v, arm)))
     out[0], out[1], out[2], out[3], out[4], out[5] = a
 
 
 @inline
-def _place(m, frame, reference, origin, xpos, xmat):
-    """Return a reference's position, relative to the origin of motion axes, and its axes."""
+def _place(m, frame, reference, xpos, xmat):
+    """Return the point that a reference names, and the axes of the frame for LOCAL."""
     body = m.frame_bodyid[frame]
-    x, R = _pose(m, frame, load3(xpos, body), load9(xmat, body))
+    R = load9(xmat, body)
     if reference == WORLD:
-        x = ZERO3
-    return sub3(x, origin), R if reference == LOCAL else IDENTITY
+        return ZERO3, R
+    x = add3(load3(xpos, body), mat_vec(R, load3(m.frame_pos, frame)))
+    return x, _axes(m, frame, R) if reference == LOCAL else R
 
 
 @inline
-def _pose(m, frame, p, R):
-    """Return position and rotation of a frame from its body's position p and rotation R."""
+def _axes(m, frame, R):
+    """Return the rotation of a frame from its body's."""
     q = m.frame_quat[frame]
-    x = add3(p, mat_vec(R, load3(m.frame_pos, frame)))
-    return x, mat_mul(R, quat_to_mat((q[0], q[1], q[2], q[3])))
+    return mat_mul(R, quat_to_mat((q[0], q[1], q[2], q[3])))
 
 
 @inline
-def _seen(turned, arm, s):
-    """Return a motion vector at `arm`, in other axes."""
-    w, v = (s[0], s[1], s[2]), (s[3], s[4], s[5])
-    v = add3(v, cross3(w, arm))
-    back = transposed(turned)
-    w, v = mat_vec(back, w), mat_vec(back, v)
-    return w[0], w[1], w[2], v[0], v[1], v[2]
+def _seen(reference, R, s):
+    """Return a motion vector in the axes that a reference names; R are the frame's."""
+    if reference == LOCAL:
+        back = transposed(R)
+        w, v = mat_vec(back, (s[0], s[1], s[2])), mat_vec(back, (s[3], s[4], s[5]))
+        s = w[0], w[1], w[2], v[0], v[1], v[2]
+    return s
 
 
 @inline

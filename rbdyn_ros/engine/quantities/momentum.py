@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.crb import composite_inertia
-from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.kinematics import axes, centres, com_pos, com_vel, poses
+from rbdyn_ros.engine.jit import brief, inline
+from rbdyn_ros.engine.kinematics import axes, body_velocities, centres, com_pos, com_vel, poses
+from rbdyn_ros.engine.quantities.chain import motion_about
 from rbdyn_ros.engine.quantities.coordinates import acts_on, clear
 from rbdyn_ros.engine.rne import bias_force
 from rbdyn_ros.engine.spatial import (
@@ -23,9 +24,13 @@ from rbdyn_ros.engine.spatial import (
     inertia_times,
     load3,
     load6,
+    load9,
     load10,
+    mat_vec,
     scaled3,
     sub3,
+    symmetric_times,
+    transposed,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +39,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
 
 
-@kernel
+@brief
 def centroidal_momentum_matrix(m: Model, d: Data, A: Matrix) -> None:
     """Write A (6, nv) with momentum = A qvel (plus the motion of driven joints)."""
     poses(m, d)
@@ -55,20 +60,32 @@ def centroidal_momentum_matrix(m: Model, d: Data, A: Matrix) -> None:
                 A[5, k] += times * h[5]
 
 
-@kernel
+@brief
 def centroidal_momentum(m: Model, d: Data, out: Vector) -> None:
     """Write the momentum (6,) at qpos and qvel."""
     poses(m, d)
-    com_pos(m, d)
-    com_vel(m, d)
-    h = ZERO6
+    axes(m, d)
+    body_velocities(m, d)
+    h, centre = ZERO6, load3(d.subtree_com, 0)
     for i in range(1, m.nbody):
-        own = inertia_times(load10(d.cinert, i), load6(d.cvel, i))
-        h = add6(h, _about_com(m, d, i, own))
+        w, v = com_twist(m, d, i)
+        R, p = load9(d.xmat, i), scaled3(v, m.body_mass[i])
+        spin = symmetric_times(load6(m.body_fullinertia, i), mat_vec(transposed(R), w))
+        n = add3(mat_vec(R, spin), cross3(sub3(load3(d.xipos, i), centre), p))
+        h = add6(h, (n[0], n[1], n[2], p[0], p[1], p[2]))
     out[0], out[1], out[2], out[3], out[4], out[5] = h
 
 
-@kernel
+@inline
+def com_twist(m, d, i):
+    """Return the angular velocity of body i, and the velocity of its centre of mass."""
+    s = load6(d.cvel, i)
+    arm = sub3(load3(d.xipos, i), load3(d.subtree_com, m.body_rootid[i]))
+    w = (s[0], s[1], s[2])
+    return w, add3((s[3], s[4], s[5]), cross3(w, arm))
+
+
+@brief
 def centroidal_momentum_bias(m: Model, d: Data, out: Vector) -> None:
     """Write the derivative of the momentum (6,) at qacc = 0: dA/dt qvel, without gravity."""
     poses(m, d)
@@ -85,7 +102,7 @@ def centroidal_momentum_bias(m: Model, d: Data, out: Vector) -> None:
     out[3], out[4], out[5] = rate[3] + mass * g[0], rate[4] + mass * g[1], rate[5] + mass * g[2]
 
 
-@kernel
+@brief
 def com(m: Model, d: Data, body: int, out: Vector) -> None:
     """Write the centre of mass (3,) of a body's subtree [m]."""
     poses(m, d)
@@ -93,11 +110,11 @@ def com(m: Model, d: Data, body: int, out: Vector) -> None:
     out[0], out[1], out[2] = load3(d.subtree_com, body)
 
 
-@kernel
+@brief
 def com_jacobian(m: Model, d: Data, body: int, J: Matrix) -> None:
     """Write J (3, nv): how qvel moves the centre of mass of a body's subtree (all: body 0)."""
     poses(m, d)
-    axes(m, d)
+    centres(m, d)
     clear(J)
     whole = m.body_subtreemass[body]
     for j in range(m.njnt):
@@ -108,43 +125,38 @@ def com_jacobian(m: Model, d: Data, body: int, J: Matrix) -> None:
         elif not _descends(m, i, body):
             continue
         share = m.body_subtreemass[carried] / whole if whole > 0.0 else 1.0
-        arm = sub3(load3(d.subtree_com, carried), load3(d.subtree_com, m.body_rootid[i]))
+        motion_about(m, d, j, i, load3(d.subtree_com, carried), d.xpos, d.xmat)
         for c in range(m.jnt_dofadr_all[j], m.jnt_dofadr_all[j] + m.jnt_dofnum[j]):
             k, times = acts_on(m, j, c)
             if k >= 0:
-                v = scaled3(_velocity_at(load6(d.cdof_all, c), arm), share * times)
+                S = load6(d.chain_cdof, c)
+                v = scaled3((S[3], S[4], S[5]), share * times)
                 J[0, k] += v[0]
                 J[1, k] += v[1]
                 J[2, k] += v[2]
 
 
-@kernel
+@brief
 def com_velocity(m: Model, d: Data, body: int, out: Vector) -> None:
     """Write the velocity (3,) of the centre of mass of a body's subtree [m/s]."""
     poses(m, d)
     axes(m, d)
-    com_vel(m, d)
+    body_velocities(m, d)
     total, mass = (0.0, 0.0, 0.0), 0.0
     for i in range(1, m.nbody):
         if m.body_mass[i] > 0.0 and _descends(m, i, body):
-            arm = sub3(load3(d.xipos, i), load3(d.subtree_com, m.body_rootid[i]))
-            v = _velocity_at(load6(d.cvel, i), arm)
+            _, v = com_twist(m, d, i)
             total, mass = add3(total, scaled3(v, m.body_mass[i])), mass + m.body_mass[i]
     scale = 1.0 / mass if mass > 0.0 else 0.0
     out[0], out[1], out[2] = scaled3(total, scale)
 
 
 @inline
-def _velocity_at(s, arm):
-    return add3((s[3], s[4], s[5]), cross3((s[0], s[1], s[2]), arm))
-
-
-@inline
 def _descends(m, i, ancestor):
     """Return whether body i is the ancestor or one of its descendants."""
-    while i > ancestor:
+    while i > ancestor > 0:
         i = m.body_parentid[i]
-    return i == ancestor
+    return i == ancestor or ancestor == 0
 
 
 @inline

@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.follow import follow_acceleration
-from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.kinematics import com_pos, com_vel, poses
+from rbdyn_ros.engine.jit import brief, inline, kernel
+from rbdyn_ros.engine.kinematics import axes, body_velocities, com_pos, com_vel, poses
 from rbdyn_ros.engine.quantities.coordinates import acts_on, clear
 from rbdyn_ros.engine.rne import bias_force, body_accelerations
 from rbdyn_ros.engine.spatial import (
@@ -87,12 +87,12 @@ def _add_row(row, first, times, s, s_v, w, alpha, a):
     row[first + 9] += times * (s[2] * alpha[2] + t[2] * w[2])
 
 
-@kernel
+@brief
 def kinetic_energy_regressor(m: Model, d: Data, y: Vector) -> None:
     """Write y (10 (nbody - 1),): y pi is the kinetic energy without rotors."""
     poses(m, d)
-    com_pos(m, d)
-    com_vel(m, d)
+    axes(m, d)
+    body_velocities(m, d)
     for i in range(1, m.nbody):
         arm = sub3(load3(d.xpos, i), load3(d.subtree_com, m.body_rootid[i]))
         w, u = in_body(load9(d.xmat, i), arm, load6(d.cvel, i))
@@ -104,7 +104,7 @@ def kinetic_energy_regressor(m: Model, d: Data, y: Vector) -> None:
         y[first + 8], y[first + 9] = w[1] * w[2], 0.5 * w[2] * w[2]
 
 
-@kernel
+@brief
 def potential_energy_regressor(m: Model, d: Data, y: Vector) -> None:
     """Write y (10 (nbody - 1),): y pi is the potential energy of gravity."""
     poses(m, d)

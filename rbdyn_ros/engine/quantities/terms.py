@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.jit import brief, inline
 from rbdyn_ros.engine.kinematics import axes, com_pos, com_vel, poses
 from rbdyn_ros.engine.loads import reflect
+from rbdyn_ros.engine.quantities.coordinates import acts_on
 from rbdyn_ros.engine.rne import bias_force, project, rne
-from rbdyn_ros.engine.spatial import add_scaled6, cross3, load3, load6, store6, sub3
+from rbdyn_ros.engine.spatial import add_scaled6, cross3, dot6, load3, load6, store6, sub3
 
 if TYPE_CHECKING:
     from rbdyn_ros.engine.jit import Vector
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
 
 
-@kernel
+@brief
 def bias_term(m: Model, d: Data, out: Vector) -> None:
     """Write the Coriolis, centrifugal and gravity force at qpos and qvel, (nv,)."""
     poses(m, d)
@@ -31,17 +32,23 @@ def bias_term(m: Model, d: Data, out: Vector) -> None:
         out[k] = d.qfrc_bias[k]
 
 
-@kernel
+@brief
 def gravity_term(m: Model, d: Data, out: Vector) -> None:
     """Write the force that holds the robot against gravity at qpos, (nv,)."""
     poses(m, d)
     axes(m, d)
-    for i in range(1, m.nbody):
-        store6(d.cfrc_sum, i, _against_gravity(m, d, i))
-    _project(m, d, out)
+    for k in range(m.nv):
+        out[k] = 0.0
+    for j in range(m.njnt):
+        i = m.jnt_bodyid[j]
+        weight = _against_gravity(m, d, i, m.body_subtreemass[i], load3(d.subtree_com, i))
+        for c in range(m.jnt_dofadr_all[j], m.jnt_dofadr_all[j] + m.jnt_dofnum[j]):
+            k, times = acts_on(m, j, c)
+            if k >= 0:
+                out[k] += times * dot6(load6(d.cdof_all, c), weight)
 
 
-@kernel
+@brief
 def coriolis_term(m: Model, d: Data, out: Vector) -> None:
     """Write the Coriolis and centrifugal force at qpos and qvel, (nv,)."""
     poses(m, d)
@@ -49,22 +56,17 @@ def coriolis_term(m: Model, d: Data, out: Vector) -> None:
     com_vel(m, d)
     bias_force(m, d)
     for i in range(1, m.nbody):
-        weight = _against_gravity(m, d, i)
+        weight = _against_gravity(m, d, i, m.body_mass[i], load3(d.xipos, i))
         store6(d.cfrc_sum, i, add_scaled6(load6(d.cfrc_bias, i), weight, -1.0))
-    _project(m, d, out)
-
-
-@inline
-def _against_gravity(m, d, i):
-    # -I a_g: the weight, at the centre of mass
-    g, scale = m.opt.gravity, -m.body_mass[i]
-    f = (scale * g[0], scale * g[1], scale * g[2])
-    n = cross3(sub3(load3(d.xipos, i), load3(d.subtree_com, m.body_rootid[i])), f)
-    return n[0], n[1], n[2], f[0], f[1], f[2]
-
-
-@kernel
-def _project(m, d, out):
     project(m, d, out)
     if m.nmimic > 0:
         reflect(m, d, d.cfrc_sum, out)
+
+
+@inline
+def _against_gravity(m, d, i, mass, centre):
+    # minus the weight of a mass at a point of body i's tree
+    g = m.opt.gravity
+    f = (-mass * g[0], -mass * g[1], -mass * g[2])
+    n = cross3(sub3(centre, load3(d.subtree_com, m.body_rootid[i])), f)
+    return n[0], n[1], n[2], f[0], f[1], f[2]
