@@ -196,6 +196,23 @@ def test_without_any_folder(monkeypatch, warnings):
     assert len(warnings.messages) == 1
 
 
+WARM = """
+import sys
+import rbdyn_ros as rb
+m = rb.load("config/robots/seven_dof_arm.urdf")
+rb.kinematics(m, rb.make_data(m))
+print("scipy.linalg" in sys.modules)
+"""
+
+
+def test_code_on_disk_is_loaded_without_what_only_the_compiler_needs():
+    """Numba imports SciPy's linear algebra before it compiles; a warm start leaves it out."""
+    command = [sys.executable, "-c", WARM]
+    for _ in range(2):  # the first may compile
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
 FULL = """
 import resource, sys
 sys.path[:0] = [{root!r}, {tests!r}]
