@@ -119,7 +119,7 @@ setup(
     install_requires=[
         "numpy>=1.24",
         "scipy>=1.10",
-        "numba>=0.60",
+        "numba>=0.62",
         "urdf_parser_py>=0.0.4",
         "lxml>=4.9",
         "pyyaml>=5.4",
