@@ -50,8 +50,8 @@ def rounds(what: str, total: int) -> Iterator[Callable[[str], None]]:
 def show_compiling(patience: float = PATIENCE) -> Compiling:
     """Show a bar whenever kernels are compiled; call it once, before the first kernel.
 
-    The first run of a version compiles the engine (about a minute); later runs load it from the
-    cache.
+    The first run of a version compiles the engine (about half a minute); later runs load it from
+    the cache.
 
     Args:
         patience: shorter compilations show no bar [s].

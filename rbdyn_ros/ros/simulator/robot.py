@@ -91,7 +91,7 @@ class Robot:
 
         def announce(_: source.Source) -> None:
             if not is_compiled(cycle.run):
-                logger.info("compiling the engine, first run only (about a minute) ...")
+                logger.info("compiling the engine, first run only (about half a minute) ...")
 
         m, self.given = source.load_robot(self.node, values, stop, fallback, announce)
         m.opt.timestep = values.timestep
