@@ -80,22 +80,24 @@ def _unpickled(content: bytes) -> Any:
     return pickle.loads(content)  # noqa: S301 - the folder is this user's own
 
 
+@functools.cache
+def _subfolder(source: str) -> Path:
+    """Return the folder of a source's files; all copies of this package have the same ones.
+
+    They may share code because the name of the cache contains a hash of the package's sources.
+    """
+    path = Path(source).resolve()
+    if path.is_relative_to(_PACKAGE):
+        return path.relative_to(_PACKAGE).parent
+    return Path(UserProvidedCacheLocator.get_suitable_cache_subpath(source))
+
+
 class _Locator(UserProvidedCacheLocator):
     """Finds a function's files in a folder, which may be one that cannot be written."""
 
     def __init__(self, function: Any, source: str, folder: str) -> None:
         self._py_file, self._lineno = source, function.__code__.co_firstlineno
-        self._cache_path = str(Path(folder, self._subfolder(source)))
-
-    def _subfolder(self, source: str) -> Path:
-        """Return the folder of a source's files; all copies of this package have the same ones.
-
-        They may share code because `folder` contains a hash of the package's sources.
-        """
-        path = Path(source).resolve()
-        if path.is_relative_to(_PACKAGE):
-            return path.relative_to(_PACKAGE).parent
-        return Path(self.get_suitable_cache_subpath(source))
+        self._cache_path = str(Path(folder, _subfolder(source)))
 
     def ensure_cache_path(self) -> None:
         """Leave the folder to `write`."""
