@@ -21,17 +21,24 @@ def rclpy_is_a_wheel() -> bool:
 
 
 def why_no_ros(error: ImportError) -> str:
-    """Return why ROS 2 cannot be imported, and what to do."""
+    """Return why a node cannot be imported, and what to do."""
     cure = 'install ROS 2 from PyPI (pip install "rbdyn_ros[sim]") or source an installed ROS 2'
     found = importlib.util.find_spec("rclpy")
     if found is None or found.origin is None:
         return f"this Python has no ROS 2: {cure}"
-    version = "{}.{}".format(*sys.version_info)
-    reason = str(error).partition("\n")[0]
-    return (
-        f"the ROS 2 at '{Path(found.origin).parent}' does not run in Python {version} ({reason}): "
-        f"use the Python that it was built for, or {cure}"
-    )
+    try:
+        importlib.import_module("rclpy")
+    except ImportError as why:
+        version = "{}.{}".format(*sys.version_info)
+        return (
+            f"the ROS 2 at '{Path(found.origin).parent}' does not run in Python {version} "
+            f"({_first_line(why)}): use the Python that it was built for, or {cure}"
+        )
+    return f"{_first_line(error)}: install it for {sys.executable}"
+
+
+def _first_line(error: ImportError) -> str:
+    return str(error).partition("\n")[0]
 
 
 def _drop_other_middleware() -> None:

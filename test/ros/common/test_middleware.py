@@ -69,3 +69,15 @@ def test_without_a_ros_that_runs(tmp_path, start, rclpy, words):
     assert done.stderr.count("\n") == 1
     assert words in done.stderr
     assert 'pip install "rbdyn_ros[sim]"' in done.stderr
+
+
+@pytest.mark.parametrize("start", ["cli.main(['sim'])", "__main__.arm_controller()"])
+def test_without_another_package_that_a_node_needs(start):
+    """ROS 2 runs, so it is not blamed."""
+    hidden = "import sys; sys.modules['sensor_msgs'] = None"
+    command = [sys.executable, "-c", f"{hidden}; from rbdyn_ros import cli, __main__; {start}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "sensor_msgs" in done.stderr
+    assert sys.executable in done.stderr
