@@ -15,7 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from support import domains
+from support import domains, processes
 
 _count = itertools.count()
 domain = domains.domain
@@ -26,7 +26,7 @@ CONTROLLING = "controlling '"
 class Simulator:
     """A node, mostly `rbdyn sim`, in a process of its own with its output in a file."""
 
-    def __init__(self, folder, domain, *arguments, entry="cli", prelude=""):
+    def __init__(self, folder, domain, *arguments, entry="cli", prelude="", fresh=False):
         self.log = folder / f"log{next(_count)}.txt"
         self.domain = domain
         env = dict(os.environ, ROS_DOMAIN_ID=str(domain), ROS_LOG_DIR=str(folder))
@@ -37,11 +37,9 @@ class Simulator:
             "node": "from rbdyn_ros.__main__ import simulator; simulator()",  # as `ros2 run` does
             "arm": "from rbdyn_ros.__main__ import arm_controller; arm_controller()",
         }
-        command = [sys.executable, "-c", f"{prelude}\n{code[entry]}"]
         with self.log.open("w") as log:
-            self.process = subprocess.Popen(
-                [*command, *map(str, arguments)], env=env, stdout=log, stderr=log
-            )
+            program = f"{prelude}\n{code[entry]}"
+            self.process = processes.start(program, arguments, env, log, fresh)
 
     def text(self):
         return self.log.read_text()
@@ -216,15 +214,20 @@ def until(condition, timeout):
         time.sleep(0.02)
 
 
+def is_fresh(request):
+    """Whether a test starts fresh processes, see support/processes.py."""
+    return request.node.get_closest_marker("fresh_start") is not None
+
+
 @contextmanager
-def simulators(folder, domain):
-    """Yield a function that starts simulators, see `simulate`."""
+def simulators(folder, domain, fresh=False):
+    """Yield a function that starts simulators, see `simulate` and support/processes.py."""
     started = []
 
     def start(*arguments, wait=True, entry="cli", clock=False):
         if not clock:
             arguments = [*arguments, "--ros-args", "-p", "publish_clock:=false"]
-        simulator = Simulator(folder, domain, *arguments, entry=entry)
+        simulator = Simulator(folder, domain, *arguments, entry=entry, fresh=fresh)
         started.append(simulator)
         if wait:
             simulator.wait_for(STARTED)
@@ -236,18 +239,18 @@ def simulators(folder, domain):
 
 
 @pytest.fixture
-def simulate(tmp_path, domain):
+def simulate(request, tmp_path, domain):
     """Start simulators: simulate(*arguments); they end with the test.
 
     They do not publish /clock, which takes seconds to start, unless clock is true.
     """
-    with simulators(tmp_path, domain) as start:
+    with simulators(tmp_path, domain, is_fresh(request)) as start:
         yield start
 
 
 @contextmanager
-def controllers(folder, domain):
-    """Yield a function that starts arm controllers, see `control`."""
+def controllers(folder, domain, fresh=False):
+    """Yield a function that starts arm controllers, see `control` and support/processes.py."""
     started = []
 
     def start(urdf, wait=True, remap=None, prelude="", **parameters):
@@ -255,7 +258,8 @@ def controllers(folder, domain):
         words = [w for name, value in given.items() for w in ("-p", f"{name}:={value}")]
         words += [w for name, other in (remap or {}).items() for w in ("-r", f"{name}:={other}")]
         words = ["--ros-args", *words]
-        controller = Simulator(folder, domain, *words, entry="arm", prelude=prelude)
+        more = {"entry": "arm", "prelude": prelude, "fresh": fresh}
+        controller = Simulator(folder, domain, *words, **more)
         started.append(controller)
         if wait:
             controller.wait_for(CONTROLLING)
@@ -267,12 +271,12 @@ def controllers(folder, domain):
 
 
 @pytest.fixture
-def control(tmp_path, domain):
+def control(request, tmp_path, domain):
     """Start arm controllers: control(urdf, name="value", ...) with parameters of the node.
 
     remap: new names of topics, and `__ns` of the node. prelude: Python code that runs first.
     """
-    with controllers(tmp_path, domain) as start:
+    with controllers(tmp_path, domain, is_fresh(request)) as start:
         yield start
 
 

@@ -61,6 +61,7 @@ def test_lifecycle(simulate, control, peer):
     simulator.end_well()
 
 
+@pytest.mark.fresh_start
 def test_refused_starts(control, tmp_path):
     """Exit status 2 and one line each."""
     robot = find("ur5_robot.urdf")
@@ -82,6 +83,7 @@ def test_refused_starts(control, tmp_path):
         assert "Traceback" not in controller.text()
 
 
+@pytest.mark.fresh_start
 def test_ends_during_the_start(control):
     """While it waits for a robot, and while it compiles."""
     waiting = control(EMPTY, False)

@@ -47,6 +47,7 @@ def expected(path, ticks):
     return d.qpos, d.qvel
 
 
+@pytest.mark.fresh_start  # other hashes of texts, other addresses
 def test_ten_thousand_ticks_with_a_commander_that_jitters(simulate, peer, command, two_joints):
     found = []
     for seed in range(2):

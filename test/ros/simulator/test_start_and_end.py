@@ -12,6 +12,8 @@ from sensor_msgs.msg import JointState
 
 import rbdyn_ros as rb
 
+pytestmark = pytest.mark.fresh_start
+
 CYCLE = """<robot name="r"><link name="a"/><link name="b"/>
 <joint name="j" type="fixed"><parent link="a"/><child link="b"/></joint>
 <joint name="k" type="fixed"><parent link="b"/><child link="a"/></joint></robot>"""

@@ -1,0 +1,73 @@
+"""A forked process of the tests is as a fresh one: see support/processes.py."""
+
+import os
+import signal
+
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+
+from support import processes
+
+TELLS = """
+import atexit, json, os, sys
+atexit.register(print, "the end")
+told = [sys.argv, os.environ["ROS_DOMAIN_ID"], os.getcwd(), sys.path[0], __name__]
+print(json.dumps(told), sorted(globals()), sys.stdin.fileno())
+print("an error", file=sys.stderr)
+sys.exit("a reason" if sys.argv[1:] else 3)
+"""
+SLEEPS = """
+import time
+print("ready", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture(params=[True, False], ids=["fresh", "forked"])
+def start(request, tmp_path, monkeypatch):
+    """Start a process; return it and the file with its output."""
+    monkeypatch.chdir(tmp_path)
+    started = []
+
+    def begin(code, *arguments, **more):
+        path = tmp_path / f"said{len(started)}"
+        with path.open("w") as output:
+            environment = os.environ | {"ROS_DOMAIN_ID": "7"} | more
+            process = processes.start(code, arguments, environment, output, request.param)
+        started.append(process)
+        return process, path
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize(("arguments", "status"), [(["a b", 2], 1), ([], 3)])
+def test_output_and_status(start, tmp_path, arguments, status):
+    process, path = start(TELLS, *arguments)
+    assert process.wait(60.0) == status
+    said = path.read_text()
+    words = ", ".join(["", *(f'"{word}"' for word in arguments)])
+    assert f'[["-c"{words}], "7", "{tmp_path}", "", "__main__"]' in said
+    assert "'__name__', '__package__', '__spec__', 'atexit'" in said
+    assert "an error" in said
+    assert ("a reason" in said) == bool(arguments)
+    assert said.endswith("the end\n")
+
+
+def test_signals(start):
+    for number, status in ((signal.SIGTERM, -15), (signal.SIGINT, -2), (signal.SIGKILL, -9)):
+        process, path = start(SLEEPS)
+        while "ready" not in path.read_text():
+            assert process.poll() is None
+        process.send_signal(number)
+        assert process.wait(60.0) == status
+        assert ("KeyboardInterrupt" in path.read_text()) == (number == signal.SIGINT)
+
+
+def test_an_environment_that_imports_read_is_there(start):
+    process, path = start("import os; print(os.environ['LANG'])", LANG="xx")
+    assert process.wait(60.0) == 0
+    assert path.read_text() == "xx\n"

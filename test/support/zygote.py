@@ -1,0 +1,124 @@
+"""A process that has imported the nodes and forks for each one that `support.processes` asks for.
+
+python zygote.py FD: takes requests from that socket until its other end is closed. What it forks
+is a child of the asking process and goes on as `python -c CODE ARGUMENTS` does after its start.
+"""
+
+import ctypes
+import functools
+import gc
+import json
+import os
+import re
+import signal
+import socket
+import sys
+import types
+from pathlib import Path
+
+#: Larger than any environment.
+LONGEST = 1 << 20
+
+
+def main():
+    """Serve; return the code to run in a process that was forked."""
+    sys.path[0] = ""  # as for python -c
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until a new process is ready
+    prepare()
+    tracer = Tracer()
+    with socket.socket(fileno=int(sys.argv[1])) as asked:
+        while True:
+            data, files, _, _ = socket.recv_fds(asked, LONGEST, 2)
+            if not data:
+                sys.exit()
+            if pid := fork(tracer):
+                asked.send(str(pid).encode())
+                for file in files:
+                    os.close(file)
+            else:
+                break
+    return become(json.loads(data), files)
+
+
+def prepare():
+    """Import what the nodes need, and load the kernels that all of them load."""
+    import inspect
+
+    import rbdyn_ros as rb
+    import rbdyn_ros.cli
+    import rbdyn_ros.ros.arm.node
+    import rbdyn_ros.ros.simulator.node
+    from rbdyn_ros.control.arm import Arm
+    from rbdyn_ros.control.controller import MODES, Controller
+    from rbdyn_ros.control.gate import SafetyGate
+    from rbdyn_ros.control.limits import Limits
+    from rbdyn_ros.control.settings import ControlSettings
+    from rbdyn_ros.loading.assets import bundled_robot
+    from rbdyn_ros.ros.arm.services import warm as warm_answers
+    from rbdyn_ros.ros.common.dynamics_query import warm as warm_queries
+    from rbdyn_ros.runtime.loop import warm as warm_loop
+
+    m = rb.load_urdf(Path(bundled_robot("seven_dof_arm")))
+    warm_loop(m)
+    warm_queries(m)
+    arm = Arm(m)
+    warm_answers(arm)
+    for mode in MODES[1:]:
+        Controller(arm, SafetyGate(m, Limits.of(m)), ControlSettings()).rehearse(mode)
+    inspect.getmodule(sys._getframe())  # the first log message does
+    gc.collect()
+    gc.freeze()
+
+
+def fork(tracer):
+    """Return the process id to the server, which is not its parent, and 0 to the new process."""
+    sent, told = os.pipe()
+    tracer.before_fork()
+    middle = os.fork()
+    if middle == 0:
+        if pid := os.fork():
+            os.write(told, str(pid).encode())
+            os._exit(0)
+        tracer.after_fork_child()
+    else:
+        os.waitpid(middle, 0)
+        tracer.after_fork_parent()
+        pid = int(os.read(sent, 20))
+    os.close(sent)
+    os.close(told)
+    return pid
+
+
+class Tracer:
+    """LTTng, which rcl may load: it has threads, and functions that start them after a fork."""
+
+    def __init__(self):
+        maps = Path("/proc/self/maps").read_text()
+        found = re.search(r"/\S*/liblttng-ust(-[0-9a-f]+)?\.so\S*", maps)
+        self._library = found and ctypes.CDLL(found[0])
+        self._signals = ctypes.create_string_buffer(128)  # a sigset_t
+
+    def __getattr__(self, name):
+        for prefix in ("lttng_ust_", "ust_"):
+            if hasattr(self._library, prefix + name):
+                return functools.partial(getattr(self._library, prefix + name), self._signals)
+        return lambda: None
+
+
+def become(request, files):
+    """Take the output, environment, folder and arguments of a request; return its code."""
+    for number, file in enumerate(files, 1):
+        os.dup2(file, number)
+        os.close(file)
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    os.chdir(request["folder"])
+    sys.argv = ["-c", *request["arguments"]]
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    return request["code"]
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    exec(compile(code, "<string>", "exec"), sys.modules["__main__"].__dict__)
