@@ -20,6 +20,10 @@ from rbdyn_ros.description.types import Inertial as Inertial
 from rbdyn_ros.description.types import Limit as Limit
 from rbdyn_ros.description.types import Trajectory as Trajectory
 from rbdyn_ros.dynamics.assembly import assemble as assemble
+from rbdyn_ros.dynamics.collisions import Distance as Distance
+from rbdyn_ros.dynamics.collisions import collisions as collisions
+from rbdyn_ros.dynamics.collisions import distance as distance
+from rbdyn_ros.dynamics.collisions import start_overlaps as start_overlaps
 from rbdyn_ros.dynamics.configuration import differentiate_pos as differentiate_pos
 from rbdyn_ros.dynamics.configuration import integrate_pos as integrate_pos
 from rbdyn_ros.dynamics.configuration import qpos_dot as qpos_dot

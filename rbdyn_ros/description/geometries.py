@@ -122,6 +122,18 @@ FLOOR = Obstacle("floor", Plane())
 
 
 @dataclass(frozen=True, slots=True)
+class Exclusion:
+    """Two links, geometries or obstacles that may overlap: no distance query lists the pair.
+
+    A link stands for all its geometries.
+    """
+
+    first: str
+    second: str
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Contact:
     """Obstacles for the `<collision>` elements of a robot, and their surfaces.
 
@@ -129,8 +141,10 @@ class Contact:
         obstacles: of the world; by default a floor at z = 0.
         surface: of all geometries not in `surfaces`.
         surfaces: by the name of a geometry or of a link.
+        exclude: pairs of names of links, geometries or obstacles that `collisions` leaves out.
     """
 
     obstacles: tuple[Obstacle, ...] = (FLOOR,)
     surface: Surface = Surface()
     surfaces: Mapping[str, Surface] = field(default_factory=dict)
+    exclude: tuple[tuple[str, str], ...] = ()

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from rbdyn_ros.description.geometries import Geometry, Obstacle
+from rbdyn_ros.description.geometries import Exclusion, Geometry, Obstacle
 from rbdyn_ros.description.poses import IN_PLACE, Pose, Vec3, keep_floats, keep_points
 from rbdyn_ros.errors import Finding
 
@@ -290,6 +290,7 @@ class Description:
         constraints: constraints between bodies in addition to joints.
         geometries: contact shapes of links.
         obstacles: shapes fixed in the world.
+        exclusions: pairs of links or geometries that may overlap, from an SRDF or a Contact.
     """
 
     name: str
@@ -302,3 +303,4 @@ class Description:
     constraints: tuple[Constraint, ...] = ()
     geometries: tuple[Geometry, ...] = ()
     obstacles: tuple[Obstacle, ...] = ()
+    exclusions: tuple[Exclusion, ...] = ()

@@ -44,6 +44,7 @@ def load_urdf(
     mimic: bool = True,
     xacro_args: Mapping[str, str] | None = None,
     contact: bool | Contact = False,
+    srdf: str | bytes | Path | bool = True,
 ) -> Model:
     """Load a robot from a URDF or xacro file, or from URDF text.
 
@@ -62,6 +63,9 @@ def load_urdf(
         contact: use the `<collision>` elements of links for contact: True for contact with a
             floor at z = 0, or a Contact with obstacles and surfaces. A robot with a floating
             base then starts above them (qpos0). False: ignore them and open no mesh.
+        srdf: for contact: path or text of an SRDF; `collisions` leaves out the pairs of links
+            that it disables. True: `<name>.srdf` beside the file, in `srdf/` or in `../srdf/`,
+            with the name of the file or of the robot, if there is one. False: none.
 
     Returns:
         The Model; its `findings` are the warnings and notes.
@@ -77,6 +81,7 @@ def load_urdf(
         package_dirs=package_dirs,
         xacro_args=xacro_args,
         contact=contact,
+        srdf=srdf,
     )
     return complete(description, floating_base, strict, mimic)
 

@@ -16,7 +16,7 @@ import numpy as np
 from rbdyn_ros.arrays import Arrays, NamedArrays
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.errors import ModelError, did_you_mean, listing, quote, shown
-from rbdyn_ros.model.audit_geoms import audit_geom_arrays, wrong_array
+from rbdyn_ros.model.audit_geoms import audit_all_geoms, audit_geom_arrays, wrong_array
 from rbdyn_ros.model.callbacks import registered_motion
 from rbdyn_ros.model.couplings import joint_classes
 from rbdyn_ros.model.fields import Field, frozen
@@ -42,6 +42,9 @@ INDICES = {
     "term_jntid": "njnt",
     "term_coord": "nv",
     "geom_bodyid": "nbody",
+    "geom_bodyid_all": "nbody",
+    "exclude_geom": "ngeomall",
+    "edge_vert": "nvertall",
 }
 
 #: Fields of counts that add up to a size, and the least count.
@@ -50,6 +53,8 @@ SHARES = {
     "length_pointnum": ("npoint", 2),
     "gear_termnum": ("nterm", 1),
     "geom_vertnum": ("nvert", 1),
+    "geom_vertnum_all": ("nvertall", 0),
+    "vert_edgenum": ("nedge", 0),
 }
 
 _CARRYING = [kind for kind, row in JOINT_KINDS.items() if row.nv > 0]
@@ -147,6 +152,7 @@ def audit_arrays(arrays: NamedArrays, names: Names, audit: Audit) -> None:
     audit_geom_arrays(arrays, audit)
     if audit.errors:
         return
+    audit_all_geoms(arrays, audit)
     kinds = joint_kinds(arrays["jnt_type"], names["jnt_usertype"])
     _audit_couplings(arrays, kinds, audit)
     if audit.errors:

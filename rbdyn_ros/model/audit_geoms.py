@@ -13,6 +13,7 @@ from rbdyn_ros.model.geoms import RIM, GeomType
 GEOM_TYPES: dict[str, list[GeomType]] = {
     "geom_type": [kind for kind in GeomType if kind != GeomType.PLANE],
     "obstacle_type": [GeomType.PLANE, GeomType.SPHERE, GeomType.BOX],
+    "geom_type_all": list(GeomType),
 }
 #: Number of corners of each type, on which kernels rely; a mesh has any number.
 CORNERS = {
@@ -25,8 +26,11 @@ CORNERS = {
 SIZES = {GeomType.SPHERE: 1, GeomType.CAPSULE: 2, GeomType.CYLINDER: 2, GeomType.BOX: 3}
 #: More than any length of a checked geometry [m].
 LONGEST = 10.0 * BOUNDS["contact length"].high
-_LENGTHS = ("geom_size", "geom_rbound", "geom_radius", "obstacle_size")
-_ROTATIONS = ("geom_mat", "obstacle_mat")
+_LENGTHS = (
+    *("geom_size", "geom_rbound", "geom_radius", "obstacle_size"),
+    *("geom_size_all", "geom_rbound_all"),
+)
+_ROTATIONS = ("geom_mat", "obstacle_mat", "geom_mat_all")
 #: Rotations are orthogonal to better than this.
 TOLERANCE = 1e-9
 
@@ -61,11 +65,35 @@ def _audit_sizes(arrays: NamedArrays, audit: Audit) -> None:
     for name in _LENGTHS:
         if not ((arrays[name] >= 0.0) & (arrays[name] <= LONGEST)).all():
             wrong_array(audit, name, f"has a length outside 0 to {LONGEST:.0f} m")
-    for what in ("geom", "obstacle"):
+    for types in GEOM_TYPES:
+        name = types.replace("type", "size")
         for kind, number in SIZES.items():
-            sizes = arrays[f"{what}_size"][arrays[f"{what}_type"] == kind]
-            if (sizes[:, :number] == 0.0).any():
-                wrong_array(audit, f"{what}_size", f"has a {kind.name.lower()} with a size of 0")
+            if (arrays[name][arrays[types] == kind, :number] == 0.0).any():
+                wrong_array(audit, name, f"has a {kind.name.lower()} with a size of 0")
+
+
+def audit_all_geoms(arrays: NamedArrays, audit: Audit) -> None:
+    """Add an error for arrays of all geometries that do not fit together.
+
+    Args:
+        arrays: audited by audit_geom_arrays, and their counts add up.
+        audit: receives the errors.
+    """
+    types, bodies = arrays["geom_type_all"], arrays["geom_bodyid_all"]
+    first_obstacle = len(types) - len(arrays["obstacle_type"])
+    if first_obstacle < 0 or bodies[first_obstacle:].any():
+        wrong_array(audit, "geom_bodyid_all", "does not end with the obstacles, on body 0")
+    if bodies[types == GeomType.PLANE].any():
+        wrong_array(audit, "geom_type_all", "has a plane on a moving body")
+    number = arrays["geom_vertnum_all"]
+    if ((number > 0) != (types == GeomType.MESH)).any():
+        wrong_array(audit, "geom_vertnum_all", "is not above 0 for meshes and 0 for all others")
+    corners = np.repeat(np.repeat(number, number), arrays["vert_edgenum"])
+    if ((arrays["edge_vert"] < 0) | (arrays["edge_vert"] >= corners)).any():
+        wrong_array(audit, "edge_vert", "has a corner that is not of the same geometry")
+    pairs = arrays["exclude_geom"]
+    if (pairs[:, 0] >= pairs[:, 1]).any():
+        wrong_array(audit, "exclude_geom", "has a pair that is not ascending")
 
 
 def wrong_array(audit: Audit, name: str, message: str) -> None:

@@ -7,6 +7,7 @@ from rbdyn_ros.errors import DescriptionError, Finding, ModelError
 from rbdyn_ros.model.bodies import body_arrays, frame_arrays, spring_arrays
 from rbdyn_ros.model.callbacks import registered_motion
 from rbdyn_ros.model.constraints import constraint_names, constraints
+from rbdyn_ros.model.geometries import all_geom_names, all_geoms
 from rbdyn_ros.model.geoms import geom_names, geoms
 from rbdyn_ros.model.inertia_pattern import MAX_M_ENTRIES
 from rbdyn_ros.model.joint_arrays import joint_arrays, kind_of, loop_arrays, type_of
@@ -39,6 +40,7 @@ def compile_model(description: Description, floating_base: str = "") -> Model:
         **spring_arrays(description.springs, tree),
         **constraints(description.constraints, tree.frames, numbers),
         **geoms(description, tree.frames),
+        **all_geoms(description, tree.frames),
     }
     m = unchecked_model(
         description.name, arrays, _names(description, tree), findings=description.findings
@@ -61,6 +63,7 @@ def _names(description: Description, tree: Tree) -> dict[str, list[str]]:
     return {
         **constraint_names(description.constraints),
         **geom_names(description, tree.frames),
+        "geom_names_all": all_geom_names(description, tree.frames),
         "body_names": _body_names(tree),
         "jnt_names": [joint.name for joint in tree.joints],
         "frame_names": list(tree.frames),

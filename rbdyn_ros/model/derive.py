@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rbdyn_ros.arrays import Ints, NamedArrays
 from rbdyn_ros.model.constraints import equations
 from rbdyn_ros.model.couplings import joint_addresses, leaders
+from rbdyn_ros.model.geometries import meetings
 from rbdyn_ros.model.inertia_pattern import inertia_pattern
 from rbdyn_ros.model.joints import JointClass, JointKind, JointType, joint_kinds
 from rbdyn_ros.model.model_fields import DERIVED
@@ -34,12 +35,15 @@ def derive(primary: NamedArrays, names: Mapping[str, Sequence[str]]) -> dict[str
         "length_pointadr": starts(primary["length_pointnum"]),
         "gear_termadr": starts(primary["gear_termnum"]),
         "geom_vertadr": starts(primary["geom_vertnum"]),
+        "geom_vertadr_all": starts(primary["geom_vertnum_all"]),
+        "vert_edgeadr": starts(primary["vert_edgenum"]),
         **_bodies(primary, kinds),
         **_joints(primary, kinds),
         **_dofs(primary, kinds),
     }
     known |= equations(known, [kind.nv for kind in loop_kinds])
     known |= inertia_pattern(known)
+    known |= meetings(known)
     return {name: known[name] for name in DERIVED}
 
 

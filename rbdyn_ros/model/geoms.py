@@ -48,7 +48,8 @@ class GeomType(IntEnum):
     MESH = 7
 
 
-_TYPES = {
+#: The type of each shape.
+GEOM_TYPES = {
     Plane: GeomType.PLANE,
     Sphere: GeomType.SPHERE,
     Capsule: GeomType.CAPSULE,
@@ -69,9 +70,9 @@ def geoms(description: Description, frames: Frames) -> Arrays:
     places = [frames[geom.link].then(geom.origin) for geom in moving]
     return {
         "geom_bodyid": np.array([place.body for place in places], np.int64),
-        "geom_type": np.array([_TYPES[type(geom.shape)] for geom in moving], np.int64),
-        "geom_mat": _rows([place.mat.ravel() for place in places], 9),
-        "geom_size": _rows([_size(geom.shape) for geom in moving], 3),
+        "geom_type": np.array([GEOM_TYPES[type(geom.shape)] for geom in moving], np.int64),
+        "geom_mat": rows([place.mat.ravel() for place in places], 9),
+        "geom_size": rows([size_of(geom.shape) for geom in moving], 3),
         **_corners_in_bodies(moving, places),
         **_surfaces([geom.surface for geom in moving]),
         "geom_mass0": np.zeros(len(moving)),
@@ -98,7 +99,7 @@ def _corners_in_bodies(moving: list[Geometry], places: list[Placement]) -> Array
     ]
     number = np.array([len(points) for points in corners], np.int64)
     return {
-        "geom_pos": _rows(centres, 3),
+        "geom_pos": rows(centres, 3),
         "geom_radius": radius,
         "geom_rbound": np.array(reach) + radius,
         "geom_vertnum": number,
@@ -110,7 +111,7 @@ def _surfaces(surfaces: list[Surface]) -> Arrays:
     return {
         "geom_friction": np.array([surface.friction for surface in surfaces]),
         "geom_viscosity": np.array([_given(surface.viscosity) for surface in surfaces]),
-        "geom_solref": _rows([(s.time_constant, s.damping_ratio) for s in surfaces], 2),
+        "geom_solref": rows([(s.time_constant, s.damping_ratio) for s in surfaces], 2),
         "geom_stiffness": np.array([surface.stiffness or 0.0 for surface in surfaces]),
         "geom_damping": np.array([_given(surface.damping) for surface in surfaces]),
     }
@@ -139,10 +140,10 @@ def _moving(description: Description, frames: Frames) -> list[Geometry]:
 def _obstacles(obstacles: tuple[Obstacle, ...]) -> Arrays:
     mats = [quat_to_mat(obstacle.origin.quat).ravel() for obstacle in obstacles]
     return {
-        "obstacle_type": np.array([_TYPES[type(one.shape)] for one in obstacles], np.int64),
-        "obstacle_pos": _rows([obstacle.origin.pos for obstacle in obstacles], 3),
-        "obstacle_mat": _rows(mats, 9),
-        "obstacle_size": _rows([_size(obstacle.shape) for obstacle in obstacles], 3),
+        "obstacle_type": np.array([GEOM_TYPES[type(one.shape)] for one in obstacles], np.int64),
+        "obstacle_pos": rows([obstacle.origin.pos for obstacle in obstacles], 3),
+        "obstacle_mat": rows(mats, 9),
+        "obstacle_size": rows([size_of(obstacle.shape) for obstacle in obstacles], 3),
         "obstacle_friction": np.array([obstacle.friction for obstacle in obstacles]),
     }
 
@@ -151,11 +152,12 @@ def _given(number: float | None) -> float:
     return -1.0 if number is None else number
 
 
-def _rows(values: list[Any], width: int) -> Array:
+def rows(values: list[Any], width: int) -> Array:
+    """Return rows of numbers as an array, also if there are none."""
     return np.array(values, np.float64).reshape(-1, width)
 
 
-def _size(shape: Shape | WorldShape) -> tuple[float, float, float]:
+def size_of(shape: Shape | WorldShape) -> tuple[float, float, float]:
     """Return MuJoCo's geom_size."""
     if isinstance(shape, Box):
         x, y, z = shape.size

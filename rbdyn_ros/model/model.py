@@ -37,6 +37,7 @@ from rbdyn_ros.model.model_fields import (
     DRIVE_STAGES,
     JOINT_STAGES,
     MODEL_FIELDS,
+    NAME_DIMS,
     NAMES,
     PRIMARY,
     SIZES,
@@ -53,8 +54,11 @@ FEW_STEPS = 8
 #: Work of one call, in bodies times timesteps; a body takes some 0.3 us.
 WORK_AT_ONCE = 5000
 
-#: Fields that sha256 leaves out.
+#: Fields that sha256 leaves out, beside the arrays of all geometries.
 _NOT_HASHED = ("jnt_class", "jnt_acceleration", "jnt_deceleration", "jnt_jerk")
+
+#: Sizes of the fields and lists that serve distances only.
+_FOR_DISTANCES = ("ngeomall", "nvertall", "nedge", "nexclude", "nmeet")
 
 
 #: The attributes with the numbers of parts, and the lists of their names.
@@ -64,6 +68,7 @@ _NUMBERED = {
     "frame_numbers": "frame_names",
     "loop_numbers": "loop_names",
     "geom_numbers": "geom_names",
+    "geom_numbers_all": "geom_names_all",
 }
 
 
@@ -200,6 +205,7 @@ class Model:
     frame_numbers: PartNumbers
     loop_numbers: PartNumbers
     geom_numbers: PartNumbers
+    geom_numbers_all: PartNumbers
 
     def body_id(self, body: str | int) -> int:
         """Return the number of a body; raises ModelError with the nearest name."""
@@ -317,11 +323,12 @@ class Model:
         """Hash of everything that determines the motion: names and arrays, not the options.
 
         Fields that older versions lacked are left out: jnt_class follows from the addresses, and
-        limits of planned motions do not act.
+        limits of planned motions and the geometries for distances do not act.
         """
-        digest = hashlib.sha256("\0".join(itertools.chain(*self.names.values())).encode())
+        names = [self.names[name] for name, dim in NAME_DIMS.items() if dim not in _FOR_DISTANCES]
+        digest = hashlib.sha256("\0".join(itertools.chain(*names)).encode())
         for field in MODEL_FIELDS:
-            if field.name not in _NOT_HASHED:
+            if field.name not in _NOT_HASHED and field.dims[0] not in _FOR_DISTANCES:
                 digest.update(getattr(self, field.name).tobytes())
         return digest.hexdigest()
 

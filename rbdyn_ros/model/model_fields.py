@@ -38,6 +38,11 @@ SIZES = {
     "ngeom": "geometries of moving bodies; 0 without obstacles",
     "nvert": "corners of those geometries",
     "nobstacle": "geometries fixed in the world",
+    "ngeomall": "geometries of all links, and obstacles; 0 without contact",
+    "nvertall": "corners of the meshes among them",
+    "nedge": "ends of the edges of large meshes",
+    "nexclude": "pairs of geometries that may not touch because the user says so",
+    "nmeet": "pairs of geometries that may touch",
     "ntouch": "nbody if there are geometries, else 0",
     "ncontact": "most contacts that a Data lists",
 }
@@ -282,6 +287,30 @@ MODEL_FIELDS = (
         ("nobstacle",),
         "as geom_friction; the smaller of the two acts; infinity: the geometry's acts",
     ),
+    # all geometries: of moving bodies, of links fixed to the world, obstacles; for distances
+    Field("geom_bodyid_all", ("ngeomall",), "the body it is fixed to, 0 for the world", "int"),
+    Field("geom_type_all", ("ngeomall",), "a GeomType, MuJoCo's numbers", "int"),
+    Field("geom_pos_all", ("ngeomall", 3), "centre in the body; a point of a plane [m]"),
+    Field("geom_mat_all", ("ngeomall", 9), "orientation in the body; z is a plane's normal"),
+    Field("geom_size_all", ("ngeomall", 3), "as geom_size"),
+    Field("geom_rbound_all", ("ngeomall",), "radius of its bounding sphere about its centre [m]"),
+    Field("geom_vertadr_all", ("ngeomall",), "first corner of a mesh", "int", derived=True),
+    Field("geom_vertnum_all", ("ngeomall",), "number of corners, 0 if not a mesh", "int"),
+    Field("vert_pos_all", ("nvertall", 3), "corner in the frame of its geometry [m]"),
+    Field("vert_edgeadr", ("nvertall",), "first of its neighbours", "int", derived=True),
+    Field(
+        "vert_edgenum",
+        ("nvertall",),
+        "corners that edges join to it; 0 for all corners of small meshes",
+        "int",
+    ),
+    Field("edge_vert", ("nedge",), "a neighbour, counted from its geometry's first corner", "int"),
+    Field("exclude_geom", ("nexclude", 2), "a pair that the user excludes, ascending", "int"),
+    Field("meet_geom", ("nmeet", 2), "a pair that may touch, ascending", "int", derived=True),
+    Field(
+        "meet_adr", ("ngeomall",), "first pair of a geometry with later ones", "int", derived=True
+    ),
+    Field("meet_num", ("ngeomall",), "number of those pairs", "int", derived=True),
     # spring-dampers between two points
     Field("spring_bodyid", ("nspring", 2), "the bodies it connects", "int"),
     Field("spring_pos", ("nspring", 2, 3), "its ends, each in its body [m]"),
@@ -323,6 +352,7 @@ _NAMES = (
     ("roll_names", "nroll", "of the rolling constraints"),
     ("geom_names", "ngeom", "of the geometries of moving bodies"),
     ("obstacle_names", "nobstacle", "of the obstacles"),
+    ("geom_names_all", "ngeomall", "of all geometries and obstacles"),
 )
 
 #: The meaning of each list.

@@ -37,6 +37,11 @@ _LENGTHS = {
     "ngeom": "geom_bodyid",
     "nvert": "vert_pos",
     "nobstacle": "obstacle_type",
+    "ngeomall": "geom_bodyid_all",
+    "nvertall": "vert_pos_all",
+    "nedge": "edge_vert",
+    "nexclude": "exclude_geom",
+    "nmeet": "meet_geom",
 }
 
 

@@ -6,7 +6,10 @@ from rbdyn_ros.model.model import Model, unchecked_model
 from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAME_DIMS
 
 #: Sizes of everything beyond a plain tree.
-_SURROUNDINGS = ("ngeom", "nvert", "nobstacle")
+_SURROUNDINGS = (
+    *("ngeom", "nvert", "nobstacle"),
+    *("ngeomall", "nvertall", "nedge", "nexclude", "nmeet"),
+)
 _CONSTRAINTS = ("nloop", "nlength", "npoint", "ngear", "nterm", "nroll", "nefc", "nwrench")
 
 

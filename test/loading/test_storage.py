@@ -4,6 +4,7 @@ import io
 import itertools
 import json
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from support.refusals import refused, worded
 from support.systems import everything, register, swing, twist
 
 import rbdyn_ros as rb
+from rbdyn_ros.description.geometries import Exclusion
 from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.loading import storage
 from rbdyn_ros.loading.storage import load_model, save
@@ -28,7 +30,12 @@ FLOATS = [field.name for field in STORED if field.kind == "float"]
 @pytest.fixture(scope="module")
 def m():
     register()
-    return rb.build(everything())
+    ball = np.random.default_rng(1).normal(size=(60, 3))
+    ball *= 0.1 / np.linalg.norm(ball, axis=1)[:, None]
+    system = everything()
+    pebble = rb.Geometry("pebble", "marble", rb.Points(tuple(map(tuple, ball))))
+    excluded = (Exclusion("pebble", "sole"),)
+    return rb.build(replace(system, geometries=(*system.geometries, pebble), exclusions=excluded))
 
 
 @pytest.fixture
@@ -358,6 +365,13 @@ def test_invalid_constraints(saved, name, value):
         ("obstacle_friction", -1.0),
         ("geom_mat", 1.0),
         ("obstacle_mat", np.diag([1.0, 1.0, -1.0]).ravel()),
+        ("geom_bodyid_all", 1),
+        ("geom_size_all", 0.0),
+        ("geom_mat_all", 1.0),
+        ("geom_rbound_all", -1.0),
+        ("geom_type_all", 0),
+        ("geom_vertnum_all", 1),
+        ("exclude_geom", 1),
     ],
 )
 def test_invalid_geometries(saved, name, value):
@@ -444,7 +458,8 @@ def test_another_shape(saved, field):
     header, arrays = unpacked(saved)
     good = arrays[field.name]
     for bad in (good[:-1], good[None], good.ravel()[:0], np.concatenate([good, good])):
-        if bad.shape == good.shape:
+        any_number = field.name == "exclude_geom" and bad.shape[1:] == (2,)
+        if bad.shape == good.shape or any_number:
             continue
         arrays[field.name] = bad
         pack(saved, header, arrays)
@@ -509,7 +524,7 @@ def test_another_version(saved):
     header, arrays = unpacked(saved)
     header["version"] = 99
     pack(saved, header, arrays)
-    with refused(rb.DescriptionError, "other-version", found="99", allowed="5"):
+    with refused(rb.DescriptionError, "other-version", found="99", allowed="6"):
         load_model(saved)
 
 

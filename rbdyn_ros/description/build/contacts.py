@@ -8,10 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.checks.geometries import audit_obstacles, audit_surface
+from rbdyn_ros.description.checks.geometries import (
+    audit_exclusions,
+    audit_obstacles,
+    audit_surface,
+)
 from rbdyn_ros.description.checks.kinds import audit_contact_kinds
 from rbdyn_ros.description.checks.names import audit_names
-from rbdyn_ros.description.geometries import FLOOR, Contact, Geometry, Obstacle, Surface
+from rbdyn_ros.description.geometries import FLOOR, Contact, Exclusion, Geometry, Obstacle, Surface
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.errors import Finding, ParameterError, listing, quote, shown
 
@@ -51,15 +55,19 @@ def with_contact(description: Description, contact: Contact | None, audit: Audit
     Args:
         description: of the robot.
         contact: None: change nothing.
-        audit: receives an error for every surface of an unknown geometry or link.
+        audit: receives an error for every surface or exclusion of an unknown geometry or link.
     """
     if contact is None:
         return description
-    return replace(
+    excluded = [Exclusion(first, second) for first, second in contact.exclude]
+    dressed = replace(
         description,
         geometries=_dressed(description.geometries, contact, audit),
         obstacles=_together(description.obstacles, contact.obstacles),
     )
+    if not audit_exclusions(dressed, excluded, audit):
+        return dressed
+    return replace(dressed, exclusions=(*description.exclusions, *excluded))
 
 
 def _together(own: tuple[Obstacle, ...], wanted: tuple[Obstacle, ...]) -> tuple[Obstacle, ...]:

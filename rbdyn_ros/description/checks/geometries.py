@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.bounds import audit_range
 from rbdyn_ros.description.checks.connectivity import audit_links
+from rbdyn_ros.description.checks.names import Named
 from rbdyn_ros.description.checks.values import (
     are_numbers,
     audit_finite,
@@ -19,6 +20,7 @@ from rbdyn_ros.description.geometries import (
     Box,
     Capsule,
     Cylinder,
+    Exclusion,
     Obstacle,
     Points,
     Shape,
@@ -28,7 +30,7 @@ from rbdyn_ros.description.geometries import (
 )
 from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.description.types import Description
-from rbdyn_ros.errors import quote, shown
+from rbdyn_ros.errors import listing, quote, shown
 
 #: Maximum number of corners of a geometry made in Python; meshes have far fewer (hulls.py).
 MOST_POINTS = 10_000
@@ -51,6 +53,28 @@ def audit_geometries(description: Description, links: Collection[str], audit: Au
         audit_place(geometry.origin, owner, line, audit)
         audit_surface(geometry.surface, owner, line, audit)
     audit_obstacles(description.obstacles, audit)
+    audit_exclusions(description, description.exclusions, audit)
+
+
+def audit_exclusions(
+    description: Description, exclusions: Collection[Exclusion], audit: Audit
+) -> bool:
+    """Return whether a description has all names of some exclusions; add an error for others."""
+    if audit.partial or not exclusions:
+        return True
+    before = len(audit.findings)
+    parts: tuple[Named, ...] = (*description.links, *description.geometries)
+    known = {part.name: None for part in (*parts, *description.obstacles)}
+    for pair in exclusions:
+        for name in (pair.first, pair.second):
+            if name not in known:
+                unknown = f"no link, geometry or obstacle is called {quote(name)}"
+                message = f"{unknown}{audit.hint(name, known)}"
+                audit.error(
+                    "unknown-geometry", "excluded pair", pair.line, message, found=name,
+                    allowed=listing(known),
+                )  # fmt: skip
+    return len(audit.findings) == before
 
 
 def audit_obstacles(obstacles: Iterable[Obstacle], audit: Audit) -> None:

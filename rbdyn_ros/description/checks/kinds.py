@@ -15,6 +15,7 @@ import numpy as np
 from rbdyn_ros.checks.audit import Audit, robot_element
 from rbdyn_ros.description.geometries import (
     Contact,
+    Exclusion,
     Geometry,
     Obstacle,
     Points,
@@ -88,6 +89,7 @@ _FIELDS: dict[type, dict[str, Kind]] = {
         "surface": _SURFACE,
         "surfaces": (Mapping, "a mapping of names to Surfaces"),
     },
+    Exclusion: {"first": _TEXT, "second": _TEXT, "line": _LINE},
     Finding: {"code": _TEXT, "message": _TEXT, "severity": _TEXT, "element": _TEXT, "line": _LINE},
 }
 #: The sequences of a Description: type of an item, its name in messages, its name in elements.
@@ -98,6 +100,7 @@ _PARTS: dict[str, tuple[type | UnionType, str, str]] = {
     "constraints": (Constraint, "Length, Gear or Roll", "constraint"),
     "geometries": (Geometry, "Geometry", "geometry"),
     "obstacles": (Obstacle, "Obstacle", "obstacle"),
+    "exclusions": (Exclusion, "Exclusion", "exclusion"),
     "findings": (Finding, "Finding", "finding"),
 }
 
@@ -120,6 +123,7 @@ def audit_contact_kinds(contact: Contact, audit: Audit) -> bool:
     _audit_parts(contact, "obstacles", "contact", audit)
     if len(audit.findings) > before:
         return False
+    _audit_exclude(contact.exclude, audit)
     surfaces: Mapping[Any, Any] = contact.surfaces
     for name, surface in surfaces.items():
         if not isinstance(name, str):
@@ -127,6 +131,18 @@ def audit_contact_kinds(contact: Contact, audit: Audit) -> bool:
         elif not isinstance(surface, Surface):
             _wrong(f"the surface of {quote(name)}", surface, "a Surface", "contact", None, audit)
     return len(audit.findings) == before
+
+
+def _audit_exclude(exclude: object, audit: Audit) -> None:
+    """Add an error unless these are pairs of names."""
+    if not isinstance(exclude, tuple | list):
+        _wrong("exclude", exclude, "a tuple of pairs of names", "contact", None, audit)
+        return
+    for number, pair in enumerate(exclude, start=1):
+        sound = isinstance(pair, tuple | list) and len(pair) == 2
+        if not sound or not all(isinstance(name, str) for name in pair):
+            what = f"number {number} of exclude"
+            _wrong(what, pair, "a pair of names", "contact", None, audit)
 
 
 def _audit_parts(whole: object, field: str, owner: str, audit: Audit) -> None:

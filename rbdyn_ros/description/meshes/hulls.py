@@ -39,6 +39,30 @@ def hull_corners(points: Array) -> Array:
     return points[sorted(ends)]
 
 
+def hull_with_edges(points: Array) -> tuple[Array, list[list[int]]]:
+    """Return the corners of the convex hull of points, and the neighbours of each corner.
+
+    Two corners are neighbours if an edge of a triangle of the hull joins them. A flat hull has no
+    neighbours; it keeps all points if they are too extreme for Qhull.
+    """
+    seen = _in_own_axes(points)
+    try:
+        found = _hull(seen) if seen.shape[1] == 3 else None
+    except NoHullError:
+        found = None
+    if found is None:
+        return points, [[] for _ in points]
+    kept = np.sort(found.vertices)
+    number = {int(corner): n for n, corner in enumerate(kept)}
+    beside: list[set[int]] = [set() for _ in kept]
+    for triangle in found.simplices.tolist():
+        a, b, c = (number[corner] for corner in triangle)
+        beside[a] |= {b, c}
+        beside[b] |= {c, a}
+        beside[c] |= {a, b}
+    return points[kept], [sorted(neighbours) for neighbours in beside]
+
+
 def reduced(corners: Array) -> Array:
     """Return at most MOST_CORNERS corners of a convex body whose hull approximates the body.
 

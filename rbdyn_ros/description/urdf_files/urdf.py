@@ -7,7 +7,7 @@ import gc
 import importlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -26,11 +26,21 @@ from rbdyn_ros.description.urdf_files import collisions, guard
 from rbdyn_ros.description.urdf_files.loops import take_loops
 from rbdyn_ros.description.urdf_files.prune import prune
 from rbdyn_ros.description.urdf_files.schema import NEW_LIMITS, WANTED
+from rbdyn_ros.description.urdf_files.srdf import SrdfSource, check_srdf
 from rbdyn_ros.description.urdf_files.xacro_files import check_no_arguments, expand
 from rbdyn_ros.errors import quote
 
 _TYPES = tuple(dict.fromkeys((*URDF_TYPES, *LOOP_TYPES)))
 _ADDRESSES = ("package://", "file://", "model://", "http://", "https://")
+
+
+@dataclass(frozen=True, slots=True)
+class _Contacts:
+    """What a reader needs for contact."""
+
+    contact: Contact
+    meshes: Meshes
+    srdf: SrdfSource
 
 
 def read(
@@ -40,6 +50,7 @@ def read(
     package_dirs: Sequence[str | Path] = (),
     xacro_args: Mapping[str, str] | None = None,
     contact: bool | Contact = False,
+    srdf: str | bytes | Path | bool = True,
 ) -> Description:
     """Read a robot from a file or from URDF text.
 
@@ -52,6 +63,8 @@ def read(
         xacro_args: values for the ``$(arg ...)`` of a xacro file.
         contact: True or a Contact: read the `<collision>` elements and their meshes, and add the
             obstacles of the Contact; False: ignore them.
+        srdf: for contact, path or text of the SRDF whose `<disable_collisions>` count; True: a
+            file beside the robot; False: none.
 
     Returns:
         The checked Description, in SI units; links and joints in the order of the file.
@@ -62,7 +75,9 @@ def read(
         ParameterError: contact is neither a bool nor a Contact.
     """
     if isinstance(source, bytes) or (isinstance(source, str) and is_text(source)):
-        return read_text(source, strict=strict, package_dirs=package_dirs, contact=contact)
+        return read_text(
+            source, strict=strict, package_dirs=package_dirs, contact=contact, srdf=srdf
+        )
     if isinstance(source, str) and source.startswith(_ADDRESSES):
         message = f"{quote(source, 200)} is an address, not a path; give the path of the file"
         guard.refuse("not-a-path", message, "", found=source, allowed="a path or URDF text")
@@ -72,6 +87,7 @@ def read(
         package_dirs=package_dirs,
         xacro_args=xacro_args,
         contact=contact,
+        srdf=srdf,
     )[0]
 
 
@@ -82,15 +98,18 @@ def read_file(
     package_dirs: Sequence[str | Path] = (),
     xacro_args: Mapping[str, str] | None = None,
     contact: bool | Contact = False,
+    srdf: str | bytes | Path | bool = True,
 ) -> tuple[Description, str]:
     """Read a robot file once; return the Description and the URDF text.
 
     Arguments and errors as for ``read``; for a xacro file the text is expanded.
     """
     wanted = check_contact(contact)
+    check_srdf(srdf, wanted is not None)
     data = read_bytes(path, "a .urdf or .xacro file", "a path or the text of a URDF")
     audit = Audit(strict=strict)
-    contacts = None if wanted is None else (wanted, Meshes(MeshFiles(path.parent, package_dirs)))
+    meshes = Meshes(MeshFiles(path.parent, package_dirs))
+    contacts = None if wanted is None else _Contacts(wanted, meshes, SrdfSource(srdf, path))
     if path.suffix.lower() != ".xacro":
         check_no_arguments(xacro_args, path)
         return _read(data, str(path), audit, contacts), guard.decode(data, str(path))
@@ -106,6 +125,7 @@ def read_text(
     strict: bool = True,
     package_dirs: Sequence[str | Path] = (),
     contact: bool | Contact = False,
+    srdf: str | bytes | Path | bool = True,
     folder: Path | None = None,
 ) -> Description:
     """Read a robot from the text of a URDF; never runs xacro.
@@ -118,6 +138,7 @@ def read_text(
         strict: as for ``read``.
         package_dirs: folders to search for packages of meshes, as for ``read``.
         contact: as for ``read``.
+        srdf: as for ``read``; there is no file beside a text.
         folder: of the meshes that are named relative to the file.
 
     Returns:
@@ -128,13 +149,13 @@ def read_text(
         ParameterError: contact is neither a bool nor a Contact.
     """
     wanted = check_contact(contact)
-    contacts = None if wanted is None else (wanted, Meshes(MeshFiles(folder, package_dirs)))
+    check_srdf(srdf, wanted is not None)
+    meshes = Meshes(MeshFiles(folder, package_dirs))
+    contacts = None if wanted is None else _Contacts(wanted, meshes, SrdfSource(srdf, None))
     return _read(text, source, Audit(strict=strict), contacts)
 
 
-def _read(
-    text: str | bytes, source: str, audit: Audit, contacts: tuple[Contact, Meshes] | None
-) -> Description:
+def _read(text: str | bytes, source: str, audit: Audit, contacts: _Contacts | None) -> Description:
     with _collector_paused():
         description = audit_description(_convert(text, source, audit, contacts), audit, _TYPES)
     audit.raise_errors(source)
@@ -142,15 +163,16 @@ def _read(
 
 
 def _convert(
-    text: str | bytes, source: str, audit: Audit, contacts: tuple[Contact, Meshes] | None
+    text: str | bytes, source: str, audit: Audit, contacts: _Contacts | None
 ) -> Description:
     if contacts is None:
         return _described(guard.parse(text, source, "robot", WANTED), source, audit)
-    contact, meshes = contacts
     robot = guard.parse(text, source, "robot", collisions.WANTED)
-    geometries = collisions.read_collisions(robot, meshes, audit)
+    geometries = collisions.read_collisions(robot, contacts.meshes, audit)
     described = replace(_described(robot, source, audit), geometries=geometries)
-    return with_contact(described, contact, audit)
+    links = [link.name for link in described.links]
+    excluded = contacts.srdf.exclusions(described.name, links, audit)
+    return with_contact(replace(described, exclusions=excluded), contacts.contact, audit)
 
 
 def _described(robot: guard.Element, source: str, audit: Audit) -> Description:

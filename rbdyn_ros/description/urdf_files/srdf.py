@@ -1,0 +1,161 @@
+"""Read an SRDF, the semantic description of a robot: which links may overlap.
+
+Only `<disable_collisions>`, `<disable_default_collisions>` and `<enable_collisions>` are read; the
+rest is MoveIt's. A pair with an unknown link is ignored with a warning: one SRDF often serves
+several variants of a robot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.files import read_bytes
+from rbdyn_ros.description.geometries import Exclusion
+from rbdyn_ros.description.urdf_files import guard
+from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, quote, shown
+
+SUFFIX = ".srdf"
+
+_DISABLE, _ENABLE = "disable_collisions", "enable_collisions"
+_DISABLE_ALL = "disable_default_collisions"
+_LINKS = {_DISABLE: ("link1", "link2"), _ENABLE: ("link1", "link2"), _DISABLE_ALL: ("link",)}
+_WANTED = {"robot": set(_LINKS)}
+
+
+@dataclass(frozen=True, slots=True)
+class SrdfSource:
+    """Where to look for the SRDF of a robot.
+
+    Attributes:
+        given: path of the file, the text, True for a file beside the robot, or False for none.
+        robot: path of the robot file; None if the robot is given as text.
+    """
+
+    given: str | bytes | Path | bool
+    robot: Path | None
+
+    def exclusions(self, name: str, links: Collection[str], audit: Audit) -> tuple[Exclusion, ...]:
+        """Return the pairs that the SRDF disables.
+
+        Args:
+            name: of the robot.
+            links: names of its links.
+            audit: receives warnings; a file that was found beside the robot and cannot be used is
+                one of them.
+
+        Raises:
+            DescriptionError: a given file cannot be used.
+        """
+        if self.given is True:
+            path = self._beside(name)
+            if path is None:
+                return ()
+            try:
+                data = read_bytes(path, "an .srdf file", "its path")
+                return _read(data, path.name, links, audit)
+            except DescriptionError as error:
+                message = f"the file beside the robot is ignored: {error}"
+                audit.add("warning", "unusable-srdf", f"srdf {quote(path.name)}", None, message)
+                return ()
+        if self.given is False:
+            return ()
+        if isinstance(self.given, bytes) or (isinstance(self.given, str) and "<" in self.given):
+            return _read(self.given, "srdf", links, audit)
+        path = Path(self.given)
+        return _read(
+            read_bytes(path, "an .srdf file", "its path or text"), path.name, links, audit
+        )
+
+    def _beside(self, name: str) -> Path | None:
+        """Return the SRDF beside a robot file, of the same name or named after the robot."""
+        if self.robot is None:
+            return None
+        folder = self.robot.parent
+        stem = self.robot.name.partition(".")[0]
+        names = [stem] if Path(name).name != name else [stem, name]
+        places = (folder, folder / "srdf", folder.parent / "srdf")
+        paths = (place / f"{each}{SUFFIX}" for each in names for place in places)
+        return next(filter(_is_file, paths), None)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def check_srdf(srdf: object, contact: bool) -> None:
+    """Raise ParameterError unless it is a path, a text, True or False; or without contact."""
+    if not isinstance(srdf, str | bytes | Path | bool):
+        text = f"srdf is {shown(srdf)}; allowed are a path, the text of an SRDF, True and False"
+        raise ParameterError(Finding("bad-srdf", text, "error", "srdf", None, shown(srdf)))
+    if not isinstance(srdf, bool) and not contact:
+        text = "srdf is given, but contact is False; without contact no geometries are read"
+        raise ParameterError(Finding("bad-srdf", text, "error", "srdf"))
+
+
+def _read(
+    data: bytes | str, source: str, links: Collection[str], audit: Audit
+) -> tuple[Exclusion, ...]:
+    robot = guard.parse(data, source, "robot", _WANTED)
+    reader = _Reader(source, links, audit)
+    disabled: dict[frozenset[str], int] = {}
+    for element in robot:
+        assert isinstance(element, guard.Element)
+        if element.tag == _DISABLE_ALL:
+            for name in reader.links(element):
+                disabled |= {frozenset((name, other)): element.line for other in links}
+    for tag in (_ENABLE, _DISABLE):
+        for element in robot.findall(tag):
+            assert isinstance(element, guard.Element)
+            pair = reader.links(element)
+            if len(pair) == 2 and tag == _DISABLE:
+                disabled[frozenset(pair)] = element.line
+            elif len(pair) == 2:
+                disabled.pop(frozenset(pair), None)
+    found = [
+        Exclusion(min(pair), max(pair), line) for pair, line in disabled.items() if len(pair) == 2
+    ]
+    count = len(found)
+    message = (
+        f"{count} pairs of links may overlap" if count != 1 else "1 pair of links may overlap"
+    )
+    audit.add("note", "srdf", f"srdf {quote(source)}", None, message, found=str(count))
+    return tuple(found)
+
+
+class _Reader:
+    """Reads the names of links; each unknown name is reported once."""
+
+    def __init__(self, source: str, links: Collection[str], audit: Audit) -> None:
+        self._known = dict.fromkeys(links)
+        self._element = f"srdf {quote(source)}"
+        self._audit = audit
+        self._reported: set[str] = set()
+
+    def links(self, element: guard.Element) -> list[str]:
+        """Return the links of an element; empty if one is missing or unknown."""
+        names = []
+        for attribute in _LINKS[element.tag]:
+            name = element.get(attribute)
+            if name is None:
+                self._report(f"<{element.tag}> has no attribute {attribute}", element, "")
+            elif name not in self._known:
+                hint = self._audit.hint(name, self._known)
+                message = f"<{element.tag}> names the unknown link {quote(name)}{hint}"
+                self._report(message, element, name)
+            else:
+                names.append(name)
+        return names if len(names) == len(_LINKS[element.tag]) else []
+
+    def _report(self, message: str, element: guard.Element, name: str) -> None:
+        key = name or message
+        if key in self._reported:
+            return
+        self._reported.add(key)
+        where, line = f"line {element.line}: {message}; it is ignored", element.line
+        self._audit.add("warning", "unknown-link", self._element, line, where, found=name)

@@ -1,0 +1,211 @@
+"""Distances between geometries of a robot and of its world, at qpos: geometry only, no forces."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array, Ints
+from rbdyn_ros.checks.numbers import finite
+from rbdyn_ros.dynamics.entry import Entry, check_pair, handles
+from rbdyn_ros.dynamics.stages import make_data
+from rbdyn_ros.engine.collision.near import PLACE, distance_of_pair, near_pairs
+from rbdyn_ros.errors import Finding, ModelError, ParameterError, listing
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.geometries import MOST_PAIRED
+from rbdyn_ros.model.geoms import GeomType
+from rbdyn_ros.model.model import Model, check_model
+from rbdyn_ros.model.part_numbers import number_of
+
+_near_pairs, _distance = Entry(near_pairs), Entry(distance_of_pair)
+
+#: Geometries that overlap by less at qpos0 only touch there [m].
+TOUCHING = 1e-6
+
+
+class Distance(NamedTuple):
+    """The signed distance of two geometries, and where they are nearest.
+
+    Attributes:
+        geom1, geom2: their names.
+        distance: negative if they overlap: the shortest way that separates them [m].
+        point1, point2: the nearest points, or the deepest points of each in the other, in the
+            world (3,) [m].
+        normal: unit vector from the first to the second geometry, (3,); point2 - point1 is
+            distance * normal.
+    """
+
+    geom1: str
+    geom2: str
+    distance: float
+    point1: Array
+    point2: Array
+    normal: Array
+
+
+class _Memory:
+    """What the queries of one Data keep from call to call, made by the first of them."""
+
+    def __init__(self, m: Model) -> None:
+        self.place = np.zeros((m.ngeomall, PLACE))
+        self.order: Ints = np.arange(m.ngeomall)
+        self.axes = np.zeros((max(m.nmeet, 1), 3))
+        self.found = np.zeros(m.nmeet, np.int64)
+        self.out = np.zeros((m.nmeet, 10))
+
+
+def distance(m: Model, d: Data, geom1: str | int, geom2: str | int) -> Distance:
+    """Return the signed distance of two geometries at qpos, and their nearest points.
+
+    Any two geometries or obstacles have one, also of one link. Meshes are their convex hulls.
+    Exact to rounding, 1e-9 m if a cylinder is involved.
+
+    Args:
+        m: the Model, loaded with `contact`.
+        d: its Data.
+        geom1: name or number of a geometry or an obstacle, see m.geom_names_all.
+        geom2: another one.
+
+    Raises:
+        ModelError: d was not made for m, the Model has no such geometry, or no geometry at all.
+        ParameterError: the two are one geometry, or two planes.
+
+    Source: Gilbert, Johnson, Keerthi, 1988; van den Bergen, 2001.
+    """
+    check_pair(m, d, "distance")
+    _check_geometries(m, "distance")
+    g, h = (number_of("geometry", m.geom_numbers_all, m.geom_names_all, x) for x in (geom1, geom2))
+    if g == h:
+        text = f"distance: geom1 and geom2 are both {m.geom_names_all[g]!r}; give two geometries"
+        raise ParameterError(Finding("same-geometry", text, "error", "geom2"))
+    if m.geom_type_all[g] == m.geom_type_all[h] == GeomType.PLANE:
+        text = "distance: two planes have no distance; at most one geometry may be a plane"
+        raise ParameterError(Finding("two-planes", text, "error", "geom2"))
+    out, memory = np.empty(10), _memory(m, d)
+    memory.axes[0] = 0.0
+    _distance.call(*handles(m, d), g, h, memory.place, memory.axes, out)
+    return _named(m, g, h, out)
+
+
+def collisions(m: Model, d: Data, margin: float = 0.0) -> list[Distance]:
+    """Return all pairs of geometries that overlap, or are up to `margin` apart, at qpos.
+
+    Obstacles count too. Left out are pairs of one body, of parent and child, those that an SRDF
+    or `Contact(exclude=...)` names, and pairs of one robot that overlap at qpos0, see
+    `start_overlaps`. The order is that of the numbers of the geometries, and a call never depends
+    on the calls before it.
+
+    Args:
+        m: the Model, loaded with `contact`.
+        d: its Data.
+        margin: largest distance [m]; infinity lists all pairs.
+
+    Raises:
+        ModelError: d was not made for m, or the Model has no geometries or too many.
+        ParameterError: the margin is not a number, or is negative.
+    """
+    check_pair(m, d, "collisions")
+    _check_pairs(m, "collisions")
+    unlimited = isinstance(margin, float) and margin == np.inf
+    reach = margin if unlimited else finite("margin", margin, low=0.0)
+    memory, overlapping = _memory(m, d), _skipped(m)
+    number = find_near(m, d, reach, overlapping, memory)
+    pairs = m.meet_geom[memory.found[:number]].tolist()
+    rows = memory.out[:number].copy()
+    return [_named(m, g, h, row) for (g, h), row in zip(pairs, rows, strict=True)]
+
+
+def start_overlaps(m: Model) -> list[Distance]:
+    """Return the pairs of one robot that overlap at qpos0, which `collisions` leaves out.
+
+    Such meshes overlap in every pose, or nearly so: as links that MoveIt's assistant disables.
+
+    Raises:
+        ModelError: m is not a Model, or has no geometries or too many.
+    """
+    check_model(m, "start_overlaps")
+    _check_pairs(m, "start_overlaps")
+    return list(_overlaps(m)[1])
+
+
+def find_near(m: Model, d: Data, reach: float, skipped: Ints, memory: _Memory) -> int:
+    """Write the pairs up to `reach` apart to found and out of the memory; return their number."""
+    number: int = _near_pairs.call(
+        *handles(m, d), reach, skipped, memory.place, memory.order, memory.axes, memory.found,
+        memory.out,
+    )  # fmt: skip
+    return number
+
+
+def _memory(m: Model, d: Data) -> _Memory:
+    memory: _Memory | None = vars(d).get("near")
+    if memory is None:
+        memory = vars(d)["near"] = _Memory(m)
+    return memory
+
+
+def _named(m: Model, g: int, h: int, row: Array) -> Distance:
+    names = m.geom_names_all
+    return Distance(names[g], names[h], float(row[0]), row[4:7], row[7:10], row[1:4])
+
+
+def _overlaps(m: Model) -> tuple[Ints, Sequence[Distance]]:
+    """Return a flag per pair: overlaps at qpos0 with a part of the same robot; and these pairs."""
+    kept: tuple[Ints, Sequence[Distance]] | None = vars(m).get("start_overlaps")
+    if kept is None:
+        d = make_data(m)
+        memory, skipped = _Memory(m), np.zeros(m.nmeet, np.int64)
+        number = find_near(m, d, -TOUCHING, skipped, memory)
+        listed = []
+        for pair, row in zip(memory.found[:number].tolist(), memory.out, strict=False):
+            g, h = m.meet_geom[pair].tolist()
+            if _is_one_robot(m, g, h):
+                skipped[pair] = 1
+                listed.append(_named(m, g, h, row))
+        kept = vars(m).setdefault("start_overlaps", (skipped, tuple(listed)))
+    return kept
+
+
+def _is_one_robot(m: Model, g: int, h: int) -> bool:
+    """Return whether two geometries are on links of one tree; links of the world are of each."""
+    if max(g, h) >= m.ngeomall - m.nobstacle:
+        return False
+    roots = m.body_rootid[m.geom_bodyid_all[[g, h]]]
+    return bool(roots[0] == roots[1] or 0 in roots)
+
+
+def _skipped(m: Model) -> Ints:
+    """Return flags of pairs that overlap at qpos0; the first call for a Model warns of them."""
+    known = "start_overlaps" in vars(m)
+    flags, overlaps = _overlaps(m)
+    if overlaps and not known:
+        warnings.warn(overlap_text(m.name, overlaps), RuntimeWarning, stacklevel=3)
+    return flags
+
+
+def overlap_text(robot: str, overlaps: Sequence[Distance]) -> str:
+    """Return a sentence about pairs that overlap at qpos0."""
+    names = [f"{one.geom1} and {one.geom2} ({-1e3 * one.distance:.3g} mm)" for one in overlaps]
+    return (
+        f"'{robot}': {len(names)} pairs of geometries overlap at qpos0 and are left out of "
+        f"collisions: {listing(names)}; disable them in an SRDF, or by Contact(exclude=...)"
+    )
+
+
+def _check_geometries(m: Any, function: str) -> None:
+    if m.ngeomall == 0:
+        text = f"{function}: '{m.name}' has no geometries; load it with contact=True"
+        raise ModelError(Finding("no-geometries", text, "error", function))
+
+
+def _check_pairs(m: Any, function: str) -> None:
+    _check_geometries(m, function)
+    if m.ngeomall > MOST_PAIRED:
+        text = (
+            f"{function}: '{m.name}' has {m.ngeomall} geometries; their pairs are listed for at "
+            f"most {MOST_PAIRED}. rb.distance works for each pair"
+        )
+        raise ModelError(Finding("too-many-geometries", text, "error", function))

@@ -1,0 +1,1 @@
+"""Distances between geometries: which pairs are near, and where they are nearest."""

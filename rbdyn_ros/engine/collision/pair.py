@@ -1,0 +1,108 @@
+"""The signed distance of two geometries, and their nearest points."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.engine.collision.epa import epa, weighted
+from rbdyn_ros.engine.collision.gjk import gjk, is_apart
+from rbdyn_ros.engine.collision.rounds import from_plane, of_ball, of_rounds
+from rbdyn_ros.engine.collision.simplex import ROW
+from rbdyn_ros.engine.collision.support import BOX, CAPSULE, CYLINDER, PLANE, SPHERE, radius_of
+from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.spatial import (
+    ZERO3,
+    add3,
+    dot3,
+    mat_mul,
+    mat_vec,
+    scaled3,
+    sub3,
+    transposed,
+)
+from rbdyn_ros.engine.stack import stack_floats, stack_ints
+
+
+@inline
+def pose_of(place, g):
+    """Return position and rotation of a geometry in the world."""
+    p = (place[g, 0], place[g, 1], place[g, 2])
+    R = (
+        place[g, 3], place[g, 4], place[g, 5],
+        place[g, 6], place[g, 7], place[g, 8],
+        place[g, 9], place[g, 10], place[g, 11],
+    )  # fmt: skip
+    return p, R
+
+
+@inline
+def in_order(m, g, h):
+    """Return two geometries with their types in order: the algorithms know A before B."""
+    swap = m.geom_type_all[g] > m.geom_type_all[h]
+    return (h, g, True) if swap else (g, h, False)
+
+
+@inline
+def relative(place, a, b):
+    """Return rotation and position of B in A."""
+    p_A, R_A = pose_of(place, a)
+    p_B, R_B = pose_of(place, b)
+    R_T = transposed(R_A)
+    return mat_mul(R_T, R_B), mat_vec(R_T, sub3(p_B, p_A))
+
+
+@kernel
+def measure(m, place, g, h, reach, axis, out):
+    """Write distance, normal and nearest points of a pair, in the world; return whether written.
+
+    Nothing is written if they are farther apart than `reach`. At most one may be a plane. `out`
+    receives the distance, the unit normal from g to h, the point of g and the point of h. `axis`
+    is a direction that may separate the two, or zero; it is replaced if another one does.
+    """
+    a, b, swapped = in_order(m, g, h)
+    R, t = relative(place, a, b)
+    kind, other = m.geom_type_all[a], m.geom_type_all[b]
+    if kind == PLANE:
+        dist, normal, x, y = from_plane(m, b, R, t)
+    elif kind == SPHERE and (other == BOX or other == CYLINDER):
+        dist, normal, x, y = of_ball(m, a, b, R, t)
+    elif other <= CAPSULE:
+        dist, normal, x, y = of_rounds(m, a, b, R, t)
+    else:
+        dist, normal, x, y = _of_hulls(m, a, b, R, t, reach, axis)
+    if not dist <= reach:
+        return False
+    p, R_A = pose_of(place, a)
+    normal = mat_vec(R_A, normal)
+    x, y = add3(p, mat_vec(R_A, x)), add3(p, mat_vec(R_A, y))
+    if swapped:
+        normal, x, y = scaled3(normal, -1.0), y, x
+    out[0] = dist
+    out[1], out[2], out[3] = normal
+    out[4], out[5], out[6] = x
+    out[7], out[8], out[9] = y
+    return True
+
+
+@kernel
+def _of_hulls(m, a, b, R, t, reach, axis):
+    """Return the same as the closed forms (rounds.py) by GJK and EPA; inf beyond `reach`."""
+    S, names = stack_floats(4, ROW), stack_ints(4, 2)
+    r_a, r_b = radius_of(m, a), radius_of(m, b)
+    apart = reach + r_a + r_b
+    if is_apart(m, a, b, R, t, (axis[0], axis[1], axis[2]), apart):
+        return np.inf, ZERO3, ZERO3, ZERO3
+    n, v = gjk(m, a, b, R, t, apart, S, names)
+    if n == 0:
+        axis[0], axis[1], axis[2] = v
+        return np.inf, v, ZERO3, ZERO3
+    square = dot3(v, v)
+    if square > 0.0:
+        length = np.sqrt(square)
+        normal = scaled3(v, -1.0 / length)
+        x, y = weighted(S, n)
+    else:
+        depth, normal, x, y = epa(m, a, b, R, t, S, names, n)
+        length = -depth
+    x, y = add3(x, scaled3(normal, r_a)), sub3(y, scaled3(normal, r_b))
+    return length - r_a - r_b, normal, x, y

@@ -1,0 +1,148 @@
+"""The point of a simplex nearest to the origin.
+
+A simplex is up to four rows of numbers: a point of A - B, the points of A and of B it is the
+difference of, and its weight in the nearest point. The corners of a mesh have a number, two in a
+row of their own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.spatial import ZERO3, add3, cross3, dot3, load3, scaled3, sub3
+
+ROW = 10  # numbers of a row
+WEIGHT = 9
+
+#: A triangle with a smaller squared sine of the angle between two edges counts as a line.
+SLIVER = 1e-24
+
+#: The same for the angle between an edge and a face: below it no side of the face is the inner.
+THIN = 1e-20
+
+
+@inline
+def put(S, names, n, w, x, y, i, j):
+    """Write row n of a simplex."""
+    S[n, 0], S[n, 1], S[n, 2] = w
+    S[n, 3], S[n, 4], S[n, 5] = x
+    S[n, 6], S[n, 7], S[n, 8] = y
+    S[n, WEIGHT] = 0.0
+    names[n, 0], names[n, 1] = i, j
+
+
+@kernel
+def nearest(S, names, n):
+    """Reduce a simplex to the part that has the nearest point; return its size and that point.
+
+    With four rows left the origin is inside.
+    """
+    if n == 1:
+        S[0, WEIGHT] = 1.0
+        return 1, load3(S, 0)
+    if n == 2:
+        a, b = _segment(load3(S, 0), load3(S, 1))
+        S[0, WEIGHT], S[1, WEIGHT] = a, b
+        return _reduced(S, names, 2)
+    if n == 3:
+        a, b, c = _triangle(load3(S, 0), load3(S, 1), load3(S, 2))
+        S[0, WEIGHT], S[1, WEIGHT], S[2, WEIGHT] = a, b, c
+        return _reduced(S, names, 3)
+    return _tetrahedron(S, names)
+
+
+@kernel
+def _tetrahedron(S, names):
+    least, best = np.inf, -1
+    weights = (0.0, 0.0, 0.0)
+    for f in range(4):
+        i, j, k, opposite = _face(f)
+        a, b, c = load3(S, i), load3(S, j), load3(S, k)
+        normal, e = cross3(sub3(b, a), sub3(c, a)), sub3(load3(S, opposite), a)
+        height = dot3(normal, e)
+        flat = height * height <= THIN * dot3(normal, normal) * dot3(e, e)
+        if flat or height * dot3(normal, a) >= 0.0:  # the origin is not on the inner side
+            of_a, of_b, of_c = _triangle(a, b, c)
+            x = add3(add3(scaled3(a, of_a), scaled3(b, of_b)), scaled3(c, of_c))
+            square = dot3(x, x)
+            if square < least:
+                least, best, weights = square, f, (of_a, of_b, of_c)
+    if best < 0:
+        return 4, ZERO3
+    i, j, k, opposite = _face(best)
+    S[i, WEIGHT], S[j, WEIGHT], S[k, WEIGHT] = weights
+    S[opposite, WEIGHT] = 0.0
+    return _reduced(S, names, 4)
+
+
+@inline
+def _face(f):
+    return (
+        0 if f < 3 else 1,
+        1 if f < 2 else 2,
+        2 if f == 0 else 3,
+        3 - f,
+    )
+
+
+@kernel
+def _reduced(S, names, n):
+    """Drop rows without weight; return the number of the others and their weighted sum."""
+    kept, x = 0, ZERO3
+    for row in range(n):
+        weight = S[row, WEIGHT]
+        if weight > 0.0:
+            x = add3(x, scaled3(load3(S, row), weight))
+            if kept != row:
+                for column in range(ROW):
+                    S[kept, column] = S[row, column]
+                names[kept, 0], names[kept, 1] = names[row, 0], names[row, 1]
+            kept += 1
+    return kept, x
+
+
+@inline
+def _segment(a, b):
+    """Return the weights of the ends of a segment."""
+    along = sub3(b, a)
+    s, length = -dot3(a, along), dot3(along, along)
+    if s <= 0.0:
+        return 1.0, 0.0
+    if s >= length:
+        return 0.0, 1.0
+    return 1.0 - s / length, s / length
+
+
+@kernel
+def _triangle(a, b, c):
+    """Return the weights of the corners of a triangle."""
+    ab, ac = sub3(b, a), sub3(c, a)
+    normal = cross3(ab, ac)
+    # twice the areas of the triangles with the origin's projection
+    of_a = dot3(normal, cross3(b, c))
+    of_b = dot3(normal, cross3(c, a))
+    of_c = dot3(normal, cross3(a, b))
+    broad = dot3(normal, normal) > SLIVER * dot3(ab, ab) * dot3(ac, ac)
+    if broad and of_a > 0.0 and of_b > 0.0 and of_c > 0.0:
+        area = of_a + of_b + of_c
+        return of_a / area, of_b / area, of_c / area
+    # outside: the nearest point is on an edge
+    s, t = _segment(a, b)
+    least, weights = _square(a, b, s, t), (s, t, 0.0)
+    s, t = _segment(b, c)
+    square = _square(b, c, s, t)
+    if square < least:
+        least, weights = square, (0.0, s, t)
+    s, t = _segment(c, a)
+    square = _square(c, a, s, t)
+    if square < least:
+        weights = (t, 0.0, s)
+    return weights
+
+
+@inline
+def _square(a, b, s, t):
+    """Return the square of the length of s a + t b."""
+    x = add3(scaled3(a, s), scaled3(b, t))
+    return dot3(x, x)

@@ -1,0 +1,110 @@
+"""Support functions: the point of a convex geometry that is farthest along a direction.
+
+A geometry is its core and everything within its radius around the core. The core of a sphere is
+its centre and the core of a capsule its axis; all others are their own core, with the radius 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.spatial import (
+    ZERO3,
+    add3,
+    dot3,
+    load3,
+    mat_vec,
+    scaled3,
+    sub3,
+    transposed,
+)
+from rbdyn_ros.model.geoms import GeomType
+
+PLANE = int(GeomType.PLANE)
+SPHERE = int(GeomType.SPHERE)
+CAPSULE = int(GeomType.CAPSULE)
+CYLINDER = int(GeomType.CYLINDER)
+BOX = int(GeomType.BOX)
+
+SMOOTH = -1  # number of a point that is not a corner
+
+
+@inline
+def radius_of(m, g):
+    """Return the radius of a geometry around its core."""
+    kind = m.geom_type_all[g]
+    return m.geom_size_all[g, 0] if kind == SPHERE or kind == CAPSULE else 0.0
+
+
+@kernel
+def support(m, g, v, start):
+    """Return the point of a geometry's core farthest along v, in the geometry's frame.
+
+    Also its number: equal numbers are equal points, except SMOOTH. `start` is the number of a
+    corner of a mesh to start from.
+    """
+    kind = m.geom_type_all[g]
+    if kind == SPHERE:
+        return ZERO3, 0
+    size = load3(m.geom_size_all, g)
+    if kind == CAPSULE:
+        up = v[2] >= 0.0
+        return (0.0, 0.0, size[1] if up else -size[1]), 1 if up else 0
+    if kind == BOX:
+        x, y, z = v[0] >= 0.0, v[1] >= 0.0, v[2] >= 0.0
+        corner = (
+            size[0] if x else -size[0],
+            size[1] if y else -size[1],
+            size[2] if z else -size[2],
+        )
+        return corner, (1 if x else 0) + (2 if y else 0) + (4 if z else 0)
+    if kind == CYLINDER:
+        across = np.sqrt(v[0] * v[0] + v[1] * v[1])
+        z = size[1] if v[2] >= 0.0 else -size[1]
+        if across == 0.0:
+            return (size[0], 0.0, z), SMOOTH
+        return (size[0] * v[0] / across, size[0] * v[1] / across, z), SMOOTH
+    first = m.geom_vertadr_all[g]
+    corner = _climb(m, first, v, start) if m.vert_edgenum[first] > 0 else _search(m, g, first, v)
+    return load3(m.vert_pos_all, first + corner), corner
+
+
+@kernel
+def _search(m, g, first, v):
+    """Return the farthest of a few corners."""
+    best, most = 0, -np.inf
+    for n in range(m.geom_vertnum_all[g]):
+        height = dot3(v, load3(m.vert_pos_all, first + n))
+        if height > most:
+            best, most = n, height
+    return best
+
+
+@kernel
+def _climb(m, first, v, corner):
+    """Return the farthest of many corners: climb along edges of the hull, always upwards."""
+    most = dot3(v, load3(m.vert_pos_all, first + corner))
+    best = corner
+    while True:
+        at = first + corner
+        for e in range(m.vert_edgeadr[at], m.vert_edgeadr[at] + m.vert_edgenum[at]):
+            neighbour = m.edge_vert[e]
+            height = dot3(v, load3(m.vert_pos_all, first + neighbour))
+            if height > most:
+                best, most = neighbour, height
+        if best == corner:
+            return corner
+        corner = best
+
+
+@inline
+def farthest(m, a, b, R, t, v, near_a, near_b):
+    """Return the point of A - B farthest along v, and the points of A and B, in A's frame.
+
+    Also their numbers. The pose of B in A is R, t; near_a and near_b are corners to start from.
+    """
+    x, i = support(m, a, v, near_a)
+    y, j = support(m, b, scaled3(mat_vec(transposed(R), v), -1.0), near_b)
+    y = add3(t, mat_vec(R, y))
+    return sub3(x, y), x, y, i, j

@@ -1,0 +1,153 @@
+"""SRDF files: which pairs of links may overlap, found beside a robot or given."""
+
+import itertools
+
+import numpy as np
+import pytest
+from support import robots
+from support.refusals import refused
+
+import rbdyn_ros as rb
+
+LINK = """<link name="{name}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0"
+ixz="0" iyz="0"/></inertial><collision><geometry><sphere radius="0.3"/></geometry></collision>
+</link>"""
+JOINT = """<joint name="j{n}" type="continuous"><origin xyz="0 0 1"/><parent link="{a}"/>
+<child link="{b}"/></joint>"""
+NAMES = ["base", "arm", "wrist", "hand"]
+URDF = f"""<robot name="bot">{"".join(LINK.format(name=name) for name in NAMES)}{
+    "".join(JOINT.format(n=n, a=a, b=b) for n, (a, b) in enumerate(itertools.pairwise(NAMES)))
+}
+</robot>"""
+ALL = {("arm", "hand"), ("wrist", "base"), ("hand", "base")}
+
+
+def pair(first, second, tag="disable_collisions"):
+    return f'<{tag} link1="{first}" link2="{second}" reason="Never"/>'
+
+
+def srdf(*elements):
+    return "\n".join(['<?xml version="1.0"?>', '<robot name="bot">', *elements, "</robot>"])
+
+
+def listed(m):
+    names = m.geom_names_all
+    return {(names[g], names[h]) for g, h in m.meet_geom if names[h] != "floor"}
+
+
+def load(text, **more):
+    return rb.load_urdf(URDF, contact=True, srdf=text, **more)
+
+
+@pytest.mark.parametrize(
+    ("elements", "left"),
+    [
+        ([], ALL),
+        ([pair("hand", "arm")], ALL - {("arm", "hand")}),
+        ([pair("arm", "hand"), pair("arm", "hand"), pair("base", "hand")], {("wrist", "base")}),
+        ([pair("arm", "arm")], ALL),
+        (['<disable_default_collisions link="hand"/>'], {("wrist", "base")}),
+        (
+            [
+                pair("hand", "arm", "enable_collisions"),
+                '<disable_default_collisions link="hand"/>',
+            ],
+            {("wrist", "base"), ("arm", "hand")},
+        ),
+        (['<group name="g"><chain base_link="base" tip_link="hand"/></group>'], ALL),
+    ],
+    ids=["none", "one", "two", "itself", "default", "enabled", "group"],
+)
+def test_pairs_that_are_left_out(elements, left):
+    m = load(srdf(*elements))
+    assert listed(m) == left
+    assert [f.code for f in m.findings if f.severity == "warning"] == []
+
+
+def test_unknown_links_are_warnings_with_line_and_a_hint():
+    m = load(srdf(pair("arn", "hand"), pair("arn", "base"), '<disable_collisions link1="arm"/>'))
+    found = [(f.code, f.line, f.found) for f in m.findings if f.severity == "warning"]
+    assert found == [("unknown-link", 3, "arn"), ("unknown-link", 5, "")]
+    first = next(f for f in m.findings if f.code == "unknown-link")
+    assert "arm" in first.message  # did you mean 'arm'?
+    assert listed(m) == ALL
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("<robot", "malformed-xml"),
+        ("<sdf/>", "not-urdf"),
+        ('<!DOCTYPE x [<!ENTITY a "b">]><robot/>', "doctype"),
+        (b"<robot>\xff</robot>", "bad-encoding"),
+        ("/there/is/no.srdf", "no-such-file"),
+    ],
+)
+def test_a_given_file_that_cannot_be_read_is_refused(text, code):
+    with pytest.raises(rb.DescriptionError) as caught:
+        load(text)
+    assert [f.code for f in caught.value.findings] == [code]
+
+
+@pytest.mark.parametrize("bad", [1, None, ["a"], np.zeros(3)])
+def test_wrong_kinds(bad):
+    with refused(rb.ParameterError, "bad-srdf", "srdf"):
+        load(bad)
+
+
+def test_without_contact_it_is_refused():
+    with refused(rb.ParameterError, "bad-srdf", "srdf"):
+        rb.load_urdf(URDF, srdf=srdf())
+
+
+@pytest.mark.parametrize(
+    "place", ["urdf/robot.srdf", "urdf/srdf/robot.srdf", "srdf/robot.srdf", "srdf/bot.srdf"]
+)
+def test_a_file_beside_the_robot_is_found(tmp_path, place):
+    folder = tmp_path / "urdf"
+    (folder / "srdf").mkdir(parents=True)
+    (tmp_path / "srdf").mkdir()
+    robot = folder / "robot.urdf"
+    robot.write_text(URDF)
+    assert listed(rb.load_urdf(robot, contact=True)) == ALL
+    (tmp_path / place).write_text(srdf(pair("arm", "hand")))
+    m = rb.load_urdf(robot, contact=True)
+    assert listed(m) == ALL - {("arm", "hand")}
+    assert [f.severity for f in m.findings if f.code == "srdf"] == ["note"]
+    assert listed(rb.load(robot, contact=True)) == listed(m)
+    assert listed(rb.load_urdf(robot, contact=True, srdf=False)) == ALL
+    assert listed(rb.load_urdf(robot, contact=True, srdf=srdf())) == ALL
+    assert listed(rb.load_urdf(robot, contact=True, srdf=tmp_path / place)) == listed(m)
+
+
+def test_a_broken_file_beside_the_robot_is_a_warning(tmp_path):
+    """Nobody asked for it: the robot loads as before."""
+    robot = tmp_path / "robot.urdf"
+    robot.write_text(URDF)
+    (tmp_path / "robot.srdf").write_text("<robot>")
+    m = rb.load_urdf(robot, contact=True)
+    assert [f.code for f in m.findings if f.severity == "warning"] == ["unusable-srdf"]
+    assert listed(m) == ALL
+
+
+def test_the_name_of_a_robot_leads_to_no_other_folder(tmp_path):
+    folder = tmp_path / "urdf"
+    folder.mkdir()
+    (tmp_path / "secret.srdf").write_text(srdf(pair("arm", "hand")))
+    robot = folder / "robot.urdf"
+    for name in ("../secret", str(tmp_path / "secret"), ".."):
+        robot.write_text(URDF.replace('name="bot"', f'name="{name}"'))
+        assert listed(rb.load_urdf(robot, contact=True)) == ALL
+
+
+@robots.needs_robots
+@pytest.mark.parametrize(
+    ("name", "disabled"), [("panda.urdf", 35), ("ur5_robot.urdf", 10), ("go1.urdf", 658)]
+)
+def test_files_of_real_robots(name, disabled):
+    m = rb.load_urdf(robots.find(name), contact=rb.Contact(obstacles=()), strict=False)
+    assert [f.found for f in m.findings if f.code == "srdf"] == [str(disabled)]
+    without = rb.load_urdf(
+        robots.find(name), contact=rb.Contact(obstacles=()), strict=False, srdf=False
+    )
+    assert m.nmeet < without.nmeet

@@ -1,0 +1,269 @@
+"""The pairs of geometries that are near each other, and those that never count."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+from support import robots
+from support.refusals import refused
+
+import rbdyn_ros as rb
+from rbdyn_ros.dynamics import collisions as module
+from rbdyn_ros.model.geometries import MOST_PAIRED
+
+ARM = """<robot name="arm">{links}{joints}</robot>"""
+LINK = """<link name="l{n}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0"
+ixz="0" iyz="0"/></inertial><collision><origin xyz="0 0 0.5"/><geometry><box size="0.2 0.2 0.7"/>
+</geometry></collision></link>"""
+JOINT = """<joint name="j{n}" type="revolute"><origin xyz="0 0 1"/><axis xyz="0 1 0"/><parent
+link="l{n}"/><child link="l{m}"/><limit lower="-3" upper="3" effort="9" velocity="9"/></joint>"""
+
+
+def arm_text(count=4):
+    links = "".join(LINK.format(n=n) for n in range(count))
+    joints = "".join(JOINT.format(n=n, m=n + 1) for n in range(count - 1))
+    return ARM.format(links=links, joints=joints)
+
+
+@pytest.fixture
+def arm():
+    return rb.load_urdf(arm_text(), contact=True)
+
+
+def names_of(found):
+    return [(one.geom1, one.geom2) for one in found]
+
+
+def listed(m):
+    return {(m.geom_names_all[g], m.geom_names_all[h]) for g, h in m.meet_geom}
+
+
+def test_moving_geometries_come_first_then_fixed_ones_then_obstacles(arm):
+    assert arm.geom_names_all == ("l1", "l2", "l3", "l0", "floor")
+    assert arm.geom_names == arm.geom_names_all[: arm.ngeom]
+    assert arm.geom_bodyid_all.tolist() == [1, 2, 3, 0, 0]
+
+
+def test_parent_and_child_do_not_count_but_a_floor_is_nobodys_parent(arm):
+    assert listed(arm) == {
+        ("l1", "l3"), ("l2", "l0"), ("l3", "l0"), ("l1", "floor"), ("l2", "floor"),
+        ("l3", "floor"),
+    }  # fmt: skip
+
+
+def test_a_free_body_is_nobodys_child():
+    system = (
+        rb.SystemBuilder("s", base="table")
+        .body("table")
+        .body("cube", rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
+        .joint("free", "floating", "table", "cube")
+        .geometry("top", "table", rb.Box((1.0, 1.0, 0.1)))
+        .geometry("cube", "cube", rb.Box((0.1, 0.1, 0.1)))
+    )
+    assert listed(rb.build(system)) == {("cube", "top")}
+
+
+def test_a_folded_arm_touches_itself(arm):
+    d = rb.make_data(arm)
+    assert rb.collisions(arm, d) == []
+    d.qpos[:] = 0.0, 3.0, 3.0
+    assert ("l1", "l3") in names_of(rb.collisions(arm, d))
+    assert d.ncon == 0  # forces between links are not computed
+
+
+def test_a_margin_lists_near_pairs_with_their_distances(arm):
+    d = rb.make_data(arm)
+    found = rb.collisions(arm, d, margin=1.35)
+    by_names = {names: one.distance for names, one in zip(names_of(found), found, strict=True)}
+    assert by_names == pytest.approx(
+        {("l1", "l3"): 1.3, ("l1", "floor"): 1.15, ("l2", "l0"): 1.3}, abs=1e-12
+    )
+    for one in found:
+        alone = rb.distance(arm, d, one.geom1, one.geom2)
+        assert alone.distance == one.distance
+        assert np.array_equal(alone.point1, one.point1)
+        assert np.array_equal(alone.normal, one.normal)
+    assert set(names_of(rb.collisions(arm, d, margin=np.inf))) == listed(arm)
+
+
+def test_calls_do_not_depend_on_earlier_calls(arm):
+    """Kept directions and orders save time but no bit of the result changes."""
+    rng, used = np.random.default_rng(1), rb.make_data(arm)
+    for _ in range(30):
+        used.qpos[:] = rng.uniform(-3.0, 3.0, 3)
+        margin = rng.choice([0.0, 0.1, 1.0])
+        fresh = rb.make_data(arm)
+        fresh.qpos = used.qpos
+        one, two = rb.collisions(arm, used, margin), rb.collisions(arm, fresh, margin)
+        assert names_of(one) == names_of(two)
+        for a, b in zip(one, two, strict=True):
+            assert (a.distance, a.point1.tobytes()) == (b.distance, b.point1.tobytes())
+
+
+def test_the_sweep_finds_what_all_pairs_have():
+    """80 balls over a floor, spread anew each time; their centres say which pairs are near."""
+    built = rb.SystemBuilder("balls", base="world").floor()
+    rng = np.random.default_rng(4)
+    radius = rng.uniform(0.01, 0.2, 80)
+    for n, r in enumerate(radius):
+        built.body(f"b{n}", rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
+        built.joint(f"j{n}", "floating", "world", f"b{n}").geometry(f"b{n}", f"b{n}", rb.Sphere(r))
+    m = rb.build(built)
+    d = rb.make_data(m)
+    first, second = np.triu_indices(80, 1)
+    for margin in (0.0, 0.05):
+        centre = rng.uniform(-1.0, 1.0, (80, 3))
+        d.qpos.reshape(80, 7)[:, :3] = centre
+        apart = np.linalg.norm(centre[first] - centre[second], axis=1) - radius[first]
+        near = apart - radius[second] <= margin
+        expected = list(zip(first[near], second[near], strict=True))
+        expected += [(n, 80) for n in np.flatnonzero(centre[:, 2] - radius <= margin)]
+        found = [tuple(map(m.geom_numbers_all.get, pair)) for pair in
+                 names_of(rb.collisions(m, d, margin))]  # fmt: skip
+        assert found == sorted(expected)
+
+
+def test_pairs_that_overlap_at_the_start_are_left_out_and_named():
+    """Of one robot only: two free bodies that start in one place are listed."""
+    crowded = rb.load_urdf(arm_text().replace("0.2 0.2 0.7", "0.2 0.2 2.5"), contact=True)
+    d = rb.make_data(crowded)
+    with pytest.warns(RuntimeWarning, match="l1 and l3"):
+        assert rb.collisions(crowded, d) == []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a second warning would be an error
+        assert rb.collisions(crowded, d) == []
+    assert names_of(rb.start_overlaps(crowded)) == [("l1", "l3"), ("l2", "l0")]
+    two = rb.SystemBuilder("two", base="world")
+    for name in ("a", "b"):
+        two.body(name, rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
+        two.joint(f"j{name}", "floating", "world", name).geometry(name, name, rb.Sphere(0.1))
+    m = rb.build(two)
+    assert names_of(rb.collisions(m, rb.make_data(m))) == [("a", "b")]
+
+
+@pytest.mark.parametrize("pair", [("l1", "l3"), ("l3", "l1")])
+def test_excluded_pairs(pair):
+    m = rb.load_urdf(arm_text(), contact=rb.Contact(exclude=(pair, ("floor", "l3"))))
+    assert listed(m) == {("l2", "l0"), ("l3", "l0"), ("l1", "floor"), ("l2", "floor")}
+
+
+@pytest.mark.parametrize(
+    ("exclude", "code"),
+    [
+        ((("l1", "l9"),), "unknown-geometry"),
+        ("l1", "wrong-kind"),
+        ((("l1", "l2", "l3"),), "wrong-kind"),
+        (((1, "l2"),), "wrong-kind"),
+    ],
+)
+def test_bad_exclusions(exclude, code):
+    error = rb.DescriptionError if code == "unknown-geometry" else rb.ParameterError
+    with refused(error, code):
+        rb.load_urdf(arm_text(), contact=rb.Contact(exclude=exclude))
+
+
+def test_obstacles_named_like_a_link_get_a_number():
+    ball = rb.Obstacle("l1", rb.Sphere(0.1), rb.Pose((5.0, 0.0, 0.0)))
+    m = rb.load_urdf(arm_text(), contact=rb.Contact(obstacles=(ball,)))
+    assert m.geom_names_all[-1] == "l1_1"
+    assert rb.distance(m, rb.make_data(m), "l1", "l1_1").distance > 4.0
+
+
+def test_refused_queries(arm):
+    d = rb.make_data(arm)
+    with refused(rb.ModelError, "unknown-geometry", "l9"):
+        rb.distance(arm, d, "l9", "l1")
+    with refused(rb.ModelError, "unknown-geometry"):
+        rb.distance(arm, d, True, "l1")
+    with refused(rb.ParameterError, "same-geometry"):
+        rb.distance(arm, d, "l1", 0)
+    with refused(rb.ModelError, "data-of-other-model"):
+        rb.collisions(arm.replaced(), d)
+    for margin in (-1.0, np.nan, "far", [0.0, 1.0]):
+        with refused(rb.ParameterError, "bad-argument", "margin"):
+            rb.collisions(arm, d, margin)
+    bare = rb.load_urdf(arm_text())
+    for call in (rb.collisions, lambda m, d: rb.distance(m, d, 0, 1)):
+        with refused(rb.ModelError, "no-geometries"):
+            call(bare, rb.make_data(bare))
+    with refused(rb.ModelError, "no-geometries"):
+        rb.start_overlaps(bare)
+    slopes = tuple(rb.Obstacle(name, rb.Plane()) for name in ("floor", "slope"))
+    two = rb.load_urdf(arm_text(), contact=rb.Contact(obstacles=slopes))
+    with refused(rb.ParameterError, "two-planes"):
+        rb.distance(two, rb.make_data(two), "floor", "slope")
+
+
+def test_pairs_of_a_thousand_geometries_are_not_listed():
+    built = rb.SystemBuilder("many", base="world")
+    built.body("b", rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)).joint("j", "floating", "world", "b")
+    for n in range(MOST_PAIRED + 1):
+        built.geometry(f"g{n}", "b", rb.Sphere(0.1), origin=rb.Pose((n, 0.0, 0.0)))
+    m = rb.build(built)
+    d = rb.make_data(m)
+    with refused(rb.ModelError, "too-many-geometries"):
+        rb.collisions(m, d)
+    assert rb.distance(m, d, 0, MOST_PAIRED).distance == pytest.approx(MOST_PAIRED - 0.2)
+
+
+def test_nothing_is_compiled_for_a_model_that_does_not_ask(arm):
+    """Nor does a new Data hold memory for it."""
+    d = rb.make_data(arm)
+    rb.step(arm, d, 3)
+    assert "near" not in vars(d)
+    assert not any("collision" in stage or "near" in stage for stage in arm.needed_stages)
+
+
+def test_queries_leave_the_dynamics_alone(arm):
+    one, two = rb.make_data(arm), rb.make_data(arm)
+    one.qpos[:] = two.qpos[:] = 0.3, 0.5, -0.2
+    for _ in range(20):
+        rb.collisions(arm, two, 0.1)
+        rb.step(arm, one)
+        rb.step(arm, two)
+    assert one.buffer.tobytes() == two.buffer.tobytes()
+
+
+def test_stored_models_answer_alike(arm, tmp_path):
+    rb.save(arm, tmp_path / "arm.npz")
+    again = rb.load(tmp_path / "arm.npz")
+    d, e = rb.make_data(arm), rb.make_data(again)
+    d.qpos[:] = e.qpos[:] = 0.1, 2.9, 2.8
+    one, two = rb.collisions(arm, d, 0.5), rb.collisions(again, e, 0.5)
+    assert names_of(one) == names_of(two)
+    assert [a.distance for a in one] == [b.distance for b in two]
+
+
+@robots.needs_robots
+@pytest.mark.parametrize("name", ["panda.urdf", "go2.urdf", "icub.urdf", "talos_full_v2_box.urdf"])
+def test_robots_touch_themselves_where_coal_says(name):
+    pytest.importorskip("coal", reason="coal comes with pin")
+    from support.coal_twin import CoalTwin
+
+    m = rb.load_urdf(robots.find(name), contact=rb.Contact(obstacles=()), strict=False)
+    d, rng, twin = rb.make_data(m), np.random.default_rng(3), CoalTwin(m)
+    skipped = set(names_of(rb.start_overlaps(m)))
+    for _ in range(2):
+        d.qpos[:] = rb.random_qpos(m, rng)
+        with np.errstate(all="ignore"):
+            found = dict(zip(names_of(near := module.collisions(m, d)), near, strict=True))
+        for pair, dist in twin.distances(d).items():
+            if pair not in skipped and abs(dist) > 1e-6:
+                assert (pair in found) == (dist < 0.0), (pair, dist)
+
+
+def test_moved_far_from_the_origin():
+    """Poses are relative: a kilometre away nothing is lost but the digits of the position."""
+    built = rb.SystemBuilder("far", base="world")
+    for name in ("a", "b"):
+        built.body(name, rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
+        built.joint(f"j{name}", "floating", "world", name)
+        built.geometry(name, name, rb.Box((0.2, 0.3, 0.1)))
+    m = rb.build(built)
+    d = rb.make_data(m)
+    turn = Rotation.from_euler("xyz", [0.2, 0.4, 0.6]).as_quat()[[3, 0, 1, 2]]
+    d.qpos[7:14] = 0.15, 0.1, 0.05, *turn
+    near = rb.distance(m, d, "a", "b").distance
+    d.qpos[[0, 7]] += 1000.0
+    assert rb.distance(m, d, "a", "b").distance == pytest.approx(near, abs=1e-12)

@@ -1,0 +1,85 @@
+"""The same geometries in coal, the collision library of Pinocchio: an oracle of distances."""
+
+import coal
+import numpy as np
+from scipy.spatial import ConvexHull
+
+from rbdyn_ros.model.geoms import GeomType
+
+#: Far below what is compared; coal's own tolerance is 1e-6.
+TOLERANCE = 1e-12
+
+
+def request():
+    """Return a request for signed distances that are as exact as coal's can be."""
+    wanted = coal.DistanceRequest()
+    wanted.enable_signed_distance = True
+    wanted.gjk_tolerance = wanted.epa_tolerance = TOLERANCE
+    wanted.gjk_max_iterations = wanted.epa_max_iterations = 500
+    return wanted
+
+
+def shape(kind, size, corners):
+    """Return coal's shape for a geometry of a Model."""
+    if kind == GeomType.PLANE:
+        return coal.Halfspace(0.0, 0.0, 1.0, 0.0)
+    if kind == GeomType.SPHERE:
+        return coal.Sphere(size[0])
+    if kind == GeomType.CAPSULE:
+        return coal.Capsule(size[0], 2.0 * size[1])
+    if kind == GeomType.CYLINDER:
+        return coal.Cylinder(size[0], 2.0 * size[1])
+    if kind == GeomType.BOX:
+        return coal.Box(*(2.0 * size))
+    return hull(corners)
+
+
+def hull(corners):
+    """Return the convex hull of corners (n, 3), with triangles that are seen from outside."""
+    points, triangles = coal.StdVec_Vec3s(), coal.StdVec_Triangle()
+    points.extend(list(corners))
+    found = ConvexHull(corners)
+    for triangle, plane in zip(found.simplices.tolist(), found.equations, strict=True):
+        a, b, c = corners[triangle]
+        outwards = np.cross(b - a, c - a) @ plane[:3] > 0.0
+        triangles.append(coal.Triangle(*(triangle if outwards else triangle[::-1])))
+    return coal.Convex(points, triangles)
+
+
+class CoalTwin:
+    """The geometries of a Model in coal."""
+
+    def __init__(self, m):
+        self.m, self.request, self.result = m, request(), coal.DistanceResult()
+        ends = np.cumsum(m.geom_vertnum_all)
+        self.shapes = [
+            shape(
+                m.geom_type_all[g],
+                m.geom_size_all[g],
+                m.vert_pos_all[ends[g] - m.geom_vertnum_all[g] : ends[g]],
+            )
+            for g in range(m.ngeomall)
+        ]
+
+    def pose(self, d, g):
+        """Return position and rotation of a geometry; d.xpos and d.xmat must be up to date."""
+        i = self.m.geom_bodyid_all[g]
+        R = d.xmat[i].reshape(3, 3)
+        return d.xpos[i] + R @ self.m.geom_pos_all[g], R @ self.m.geom_mat_all[g].reshape(3, 3)
+
+    def distance(self, d, g, h):
+        """Return the signed distance of two geometries, and the normal."""
+        self.result.clear()
+        (p, R), (q, T) = self.pose(d, g), self.pose(d, h)
+        at = coal.Transform3s(R, p), coal.Transform3s(T, q)
+        dist = coal.distance(
+            self.shapes[g], at[0], self.shapes[h], at[1], self.request, self.result
+        )
+        return dist, np.array(self.result.normal)
+
+    def distances(self, d):
+        """Return the distance of each pair of meet_geom, by names."""
+        names = self.m.geom_names_all
+        return {
+            (names[g], names[h]): self.distance(d, g, h)[0] for g, h in self.m.meet_geom.tolist()
+        }
