@@ -140,10 +140,10 @@ class Controller(ControlLoop):
         """Begin to compare the motion with the efforts sent."""
         self._witness.begin()
         self._ending.begin()
-        seen, known = self.gate.measured, self._ending.reckoning
+        seen, witness, known = self.gate.measured, self._witness, self._ending.reckoning.history
         known.forget()
         now = seen.arrival or 0
-        known.add(now, now, seen.qpos, seen.qvel, self._witness.push, 0.0)
+        known.add(now, now, seen.qpos, seen.qvel, witness.push, witness.due, 0.0, 0.0)
 
     def _check_ready(self, now: int) -> None:
         """Raise RbdynError unless the arm may be armed now."""
@@ -287,6 +287,7 @@ class Controller(ControlLoop):
             self._tracker.follow(path, self.gate.limits.velocity, 1.0)
         self.on_state(self.names, *rows, 4 * step, 4 * step)
         self.on_watch(NANOSECONDS)
+        self._ending.reckoning.begin(NANOSECONDS, self._commands(), lying=True)
         self.on_state(self.names, *rows, 5 * step, 5 * step)
 
     # observation

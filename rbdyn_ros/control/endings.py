@@ -1,7 +1,7 @@
 """Stop an armed arm after a fault: brake and hold it, or brake it blindly and then stay silent.
 
-With valid states the arm is braked until it rests, and then held. Without states it is braked on
-a prediction, for blind_time in total. Then, or if braking does not work, nothing is published any
+With valid states the arm is braked until it rests, and then held. Without, it is braked on an
+estimate, for blind_time in total. Then, or if braking does not work, nothing is published any
 more, so that the arm's own watchdog takes over.
 """
 
@@ -37,8 +37,8 @@ LEARNING = 0.1
 GROWTH, FAST_SHARE, FAST = 1.5, 0.5, 1.5
 #: Farthest that a held joint may be moved away [rad or m].
 HELD = 0.3
-#: After these faults, states are believed again only if they agree with the prediction.
-LIES = ("velocity", "frozen")
+#: After these faults, states are believed again only if they agree with the estimate.
+LIES = ("position", "velocity", "acceleration", "power", "frozen")
 #: Largest unexplained effort that a brake replaces, as a share of the effort limits.
 CARRIED = 0.25
 
@@ -53,7 +53,7 @@ class Ending:
 
     Attributes:
         state: braking, holding, blind or silent.
-        reckoning: remembers states, for an arm without states.
+        reckoning: estimates the state of an arm whose states are not believed.
         why: why braking was given up, or empty.
     """
 
@@ -63,7 +63,7 @@ class Ending:
         self._hold = ComputedTorque(arm, settings.stiffness, settings.damping)
         self._target = Target(n)
         self._qacc, self._effort, self._gravity, self._carried, self._mark = np.zeros((5, n))
-        self._rest = np.zeros(n)
+        self._rest, self._unknown = np.zeros(n), np.full(n, np.nan)
         self._others = np.setdiff1d(np.arange(n), limits.dofs)
         self.reckoning = Reckoning(arm)
         self._limits = limits
@@ -128,12 +128,16 @@ class Ending:
         """Return the time since the last effort without states [s], or 1 ms before the first."""
         return (now - self._since) / NANOSECONDS if self.state == "blind" else 1e-3
 
-    def blind(self, now: int, sent: Array) -> Array | None:
-        """Return the efforts (nv,) for the predicted state; None: stay silent.
+    def blind(
+        self, now: int, sent: Array, told: tuple[Array, Array, float] | None = None
+    ) -> Array | None:
+        """Return the efforts (nv,) for the estimated state; None: stay silent.
 
         Args:
             now: steady clock [ns].
             sent: (nv,) commands sent last [N m or N].
+            told: position and velocity (nv,) of a state that is not believed, and the time since
+                its measurement [s]; None: there is none.
         """
         if self.state == "silent":
             return None
@@ -143,12 +147,14 @@ class Ending:
             known.advance(now, sent)
         else:
             self.state = "blind"
-            known.begin(now, sent)
+            known.begin(now, sent, told is not None)
         self._since = now
         if self._blind > self._blind_time:
             self._silence("")
             return None
-        known.add(now, now, known.qpos, known.qvel, known.push, 0.0)
+        if told is not None:
+            known.correct(*told)
+        known.history.add(now, now, known.qpos, known.qvel, known.push, self._unknown, 0.0, 0.0)
         return self._brake(known.qpos, known.qvel, known.push)
 
     def doubt(self, fault: Fault) -> None:
@@ -156,7 +162,7 @@ class Ending:
         self._lied = self._lied or (fault.blind and fault.code in LIES)
 
     def disbelieves(self, now: int, qpos: Array, qvel: Array, sent: Array) -> bool:
-        """Whether a state that follows a lie differs from the prediction.
+        """Whether a state that follows a lie differs from the estimate.
 
         The gate alone would believe exchanged joints again, as soon as enough time has passed for
         the joints to have moved there.

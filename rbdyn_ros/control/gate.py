@@ -72,6 +72,7 @@ class SafetyGate:
         step: time between the last two states by their clock [s].
         suspicion: see Inspection, of the state that was judged last.
         unfit: fault of the last desired efforts, or None.
+        took_back: whether the newest state was replaced by the one before.
     """
 
     def __init__(self, m: Model, limits: Limits, settings: GateSettings | None = None) -> None:
@@ -84,6 +85,7 @@ class SafetyGate:
         self.effort: Array = self._out[gate_kernels.RELEASED]
         self.saturated = self._out[gate_kernels.SATURATED]
         self.unfit: Fault | None = None
+        self.took_back = False
         self.step = SHORTEST
         self._since_start = math.inf
         self.suspicion = 0.0
@@ -139,6 +141,7 @@ class SafetyGate:
         refused = seen.take(names, position, velocity, effort)
         if refused is not None:
             return 0.0, Fault(refused.code, f"a state was refused: {refused.text}", blind=True)
+        self.took_back = False
         step = (time - seen.time) / NANOSECONDS  # since the last accepted state
         why = self.clock.judge(time, arrival, self.limits.latency)
         jumped = self.clock.code == "clock"
@@ -148,6 +151,7 @@ class SafetyGate:
             self.suspicion = inspection.suspicion
         if wrong is not None and inspection.moved:
             seen.take_back()
+            self.took_back = True
             return 0.0, wrong
         seen.time, seen.arrival = time, arrival
         if jumped:

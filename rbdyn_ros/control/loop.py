@@ -12,7 +12,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.arming import EffortCheck
-from rbdyn_ros.control.endings import Ending
+from rbdyn_ros.control.endings import LIES, Ending
 from rbdyn_ros.control.faults import Fault
 from rbdyn_ros.control.gate import SafetyGate
 from rbdyn_ros.control.kernels import copy, entry
@@ -97,7 +97,7 @@ class ControlLoop:
                 self._trip(wrong)
                 self._ending.doubt(wrong)
             if blind:
-                return self._answer_blindly(arrival)
+                return self._answer_blindly(arrival, self._told(arrival, wrong))
             self._effort_check.add(self.gate.measured, dt)
             self._average(self.gate.step)
             return None if self.mode == "idle" else self._sent(self._answer(dt))
@@ -109,7 +109,7 @@ class ControlLoop:
         gate, witness = self.gate, self._witness
         seen, sent = gate.measured, self._commands()
         if self._ending.disbelieves(arrival, seen.qpos, seen.qvel, sent):
-            text = "after a wrong state, the arm is not where it was predicted to be"
+            text = "after a wrong state, the arm is not where it was estimated to be"
             return Fault("velocity", text, blind=True)
         k = witness.look(seen.qpos, seen.qvel, sent, gate.step)
         if k >= 0:
@@ -120,29 +120,45 @@ class ControlLoop:
                 "give its friction in <dynamics> or friction.*"
             )
             return Fault("frozen", text, blind=True)
-        measured = arrival - int(gate.clock.lag * NANOSECONDS)
-        self._ending.reckoning.add(
+        self._remember(arrival)
+        return None
+
+    def _remember(self, arrival: int) -> None:
+        """Remember the newest state."""
+        gate, witness = self.gate, self._witness
+        seen, measured = gate.measured, arrival - int(gate.clock.lag * NANOSECONDS)
+        self._ending.reckoning.history.add(
             measured,
             arrival,
             seen.qpos,
             seen.qvel,
             witness.push,
+            witness.due,
             gate.suspicion,
             witness.suspicion,
         )
-        return None
 
     def _commands(self) -> Array:
         """Return the commands sent last (nv,); joints that are not controlled are held."""
         _command.call(self._holding, self.gate.effort, self._dofs, self._commanded)
         return self._commanded
 
-    def _answer_blindly(self, now: int) -> Array | None:
-        """Return efforts for an arm whose state is unknown, or None."""
+    def _told(self, arrival: int, wrong: Fault | None) -> tuple[Array, Array, float] | None:
+        """Return what a lying state says: some of its numbers may be true."""
+        if wrong is None or wrong.code not in LIES or self.gate.took_back:
+            return None
+        if self._ending.state != "blind":
+            self._remember(arrival)
+        return self.gate.measured.qpos, self.gate.measured.qvel, self.gate.clock.lag
+
+    def _answer_blindly(
+        self, now: int, told: tuple[Array, Array, float] | None = None
+    ) -> Array | None:
+        """Return efforts for an arm whose state is unknown, or None; arguments as Ending.blind."""
         if not self.armed or self.gate.fault is None:
             return None
         dt = self._ending.since(now)
-        wanted = self._ending.blind(now, self._commands())
+        wanted = self._ending.blind(now, self._commands(), told)
         if wanted is None:
             return None
         return self._sent(self._released(self.gate.release_own(wanted, wanted, dt)))
@@ -189,7 +205,7 @@ class ControlLoop:
 
     def _released(self, effort: Array) -> Array:
         """Remember efforts that are sent, and return them."""
-        self._ending.reckoning.sent(self._commands())
+        self._ending.reckoning.history.sent(self._commands())
         return effort
 
     def _check_target(self) -> None:

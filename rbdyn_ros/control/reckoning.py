@@ -1,4 +1,8 @@
-"""Dead reckoning: where the arm is while its states are unknown, from the efforts sent."""
+"""Dead reckoning: where the arm is while its states are not believed.
+
+A prediction by forward dynamics of the efforts sent, corrected by the numbers that still tell the
+truth. Of a joint whose positions and velocities disagree, those lie that changed without efforts.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,9 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.control.arm import Arm
-from rbdyn_ros.control.kernels import copy, entry
+from rbdyn_ros.control.history import DUE, EFFORT, PUSH, QPOS, QVEL, History
+from rbdyn_ros.control.kernels import entry
+from rbdyn_ros.control.state_kernels import LONGEST
 from rbdyn_ros.control.witness import accelerate
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.nanoseconds import NANOSECONDS
@@ -17,135 +23,149 @@ from rbdyn_ros.nanoseconds import NANOSECONDS
 if TYPE_CHECKING:
     from rbdyn_ros.engine.jit import Matrix, Vector
 
-#: Remembered states: at 1 kHz half a second.
-REMEMBERED = 512
-#: The prediction does not start from a state with a larger suspicion; a suspicion of 1 is a fault.
-TRUSTED = 0.25
-#: A lie begins a little before it is suspicious, so the start is this much older [s].
+#: A lie begins before it is suspicious: the prediction starts at the least suspicious state of
+#: this time [s], or, of a freeze, at the last one without suspicion.
+LURKING = 0.3
+#: It starts still a little earlier, and velocities are averaged over this time [s].
 BACK = 0.015
 #: A lie about velocities changes the push at once, so it is taken from still earlier [s].
 PUSHED = 0.1
 #: Only a push that lasted this long will go on: a payload does, a hand may let go [s]. With a
 #: longer time the push that belongs to a drifting position is forgotten too.
 LASTED = 0.15
-#: A disagreement of positions and velocities that stays allowed for longer is smaller than the
-#: error of a prediction without feedback, so the start is at most this much older [s].
-HORIZON = 0.1
 #: Longest step of the prediction, and the longest time over which it is made [s].
 STEP, LONGEST_RECKONING = 2e-3, 0.5
 #: A state agrees with the prediction if it differs by less [rad or m], and [rad/s or m/s].
 NEAR, ALIKE = 0.03, 0.3
-#: Rows of a remembered state: position, velocity, push, and the commands since then.
-QPOS, QVEL, PUSH, EFFORT = range(4)
+#: Positions and velocities of a joint tell the same if they differ by less [rad/s or m/s].
+SAME = 0.05
+#: Rate at which the estimated velocity follows true positions [1/s].
+FOLLOWING = 80.0
 
 
 class Reckoning:
-    """Remembers states with the efforts sent, and predicts the arm from the last trusted state.
+    """Estimates the state of an arm from its history and from the numbers that are still true.
 
     Args:
         arm: the robot.
 
     Attributes:
-        qpos, qvel: (nv,) predicted state.
+        history: states before those that are not believed.
+        qpos, qvel: (nv,) estimated state.
         push: (nv,) unexplained acceleration that lasted before; it is taken as constant.
     """
 
     def __init__(self, arm: Arm) -> None:
         n = arm.m.nv
-        self._ring = np.zeros((REMEMBERED, 4, n))
-        self._times, self._arrivals = np.zeros((2, REMEMBERED), np.int64)
-        #: States so far, and the numbers of the last trusted and of the last moving one.
-        self._count = self._trusted = self._thawed = 0
-        self._rows, self._efforts = list(self._ring), list(self._ring[:, EFFORT])
-        self.qpos, self.qvel, self.push = np.zeros((3, n))
-        self._time = 0
+        self.history = History(n)
+        self._estimate = np.zeros((3, n))
+        self.qpos, self.qvel, self.push = self._estimate
+        self._told = np.zeros((2, n))  # position and velocity that corrected it last
+        self._true = np.zeros(2)  # whether positions and velocities are true
+        self._time = self._corrected = self._acting = 0
         self.use(arm)
 
     def use(self, arm: Arm) -> None:
         """Continue with another arm of the same joints."""
         self._arm, self._d = arm, make_data(arm.m)
 
-    def forget(self) -> None:
-        """Forget all states."""
-        self._count = self._trusted = self._thawed = 0
-
-    def add(
-        self,
-        time: int,
-        arrival: int,
-        qpos: Array,
-        qvel: Array,
-        push: Array,
-        suspicion: float,
-        frost: float = 0.0,
-    ) -> None:
-        """Remember a state.
-
-        Args:
-            time: of its measurement on the steady clock [ns].
-            arrival: time of its arrival, from which on its answer acts [ns].
-            qpos: (nv,) position; this and the next two are own arrays.
-            qvel: (nv,) velocity.
-            push: (nv,) acceleration that the model does not explain, see Witness.
-            suspicion: that positions and velocities disagree, from 0 to 1, a fault.
-            frost: suspicion that a joint has frozen.
-        """
-        k = self._count % REMEMBERED
-        _remember.call(
-            qpos, qvel, push, self._rows[k], k, time, arrival, self._times, self._arrivals
-        )
-        self._count += 1
-        if suspicion < TRUSTED or self._count - self._trusted > REMEMBERED:
-            self._trusted = self._count
-        if frost < TRUSTED or self._count - self._thawed > REMEMBERED:
-            self._thawed = self._count
-
-    def sent(self, effort: Array) -> None:
-        """Remember the commands (nv,), an own array, that answered the newest state."""
-        copy.call(effort, self._efforts[(self._count - 1) % REMEMBERED])
-
-    def begin(self, now: int, effort: Array) -> None:
-        """Predict the present state from the last trusted one.
+    def begin(self, now: int, effort: Array, lying: bool) -> None:
+        """Estimate the present state from the history.
 
         Args:
             now: steady clock [ns].
             effort: (nv,) commands sent last.
+            lying: whether the newest state of the history lies.
         """
-        last = self._count - 1
-        first = self._before(max(self._trusted, 1) - 1, BACK)
-        first = max(first, self._before(last, HORIZON))
-        first = min(first, self._before(max(self._thawed, 1) - 1, BACK))
-        start = first % REMEMBERED
-        self.qpos[:], self.qvel[:] = self._ring[start, :PUSH]
-        self._expect_push(self._before(first, PUSHED))
-        self._time = int(self._times[start])
-        self._time = max(self._time, now - int(LONGEST_RECKONING * NANOSECONDS))
-        acting = self._until(self._time, first, self._arrivals)
-        for k in range(acting, last):
-            answered = int(self._arrivals[(k + 1) % REMEMBERED])
-            self.advance(answered, self._ring[k % REMEMBERED, EFFORT])
-        self.advance(now, effort)
+        known = self.history
+        first = self._onset()
+        self._expect_push(known.before(first, PUSHED))
+        self._true[:] = lying
+        if lying:
+            self._judge(first)
+        else:
+            first = known.last
+        self.qpos[:], self.qvel[:] = known.row(first, QPOS), known.row(first, QVEL)
+        self._time = max(known.time(first), now - int(LONGEST_RECKONING * NANOSECONDS))
+        self._corrected = self._time
+        self._told[:] = self.qpos, self.qvel
+        self._acting = known.arrived_before(first, self._time)
+        for k in range(first + 1, known.last + 1):
+            self._replay(known.time(k), effort)
+            self.correct(known.row(k, QPOS), known.row(k, QVEL))
+        self._replay(now, effort)
+
+    def _onset(self) -> int:
+        """Return the number of a state before the lie."""
+        known = self.history
+        last = first = known.last
+        if known.trusted < last:
+            first = known.least_suspicious(known.before(last, LURKING), last)
+        if known.thawed < last:
+            first = min(first, known.repeated_since(known.thawed))
+        return known.before(first, BACK)
 
     def _expect_push(self, last: int) -> None:
         """Set the push to the part that lasted up to a remembered state: its smallest value."""
-        rows = np.arange(self._before(last, LASTED), last + 1) % REMEMBERED
-        pushes = self._ring[rows, PUSH]
+        pushes = self.history.rows(self.history.before(last, LASTED), last, PUSH)
         self.push[:] = np.maximum(pushes.min(axis=0), 0.0) + np.minimum(pushes.max(axis=0), 0.0)
 
-    def _before(self, number: int, age: float) -> int:
-        """Return the number of a remembered state that is older by an age [s], or the oldest."""
-        latest = int(self._times[number % REMEMBERED]) - int(age * NANOSECONDS)
-        return self._until(latest, number, self._times)
+    def _judge(self, first: int) -> None:
+        """Judge which numbers are true: the efforts explain how they changed since a state."""
+        moved, told, due = self._velocities(self.history.last)
+        moved0, told0, due0 = self._velocities(first)
+        if np.abs(moved - told).max() < SAME:
+            return
+        odd = np.abs(moved - moved0 - due + due0).max() if self._changed(QPOS) else np.inf
+        strange = np.abs(told - told0 - due + due0).max() if self._changed(QVEL) else np.inf
+        self._true[:] = odd <= strange, strange < odd
 
-    def _until(self, latest: int, number: int, times: Ints) -> int:
-        """Return the last remembered state, up to a number, with a time up to `latest` [ns]."""
-        oldest = max(0, self._count - REMEMBERED)
-        while number > oldest and times[number % REMEMBERED] > latest:
-            number -= 1
-        return number
+    def _changed(self, kind: int) -> bool:
+        """Whether numbers of the newest states differ; true ones of a moving arm do."""
+        known = self.history
+        last = known.last
+        return bool(
+            (known.rows(known.before(last, BACK), last, kind) != known.row(last, kind)).any()
+        )
+
+    def _velocities(self, last: int) -> tuple[Array, Array, Array]:
+        """Return mean velocities up to a state, by positions, as measured, and due."""
+        known = self.history
+        first = max(min(known.before(last, BACK), last - 1), 0)
+        told, due = (known.rows(first, last, k).mean(axis=0) for k in (QVEL, DUE))
+        time = (known.time(last) - known.time(first)) / NANOSECONDS
+        way = known.row(last, QPOS) - known.row(first, QPOS)
+        return (way / time if time > 0.0 else told), told, due
+
+    def _replay(self, until: int, effort: Array) -> None:
+        """Predict up to a time [ns] under the remembered commands; `effort` are the last ones."""
+        known = self.history
+        while self._acting < known.last and known.arrival(self._acting + 1) <= until:
+            self.advance(known.arrival(self._acting + 1), known.row(self._acting, EFFORT))
+            self._acting += 1
+        self.advance(
+            until, effort if self._acting == known.last else known.row(self._acting, EFFORT)
+        )
+
+    def correct(self, qpos: Array, qvel: Array, late: float = 0.0) -> None:
+        """Correct the estimate by the true numbers of a state; repeated ones say nothing.
+
+        Velocity and push follow true positions, or the push follows true velocities, by filters
+        of critical damping. Source: Brookner, Tracking and Kalman Filtering Made Easy, 1998,
+        1.3 and 1.2.10 (g-h and g-h-k filters).
+
+        Args:
+            qpos: (nv,) measured position.
+            qvel: (nv,) measured velocity.
+            late: time since the measurement [s].
+        """
+        time = min((self._time - self._corrected) / NANOSECONDS, LONGEST)
+        if time > 0.0:
+            self._corrected = self._time
+            _correct.call(qpos, qvel, late, time, self._told, self._estimate, self._true)
 
     def agrees(self, qpos: Array, qvel: Array, dofs: Ints) -> bool:
-        """Whether a state of joints is near the predicted one."""
+        """Whether a state of joints is near the estimated one."""
         off, slip = np.abs(qpos - self.qpos)[dofs], np.abs(qvel - self.qvel)[dofs]
         return bool(off.max() < NEAR and slip.max() < ALIKE)
 
@@ -165,17 +185,39 @@ class Reckoning:
 
 
 @entry
-def _remember(
+def _correct(
     qpos: Vector,
     qvel: Vector,
-    push: Vector,
-    row: Matrix,
-    i: int,
-    time: int,
-    arrival: int,
-    times: Ints,
-    arrivals: Ints,
+    late: float,
+    time: float,
+    told: Matrix,
+    estimate: Matrix,
+    true: Vector,
 ) -> None:
-    for k in range(len(qpos)):
-        row[QPOS, k], row[QVEL, k], row[PUSH, k] = qpos[k], qvel[k], push[k]
-    times[i], arrivals[i] = time, arrival
+    """Correct the estimate (3, nv): position, velocity and push.
+
+    `told` (2, nv) are the numbers that corrected it `time` ago. `true` (2,) says whether positions
+    and velocities are true; numbers that are far off are not, from then on.
+    """
+    n = len(qpos)
+    for k in range(n):
+        if qpos[k] != told[0, k] and abs(qpos[k] + late * estimate[1, k] - estimate[0, k]) > NEAR:
+            true[0] = 0.0
+        if qvel[k] != told[1, k] and abs(qvel[k] - estimate[1, k]) > ALIKE:
+            true[1] = 0.0
+    kept = np.exp(-FOLLOWING * time)
+    lost = 1.0 - kept
+    for k in range(n):
+        place = true[0] > 0.0 and qpos[k] != told[0, k]
+        speed = true[1] > 0.0 and qvel[k] != told[1, k]
+        told[0, k], told[1, k] = qpos[k], qvel[k]
+        off = qpos[k] + late * estimate[1, k] - estimate[0, k] if place else 0.0
+        if speed:
+            slip = qvel[k] - estimate[1, k]
+            estimate[0, k] += off
+            estimate[1, k] = qvel[k]
+            estimate[2, k] += lost**2 / time * slip
+        else:
+            estimate[0, k] += (1.0 - kept**3) * off
+            estimate[1, k] += 1.5 * lost**2 * (1.0 + kept) / time * off
+            estimate[2, k] += lost**3 / time**2 * off

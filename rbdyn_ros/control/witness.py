@@ -35,9 +35,9 @@ INERTIA_EVERY = 64
 
 #: Rows of the memory (ROWS, nv): predicted velocity; push; last position and velocity; of a joint
 #: whose numbers repeat, the velocity that it should have gained, the larger of its two ways as a
-#: part of the allowed one, the ways, and the push before its numbers repeated; the acceleration
-#: that dry friction withstands.
-EXPECTED, PUSH, PLACE, SPEED, GAINED, FROST, WAY, COURSE, LEARNT, GRIP, ROWS = range(11)
+#: part of the allowed one, the ways, and the push before its numbers repeated; the velocity
+#: that the efforts should have given so far; the acceleration that dry friction withstands.
+EXPECTED, PUSH, PLACE, SPEED, GAINED, FROST, WAY, COURSE, LEARNT, DUE, GRIP, ROWS = range(12)
 
 
 class Witness:
@@ -49,12 +49,14 @@ class Witness:
 
     Attributes:
         push: (nv,) acceleration that the model does not explain [rad/s^2 or m/s^2].
+        due: (nv,) velocity that the efforts sent should have given so far [rad/s or m/s].
         suspicion: largest way of a joint whose numbers repeat, as a part of the allowed one.
     """
 
     def __init__(self, arm: Arm, dofs: Ints) -> None:
         self._dofs, self._memory = np.array(dofs, np.int64), np.zeros((ROWS, arm.m.nv))
-        self.push, self._applied = self._memory[PUSH], np.zeros(arm.m.nv)
+        self.push, self.due = self._memory[PUSH], self._memory[DUE]
+        self._applied = np.zeros(arm.m.nv)
         self.suspicion = 0.0
         self._count = 0
         self.use(arm)
@@ -160,6 +162,7 @@ def _witness(
             memory[GAINED : COURSE + 1, k] = 0.0
             continue
         # v' = a + push
+        memory[DUE, k] += dt * a
         memory[EXPECTED, k] += dt * (a + memory[PUSH, k])
         off = qvel[k] - memory[EXPECTED, k]
         memory[EXPECTED, k] += 2.0 * follow * off

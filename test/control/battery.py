@@ -29,7 +29,7 @@ SPEEDS = (0.0, 0.2, 1.0)
 #: Time after the onset that is judged, and before it [s].
 JUDGED, BEFORE = 1.3, 0.02
 #: Coupling may speed up joints that coast, so they begin a little below their limits.
-SPARE, SPARE_OF = 0.9, {SEVEN: 0.75}
+SPARE, SPARE_OF = 0.9, dict.fromkeys((SEVEN, "panda.urdf", "kinova.urdf"), 0.75)
 #: What a lie may add [rad or m], and the largest speed as a part of the limit.
 FARTHEST, FASTEST = 0.3, 1.2
 

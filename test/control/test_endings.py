@@ -37,14 +37,14 @@ class Blindly:
 
     def __init__(self, end, velocity=ZERO):
         self.end, self.now, self.sent = end, START, ZERO
-        end.reckoning.add(START, START, Q, velocity, ZERO, 0.0)
+        end.reckoning.history.add(START, START, Q, velocity, ZERO, ZERO, 0.0, 0.0)
 
     def __call__(self):
         self.now += 10 * MS
         effort = self.end.blind(self.now, self.sent)
         if effort is not None:
             self.sent = effort.copy()
-            self.end.reckoning.sent(self.sent)
+            self.end.reckoning.history.sent(self.sent)
         return effort
 
 
@@ -55,8 +55,9 @@ def test_a_blind_arm_expects_only_a_push_that_lasted(pushed, expected):
     push = np.array([2.0, -2.0, 0.0, 0.0, 0.0, 0.0])
     for k in range(500):
         begun = k >= 500 - 1000 * pushed
-        end.reckoning.add(START + k * MS, START + k * MS, Q, ZERO, begun * push, 0.0)
-        end.reckoning.sent(ZERO)
+        now = START + k * MS
+        end.reckoning.history.add(now, now, Q, ZERO, begun * push, ZERO, 0.0, 0.0)
+        end.reckoning.history.sent(ZERO)
     end.blind(START + 500 * MS, ZERO)
     np.testing.assert_array_equal(end.reckoning.push[:2], [expected, -expected])
 

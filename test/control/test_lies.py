@@ -9,7 +9,7 @@ from closed_loop import SEVEN, ClosedLoop, model
 from support.lies import LIES, NONE
 
 from rbdyn_ros.control.faults import CODES, FAULTS
-from rbdyn_ros.control.reckoning import TRUSTED
+from rbdyn_ros.control.history import TRUSTED
 
 PAGE = (Path(__file__).parents[2] / "docs/guides/real_arm.md").read_text(encoding="utf-8")
 #: Each kind meets another mode, at 20 % of the velocity limits; battery.py runs all modes, speeds,
@@ -34,6 +34,14 @@ CASES += [
     Case("velocity_scale", "impedance", 1.0, period=0.004),
     Case("velocity_scale", "computed_torque", 1.0, SEVEN, period=0.004),
     Case("velocity_sign", "computed_torque", 1.0, period=0.004),
+    Case("position_drift", "gravity", 0.0, SEVEN, period=0.004),
+    Case("position_drift", "computed_torque", 0.0, SEVEN, period=0.004),
+    Case("velocity_zero", "gravity", 0.2, "panda.urdf", period=0.004),
+    Case("velocity_scale", "computed_torque", 0.0, "panda.urdf", period=0.004),
+    Case("frozen", "computed_torque", 0.0, "panda.urdf", period=0.004),
+    Case("frozen_positions", "gravity", 0.2, "kinova.urdf", period=0.004),
+    Case("frozen_joint", "hold", 0.2, "kinova.urdf", period=0.004),
+    Case("swapped", "gravity", 1.0, SEVEN, period=0.004),
 ]
 
 
