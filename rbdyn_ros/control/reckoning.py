@@ -80,11 +80,10 @@ class Reckoning:
         known = self.history
         first = self._onset()
         self._expect_push(known.before(first, PUSHED))
-        self._true[:] = lying
         if lying:
             self._judge(first)
         else:
-            first = known.last
+            first, self._true[:] = known.last, 0.0
         self.qpos[:], self.qvel[:] = known.row(first, QPOS), known.row(first, QVEL)
         self._time = max(known.time(first), now - int(LONGEST_RECKONING * NANOSECONDS))
         self._corrected = self._time
@@ -114,11 +113,18 @@ class Reckoning:
         """Judge which numbers are true: the efforts explain how they changed since a state."""
         moved, told, due = self._velocities(self.history.last)
         moved0, told0, due0 = self._velocities(first)
-        if np.abs(moved - told).max() < SAME:
+        doubtful = np.abs(moved - told) > SAME
+        if not doubtful.any():
+            self._true[:] = 1.0
             return
-        odd = np.abs(moved - moved0 - due + due0).max() if self._changed(QPOS) else np.inf
-        strange = np.abs(told - told0 - due + due0).max() if self._changed(QVEL) else np.inf
-        self._true[:] = odd <= strange, strange < odd
+        # each doubtful joint votes, a joint whose model is wrong with less weight
+        odd = np.abs(moved - moved0 - due + due0)[doubtful]
+        strange = np.abs(told - told0 - due + due0)[doubtful]
+        votes = ((strange - odd) / (strange + odd)).sum()
+        if np.isnan(votes):  # the history has estimated states: the last verdict stays
+            return
+        self._true[0] = self._changed(QPOS) and (votes >= 0.0 or not self._changed(QVEL))
+        self._true[1] = self._changed(QVEL) and not self._true[0]
 
     def _changed(self, kind: int) -> bool:
         """Whether numbers of the newest states differ; true ones of a moving arm do."""
