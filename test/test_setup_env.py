@@ -4,6 +4,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -114,3 +115,41 @@ def test_a_workspace_with_an_old_python_is_refused():
     assert done.stderr.splitlines() == [
         "rbdyn_ros needs ROS 2 Humble or later, with Python 3.10; this is Python 3.8."
     ]
+
+
+def fake_steps(setup_env, monkeypatch, tmp_path, **actions):
+    """Let set_up run these actions in an empty folder; return the environment."""
+    info = {"version": [3, 12], "executable": sys.executable, "base": "/usr"}
+    monkeypatch.setattr(setup_env, "ROOT", tmp_path)
+    monkeypatch.setattr(setup_env, "choose_python", lambda *_: info)
+    monkeypatch.setattr(setup_env, "check_prerequisites", lambda _: None)
+    monkeypatch.setattr(setup_env, "wanted_stamps", lambda *_: dict.fromkeys(actions, "new"))
+    steps = {name: (name, lambda _env, _info, act=act: act()) for name, act in actions.items()}
+    monkeypatch.setattr(setup_env, "STEPS", steps)
+    env = setup_env.Environment("kilted")
+    env.folder.mkdir()
+    env.python.parent.mkdir()
+    env.python.touch()
+    return env
+
+
+def test_what_needs_the_packages_runs_at_the_same_time(setup_env, monkeypatch, tmp_path):
+    order, meeting = [], threading.Barrier(3, timeout=60.0)
+    first = {name: lambda name=name: order.append(name) for name in setup_env.FIRST}
+    others = dict.fromkeys(("interfaces", "engine", "tests"), meeting.wait)
+    env = fake_steps(setup_env, monkeypatch, tmp_path, **first, **others)
+    setup_env.set_up(env, None, tuple(first | others))
+    assert order == ["environment", "packages"]
+    assert setup_env.read_stamps(env).keys() == {"python", *first, *others}
+    setup_env.set_up(env, None, tuple(first | others))
+    assert len(order) == 2  # nothing is left to do
+
+
+def test_after_a_failed_step_only_what_is_missing_runs_again(setup_env, monkeypatch, tmp_path):
+    ran = []
+    act = {name: lambda name=name: ran.append(name) for name in ("environment", "packages")}
+    act["tests"] = lambda: setup_env.fail("the step failed")
+    env = fake_steps(setup_env, monkeypatch, tmp_path, **act)
+    for _ in range(2):
+        assert "the step failed" in message(setup_env.set_up, env, None, tuple(act))
+    assert ran == ["environment", "packages"]

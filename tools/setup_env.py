@@ -18,7 +18,9 @@ import platform
 import shutil
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, Dict, NamedTuple, NoReturn, Sequence
 
@@ -53,6 +55,17 @@ ROS_VARIABLES = (
     "_ROS_WHEELS_BOOTSTRAP_COMPLETE",
 )
 
+# Compiles what a simulator compiles.
+WARM = """
+from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.loading.load import load_urdf
+from rbdyn_ros.ros.common.dynamics_query import warm as warm_services
+from rbdyn_ros.runtime.loop import warm as warm_loop
+m = load_urdf(bundled_robot("seven_dof_arm"))
+warm_loop(m)
+warm_services(m)
+"""
+
 # Run by a candidate interpreter: prints its version and its missing parts.
 PROBE = """
 import importlib.util as u, json, os, sys, sysconfig
@@ -64,6 +77,11 @@ print(json.dumps({
     "headers": os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")),
 }))
 """
+
+
+#: Set by Ctrl-C, which ends the commands too.
+INTERRUPTED = threading.Event()
+CLEAR = "\r\033[K"  # the current line of a terminal
 
 
 class Environment(NamedTuple):
@@ -93,8 +111,8 @@ class Environment(NamedTuple):
 
 
 def say(text: str) -> None:
-    """Print one line at once."""
-    print(text, flush=True)
+    """Print one line at once, in place of the latest line of a command."""
+    print(CLEAR * sys.stdout.isatty() + text, flush=True)
 
 
 def fail(text: str) -> NoReturn:
@@ -210,6 +228,7 @@ def wanted_stamps(info: Info, ros: str = DEFAULT_ROS) -> dict[str, str]:
         "environment": environment,
         "packages": packages,
         "interfaces": interfaces,
+        "engine": packages,  # after a change of its sources the first start compiles
         "tests": packages,
     }
 
@@ -244,10 +263,12 @@ def run_logged(env: Environment, *command: str | Path) -> None:
             log.write(line)
             lines.append(line.rstrip())
             if terminal and line.strip():
-                print(f"\r\033[K    {line.strip()[:width]}", end="", flush=True)
+                print(f"{CLEAR}    {line.strip()[:width]}", end="", flush=True)
         status = child.wait()
     if terminal:
-        print("\r\033[K", end="", flush=True)
+        print(CLEAR, end="", flush=True)
+    if status and INTERRUPTED.is_set():
+        raise KeyboardInterrupt
     if status:
         tail = "\n".join(lines[-30:])
         say(tail)
@@ -291,13 +312,21 @@ def build_interfaces(env: Environment, _info: Info) -> None:
     run_logged(env, env.python, "-m", "rbdyn_ros.ros.messages")
 
 
+def compile_engine(env: Environment, _info: Info) -> None:
+    """Compile into the user's cache what the first simulation would compile."""
+    run_logged(env, env.python, "-c", WARM)
+
+
 STEPS = {
     "environment": ("creating {folder} with Python {0}.{1}", make_environment),
     "packages": ("installing ROS 2 {ros} and the rest from PyPI (some minutes)", install_packages),
     "interfaces": ("building our message package and those that PyPI lacks", build_interfaces),
+    "engine": ("compiling the engine", compile_engine),
     "tests": ("installing what tests and benchmarks compare with", install_tests),
 }
-FOR_USERS = ("environment", "packages", "interfaces")
+FOR_USERS = ("environment", "packages", "interfaces", "engine")
+#: The others need what these make, and run at the same time.
+FIRST = ("environment", "packages")
 
 
 def set_up(env: Environment, asked: str | None, steps: Sequence[str]) -> None:
@@ -314,16 +343,32 @@ def set_up(env: Environment, asked: str | None, steps: Sequence[str]) -> None:
         distro = os.environ.get("ROS_DISTRO", "ROS 2")
         say(f"Note: {distro} is sourced here and is left alone; {name} has its own ROS 2.")
         say("      To build against yours, use a workspace (README.md, 'ROS 2').")
-    for number, step in enumerate(todo, 1):
+
+    def run(step: str) -> str:
         title, action = STEPS[step]
-        title = title.format(*info["version"], folder=name, ros=env.ros)
-        say(f"[{number}/{len(todo)}] {title}")
+        number = f"[{todo.index(step) + 1}/{len(todo)}]"
+        say(f"{number} {title.format(*info['version'], folder=name, ros=env.ros)}")
         start = time.monotonic()
         action(env, info)
-        stamps = {"python": info["executable"]} if step == "environment" else stamps
-        stamps[step] = wanted[step]
+        say(f"{number} done in {time.monotonic() - start:.0f} s")
+        return step
+
+    def note(step: str) -> None:
+        stamps.update({"python": info["executable"], step: wanted[step]})
         env.stamp.write_text(json.dumps(stamps, indent=1) + "\n", encoding="ascii")
-        say(f"      done in {time.monotonic() - start:.0f} s")
+
+    if "environment" in todo:
+        stamps.clear()
+    for step in filter(FIRST.__contains__, todo):
+        note(run(step))
+    with ThreadPoolExecutor() as pool:
+        others = [pool.submit(run, step) for step in todo if step not in FIRST]
+        try:
+            for done in as_completed(others):
+                note(done.result())
+        except KeyboardInterrupt:
+            INTERRUPTED.set()
+            raise
     say(f"Ready: {env.python} has what is needed; nothing needs to be sourced.")
 
 
