@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rbdyn_ros.commands.collisions import add_collisions
 from rbdyn_ros.commands.common import (
     DONE,
     MODEL_FILE,
@@ -36,6 +37,8 @@ Examples:
   rbdyn check robot.urdf --fix             write the repairs into the file
   rbdyn check urdf/*.urdf --format sarif   for code hosts
   rbdyn check model.npz                    a Model saved by rb.save
+  rbdyn check robot.urdf --collisions      which links overlap in random poses
+  rbdyn check robot.urdf --write-srdf robot.srdf
 
 Exit status: 0 if all robots load, 1 if one is refused, 2 if --graph cannot be drawn."""
 
@@ -83,6 +86,7 @@ def add_check(commands: Commands) -> None:
     )
     add_floating_base(command)
     add_contact(command)
+    add_collisions(command)
     add_package_dirs(command)
     command.set_defaults(run=_check)
 
@@ -107,7 +111,14 @@ class _Outcome:
 
 
 def _check(options: argparse.Namespace) -> int:
+    from rbdyn_ros.commands.collisions import check_options
+    from rbdyn_ros.errors import ParameterError
+
     run_imports(options.imports)
+    try:
+        check_options(options)
+    except ParameterError as error:
+        return report_error("check", error, USAGE)
     if options.graph is not None and len(options.files) > 1:
         return report_error("check", "--graph draws one robot; give one file", USAGE)
     outcomes = [_outcome(file, options) for file in options.files]
@@ -132,6 +143,7 @@ def _outcome(file: Path, options: argparse.Namespace) -> _Outcome:
 
 def _checked(file: Path, options: argparse.Namespace) -> _Outcome:
     """Return the robot and the report on it."""
+    from rbdyn_ros.commands.collisions import sampled, wanted_contact
     from rbdyn_ros.description.source import read
     from rbdyn_ros.loading.load import complete
     from rbdyn_ros.loading.storage import SUFFIX
@@ -141,19 +153,27 @@ def _checked(file: Path, options: argparse.Namespace) -> _Outcome:
         return _saved(file, options)
     strict = not options.repair
     description = read(
-        file, strict=strict, package_dirs=options.package_dir, contact=options.contact
+        file,
+        strict=strict,
+        package_dirs=options.package_dir,
+        contact=wanted_contact(options),
+        srdf=options.write_srdf is None,
     )
     m = complete(description, options.floating_base, strict)
-    found = report(description, m)
+    found = replace(report(description, m), self_collision=sampled(m, description, options))
     return _Outcome(file, m, m.findings, str(found), found.to_json())
 
 
 def _saved(file: Path, options: argparse.Namespace) -> _Outcome:
     """Return a saved Model, which has no description any more, and the report on it."""
+    from rbdyn_ros.errors import Finding, ParameterError
     from rbdyn_ros.loading.load import load
     from rbdyn_ros.report import findings_text
     from rbdyn_ros.report.describe import describe
 
+    if options.collisions or options.write_srdf is not None:
+        text = "--collisions and --write-srdf need a robot file; a saved Model has no links"
+        raise ParameterError(Finding("saved-model", text, "error", "collisions"))
     m = load(file, floating_base=options.floating_base, contact=options.contact)
     digest = m.sha256()
     told = {"ok": True, "name": m.name, "source": str(file), "nq": m.nq, "nv": m.nv}

@@ -23,6 +23,7 @@ def read(
     package_dirs: Sequence[str | Path] = (),
     xacro_args: Mapping[str, str] | None = None,
     contact: bool | Contact = False,
+    srdf: bool = True,
 ) -> Description:
     """Read a robot.
 
@@ -32,6 +33,7 @@ def read(
         package_dirs: folders to search for packages, of `$(find package)` and of meshes.
         xacro_args: values for the `$(arg ...)` of a xacro file.
         contact: True or a Contact: use the `<collision>` elements of links for contact.
+        srdf: for contact, whether an SRDF beside a URDF counts.
 
     Returns:
         The checked Description.
@@ -45,15 +47,27 @@ def read(
     if isinstance(source, bytes) or (isinstance(source, str) and urdf.is_text(source)):
         return urdf.read_text(source, strict=strict, package_dirs=package_dirs, contact=contact)
     suffix = Path(source).suffix.lower()
-    reader = mechanism.read if suffix in MECHANISM_SUFFIXES else urdf.read
     if suffix not in (*MECHANISM_SUFFIXES, *URDF_SUFFIXES):
         message = (
             f"the suffix of {quote(str(source), 200)} is unknown; "
             "allowed are .urdf, .xacro, .yaml and .yml"
         )
         refuse("unknown-format", message, "", found=suffix, allowed=".urdf, .xacro, .yaml, .yml")
-    return reader(
-        source, strict=strict, package_dirs=package_dirs, xacro_args=xacro_args, contact=contact
+    if suffix in MECHANISM_SUFFIXES:
+        return mechanism.read(
+            source,
+            strict=strict,
+            package_dirs=package_dirs,
+            xacro_args=xacro_args,
+            contact=contact,
+        )
+    return urdf.read(
+        source,
+        strict=strict,
+        package_dirs=package_dirs,
+        xacro_args=xacro_args,
+        contact=contact,
+        srdf=srdf,
     )
 
 

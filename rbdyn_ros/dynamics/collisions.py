@@ -46,8 +46,12 @@ class Distance(NamedTuple):
     normal: Array
 
 
-class _Memory:
-    """What the queries of one Data keep from call to call, made by the first of them."""
+class Memory:
+    """What the queries of one Data keep from call to call, made by the first of them.
+
+    Attributes:
+        found, out: the numbers of the near pairs in meet_geom, and a row each, see near_pairs.
+    """
 
     def __init__(self, m: Model) -> None:
         self.place = np.zeros((m.ngeomall, PLACE))
@@ -108,7 +112,7 @@ def collisions(m: Model, d: Data, margin: float = 0.0) -> list[Distance]:
         ParameterError: the margin is not a number, or is negative.
     """
     check_pair(m, d, "collisions")
-    _check_pairs(m, "collisions")
+    check_pairs(m, "collisions")
     unlimited = isinstance(margin, float) and margin == np.inf
     reach = margin if unlimited else finite("margin", margin, low=0.0)
     memory, overlapping = _memory(m, d), _skipped(m)
@@ -127,11 +131,11 @@ def start_overlaps(m: Model) -> list[Distance]:
         ModelError: m is not a Model, or has no geometries or too many.
     """
     check_model(m, "start_overlaps")
-    _check_pairs(m, "start_overlaps")
+    check_pairs(m, "start_overlaps")
     return list(_overlaps(m)[1])
 
 
-def find_near(m: Model, d: Data, reach: float, skipped: Ints, memory: _Memory) -> int:
+def find_near(m: Model, d: Data, reach: float, skipped: Ints, memory: Memory) -> int:
     """Write the pairs up to `reach` apart to found and out of the memory; return their number."""
     number: int = _near_pairs.call(
         *handles(m, d), reach, skipped, memory.place, memory.order, memory.axes, memory.found,
@@ -140,10 +144,10 @@ def find_near(m: Model, d: Data, reach: float, skipped: Ints, memory: _Memory) -
     return number
 
 
-def _memory(m: Model, d: Data) -> _Memory:
-    memory: _Memory | None = vars(d).get("near")
+def _memory(m: Model, d: Data) -> Memory:
+    memory: Memory | None = vars(d).get("near")
     if memory is None:
-        memory = vars(d)["near"] = _Memory(m)
+        memory = vars(d)["near"] = Memory(m)
     return memory
 
 
@@ -157,7 +161,7 @@ def _overlaps(m: Model) -> tuple[Ints, Sequence[Distance]]:
     kept: tuple[Ints, Sequence[Distance]] | None = vars(m).get("start_overlaps")
     if kept is None:
         d = make_data(m)
-        memory, skipped = _Memory(m), np.zeros(m.nmeet, np.int64)
+        memory, skipped = Memory(m), np.zeros(m.nmeet, np.int64)
         number = find_near(m, d, -TOUCHING, skipped, memory)
         listed = []
         for pair, row in zip(memory.found[:number].tolist(), memory.out, strict=False):
@@ -197,11 +201,15 @@ def overlap_text(robot: str, overlaps: Sequence[Distance]) -> str:
 
 def _check_geometries(m: Any, function: str) -> None:
     if m.ngeomall == 0:
-        text = f"{function}: '{m.name}' has no geometries; load it with contact=True"
+        text = (
+            f"{function}: '{m.name}' has no geometries; a robot file needs <collision> elements, "
+            "and is loaded with contact=True"
+        )
         raise ModelError(Finding("no-geometries", text, "error", function))
 
 
-def _check_pairs(m: Any, function: str) -> None:
+def check_pairs(m: Any, function: str) -> None:
+    """Raise ModelError if a Model has no list of pairs."""
     _check_geometries(m, function)
     if m.ngeomall > MOST_PAIRED:
         text = (

@@ -111,8 +111,11 @@ def geometry_findings(m: Model, description: Description) -> list[Finding]:
         text = "there are obstacles, but no link has a geometry, so there is no contact"
         return [Finding("no-geometries", text, "warning")]
     if not description.obstacles:
-        text = f"{_count(total)}, but no obstacle, so there is no contact; add a floor"
-        return [Finding("no-obstacles", text, "warning")]
+        text = (
+            f"{_count(total)}, but no obstacle: nothing touches in the simulation, until you add "
+            "a floor; distances and collisions are known"
+        )
+        return [Finding("no-obstacles", text, "note")]
     if m.ngeom == 0:
         text = f"{_count(total)}, all on links that are fixed to the world: there is no contact"
         return [Finding("no-geometries", text, "warning")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.errors import Finding, RbdynError
@@ -19,6 +19,7 @@ from rbdyn_ros.report.geometries import (
     obstacle_row,
 )
 from rbdyn_ros.report.joints import JointRow, joint_row, joint_table
+from rbdyn_ros.report.self_collision import SelfCollision, self_collision_data, self_collision_text
 from rbdyn_ros.report.tree import (
     BodyRow,
     LoopRow,
@@ -48,6 +49,7 @@ class Report:
         geometries: collision geometries of the links; those of fixed links make no contact.
         obstacles: collision geometries of the world.
         findings: warnings and notes.
+        self_collision: how often links overlap in random poses; None if it was not asked.
     """
 
     name: str
@@ -71,10 +73,14 @@ class Report:
     obstacles: tuple[ObstacleRow, ...]
     findings: tuple[Finding, ...]
     sha256: str
+    self_collision: SelfCollision | None = None
 
     def to_json(self) -> str:
         """Return the report as a JSON object with `ok` true."""
-        return json.dumps({"ok": True, **asdict(self)}, indent=2, allow_nan=False)
+        content = asdict(replace(self, self_collision=None))
+        if self.self_collision is not None:
+            content["self_collision"] = self_collision_data(self.self_collision)
+        return json.dumps({"ok": True, **content}, indent=2, allow_nan=False)
 
     def __str__(self) -> str:
         lines = [
@@ -93,6 +99,7 @@ class Report:
             *loops_text(self.loops),
             *constraints_text(self.constraints),
             *geometries_text(self.geometries, self.obstacles),
+            *(self_collision_text(self.self_collision) if self.self_collision else []),
             *findings_text(self.findings),
         ]
         return "\n".join(lines)

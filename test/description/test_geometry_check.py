@@ -264,7 +264,7 @@ def test_the_caller_replaces_obstacles_of_the_same_name(own, asked, names, heigh
         (
             (GEOM,),
             (),
-            "warning",
+            "note",
             "no-obstacles",
         ),
         (

@@ -1,0 +1,104 @@
+"""`rbdyn check --collisions`: sample the joint space for self-collision, and write an SRDF."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rbdyn_ros.commands.common import FileOf
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+    from rbdyn_ros.description.geometries import Contact
+    from rbdyn_ros.description.types import Description
+    from rbdyn_ros.model.model import Model
+    from rbdyn_ros.report.self_collision import SelfCollision
+
+SRDF_SUFFIX = ".srdf"
+
+
+def add_collisions(command: argparse.ArgumentParser) -> None:
+    """Add the options of sampling to `rbdyn check`."""
+    command.add_argument(
+        "--collisions",
+        action="store_true",
+        help="sample the joint space: which links always, never or sometimes overlap",
+    )
+    command.add_argument(
+        "--samples", type=int, metavar="N", help="number of random poses (default: 10000)"
+    )
+    command.add_argument("--seed", type=int, metavar="N", help="of the random poses (default: 0)")
+    command.add_argument(
+        "--write-srdf",
+        type=FileOf((SRDF_SUFFIX,)),
+        metavar="FILE",
+        help="sample all pairs and write an SRDF that disables those that are neighbours, or "
+        "overlap always, never or at the start; an old file is kept",
+    )
+    command.add_argument(
+        "--overwrite", action="store_true", help="let --write-srdf replace an old file"
+    )
+
+
+def check_options(options: argparse.Namespace) -> None:
+    """Raise ParameterError for options that do not fit together, before any work."""
+    from rbdyn_ros.errors import Finding, ParameterError, quote
+    from rbdyn_ros.loading.output import output_path, unwritable
+
+    sampling = options.collisions or options.write_srdf is not None
+    for name in ("samples", "seed"):
+        if getattr(options, name) is not None and not sampling:
+            text = f"--{name} needs --collisions or --write-srdf"
+            raise ParameterError(Finding("unused-option", text, "error", name))
+    if options.write_srdf is None:
+        if options.overwrite:
+            text = "--overwrite needs --write-srdf"
+            raise ParameterError(Finding("unused-option", text, "error", "overwrite"))
+        return
+    if len(options.files) > 1:
+        text = "--write-srdf describes one robot; give one file"
+        raise ParameterError(Finding("several-files", text, "error", "write-srdf"))
+    target = output_path(options.write_srdf, "an SRDF", (SRDF_SUFFIX,))
+    if target.is_dir():
+        raise unwritable(target, ValueError("it is a folder"))
+    if target.exists() and not options.overwrite:
+        text = f"the file {quote(str(target), 200)} exists; --overwrite replaces it"
+        raise ParameterError(Finding("file-exists", text, "error", "write-srdf"))
+
+
+def wanted_contact(options: argparse.Namespace) -> bool | Contact:
+    """Return the argument `contact` of the readers: sampling needs geometries, but no floor."""
+    from rbdyn_ros.description.geometries import Contact
+
+    sampling = options.collisions or options.write_srdf is not None
+    return options.contact or (Contact(obstacles=()) if sampling else False)
+
+
+def sampled(
+    m: Model, description: Description, options: argparse.Namespace
+) -> SelfCollision | None:
+    """Return how often the links overlap, if an option asks for it; write the SRDF.
+
+    Raises:
+        RbdynError: there is nothing to sample, or the file cannot be written.
+    """
+    if not options.collisions and options.write_srdf is None:
+        return None
+    from rbdyn_ros.loading.output import write_whole
+    from rbdyn_ros.loading.self_collision import SAMPLES, sample_collisions
+    from rbdyn_ros.report.self_collision import srdf_text
+
+    links = {geometry.name: geometry.link for geometry in description.geometries}
+    samples = SAMPLES if options.samples is None else options.samples
+    found = sample_collisions(m, links, samples, options.seed or 0)
+    target: Path | None = options.write_srdf
+    if target is not None:
+        text = srdf_text(description.name, found).encode()
+
+        def write(file: BinaryIO) -> None:
+            file.write(text)
+
+        write_whole(target, write)
+    return found

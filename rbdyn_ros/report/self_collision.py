@@ -1,0 +1,100 @@
+"""The report on self-collision, and the SRDF with the pairs of links that need no check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+from rbdyn_ros.report.tables import aligned
+
+#: Most rows of one kind in a report.
+MOST_ROWS = 20
+
+LinkPair = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class SelfCollision:
+    """How often pairs of links overlap in random poses, by the names of the links.
+
+    Attributes:
+        samples: number of poses, besides qpos0.
+        seed: of the random poses.
+        adjacent: pairs of one body, or of parent and child, which are not sampled.
+        default: pairs that overlap at qpos0, with the part of the samples in which they do.
+        always: other pairs that overlap in nearly all samples.
+        never: pairs that never overlap.
+        sometimes: all others, with the part of the samples in which they overlap.
+    """
+
+    samples: int
+    seed: int
+    adjacent: tuple[LinkPair, ...]
+    default: dict[LinkPair, float]
+    always: dict[LinkPair, float]
+    never: tuple[LinkPair, ...]
+    sometimes: dict[LinkPair, float]
+
+
+def self_collision_text(found: SelfCollision) -> list[str]:
+    """Return the lines of a report."""
+    lines = [f"self-collision in {found.samples} random poses (seed {found.seed})"]
+    groups: list[tuple[str, Mapping[LinkPair, float]]] = [
+        ("overlap at qpos0", found.default),
+        ("always overlap", found.always),
+        ("sometimes overlap", found.sometimes),
+    ]
+    for what, pairs in groups:
+        lines.append(f"  {len(pairs)} pairs of links {what}{':' if pairs else ''}")
+        ranked = sorted(pairs.items(), key=lambda item: (-item[1], item[0]))
+        rows = [("", first, second, f"{100 * part:.3g} %") for (first, second), part in ranked]
+        lines += aligned(rows[:MOST_ROWS]) if rows else []
+        if len(rows) > MOST_ROWS:
+            lines.append(f"    and {len(rows) - MOST_ROWS} more")
+    lines.append(f"  {len(found.never)} pairs never overlap")
+    lines.append(f"  {len(found.adjacent)} pairs are neighbours")
+    return [*lines, ""]
+
+
+def self_collision_data(found: SelfCollision) -> dict[str, Any]:
+    """Return the same for JSON: pairs as lists, with the part of the samples they overlap in."""
+    return {
+        "samples": found.samples,
+        "seed": found.seed,
+        "adjacent": [list(pair) for pair in found.adjacent],
+        "default": [[*pair, part] for pair, part in found.default.items()],
+        "always": [[*pair, part] for pair, part in found.always.items()],
+        "never": [list(pair) for pair in found.never],
+        "sometimes": [[*pair, part] for pair, part in found.sometimes.items()],
+    }
+
+
+def srdf_text(robot: str, found: SelfCollision) -> str:
+    """Return an SRDF that disables the pairs that are neighbours, or overlap always or never.
+
+    Pairs that overlap at qpos0 are disabled too, with the reason `Default`, as MoveIt's assistant
+    does.
+    """
+    groups: list[tuple[str, Iterable[LinkPair]]] = [
+        ("Adjacent", found.adjacent),
+        ("Default", found.default),
+        ("Always", found.always),
+        ("Never", found.never),
+    ]
+    rows = sorted((*pair, reason) for reason, pairs in groups for pair in pairs)
+    return "\n".join(
+        [
+            '<?xml version="1.0" encoding="UTF-8"?>',
+            f"<!-- by rbdyn check: {found.samples} random poses, seed {found.seed} -->",
+            f"<robot name={quoteattr(robot)}>",
+            *(
+                f"  <disable_collisions link1={quoteattr(first)} link2={quoteattr(second)} "
+                f'reason="{reason}"/>'
+                for first, second, reason in rows
+            ),
+            "</robot>",
+            "",
+        ]
+    )

@@ -1,0 +1,163 @@
+"""`rbdyn check --collisions` and `--write-srdf`."""
+
+import json
+import re
+
+import pytest
+from support.commands import run
+
+import rbdyn_ros as rb
+from rbdyn_ros.loading.self_collision import sample_collisions
+
+LINK = """<link name="{name}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0"
+ixz="0" iyz="0"/></inertial><collision name="{name} skin"><origin xyz="0 0 {z}"/><geometry>
+<sphere radius="{r}"/></geometry></collision></link>"""
+JOINT = """<joint name="to {b}" type="revolute"><origin xyz="{xyz}"/><axis xyz="0 1 0"/>
+<parent link="{a}"/><child link="{b}"/><limit lower="{low}" upper="{high}" effort="1"
+velocity="1"/></joint>"""
+LINKS = {"base": (0.0, 0.1), "arm": (0.5, 0.1), "hand": (1.0, 0.1), "hook": (0.0, 0.1),
+         "bulk": (0.0, 2.0), "far": (0.0, 0.01)}  # fmt: skip
+JOINTS = [
+    ("base", "arm", "0 0 0", -1, 1),  # turns a ball at 0.5 m about the base
+    ("arm", "hand", "0 0 0", -3, 3),  # and one at 1 m: neither gets to the base
+    ("arm", "hook", "0 0 1", -1, 1),  # where the hand is at 0
+    ("base", "bulk", "0 0 0", 0, 0.1),  # all are inside it
+    ("base", "far", "0 9 0", 0, 0.1),
+]
+URDF = "\n".join(
+    ['<?xml version="1.0"?>', '<robot name="bot">']
+    + [LINK.format(name=name, z=z, r=r) for name, (z, r) in LINKS.items()]
+    + [JOINT.format(a=a, b=b, xyz=xyz, low=low, high=high) for a, b, xyz, low, high in JOINTS]
+    + ["</robot>"]
+)
+#: The hand's ball is on the hook's while |angle| < 2 asin(0.1): of 3 each way.
+PART = 0.2003 / 3.0
+
+
+@pytest.fixture
+def robot(tmp_path):
+    path = tmp_path / "bot.urdf"
+    path.write_text(URDF)
+    return path
+
+
+def checked(robot, *flags):
+    done = run("check", robot, "--json", "--samples", "3000", *flags)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["self_collision"]
+
+
+def test_pairs_that_always_never_and_sometimes_overlap(robot):
+    found = checked(robot, "--collisions")
+    assert found["samples"] == 3000
+    assert [row[:2] for row in found["default"]] == [
+        ["arm", "bulk"], ["bulk", "hand"], ["bulk", "hook"], ["hand", "hook"],
+    ]  # fmt: skip
+    assert found["always"] == found["sometimes"] == []
+    assert found["default"][0][2] == 1.0
+    assert found["default"][3][2] == pytest.approx(PART, abs=0.02)
+    neighbours = [["arm", "base"], ["arm", "hand"], ["arm", "hook"], ["base", "bulk"],
+                  ["base", "far"]]  # fmt: skip
+    assert found["adjacent"] == neighbours
+    never = [["arm", "far"], ["base", "hand"], ["base", "hook"], ["bulk", "far"], ["far", "hand"],
+             ["far", "hook"]]  # fmt: skip
+    assert found["never"] == never
+
+
+def test_the_start_does_not_count_where_links_are_apart(robot):
+    """With the hook turned half round at zero the hand overlaps it in other poses only."""
+    robot.write_text(URDF.replace('"to hook" type="revolute"><origin xyz="0 0 1"',
+                                  '"to hook" type="revolute"><origin xyz="1 0 0"'))  # fmt: skip
+    found = checked(robot, "--collisions")
+    assert [row[:2] for row in found["sometimes"]] == [["hand", "hook"]]
+    assert found["sometimes"][0][2] == pytest.approx(PART, abs=0.02)
+    always = [row for row in found["default"] if row[2] == 1.0]
+    assert len(always) == 3
+
+
+def test_the_report_is_text_too_and_nothing_is_sampled_unasked(robot):
+    text = run("check", robot, "--collisions", "--samples", "50").stdout
+    assert "4 pairs of links overlap at qpos0" in text
+    assert "6 pairs never overlap" in text
+    plain = run("check", robot)
+    assert "overlap" not in plain.stdout
+    assert json.loads(run("check", robot, "--json").stdout)["self_collision"] is None
+
+
+def test_equal_seeds_give_equal_samples(robot):
+    one, two = (checked(robot, "--collisions", "--seed", "7") for _ in range(2))
+    other = checked(robot, "--collisions", "--seed", "8")
+    assert one == two
+    assert one["default"] != other["default"]
+
+
+def test_the_srdf_is_read_again_and_leaves_nothing_to_check(robot, tmp_path):
+    srdf = tmp_path / "bot.srdf"
+    done = run("check", robot, "--samples", "100", "--write-srdf", srdf)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert srdf.read_text().count("<disable_collisions") == 15
+    assert 'link1="hand" link2="hook" reason="Default"' in srdf.read_text()
+    m = rb.load_urdf(robot, contact=rb.Contact(obstacles=()))
+    assert m.nmeet == 0  # it was found beside the robot
+    assert [f.severity for f in m.findings if f.code == "unknown-link"] == []
+    again = run("check", robot, "--samples", "100", "--write-srdf", srdf, "--overwrite")
+    assert again.returncode == 0
+    assert srdf.read_text().count("<disable_collisions") == 15  # the old file did not count
+
+
+def test_an_old_srdf_is_kept(robot, tmp_path):
+    srdf = tmp_path / "bot.srdf"
+    srdf.write_text("mine")
+    done = run("check", robot, "--write-srdf", srdf)
+    assert done.returncode == 2
+    assert "--overwrite" in done.stderr
+    assert srdf.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("flags", "status"),
+    [
+        (["--samples", "10"], 2),
+        (["--seed", "1"], 2),
+        (["--overwrite"], 2),
+        (["--write-srdf", "pairs.txt"], 2),
+        (["--write-srdf", "/no/such/folder/pairs.srdf"], 2),
+        (["--collisions", "--samples", "0"], 1),
+        (["--collisions", "--samples", "1000001"], 1),
+        (["--collisions", "--seed", "-1"], 1),
+    ],
+)
+def test_refused_options(robot, flags, status):
+    assert run("check", robot, *flags).returncode == status
+
+
+def test_one_srdf_for_one_robot(robot, tmp_path):
+    assert run("check", robot, robot, "--write-srdf", tmp_path / "a.srdf").returncode == 2
+
+
+def test_robots_without_geometries_and_saved_models_are_refused(robot, tmp_path):
+    rb.save(rb.load_urdf(robot), tmp_path / "bot.npz")
+    assert run("check", tmp_path / "bot.npz", "--collisions").returncode == 1
+    bare = tmp_path / "bare.urdf"
+    bare.write_text(re.sub("<collision.*?</collision>", "", URDF, flags=re.DOTALL))
+    assert run("check", bare, "--collisions").returncode == 1
+
+
+def test_names_are_escaped(robot, tmp_path):
+    robot.write_text(URDF.replace('"far"', '"a&lt;&quot;b"').replace("far skin", "skin"))
+    srdf = tmp_path / "odd.srdf"
+    assert run("check", robot, "--samples", "10", "--write-srdf", srdf).returncode == 0
+    m = rb.load_urdf(robot, contact=True, srdf=srdf)
+    assert [f.found for f in m.findings if f.code == "srdf"] == ["15"]
+
+
+def test_pairs_with_obstacles_do_not_count():
+    system = (
+        rb.SystemBuilder("s", base="world")
+        .body("ball", rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
+        .joint("j", "revolute", "world", "ball")
+        .geometry("ball", "ball", rb.Sphere(0.1))
+        .floor()
+    )
+    found = sample_collisions(rb.build(system), {"ball": "ball"}, 5)
+    assert (found.never, found.default, found.sometimes) == ((), {}, {})
