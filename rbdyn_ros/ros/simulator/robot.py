@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from rclpy.node import Node
 
-from rbdyn_ros.engine import jit
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.common import parameters, source
@@ -34,16 +33,11 @@ from rbdyn_ros.ros.simulator.record import NodeRecorder
 from rbdyn_ros.ros.simulator.sensors import SensorTopics
 from rbdyn_ros.ros.simulator.start import moved_starts, start_position
 from rbdyn_ros.ros.simulator.topic_based import TopicBasedParser
-from rbdyn_ros.runtime.kernels import cycle
+from rbdyn_ros.runtime.head_start import head_start, is_compiled
 from rbdyn_ros.runtime.loop import Loop, warm
 from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.runtime.step_code import StepCode
 from rbdyn_ros.runtime.wakeup import Wakeup
-
-
-def is_compiled(kernel: Any) -> bool:
-    """Return whether the machine code of a kernel is on disk."""
-    return jit.DISABLED or jit.is_cached(kernel, kernel.stats.cache_path)
 
 
 class Robot:
@@ -87,10 +81,15 @@ class Robot:
         Raises:
             RbdynError: a parameter or the robot is refused.
         """
+        with head_start() as finished:
+            self._load(stop, fallback)
+            self._warm(finished)
+
+    def _load(self, stop: threading.Event, fallback: Path | None) -> None:
         values, logger = self.values, self.node.get_logger()
 
         def announce(_: source.Source) -> None:
-            if not is_compiled(cycle.run):
+            if not is_compiled():
                 logger.info("compiling the engine, first run only (about half a minute) ...")
 
         m, self.given = source.load_robot(self.node, values, stop, fallback, announce)
@@ -110,16 +109,20 @@ class Robot:
         self._sensors = self._make_sensors()
         for warning in parameters.unknown(self.node, params.PARAMETERS, (params.INITIAL,)):
             logger.warning(warning)
-        self._warm()
 
-    def _warm(self) -> None:
-        """Compile the kernels of the loop and the services."""
+    def _warm(self, finished: Callable[[], object]) -> None:
+        """Compile the kernels of the loop and the services.
+
+        Args:
+            finished: waits until another process has compiled the loop.
+        """
         m = self.m
         if self.values.specialize:
             what = f"timesteps of '{m.name}' specialised"
             specialized(self.node, what, lambda: StepCode(m))
-        warm(m, self.values.specialize)
         warm_queries(m)
+        finished()
+        warm(m, self.values.specialize)
 
     def _make_parsers(self) -> None:
         m, values = self.m, self.values

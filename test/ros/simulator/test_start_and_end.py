@@ -1,7 +1,9 @@
 """Wrong starts and clean ends: messages, exit codes, no traceback."""
 
+import contextlib
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -47,6 +49,20 @@ def test_ctrl_c_while_it_compiles(simulate, two_joints, monkeypatch, tmp_path):
     assert simulator.process.wait(120.0) == 0
     assert "Traceback" not in simulator.text()
     assert "simulating" not in simulator.text()
+    end = time.monotonic() + 60.0
+    while processes_with(f"XDG_CACHE_HOME={tmp_path}"):  # the one that compiles the loop
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def processes_with(variable):
+    """Return the numbers of all processes with an environment variable."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if variable.encode() in (process / "environ").read_bytes().split(b"\0"):
+                found.append(process.name)
+    return found
 
 
 def test_ctrl_c_while_it_waits_for_a_robot(simulate):

@@ -1,0 +1,60 @@
+"""A head start for the loop: a second process compiles it while this one compiles the engine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+
+from rbdyn_ros.engine import jit
+from rbdyn_ros.runtime.kernels import cycle
+from rbdyn_ros.runtime.shared import SHARED
+
+_CHILD = (
+    "import sys; sys.path[:] = sys.argv[1:]; "
+    "from rbdyn_ros.runtime.head_start import compile_loop; compile_loop()"
+)
+
+
+def is_compiled() -> bool:
+    """Return whether the machine code of the loop is on disk."""
+    return jit.DISABLED or jit.is_cached(cycle.run, cycle.run.stats.cache_path)
+
+
+def compile_loop() -> None:
+    """Compile the loop, and keep it on disk; end if the process at the other end of stdin does."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    cycle.run.compile((SHARED,))
+
+
+def _end_with_parent() -> None:
+    os.read(sys.stdin.fileno(), 1)
+    os._exit(1)
+
+
+@contextlib.contextmanager
+def head_start() -> Iterator[Callable[[], object]]:
+    """Begin to compile the loop in a second process; yields a function that waits for its end.
+
+    Nothing is begun if the loop is on disk or there is only one processor. If the other process
+    fails, this one compiles the loop when it needs it. At the end of the block the other process
+    is ended.
+    """
+    if is_compiled() or len(os.sched_getaffinity(0)) < 2:
+        yield lambda: None
+        return
+    process = subprocess.Popen(  # noqa: S603 - our own program
+        [sys.executable, "-I", "-c", _CHILD, *sys.path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        yield process.wait
+    finally:
+        process.kill()
+        process.communicate()
