@@ -8,11 +8,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from rbdyn_ros.engine import jit
 from rbdyn_ros.runtime.kernels import cycle
 from rbdyn_ros.runtime.shared import SHARED
 
+_LOOP: Any = cycle.run  # a kernel of Numba
 _CHILD = (
     "import sys; sys.path[:] = sys.argv[1:]; "
     "from rbdyn_ros.runtime.head_start import compile_loop; compile_loop()"
@@ -21,13 +23,13 @@ _CHILD = (
 
 def is_compiled() -> bool:
     """Return whether the machine code of the loop is on disk."""
-    return jit.DISABLED or jit.is_cached(cycle.run, cycle.run.stats.cache_path)
+    return jit.DISABLED or jit.is_cached(_LOOP, _LOOP.stats.cache_path)
 
 
 def compile_loop() -> None:
     """Compile the loop, and keep it on disk; end if the process at the other end of stdin does."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    cycle.run.compile((SHARED,))
+    _LOOP.compile((SHARED,))
 
 
 def _end_with_parent() -> None:
