@@ -84,6 +84,11 @@ GROUPS = (
         ("dynamics.toolbox",),
     ),
     Group(
+        "Distances",
+        "Where geometries are near: [contact.md](../guides/contact.md).",
+        ("dynamics.collisions",),
+    ),
+    Group(
         "Specialised code and rollouts",
         "[specialisation.md](../guides/specialisation.md), [rollouts.md](../guides/rollouts.md).",
         ("specialization", "rollouts"),

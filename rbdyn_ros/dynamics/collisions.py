@@ -13,10 +13,10 @@ from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.dynamics.entry import Entry, check_pair, handles
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine.collision.near import PLACE, distance_of_pair, near_pairs
+from rbdyn_ros.engine.collision.support import PLANE
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, listing
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.geometries import MOST_PAIRED
-from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.model import Model, check_model
 from rbdyn_ros.model.part_numbers import number_of
 
@@ -85,7 +85,7 @@ def distance(m: Model, d: Data, geom1: str | int, geom2: str | int) -> Distance:
     if g == h:
         text = f"distance: geom1 and geom2 are both {m.geom_names_all[g]!r}; give two geometries"
         raise ParameterError(Finding("same-geometry", text, "error", "geom2"))
-    if m.geom_type_all[g] == m.geom_type_all[h] == GeomType.PLANE:
+    if m.geom_type_all[g] == PLANE and m.geom_type_all[h] == PLANE:
         text = "distance: two planes have no distance; at most one geometry may be a plane"
         raise ParameterError(Finding("two-planes", text, "error", "geom2"))
     out, memory = np.empty(10), _memory(m, d)
