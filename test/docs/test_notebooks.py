@@ -9,6 +9,7 @@ from support import robots
 
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
+jupyter_client = pytest.importorskip("jupyter_client")
 pytest.importorskip("ipykernel")
 pytest.importorskip("matplotlib")
 
@@ -85,17 +86,27 @@ RUN = [
 ]
 
 
+@pytest.fixture(scope="module")
+def kernel():
+    """A kernel of this Python for all notebooks: most of the time of a run is its imports."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
+        patch.setenv("OPENBLAS_NUM_THREADS", "1")
+        manager = jupyter_client.KernelManager(kernel_name="python3")
+        manager.start_kernel(cwd=str(NOTEBOOKS))
+        yield manager
+        manager.shutdown_kernel(now=True)
+
+
 @pytest.mark.parametrize("name", RUN)
-def test_a_notebook_runs(name, monkeypatch):
-    """In a kernel of this Python; its picture is among the outputs."""
-    monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
-    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+def test_a_notebook_runs(name, kernel):
+    """With no name left of another one; its picture is among the outputs."""
     book = nbformat.reads((NOTEBOOKS / f"{name}.ipynb").read_text(), as_version=4)
     for cell in book.cells:
         if "parameters" in cell.metadata.get("tags", ()):
             cell.source += "\n" + SHORTER.get(name, "")
-    where = {"metadata": {"path": str(NOTEBOOKS)}}
-    client = nbclient.NotebookClient(book, timeout=120, kernel_name="python3", resources=where)
+    book.cells.insert(0, nbformat.v4.new_code_cell("%reset -f"))
+    client = nbclient.NotebookClient(book, km=kernel, timeout=120)
     client.execute()
     outputs = [output for cell in book.cells for output in cell.get("outputs", ())]
     draws = "def draw(" in (ROOT / "examples" / f"{name}.py").read_text()
