@@ -5,8 +5,6 @@ tested on fewer robots (test_row_code.py, test_lanes.py). Derivatives of a times
 engine does not have, are in test_trace_derivatives.py.
 """
 
-import gc
-
 import numpy as np
 import pytest
 from support import robots, specialised
@@ -29,14 +27,6 @@ DERIVATIVES = {"inverse_derivatives": ("qfrc_inverse", 1), "forward_derivatives"
 TOO_LARGE = "tiago_dual.urdf"
 
 each_base = pytest.mark.parametrize("floating", [False, True], ids=["fixed", "floating"])
-
-
-@pytest.fixture(autouse=True)
-def _without_interruptions():
-    """A trace makes so many objects that garbage collection takes half of the time."""
-    gc.disable()
-    yield
-    gc.enable()
 
 
 def compare_functions(m, names, where):
