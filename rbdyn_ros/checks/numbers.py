@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from numbers import Real
 from typing import Any, NoReturn, overload
 
@@ -186,7 +187,7 @@ def _as_array(value: object) -> Array | None:
         parts = np.asarray(value, object) if isinstance(value, list | tuple) else found
     except (TypeError, ValueError, OverflowError):
         return None
-    if np.ma.is_masked(value) or found.dtype.kind not in "iufO":
+    if _is_masked(value) or found.dtype.kind not in "iufO":
         return None
     if parts.dtype.kind == "O" and any(isinstance(part, bool | np.bool_) for part in parts.flat):
         return None
@@ -195,6 +196,12 @@ def _as_array(value: object) -> Array | None:
             return None
         return np.array([as_number(part) for part in found.flat]).reshape(found.shape)
     return np.array(found, np.float64, order="C")
+
+
+def _is_masked(value: object) -> bool:
+    """Whether an array hides some of its numbers."""
+    ma: Any = sys.modules.get("numpy.ma")  # without this module, which loads slowly, none does
+    return ma is not None and bool(ma.is_masked(value))
 
 
 def _fits(found: tuple[int, ...], shape: Shape | None) -> bool:
