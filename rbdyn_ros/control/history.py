@@ -114,16 +114,18 @@ class History:
         return last - int(suspicions.argmin())
 
     def repeated_since(self, number: int) -> int:
-        """Return the first state whose numbers of a joint repeat from then on until now.
+        """Return when a joint froze whose numbers repeat since a state, or an earlier one.
 
-        Only joints count whose numbers have repeated since a state with this number.
+        Of several joints it is the latest state from which on the numbers of one repeat until now:
+        those of a joint at rest may have repeated for longer.
         """
         oldest = max(0, self.last + 1 - REMEMBERED)
         same = [self.rows(oldest, self.last, k) == self.row(self.last, k) for k in (QPOS, QVEL)]
         other = ~np.logical_and(*same)
         since = oldest + len(other) - other[::-1].argmax(axis=0)
         since[~other.any(axis=0)] = oldest
-        return int(min(since.min(), number))
+        runs = since[since <= number]
+        return int(runs.max()) if len(runs) else number
 
     def _until(self, latest: int, number: int, times: Ints) -> int:
         """Return the last state, up to a number, with a time up to `latest` [ns]."""
