@@ -21,8 +21,9 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, NamedTuple, NoReturn, Sequence
+from typing import Any, Dict, Iterator, NamedTuple, NoReturn, Sequence
 
 Info = Dict[str, Any]  # the output of PROBE
 
@@ -112,7 +113,8 @@ class Environment(NamedTuple):
 
 def say(text: str) -> None:
     """Print one line at once, in place of the latest line of a command."""
-    print(CLEAR * sys.stdout.isatty() + text, flush=True)
+    sys.stdout.write(f"{CLEAR * sys.stdout.isatty()}{text}\n")  # whole: steps run side by side
+    sys.stdout.flush()
 
 
 def fail(text: str) -> NoReturn:
@@ -289,10 +291,22 @@ def make_environment(env: Environment, info: Info) -> None:
     run_logged(env, env.python, "-m", "pip", "install", "--upgrade", "pip")
 
 
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Wait until no other run of this program has locked a path, and lock it; make the file."""
+    lock = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDONLY | os.O_CREAT)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
 def install(env: Environment, extras: str) -> None:
-    """Install this checkout, editable, with some extras."""
+    """Install this checkout, editable, with some extras; pip writes into the checkout too."""
     wanted = f"{ROOT}[{extras}]"
-    run_logged(env, env.python, "-m", "pip", "install", "--progress-bar", "off", "-e", wanted)
+    with locked(ROOT):
+        run_logged(env, env.python, "-m", "pip", "install", "--progress-bar", "off", "-e", wanted)
 
 
 def install_packages(env: Environment, _info: Info) -> None:
@@ -313,8 +327,9 @@ def build_interfaces(env: Environment, _info: Info) -> None:
 
 
 def compile_engine(env: Environment, _info: Info) -> None:
-    """Compile into the user's cache what the first simulation would compile."""
-    run_logged(env, env.python, "-c", WARM)
+    """Compile into the user's cache, once for all environments, what a simulation compiles."""
+    with locked(ROOT / "rbdyn_ros"):
+        run_logged(env, env.python, "-c", WARM)
 
 
 STEPS = {
@@ -373,7 +388,7 @@ def set_up(env: Environment, asked: str | None, steps: Sequence[str]) -> None:
 
 
 def main() -> None:
-    """Read the command line and set up, one process at a time."""
+    """Read the command line and set up, one process at a time for each environment."""
     parser = argparse.ArgumentParser(description="Make .venv with everything rbdyn_ros needs.")
     parser.add_argument(
         "--python", help="interpreter; default: the one of .venv, otherwise python3"
@@ -386,9 +401,8 @@ def main() -> None:
     )
     options = parser.parse_args()
     env = choose_ros(options.ros)
-    lock = os.open(ROOT, os.O_RDONLY)
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    set_up(env, options.python, FOR_USERS if options.users else tuple(STEPS))
+    with locked(ROOT / f".venv-{env.ros}.lock"):
+        set_up(env, options.python, FOR_USERS if options.users else tuple(STEPS))
 
 
 if __name__ == "__main__":
