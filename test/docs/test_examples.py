@@ -36,8 +36,13 @@ def run(name, *arguments):
     return done.stdout, folder
 
 
+def drawn(name):
+    """Run an example, with a film if it makes one; return its output and its folder."""
+    return run(name, *FILMS.get(name, ()))
+
+
 def output(name):
-    return run(name)[0]
+    return drawn(name)[0]
 
 
 def expected_lines(name):
@@ -68,6 +73,8 @@ PICTURES = [
     "four_bar.py", "rolling_disk.py", "high_gain.py", "rotating_box.py", "spinning_top.py",
     "dzhanibekov.py", "double_pendulum.py", "integrators.py", "computed_torque.py",
 ]  # fmt: skip
+#: Options of examples that one run tests with the rest.
+FILMS = {"spinning_top.py": ("--film",)}
 # a fall with many impacts depends on the processor's rounding
 HUMANOID = pytest.param("falling_humanoid.py", marks=robots.needs_robots)
 
@@ -124,13 +131,13 @@ def test_rods_of_the_delta_robot_keep_their_length():
 @pytest.mark.parametrize("name", [*PICTURES, HUMANOID])
 def test_an_example_draws_its_picture(name):
     """A picture has contents, and is small enough for docs/pictures."""
-    picture = (run(name)[1] / name).with_suffix(".png").read_bytes()
+    picture = (drawn(name)[1] / name).with_suffix(".png").read_bytes()
     assert picture.startswith(b"\x89PNG")
     assert 10_000 < len(picture) < 90_000
 
 
 def test_an_example_writes_its_film():
-    assert (run("spinning_top.py", "--film")[1] / "spinning_top.gif").read_bytes()[:3] == b"GIF"
+    assert (drawn("spinning_top.py")[1] / "spinning_top.gif").read_bytes()[:3] == b"GIF"
 
 
 def line_of(name, start):
@@ -216,7 +223,7 @@ def test_computed_torque_tracks_better_than_pd():
 
 def test_costs_are_printed_for_every_algorithm():
     """Exponents come from measured times, which vary: the test does not assert them."""
-    lines = run("cost_of_dynamics.py", "--links", "32")[0].splitlines()
+    lines = output("cost_of_dynamics.py").splitlines()
     assert [line[:29].strip() for line in lines] == [line[:29].strip() for line in COSTS]
     assert all(np.isfinite(numbers(line[29:])).all() for line in lines)
 

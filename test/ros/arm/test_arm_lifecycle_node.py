@@ -61,7 +61,6 @@ def test_lifecycle(simulate, control, peer):
     simulator.end_well()
 
 
-@pytest.mark.fresh_start
 def test_refused_starts(control, tmp_path):
     """Exit status 2 and one line each."""
     robot = find("ur5_robot.urdf")

@@ -14,13 +14,14 @@ from sensor_msgs.msg import JointState
 
 import rbdyn_ros as rb
 
-pytestmark = pytest.mark.fresh_start
+fresh_start = pytest.mark.fresh_start
 
 CYCLE = """<robot name="r"><link name="a"/><link name="b"/>
 <joint name="j" type="fixed"><parent link="a"/><child link="b"/></joint>
 <joint name="k" type="fixed"><parent link="b"/><child link="a"/></joint></robot>"""
 
 
+@fresh_start
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_end_it_cleanly(simulate, peer, number):
     simulator = simulate()
@@ -31,6 +32,7 @@ def test_signals_end_it_cleanly(simulate, peer, number):
     assert "real-time factor" in simulator.text()
 
 
+@fresh_start
 @pytest.mark.parametrize("seconds", [0.0, 0.01, 0.03, 0.1, 0.3])
 def test_ctrl_c_while_it_starts(simulate, seconds, two_joints):
     simulator = simulate(two_joints, "--ros-args", "-p", "x:=1", wait=False, clock=True)
@@ -40,6 +42,7 @@ def test_ctrl_c_while_it_starts(simulate, seconds, two_joints):
     assert "Traceback" not in simulator.text()
 
 
+@fresh_start
 def test_ctrl_c_while_it_compiles(simulate, two_joints, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     simulator = simulate(two_joints, wait=False)
@@ -65,6 +68,7 @@ def processes_with(variable):
     return found
 
 
+@fresh_start
 def test_ctrl_c_while_it_waits_for_a_robot(simulate):
     simulator = simulate(entry="node", wait=False)
     simulator.wait_for("waiting for a robot on /robot_description")
@@ -75,9 +79,10 @@ def test_ctrl_c_while_it_waits_for_a_robot(simulate):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (
+        pytest.param(
             ["-p", "timestep:=-1.0"],
             "parameter 'timestep' is -1.0; allowed is a number from 0.0001",
+            marks=fresh_start,
         ),
         (["-p", "on_timeout:=brake"], "allowed is one of zero, gravity, hold"),
         (["-p", "gravity:=[0.0, 1.0]"], "parameter 'gravity'"),
@@ -95,6 +100,7 @@ def test_bad_parameters(simulate, arguments, words):
     assert "Traceback" not in simulator.text()
 
 
+@fresh_start
 def test_bad_robots(simulate, tmp_path):
     path = tmp_path / "cycle.urdf"
     path.write_text(CYCLE)
