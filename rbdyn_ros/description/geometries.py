@@ -71,19 +71,27 @@ class Surface:
     Attributes:
         friction: Coulomb coefficient, dimensionless.
         time_constant: decay time of a penetration [s]; stiffness and damping follow from it and
-            the mass at the point, so that light and heavy links behave alike.
+            the mass at the point, so that light and heavy links behave alike. The default is as
+            stiff as the timestep resolves, which is about a third of the timestep.
         damping_ratio: of the contact spring; 1 is critical.
         stiffness: [N/m], instead of the value from the time constant.
         damping: [N s/m], instead of the value from the time constant.
         viscosity: coefficient of viscous friction [N s/m], instead of Coulomb friction.
+        restitution: part of the closing speed that an impact gives back, 0 to 1.
+        torsional: greatest torque about the normal per normal force [m]: for a soft finger 2/3 mu
+            times the radius of its patch.
+        rolling: greatest torque across the normal per normal force [m].
     """
 
     friction: float = 0.8
-    time_constant: float = 0.002
+    time_constant: float = 1e-6
     damping_ratio: float = 1.0
     stiffness: float | None = None
     damping: float | None = None
     viscosity: float | None = None
+    restitution: float = 0.0
+    torsional: float = 0.0
+    rolling: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from rbdyn_ros.engine.spatial import (
     store6,
     sub3,
 )
-from rbdyn_ros.model.options import IMPLICIT_DAMPING
+from rbdyn_ros.model.options import IMPLICIT, IMPLICIT_DAMPING
 
 ZERO21 = (0.0,) * 21
 
@@ -55,6 +55,16 @@ def articulated(m, d, step, share, qacc):
 
 
 @kernel
+def accelerate_step(m, d, h):
+    """Write qacc_step: the acceleration of a timestep, contact being linearised."""
+    if m.opt.integrator_id >= IMPLICIT:
+        d.implicit_step[0] = h
+        call_stage(m.opt.implicit_stage, m, d)
+    else:
+        articulated(m, d, h, 0.5, d.qacc_step)
+
+
+@kernel
 def _by_stage(m, d, step, share, qacc):
     d.implicit_step[0] = step
     d.efc_share[0] = share
@@ -81,8 +91,8 @@ def count_bad(m, d):
 @inline
 def _eliminate_joint(m, d, i, step, viscosity_step):
     A, p = rigid_inertia(d.cinert[i]), applied_bias(m, d, i)
-    if m.ngeom > 0:
-        A, p = yielding(d, i, step, A, p)
+    if m.ngeom > 0 and d.body_touches[i] != 0:
+        A = yielding(d, i, step, A)
     if m.body_haschild[i]:
         A, p = add21(A, load21(d.IA, i)), add6(p, load6(d.pA, i))
     first = m.body_dofadr[i]
@@ -103,15 +113,14 @@ def _eliminate_joint(m, d, i, step, viscosity_step):
 
 
 @inline
-def yielding(d, i, step, A, p):
-    """Add the effect of contact in a step to a body's inertia and bias force.
+def yielding(d, i, step, A):
+    """Add the effect of contact in a step to a body's inertia.
 
-    The contact force is f + step (f_ahead - C a): C, positive semidefinite, adds to the inertia,
-    so no contact is too stiff for a step. Source: Baraff, Witkin, Large steps in cloth
+    The contact force is f - step C a (contact/press.py): C, positive semidefinite, adds to the
+    inertia, so no contact is too stiff for a step. Source: Baraff, Witkin, Large steps in cloth
     simulation, 1998 (Euler's implicit step, linearised).
     """
-    A = add21(A, scaled21(load21(d.contact_slope, i), step))
-    return A, add_scaled6(p, load6(d.contact_rate, i), -step)
+    return add21(A, scaled21(load21(d.contact_slope, i), step))
 
 
 @inline

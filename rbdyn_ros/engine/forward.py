@@ -13,11 +13,11 @@ from rbdyn_ros.engine.constraints import (  # noqa: F401  stages
     report,
     share,
 )
-from rbdyn_ros.engine.contact import contact  # noqa: F401  a stage
+from rbdyn_ros.engine.contact import contact, settle  # noqa: F401  stages
 from rbdyn_ros.engine.crb import crb, fill_dense
 from rbdyn_ros.engine.follow import expand, follow_acceleration
 from rbdyn_ros.engine.integrate import integrate, smooth_stages, velocity_stages
-from rbdyn_ros.engine.jit import kernel
+from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.kinematics import com_pos, kinematics, poses, principal_axes
 from rbdyn_ros.engine.loads import subtract_xfrc
 from rbdyn_ros.engine.optional import call_stage
@@ -160,15 +160,16 @@ def advance(m: Model, d: Data, nstep: int) -> None:
     Every timestep runs the same code, so one call with n steps and n single steps leave equal
     bits.
     """
-    rk4 = m.opt.integrator_id == RK4
+    rk4, complete = m.opt.integrator_id == RK4, nstep == 0
     for n in range(nstep):
         smooth_stages(m, d)
         if d.lock_stage != 0:
             call_stage(d.lock_stage, m, d)
-        if n == nstep - 1 and not rk4:
+        if n == nstep - 1 and not (rk4 and _may_try(m, d)):
             _remaining_stages(m, d)
+            complete = True
         integrate(m, d)
-    if rk4 and nstep > 0:
+    if not complete:
         _forward_at_start(m, d)
     if m.nvall > m.nv:
         expand(m, d)  # at the new state, like qpos
@@ -182,14 +183,24 @@ def step(m: Model, d: Data, nstep: int) -> bool:
     return regular and d.nsingular > 0
 
 
+@inline
+def _may_try(m, d):
+    """Return whether rk4 uses trial states: with contact it takes Euler's step."""
+    return m.ngeom == 0 or d.ncon == 0
+
+
 @kernel
 def _remaining_stages(m, d):
-    """The stages of the full tick that the motion does not need."""
+    """The stages of the full tick that the motion does not need.
+
+    With contact the step itself writes qacc, with the contact forces that act in the step.
+    """
     principal_axes(m, d)
     if m.nM > 0 and d.accelerate_stage == 0:
         crb(m, d)
     rne(m, d)
-    _explicit_acceleration(m, d)  # without aba's count: integrate counts
+    if m.ngeom == 0 or d.ncon == 0 or d.report_stage != 0:
+        _explicit_acceleration(m, d)  # without aba's count: integrate counts
 
 
 @kernel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.aba import articulated, count_bad
+from rbdyn_ros.engine.aba import accelerate_step, articulated, count_bad
 from rbdyn_ros.engine.jit import kernel
 from rbdyn_ros.engine.joints.manifold import (
     differentiate_joint,
@@ -18,7 +18,7 @@ from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.passive import passive
 from rbdyn_ros.engine.rne import bias_force
 from rbdyn_ros.model.joints import JointClass
-from rbdyn_ros.model.options import IMPLICIT, POSITION, RK4
+from rbdyn_ros.model.options import POSITION, RK4
 
 if TYPE_CHECKING:
     from rbdyn_ros.engine.jit import Vector
@@ -55,9 +55,11 @@ def integrate(m, d):
     h = m.opt.timestep
     if m.opt.integrator_id == RK4:
         _keep_start(m, d)
+    if m.ngeom > 0 and d.ncon == 0:
+        d.nstick = 0  # friction has nothing to remember
     # contact is too stiff for trial states: with contact the step is an Euler step
     done = False
-    if m.opt.integrator_id == RK4 and d.nnear == 0 and not near_singular(m, d):
+    if m.opt.integrator_id == RK4 and d.ncon == 0 and not near_singular(m, d):
         done = _rk4(m, d, h)
     if not done:
         _euler(m, d, h)
@@ -68,11 +70,10 @@ def integrate(m, d):
 @kernel
 def _euler(m, d, h):
     d.efc_rate[0] = 1.0 / h  # the step removes the velocity error
-    if m.opt.integrator_id >= IMPLICIT:
-        d.implicit_step[0] = h
-        call_stage(m.opt.implicit_stage, m, d)
+    if m.ngeom > 0 and d.ncon > 0:
+        call_stage(m.settle_stage, m, d)
     else:
-        articulated(m, d, h, 0.5, d.qacc_step)
+        accelerate_step(m, d, h)
     d.efc_rate[0] = 0.0
     # v <- v + h a, then q <- q (+) h v
     if m.nypr > 0:
@@ -171,7 +172,7 @@ def _rk4(m, d, h):
             _move_from_start(m, d, d.rk_rate, d.qacc_step, reached)
             d.time = d.rk_time[0] + reached  # last: a trace takes it as a complete state
             smooth_stages(m, d)
-            if d.nnear > 0:
+            if d.ncon > 0:
                 _return_to_start(m, d)
                 return False
     if m.nefc > 0:

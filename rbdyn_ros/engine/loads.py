@@ -62,6 +62,18 @@ def push(m, d, body, wrench, qfrc):
 
 
 @kernel
+def press_on_joints(m, d):
+    """Write qfrc_contact, the contact forces as joint forces; pA is scratch."""
+    for i in range(m.nbody):
+        store6(d.pA, i, load6(d.cfrc_contact, i))
+    sum_subtrees(m, d.pA)
+    for k in range(m.nv):
+        d.qfrc_contact[k] = dot6(load6(d.cdof, k), load6(d.pA, m.dof_bodyid[k]))
+    if m.nmimic > 0:
+        reflect(m, d, d.pA, d.qfrc_contact)
+
+
+@kernel
 def reflect(m, d, wrenches, qfrc):
     """Add the forces along mimic joints, S^T f of their bodies times the ratio, to qfrc."""
     for t in range(m.nmimic):

@@ -37,7 +37,10 @@ class Data:
     time: float
     efc_rank: int
     ncon: int
-    nnear: int
+    ndropped: int
+    nstick: int
+    nunsolved: int
+    solver_niter: int
     nlocked: int
     nbad: int
     nsingular: int

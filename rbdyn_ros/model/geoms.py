@@ -110,6 +110,9 @@ def _corners_in_bodies(moving: list[Geometry], places: list[Placement]) -> Array
 def _surfaces(surfaces: list[Surface]) -> Arrays:
     return {
         "geom_friction": np.array([surface.friction for surface in surfaces]),
+        "geom_restitution": np.array([surface.restitution for surface in surfaces]),
+        "geom_torsional": np.array([surface.torsional for surface in surfaces]),
+        "geom_rolling": np.array([surface.rolling for surface in surfaces]),
         "geom_viscosity": np.array([_given(surface.viscosity) for surface in surfaces]),
         "geom_solref": rows([(s.time_constant, s.damping_ratio) for s in surfaces], 2),
         "geom_stiffness": np.array([surface.stiffness or 0.0 for surface in surfaces]),

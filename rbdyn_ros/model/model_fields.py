@@ -44,6 +44,7 @@ SIZES = {
     "nexclude": "pairs of geometries that may not touch because the user says so",
     "nmeet": "pairs of geometries that may touch",
     "ntouch": "nbody if there are geometries, else 0",
+    "nsettle": "nv if there are geometries, else 0",
     "ncontact": "most contacts that a Data lists",
 }
 
@@ -58,7 +59,8 @@ STAGES = {
     "correct_stage": "the displacement back onto the constraints",
     "push_stage": "the change of velocity onto the constraints",
     "share_stage": "inverse dynamics of closed loops",
-    "contact_stage": "contact forces",
+    "contact_stage": "contacts, and their forces at the present velocities",
+    "settle_stage": "contact forces of a step",
 }
 
 #: Optional stages of a Data: a drive mode needs some of them, specialised code brings the last.
@@ -83,7 +85,7 @@ CONSTRAINT_STAGES = (
 )
 
 #: The stages of geometries.
-CONTACT_STAGES = ("contact_stage",)
+CONTACT_STAGES = ("contact_stage", "settle_stage")
 
 #: The stages of mimic joints.
 COUPLING_STAGES = ("inertia_stage", "accelerate_stage")
@@ -276,6 +278,9 @@ MODEL_FIELDS = (
     Field("geom_solref", ("ngeom", 2), "contact spring: time constant [s], damping ratio"),
     Field("geom_stiffness", ("ngeom",), "contact stiffness; 0: from geom_solref [N/m]"),
     Field("geom_damping", ("ngeom",), "contact damping; negative: from geom_solref [N s/m]"),
+    Field("geom_restitution", ("ngeom",), "part of the closing speed after an impact, 0 to 1"),
+    Field("geom_torsional", ("ngeom",), "torque about the normal by normal force [m]"),
+    Field("geom_rolling", ("ngeom",), "torque across the normal by normal force [m]"),
     Field("geom_mass0", ("ngeom",), "mean mass its corners move in qpos0 [kg]"),
     # geometries fixed in the world
     Field("obstacle_type", ("nobstacle",), "a GeomType", "int"),
@@ -371,8 +376,11 @@ REPLACEABLE = (
     "geom_damping",
     "geom_friction",
     "geom_mass0",
+    "geom_restitution",
+    "geom_rolling",
     "geom_solref",
     "geom_stiffness",
+    "geom_torsional",
     "geom_viscosity",
     "jnt_acceleration",
     "jnt_actuated",
@@ -414,7 +422,10 @@ NOT_NEGATIVE = (
     "dof_frictionloss",
     "dof_inertia0",
     "geom_friction",
+    "geom_restitution",
+    "geom_rolling",
     "geom_stiffness",
+    "geom_torsional",
     "jnt_acceleration",
     "jnt_deceleration",
     "jnt_effort",
@@ -427,6 +438,9 @@ NOT_NEGATIVE = (
     "spring_length",
     "spring_stiffness",
 )
+
+#: Fields whose numbers are one or less.
+AT_MOST_ONE = ("geom_restitution",)
 
 #: Fields whose numbers are above zero.
 POSITIVE = ("geom_mass0", "geom_solref")

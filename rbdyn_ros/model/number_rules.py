@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import NamedArrays
 from rbdyn_ros.description.checks.bounds import BOUNDS
-from rbdyn_ros.model.model_fields import NOT_NEGATIVE, POSITIVE, UNLIMITED
+from rbdyn_ros.model.model_fields import AT_MOST_ONE, NOT_NEGATIVE, POSITIVE, UNLIMITED
 
 #: Products of larger numbers could be infinite.
 LARGEST = BOUNDS["stored"]
@@ -30,6 +30,8 @@ def wrong_numbers(name: str, array: NDArray[Any]) -> str:
         return f"holds a number out of range; allowed are {LARGEST.allowed}"
     if name in NOT_NEGATIVE and (array < 0.0).any():
         return f"holds {array.min():.6g}; allowed is 0 or more"
+    if name in AT_MOST_ONE and (array > 1.0).any():
+        return f"holds {array.max():.6g}; allowed is 0 to 1"
     if name in POSITIVE and not (array > 0.0).all():
         return f"holds {array.min():.6g}; allowed is above 0"
     return ""

@@ -66,6 +66,7 @@ def sizes_of(arrays: Mapping[str, NDArray[Any]], nloopdata: int) -> dict[str, in
         "nclosing": found["nq"] if found["nefc"] > 0 else 0,
         "nloopdata": nloopdata,
         "ntouch": found["nbody"] if found["ngeom"] > 0 else 0,
+        "nsettle": found["nv"] if found["ngeom"] > 0 else 0,
         "ncontact": contact_capacity(arrays),
     }
     return {name: found[name] for name in SIZES}

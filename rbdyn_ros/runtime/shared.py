@@ -25,6 +25,8 @@ STOP, PAUSE, STEPS, EDITS, PACE, READ = range(len(ASKED))
 
 #: Wrenches that can act at once.
 NPUSH = 16
+#: Contacts whose memory of friction a state carries, and numbers of each: key, force, torque.
+MOST_STICKS, STICK_NUMBERS = 64, 7
 #: Longest delay of the channel [ticks], and the memory for it [numbers].
 LONGEST_DELAY, DELAY_MEMORY = 1024, 2_000_000
 #: Bins of a histogram, 1 us each; the last holds all larger values.
@@ -202,6 +204,9 @@ FIELDS = (
     Field("row_qacc", ("nv",), "mean acceleration of the last physics step", inside="row"),
     Field("row_xfrc", ("nbody", 6), "wrenches: force, torque at xipos, world axes", inside="row"),
     Field("row_contact", ("nbody", 6), "force, torque of contact, the same frame", inside="row"),
+    Field(
+        "row_stick", ("nstickrow",), "memory of friction: number of contacts, each", inside="row"
+    ),
     Field("measured", (3, "nvall"), "position, velocity, effort by the encoders now"),
     # times of the loop, all in ns
     Field("deadline", (), "next wake-up, steady clock", "int"),
@@ -232,15 +237,22 @@ FIELDS = (
 )
 
 
+def stick_length(m: Model) -> int:
+    """Return the numbers of a state's memory of friction, of at most MOST_STICKS contacts."""
+    return 1 + STICK_NUMBERS * min(m.ncontact, MOST_STICKS) if m.ngeom else 0
+
+
 def _sizes(m: Model) -> dict[str, int]:
     nv, per_tick = m.nv, 7 * m.nv + 3 * m.nvall
-    nrow = m.nqall + 5 * m.nvall + 1 + nv + 12 * m.nbody
+    nstickrow = stick_length(m)
+    nrow = m.nqall + 5 * m.nvall + 1 + nv + 12 * m.nbody + nstickrow
     sizes = {name: getattr(m, name) for name in ("nq", "nv", "nqall", "nvall", "nbody")}
     return sizes | {
         "nring": int(np.clip(DELAY_MEMORY // max(per_tick, 1), 16, LONGEST_DELAY)),
         "nfault": 2 + 6 * nv,
         "ncommandword": 3 * nv,
         "ncommandfloat": 5 * nv,
+        "nstickrow": nstickrow,
         "nrow": nrow,
         "ndepth": int(np.clip(STATE_MEMORY // nrow, *STATE_DEPTHS)),
         "nsaved": m.nq + nv,
@@ -249,7 +261,7 @@ def _sizes(m: Model) -> dict[str, int]:
 
 _SIZES = (
     *("nq", "nv", "nqall", "nvall", "nbody"),
-    *("nring", "nfault", "ncommandword", "ncommandfloat", "nrow", "ndepth", "nsaved"),
+    *("nring", "nfault", "ncommandword", "ncommandfloat", "nstickrow", "nrow", "ndepth", "nsaved"),
 )
 SHARED = ViewType("Shared", FIELDS, len(_SIZES), in_row=True, sizes=_SIZES)
 

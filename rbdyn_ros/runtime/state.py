@@ -9,6 +9,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.runtime.shared import STICK_NUMBERS, stick_length
 
 
 class Layout:
@@ -29,6 +30,7 @@ class Layout:
             "qacc": m.nv,
             "xfrc": 6 * n,
             "contact": 6 * n,
+            "stick": stick_length(m),
         }
         self.start: dict[str, int] = {}
         end = 0
@@ -105,6 +107,15 @@ class LoopState:
         return self._part("contact", 6 * self.m.nbody).reshape(-1, 6)
 
     @property
+    def stick(self) -> Array:
+        """Memory of friction: key, force and torque of each contact that pressed (n, 7)."""
+        if self.m.ngeom == 0:
+            return np.zeros((0, STICK_NUMBERS))
+        count = int(self._part("stick", 1)[0])
+        start = self.layout.start["stick"] + 1
+        return self.row[start : start + STICK_NUMBERS * count].reshape(-1, STICK_NUMBERS)
+
+    @property
     def measured(self) -> Array:
         """Measured positions, velocities and efforts, concatenated (3 nvall,)."""
         return self._part("measured", 3 * self.m.nvall)
@@ -134,7 +145,7 @@ class LoopState:
         return self.row[start : start + length]
 
     def hash(self, changes: bytes = b"") -> str:
-        """Return the SHA-256 of tick, position and velocity.
+        """Return the SHA-256 of tick, position, velocity and memory of friction.
 
         Args:
             changes: payloads and gravity as bytes; empty if they are those of the loaded robot.
@@ -142,5 +153,6 @@ class LoopState:
         digest = hashlib.sha256(np.int64(self.tick).tobytes())
         digest.update(self.qpos.tobytes())
         digest.update(self.qvel.tobytes())
+        digest.update(self.stick.tobytes())
         digest.update(changes)
         return digest.hexdigest()

@@ -90,6 +90,12 @@ def test_sizes(shape, refusal):
         (Surface(damping="x"), ("not-finite", "contact, surface of 'hand'")),
         (Surface(viscosity=-2.0), ("negative-viscosity", "contact, surface of 'hand'")),
         (Surface(viscosity=math.nan), ("not-finite", "contact, surface of 'hand'")),
+        (Surface(restitution=-0.1), ("negative-restitution", "contact, surface of 'hand'")),
+        (Surface(restitution=1.1), ("large-restitution", "contact, surface of 'hand'")),
+        (Surface(restitution="x"), ("not-finite", "contact, surface of 'hand'")),
+        (Surface(torsional=-0.1), ("negative-torsional", "contact, surface of 'hand'")),
+        (Surface(rolling=-0.1), ("negative-rolling", "contact, surface of 'hand'")),
+        (Surface(rolling=math.inf), ("not-finite", "contact, surface of 'hand'")),
     ],
 )
 def test_surfaces(surface, refusal):

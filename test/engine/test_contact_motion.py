@@ -33,11 +33,10 @@ def test_a_box_dropped_flat_comes_to_rest(drop, h):
     for _ in range(round(1.0 / h)):
         rb.step(m, d, 1)
         deepest = max(deepest, 0.1 - d.qpos[2])
-    assert abs(d.qvel).max() < 1e-9
-    # four springs of m/4 / (2 ms)^2, or / (2 h)^2, carry the weight
+    assert abs(d.qvel).max() < 1e-12
+    # four springs of m/4 (pi / h)^2 carry the weight
     assert d.ncon == 4
-    assert 0.1 - d.qpos[2] == pytest.approx(G * (2 * h) ** 2, rel=0.01)
-    assert 0.1 - d.qpos[2] < 1e-3
+    assert 0.1 - d.qpos[2] == pytest.approx(G * (h / np.pi) ** 2, rel=0.01)
     # on its way the box is seen below the floor for the first time up to one step of its speed
     # deep, and then stopped within another part of it
     assert deepest < 1.5 * h * np.sqrt(2.0 * G * drop)
@@ -83,41 +82,6 @@ def test_a_torso_that_rests_on_light_fingers(h):
     assert d.contact_dist[: d.ncon].min() > -1e-3
     rb.forward(m, d)
     assert d.cfrc_contact[:, 5].sum() == pytest.approx(30.04 * G, rel=1e-2)
-
-
-@pytest.mark.parametrize("friction", [0.3, 0.8])
-def test_a_box_on_a_slope_creeps_inside_the_cone(friction):
-    """Slower than a millimetre a second: SLIP_SPEED tan(angle) / mu."""
-    angle = 0.9 * np.arctan(friction)
-    m, turn = slope(touching.CUBE, angle, friction)
-    d = resting(m, turn, 0.1)
-    rb.step(m, d, 2000)
-    down = turn.apply([1.0, 0.0, 0.0])
-    creep = d.qvel[:3] @ down
-    assert creep == pytest.approx(1e-4 * np.tan(angle) / friction, rel=0.01)
-    assert creep < 1e-3
-    assert abs(d.qvel[3:]).max() < 1e-6
-
-
-@pytest.mark.parametrize("friction", [0.0, 0.3, 0.8])
-def test_a_box_on_a_slope_slides_beyond_the_cone(friction):
-    """g (sin - mu cos) minus the effect of the step on friction.
-
-    That is mu f_n times the ratio of the speeds after and before a step, 1 + h a / v: together
-    mu f_n h ln(v_end / v_start) / m too much, 0.5 to 1 % here.
-    """
-    angle = np.arctan(friction) + 0.1
-    m, turn = slope(rb.Box((0.4, 0.4, 0.1)), angle, friction)
-    d = resting(m, turn, 0.05)
-    down = turn.apply([1.0, 0.0, 0.0])
-    rb.step(m, d, 300)
-    start = d.qvel[:3] @ down
-    rb.step(m, d, 500)
-    end = d.qvel[:3] @ down
-    expected = G * (np.sin(angle) - friction * np.cos(angle)) * 0.5
-    excess = friction * G * np.cos(angle) * m.opt.timestep * np.log(end / start)
-    assert end - start == pytest.approx(expected - excess, rel=2e-4)
-    assert end - start == pytest.approx(expected, rel=1e-2)
 
 
 def test_a_ball_rolls_down_a_slope():

@@ -9,8 +9,6 @@ from support import mechanisms, robots, states, touching
 import rbdyn_ros as rb
 from rbdyn_ros.model.options import INTEGRATORS
 
-UPPER = np.triu_indices(6)
-
 #: Of the velocity-dependent forces of the end of a step.
 SHARES = {"implicit": 1.0, "implicit_midpoint": 0.5}
 
@@ -65,10 +63,11 @@ def landed(m, seed=0, steps=40):
     raise AssertionError("it never touched")
 
 
-def implicit_solution(m, d):
-    """Solve (M + h (B + s D) + h J^T C J) a = tau + h J^T f_ahead by dense algebra; writes d.
+def acceleration_by(m, d, force):
+    """Solve (M + h (B + s D)) a = tau + force - bias by dense algebra; writes d.
 
-    D is the derivative of the Coriolis and centrifugal forces by qvel, and s its share.
+    B are the viscosities, if the integrator is implicit, D is the derivative of the Coriolis and
+    centrifugal forces by qvel, and s its share.
     """
     h = m.opt.timestep
     rb.forward(m, d)
@@ -77,34 +76,34 @@ def implicit_solution(m, d):
         A += h * np.diag(d.dof_viscosity)
     if m.opt.integrator in SHARES:
         A += h * SHARES[m.opt.integrator] * states.bias_slopes(m, d)
-    tau = d.qfrc_applied + d.qfrc_passive + d.qfrc_contact - d.qfrc_bias
-    for i in range(1, m.nbody):
-        C = np.zeros((6, 6))
-        C[UPPER] = d.contact_slope[i]
-        C = C + np.triu(C, 1).T
-        J = rb.frame_jacobian(m, d, m.body_names[i], "world")
-        J[3:] -= np.cross(d.subtree_com[m.body_rootid[i]], J[:3], axis=0)  # v + w x c
-        A += h * J.T @ C @ J
-        tau += h * J.T @ d.contact_rate[i]
+    tau = d.qfrc_applied + d.qfrc_passive + force - d.qfrc_bias
     return np.linalg.solve(A, tau), np.linalg.cond(A)
 
 
 @each_integrator
 @pytest.mark.parametrize("coupled", [False, True])
-@pytest.mark.parametrize("seed", range(6))
-def test_a_step_solves_the_implicit_equations(integrator, coupled, seed):
+@pytest.mark.parametrize("seed", range(3))
+def test_the_forces_of_a_step_are_those_that_move_the_robot(integrator, coupled, seed):
     """Body by body (aba.py) and with M (yielding.py), which mimic joints need."""
     m = leg(coupled)
     m.opt.integrator = integrator
     d = landed(m, seed)
     assert (d.accelerate_stage != 0) == coupled
-    qacc, cond = implicit_solution(m, d.copy())
-    before = d.qvel.copy()
+    start = d.copy()
     rb.step(m, d, 1)
     assert d.ncon > 0
-    got = (d.qvel - before) / m.opt.timestep
+    assert abs(d.qfrc_contact).max() > 1.0
+    qacc, cond = acceleration_by(m, start, d.qfrc_contact)
+    got = (d.qvel - start.qvel) / m.opt.timestep
     # rounding of the solution grows with cond; qvel is rounded by 1e-16 / h
-    assert got == pytest.approx(qacc, abs=(1e-15 * cond + 1e-12) * abs(qacc).max())
+    assert got == pytest.approx(qacc, abs=(1e-15 * cond + 1e-11) * abs(qacc).max())
+    assert d.qacc == pytest.approx(got, abs=1e-12 * abs(qacc).max())
+
+
+def copy_state(d, other):
+    """Friction has a memory: position and velocity are not all."""
+    for name in ("qpos", "qvel", "nstick", "stick_key", "stick_force", "stick_torque"):
+        setattr(other, name, getattr(d, name))
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -115,14 +114,15 @@ def test_with_and_without_m(seed):
     rb.set_drive(driven, other, "knee", "velocity", 0.0)
     rb.set_drive(driven, other, "knee", "force")
     assert other.accelerate_stage != 0
-    other.qpos, other.qvel = d.qpos, d.qvel
+    copy_state(d, other)
     for _ in range(10):
         rb.step(plain, d, 1)
         rb.step(driven, other, 1)
+        # iterations end where forces are exact to 1e-7, one sooner on one of the ways
         scale = max(1.0, abs(d.qacc_step).max())
-        assert other.qacc_step == pytest.approx(d.qacc_step, abs=1e-11 * scale)
-        assert other.qpos == pytest.approx(d.qpos, abs=1e-12)
-        assert other.cfrc_contact == pytest.approx(d.cfrc_contact, abs=1e-11 * scale)
+        assert other.qacc_step == pytest.approx(d.qacc_step, abs=1e-6 * scale)
+        assert other.qpos == pytest.approx(d.qpos, abs=1e-9)
+        assert other.cfrc_contact == pytest.approx(d.cfrc_contact, abs=1e-6 * scale)
 
 
 @robots.needs_robots
@@ -133,7 +133,7 @@ def test_with_and_without_m_on_a_robot():
     other = rb.make_data(driven)
     rb.set_drive(driven, other, "FL_calf_joint", "velocity", 0.0)
     rb.set_drive(driven, other, "FL_calf_joint", "force")
-    other.qpos, other.qvel = d.qpos, d.qvel
+    copy_state(d, other)
     rb.step(plain, d, 1)
     rb.step(driven, other, 1)
     assert d.ncon > 0
@@ -175,23 +175,18 @@ def test_small_steps_approach_the_equations_with_order_one(integrator):
     assert errors[-1] < 1e-3
 
 
-def test_momentum_changes_by_the_forces_at_the_end_of_the_step():
-    """In the limit of small steps: half the step, half the difference."""
-    m = rb.build(touching.free(touching.CUBE, 2.0, rb.Surface(stiffness=5000.0, damping=50.0)))
-    shares = []
-    for h in (2e-5, 1e-5):
-        m.opt.timestep = h
-        d = touching.placed(m, (0, 0, 0.098), linear=(0.4, 0.1, -0.1), angular=(0.3, -0.2, 0.5))
-        worst = 0.0
-        for _ in range(100):
-            v = d.qvel[:3].copy()
-            rb.step(m, d, 1)
-            change = 2.0 * ((d.qvel[:3] - v) / h - m.opt.gravity)
-            rb.forward(m, d)  # at the end of the step
-            worst = max(worst, abs(change - d.cfrc_contact[1, 3:]).max())
-        shares.append(worst / abs(d.cfrc_contact).max())
-    assert shares[0] < 5e-3
-    assert shares[1] == pytest.approx(shares[0] / 2, rel=0.1)
+def test_momentum_changes_by_the_forces_of_the_step():
+    m = rb.build(touching.free(touching.CUBE, 2.0))
+    d = touching.placed(m, (0, 0, 0.101), linear=(0.4, 0.1, -1.0), angular=(0.3, -0.2, 0.5))
+    pushed = 0.0
+    for _ in range(100):
+        v = d.qvel[:3].copy()
+        rb.step(m, d, 1)
+        change = 2.0 * ((d.qvel[:3] - v) / m.opt.timestep - m.opt.gravity)
+        # qvel is rounded by 1e-16, so its rate by 1e-13
+        assert change == pytest.approx(d.cfrc_contact[1, 3:], abs=1e-10)
+        pushed = max(pushed, d.cfrc_contact[1, 5])
+    assert pushed > 1000.0
 
 
 @each_integrator

@@ -143,3 +143,20 @@ def audit_surface(surface: Surface, owner: str, line: int | None, audit: Audit) 
         value = getattr(surface, what)
         if value is not None and audit_finite(what, (value,), 1, _FORCE, owner, line, audit):
             audit_sign(what, value, owner, line, audit)
+    for what in ("torsional", "rolling"):
+        value = getattr(surface, what)
+        if audit_finite(what, (value,), 1, "contact length", owner, line, audit):
+            audit_sign(what, value, owner, line, audit)
+    _audit_restitution(surface.restitution, owner, line, audit)
+
+
+def _audit_restitution(value: float, owner: str, line: int | None, audit: Audit) -> None:
+    what = "restitution"
+    if not audit_finite(what, (value,), 1, "ratio", owner, line, audit):
+        return
+    audit_sign(what, value, owner, line, audit)
+    if value > 1.0:
+        message = f"the restitution is {value:g}; allowed is 0 to 1, as an impact adds no energy"
+        audit.error(
+            "large-restitution", owner, line, message, found=f"{value:g}", allowed="0 to 1"
+        )

@@ -24,7 +24,10 @@ from rbdyn_ros.description.meshes.meshes import Meshes
 from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.errors import quote
 
-SURFACE = ("friction", "time_constant", "damping_ratio", "stiffness", "damping", "viscosity")
+SURFACE = (
+    *("friction", "time_constant", "damping_ratio", "stiffness", "damping", "viscosity"),
+    *("restitution", "torsional", "rolling"),
+)
 #: The keys of shapes.
 SHAPES = ("box", "sphere", "cylinder", "capsule", "points", "mesh")
 WORLD_SHAPES = ("plane", "sphere", "box")

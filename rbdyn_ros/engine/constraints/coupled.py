@@ -18,7 +18,7 @@ from rbdyn_ros.engine.crb import factor, half_solve, mul_triangle, other_half
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.loads import reflect, sum_subtrees
 from rbdyn_ros.engine.optional import call_stage, data_at, model_at, optional_stage
-from rbdyn_ros.engine.spatial import add_scaled6, dot6, load6, store6
+from rbdyn_ros.engine.spatial import dot6, load6, store6
 from rbdyn_ros.model.options import ACCELERATION, FORCE, IMPLICIT, POSITION, VELOCITY
 
 #: Largest correction of a step [rad or m]; a mechanism that starts with open constraints closes
@@ -134,10 +134,7 @@ def prescribe(m, d):
 def free_force(m, d):
     """Write qacc_step: applied, passive and contact forces less bias."""
     for i in range(1, m.nbody):
-        p = applied_bias(m, d, i)
-        if m.ngeom > 0:
-            p = add_scaled6(p, load6(d.contact_rate, i), -d.implicit_step[0])
-        store6(d.pA, i, p)
+        store6(d.pA, i, applied_bias(m, d, i))
     sum_subtrees(m, d.pA)
     for k in range(m.nv):
         d.qacc_step[k] = dot6(load6(d.cdof, k), load6(d.pA, m.dof_bodyid[k]))
@@ -166,7 +163,7 @@ def inertia_of_step(m, d):
         viscosity_step = step
     for i in range(m.nv):
         d.qLD[m.M_rowadr[i] + m.M_rownnz[i] - 1] += viscosity_step * d.dof_viscosity[i]
-    if m.ngeom > 0 and d.nnear > 0 and step > 0.0:
+    if m.ngeom > 0 and d.ncon > 0 and step > 0.0:
         add_yielding(m, d, step)
 
 

@@ -2,7 +2,9 @@
 
 Two boxes can be separated along fifteen directions: six of faces, nine of pairs of edges. The
 contact is along the direction of least penetration. If it belongs to a face, the nearest face of
-the other box is clipped along the sides of that face, and its corners are the contact points.
+the other box is clipped along the sides of that face, and its corners are the contact points. Each
+corner has a name in clip_name: the corner of the box, or the edge and the side that cut it. With
+the face and the side of the other box this is the feature of the contact.
 
 Source: Gottschalk, Lin, Manocha, OBBTree, 1996 (the fifteen directions); Sutherland, Hodgman,
 Reentrant polygon clipping, 1974.
@@ -29,6 +31,9 @@ from rbdyn_ros.engine.spatial import (
 
 #: Edges count only if they are further apart than faces by this part of the size.
 FACES_FIRST = 1e-3
+#: Names of corners of a face, and pairs of faces, for features.
+NAMES = 36
+FACES = 72
 PARALLEL = 1e-6  # square of the sine of the angle between two edges
 
 
@@ -113,8 +118,10 @@ def _face(m, d, g, o, reach, p, R, t, C, own, other, k, of_obstacle):
     """
     sign = 1.0 if t[k] >= 0.0 else -1.0
     u, v = (k + 1) % 3, (k + 2) % 3
-    number = _facing(d, t, C, other, k, sign, u, v)
+    number, towards = _facing(d, t, C, other, k, sign, u, v)
     number, source = _clip(d, number, own[u], own[v])
+    face = 2 * k + (1 if sign > 0.0 else 0) + (6 if of_obstacle else 0)
+    first_feature = (6 * face + towards) * NAMES
     n = mat_vec(R, scaled3(_axis(k), sign))
     normal = n if of_obstacle else scaled3(n, -1.0)
     for c in range(number):
@@ -126,12 +133,15 @@ def _face(m, d, g, o, reach, p, R, t, C, own, other, k, of_obstacle):
             x = add3(p, mat_vec(R, x))
             if not of_obstacle:  # it is a point of the obstacle
                 x = add3(x, scaled3(normal, dist))
-            touch(m, d, g, o, x, normal, dist)
+            touch(m, d, g, o, x, normal, dist, first_feature + d.clip_name[source, c])
 
 
 @kernel
 def _facing(d, t, C, other, k, sign, u, v):
-    """Write to clip[0] the corners of the other box's face that faces face k; return 4."""
+    """Write to clip[0] the corners of the other box's face that faces face k.
+
+    Returns their number, 4, and the number of that face, 0 to 5.
+    """
     j, most = 0, -1.0
     for n in range(3):
         if abs(C[3 * k + n]) > most:
@@ -144,17 +154,23 @@ def _facing(d, t, C, other, k, sign, u, v):
         x = add3(centre, scaled3(e, 1.0 if c == 0 or c == 3 else -1.0))
         x = add3(x, scaled3(f, 1.0 if c < 2 else -1.0))
         d.clip[0, c, 0], d.clip[0, c, 1], d.clip[0, c, 2] = x[u], x[v], sign * x[k]
-    return 4
+        d.clip_name[0, c] = d.clip_edge[0, c] = c
+    return 4, 2 * j + (1 if towards > 0.0 else 0)
 
 
 @kernel
 def _clip(d, number, wide, high):
-    """Cut a polygon in clip[0] to |u| <= wide, |v| <= high; return its corners and where."""
+    """Cut a polygon in clip[0] to |u| <= wide, |v| <= high; return its corners and where.
+
+    An edge belongs to the corner it begins at: 0 to 3 of the face, 4 to 7 cut by a side.
+    """
     source = 0
     for side in range(4):
         axis, end = side // 2, 1.0 if side % 2 == 0 else -1.0
         limit = wide if axis == 0 else high
         old, new = d.clip[source], d.clip[1 - source]
+        names, edges = d.clip_name[source], d.clip_edge[source]
+        new_names, new_edges = d.clip_name[1 - source], d.clip_edge[1 - source]
         kept, most = 0, len(new)  # rounding errors of a tiny polygon could make more corners
         for c in range(number):
             here, after = old[c], old[(c + 1) % number]
@@ -162,12 +178,15 @@ def _clip(d, number, wide, high):
             if inside >= 0.0 and kept < most:
                 for x in range(3):
                     new[kept, x] = here[x]
+                new_names[kept], new_edges[kept] = names[c], edges[c]
                 kept += 1
             crosses = (inside > 0.0 and next_inside < 0.0) or (inside < 0.0 and next_inside > 0.0)
             if crosses and kept < most:
                 share = inside / (inside - next_inside)
                 for x in range(3):
                     new[kept, x] = here[x] + share * (after[x] - here[x])
+                new_names[kept] = 4 + 8 * side + edges[c]
+                new_edges[kept] = 4 + side if inside > 0.0 else edges[c]
                 kept += 1
         number, source = kept, 1 - source
     return number, source
@@ -191,4 +210,4 @@ def _edges(m, d, g, o, p, R, t, C, own, other, pair, apart):
     e, between = _column(C, j), sub3(on_other, on_own)
     s = (e[i] * between[i] - dot3(e, between)) / (1.0 - e[i] * e[i])
     x = add3(p, mat_vec(R, add3(on_other, scaled3(e, s))))
-    touch(m, d, g, o, x, mat_vec(R, n), apart)
+    touch(m, d, g, o, x, mat_vec(R, n), apart, FACES * NAMES + pair)

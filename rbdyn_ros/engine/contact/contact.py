@@ -14,21 +14,20 @@ import numpy as np
 from rbdyn_ros.engine.constraints.wrenches import point_velocity, turn_rate
 from rbdyn_ros.engine.contact.boxes import meet_boxes
 from rbdyn_ros.engine.contact.distances import CAPSULE, CYLINDER, PLANE, SPHERE, distance
-from rbdyn_ros.engine.contact.touch import touch
+from rbdyn_ros.engine.contact.memory import recall
+from rbdyn_ros.engine.contact.press import press
+from rbdyn_ros.engine.contact.touch import order, touch
 from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.loads import push
+from rbdyn_ros.engine.loads import press_on_joints
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import (
-    ZERO6,
     add3,
     dot3,
     load3,
-    load6,
     load9,
     mat_mul,
     mat_vec,
     scaled3,
-    store6,
     sub3,
     transposed,
 )
@@ -40,6 +39,7 @@ MESH = int(GeomType.MESH)
 GOLDEN = 0.6180339887498949
 SEARCHES = 40  # steps of the golden section: to 1e-8 of a capsule's length
 LEVEL = 2e-3  # slope [rad] below which a capsule lies along a face
+UPRIGHT = 1e-6  # tilt [rad] below which a cylinder stands on points of its own
 NO_END = 0.01  # part of its length near an end, which has a contact of its own
 
 
@@ -50,13 +50,20 @@ def _by_address(table, row):
 
 @kernel
 def contact(m, d):
-    """Write the contact_ fields, cfrc_contact and qfrc_contact; needs com_vel."""
-    d.ncon = d.nnear = 0
-    for i in range(m.nbody):
-        store6(d.cfrc_contact, i, ZERO6)
-        store6(d.contact_rate, i, ZERO6)
-        for n in range(21):
-            d.contact_slope[i, n] = 0.0
+    """Write the contact_ fields, cfrc_contact and qfrc_contact; needs com_vel.
+
+    The forces are those at the present velocities; a step finds its own (settle.py).
+    """
+    find(m, d)
+    recall(m, d)
+    press(m, d)
+    press_on_joints(m, d)
+
+
+@kernel
+def find(m, d):
+    """List the contacts, in the order of contact_key."""
+    d.ncon = d.ndropped = 0
     for g in range(m.ngeom):
         centre = _in_world(d, m.geom_bodyid[g], load3(m.geom_pos, g))
         reach = m.opt.timestep * _speed(m, d, g, centre)
@@ -64,11 +71,6 @@ def contact(m, d):
             dist, _ = _from_obstacle(m, o, centre)
             if dist < m.geom_rbound[g] + reach:
                 _meet(m, d, g, o, reach)
-    for k in range(m.nv):
-        d.qfrc_contact[k] = 0.0
-    if d.ncon > 0:
-        for i in range(1, m.nbody):
-            push(m, d, i, load6(d.cfrc_contact, i), d.qfrc_contact)
 
 
 @inline
@@ -86,14 +88,18 @@ def _meet(m, d, g, o, reach):
     if kind == CYLINDER and other == PLANE:
         _rims(m, d, g, o, reach)
     elif other == SPHERE and kind != SPHERE and kind != MESH:
-        _corner_of_obstacle(m, d, g, o, load3(m.obstacle_pos, o), m.obstacle_size[o, 0], reach)
+        _corner_of_obstacle(m, d, g, o, load3(m.obstacle_pos, o), m.obstacle_size[o, 0], reach, 0)
     elif other == BOX and kind == BOX:
+        first = d.ncon
         meet_boxes(m, d, g, o, reach)
+        order(d, first)
     elif other == PLANE:
         _lowest_corners(m, d, g, o, reach)
     else:
-        for n in range(m.geom_vertadr[g], m.geom_vertadr[g] + m.geom_vertnum[g]):
-            _corner(m, d, g, o, _in_world(d, m.geom_bodyid[g], load3(m.vert_pos, n)), reach)
+        first = m.geom_vertadr[g]
+        for n in range(m.geom_vertnum[g]):
+            x = _in_world(d, m.geom_bodyid[g], load3(m.vert_pos, first + n))
+            _corner(m, d, g, o, x, reach, n)
         if other == BOX and kind == CAPSULE:
             _middle(m, d, g, o, reach)
         elif other == BOX and kind == CYLINDER:
@@ -115,11 +121,12 @@ def _from_obstacle(m, o, x):
 
 
 @inline
-def _corner(m, d, g, o, x, reach):
+def _corner(m, d, g, o, x, reach, feature):
     dist, normal = _from_obstacle(m, o, x)
     radius = m.geom_radius[g]
     if dist < radius + reach:
-        touch(m, d, g, o, sub3(x, scaled3(normal, radius)), normal, dist - radius)
+        x = sub3(x, scaled3(normal, radius))
+        touch(m, d, g, o, x, normal, dist - radius, feature)
 
 
 @kernel
@@ -129,14 +136,15 @@ def _lowest_corners(m, d, g, o, reach):
     up = (m.obstacle_mat[o, 2], m.obstacle_mat[o, 5], m.obstacle_mat[o, 8])
     height = dot3(up, sub3(load3(d.xpos, i), load3(m.obstacle_pos, o)))
     normal = mat_vec(transposed(load9(d.xmat, i)), up)
-    for n in range(m.geom_vertadr[g], m.geom_vertadr[g] + m.geom_vertnum[g]):
-        x = load3(m.vert_pos, n)
+    first = m.geom_vertadr[g]
+    for n in range(m.geom_vertnum[g]):
+        x = load3(m.vert_pos, first + n)
         if height + dot3(normal, x) < m.geom_radius[g] + reach:
-            _corner(m, d, g, o, _in_world(d, i, x), reach)
+            _corner(m, d, g, o, _in_world(d, i, x), reach, n)
 
 
 @kernel
-def _corner_of_obstacle(m, d, g, o, x, radius, reach):
+def _corner_of_obstacle(m, d, g, o, x, radius, reach, feature):
     """Add the contact of a point of an obstacle, the centre of a sphere, with a geometry."""
     i = m.geom_bodyid[g]
     R = mat_mul(load9(d.xmat, i), load9(m.geom_mat, g))
@@ -144,7 +152,8 @@ def _corner_of_obstacle(m, d, g, o, x, radius, reach):
     dist, away = distance(m.geom_type[g], load3(m.geom_size, g), local)
     if dist < radius + reach:
         normal = scaled3(mat_vec(R, away), -1.0)
-        touch(m, d, g, o, add3(x, scaled3(normal, dist)), normal, dist - radius)
+        x = add3(x, scaled3(normal, dist))
+        touch(m, d, g, o, x, normal, dist - radius, feature)
 
 
 @kernel
@@ -156,7 +165,8 @@ def _corners_of_box(m, d, g, o, reach):
             half[1] if n & 2 else -half[1],
             half[2] if n & 4 else -half[2],
         )
-        _corner_of_obstacle(m, d, g, o, add3(p, mat_vec(R, corner)), 0.0, reach)
+        x = add3(p, mat_vec(R, corner))
+        _corner_of_obstacle(m, d, g, o, x, 0.0, reach, m.geom_vertnum[g] + n)
 
 
 @kernel
@@ -171,13 +181,14 @@ def _rims(m, d, g, o, reach):
     R = mat_mul(load9(d.xmat, i), load9(m.geom_mat, g))
     up = (m.obstacle_mat[o, 2], m.obstacle_mat[o, 5], m.obstacle_mat[o, 8])
     x, y, _ = mat_vec(transposed(R), up)
-    angle = np.arctan2(-y, -x)
+    upright = x * x + y * y < UPRIGHT * UPRIGHT  # the lowest point is noise
+    angle = 0.0 if upright else np.arctan2(-y, -x)
     for n in range(3):
         turned = angle + n * (2.0 * np.pi / 3.0)
         a, b = m.geom_size[g, 0] * np.cos(turned), m.geom_size[g, 0] * np.sin(turned)
         for end in range(2):
             z = m.geom_size[g, 1] if end == 1 else -m.geom_size[g, 1]
-            _corner(m, d, g, o, add3(centre, mat_vec(R, (a, b, z))), reach)
+            _corner(m, d, g, o, add3(centre, mat_vec(R, (a, b, z))), reach, 2 * n + end)
 
 
 @kernel
@@ -195,9 +206,9 @@ def _middle(m, d, g, o, reach):
     if high - low < NO_END:
         low = high = _nearest(m, o, p, line, 0.0)
     if low > NO_END and low < 1.0 - NO_END:
-        _corner(m, d, g, o, add3(p, scaled3(line, low)), reach)
+        _corner(m, d, g, o, add3(p, scaled3(line, low)), reach, m.geom_vertnum[g])
     if high > max(low, NO_END) and high < 1.0 - NO_END:
-        _corner(m, d, g, o, add3(p, scaled3(line, high)), reach)
+        _corner(m, d, g, o, add3(p, scaled3(line, high)), reach, m.geom_vertnum[g] + 1)
 
 
 @kernel

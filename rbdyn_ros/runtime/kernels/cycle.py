@@ -27,7 +27,7 @@ from rbdyn_ros.runtime.kernels.waiting import (
     wait_for_turn,
 )
 from rbdyn_ros.runtime.mailbox import post
-from rbdyn_ros.runtime.shared import EDITS, PACE, PAUSE, STEPS, STOP
+from rbdyn_ros.runtime.shared import EDITS, PACE, PAUSE, STEPS, STICK_NUMBERS, STOP
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data
@@ -254,9 +254,23 @@ def _hand_over(m, d, s):
             s.row_xfrc[i, n] = d.xfrc_applied[i, n]
     if m.ngeom > 0:
         _write_contact(m, d, s)
+        _write_stick(d, s)
     post(s.state_version, s.state_slots, s.state_float_slots, s.state, s.row)
     s.saturated = -1
     notify(s.states_wakeup, s.scratch)
+
+
+@kernel
+def _write_stick(d, s):
+    """Write the memory of friction: how many contacts, then key, force and torque of each."""
+    kept = min(d.nstick, (len(s.row_stick) - 1) // STICK_NUMBERS)
+    s.row_stick[0] = kept
+    for c in range(kept):
+        at = 1 + STICK_NUMBERS * c
+        s.row_stick[at] = d.stick_key[c]
+        for n in range(3):
+            s.row_stick[at + 1 + n] = d.stick_force[c, n]
+            s.row_stick[at + 4 + n] = d.stick_torque[c, n]
 
 
 @kernel

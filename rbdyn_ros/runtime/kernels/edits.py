@@ -56,6 +56,7 @@ def _reset(m, d, still, s):
         _forget_loops(d)
         _forget_loops(still)
         _free_drives(d)
+        d.nstick = 0  # contacts at the new place have no friction to remember
         if m.ndrive > 0:
             d.time = 0.0  # drives begin again: they move joints as functions of this time
         forget_commands(s)
@@ -96,6 +97,7 @@ def _set_state(m, d, still, s):
         if s.edit_qvel_given[k] == 1:
             d.qvel[k] = s.edit_qvel[k]
     s.fault = -1
+    d.nstick = 0
     _jump(m, d, s)
     stamped = s.paused == 1 or s.locked == 1
     if stamped:

@@ -1,0 +1,174 @@
+"""The force of a contact point at a velocity: a stiff spring, Coulomb friction, restitution.
+
+With n the outward normal, u the velocity of the point at the end of the step, u_n along n and u_t
+across it, w the angular velocity of the body:
+
+    f_n = max(0, push - slope u_n),  push = -k dist,  slope = b + h k
+    f_t = the part of (memory - D u_t) within the disc of radius mu f_n
+    the same for the torque along n (torsional f_n) and across it (rolling f_n), over w
+
+The memory is the friction of the step before. A step without slip has u_t = (memory - f_t) / D, so
+a body that rests under a constant load does not move, for any D: D only says how far a change of
+load moves it, h / D per newton. The radius of the disc uses a latched normal force (latches.py),
+so the friction of a sliding body never lifts it.
+
+With (t, z) = geom_solref and m the mass that the point moves, k = m / (t z)^2 and
+b = 2 z sqrt(k m): a penetration decays in t for robots of any size. t is at least the shortest
+time that a step resolves, h / pi. m is geom_mass0, but at least a tenth of the tree's mass, and k
+carries the weight of the tree at depth DEEPEST, as a robot may rest on one light finger.
+
+A contact with restitution e that closes faster than four steps of free fall leaves with e times
+its speed: slope is nearly rigid, and push leads to that velocity.
+
+Source: Cundall, Strack, A discrete numerical model for granular assemblies, 1979 (memory);
+Rockafellar, Monotone operators and the proximal point algorithm, 1976 (why rest is exact); Castro
+et al., An unconstrained convex formulation of compliant contact, 2022 (near-rigid k); MuJoCo's
+solref.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.engine.jit import inline
+from rbdyn_ros.engine.spatial import ZERO3, dot3, scaled3, sub3
+
+DEEPEST = 1e-3  # [m], of contacts with a time constant of their own
+
+#: Part of the tree's mass that each contact is made for.
+SHARE = 0.1
+
+#: D = STICK m / h.
+STICK = 10.0
+
+#: slope = BOUNCE m / h of a contact that bounces.
+BOUNCE = 1e4
+
+#: Speed [m/s] at which a contact as stiff as a step resolves comes out of an obstacle: a body that
+#: is put into one does not shoot out of it.
+EMERGE = 0.3
+
+#: Fastest contact that does not bounce, in steps of free fall.
+SLOWEST = 4.0
+
+
+@inline
+def prepare(m, d, c, g, o, i, leaving):
+    """Write the constants of contact c for this step: contact_spring and contact_grip."""
+    h = m.opt.timestep
+    tree = m.body_subtreemass[m.body_rootid[i]]
+    k, b, mass = _spring(m, g, tree, h)
+    push, slope = -k * d.contact_dist[c], b + h * k
+    if m.geom_stiffness[g] == 0.0 and m.geom_solref[g, 0] <= h / np.pi:
+        push = min(push, slope * EMERGE)
+    e = m.geom_restitution[g]
+    if e > 0.0 and leaving < -SLOWEST * h * _gravity(m):
+        # a free mass then leaves with exactly e times its speed
+        slope = BOUNCE * mass / h
+        push = -leaving * (e * (1.0 + BOUNCE) + 1.0) * mass / h
+    d.contact_spring[c, 0], d.contact_spring[c, 1] = push, slope
+    d.contact_spring[c, 2], d.contact_spring[c, 3], d.contact_spring[c, 4] = k, b, mass / h
+    viscosity = m.geom_viscosity[g]
+    if viscosity >= 0.0:
+        d.contact_grip[c, 0], d.contact_grip[c, 1] = viscosity, np.inf
+    else:
+        d.contact_grip[c, 0] = STICK * mass / h
+        d.contact_grip[c, 1] = min(m.geom_friction[g], m.obstacle_friction[o])
+    torsional, rolling = m.geom_torsional[g], m.geom_rolling[g]
+    turns = torsional > 0.0 or rolling > 0.0
+    size = m.geom_rbound[g]
+    d.contact_grip[c, 2] = STICK * mass * size * size / h if turns else 0.0
+    d.contact_grip[c, 3], d.contact_grip[c, 4] = torsional, rolling
+
+
+@inline
+def _spring(m, g, tree, h):
+    """Return stiffness, damping and the mass they are made for."""
+    ratio, mass = m.geom_solref[g, 1], max(m.geom_mass0[g], SHARE * tree)
+    t = max(m.geom_solref[g, 0], h / np.pi)
+    k, b = m.geom_stiffness[g], m.geom_damping[g]
+    if k == 0.0:
+        k = max(mass / (t * t * ratio * ratio), _least_stiffness(m, tree, h))
+    return k, b if b >= 0.0 else 2.0 * ratio * np.sqrt(k * mass), mass
+
+
+@inline
+def _gravity(m):
+    g = (m.opt.gravity[0], m.opt.gravity[1], m.opt.gravity[2])
+    return np.sqrt(dot3(g, g))
+
+
+@inline
+def _least_stiffness(m, tree, h):
+    """Return the stiffness that carries the weight of a tree at depth DEEPEST."""
+    g = _gravity(m)
+    return tree * g / max(DEEPEST, 2.0 * g * h * h)
+
+
+@inline
+def press_now(d, c, leaving):
+    """Return the normal force at the present position and velocity: none above the obstacle."""
+    k, b, dist = d.contact_spring[c, 2], d.contact_spring[c, 3], d.contact_dist[c]
+    return max(0.0, -k * dist - b * leaving) if dist < 0.0 else 0.0
+
+
+@inline
+def press_normally(d, c, leaving):
+    """Return the normal force of a contact, and its slope -df / du_n."""
+    slope = d.contact_spring[c, 1]
+    force = d.contact_spring[c, 0] - slope * leaving
+    return (force, slope) if force > 0.0 else (0.0, 0.0)
+
+
+@inline
+def first_latch(d, c, leaving):
+    """Return a guess of the normal force of a step that starts with the velocity `leaving`.
+
+    The spring carries its load, and stops a free mass.
+    """
+    slope = d.contact_spring[c, 1]
+    stops = slope / (1.0 + slope / d.contact_spring[c, 4])
+    return max(0.0, d.contact_spring[c, 0] - stops * leaving)
+
+
+@inline
+def within(wanted, most, penalty):
+    """Return the part of a vector within a disc, its slope and the direction of the slip.
+
+    The slope is -df / du = rub (1 - t t^T) for vectors in the disc's plane, t the direction of the
+    slip, zero without slip.
+    """
+    length = np.sqrt(dot3(wanted, wanted))
+    if length <= most:
+        return wanted, penalty if most > 0.0 else 0.0, ZERO3
+    share = most / length
+    return scaled3(wanted, share), penalty * share, scaled3(wanted, 1.0 / length)
+
+
+@inline
+def rub(d, c, memory, u, normal, latch):
+    """Return friction at the velocity u, see within."""
+    penalty, mu = d.contact_grip[c, 0], d.contact_grip[c, 1]
+    across = sub3(u, scaled3(normal, dot3(normal, u)))
+    if mu == np.inf:  # viscous
+        return scaled3(across, -penalty), penalty, ZERO3
+    return within(sub3(memory, scaled3(across, penalty)), mu * latch, penalty)
+
+
+@inline
+def twist(d, c, memory, w, normal, latch):
+    """Return the torque of torsional friction at the angular velocity w, and its slope."""
+    penalty, most = d.contact_grip[c, 2], d.contact_grip[c, 3] * latch
+    wanted = dot3(normal, memory) - penalty * dot3(normal, w)
+    if abs(wanted) <= most:
+        return wanted, penalty if most > 0.0 else 0.0
+    return np.copysign(most, wanted), 0.0
+
+
+@inline
+def roll(d, c, memory, w, normal, latch):
+    """Return the torque of rolling friction at the angular velocity w, see within."""
+    penalty = d.contact_grip[c, 2]
+    wanted = sub3(memory, scaled3(w, penalty))
+    wanted = sub3(wanted, scaled3(normal, dot3(normal, wanted)))
+    return within(wanted, d.contact_grip[c, 4] * latch, penalty)

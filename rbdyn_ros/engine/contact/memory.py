@@ -1,0 +1,73 @@
+"""Memory of friction: the forces of the step before, found again by the keys of their contacts.
+
+The list of the last step, stick_*, is part of the state. Both lists are in the order of their
+keys, so one pass merges them. What a pair remembers of points that have gone is shared by its new
+points: where the points of a face change, the sum of the friction stays.
+"""
+
+from __future__ import annotations
+
+from rbdyn_ros.engine.contact.touch import FEATURES
+from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.spatial import ZERO3, add3, dot3, load3, scaled3, store3, sub3
+
+
+@kernel
+def recall(m, d):
+    """Write contact_memory and contact_memory_torque, in the contact's present tangent plane."""
+    c = old = 0
+    while c < d.ncon:
+        pair = d.contact_key[c] // FEATURES
+        while old < d.nstick and d.stick_key[old] // FEATURES < pair:
+            old += 1
+        c, old = _recall_pair(d, c, old, (pair + 1) * FEATURES)
+
+
+@inline
+def _recall_pair(d, c, old, end):
+    """Recall the contacts of a pair, whose keys are below `end`; return where the next begins."""
+    first, fresh, lost, lost_torque = c, 0, ZERO3, ZERO3
+    while True:
+        here = c < d.ncon and d.contact_key[c] < end
+        before = old < d.nstick and d.stick_key[old] < end
+        if here and before and d.contact_key[c] == d.stick_key[old]:
+            d.contact_old[c] = old
+            _keep(d, c, load3(d.stick_force, old), load3(d.stick_torque, old))
+            c, old = c + 1, old + 1
+        elif before and (not here or d.stick_key[old] < d.contact_key[c]):
+            lost = add3(lost, load3(d.stick_force, old))
+            lost_torque = add3(lost_torque, load3(d.stick_torque, old))
+            old += 1
+        elif here:
+            d.contact_old[c] = -1
+            fresh, c = fresh + 1, c + 1
+        else:
+            break
+    if fresh > 0:
+        share = 1.0 / fresh
+        for n in range(first, c):
+            if d.contact_old[n] == -1:
+                _keep(d, n, scaled3(lost, share), scaled3(lost_torque, share))
+    return c, old
+
+
+@inline
+def _keep(d, c, force, torque):
+    normal = load3(d.contact_normal, c)
+    store3(d.contact_memory, c, sub3(force, scaled3(normal, dot3(normal, force))))
+    store3(d.contact_memory_torque, c, torque)
+
+
+@kernel
+def remember(m, d):
+    """Write the stick_ fields: the friction of the contacts that press."""
+    kept = 0
+    for c in range(d.ncon):
+        f, normal = load3(d.contact_force, c), load3(d.contact_normal, c)
+        force = dot3(normal, f)
+        if force > 0.0:
+            d.stick_key[kept] = d.contact_key[c]
+            store3(d.stick_force, kept, sub3(f, scaled3(normal, force)))
+            store3(d.stick_torque, kept, load3(d.contact_torque, c))
+            kept += 1
+    d.nstick = kept

@@ -1,0 +1,294 @@
+"""The law at the contacts of an iterate, and its sums over bodies, which the dynamics solve with.
+
+A force f(u0 + du) is f0 - C du with C the slope at u0. As the velocity that a step gives a point
+is v + h a, a body gets the force sum(f0 + C (u0 - v)) - h C a: the sum is in cfrc_contact, and C
+in contact_slope, which the articulated inertia takes up (aba.py, yielding.py).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.engine.aba import add21, load21, outer21, rigid_inertia, store21
+from rbdyn_ros.engine.constraints.wrenches import point_velocity, turn_rate
+from rbdyn_ros.engine.contact.law import (
+    first_latch,
+    prepare,
+    press_normally,
+    press_now,
+    roll,
+    rub,
+    twist,
+)
+from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.spatial import (
+    ZERO3,
+    ZERO6,
+    add3,
+    add6,
+    cross3,
+    dot3,
+    load3,
+    load6,
+    scaled3,
+    store3,
+    store6,
+    sub3,
+)
+
+
+@kernel
+def press(m, d):
+    """Write the forces at the present positions and velocities, and their sums; needs recall."""
+    clear_sums(m, d)
+    for c in range(d.ncon):
+        g, o = d.contact_geom[c, 0], d.contact_geom[c, 1]
+        i, x, normal = m.geom_bodyid[g], load3(d.contact_pos, c), load3(d.contact_normal, c)
+        v = point_velocity(m, d, i, x)
+        leaving = dot3(normal, v)
+        prepare(m, d, c, g, o, i, leaving)
+        d.contact_body[c] = i
+        store3(d.contact_arm, c, sub3(x, load3(d.subtree_com, m.body_rootid[i])))
+        store3(d.contact_vel, c, v)
+        force = press_now(d, c, leaving)
+        friction, _r, _t = rub(d, c, load3(d.contact_memory, c), v, normal, force)
+        if d.contact_dist[c] >= 0.0:
+            friction = ZERO3
+        store3(d.contact_force, c, add3(scaled3(normal, force), friction))
+        store3(d.contact_torque, c, ZERO3)
+        if d.contact_grip[c, 2] > 0.0:
+            w = turn_rate(d, i)
+            store3(d.contact_spin, c, w)
+            store3(d.contact_torque, c, torque_at(d, c, normal, w, force))
+        add_force(d, c)
+
+
+@inline
+def add_force(d, c):
+    """Add the force of a contact to cfrc_contact of its body."""
+    i, t = d.contact_body[c], load3(d.contact_torque, c)
+    wrench = wrench_at(load3(d.contact_arm, c), load3(d.contact_force, c))
+    wrench = add6(wrench, (t[0], t[1], t[2], 0.0, 0.0, 0.0))
+    d.body_touches[i] = 1
+    store6(d.cfrc_contact, i, add6(load6(d.cfrc_contact, i), wrench))
+
+
+@kernel
+def press_first(m, d):
+    """Write the law at the velocities of the start, and the sums of the bodies; needs press."""
+    clear_sums(m, d)
+    for c in range(d.ncon):
+        leaving = dot3(load3(d.contact_normal, c), load3(d.contact_vel, c))
+        force = first_latch(d, c, leaving)
+        d.contact_latch[c, 0] = d.contact_latch[c, 1] = force
+        d.contact_gap[c, 0] = d.contact_gap[c, 1] = 0.0
+        store3(d.contact_change, c, ZERO3)
+        if d.contact_grip[c, 2] > 0.0:
+            store3(d.contact_spin_change, c, ZERO3)
+        _linearise(d, c)
+        add_to_body(d, c)
+
+
+@kernel
+def clear_sums(m, d):
+    """Reset the sums of the bodies that had contacts."""
+    for i in range(m.nbody):
+        if d.body_touches[i] != 0:
+            d.body_touches[i] = 0
+            store6(d.cfrc_contact, i, ZERO6)
+            for n in range(21):
+                d.contact_slope[i, n] = 0.0
+
+
+@kernel
+def look_ahead(m, d):
+    """Compare the forces at the end of contact_step with those the last pass has used.
+
+    Returns what the forces of the law miss, with the discs as they are; what the discs miss; the
+    largest normal force; and of the way there, the sum of (f1 - f0) . step, that of step . C step
+    and that of f0 . step.
+    """
+    missed, disc, most, gained, curve, before = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for c in range(d.ncon):
+        normal, step, latch = (
+            load3(d.contact_normal, c), load3(d.contact_step, c), d.contact_latch[c, 0],
+        )  # fmt: skip
+        u = add3(add3(load3(d.contact_vel, c), load3(d.contact_change, c)), step)
+        force, _ = press_normally(d, c, dot3(normal, u))
+        d.contact_gap[c, 0] = force - latch
+        most = max(most, force)
+        if d.contact_grip[c, 1] < np.inf:
+            disc = max(disc, d.contact_grip[c, 1] * abs(force - latch))
+        f = load_at(d, c, normal, u, latch)
+        missed = max(missed, _largest(sub3(f, load3(d.contact_force, c))))
+        start = dot3(load3(d.contact_load, c), step)
+        gained += dot3(f, step) - start
+        before += start
+        curve += dot3(bent(d, c, normal, step), step)
+        if d.contact_grip[c, 2] > 0.0:
+            size, turn = m.geom_rbound[d.contact_geom[c, 0]], load3(d.contact_spin_step, c)
+            w = add3(add3(load3(d.contact_spin, c), load3(d.contact_spin_change, c)), turn)
+            torque = torque_at(d, c, normal, w, latch)
+            missed = max(missed, _largest(sub3(torque, load3(d.contact_torque, c))) / size)
+            longest = max(d.contact_grip[c, 3], d.contact_grip[c, 4])
+            disc = max(disc, longest / size * abs(force - latch))
+            start = dot3(load3(d.contact_load_torque, c), turn)
+            gained += dot3(torque, turn) - start
+            before += start
+            curve += dot3(bent_torque(d, c, normal, turn), turn)
+    return missed, disc, most, gained, curve, before
+
+
+@inline
+def _largest(x):
+    return max(abs(x[0]), abs(x[1]), abs(x[2]))
+
+
+@kernel
+def press_again(m, d, share):
+    """Go on by a share of contact_step; write the law there and the sums of the bodies."""
+    clear_sums(m, d)
+    for c in range(d.ncon):
+        step = scaled3(load3(d.contact_step, c), share)
+        store3(d.contact_change, c, add3(load3(d.contact_change, c), step))
+        if d.contact_grip[c, 2] > 0.0:
+            turn = scaled3(load3(d.contact_spin_step, c), share)
+            store3(d.contact_spin_change, c, add3(load3(d.contact_spin_change, c), turn))
+        _linearise(d, c)
+        add_to_body(d, c)
+
+
+@kernel
+def press_viscously(m, d):
+    """Replace friction by a viscous force which at the present velocity is Coulomb's."""
+    clear_sums(m, d)
+    for c in range(d.ncon):
+        normal, v = load3(d.contact_normal, c), load3(d.contact_vel, c)
+        leaving = dot3(normal, v)
+        across = sub3(v, scaled3(normal, leaving))
+        force, along = press_normally(d, c, leaving)
+        penalty, mu = d.contact_grip[c, 0], d.contact_grip[c, 1]
+        if mu < np.inf:
+            speed = np.sqrt(dot3(across, across))
+            penalty = min(penalty, mu * press_now(d, c, leaving) / speed) if speed > 0.0 else 0.0
+        store3(d.contact_change, c, ZERO3)
+        store3(d.contact_load, c, sub3(scaled3(normal, force), scaled3(across, penalty)))
+        bend = d.contact_bend[c]
+        bend[0], bend[1], bend[2], bend[3], bend[4] = along, penalty, 0.0, 0.0, 0.0
+        if d.contact_grip[c, 2] > 0.0:
+            store3(d.contact_spin_change, c, ZERO3)
+            store3(d.contact_load_torque, c, ZERO3)
+            d.contact_bend_torque[c, 0] = d.contact_bend_torque[c, 1] = 0.0
+        add_to_body(d, c)
+
+
+@inline
+def load_at(d, c, normal, u, latch):
+    """Return the force at the velocity u."""
+    force, _ = press_normally(d, c, dot3(normal, u))
+    friction, _r, _t = rub(d, c, load3(d.contact_memory, c), u, normal, latch)
+    return add3(scaled3(normal, force), friction)
+
+
+@inline
+def torque_at(d, c, normal, w, latch):
+    """Return the torque at the angular velocity w."""
+    memory = load3(d.contact_memory_torque, c)
+    along, _s = twist(d, c, memory, w, normal, latch)
+    across, _r, _t = roll(d, c, memory, w, normal, latch)
+    return add3(scaled3(normal, along), across)
+
+
+@inline
+def _linearise(d, c):
+    """Write contact_load and contact_bend, the force and its slope at the iterate."""
+    normal, latch = load3(d.contact_normal, c), d.contact_latch[c, 0]
+    u = add3(load3(d.contact_vel, c), load3(d.contact_change, c))
+    force, along = press_normally(d, c, dot3(normal, u))
+    friction, across, slip = rub(d, c, load3(d.contact_memory, c), u, normal, latch)
+    store3(d.contact_load, c, add3(scaled3(normal, force), friction))
+    d.contact_bend[c, 0], d.contact_bend[c, 1] = along, across
+    d.contact_bend[c, 2], d.contact_bend[c, 3], d.contact_bend[c, 4] = slip
+    if d.contact_grip[c, 2] > 0.0:
+        memory = load3(d.contact_memory_torque, c)
+        w = add3(load3(d.contact_spin, c), load3(d.contact_spin_change, c))
+        spin, along = twist(d, c, memory, w, normal, latch)
+        friction, across, slip = roll(d, c, memory, w, normal, latch)
+        store3(d.contact_load_torque, c, add3(scaled3(normal, spin), friction))
+        d.contact_bend_torque[c, 0], d.contact_bend_torque[c, 1] = along, across
+        bend = d.contact_bend_torque[c]
+        bend[2], bend[3], bend[4] = slip
+
+
+@inline
+def bent(d, c, normal, du):
+    """Return C du of a contact."""
+    return _bent(d.contact_bend[c], normal, du)
+
+
+@inline
+def bent_torque(d, c, normal, dw):
+    return _bent(d.contact_bend_torque[c], normal, dw)
+
+
+@inline
+def _bent(bend, normal, du):
+    # C = along n n^T + across (1 - n n^T - t t^T)
+    along, across, slip = bend[0], bend[1], (bend[2], bend[3], bend[4])
+    by_normal = (along - across) * dot3(normal, du)
+    by_slip = -across * dot3(slip, du)
+    return add3(add3(scaled3(normal, by_normal), scaled3(slip, by_slip)), scaled3(du, across))
+
+
+@inline
+def add_to_body(d, c):
+    """Add a contact to cfrc_contact and contact_slope of its body."""
+    along, across = d.contact_bend[c, 0], d.contact_bend[c, 1]
+    normal, arm, i = load3(d.contact_normal, c), load3(d.contact_arm, c), d.contact_body[c]
+    f = add3(load3(d.contact_load, c), bent(d, c, normal, load3(d.contact_change, c)))
+    wrench = wrench_at(arm, f)
+    d.body_touches[i] = 1
+    A = add21(load21(d.contact_slope, i), rigid_inertia(_point_mass(across, arm)))
+    A = add21(A, outer21(wrench_at(arm, normal), along - across))
+    slip = (d.contact_bend[c, 2], d.contact_bend[c, 3], d.contact_bend[c, 4])
+    if across > 0.0 and dot3(slip, slip) > 0.0:
+        A = add21(A, outer21(wrench_at(arm, slip), -across))
+    store21(d.contact_slope, i, A)
+    if d.contact_grip[c, 2] > 0.0:
+        t = bent_torque(d, c, normal, load3(d.contact_spin_change, c))
+        t = add3(t, load3(d.contact_load_torque, c))
+        wrench = add6(wrench, (t[0], t[1], t[2], 0.0, 0.0, 0.0))
+        _add_turning(d, c, i, normal)
+    store6(d.cfrc_contact, i, add6(load6(d.cfrc_contact, i), wrench))
+
+
+@inline
+def _add_turning(d, c, i, n):
+    """Add the slope of a contact's torque to the angular part of contact_slope."""
+    bend, A = d.contact_bend_torque[c], d.contact_slope[i]
+    across, b = bend[1], bend[0] - bend[1]
+    s = (bend[2], bend[3], bend[4])
+    A[0] += across + b * n[0] * n[0] - across * s[0] * s[0]
+    A[1] += b * n[0] * n[1] - across * s[0] * s[1]
+    A[2] += b * n[0] * n[2] - across * s[0] * s[2]
+    A[6] += across + b * n[1] * n[1] - across * s[1] * s[1]
+    A[7] += b * n[1] * n[2] - across * s[1] * s[2]
+    A[11] += across + b * n[2] * n[2] - across * s[2] * s[2]
+
+
+@inline
+def wrench_at(arm, f):
+    """Return [moment; force] of a force at an arm."""
+    n = cross3(arm, f)
+    return n[0], n[1], n[2], f[0], f[1], f[2]
+
+
+@inline
+def _point_mass(mass, r):
+    # as cinert
+    x, y, z = r
+    mx, my, mz = mass * x, mass * y, mass * z
+    return (
+        my * y + mz * z, mx * x + mz * z, mx * x + my * y, -mx * y, -mx * z, -my * z,
+        mx, my, mz, mass,
+    )  # fmt: skip

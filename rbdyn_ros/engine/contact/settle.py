@@ -1,0 +1,250 @@
+"""The contact forces of a step: Newton's method over the articulated-body pass.
+
+For given normal forces in the discs of friction the forces are the slope of a convex potential, so
+Newton's method with a line search converges. An iteration is one pass of dynamics with the
+contacts linearised (press.py) and one look at the law where it leads to. Once the forces are
+settled for the latched normal forces, these move (latches.py).
+
+A body at rest needs one pass: its memory is the solution. A step that has not converged after MOST
+passes is counted in nunsolved; its friction is viscous, so it takes energy away and is bounded.
+
+Source: Baraff, Witkin, Large steps in cloth simulation, 1998 (one iteration); Castro et al., An
+unconstrained convex formulation of compliant contact, 2022 (line search); Castro et al.,
+Irrotational contact fields, 2023 (latched normal forces).
+"""
+
+from __future__ import annotations
+
+from rbdyn_ros.engine.aba import accelerate_step
+from rbdyn_ros.engine.contact.latches import move_latches
+from rbdyn_ros.engine.contact.memory import remember
+from rbdyn_ros.engine.contact.press import (
+    add_force,
+    bent,
+    bent_torque,
+    clear_sums,
+    load_at,
+    look_ahead,
+    press_again,
+    press_first,
+    press_viscously,
+    torque_at,
+)
+from rbdyn_ros.engine.follow import follow_acceleration, is_driven
+from rbdyn_ros.engine.jit import kernel
+from rbdyn_ros.engine.loads import press_on_joints
+from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
+from rbdyn_ros.engine.spatial import (
+    ZERO6,
+    add3,
+    add_scaled6,
+    cross3,
+    dot3,
+    dot6,
+    inertia_times,
+    load3,
+    load6,
+    load10,
+    scaled3,
+    scaled6,
+    store3,
+    store6,
+    sub3,
+)
+from rbdyn_ros.model.options import IMPLICIT
+
+#: Passes of dynamics in a step.
+MOST = 20
+
+#: Part of the largest normal force that a force may miss.
+EXACT = 1e-7
+
+#: The same for a step that is too short to look at the law again.
+SAME = 1e-9
+
+#: The latches move where the law misses less than this part of what they miss.
+SETTLED = 0.3
+
+#: The search ends where the slope along the line is this part of that at its start.
+FLAT = 0.1
+HALVINGS = 12
+
+
+@optional_stage("settle_stage")
+def _by_address(table, row):
+    settle(model_at(table), data_at(table, row))
+
+
+@kernel
+def settle(m, d):
+    """Write qacc_step and qacc, the accelerations of the step, and the contact forces in it."""
+    solved = False
+    press_first(m, d)
+    d.latch_moves[0] = d.latch_pairs[0] = 0
+    for n in range(MOST):
+        _solve(m, d)
+        d.solver_niter = n + 1
+        solved = _same(m, d)
+        if solved:
+            break
+        missed, disc, most, gained, curve, before = look_ahead(m, d)
+        solved = max(missed, disc) <= EXACT * most
+        if solved:
+            break
+        share = 1.0
+        if n > 0 and gained + curve < -FLAT * curve:
+            share = _search(m, d, gained, curve, before)
+        if share == 1.0 and missed <= SETTLED * disc:
+            move_latches(d)
+        if n == 0:
+            _keep(m, d)
+        else:
+            _blend(m, d, share)
+        press_again(m, d, share)
+    if not solved:
+        press_viscously(m, d)
+        _solve(m, d)
+        _same(m, d)
+        d.nunsolved = d.nunsolved + 1
+    for k in range(m.nv):
+        d.qacc[k] = d.qacc_step[k]
+    if m.nmimic > 0:
+        follow_acceleration(m, d)
+    _write_forces(m, d)
+    remember(m, d)
+
+
+@kernel
+def _solve(m, d):
+    """Write qacc_step and a, the accelerations of the bodies."""
+    accelerate_step(m, d, m.opt.timestep)
+    if d.accelerate_stage != 0 or m.opt.integrator_id >= IMPLICIT:
+        _spread(m, d)
+
+
+@kernel
+def _spread(m, d):
+    store6(d.a, 0, ZERO6)
+    for i in range(1, m.nbody):
+        a, j = load6(d.a, m.body_parentid[i]), i - 1
+        first = m.jnt_dofadr_all[j]
+        for k in range(first, first + m.jnt_dofnum[j]):
+            if k < m.nv:
+                a = add_scaled6(a, load6(d.cdof_all, k), d.qacc_step[k])
+            elif not is_driven(m, k):
+                follows = m.jnt_mimic_ratio[j] * d.qacc_step[m.jnt_dofadr[j]]
+                a = add_scaled6(a, load6(d.cdof_all, k), follows)
+        store6(d.a, i, a)
+
+
+@kernel
+def _same(m, d):
+    """Write contact_step, the way from the iterate to the solution, and the forces there.
+
+    Returns whether the way is too short to change a force.
+    """
+    h, same = m.opt.timestep, True
+    largest = 0.0
+    for c in range(d.ncon):
+        largest = max(largest, d.contact_latch[c, 0])
+    for c in range(d.ncon):
+        normal, a = load3(d.contact_normal, c), load6(d.a, d.contact_body[c])
+        there = add3((a[3], a[4], a[5]), cross3((a[0], a[1], a[2]), load3(d.contact_arm, c)))
+        step = sub3(scaled3(there, h), load3(d.contact_change, c))
+        store3(d.contact_step, c, step)
+        store3(d.contact_force, c, sub3(load3(d.contact_load, c), bent(d, c, normal, step)))
+        steepest = max(d.contact_spring[c, 1], d.contact_grip[c, 0])
+        moved = max(abs(step[0]), abs(step[1]), abs(step[2]))
+        same = same and steepest * moved <= SAME * largest
+        if d.contact_grip[c, 2] > 0.0:
+            turn = sub3((h * a[0], h * a[1], h * a[2]), load3(d.contact_spin_change, c))
+            store3(d.contact_spin_step, c, turn)
+            torque = sub3(load3(d.contact_load_torque, c), bent_torque(d, c, normal, turn))
+            store3(d.contact_torque, c, torque)
+            moved = m.geom_rbound[d.contact_geom[c, 0]]
+            moved = max(abs(turn[0]), abs(turn[1]), abs(turn[2])) / moved
+            same = same and d.contact_grip[c, 2] * moved <= SAME * largest
+    return same
+
+
+@kernel
+def _search(m, d, gained, curve, before):
+    """Go only part of the way of the last step where all of it goes too far; return the part.
+
+    The potential falls along the way, by -(E + h curve) at its start, E the kinetic energy of the
+    change. Bisection of its slope finds where it is lowest.
+    """
+    h = m.opt.timestep
+    kinetic = _kinetic(m, d)
+    start = kinetic + h * curve
+    if -h * (gained + curve) <= FLAT * start:
+        return 1.0
+    low, high, share = 0.0, 1.0, 1.0
+    for _ in range(HALVINGS):
+        share = 0.5 * (low + high)
+        slope = share * kinetic - start - h * (_work(d, share) - before)
+        if abs(slope) <= FLAT * start:
+            break
+        if slope > 0.0:
+            high = share
+        else:
+            low = share
+    return share
+
+
+@kernel
+def _work(d, share):
+    """Return the sum of f . step of the contacts, a share of the step ahead."""
+    work = 0.0
+    for c in range(d.ncon):
+        normal, step, latch = (
+            load3(d.contact_normal, c), load3(d.contact_step, c), d.contact_latch[c, 0],
+        )  # fmt: skip
+        u = add3(load3(d.contact_vel, c), load3(d.contact_change, c))
+        work += dot3(load_at(d, c, normal, add3(u, scaled3(step, share)), latch), step)
+        if d.contact_grip[c, 2] > 0.0:
+            turn = load3(d.contact_spin_step, c)
+            w = add3(load3(d.contact_spin, c), load3(d.contact_spin_change, c))
+            work += dot3(torque_at(d, c, normal, add3(w, scaled3(turn, share)), latch), turn)
+    return work
+
+
+@kernel
+def _kinetic(m, d):
+    """Return twice the kinetic energy of the change from the iterate to the solution."""
+    h, total = m.opt.timestep, 0.0
+    for i in range(1, m.nbody):
+        change = add_scaled6(load6(d.a, i), load6(d.settle_a, i), -1.0)
+        total += dot6(change, inertia_times(load10(d.cinert, i), change))
+    for k in range(m.nv):
+        change = d.qacc_step[k] - d.settle_qacc[k]
+        total += (m.dof_armature[k] + h * d.dof_viscosity[k]) * change * change
+    return total * h * h
+
+
+@kernel
+def _keep(m, d):
+    """Keep the accelerations of the iterate."""
+    for i in range(m.nbody):
+        store6(d.settle_a, i, load6(d.a, i))
+    for k in range(m.nv):
+        d.settle_qacc[k] = d.qacc_step[k]
+
+
+@kernel
+def _blend(m, d, share):
+    """Keep those of the way from the last iterate to the solution."""
+    for i in range(m.nbody):
+        kept = scaled6(load6(d.settle_a, i), 1.0 - share)
+        store6(d.settle_a, i, add_scaled6(kept, load6(d.a, i), share))
+    for k in range(m.nv):
+        d.settle_qacc[k] += share * (d.qacc_step[k] - d.settle_qacc[k])
+
+
+@kernel
+def _write_forces(m, d):
+    """Write cfrc_contact and qfrc_contact: the forces that have moved the bodies."""
+    clear_sums(m, d)
+    for c in range(d.ncon):
+        add_force(d, c)
+    press_on_joints(m, d)

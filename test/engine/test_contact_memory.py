@@ -1,0 +1,179 @@
+"""The memory of friction: part of the state, found again by the keys of the contacts."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+from support import touching
+
+import rbdyn_ros as rb
+from rbdyn_ros.model.options import INTEGRATORS
+
+ANGLE = 0.3
+WRITTEN = (
+    *("qpos", "qvel", "qacc", "nstick", "stick_key", "stick_force", "stick_torque", "nunsolved"),
+    *("ncon", "contact_key", "contact_pos", "contact_force", "contact_torque", "cfrc_contact"),
+    *("qfrc_contact", "qfrc_bias", "qfrc_passive"),
+)
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def resting(seconds=0.5, surface=None):
+    """A box at rest on a slope, held by friction."""
+    turn = Rotation.from_euler("y", ANGLE)
+    system = touching.free(touching.CUBE, 2.0, surface, floor=False)
+    m = rb.build(system.obstacle("slope", rb.Plane(), origin=rb.pose(rpy=(0, ANGLE, 0))))
+    d = touching.placed(m, turn.apply([0.0, 0.0, 0.1]), turn)
+    rb.step(m, d, round(seconds / m.opt.timestep))
+    return m, d
+
+
+def tumbling(seed=0):
+    m = rb.build(touching.free(touching.CUBE, 2.0, rb.Surface(torsional=0.01, rolling=1e-3)))
+    turn = Rotation.random(random_state=seed)
+    return m, touching.placed(m, (0, 0, 0.3), turn, (1, 0.5, 0), (3, -2, 5))
+
+
+def test_friction_is_remembered():
+    _, d = resting()
+    assert d.nstick == d.ncon == 4
+    assert np.array_equal(d.stick_key[:4], d.contact_key[:4])
+    load = 2.0 * touching.G * np.sin(ANGLE) * np.array([-np.cos(ANGLE), 0.0, np.sin(ANGLE)])
+    assert d.stick_force[:4].sum(axis=0) == pytest.approx(load, rel=1e-9)
+
+
+def test_without_its_memory_a_box_would_slip():
+    m, d = resting()
+    forgetful = d.copy()
+    forgetful.nstick = 0
+    rb.step(m, d, 1)
+    rb.step(m, forgetful, 1)
+    assert abs(d.qvel).max() < 1e-13  # rounding of forces of 20 N
+    assert abs(forgetful.qvel).max() > 1e-5
+
+
+def test_what_has_left_is_forgotten():
+    m, d = resting()
+    d.qpos[2] += 1.0
+    rb.step(m, d, 1)
+    assert (d.ncon, d.nstick) == (0, 0)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_n_steps_are_n_single_steps(integrator):
+    m, many = tumbling()
+    m.opt.integrator = integrator
+    single = many.copy()
+    rb.step(m, many, 600)
+    for _ in range(600):
+        rb.step(m, single, 1)
+    assert many.ncon > 0
+    for name in WRITTEN:
+        assert np.array_equal(getattr(many, name), getattr(single, name)), name
+
+
+def test_a_copy_has_the_same_future():
+    m, d = tumbling()
+    rb.step(m, d, 300)
+    twin = d.copy()
+    assert d.nstick > 0
+    rb.step(m, d, 200)
+    rb.step(m, twin, 200)
+    assert twin.buffer.tobytes() == d.buffer.tobytes()
+
+
+def test_reset_forgets():
+    m, d = tumbling()
+    rb.step(m, d, 300)
+    rb.reset_data(m, d)
+    assert d.buffer.tobytes() == rb.make_data(m).buffer.tobytes()
+
+
+@pytest.mark.parametrize("integrator", ["implicit_damping", "rk4", "implicit"])
+def test_other_calls_in_between_change_nothing(integrator):
+    m, plain = tumbling()
+    m.opt.integrator = integrator
+    rb.step(m, plain, 250)
+    nosy = plain.copy()
+    for _ in range(50):
+        rb.step(m, plain)
+        rb.step(m, nosy)
+        rb.forward(m, nosy)
+        rb.inverse(m, nosy)
+        rb.energy(m, nosy)
+        rb.mass_matrix(m, nosy)
+    assert plain.ncon > 0
+    for name in ("qpos", "qvel", "stick_key", "stick_force", "stick_torque"):
+        assert np.array_equal(getattr(plain, name), getattr(nosy, name)), name
+
+
+PROGRAM = """
+import hashlib
+import test_contact_memory as module
+m, d = module.tumbling()
+module.rb.step(m, d, 600)
+print(hashlib.sha256(d.buffer.tobytes()).hexdigest())
+"""
+
+
+def test_two_processes_leave_equal_bits():
+    m, d = tumbling()
+    rb.step(m, d, 600)
+    path = os.pathsep.join(map(str, (REPOSITORY, REPOSITORY / "test", REPOSITORY / "test/engine")))
+    run = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, "PYTHONPATH": path}, check=True, text=True, capture_output=True,
+    )  # fmt: skip
+    assert run.stdout.strip() == hashlib.sha256(d.buffer.tobytes()).hexdigest()
+
+
+OBSTACLES = {
+    "plane": rb.Plane(),
+    "ball": rb.Sphere(0.3),
+    "block": rb.Box((0.5, 0.6, 0.4)),
+}
+
+
+@pytest.mark.parametrize("obstacle", OBSTACLES)
+@pytest.mark.parametrize("shape", touching.SHAPES)
+def test_keys_ascend_and_stay(shape, obstacle):
+    """No two contacts have the same; a contact keeps its key while the body turns a little."""
+    system = touching.free(touching.SHAPES[shape], 1.0, floor=False)
+    system.geometry("second", "body", touching.BALL)
+    m = rb.build(system.obstacle("it", OBSTACLES[obstacle]).obstacle("ground", rb.Plane()))
+    rng = np.random.default_rng(0)
+    followed = 0
+    for _ in range(60):
+        turn = Rotation.random(random_state=rng)
+        d = touching.placed(m, rng.uniform(-0.3, 0.3, 3), turn)
+        rb.forward(m, d)
+        keys, at = d.contact_key[: d.ncon].copy(), d.contact_pos[: d.ncon].copy()
+        assert (np.diff(keys) > 0).all()
+        d.qpos[:3] += 1e-7
+        rb.forward(m, d)
+        again = d.contact_key[: d.ncon]
+        common, here, there = np.intersect1d(keys, again, return_indices=True)
+        if len(again) == len(keys):
+            followed += len(common) == len(keys) > 0
+            far = abs(at[here] - d.contact_pos[there]).max(axis=1) > 1e-4
+            # where two faces or edges are equally deep, another one may be chosen
+            assert far.sum() <= 0.5 * len(far)
+    assert followed > 10
+
+
+def test_new_points_of_a_pair_take_over_what_the_old_ones_held():
+    """A box on a box, one of whose corners passes an edge: friction of the pair stays whole."""
+    m, d = resting()
+    held = d.stick_force[:4].sum(axis=0)
+    d.stick_key[3] += 100  # as if the last corner had been another point
+    rb.forward(m, d)
+    assert d.contact_memory[:4].sum(axis=0) == pytest.approx(held, rel=1e-12)
+    assert d.contact_old[:4].tolist() == [0, 1, 2, -1]
+    before = d.qpos.copy()
+    rb.step(m, d, 100)
+    assert d.qpos == pytest.approx(before, abs=1e-15)

@@ -1,0 +1,160 @@
+"""What rests stands still, what slides slides as Coulomb says: to rounding, not to a viscosity."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+from support import robots, states, touching
+
+import rbdyn_ros as rb
+
+G = touching.G
+MU = 0.5
+BOX = rb.Box((0.2, 0.2, 0.1))
+
+
+def slope(share):
+    """Return a box of 2 kg on a slope whose tangent is a share of mu, and the way down."""
+    angle = np.arctan(MU * share)
+    turn = Rotation.from_euler("y", angle)
+    system = touching.free(BOX, 2.0, rb.Surface(friction=MU), floor=False)
+    m = rb.build(system.obstacle("slope", rb.Plane(), origin=rb.pose(rpy=(0, angle, 0))))
+    d = touching.placed(m, turn.apply([0.0, 0.0, 0.05]), turn)
+    return m, d, turn, angle
+
+
+@pytest.mark.parametrize("seconds", [1, 60])
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.99])
+def test_a_box_inside_the_cone_does_not_creep(share, seconds):
+    m, d, turn, angle = slope(share)
+    rb.step(m, d, 1000)
+    before = d.qpos.copy()
+    rb.step(m, d, 1000 * seconds)
+    assert d.qpos == pytest.approx(before, abs=1e-15)
+    assert abs(d.qvel).max() < 1e-13  # rounding of forces of 20 N on 2 kg
+    assert d.nunsolved == 0
+    assert d.solver_niter == 1
+    # and friction carries all of its load
+    down = turn.apply([1.0, 0.0, 0.0])
+    assert d.cfrc_contact[1, 3:] @ down == pytest.approx(-2.0 * G * np.sin(angle), rel=1e-12)
+
+
+@pytest.mark.parametrize("share", [1.01, 1.1, 1.5, 2.0])
+def test_a_box_beyond_the_cone_slides_and_does_not_fly(share):
+    m, d, turn, angle = slope(share)
+    rb.step(m, d, 500)
+    down, up = turn.apply([1.0, 0.0, 0.0]), turn.apply([0.0, 0.0, 1.0])
+    start = d.qvel[:3] @ down
+    rb.step(m, d, 1000)
+    accelerated = G * (np.sin(angle) - MU * np.cos(angle))
+    assert d.qvel[:3] @ down - start == pytest.approx(accelerated, rel=1e-6)
+    assert d.qpos[:3] @ up == pytest.approx(0.05, abs=2e-6)
+    assert d.nunsolved == 0
+
+
+def test_a_cube_that_slides_flat_does_not_lift():
+    """It stops after v^2 / (2 mu g) - v h / 2: the step takes friction at its end."""
+    m = rb.build(touching.free(rb.Box((0.1, 0.1, 0.1)), 1.0, rb.Surface(friction=MU)))
+    d = touching.placed(m, (0.0, 0.0, 0.05))
+    rb.step(m, d, 300)
+    start, highest = d.qpos.copy(), 0.0
+    d.qvel[0] = 6.0
+    for _ in range(1500):
+        rb.step(m, d, 1)
+        highest = max(highest, d.qpos[2] - start[2])
+    assert highest < 1e-9
+    way = 36.0 / (2.0 * MU * G) - 6.0 * m.opt.timestep / 2.0
+    assert d.qpos[0] - start[0] == pytest.approx(way, rel=1e-6)
+    assert abs(d.qvel).max() < 1e-14
+
+
+def test_a_load_within_the_cone_moves_it_by_less_than_a_micrometre_and_back():
+    m, d, _, _ = slope(0.0)
+    rb.step(m, d, 500)
+    start = d.qpos[:3].copy()
+    d.qfrc_applied[0] = 0.9 * MU * 2.0 * G
+    rb.step(m, d, 500)
+    moved = d.qpos[0] - start[0]
+    assert 0.0 < moved < 1e-6
+    there = d.qpos.copy()
+    rb.step(m, d, 500)
+    assert d.qpos == pytest.approx(there, abs=1e-15)
+    d.qfrc_applied[0] = 0.0
+    rb.step(m, d, 500)
+    # as a spring, D / h, but for the corners that carried less and slipped a little
+    assert d.qpos[0] - start[0] == pytest.approx(0.0, abs=0.2 * moved)
+
+
+@robots.needs_robots
+@pytest.mark.parametrize("name", ["go2.urdf", "anymal.urdf"])
+def test_a_robot_on_the_floor_stands_still(name):
+    """After a fall without torque; its joints have no friction that could creep."""
+    m = rb.load_urdf(robots.find(name), floating_base=True, strict=False, contact=True)
+    d = rb.make_data(m)
+    touching.lift(m, d, 0.2)
+    rb.step(m, d, 9000)
+    before = d.qpos.copy()
+    rb.step(m, d, 1000)
+    assert abs(d.qpos[:3] - before[:3]).max() < 1e-9
+    assert abs(d.qvel).max() < 1e-9
+    assert d.contact_dist[: d.ncon].min() > -1e-5
+
+
+def test_a_heavy_body_on_a_light_foot():
+    """A mass ratio of 1e4, dropped on a wheel."""
+    system = rb.SystemBuilder("cart", base="world")
+    system.body("load", rb.shapes.box((0.4, 0.4, 0.2), mass=100.0))
+    system.joint("slide", "prismatic", "world", "load", axis=(0, 0, 1))
+    system.body("wheel", rb.shapes.sphere(0.02, mass=0.01))
+    system.joint("axle", "revolute", "load", "wheel", axis=(0, 1, 0), xyz=(0, 0, -0.2))
+    system.geometry("rim", "wheel", rb.Sphere(0.02))
+    m = rb.build(system.floor())
+    d = rb.make_data(m)
+    d.qpos[0] = 0.5
+    rb.step(m, d, 4000)
+    assert d.nbad == 0
+    assert abs(d.qvel).max() < 1e-6
+    assert -1e-4 < d.contact_dist[0] < 0.0
+
+
+@pytest.mark.parametrize("mass", [1e-4, 1.0, 1e4])
+@pytest.mark.parametrize("h", [1e-4, 1e-2])
+def test_any_mass_at_any_step_comes_to_rest(mass, h):
+    m = rb.build(touching.free(touching.CUBE, mass))
+    m.opt.timestep = h
+    turn = Rotation.from_euler("xyz", [0.4, 0.3, 0.2])
+    d = touching.placed(m, (0, 0, 0.2), turn, (1, 0, 0), (0, 5, 1))
+    rb.step(m, d, round(4.0 / h))
+    assert abs(d.qvel).max() < 1e-9
+    assert 0.1 - d.qpos[2] == pytest.approx(G * (h / np.pi) ** 2, rel=1e-3)
+
+
+def test_a_rod_that_jams_loses_energy_and_is_counted():
+    """Painleve's: friction pushes its tip into the floor, and no force can be the right one."""
+    length, tilt = 1.0, 0.5
+    inertia = rb.shapes.box((length, 0.01, 0.01), mass=1.0)
+    tip = rb.Points(((-length / 2, 0.0, 0.0),))
+    system = rb.SystemBuilder("rod", base="world").body("rod", inertia)
+    system.joint("free", "floating", "world", "rod")
+    system.geometry("tip", "rod", tip, surface=rb.Surface(friction=1.5))
+    m = rb.build(system.floor())
+    turn = Rotation.from_euler("y", -np.pi / 2 + tilt)
+    d = touching.placed(m, (0, 0, 0.5 * length * np.cos(tilt)), turn, (-3.0, 0, 0))
+    energy = start = states.energy(m, d)
+    for _ in range(300):
+        rb.step(m, d, 1)
+        before, energy = energy, states.energy(m, d.copy())
+        assert energy < before + 1e-3 * start  # of the springs
+        assert abs(d.contact_force).max() < 1e3 * G
+    assert d.nunsolved > 0
+
+
+@pytest.mark.parametrize("depth", [0.005, 0.1])
+def test_a_body_put_into_the_floor_comes_out_slowly(depth):
+    m = rb.build(touching.free(touching.CUBE, 1.0))
+    d = touching.placed(m, (0, 0, 0.1 - depth))
+    fastest = 0.0
+    for _ in range(1000):
+        rb.step(m, d, 1)
+        fastest = max(fastest, d.qvel[2])
+    assert fastest < 0.5
+    assert d.qpos[2] == pytest.approx(0.1, abs=1e-5)

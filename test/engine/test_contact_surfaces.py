@@ -1,0 +1,123 @@
+"""Restitution, torsional and rolling friction."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+from support import touching
+from support.refusals import refused
+
+import rbdyn_ros as rb
+from rbdyn_ros.errors import ModelError
+
+G = touching.G
+INERTIA = 0.4 * 0.01  # of a ball of 1 kg and 0.1 m
+
+
+def ball(**surface):
+    m = rb.build(touching.free(touching.BALL, 1.0, rb.Surface(**surface)))
+    d = touching.placed(m, (0.0, 0.0, 0.1))
+    rb.step(m, d, 200)
+    return m, d
+
+
+def impact(m, d):
+    """Step until it touches; return the velocities before and after that step."""
+    while True:
+        before = d.qvel.copy()
+        rb.step(m, d, 1)
+        if d.ncon:
+            return before, d.qvel.copy()
+
+
+@pytest.mark.parametrize("e", [0.1, 0.5, 0.9, 1.0])
+@pytest.mark.parametrize("shape", ["sphere", "box"])
+@pytest.mark.parametrize("h", [1e-4, 2e-3])
+def test_an_impact_gives_back_its_part_of_the_speed(e, shape, h):
+    m = rb.build(touching.free(touching.SHAPES[shape], 2.0, rb.Surface(restitution=e)))
+    m.opt.timestep = h
+    d = touching.placed(m, (0, 0, 0.8))
+    before, after = impact(m, d)
+    assert after[2] == pytest.approx(-e * before[2], rel=1e-5)
+    assert abs(after[3:]).max() < 1e-9
+
+
+def test_without_restitution_nothing_bounces():
+    m = rb.build(touching.free(touching.CUBE, 2.0))
+    d = touching.placed(m, (0, 0, 0.6))
+    highest = -np.inf
+    for _ in range(1000):
+        rb.step(m, d, 1)
+        highest = max(highest, d.qvel[2])
+    assert highest < 1e-3
+
+
+def test_it_ends_at_rest():
+    """Below four steps of free fall nothing bounces, so bounces come to an end."""
+    m = rb.build(touching.free(touching.CUBE, 2.0, rb.Surface(restitution=0.6)))
+    d = touching.placed(m, (0, 0, 0.3), Rotation.from_euler("xyz", [0.3, 0.5, 0.1]))
+    rb.step(m, d, 5000)
+    assert abs(d.qvel).max() < 1e-12
+
+
+def test_a_ball_that_bounces_keeps_its_energy_with_restitution_one():
+    m = rb.build(touching.free(touching.BALL, 1.0, rb.Surface(restitution=1.0)))
+    m.opt.timestep = 1e-4
+    d = touching.placed(m, (0, 0, 0.6))
+    rb.step(m, d, 30000)
+    # a bounce happens up to a step too early: height g h v of 0.5 m, nine times
+    height = 0.5 * d.qvel[2] ** 2 / G + d.qpos[2] - 0.1
+    assert height == pytest.approx(0.5, rel=9 * 2e-3)
+
+
+def test_torsional_friction_stops_a_spin_and_holds_it():
+    m, d = ball(torsional=0.01)
+    d.qvel[5] = 5.0
+    rb.step(m, d, 100)
+    assert d.qvel[5] == pytest.approx(5.0 - 0.01 * G / INERTIA * 0.1, rel=1e-6)
+    assert d.contact_torque[0] == pytest.approx([0.0, 0.0, -0.01 * G], abs=1e-8)
+    rb.step(m, d, 400)
+    assert abs(d.qvel).max() < 1e-14
+    d.qfrc_applied[5] = 0.9 * 0.01 * G
+    rb.step(m, d, 100)
+    turned = d.qpos.copy()
+    rb.step(m, d, 500)
+    assert d.qpos == pytest.approx(turned, abs=1e-14)
+    d.qfrc_applied[5] = 1.1 * 0.01 * G
+    before = d.qvel[5]
+    rb.step(m, d, 100)
+    assert d.qvel[5] - before == pytest.approx(0.1 * 0.01 * G / INERTIA * 0.1, rel=1e-5)
+
+
+def test_rolling_friction_stops_a_ball_and_holds_it_on_a_slope():
+    m, d = ball(rolling=0.002)
+    d.qvel[[0, 4]] = (1.0, 10.0)
+    rb.step(m, d, 100)
+    start = d.qvel[0]
+    rb.step(m, d, 100)
+    # the moment acts on the ball's inertia about its contact, 7/5 m r^2
+    assert start - d.qvel[0] == pytest.approx(0.002 * G / (1.4 * 0.1) * 0.1, rel=1e-4)
+    m.opt.gravity = (0.01 * G, 0.0, -G)  # a slope below rolling / r = 0.02
+    rb.step(m, d, 16000)
+    there = d.qpos.copy()
+    rb.step(m, d, 1000)
+    assert d.qpos == pytest.approx(there, abs=1e-14)
+    m.opt.gravity = (0.05 * G, 0.0, -G)
+    rb.step(m, d, 100)
+    start = d.qvel[0]
+    rb.step(m, d, 100)
+    assert d.qvel[0] - start == pytest.approx((0.05 - 0.02) * G / 1.4 * 0.1, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("geom_restitution", 1.1),
+        ("geom_restitution", -0.1),
+        ("geom_torsional", -1e-3),
+        ("geom_rolling", np.nan),
+    ],
+)
+def test_values_that_are_refused(field, value):
+    m, _ = ball()
+    with refused(ModelError, "model-array", field):
+        m.replaced(**{field: [value]})
