@@ -85,3 +85,18 @@ def contact_on_bodies(m: Model, d: Data) -> Array | None:
     on_bodies: Array = np.concatenate([force, moment + np.cross(arm, force)], axis=1)
     on_bodies[0] = 0.0
     return on_bodies
+
+
+def friction_memory(d: Data) -> Array:
+    """Return the memory of friction (contacts, 7): stick_key, stick_force, stick_torque."""
+    n = d.nstick
+    return np.column_stack([d.stick_key[:n], d.stick_force[:n], d.stick_torque[:n]])
+
+
+def remember_friction(d: Data, rows: Array | None) -> None:
+    """Replace the memory of friction by that of friction_memory; None: forget it."""
+    n = 0 if rows is None else min(len(rows), len(d.stick_key))
+    d.nstick = n
+    if rows is not None and n > 0:
+        d.stick_key[:n], d.stick_force[:n] = rows[:n, 0], rows[:n, 1:4]
+        d.stick_torque[:n] = rows[:n, 4:]

@@ -43,7 +43,15 @@ def fwd_position(m: Model, d: Data) -> None:
 def fwd_velocity(m: Model, d: Data) -> None:
     """Everything that depends on qvel: com_vel, passive, bias_force, constraint, rne."""
     velocity_stages(m, d)
+    _press(m, d)
     rne(m, d)
+
+
+@kernel
+def _press(m, d):
+    """Contact forces at the present velocities; a timestep finds its own."""
+    if m.ngeom > 0:
+        call_stage(m.press_stage, m, d)
 
 
 @kernel
@@ -100,6 +108,7 @@ def forward(m: Model, d: Data) -> None:
 def forward_dynamics(m: Model, d: Data) -> None:
     """Write qacc from qpos, qvel and the applied forces, with as few stages as possible."""
     smooth_stages(m, d)
+    _press(m, d)
     aba(m, d)
 
 
@@ -138,6 +147,7 @@ def _inverse_of_tree(m, d):
     poses(m, d)
     com_pos(m, d)
     velocity_stages(m, d)
+    _press(m, d)
     rne_acc(m, d)
 
 
@@ -195,6 +205,7 @@ def _remaining_stages(m, d):
 
     With contact the step itself writes qacc, with the contact forces that act in the step.
     """
+    _press(m, d)
     principal_axes(m, d)
     if m.nM > 0 and d.accelerate_stage == 0:
         crb(m, d)

@@ -59,7 +59,8 @@ STAGES = {
     "correct_stage": "the displacement back onto the constraints",
     "push_stage": "the change of velocity onto the constraints",
     "share_stage": "inverse dynamics of closed loops",
-    "contact_stage": "contacts, and their forces at the present velocities",
+    "contact_stage": "contacts",
+    "press_stage": "contact forces at the present velocities",
     "settle_stage": "contact forces of a step",
 }
 
@@ -85,7 +86,7 @@ CONSTRAINT_STAGES = (
 )
 
 #: The stages of geometries.
-CONTACT_STAGES = ("contact_stage", "settle_stage")
+CONTACT_STAGES = ("contact_stage", "press_stage", "settle_stage")
 
 #: The stages of mimic joints.
 COUPLING_STAGES = ("inertia_stage", "accelerate_stage")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rbdyn_ros.dynamics.entry import check_pair
-from rbdyn_ros.dynamics.instant import contact_on_bodies
+from rbdyn_ros.dynamics.instant import contact_on_bodies, friction_memory
 from rbdyn_ros.dynamics.stages import kinematics, make_data
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.loading.storage import save
@@ -127,6 +127,7 @@ class Recorder:
             d.qfrc_applied,
             d.xfrc_applied.reshape(-1) if d.xfrc_applied.any() else none,
             contact.reshape(-1) if contact is not None else none,
+            friction_memory(d).reshape(-1),
         )
         return self._messages.state(stamp, self._tick, float(d.time), self._epoch, lists)
 

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.dynamics.instant import Instant
+from rbdyn_ros.dynamics.entry import check_pair
+from rbdyn_ros.dynamics.instant import Instant, remember_friction
+from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording.series import Series
 
@@ -30,6 +32,7 @@ class Run:
         effort: applied efforts (n, nv), NaN if unknown [N m or N].
         xfrc: (n, nbody, 6) external wrenches as in Data; None if unknown or zero.
         contact: (n, nbody, 6) contact wrenches; None if unknown or zero.
+        stick: (n) memories of friction, each (contacts, 7); None if unknown or without contact.
         measured: encoder readings.
         commanded: commands by topic; a topic without joint names has empty `names`.
         urdf: text of the URDF; "" if the recording has none.
@@ -49,6 +52,7 @@ class Run:
     effort: Array
     xfrc: Array | None = None
     contact: Array | None = None
+    stick: tuple[Array, ...] | None = None
     measured: Series | None = None
     commanded: Mapping[str, Series] = field(default_factory=dict)
     urdf: str = ""
@@ -64,6 +68,19 @@ class Run:
     def at(self, time: float) -> int:
         """Return the index of the last sample at or before a time [s]."""
         return max(int(np.searchsorted(self.time, time, side="right")) - 1, 0)
+
+    def restore(self, d: Data, k: int) -> None:
+        """Put a Data of the robot into the state of a sample, memory of friction included.
+
+        With the efforts of an exact recording the simulation goes on from there as it did.
+
+        Raises:
+            ModelError: d was not made for the robot.
+        """
+        check_pair(self.m, d, "restore")
+        d.qpos, d.qvel = self.qpos[k], np.nan_to_num(self.qvel[k])
+        d.time = float(self.clock[k])
+        remember_friction(d, self.stick[k] if self.stick is not None else None)
 
     def instant(self, k: int) -> Instant:
         """Return a sample as an Instant; unknown values are zero."""

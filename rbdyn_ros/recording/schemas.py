@@ -23,6 +23,7 @@ float64[] qacc
 float64[] effort
 float64[] xfrc
 float64[] contact
+float64[] stick
 """
 
 

@@ -16,6 +16,8 @@ BLOCK = 4096
 #: Largest number of values from a recording: 1 GiB.
 MOST_NUMBERS = 1 << 27
 MOST_NAMES = 10_000
+#: Numbers of a contact in State.stick, which older recordings lack.
+STICK_NUMBERS, NO_STICK = 7, np.empty(0)
 
 
 class TooLargeError(Exception):
@@ -194,6 +196,7 @@ class StateTopic:
         self.stamps: list[int] = []
         self.ticks: list[int] = []
         self.times: list[float] = []
+        self.sticks: list[Array] = []
         self.epoch = -1
         self._tables = {name: SampleTable(self._budget) for name in self.FIELDS}
         self._there: dict[str, list[int]] = {name: [] for name in self.FIELDS}
@@ -218,6 +221,11 @@ class StateTopic:
                 raise ValueError(f"{name} has {len(row)} numbers and had {width} before")
             self._there[name].append(len(self.stamps))
             table.append(row)
+        stick: Array = getattr(message, "stick", NO_STICK)
+        if len(stick) % STICK_NUMBERS:
+            raise ValueError(f"stick has {len(stick)} numbers, {STICK_NUMBERS} belong together")
+        self._budget.take(len(stick))
+        self.sticks.append(np.array(stick).reshape(-1, STICK_NUMBERS))
         self.epoch = message.epoch
         self.stamps.append(stamp)
         self.ticks.append(message.tick)

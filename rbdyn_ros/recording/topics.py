@@ -50,9 +50,9 @@ class Messages:
             tick: ticks since the start.
             time: simulated time [s].
             epoch: number of resets.
-            lists: qpos, qvel, qacc, effort, xfrc and contact; unknown ones are empty.
+            lists: qpos, qvel, qacc, effort, xfrc, contact and stick; unknown ones are empty.
         """
-        names = ("qpos", "qvel", "qacc", "effort", "xfrc", "contact")
+        names = ("qpos", "qvel", "qacc", "effort", "xfrc", "contact", "stick")
         fields = dict(zip(names, lists, strict=True))
         return self._bytes(
             STATE, stamp=self._ros_time(stamp), tick=tick, time=time, epoch=epoch, **fields

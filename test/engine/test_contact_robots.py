@@ -25,12 +25,17 @@ def fallen(name, seconds, height=0.3, integrator="implicit_damping"):
 
 
 def test_a_humanoid_is_quiet_after_ten_seconds():
-    """And stays so for thirty more: no joint turns faster than 0.05 rad/s."""
+    """And stays so for thirty more: no joint with friction turns faster than 0.05 rad/s.
+
+    An ankle has none: a foot that ends in the air swings.
+    """
     m, d = fallen("talos_reduced.urdf", 10.0, 0.02)
     fastest, deepest = 0.0, 0.0
+    held = np.flatnonzero(m.dof_frictionloss + m.dof_damping > 0.0)
+    assert len(held) > 10
     for _ in range(3000):
         rb.step(m, d, 10)
-        fastest = max(fastest, abs(d.qvel[6:]).max())
+        fastest = max(fastest, abs(d.qvel[held]).max())
         deepest = min(deepest, d.contact_dist[: d.ncon].min())
     assert fastest < 0.05
     assert abs(d.qvel[:6]).max() < 1e-2

@@ -71,6 +71,30 @@ def test_a_simulation_continues_from_a_recorded_state(tmp_path):
         assert d.qvel.tobytes() == run.qvel[k].tobytes()
 
 
+@robots.needs_robots
+def test_a_robot_on_the_floor_continues_from_a_recorded_state(tmp_path):
+    """The memory of friction is part of it: without it other bits follow."""
+    m = rb.load_urdf(robots.find("go2.urdf"), floating_base=True, strict=False, contact=True)
+    d = rb.make_data(m)
+    d.qpos[2] = 0.4
+    with Recorder(m, tmp_path / "run.mcap") as recorder:
+        for _ in range(500):
+            rb.step(m, d)
+            recorder.write(d)
+    run = read_run(tmp_path / "run.mcap")
+    d = rb.make_data(run.m)
+    run.restore(d, 399)
+    assert d.nstick > 1
+    forgetful = d.copy()
+    forgetful.nstick = 0
+    rb.step(run.m, forgetful)
+    assert forgetful.qvel.tobytes() != run.qvel[400].tobytes()
+    for k in range(400, 500):
+        rb.step(run.m, d)
+        assert d.qpos.tobytes() == run.qpos[k].tobytes()
+        assert d.qvel.tobytes() == run.qvel[k].tobytes()
+
+
 def test_a_floating_robot_on_the_floor(tmp_path):
     path = robots.find("go2.urdf")
     m = rb.load_urdf(path, floating_base=True, strict=False, contact=True)

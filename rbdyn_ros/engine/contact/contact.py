@@ -15,10 +15,9 @@ from rbdyn_ros.engine.constraints.wrenches import point_velocity, turn_rate
 from rbdyn_ros.engine.contact.boxes import meet_boxes
 from rbdyn_ros.engine.contact.distances import CAPSULE, CYLINDER, PLANE, SPHERE, distance
 from rbdyn_ros.engine.contact.memory import recall
-from rbdyn_ros.engine.contact.press import press
+from rbdyn_ros.engine.contact.press import start_contacts
 from rbdyn_ros.engine.contact.touch import order, touch
 from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.loads import press_on_joints
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import (
     add3,
@@ -50,14 +49,14 @@ def _by_address(table, row):
 
 @kernel
 def contact(m, d):
-    """Write the contact_ fields, cfrc_contact and qfrc_contact; needs com_vel.
+    """List the contacts with all that the law needs; needs com_vel.
 
-    The forces are those at the present velocities; a step finds its own (settle.py).
+    The forces at the present velocities are a stage of their own (press.py), as is the solution of
+    a step (settle.py).
     """
     find(m, d)
     recall(m, d)
-    press(m, d)
-    press_on_joints(m, d)
+    start_contacts(m, d)
 
 
 @kernel

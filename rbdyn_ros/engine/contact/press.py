@@ -21,6 +21,8 @@ from rbdyn_ros.engine.contact.law import (
     twist,
 )
 from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.loads import press_on_joints
+from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import (
     ZERO3,
     ZERO6,
@@ -37,30 +39,44 @@ from rbdyn_ros.engine.spatial import (
 )
 
 
+@optional_stage("press_stage")
+def _press_by_address(table, row):
+    press(model_at(table), data_at(table, row))
+
+
 @kernel
-def press(m, d):
-    """Write the forces at the present positions and velocities, and their sums; needs recall."""
+def start_contacts(m, d):
+    """Write the velocities and the constants of the contacts; needs recall."""
     clear_sums(m, d)
     for c in range(d.ncon):
         g, o = d.contact_geom[c, 0], d.contact_geom[c, 1]
-        i, x, normal = m.geom_bodyid[g], load3(d.contact_pos, c), load3(d.contact_normal, c)
+        i, x = m.geom_bodyid[g], load3(d.contact_pos, c)
         v = point_velocity(m, d, i, x)
-        leaving = dot3(normal, v)
-        prepare(m, d, c, g, o, i, leaving)
+        prepare(m, d, c, g, o, i, dot3(load3(d.contact_normal, c), v))
         d.contact_body[c] = i
         store3(d.contact_arm, c, sub3(x, load3(d.subtree_com, m.body_rootid[i])))
         store3(d.contact_vel, c, v)
-        force = press_now(d, c, leaving)
-        friction, _r, _t = rub(d, c, load3(d.contact_memory, c), v, normal, force)
-        if d.contact_dist[c] >= 0.0:
-            friction = ZERO3
-        store3(d.contact_force, c, add3(scaled3(normal, force), friction))
+        store3(d.contact_force, c, ZERO3)
         store3(d.contact_torque, c, ZERO3)
         if d.contact_grip[c, 2] > 0.0:
-            w = turn_rate(d, i)
-            store3(d.contact_spin, c, w)
-            store3(d.contact_torque, c, torque_at(d, c, normal, w, force))
-        add_force(d, c)
+            store3(d.contact_spin, c, turn_rate(d, i))
+
+
+@kernel
+def press(m, d):
+    """Write the forces at the present positions and velocities, and their sums."""
+    clear_sums(m, d)
+    for c in range(d.ncon):
+        if d.contact_dist[c] < 0.0:
+            normal, v = load3(d.contact_normal, c), load3(d.contact_vel, c)
+            force = press_now(d, c, dot3(normal, v))
+            friction, _r, _t = rub(d, c, load3(d.contact_memory, c), v, normal, force)
+            store3(d.contact_force, c, add3(scaled3(normal, force), friction))
+            if d.contact_grip[c, 2] > 0.0:
+                torque = torque_at(d, c, normal, load3(d.contact_spin, c), force)
+                store3(d.contact_torque, c, torque)
+            add_force(d, c)
+    press_on_joints(m, d)
 
 
 @inline
@@ -75,7 +91,7 @@ def add_force(d, c):
 
 @kernel
 def press_first(m, d):
-    """Write the law at the velocities of the start, and the sums of the bodies; needs press."""
+    """Write the law at the velocities of the start, and the sums of the bodies."""
     clear_sums(m, d)
     for c in range(d.ncon):
         leaving = dot3(load3(d.contact_normal, c), load3(d.contact_vel, c))

@@ -23,13 +23,12 @@ from rbdyn_ros.engine.contact.press import (
     bent,
     bent_torque,
     clear_sums,
-    load_at,
     look_ahead,
     press_again,
     press_first,
     press_viscously,
-    torque_at,
 )
+from rbdyn_ros.engine.contact.search import blend, keep, search
 from rbdyn_ros.engine.follow import follow_acceleration, is_driven
 from rbdyn_ros.engine.jit import kernel
 from rbdyn_ros.engine.loads import press_on_joints
@@ -39,14 +38,9 @@ from rbdyn_ros.engine.spatial import (
     add3,
     add_scaled6,
     cross3,
-    dot3,
-    dot6,
-    inertia_times,
     load3,
     load6,
-    load10,
     scaled3,
-    scaled6,
     store3,
     store6,
     sub3,
@@ -64,10 +58,6 @@ SAME = 1e-9
 
 #: The latches move where the law misses less than this part of what they miss.
 SETTLED = 0.3
-
-#: The search ends where the slope along the line is this part of that at its start.
-FLAT = 0.1
-HALVINGS = 12
 
 
 @optional_stage("settle_stage")
@@ -91,15 +81,13 @@ def settle(m, d):
         solved = max(missed, disc) <= EXACT * most
         if solved:
             break
-        share = 1.0
-        if n > 0 and gained + curve < -FLAT * curve:
-            share = _search(m, d, gained, curve, before)
+        share = search(m, d, gained, curve, before) if n > 0 else 1.0
         if share == 1.0 and missed <= SETTLED * disc:
             move_latches(d)
         if n == 0:
-            _keep(m, d)
+            keep(m, d)
         else:
-            _blend(m, d, share)
+            blend(m, d, share)
         press_again(m, d, share)
     if not solved:
         press_viscously(m, d)
@@ -165,80 +153,6 @@ def _same(m, d):
             moved = max(abs(turn[0]), abs(turn[1]), abs(turn[2])) / moved
             same = same and d.contact_grip[c, 2] * moved <= SAME * largest
     return same
-
-
-@kernel
-def _search(m, d, gained, curve, before):
-    """Go only part of the way of the last step where all of it goes too far; return the part.
-
-    The potential falls along the way, by -(E + h curve) at its start, E the kinetic energy of the
-    change. Bisection of its slope finds where it is lowest.
-    """
-    h = m.opt.timestep
-    kinetic = _kinetic(m, d)
-    start = kinetic + h * curve
-    if -h * (gained + curve) <= FLAT * start:
-        return 1.0
-    low, high, share = 0.0, 1.0, 1.0
-    for _ in range(HALVINGS):
-        share = 0.5 * (low + high)
-        slope = share * kinetic - start - h * (_work(d, share) - before)
-        if abs(slope) <= FLAT * start:
-            break
-        if slope > 0.0:
-            high = share
-        else:
-            low = share
-    return share
-
-
-@kernel
-def _work(d, share):
-    """Return the sum of f . step of the contacts, a share of the step ahead."""
-    work = 0.0
-    for c in range(d.ncon):
-        normal, step, latch = (
-            load3(d.contact_normal, c), load3(d.contact_step, c), d.contact_latch[c, 0],
-        )  # fmt: skip
-        u = add3(load3(d.contact_vel, c), load3(d.contact_change, c))
-        work += dot3(load_at(d, c, normal, add3(u, scaled3(step, share)), latch), step)
-        if d.contact_grip[c, 2] > 0.0:
-            turn = load3(d.contact_spin_step, c)
-            w = add3(load3(d.contact_spin, c), load3(d.contact_spin_change, c))
-            work += dot3(torque_at(d, c, normal, add3(w, scaled3(turn, share)), latch), turn)
-    return work
-
-
-@kernel
-def _kinetic(m, d):
-    """Return twice the kinetic energy of the change from the iterate to the solution."""
-    h, total = m.opt.timestep, 0.0
-    for i in range(1, m.nbody):
-        change = add_scaled6(load6(d.a, i), load6(d.settle_a, i), -1.0)
-        total += dot6(change, inertia_times(load10(d.cinert, i), change))
-    for k in range(m.nv):
-        change = d.qacc_step[k] - d.settle_qacc[k]
-        total += (m.dof_armature[k] + h * d.dof_viscosity[k]) * change * change
-    return total * h * h
-
-
-@kernel
-def _keep(m, d):
-    """Keep the accelerations of the iterate."""
-    for i in range(m.nbody):
-        store6(d.settle_a, i, load6(d.a, i))
-    for k in range(m.nv):
-        d.settle_qacc[k] = d.qacc_step[k]
-
-
-@kernel
-def _blend(m, d, share):
-    """Keep those of the way from the last iterate to the solution."""
-    for i in range(m.nbody):
-        kept = scaled6(load6(d.settle_a, i), 1.0 - share)
-        store6(d.settle_a, i, add_scaled6(kept, load6(d.a, i), share))
-    for k in range(m.nv):
-        d.settle_qacc[k] += share * (d.qacc_step[k] - d.settle_qacc[k])
 
 
 @kernel

@@ -242,13 +242,13 @@ def test_what_fails_is_reported_at_the_end(tmp_path):
 def test_bytes_of_a_state_are_those_of_ros():
     kind = pytest.importorskip("rbdyn_interfaces.msg").State
     rng = np.random.default_rng(1)
-    numbers = [rng.normal(size=size) for size in (7, 6, 0, 6, 12, 0)]
+    numbers = [rng.normal(size=size) for size in (7, 6, 0, 6, 12, 0, 14)]
     raw = Messages(Schemas()).state(1_234_567_890_000_000_001, 9, 0.5, 3, numbers)
     message = deserialize_message(raw, kind)
     assert (message.stamp.sec, message.stamp.nanosec) == (1_234_567_890, 1)
     assert (message.tick, message.epoch, message.time) == (9, 3, 0.5)
     for name, given in zip(
-        ("qpos", "qvel", "qacc", "effort", "xfrc", "contact"), numbers, strict=True
+        ("qpos", "qvel", "qacc", "effort", "xfrc", "contact", "stick"), numbers, strict=True
     ):
         assert np.array(getattr(message, name)).tobytes() == given.tobytes()
 

@@ -1,0 +1,102 @@
+"""Line search of the contact solver: how far to go towards the solution of the linearised step.
+
+Without it the iteration can go back and forth between two sets of contacts that press or slip.
+"""
+
+from __future__ import annotations
+
+from rbdyn_ros.engine.contact.press import load_at, torque_at
+from rbdyn_ros.engine.jit import kernel
+from rbdyn_ros.engine.spatial import (
+    add3,
+    add_scaled6,
+    dot3,
+    dot6,
+    inertia_times,
+    load3,
+    load6,
+    load10,
+    scaled3,
+    scaled6,
+    store6,
+)
+
+#: The search ends where the slope along the line is this part of that at its start.
+FLAT = 0.1
+HALVINGS = 12
+
+
+@kernel
+def search(m, d, gained, curve, before):
+    """Go only part of the way of the last step where all of it goes too far; return the part.
+
+    The slope of the potential along the way is -(E + h curve) at its start, E twice the kinetic
+    energy of the change. Bisection finds where it is zero.
+    """
+    if gained + curve >= -FLAT * curve:
+        return 1.0  # the contacts alone show it
+    h = m.opt.timestep
+    kinetic = _kinetic(m, d)
+    start = kinetic + h * curve
+    if -h * (gained + curve) <= FLAT * start:
+        return 1.0
+    low, high, share = 0.0, 1.0, 1.0
+    for _ in range(HALVINGS):
+        share = 0.5 * (low + high)
+        slope = share * kinetic - start - h * (_work(d, share) - before)
+        if abs(slope) <= FLAT * start:
+            break
+        if slope > 0.0:
+            high = share
+        else:
+            low = share
+    return share
+
+
+@kernel
+def _work(d, share):
+    """Return the sum of f . step of the contacts, a share of the step ahead."""
+    work = 0.0
+    for c in range(d.ncon):
+        normal, step, latch = (
+            load3(d.contact_normal, c), load3(d.contact_step, c), d.contact_latch[c, 0],
+        )  # fmt: skip
+        u = add3(load3(d.contact_vel, c), load3(d.contact_change, c))
+        work += dot3(load_at(d, c, normal, add3(u, scaled3(step, share)), latch), step)
+        if d.contact_grip[c, 2] > 0.0:
+            turn = load3(d.contact_spin_step, c)
+            w = add3(load3(d.contact_spin, c), load3(d.contact_spin_change, c))
+            work += dot3(torque_at(d, c, normal, add3(w, scaled3(turn, share)), latch), turn)
+    return work
+
+
+@kernel
+def _kinetic(m, d):
+    """Return twice the kinetic energy of the change from the iterate to the solution."""
+    h, total = m.opt.timestep, 0.0
+    for i in range(1, m.nbody):
+        change = add_scaled6(load6(d.a, i), load6(d.settle_a, i), -1.0)
+        total += dot6(change, inertia_times(load10(d.cinert, i), change))
+    for k in range(m.nv):
+        change = d.qacc_step[k] - d.settle_qacc[k]
+        total += (m.dof_armature[k] + h * d.dof_viscosity[k]) * change * change
+    return total * h * h
+
+
+@kernel
+def keep(m, d):
+    """Keep the accelerations of the iterate."""
+    for i in range(m.nbody):
+        store6(d.settle_a, i, load6(d.a, i))
+    for k in range(m.nv):
+        d.settle_qacc[k] = d.qacc_step[k]
+
+
+@kernel
+def blend(m, d, share):
+    """Keep those of the way from the last iterate to the solution."""
+    for i in range(m.nbody):
+        kept = scaled6(load6(d.settle_a, i), 1.0 - share)
+        store6(d.settle_a, i, add_scaled6(kept, load6(d.a, i), share))
+    for k in range(m.nv):
+        d.settle_qacc[k] += share * (d.qacc_step[k] - d.settle_qacc[k])
