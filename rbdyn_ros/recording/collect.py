@@ -10,7 +10,7 @@ import numpy as np
 from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
 from rbdyn_ros.recording import topics
 from rbdyn_ros.recording.mcap_file import Message, Topic
-from rbdyn_ros.recording.schemas import STATE, Schemas
+from rbdyn_ros.recording.schemas import OLD_STATE, OLD_STATE_FIELDS, STATE, Schemas
 from rbdyn_ros.recording.series import Budget, JointTopic, StateTopic, stamp_of
 
 STATES, DESCRIPTION, BASE = "joint_states", "robot_description", "odom"
@@ -87,6 +87,7 @@ class Collected:
         self._robots: dict[str, RobotData] = {}
         self._schemas = Schemas()
         self._schemas.define(topics.BY_MODE, _BY_MODE_FIELDS)
+        self._schemas.define(OLD_STATE, OLD_STATE_FIELDS)
         self.outside = False
 
     def wants(self, topic: Topic) -> bool:
@@ -133,11 +134,13 @@ class Collected:
         else:
             self._take_joints(robot, use, message)
 
-    def _decoded(self, message: Message) -> Any:
-        return self._schemas.store.deserialize_cdr(message.raw, message.topic.typename)
+    def _decoded(self, message: Message, typename: str = "") -> Any:
+        kind = typename or message.topic.typename
+        return self._schemas.store.deserialize_cdr(message.raw, kind)
 
     def _take_state(self, robot: RobotData, message: Message) -> None:
-        state = self._decoded(message)
+        old = message.topic.definition and "stick" not in message.topic.definition
+        state = self._decoded(message, OLD_STATE if old else "")
         stamp = nanoseconds(state.stamp)
         if robot.states is None:
             robot.states = StateTopic(self._budget)

@@ -25,6 +25,9 @@ float64[] xfrc
 float64[] contact
 float64[] stick
 """
+#: The type by another name as it was before friction had a memory, to read older recordings.
+OLD_STATE = "rbdyn_interfaces/msg/StateWithoutStick"
+OLD_STATE_FIELDS = STATE_FIELDS.removesuffix("float64[] stick\n")
 
 
 def missing_extra(package: str) -> ParameterError:

@@ -16,7 +16,7 @@ from test_recorder import TWO, moved
 
 import rbdyn_ros as rb
 from rbdyn_ros.errors import DescriptionError, ParameterError, RbdynError
-from rbdyn_ros.recording import mcap_file, series
+from rbdyn_ros.recording import mcap_file, schemas, series
 from rbdyn_ros.recording.reader import read_run
 from rbdyn_ros.recording.recorder import Recorder, model_bytes
 from rbdyn_ros.recording.schemas import STATE, Schemas
@@ -459,3 +459,24 @@ def test_simulated_times_that_are_not_finite(tmp_path, clock):
             file.add("/simulator/state", STATE, raw, k * 10**6)
     with refused(ParameterError, "not-finite", "recording"):
         read_run(tmp_path / "run.mcap")
+
+
+def test_a_recording_from_before_friction_had_a_memory(tmp_path, monkeypatch):
+    path, older = tmp_path / "run.mcap", schemas.OLD_STATE_FIELDS
+    monkeypatch.setattr(schemas, "STATE_FIELDS", older)
+    then = Schemas()
+    with RunFile(path, then) as file:
+        file.attach("model.npz", "application/x-rbdyn-model", model_bytes(rb.load_urdf(TWO)))
+        time = then.message("builtin_interfaces/msg/Time")
+        names = ("qpos", "qvel", "qacc", "effort", "xfrc", "contact")
+        for k in range(3):
+            lists = {name: np.full(2, float(k)) for name in names[:4]}
+            lists |= {name: np.empty(0) for name in names[4:]}
+            stamp = time(sec=k, nanosec=0)
+            state = then.message(STATE)(stamp=stamp, tick=k, time=float(k), epoch=0, **lists)
+            raw = then.serialize(STATE, state)
+            file.add("/simulator/state", STATE, raw, k * 10**9)
+    monkeypatch.undo()
+    run = read_run(path)
+    assert run.qpos.tolist() == [[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]]
+    assert run.stick is None
