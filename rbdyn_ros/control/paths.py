@@ -64,6 +64,11 @@ class Path:
             raise bad_argument("path", text)
 
     @property
+    def nodes(self) -> Array:
+        """Positions, velocities and accelerations of the points, (3, p, n)."""
+        return self._nodes
+
+    @property
     def duration(self) -> float:
         return float(self.times[-1] - self.times[0])
 

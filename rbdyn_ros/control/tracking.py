@@ -117,7 +117,7 @@ class PathTracker:
             raise refusal(f"the path has {found} joints; {n} are controlled", "path")
         approach = None
         if path.times[0] > 0.0:
-            approach = _approach(path, self.rows)
+            approach = approach_to(path, self.rows)
         else:
             self._check_start(path, tolerance)
         self._check_velocity(path, fastest)
@@ -162,7 +162,7 @@ class PathTracker:
             self.target.rows[1:] = 0.0
 
 
-def _approach(path: Path, rows: Array) -> Path:
+def approach_to(path: Path, rows: Array) -> Path:
     """Return the path from a target (3, n) at time 0 to the first point of another path."""
     place, velocity, acceleration = rows
     return Path(

@@ -34,6 +34,7 @@ from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.ros.arm import parameters as arm_params
 from rbdyn_ros.ros.arm.diagnosis import diagnose_arm
 from rbdyn_ros.ros.arm.follow_action import FollowAction
+from rbdyn_ros.ros.arm.self_collision import self_collision
 from rbdyn_ros.ros.arm.services import ArmServices
 from rbdyn_ros.ros.arm.topics import ArmTopics
 from rbdyn_ros.ros.arm.trajectories import TrajectoryController
@@ -129,7 +130,10 @@ class ArmController(process.ManagedNode):
         gate = SafetyGate(
             m, limits.tightened(*scales), arm_params.gate_settings(values, simulated)
         )
-        return TrajectoryController(m, source.description, arm, gate, arm_params.settings(values))
+        collisions = self_collision(self, values, source, gate.limits.dofs)
+        return TrajectoryController(
+            m, source.description, collisions, arm, gate, arm_params.settings(values)
+        )
 
     def _warm(self, controller: TrajectoryController) -> None:
         """Compile everything before time matters, with a controller of its own."""

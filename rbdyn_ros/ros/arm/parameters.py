@@ -133,6 +133,27 @@ PARAMETERS = (
             1e3,
         ),
         Parameter(
+            "check_self_collision",
+            True,
+            "refuse trajectories on which the arm would touch itself, if the robot has "
+            "<collision> elements",
+        ),
+        Parameter(
+            "self_collision_margin",
+            0.01,
+            "smallest distance between links on a trajectory; links that are nearer already may "
+            "not come nearer",
+            "m",
+            0.0,
+            1.0,
+        ),
+        Parameter(
+            "srdf",
+            "",
+            "path of an SRDF with the pairs of links that may touch; empty: the one beside urdf, "
+            "if there is one",
+        ),
+        Parameter(
             "effort_rate",
             1000.0,
             "largest rate of change of an effort; five times as much after a fault",

@@ -8,6 +8,8 @@ import numpy as np
 
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.paths import Path
+from rbdyn_ros.control.self_collision import SelfCollision
+from rbdyn_ros.control.tracking import approach_to
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.errors import quote, refusal
 from rbdyn_ros.model.graph import span
@@ -28,11 +30,19 @@ class TrajectoryController(Controller):
     Args:
         m: the robot as it was loaded.
         description: of the robot.
+        collisions: checks trajectories; None: they are not checked for self-collision.
         others: arguments of Controller.
     """
 
-    def __init__(self, m: Model, description: Description, *others: Any) -> None:
+    def __init__(
+        self,
+        m: Model,
+        description: Description,
+        collisions: SelfCollision | None,
+        *others: Any,
+    ) -> None:
         super().__init__(*others)
+        self._collisions = collisions
         self._base = span(description).base
         self._parser = TrajectoryParser(m, _parser_of(m, description, self.names))
 
@@ -63,6 +73,10 @@ class TrajectoryController(Controller):
         )
         path = Path(found.times, position, velocity, acceleration, found.order)
         self._check_limits(path)
+        if self._collisions is not None:
+            late = path.times[0] > 0.0
+            parts = [approach_to(path, self.progress().desired)] if late else []
+            self._collisions.check([*parts, path], seen[0])
         self.follow_path(path, seen[2])
 
     def _check_limits(self, path: Path) -> None:

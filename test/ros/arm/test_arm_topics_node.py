@@ -68,6 +68,7 @@ def bad_trajectories(pair):
         return message
 
     far = [q[0] + 4.0, *q[1:]]
+    folded = [3.1 if name == "elbow_joint" else x for name, x in zip(names, q, strict=True)]
     hostile = (
         path([(1, [NAN, *q[1:]])]),
         path([(1, [HUGE, *q[1:]])]),
@@ -81,6 +82,7 @@ def bad_trajectories(pair):
         path([(1, far)]),
         path([(1, q)], effort=q),
         path([(9, [9.0, *q[1:]])]),
+        path([(9, folded)]),  # the wrist in the upper arm
         path([(0, [q[0] + 0.1, *q[1:]]), (1, q)]),
     )
     refused(pair, JointTrajectory, "joint_trajectory", hostile)

@@ -1,0 +1,205 @@
+"""Paths on which an arm would touch itself are refused."""
+
+import numpy as np
+import pytest
+from support import robots
+from support.refusals import refused
+
+import rbdyn_ros as rb
+from rbdyn_ros.control.paths import Path
+from rbdyn_ros.control.self_collision import RESOLUTION, SelfCollision
+from rbdyn_ros.control.tracking import approach_to
+from rbdyn_ros.errors import RbdynError
+
+LIMITS = 'lower="-3" upper="3" effort="9" velocity="9"'
+LINK = """<link name="l{n}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0"
+ixz="0" iyz="0"/></inertial><collision><origin xyz="0 0 0.5"/><geometry><capsule radius="0.05"
+length="0.7"/></geometry></collision></link>"""
+JOINT = """<joint name="j{n}" type="{kind}"><origin xyz="0 0 1"/><axis xyz="{axis}"/><parent
+link="l{n}"/><child link="l{m}"/><limit {limits}/></joint>"""
+
+
+def arm(kinds=("revolute",) * 3, limits=LIMITS):
+    """A chain of links of 1 m that fold in one plane; slides go along x."""
+    count = len(kinds)
+    parts = [LINK.format(n=n) for n in range(count + 1)]
+    parts += [
+        JOINT.format(
+            n=n, m=n + 1, kind=kind, limits=limits,
+            axis="1 0 0" if kind == "prismatic" else "0 1 0",
+        )
+        for n, kind in enumerate(kinds)
+    ]  # fmt: skip
+    text = f'<robot name="arm" version="1.2">{"".join(parts)}</robot>'
+    return rb.load_urdf(text, contact=rb.Contact(obstacles=()))
+
+
+@pytest.fixture(scope="module")
+def m():
+    return arm()
+
+
+def check(m, margin=0.01):
+    return SelfCollision(m, np.arange(m.nv), margin)
+
+
+def line(*points, duration=2.0, order=1):
+    times = np.linspace(0.0, duration, len(points))
+    rates = np.zeros_like(points)
+    return Path(times, points, *([rates] if order == 3 else []), order=order)
+
+
+def nearest(m, path, steps=4000):
+    """Return the smallest distance of all pairs on a path, by dense samples."""
+    d, rows, least = rb.make_data(m), np.empty((3, m.nv)), np.inf
+    for t in np.linspace(path.times[0], path.times[-1], steps):
+        d.qpos[:] = path.sample(t, rows)[0]
+        least = min([least, *(one.distance for one in rb.collisions(m, d, 0.5))])
+    return least
+
+
+FOLDED = (0.0, 2.8, 2.8)
+
+
+@pytest.mark.parametrize("order", [1, 3])
+def test_a_path_into_the_arm_is_refused_and_names_the_links(m, order):
+    path = line((0.0, 0.0, 0.0), FOLDED, order=order)
+    with refused(RbdynError, "self-collision", "l1") as caught:
+        check(m).check([path], np.zeros(3))
+    assert "'l3'" in str(caught.value)
+    check(m).check([line((0.0, 0.0, 0.0), (0.0, 1.2, 1.2), order=order)], np.zeros(3))
+
+
+def test_a_collision_between_waypoints_that_are_free_is_found(m):
+    """The last link sweeps through the first in a millisecond; both ends are free."""
+    ends = [(0.0, 2.6, 1.0), (0.0, 2.6, 1.85)]
+    d = rb.make_data(m)
+    for end in ends:
+        d.qpos[:] = end
+        assert rb.collisions(m, d, 0.02) == []
+    path = line(*ends, duration=1e-3)
+    assert nearest(m, path) < 0.0
+    with refused(RbdynError, "self-collision"):
+        check(m).check([path], np.zeros(3))
+
+
+def test_no_accepted_path_comes_nearer_than_the_margin_and_no_free_one_is_refused(m):
+    rng, margin = np.random.default_rng(5), 0.03
+    checker, verdicts = check(m, margin), []
+    for _ in range(25):
+        points = rng.uniform(-2.9, 2.9, (3, 3)) * (0.3, 1.0, 1.0)
+        points[0] = rng.uniform(-0.5, 0.5, 3)
+        path = Path([0.0, 0.7, 1.1], points, np.zeros((3, 3)))
+        least = nearest(m, path, 400)
+        try:
+            checker.check([path], np.zeros(3))
+            verdicts.append(True)
+            assert least > margin - RESOLUTION
+        except RbdynError:
+            verdicts.append(False)
+            assert least < margin + 0.05  # of samples; the motion between two is up to 0.05 m
+    assert 3 < sum(verdicts) < 22
+
+
+def test_the_margin_counts(m):
+    """Two links that pass at about 4 cm."""
+    path = line((0.0, 2.2, 0.0), (0.0, 2.2, 1.6))
+    least = nearest(m, path)
+    assert 0.0 < least < 0.5
+    check(m, least - 2 * RESOLUTION).check([path], np.zeros(3))
+    with refused(RbdynError, "self-collision"):
+        check(m, least + 2 * RESOLUTION).check([path], np.zeros(3))
+
+
+def test_an_arm_that_is_too_near_may_leave_but_not_come_nearer(m):
+    near = np.array([0.0, 2.1, 2.1])
+    d = rb.make_data(m)
+    d.qpos[:] = near
+    dist = min(one.distance for one in rb.collisions(m, d, 0.5))
+    checker = check(m, margin=dist + 0.02)
+    checker.check([line(near, near)], near)
+    checker.check([line(near, (0.0, 1.0, 1.0))], near)
+    checker.check([line(near, (0.5, 2.1, 2.1))], near)  # another joint moves
+    with refused(RbdynError, "self-collision"):
+        checker.check([line(near, (0.0, 2.11, 2.11))], near)
+
+
+def test_many_small_steps_get_no_further_than_one(m):
+    """A stream of targets, each from the one before."""
+    checker, at = check(m), np.zeros(3)
+    refusals = 0
+    for step in np.linspace(0.0, 1.0, 200)[1:]:
+        goal = step * np.array(FOLDED)
+        late = Path([0.02], goal[None])
+        rows = np.zeros((3, 3))
+        rows[0] = at
+        try:
+            checker.check([approach_to(late, rows), late], at)
+            at = goal
+        except RbdynError:
+            refusals += 1
+    d = rb.make_data(m)
+    d.qpos[:] = at
+    assert refusals > 5
+    assert min(one.distance for one in rb.collisions(m, d, 0.5)) > 0.01 - RESOLUTION
+
+
+def test_joints_that_the_path_does_not_move_stay_where_they_are(m):
+    partial = SelfCollision(m, np.array([1]), 0.01)
+    path = Path([0.0, 1.0], np.array([[0.0], [2.8]]))
+    partial.check([path], np.zeros(3))
+    with refused(RbdynError, "self-collision"):
+        partial.check([path], np.array([0.0, 0.0, 2.8]))
+
+
+def test_slides_reach_as_far_as_they_go():
+    """A slide moves its link through another one in between two free ends."""
+    m = arm(("prismatic", "revolute", "prismatic"), LIMITS)
+    path = line((-2.0, 3.0, 0.0), (2.0, 3.0, 0.0), duration=1e-2)
+    assert nearest(m, path) < 0.0
+    with refused(RbdynError, "self-collision"):
+        check(m).check([path], np.zeros(3))
+    check(m).check([line((-2.0, 3.0, 0.0), (-1.0, 3.0, 0.0))], np.zeros(3))
+
+
+@pytest.mark.parametrize("kind", ["floating", "planar"])
+def test_joints_without_a_bound_are_refused(kind):
+    system = (
+        rb.SystemBuilder("s", base="world")
+        .body("a", rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
+        .joint("j", kind, "world", "a")
+        .geometry("a", "a", rb.Sphere(0.1))
+    )
+    with refused(rb.ParameterError, "self-collision", "j"):
+        SelfCollision(rb.build(system), np.arange(3), 0.01)
+
+
+def test_a_slide_without_limits_is_refused():
+    built = (
+        rb.SystemBuilder("s", base="world")
+        .body("a", rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
+        .joint("j", "prismatic", "world", "a")
+        .geometry("a", "a", rb.Sphere(0.1))
+    )
+    with refused(rb.ParameterError, "self-collision", "j"):
+        SelfCollision(rb.build(built), np.arange(1), 0.01)
+
+
+def test_a_path_that_takes_too_long_to_check_is_refused(m):
+    """All the time within a millimetre of the margin, so every step is a millimetre."""
+    points = np.tile([(0.0, 2.1, 2.1), (0.4, 2.1, 2.1)], (200, 1))
+    path = Path(np.arange(400.0), points)
+    margin = nearest(m, path, 9) - 0.5 * RESOLUTION
+    with refused(RbdynError, "self-collision") as caught:
+        check(m, margin).check([path], np.zeros(3))
+    assert "too long" in str(caught.value)
+
+
+@robots.needs_robots
+def test_a_real_arm_moves_freely_where_it_is_free():
+    m = rb.load_urdf(robots.find("ur5_robot.urdf"), contact=rb.Contact(obstacles=()), strict=False)
+    checker = check(m)
+    start = np.array([0.0, -1.5, 1.5, 0.0, 1.5, 0.0])
+    checker.check([line(start, start + 0.4)], start)
+    with refused(RbdynError, "self-collision"):
+        checker.check([line(start, (0.0, -1.5, 3.1, 0.0, 1.5, 0.0))], start)
