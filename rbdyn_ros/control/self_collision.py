@@ -111,8 +111,8 @@ class SelfCollision:
             how = f"be {1e3 * dist:.3g} mm apart" if dist >= 0.0 else "touch"
             text = (
                 f"'{g}' and '{h}' would {how} at {at:.4g} s of the path; "
-                f"self_collision_margin is {1e3 * self._margin:.3g} mm. If only their shapes are too "
-                "coarse there, disable the pair in an SRDF"
+                f"self_collision_margin is {1e3 * self._margin:.3g} mm. If only their shapes are "
+                "too coarse there, disable the pair in an SRDF"
             )
             raise refusal(text, "self-collision", g)
 

@@ -88,7 +88,7 @@ def distance(m: Model, d: Data, geom1: str | int, geom2: str | int) -> Distance:
     if m.geom_type_all[g] == PLANE and m.geom_type_all[h] == PLANE:
         text = "distance: two planes have no distance; at most one geometry may be a plane"
         raise ParameterError(Finding("two-planes", text, "error", "geom2"))
-    out, memory = np.empty(10), _memory(m, d)
+    out, memory = np.full(10, np.nan), _memory(m, d)
     memory.axes[0] = 0.0
     _distance.call(*handles(m, d), g, h, memory.place, memory.axes, out)
     return _named(m, g, h, out)

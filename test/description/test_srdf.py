@@ -55,8 +55,12 @@ def load(text, **more):
             {("wrist", "base"), ("arm", "hand")},
         ),
         (['<group name="g"><chain base_link="base" tip_link="hand"/></group>'], ALL),
+        (
+            ['<disable_collisions link1="arm" link2="hand"><a><b/></a></disable_collisions>'],
+            ALL - {("arm", "hand")},
+        ),
     ],
-    ids=["none", "one", "two", "itself", "default", "enabled", "group"],
+    ids=["none", "one", "two", "itself", "default", "enabled", "group", "nested"],
 )
 def test_pairs_that_are_left_out(elements, left):
     m = load(srdf(*elements))

@@ -39,6 +39,13 @@ CRANK_SLIDER = REPOSITORY / "examples/crank_slider.yaml"
 #: Changed robots with more bodies are read, but not moved.
 FEW_BODIES = 40
 xacro_files.LONGEST = 1  # [s]
+SRDF = b"""<?xml version="1.0"?>
+<robot name="pendulum">
+  <disable_default_collisions link="base_link"/>
+  <enable_collisions link1="base_link" link2="rod"/>
+  <disable_collisions link1="base_link" link2="rod" reason="Never"/>
+</robot>
+"""
 
 
 class Target(NamedTuple):
@@ -87,6 +94,10 @@ def fuzz_urdf(data: bytes) -> None:
     with contextlib.suppress(RbdynError):
         move(urdf.read_text(data, contact=True), strict=True)
     move(urdf.read_text(data, strict=False, contact=True), strict=False)
+
+
+def fuzz_srdf(data: bytes) -> None:
+    urdf.read_text(pendulum(), contact=True, srdf=data)
 
 
 def fuzz_appearance(data: bytes) -> None:
@@ -301,6 +312,7 @@ TARGETS = {
     "urdf": Target(
         files("config/robots/pendulum.urdf", "config/robots/seven_dof_arm.urdf"), fuzz_urdf
     ),
+    "srdf": Target(lambda: [SRDF], fuzz_srdf),
     "appearance": Target(files("config/robots/seven_dof_arm.urdf"), fuzz_appearance),
     "xacro": Target(good("xacro"), fuzz_xacro),
     "mechanism": Target(

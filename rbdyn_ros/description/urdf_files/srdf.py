@@ -22,7 +22,7 @@ SUFFIX = ".srdf"
 _DISABLE, _ENABLE = "disable_collisions", "enable_collisions"
 _DISABLE_ALL = "disable_default_collisions"
 _LINKS = {_DISABLE: ("link1", "link2"), _ENABLE: ("link1", "link2"), _DISABLE_ALL: ("link",)}
-_WANTED = {"robot": set(_LINKS)}
+_WANTED = {"robot": set(_LINKS), **{tag: set[str]() for tag in _LINKS}}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,116 @@
+"""How the arm controller gets the geometries of its arm, and what it says if there are none."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from support.refusals import refused
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+
+from rbdyn_ros.control.paths import Path
+from rbdyn_ros.description.urdf_files import urdf
+from rbdyn_ros.errors import RbdynError
+from rbdyn_ros.ros.arm.self_collision import self_collision
+from rbdyn_ros.ros.common.source import Source
+
+SHAPE = '<capsule radius="0.05" length="0.7"/>'
+LINK = """<link name="l{n}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0"
+ixz="0" iyz="0"/></inertial><collision><origin xyz="0 0 0.5"/><geometry>{shape}</geometry>
+</collision></link>"""
+JOINT = """<joint name="j{n}" type="{kind}"><origin xyz="0 0 1"/><axis xyz="0 1 0"/><parent
+link="l{n}"/><child link="l{m}"/><limit lower="-3" upper="3" effort="9" velocity="9"/></joint>"""
+SRDF = '<robot name="arm"><disable_collisions link1="l1" link2="l3"/></robot>'
+FOLDED = Path([0.0, 2.0], np.array([np.zeros(3), [0.0, 2.3, 2.3]]))
+
+
+def text(shape=SHAPE, kind="revolute"):
+    links = "".join(LINK.format(n=n, shape=shape) for n in range(4))
+    joints = "".join(JOINT.format(n=n, m=n + 1, kind=kind) for n in range(3))
+    return f'<robot name="arm" version="1.2">{links}{joints}</robot>'
+
+
+class Log:
+    """A node that keeps the lines of its log."""
+
+    def __init__(self):
+        self.lines = []
+
+    def get_logger(self):
+        return SimpleNamespace(
+            info=lambda line: self.lines.append(("info", line)),
+            warning=lambda line: self.lines.append(("warning", line)),
+        )
+
+
+def made(source, **values):
+    node = Log()
+    given = {
+        "check_self_collision": True,
+        "self_collision_margin": 0.01,
+        "srdf": "",
+        "strict": True,
+        "xacro_args": [],
+    }
+    check = self_collision(node, SimpleNamespace(**given | values), source, np.arange(3))
+    return check, node.lines
+
+
+def of_text(document):
+    return Source(urdf.read_text(document), document, received=True)
+
+
+def of_file(path, document):
+    path.write_text(document)
+    return Source(*urdf.read_file(path), path=path)
+
+
+def test_a_robot_from_a_topic_or_a_file_is_checked(tmp_path):
+    for source in (of_text(text()), of_file(tmp_path / "arm.urdf", text())):
+        check, lines = made(source)
+        assert lines == []
+        with refused(RbdynError, "self-collision", "l1"):
+            check.check([FOLDED], np.zeros(3))
+
+
+def test_an_srdf_beside_the_file_or_given_counts(tmp_path):
+    source = of_file(tmp_path / "arm.urdf", text())
+    other = tmp_path / "other.srdf"
+    other.write_text(SRDF)
+    check, _ = made(source, srdf=str(other))
+    check.check([FOLDED], np.zeros(3))
+    check, _ = made(of_text(text()), srdf=str(other))
+    check.check([FOLDED], np.zeros(3))
+    (tmp_path / "arm.srdf").write_text(SRDF)
+    check, lines = made(source)
+    assert lines == []
+    check.check([FOLDED], np.zeros(3))
+
+
+@pytest.mark.parametrize(
+    ("document", "values", "level", "word"),
+    [
+        (text(), {"check_self_collision": False}, "warning", "check_self_collision"),
+        (text().replace("collision>", "visual>"), {}, "info", "no <collision>"),
+        (text('<mesh filename="package://nowhere/a.stl"/>'), {}, "warning", "a.stl"),
+        (text(), {"srdf": "/no/such.srdf"}, "warning", "such.srdf"),
+    ],
+)
+def test_what_is_not_checked_is_in_the_log(document, values, level, word):
+    check, lines = made(of_text(document), **values)
+    assert check is None
+    assert [line[0] for line in lines] == [level]
+    assert word in lines[0][1]
+
+
+def test_meshes_that_are_left_out_and_overlaps_at_zero_are_logged():
+    """One link's mesh is missing; the others are so long that they overlap at zero."""
+    document = text(SHAPE.replace("0.7", "2.5")).replace(
+        SHAPE.replace("0.7", "2.5"), '<mesh filename="package://nowhere/a.stl"/>', 1
+    )
+    source = Source(urdf.read_text(document, strict=False), document)
+    check, lines = made(source, strict=False)
+    assert check is not None
+    assert [line[0] for line in lines] == ["warning"]
+    assert "a.stl" in lines[0][1]
+    assert "l1 and l3" in lines[0][1]
