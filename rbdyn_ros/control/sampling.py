@@ -60,12 +60,18 @@ def _between(nodes, order, i, k, x, h):
 def write_peaks(times: Vector, nodes: Cube, order: int, peaks: Matrix) -> None:
     """Write the largest velocities and accelerations between the points, (2, n)."""
     for i in range(len(times) - 1):
-        h = times[i + 1] - times[i]
-        for k in range(peaks.shape[1]):
-            low, high = _jerk_roots(nodes, order, i, k, h)
-            _climb(nodes, order, i, k, h, 0.0, low, peaks)
-            _climb(nodes, order, i, k, h, low, high, peaks)
-            _climb(nodes, order, i, k, h, high, 1.0, peaks)
+        raise_peaks(times, nodes, order, i, peaks)
+
+
+@kernel
+def raise_peaks(times, nodes, order, i, peaks):
+    """Raise the peaks to those of the segment that begins at point i."""
+    h = times[i + 1] - times[i]
+    for k in range(peaks.shape[1]):
+        low, high = _jerk_roots(nodes, order, i, k, h)
+        _climb(nodes, order, i, k, h, 0.0, low, peaks)
+        _climb(nodes, order, i, k, h, low, high, peaks)
+        _climb(nodes, order, i, k, h, high, 1.0, peaks)
 
 
 @kernel

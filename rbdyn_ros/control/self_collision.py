@@ -8,38 +8,21 @@ steps are RESOLUTION long instead, so a link may come nearer than the margin by 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.control.kernels import entry
+from rbdyn_ros.control.collision_kernels import CLEAR, TOO_LONG, first_breach
 from rbdyn_ros.control.paths import Path
-from rbdyn_ros.control.sampling import sample
 from rbdyn_ros.dynamics.collisions import Memory, check_pairs, find_near, start_overlaps
 from rbdyn_ros.dynamics.entry import handles
 from rbdyn_ros.dynamics.stages import make_data
-from rbdyn_ros.engine.collision.near import near_pairs
 from rbdyn_ros.errors import Finding, ParameterError, refusal
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
 
-if TYPE_CHECKING:
-    from rbdyn_ros.engine.jit import Cube, Matrix, Vector
-    from rbdyn_ros.model.data import Data
-
-#: Shortest way between two poses that are checked, summed over all joints [m].
-RESOLUTION = 1e-3
-#: Pairs farther apart than the margin and this are not measured [m].
-SIGHT = 0.2
-#: Most poses of one path: some seconds.
-MOST_POSES = 200_000
 #: A pair that starts nearer than the margin may not come nearer, but for rounding [m].
 ROUNDING = 1e-9
-
-CLEAR, TOO_LONG = -1, -2
-
-_sample = sample.kernel
 
 
 class SelfCollision:
@@ -61,7 +44,7 @@ class SelfCollision:
         check_pairs(m, "SelfCollision")
         self.overlaps = start_overlaps(m)
         self._m, self._dofs, self._margin = m, np.array(dofs, np.int64), margin
-        self._reach = _reach(m)
+        self._reach = _reach_of_dofs(m)[self._dofs]
         self._d, self._memory, self._lock = make_data(m), Memory(m), threading.Lock()
         overlapping = {(one.geom1, one.geom2) for one in self.overlaps}
         names, first_obstacle = m.geom_names_all, m.ngeomall - m.nobstacle
@@ -95,12 +78,11 @@ class SelfCollision:
         return bounds
 
     def _check(self, path: Path, bounds: Array) -> None:
-        memory, rows = self._memory, np.empty((3, len(self._dofs)))
-        fastest, result = self._fastest(path), np.zeros(2)
-        pair = _first_breach.call(
-            *handles(self._m, self._d), path.times, path.nodes, path.order, self._dofs, bounds,
-            self._margin, fastest, self._skipped, memory.place, memory.order, memory.axes,
-            memory.found, memory.out, rows, result,
+        memory, n, result = self._memory, len(self._dofs), np.zeros(2)
+        pair = first_breach.call(
+            *handles(self._m, self._d), path.times, path.nodes, path.order, self._dofs,
+            self._reach, bounds, self._margin, self._skipped, memory.place, memory.order,
+            memory.axes, memory.found, memory.out, np.empty((3, n)), np.empty((2, n)), result,
         )  # fmt: skip
         if pair == TOO_LONG:
             text = "the path is too long to be checked for self-collision; send shorter ones"
@@ -116,15 +98,13 @@ class SelfCollision:
             )
             raise refusal(text, "self-collision", g)
 
-    def _fastest(self, path: Path) -> float:
-        """Return a bound of the relative speed of any two points of the arm on a path."""
-        m, speed = self._m, np.zeros(self._m.nv)
-        speed[self._dofs] = path.peaks()[0]
-        by_joint = np.zeros(m.njnt)
-        moved = m.jnt_dofadr < m.nv
-        own = np.abs(m.jnt_mimic_ratio)
-        by_joint[moved] = own[moved] * speed[m.jnt_dofadr[moved]]
-        return float(by_joint @ self._reach)
+
+def _reach_of_dofs(m: Model) -> Array:
+    """Return the largest relative speed of two points per unit of velocity of each dof, (nv,)."""
+    moved = m.jnt_dofadr < m.nv  # mimic joints by their leader
+    reach = np.zeros(m.nv)
+    np.add.at(reach, m.jnt_dofadr[moved], (np.abs(m.jnt_mimic_ratio) * _reach(m))[moved])
+    return reach
 
 
 def _reach(m: Model) -> Array:
@@ -145,34 +125,3 @@ def _reach(m: Model) -> Array:
         far[parent] = max(far[parent], length[i] + travel[i - 1] + far[i])
     reach: Array = np.where(sliding, 1.0, far[1:])
     return reach
-
-
-@entry
-def _first_breach(
-    m: Model, d: Data, times: Vector, nodes: Cube, order: int, dofs: Ints, bounds: Vector,
-    margin: float, fastest: float, skipped: Ints, place: Matrix, sweep: Ints, axes: Matrix,
-    found: Ints, out: Matrix, rows: Matrix, result: Vector,
-) -> int:  # fmt: skip
-    """Return the first pair that comes too near on a path, CLEAR or TOO_LONG.
-
-    `result` receives the time and the distance.
-    """
-    last = times[len(times) - 1]
-    t = times[0]
-    for _ in range(MOST_POSES):
-        _sample(times, nodes, order, t, rows)
-        for k in range(len(dofs)):
-            d.qpos[dofs[k]] = rows[0, k]
-        number = near_pairs(m, d, margin + SIGHT, skipped, place, sweep, axes, found, out)
-        room = SIGHT
-        for n in range(number):
-            left = out[n, 0] - bounds[found[n]]
-            if left < 0.0:
-                result[0], result[1] = t, out[n, 0]
-                pair: int = found[n]
-                return pair
-            room = min(room, left)
-        if t >= last or fastest <= 0.0:
-            return CLEAR
-        t = min(last, t + max(room, RESOLUTION) / fastest)
-    return TOO_LONG
