@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.engine.jit import Matrix, Vector
 
 #: A lie begins before it is suspicious: the prediction starts at the least suspicious state of
-#: this time [s], or, of a freeze, at the last one without suspicion.
+#: this time [s], or, of a freeze, where the numbers began to repeat.
 LURKING = 0.3
 #: It starts still a little earlier, and velocities are averaged over this time [s].
 BACK = 0.015
