@@ -151,7 +151,7 @@ def operands_of(operation: Operation) -> tuple[int, ...]:
 def _renumbered(operation: Operation, new: Mapping[int, int]) -> Operation:
     if operation[0] in LEAVES:
         return operation
-    return (operation[0], *(new[x] for x in operation[1:]))
+    return (operation[0], *[new[x] for x in operation[1:]])  # faster than a generator
 
 
 def needed(

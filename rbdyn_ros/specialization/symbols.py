@@ -77,7 +77,11 @@ class SymbolGraph:
         return Symbol(self, self.number(value))
 
     def _constants(self, operands: tuple[int, ...]) -> bool:
-        return all(self.operations[x][0] == "constant" for x in operands)
+        known = self.operations
+        for x in operands:  # noqa: SIM110 - a generator takes twice the time
+            if known[x][0] != "constant":
+                return False
+        return True
 
     def _computed(self, operation: Operation) -> Any:
         """Return the result of an operation on constants: True or False, or another constant."""
@@ -279,7 +283,7 @@ def _meeting_others(method: Callable[[Symbol, Any], Any]) -> Callable[[Symbol, A
                 raise NotTraceableError(KEPT)
             if other.__class__ is Condition:
                 other = other.as_number()
-        elif isinstance(other, np.ndarray):
+        elif other.__class__ is not float and isinstance(other, np.ndarray):
             return NotImplemented
         return method(self, other)
 
