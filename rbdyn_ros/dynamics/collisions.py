@@ -22,6 +22,9 @@ from rbdyn_ros.model.part_numbers import number_of
 
 _near_pairs, _distance = Entry(near_pairs), Entry(distance_of_pair)
 
+#: What a kernel does not write stays NaN.
+_NOWHERE = np.full(10, np.nan)
+
 #: Geometries that overlap by less at qpos0 only touch there [m].
 TOUCHING = 1e-6
 
@@ -57,6 +60,8 @@ class Memory:
         self.place = np.zeros((m.ngeomall, PLACE))
         self.order: Ints = np.arange(m.ngeomall)
         self.axes = np.zeros((max(m.nmeet, 1), 3))
+        self.no_axis = np.zeros((1, 3))
+        self.flat = (m.geom_type_all == PLANE).tolist()
         self.found = np.zeros(m.nmeet, np.int64)
         self.out = np.zeros((m.nmeet, 10))
 
@@ -81,17 +86,26 @@ def distance(m: Model, d: Data, geom1: str | int, geom2: str | int) -> Distance:
     """
     check_pair(m, d, "distance")
     _check_geometries(m, "distance")
-    g, h = (number_of("geometry", m.geom_numbers_all, m.geom_names_all, x) for x in (geom1, geom2))
+    g, h = _number(m, geom1), _number(m, geom2)
+    memory, out = _memory(m, d), _NOWHERE.copy()
+    if g == h or (memory.flat[g] and memory.flat[h]):
+        raise _no_distance(m, g, h)
+    _distance.call(*handles(m, d), g, h, memory.place, memory.no_axis, out)
+    return _named(m, g, h, out)
+
+
+def _number(m: Model, geom: str | int) -> int:
+    if type(geom) is str and geom in m.geom_numbers_all:  # the usual case, fast
+        return m.geom_numbers_all[geom]
+    return number_of("geometry", m.geom_numbers_all, m.geom_names_all, geom)
+
+
+def _no_distance(m: Model, g: int, h: int) -> ParameterError:
     if g == h:
         text = f"distance: geom1 and geom2 are both {m.geom_names_all[g]!r}; give two geometries"
-        raise ParameterError(Finding("same-geometry", text, "error", "geom2"))
-    if m.geom_type_all[g] == PLANE and m.geom_type_all[h] == PLANE:
-        text = "distance: two planes have no distance; at most one geometry may be a plane"
-        raise ParameterError(Finding("two-planes", text, "error", "geom2"))
-    out, memory = np.full(10, np.nan), _memory(m, d)
-    memory.axes[0] = 0.0
-    _distance.call(*handles(m, d), g, h, memory.place, memory.axes, out)
-    return _named(m, g, h, out)
+        return ParameterError(Finding("same-geometry", text, "error", "geom2"))
+    text = "distance: two planes have no distance; at most one geometry may be a plane"
+    return ParameterError(Finding("two-planes", text, "error", "geom2"))
 
 
 def collisions(m: Model, d: Data, margin: float = 0.0) -> list[Distance]:
