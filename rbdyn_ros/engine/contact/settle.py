@@ -51,7 +51,7 @@ from rbdyn_ros.model.options import IMPLICIT
 MOST = 20
 
 #: Part of the largest normal force that a force may miss.
-EXACT = 1e-7
+EXACT = 5e-7
 
 #: The same for a step that is too short to look at the law again.
 SAME = 1e-9
