@@ -142,7 +142,7 @@ class Controller(ControlLoop):
         self._ending.begin()
         seen, witness, known = self.gate.measured, self._witness, self._ending.reckoning.history
         known.forget()
-        now = seen.arrival or 0
+        now = seen.time
         known.add(now, now, seen.qpos, seen.qvel, witness.push, witness.due, 0.0, 0.0)
 
     def _check_ready(self, now: int) -> None:

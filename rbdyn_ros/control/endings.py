@@ -63,7 +63,7 @@ class Ending:
         self._hold = ComputedTorque(arm, settings.stiffness, settings.damping)
         self._target = Target(n)
         self._qacc, self._effort, self._gravity, self._carried, self._mark = np.zeros((5, n))
-        self._rest, self._unknown = np.zeros(n), np.full(n, np.nan)
+        self._rest = np.zeros(n)
         self._others = np.setdiff1d(np.arange(n), limits.dofs)
         self.reckoning = Reckoning(arm)
         self._limits = limits
@@ -154,7 +154,7 @@ class Ending:
             return None
         if told is not None:
             known.correct(*told)
-        known.history.add(now, now, known.qpos, known.qvel, known.push, self._unknown, 0.0, 0.0)
+        known.remember()
         return self._brake(known.qpos, known.qvel, known.push)
 
     def doubt(self, fault: Fault) -> None:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 REMEMBERED = 512
 #: A state with a smaller suspicion is trusted; a suspicion of 1 is a fault.
 TRUSTED = 0.25
+#: After a longer pause the clock has jumped, or after a longer step back: an estimate is up to
+#: this much ahead of the next state [ns].
+LONGEST_PAUSE, AHEAD = NANOSECONDS, NANOSECONDS // 10
 #: Rows of a remembered state: position, velocity, push, velocity due, and the commands since then.
 QPOS, QVEL, PUSH, DUE, EFFORT, ROWS = range(6)
 
@@ -27,7 +30,10 @@ class History:
     Args:
         n: degrees of freedom (nv).
 
+    Times are those of the clock of the states, whatever its pace.
+
     Attributes:
+        shift: difference of this clock from the steady clock, at the newest state [ns].
         last: number of the newest state, or -1.
         trusted: number of the last state whose positions and velocities agree well, or 0.
         thawed: number of the last state whose joints are hardly suspected to have frozen, or 0.
@@ -38,6 +44,7 @@ class History:
         self._times, self._arrivals = np.zeros((2, REMEMBERED), np.int64)
         self._suspicions = np.zeros(REMEMBERED)
         self._rows, self._efforts = list(self._ring), list(self._ring[:, EFFORT])
+        self.shift = 0
         self.forget()
 
     def forget(self) -> None:
@@ -55,10 +62,10 @@ class History:
         suspicion: float,
         frost: float,
     ) -> None:
-        """Remember a state.
+        """Remember a state; after a jump of the clock it is the first one.
 
         Args:
-            time: of its measurement on the steady clock [ns].
+            time: of its measurement [ns].
             arrival: time of its arrival, from which on its answer acts [ns].
             qpos: (nv,) position; this and the next three are own arrays.
             qvel: (nv,) velocity.
@@ -67,6 +74,12 @@ class History:
             suspicion: that positions and velocities disagree, from 0 to 1, a fault.
             frost: suspicion that a joint has frozen.
         """
+        if self.last >= 0:
+            before = self.time(self.last)
+            if not -AHEAD <= time - before <= LONGEST_PAUSE:
+                self.forget()
+            else:
+                time = max(time, before)
         self.last = number = self.last + 1
         k = number % REMEMBERED
         _remember.call(

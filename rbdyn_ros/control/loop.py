@@ -125,11 +125,13 @@ class ControlLoop:
 
     def _remember(self, arrival: int) -> None:
         """Remember the newest state."""
-        gate, witness = self.gate, self._witness
-        seen, measured = gate.measured, arrival - int(gate.clock.lag * NANOSECONDS)
-        self._ending.reckoning.history.add(
-            measured,
-            arrival,
+        gate, witness, known = self.gate, self._witness, self._ending.reckoning.history
+        seen = gate.measured
+        arrived = seen.time + int(gate.clock.lag * NANOSECONDS)
+        known.shift = arrived - arrival
+        known.add(
+            seen.time,
+            arrived,
             seen.qpos,
             seen.qvel,
             witness.push,

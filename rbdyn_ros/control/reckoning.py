@@ -62,6 +62,7 @@ class Reckoning:
         self.qpos, self.qvel, self.push = self._estimate
         self._told = np.zeros((2, n))  # position and velocity that corrected it last
         self._true = np.zeros(2)  # whether positions and velocities are true
+        self._unknown = np.full(n, np.nan)
         self._time = self._corrected = self._acting = 0
         self.use(arm)
 
@@ -78,6 +79,7 @@ class Reckoning:
             lying: whether the newest state of the history lies.
         """
         known = self.history
+        now += known.shift
         first = self._onset()
         self._expect_push(known.before(first, PUSHED))
         if lying:
@@ -144,12 +146,12 @@ class Reckoning:
         return (way / time if time > 0.0 else told), told, due
 
     def _replay(self, until: int, effort: Array) -> None:
-        """Predict up to a time [ns] under the remembered commands; `effort` are the last ones."""
+        """Predict up to a time of the history [ns]; `effort` are the commands sent last."""
         known = self.history
         while self._acting < known.last and known.arrival(self._acting + 1) <= until:
-            self.advance(known.arrival(self._acting + 1), known.row(self._acting, EFFORT))
+            self._advance(known.arrival(self._acting + 1), known.row(self._acting, EFFORT))
             self._acting += 1
-        self.advance(
+        self._advance(
             until, effort if self._acting == known.last else known.row(self._acting, EFFORT)
         )
 
@@ -176,11 +178,19 @@ class Reckoning:
         return bool(off.max() < NEAR and slip.max() < ALIKE)
 
     def advance(self, now: int, effort: Array) -> None:
-        """Predict the state at a later time [ns], under commands (nv,)."""
-        time = (now - self._time) / NANOSECONDS
+        """Predict the state at a later time of the steady clock [ns], under commands (nv,)."""
+        self._advance(now + self.history.shift, effort)
+
+    def remember(self) -> None:
+        """Remember the estimate as a state; nothing is known about the velocity that is due."""
+        now = self._time
+        self.history.add(now, now, self.qpos, self.qvel, self.push, self._unknown, 0.0, 0.0)
+
+    def _advance(self, until: int, effort: Array) -> None:
+        time = (until - self._time) / NANOSECONDS
         if time <= 0.0:
             return
-        self._time = now
+        self._time = until
         count = math.ceil(time / STEP)
         h = time / count
         for _ in range(count):

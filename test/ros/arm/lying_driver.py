@@ -1,6 +1,7 @@
 """A driver that lies: it passes the states of a simulated arm on as a row of support.lies says."""
 
 import threading
+import time as clock
 
 import numpy as np
 from arm_pair import Relay
@@ -20,10 +21,14 @@ LOADED = {"payload": "arm_controller/payload", "unknown_payload": "simulator/pay
 
 
 class LyingDriver(Relay):
-    """A relay that lies; arguments as Relay."""
+    """A relay that lies; arguments as Relay.
 
-    def __init__(self, peer, source="joint_states", to="relayed_states"):
-        self._to, self._others = to, []
+    With `paced` the time of the states passes no faster than that of the clock once it lies: a
+    blind arm is braked by the clock, and a simulation in lock-step may be faster.
+    """
+
+    def __init__(self, peer, source="joint_states", to="relayed_states", paced=False):
+        self._to, self._others, self._paced = to, [], paced
         self._lock = threading.Lock()
         self._when = self._lie = self._change = self._second = self._loads = None
         self.onset = None
@@ -65,6 +70,8 @@ class LyingDriver(Relay):
             if self._when is not None and self._when(state):
                 self._begin(state)
             time = 0.0 if self.onset is None else 1e-9 * (state["stamp"] - self.onset["stamp"])
+            if self._paced and self.onset is not None:
+                clock.sleep(max(0.0, self._begun + time - clock.monotonic()))
             for told in self._change(state, time) if self._change else [state]:
                 self._publisher.publish(as_message(told))
             if self._second is not None:
@@ -73,6 +80,7 @@ class LyingDriver(Relay):
 
     def _begin(self, state):
         lie, self._when, self.onset = self._lie, None, state
+        self._begun = clock.monotonic()
         if lie.liar is not None:
             self._change = lie.start()
         special = getattr(self, f"_{lie.name}", None)

@@ -71,10 +71,10 @@ SCENES = {
 @pytest.fixture
 def lied_to(simulate, control, peer, request):
     """A UR5, its controller, and a driver between them."""
-    driver = LyingDriver(peer)
-    remap = {"joint_states": "relayed_states"}
     # without the option the machine may be busy, so the simulator waits for each command
     every = request.config.getoption("--lies") is not None
+    driver = LyingDriver(peer, paced=not every)
+    remap = {"joint_states": "relayed_states"}
     given = {"state_timeout": 0.1 if every else 1.0, "lockstep": not every}
     given |= {"remap": remap, "gravity_damping": COASTING, "simulated_clock": "false"}
     given |= {"arm_tolerance": "[5.0]"}  # the default finds no tilt of the base by 20 degrees
