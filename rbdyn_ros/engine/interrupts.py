@@ -2,11 +2,15 @@
 
 LLVM calls Python then. A KeyboardInterrupt that is raised there is lost, leaves a library without
 code, or crashes the process. So it waits until the present kernel is compiled.
+
+rclpy handles Ctrl-C in C, unseen by Python's signal module, and so wakes what waits for messages.
+Its handler is put back as the system knows it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import signal
 import threading
@@ -18,6 +22,10 @@ R = TypeVar("R")
 
 Handler = Callable[[int, Any], object]
 
+_LIBC = ctypes.CDLL(None)
+#: More than the size of a struct sigaction, which has 152 bytes in glibc [bytes].
+SIZE = 256
+
 
 class _Waiting:
     """The state of the main thread, the only one that receives signals."""
@@ -26,6 +34,7 @@ class _Waiting:
         self.depth = 0  # of nested blocks, with the handler below installed
         self.interrupted = False
         self.handler: Handler = self._remember
+        self.action = ctypes.create_string_buffer(SIZE)
 
     def _remember(self, *_: object) -> None:
         self.interrupted = True
@@ -39,6 +48,7 @@ class _Waiting:
     def enter(self) -> None:
         if self.depth == 0:
             self.interrupted = False
+            _LIBC.sigaction(int(signal.SIGINT), None, self.action)
             signal.signal(signal.SIGINT, self.handler)
         self.depth += 1
 
@@ -47,6 +57,7 @@ class _Waiting:
         self.depth -= 1
         if self.depth == 0:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+            _LIBC.sigaction(int(signal.SIGINT), self.action, None)
         if self.interrupted:
             self.interrupted = False
             raise KeyboardInterrupt
