@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.description.geometries import Contact
     from rbdyn_ros.description.types import Description
     from rbdyn_ros.model.model import Model
-    from rbdyn_ros.report.self_collision import SelfCollision
+    from rbdyn_ros.report.self_collision import CollisionSamples
 
 SRDF_SUFFIX = ".srdf"
 
@@ -78,7 +78,7 @@ def wanted_contact(options: argparse.Namespace) -> bool | Contact:
 
 def sampled(
     m: Model, description: Description, options: argparse.Namespace
-) -> SelfCollision | None:
+) -> CollisionSamples | None:
     """Return how often the links overlap, if an option asks for it; write the SRDF.
 
     Raises:

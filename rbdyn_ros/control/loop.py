@@ -146,7 +146,10 @@ class ControlLoop:
         return self._commanded
 
     def _told(self, arrival: int, wrong: Fault | None) -> tuple[Array, Array, float] | None:
-        """Return what a lying state says: some of its numbers may be true."""
+        """Return what a lying state says, since some of its numbers may be true.
+
+        The first lying state joins the history, for which numbers lie is judged by it.
+        """
         if wrong is None or wrong.code not in LIES or self.gate.took_back:
             return None
         if self._ending.state != "blind":

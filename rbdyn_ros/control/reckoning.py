@@ -30,8 +30,7 @@ LURKING = 0.3
 BACK = 0.015
 #: A lie about velocities changes the push at once, so it is taken from still earlier [s].
 PUSHED = 0.1
-#: Only a push that lasted this long will go on: a payload does, a hand may let go [s]. With a
-#: longer time the push that belongs to a drifting position is forgotten too.
+#: Only a push that lasted this long will go on: a payload does, a hand may let go [s].
 LASTED = 0.15
 #: Longest step of the prediction, and the longest time over which it is made [s].
 STEP, LONGEST_RECKONING = 2e-3, 0.5

@@ -13,7 +13,7 @@ from rbdyn_ros.dynamics.configuration import random_qpos
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.report.self_collision import LinkPair, SelfCollision
+from rbdyn_ros.report.self_collision import CollisionSamples, LinkPair
 
 SAMPLES, MOST_SAMPLES = 10_000, 1_000_000
 
@@ -23,7 +23,7 @@ ALWAYS = 0.95
 
 def sample_collisions(
     m: Model, links: Mapping[str, str], samples: int = SAMPLES, seed: int = 0
-) -> SelfCollision:
+) -> CollisionSamples:
     """Return how often the links of a robot overlap in random poses within the joint limits.
 
     The poses are those of `random_qpos`: closed loops are open in them. Obstacles, and pairs that
@@ -54,7 +54,7 @@ def sample_collisions(
     share = {pair: float(hits[n]) / samples for pair, n in numbers.items()}
     default = {pair: share[pair] for pair, n in numbers.items() if start[n]}
     others = {pair: part for pair, part in share.items() if pair not in default}
-    return SelfCollision(
+    return CollisionSamples(
         samples,
         seed,
         _adjacent(m, links),

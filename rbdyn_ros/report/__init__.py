@@ -19,7 +19,11 @@ from rbdyn_ros.report.geometries import (
     obstacle_row,
 )
 from rbdyn_ros.report.joints import JointRow, joint_row, joint_table
-from rbdyn_ros.report.self_collision import SelfCollision, self_collision_data, self_collision_text
+from rbdyn_ros.report.self_collision import (
+    CollisionSamples,
+    self_collision_data,
+    self_collision_text,
+)
 from rbdyn_ros.report.tree import (
     BodyRow,
     LoopRow,
@@ -73,7 +77,7 @@ class Report:
     obstacles: tuple[ObstacleRow, ...]
     findings: tuple[Finding, ...]
     sha256: str
-    self_collision: SelfCollision | None = None
+    self_collision: CollisionSamples | None = None
 
     def to_json(self) -> str:
         """Return the report as a JSON object with `ok` true."""

@@ -16,7 +16,7 @@ LinkPair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class SelfCollision:
+class CollisionSamples:
     """How often pairs of links overlap in random poses, by the names of the links.
 
     Attributes:
@@ -38,7 +38,7 @@ class SelfCollision:
     sometimes: dict[LinkPair, float]
 
 
-def self_collision_text(found: SelfCollision) -> list[str]:
+def self_collision_text(found: CollisionSamples) -> list[str]:
     """Return the lines of a report."""
     lines = [f"self-collision in {found.samples} random poses (seed {found.seed})"]
     groups: list[tuple[str, Mapping[LinkPair, float]]] = [
@@ -58,7 +58,7 @@ def self_collision_text(found: SelfCollision) -> list[str]:
     return [*lines, ""]
 
 
-def self_collision_data(found: SelfCollision) -> dict[str, Any]:
+def self_collision_data(found: CollisionSamples) -> dict[str, Any]:
     """Return the same for JSON: pairs as lists, with the part of the samples they overlap in."""
     return {
         "samples": found.samples,
@@ -71,7 +71,7 @@ def self_collision_data(found: SelfCollision) -> dict[str, Any]:
     }
 
 
-def srdf_text(robot: str, found: SelfCollision) -> str:
+def srdf_text(robot: str, found: CollisionSamples) -> str:
     """Return an SRDF that disables the pairs that are neighbours, or overlap always or never.
 
     Pairs that overlap at qpos0 are disabled too, with the reason `Default`, as MoveIt's assistant
