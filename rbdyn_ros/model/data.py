@@ -37,6 +37,7 @@ class Data:
     time: float
     efc_rank: int
     ncon: int
+    nmutual: int
     ndropped: int
     nstick: int
     nunsolved: int

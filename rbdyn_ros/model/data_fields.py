@@ -96,18 +96,24 @@ DATA_FIELDS = (
     Field("efc_force", ("nefc",), "lambda, of minimum norm", stage="aba"),
     Field("qfrc_constraint", ("nv",), "K^T lambda", stage="aba"),
     Field("qfrc_drive", ("nv",), "force of the drive mode", stage="aba"),
-    # contacts with obstacles, in the order of contact_key; forces of the step, or of forward
-    Field("contact_geom", ("ncontact", 2), "geometry and obstacle", "int", "contact"),
-    Field("contact_pos", ("ncontact", 3), "point of the geometry [m]", stage="contact"),
-    Field("contact_normal", ("ncontact", 3), "outward normal of the obstacle", stage="contact"),
+    # contacts, in the order of contact_key; forces of the step, or of forward
+    Field(
+        "contact_geom",
+        ("ncontact", 2),
+        "geom1, geom2: numbers in geom_names_all; geom1 is of the world, or the lower one",
+        "int",
+        "contact",
+    ),
+    Field("contact_pos", ("ncontact", 3), "point of geom2 [m]", stage="contact"),
+    Field("contact_normal", ("ncontact", 3), "outward normal of geom1", stage="contact"),
     Field(
         "contact_dist", ("ncontact",), "distance; positive before an impact [m]", stage="contact"
     ),
-    Field("contact_force", ("ncontact", 3), "force on the robot, world axes [N]", stage="contact"),
+    Field("contact_force", ("ncontact", 3), "force on geom2, world axes [N]", stage="contact"),
     Field(
         "contact_torque",
         ("ncontact", 3),
-        "torque of torsional and rolling friction, world axes [N m]",
+        "torque of torsional and rolling friction on geom2, world axes [N m]",
         stage="contact",
     ),
     Field("contact_key", ("ncontact",), "pair and feature, the same each step", "int", "contact"),
@@ -115,8 +121,10 @@ DATA_FIELDS = (
     Field("qfrc_contact", ("nv",), "contact forces as joint forces", stage="contact"),
     # memory of friction, part of the state: the first nstick contacts of the last step
     Field("stick_key", ("ncontact",), "contact_key of the contact", "int", "integrate"),
-    Field("stick_force", ("ncontact", 3), "friction, world axes [N]", stage="integrate"),
-    Field("stick_torque", ("ncontact", 3), "contact_torque [N m]", stage="integrate"),
+    Field("stick_force", ("ncontact", 3), "friction, axes of geom1's body [N]", stage="integrate"),
+    Field(
+        "stick_torque", ("ncontact", 3), "contact_torque, the same axes [N m]", stage="integrate"
+    ),
     # forces across joints, [moment; force]
     Field("cfrc_int", ("nbody", 6), "parent on body", stage="joint_forces"),
     Field("jnt_force", ("njnt", 6), "predecessor on successor, in F_s", stage="joint_forces"),
@@ -166,19 +174,22 @@ DATA_FIELDS = (
     # scratch of contacts
     Field("body_touches", ("ntouch",), "1 if the body has a contact", "int", "contact"),
     Field("contact_old", ("ncontact",), "its place in stick_key, or -1", "int", "contact"),
-    Field("contact_body", ("ncontact",), "the body of the geometry", "int", "contact"),
-    Field("contact_arm", ("ncontact", 3), "the point from the tree's com", stage="contact"),
+    Field("contact_body", ("ncontact", 2), "the bodies of geom1 and geom2", "int", "contact"),
+    Field(
+        "contact_arm1", ("ncontact", 3), "the point from the com of body 1's tree", stage="contact"
+    ),
+    Field("contact_arm2", ("ncontact", 3), "the same of body 2", stage="contact"),
     Field("contact_spring", ("ncontact", 5), "push, slope; k, b; mass / h", stage="contact"),
     Field(
         "contact_grip",
-        ("ncontact", 5),
-        "D, mu; of torques D, torsional, rolling",
+        ("ncontact", 6),
+        "D, mu; of torques D, torsional, rolling, size",
         stage="contact",
     ),
     Field("contact_memory", ("ncontact", 3), "friction it remembers", stage="contact"),
     Field("contact_memory_torque", ("ncontact", 3), "torque it remembers", stage="contact"),
-    Field("contact_vel", ("ncontact", 3), "velocity at the start", stage="contact"),
-    Field("contact_spin", ("ncontact", 3), "angular velocity at the start", stage="contact"),
+    Field("contact_vel", ("ncontact", 3), "relative velocity at the start", stage="contact"),
+    Field("contact_spin", ("ncontact", 3), "the same of rotation", stage="contact"),
     Field("contact_change", ("ncontact", 3), "change of contact_vel", stage="integrate"),
     Field("contact_spin_change", ("ncontact", 3), "change of contact_spin", stage="integrate"),
     Field("contact_step", ("ncontact", 3), "last step of the change", stage="integrate"),
@@ -250,6 +261,7 @@ DATA_FIELDS = (
     # health
     Field("efc_rank", (), "independent constraint equations", "int", "aba"),
     Field("ncon", (), "contacts now or before the end of the step", "int", "contact"),
+    Field("nmutual", (), "contacts among them between two moving bodies", "int", "contact"),
     Field("ndropped", (), "contacts left out as the list is full", "int", "contact"),
     Field("nstick", (), "contacts whose friction is remembered", "int", "integrate"),
     Field("nunsolved", (), "steps with inexact contact forces, since reset", "int", "integrate"),

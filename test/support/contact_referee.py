@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import rbdyn_ros as rb
-from rbdyn_ros.engine.contact.law import DEEPEST, SHARE, STICK
+from rbdyn_ros.engine.contact.law import DEEPEST, LIGHT, SHARE, STICK
 
 
 @dataclass
@@ -44,10 +44,11 @@ def problem(m, start):
     J = np.concatenate([frames[c] @ _point_jacobian(m, d, c) for c in range(n)])
     tau = d.qfrc_applied + d.qfrc_passive - d.qfrc_bias
     free = J @ (d.qvel + h * np.linalg.solve(A, tau))
-    k, b, grip, mu = np.array([_surface(m, g, o) for g, o in d.contact_geom[:n]]).T
+    k, b, grip, mu = np.array([_surface(m, *pair) for pair in d.contact_geom[:n]]).T
     remembered = dict(zip(start.stick_key[: start.nstick], start.stick_force, strict=False))
     memory = [
-        frames[c, 1:] @ remembered.get(key, np.zeros(3)) for c, key in enumerate(d.contact_key[:n])
+        frames[c, 1:] @ _turned(m, d, c, remembered.get(key, np.zeros(3)))
+        for c, key in enumerate(d.contact_key[:n])
     ]
     return Problem(
         free.reshape(n, 3), h * J @ np.linalg.solve(A, J.T), -k * d.contact_dist[:n], b + h * k,
@@ -61,21 +62,36 @@ def _frame(normal):
     return np.array([normal, aside, np.cross(normal, aside)])
 
 
+def _turned(m, d, c, force):
+    """Return a force in the axes of geom1's body in world axes."""
+    body = m.geom_bodyid_all[d.contact_geom[c, 0]]
+    return d.xmat[body].reshape(3, 3) @ force
+
+
 def _point_jacobian(m, d, c):
-    body = m.body_names[m.geom_bodyid[d.contact_geom[c, 0]]]
-    J = rb.frame_jacobian(m, d, body, "world")
+    """Return the velocity of geom2 relative to geom1 at the contact, by qvel."""
+    one, two = m.geom_bodyid_all[d.contact_geom[c]]
+    J = rb.frame_jacobian(m, d, m.body_names[two], "world")
+    if one > 0:
+        J = J - rb.frame_jacobian(m, d, m.body_names[one], "world")
     return J[3:] + np.cross(J[:3], d.contact_pos[c], axis=0)
 
 
-def _surface(m, g, o):
+def _surface(m, geom1, geom2):
     """Return k, b, D and mu of a pair, near-rigid or with a time constant."""
-    h, tree = m.opt.timestep, m.body_subtreemass[m.body_rootid[m.geom_bodyid[g]]]
-    mass = max(m.geom_mass0[g], SHARE * tree)
+    h, moving = m.opt.timestep, [geom2, geom1] if m.geom_bodyid_all[geom1] > 0 else [geom2]
+    trees = [m.body_subtreemass[m.body_rootid[m.geom_bodyid[g]]] for g in moving]
+    masses = [max(m.geom_mass0[g], SHARE * tree) for g, tree in zip(moving, trees, strict=True)]
+    mass, mus = masses[0], [m.geom_friction[g] for g in moving]
+    if len(moving) > 1:
+        mass = max(1.0 / sum(1.0 / mass for mass in masses), LIGHT * max(trees))
+    else:
+        mus.append(m.obstacle_friction[geom1 - m.ngeomall + m.nobstacle])
+    g = max(moving, key=lambda g: m.geom_solref[g, 0])
     t, ratio = max(m.geom_solref[g, 0], h / np.pi), m.geom_solref[g, 1]
     strength = np.linalg.norm(m.opt.gravity)
-    k = max(mass / (t * ratio) ** 2, tree * strength / max(DEEPEST, 2 * strength * h**2))
-    mu = min(m.geom_friction[g], m.obstacle_friction[o])
-    return k, 2.0 * ratio * np.sqrt(k * mass), STICK * mass / h, mu
+    k = max(mass / (t * ratio) ** 2, max(trees) * strength / max(DEEPEST, 2 * strength * h**2))
+    return k, 2.0 * ratio * np.sqrt(k * mass), STICK * mass / h, min(mus)
 
 
 def law(p, u, radius=None):

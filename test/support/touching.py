@@ -71,8 +71,16 @@ def wxyz(turn):
 def contacts(d):
     """Return the contacts that are listed, each as (geometry, obstacle, pos, normal, dist, f)."""
     n = min(d.ncon, len(d.contact_dist))
+    first = d.model.ngeomall - d.model.nobstacle
     return [
-        (*d.contact_geom[c], d.contact_pos[c], d.contact_normal[c], d.contact_dist[c], f)
+        (
+            d.contact_geom[c, 1],
+            d.contact_geom[c, 0] - first,
+            d.contact_pos[c],
+            d.contact_normal[c],
+            d.contact_dist[c],
+            f,
+        )
         for c, f in zip(range(n), d.contact_force, strict=False)
     ]
 

@@ -1,7 +1,7 @@
 """The force of a contact point at a velocity: a stiff spring, Coulomb friction, restitution.
 
-With n the outward normal, u the velocity of the point at the end of the step, u_n along n and u_t
-across it, w the angular velocity of the body:
+With n the normal, u the velocity of geom2 relative to geom1 at the point, at the end of the step,
+u_n along n and u_t across it, w the relative angular velocity:
 
     f_n = max(0, push - slope u_n),  push = -k dist,  slope = b + h k
     f_t = the part of (memory - D u_t) within the disc of radius mu f_n
@@ -15,7 +15,9 @@ so the friction of a sliding body never lifts it.
 With (t, z) = geom_solref and m the mass that the point moves, k = m / (t z)^2 and
 b = 2 z sqrt(k m): a penetration decays in t for robots of any size. t is at least the shortest
 time that a step resolves, h / pi. m is geom_mass0, but at least a tenth of the tree's mass, and k
-carries the weight of the tree at depth DEEPEST, as a robot may rest on one light finger.
+carries the weight of the tree at depth DEEPEST, as a robot may rest on one light finger. Of two
+moving bodies m is m1 m2 / (m1 + m2), but at least a hundredth of the heavier tree: a light body
+may carry a heavy one. Their surfaces are mixed in surfaces.py.
 
 A contact with restitution e that closes faster than four steps of free fall leaves with e times
 its speed: slope is nearly rigid, and push leads to that velocity.
@@ -30,6 +32,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rbdyn_ros.engine.contact.surfaces import grip_of, restitution_of, spring_of
 from rbdyn_ros.engine.jit import inline
 from rbdyn_ros.engine.spatial import ZERO3, dot3, scaled3, sub3
 
@@ -37,6 +40,9 @@ DEEPEST = 1e-3  # [m], of contacts with a time constant of their own
 
 #: Part of the tree's mass that each contact is made for.
 SHARE = 0.1
+
+#: The same of the heavier tree, where two moving bodies touch.
+LIGHT = 0.01
 
 #: D = STICK m / h.
 STICK = 10.0
@@ -53,43 +59,57 @@ SLOWEST = 4.0
 
 
 @inline
-def prepare(m, d, c, g, o, i, leaving):
+def prepare(m, d, c, leaving):
     """Write the constants of contact c for this step: contact_spring and contact_grip."""
-    h = m.opt.timestep
-    tree = m.body_subtreemass[m.body_rootid[i]]
-    k, b, mass = _spring(m, g, tree, h)
+    h, g = m.opt.timestep, spring_of(m, d, c)
+    mass, tree = _masses(m, d, c)
+    k, b = _spring(m, g, mass, tree, h)
     push, slope = -k * d.contact_dist[c], b + h * k
     if m.geom_stiffness[g] == 0.0 and m.geom_solref[g, 0] <= h / np.pi:
         push = min(push, slope * EMERGE)
-    e = m.geom_restitution[g]
+    e = restitution_of(m, d, c)
     if e > 0.0 and leaving < -SLOWEST * h * _gravity(m):
         # a free mass then leaves with exactly e times its speed
         slope = BOUNCE * mass / h
         push = -leaving * (e * (1.0 + BOUNCE) + 1.0) * mass / h
     d.contact_spring[c, 0], d.contact_spring[c, 1] = push, slope
     d.contact_spring[c, 2], d.contact_spring[c, 3], d.contact_spring[c, 4] = k, b, mass / h
-    viscosity = m.geom_viscosity[g]
+    viscosity, mu, torsional, rolling, size = grip_of(m, d, c)
     if viscosity >= 0.0:
         d.contact_grip[c, 0], d.contact_grip[c, 1] = viscosity, np.inf
     else:
-        d.contact_grip[c, 0] = STICK * mass / h
-        d.contact_grip[c, 1] = min(m.geom_friction[g], m.obstacle_friction[o])
-    torsional, rolling = m.geom_torsional[g], m.geom_rolling[g]
+        d.contact_grip[c, 0], d.contact_grip[c, 1] = STICK * mass / h, mu
     turns = torsional > 0.0 or rolling > 0.0
-    size = m.geom_rbound[g]
     d.contact_grip[c, 2] = STICK * mass * size * size / h if turns else 0.0
-    d.contact_grip[c, 3], d.contact_grip[c, 4] = torsional, rolling
+    d.contact_grip[c, 3], d.contact_grip[c, 4], d.contact_grip[c, 5] = torsional, rolling, size
 
 
 @inline
-def _spring(m, g, tree, h):
-    """Return stiffness, damping and the mass they are made for."""
-    ratio, mass = m.geom_solref[g, 1], max(m.geom_mass0[g], SHARE * tree)
-    t = max(m.geom_solref[g, 0], h / np.pi)
+def _masses(m, d, c):
+    """Return the mass that a contact is made for, and that of the heavier tree."""
+    mass, tree = _own_mass(m, d.contact_geom[c, 1], d.contact_body[c, 1])
+    if d.contact_body[c, 0] > 0:
+        other, tree1 = _own_mass(m, d.contact_geom[c, 0], d.contact_body[c, 0])
+        tree = max(tree, tree1)
+        mass = max(mass * other / (mass + other), LIGHT * tree)
+    return mass, tree
+
+
+@inline
+def _own_mass(m, g, i):
+    """Return the mass that a geometry of body i moves, and that of its tree."""
+    tree = m.body_subtreemass[m.body_rootid[i]]
+    return max(m.geom_mass0[g], SHARE * tree), tree
+
+
+@inline
+def _spring(m, g, mass, tree, h):
+    """Return stiffness and damping."""
+    ratio, t = m.geom_solref[g, 1], max(m.geom_solref[g, 0], h / np.pi)
     k, b = m.geom_stiffness[g], m.geom_damping[g]
     if k == 0.0:
         k = max(mass / (t * t * ratio * ratio), _least_stiffness(m, tree, h))
-    return k, b if b >= 0.0 else 2.0 * ratio * np.sqrt(k * mass), mass
+    return k, b if b >= 0.0 else 2.0 * ratio * np.sqrt(k * mass)
 
 
 @inline

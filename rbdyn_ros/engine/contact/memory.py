@@ -1,15 +1,27 @@
 """Memory of friction: the forces of the step before, found again by the keys of their contacts.
 
-The list of the last step, stick_*, is part of the state. Both lists are in the order of their
-keys, so one pass merges them. What a pair remembers of points that have gone is shared by its new
-points: where the points of a face change, the sum of the friction stays.
+The list of the last step, stick_*, is part of the state, in the axes of geom1's body: friction
+turns with the bodies. Both lists are in the order of their keys, so one pass merges them. What a
+pair remembers of points that have gone is shared by its new points: where the points of a face
+change, the sum of the friction stays.
 """
 
 from __future__ import annotations
 
 from rbdyn_ros.engine.contact.touch import FEATURES
 from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.spatial import ZERO3, add3, dot3, load3, scaled3, store3, sub3
+from rbdyn_ros.engine.spatial import (
+    ZERO3,
+    add3,
+    dot3,
+    load3,
+    load9,
+    mat_vec,
+    scaled3,
+    store3,
+    sub3,
+    transposed,
+)
 
 
 @kernel
@@ -53,7 +65,10 @@ def _recall_pair(d, c, old, end):
 
 @inline
 def _keep(d, c, force, torque):
-    normal = load3(d.contact_normal, c)
+    normal, i = load3(d.contact_normal, c), d.contact_body[c, 0]
+    if i > 0:
+        R = load9(d.xmat, i)
+        force, torque = mat_vec(R, force), mat_vec(R, torque)
     store3(d.contact_memory, c, sub3(force, scaled3(normal, dot3(normal, force))))
     store3(d.contact_memory_torque, c, torque)
 
@@ -66,8 +81,13 @@ def remember(m, d):
         f, normal = load3(d.contact_force, c), load3(d.contact_normal, c)
         force = dot3(normal, f)
         if force > 0.0:
+            friction, torque = sub3(f, scaled3(normal, force)), load3(d.contact_torque, c)
+            i = d.contact_body[c, 0]
+            if i > 0:
+                R = transposed(load9(d.xmat, i))
+                friction, torque = mat_vec(R, friction), mat_vec(R, torque)
             d.stick_key[kept] = d.contact_key[c]
-            store3(d.stick_force, kept, sub3(f, scaled3(normal, force)))
-            store3(d.stick_torque, kept, load3(d.contact_torque, c))
+            store3(d.stick_force, kept, friction)
+            store3(d.stick_torque, kept, torque)
             kept += 1
     d.nstick = kept

@@ -2,7 +2,8 @@
 
 A force f(u0 + du) is f0 - C du with C the slope at u0. As the velocity that a step gives a point
 is v + h a, a body gets the force sum(f0 + C (u0 - v)) - h C a: the sum is in cfrc_contact, and C
-in contact_slope, which the articulated inertia takes up (aba.py, yielding.py).
+in contact_slope, which the articulated inertia takes up (aba.py, yielding.py). Of two moving
+bodies, a is the difference of their accelerations.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from rbdyn_ros.engine.spatial import (
     ZERO6,
     add3,
     add6,
+    add_scaled6,
     cross3,
     dot3,
     load3,
@@ -48,18 +50,22 @@ def _press_by_address(table, row):
 def start_contacts(m, d):
     """Write the velocities and the constants of the contacts; needs recall."""
     clear_sums(m, d)
+    d.nmutual = 0
     for c in range(d.ncon):
-        g, o = d.contact_geom[c, 0], d.contact_geom[c, 1]
-        i, x = m.geom_bodyid[g], load3(d.contact_pos, c)
+        one, i, x = d.contact_body[c, 0], d.contact_body[c, 1], load3(d.contact_pos, c)
         v = point_velocity(m, d, i, x)
-        prepare(m, d, c, g, o, i, dot3(load3(d.contact_normal, c), v))
-        d.contact_body[c] = i
-        store3(d.contact_arm, c, sub3(x, load3(d.subtree_com, m.body_rootid[i])))
+        store3(d.contact_arm2, c, sub3(x, load3(d.subtree_com, m.body_rootid[i])))
+        if one > 0:
+            d.nmutual = d.nmutual + 1
+            v = sub3(v, point_velocity(m, d, one, x))
+            store3(d.contact_arm1, c, sub3(x, load3(d.subtree_com, m.body_rootid[one])))
+        prepare(m, d, c, dot3(load3(d.contact_normal, c), v))
         store3(d.contact_vel, c, v)
         store3(d.contact_force, c, ZERO3)
         store3(d.contact_torque, c, ZERO3)
         if d.contact_grip[c, 2] > 0.0:
-            store3(d.contact_spin, c, turn_rate(d, i))
+            w = turn_rate(d, i)
+            store3(d.contact_spin, c, sub3(w, turn_rate(d, one)) if one > 0 else w)
 
 
 @kernel
@@ -81,12 +87,22 @@ def press(m, d):
 
 @inline
 def add_force(d, c):
-    """Add the force of a contact to cfrc_contact of its body."""
-    i, t = d.contact_body[c], load3(d.contact_torque, c)
-    wrench = wrench_at(load3(d.contact_arm, c), load3(d.contact_force, c))
-    wrench = add6(wrench, (t[0], t[1], t[2], 0.0, 0.0, 0.0))
+    """Add the force of a contact to cfrc_contact of its bodies."""
+    _push(d, c, load3(d.contact_force, c), load3(d.contact_torque, c))
+
+
+@inline
+def _push(d, c, f, t):
+    """Add a force and a torque on body 2, and their opposites on body 1, to cfrc_contact."""
+    one, i = d.contact_body[c, 0], d.contact_body[c, 1]
+    turn = (t[0], t[1], t[2], 0.0, 0.0, 0.0)
     d.body_touches[i] = 1
+    wrench = add6(wrench_at(load3(d.contact_arm2, c), f), turn)
     store6(d.cfrc_contact, i, add6(load6(d.cfrc_contact, i), wrench))
+    if one > 0:
+        d.body_touches[one] = 1
+        wrench = add6(wrench_at(load3(d.contact_arm1, c), f), turn)
+        store6(d.cfrc_contact, one, add_scaled6(load6(d.cfrc_contact, one), wrench, -1.0))
 
 
 @kernel
@@ -142,7 +158,7 @@ def look_ahead(m, d):
         before += start
         curve += dot3(bent(d, c, normal, step), step)
         if d.contact_grip[c, 2] > 0.0:
-            size, turn = m.geom_rbound[d.contact_geom[c, 0]], load3(d.contact_spin_step, c)
+            size, turn = d.contact_grip[c, 5], load3(d.contact_spin_step, c)
             w = add3(add3(load3(d.contact_spin, c), load3(d.contact_spin_change, c)), turn)
             torque = torque_at(d, c, normal, w, latch)
             missed = max(missed, _largest(sub3(torque, load3(d.contact_torque, c))) / size)
@@ -258,38 +274,57 @@ def _bent(bend, normal, du):
 
 @inline
 def add_to_body(d, c):
-    """Add a contact to cfrc_contact and contact_slope of its body."""
-    along, across = d.contact_bend[c, 0], d.contact_bend[c, 1]
-    normal, arm, i = load3(d.contact_normal, c), load3(d.contact_arm, c), d.contact_body[c]
+    """Add a contact to cfrc_contact of its bodies, and with the world to contact_slope.
+
+    The slopes of contacts between two moving bodies join their dofs (islands.py).
+    """
+    normal = load3(d.contact_normal, c)
     f = add3(load3(d.contact_load, c), bent(d, c, normal, load3(d.contact_change, c)))
-    wrench = wrench_at(arm, f)
-    d.body_touches[i] = 1
-    A = add21(load21(d.contact_slope, i), rigid_inertia(_point_mass(across, arm)))
+    t, turns = ZERO3, d.contact_grip[c, 2] > 0.0
+    if turns:
+        t = bent_torque(d, c, normal, load3(d.contact_spin_change, c))
+        t = add3(t, load3(d.contact_load_torque, c))
+    _push(d, c, f, t)
+    if d.contact_body[c, 0] == 0:
+        i = d.contact_body[c, 1]
+        store21(d.contact_slope, i, with_slope(d, c, load21(d.contact_slope, i)))
+
+
+@inline
+def with_slope(d, c, A):
+    """Return A plus the slope of a contact about the centre of mass of body 2's tree."""
+    along, across = d.contact_bend[c, 0], d.contact_bend[c, 1]
+    normal, arm = load3(d.contact_normal, c), load3(d.contact_arm2, c)
+    A = add21(A, rigid_inertia(_point_mass(across, arm)))
     A = add21(A, outer21(wrench_at(arm, normal), along - across))
     slip = (d.contact_bend[c, 2], d.contact_bend[c, 3], d.contact_bend[c, 4])
     if across > 0.0 and dot3(slip, slip) > 0.0:
         A = add21(A, outer21(wrench_at(arm, slip), -across))
-    store21(d.contact_slope, i, A)
     if d.contact_grip[c, 2] > 0.0:
-        t = bent_torque(d, c, normal, load3(d.contact_spin_change, c))
-        t = add3(t, load3(d.contact_load_torque, c))
-        wrench = add6(wrench, (t[0], t[1], t[2], 0.0, 0.0, 0.0))
-        _add_turning(d, c, i, normal)
-    store6(d.cfrc_contact, i, add6(load6(d.cfrc_contact, i), wrench))
+        A = add21(A, _slope_of_turning(d, c, normal))
+    return A
 
 
 @inline
-def _add_turning(d, c, i, n):
-    """Add the slope of a contact's torque to the angular part of contact_slope."""
-    bend, A = d.contact_bend_torque[c], d.contact_slope[i]
+def _slope_of_turning(d, c, n):
+    """Return the slope of a contact's torque."""
+    bend = d.contact_bend_torque[c]
     across, b = bend[1], bend[0] - bend[1]
     s = (bend[2], bend[3], bend[4])
-    A[0] += across + b * n[0] * n[0] - across * s[0] * s[0]
-    A[1] += b * n[0] * n[1] - across * s[0] * s[1]
-    A[2] += b * n[0] * n[2] - across * s[0] * s[2]
-    A[6] += across + b * n[1] * n[1] - across * s[1] * s[1]
-    A[7] += b * n[1] * n[2] - across * s[1] * s[2]
-    A[11] += across + b * n[2] * n[2] - across * s[2] * s[2]
+    return (
+        across + b * n[0] * n[0] - across * s[0] * s[0],
+        b * n[0] * n[1] - across * s[0] * s[1],
+        b * n[0] * n[2] - across * s[0] * s[2],
+        0.0, 0.0, 0.0,
+        across + b * n[1] * n[1] - across * s[1] * s[1],
+        b * n[1] * n[2] - across * s[1] * s[2],
+        0.0, 0.0, 0.0,
+        across + b * n[2] * n[2] - across * s[2] * s[2],
+        0.0, 0.0, 0.0,
+        0.0, 0.0, 0.0,
+        0.0, 0.0,
+        0.0,
+    )  # fmt: skip
 
 
 @inline

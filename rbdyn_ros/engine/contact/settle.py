@@ -30,7 +30,7 @@ from rbdyn_ros.engine.contact.press import (
 )
 from rbdyn_ros.engine.contact.search import blend, keep, search
 from rbdyn_ros.engine.follow import follow_acceleration, is_driven
-from rbdyn_ros.engine.jit import kernel
+from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.loads import press_on_joints
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import (
@@ -136,8 +136,12 @@ def _same(m, d):
     for c in range(d.ncon):
         largest = max(largest, d.contact_latch[c, 0])
     for c in range(d.ncon):
-        normal, a = load3(d.contact_normal, c), load6(d.a, d.contact_body[c])
-        there = add3((a[3], a[4], a[5]), cross3((a[0], a[1], a[2]), load3(d.contact_arm, c)))
+        normal, a = load3(d.contact_normal, c), load6(d.a, d.contact_body[c, 1])
+        there = _moved_point(a, load3(d.contact_arm2, c))
+        if d.contact_body[c, 0] > 0:
+            b = load6(d.a, d.contact_body[c, 0])
+            there = sub3(there, _moved_point(b, load3(d.contact_arm1, c)))
+            a = add_scaled6(a, b, -1.0)
         step = sub3(scaled3(there, h), load3(d.contact_change, c))
         store3(d.contact_step, c, step)
         store3(d.contact_force, c, sub3(load3(d.contact_load, c), bent(d, c, normal, step)))
@@ -149,10 +153,14 @@ def _same(m, d):
             store3(d.contact_spin_step, c, turn)
             torque = sub3(load3(d.contact_load_torque, c), bent_torque(d, c, normal, turn))
             store3(d.contact_torque, c, torque)
-            moved = m.geom_rbound[d.contact_geom[c, 0]]
-            moved = max(abs(turn[0]), abs(turn[1]), abs(turn[2])) / moved
+            moved = max(abs(turn[0]), abs(turn[1]), abs(turn[2])) / d.contact_grip[c, 5]
             same = same and d.contact_grip[c, 2] * moved <= SAME * largest
     return same
+
+
+@inline
+def _moved_point(a, arm):
+    return add3((a[3], a[4], a[5]), cross3((a[0], a[1], a[2]), arm))
 
 
 @kernel

@@ -1,15 +1,19 @@
-"""The list of contacts: who touches where, in the order of geometries, obstacles and features.
+"""The list of contacts: who touches where, in the order of pairs of geometries and features.
 
-A feature is a number of a contact point within its pair of geometry and obstacle: a corner, the
-rank of a point on a rim, an edge cut by a side. It is the same from step to step, so contact_key
-finds the contact again in the list of the step before.
+A contact is between geom1 and geom2, numbers in geom_names_all: geom1 is of the world, or the
+lower number of two on moving bodies. The normal points from geom1 to geom2, and forces and
+velocities are those of geom2, relative to geom1.
+
+A feature is a number of a contact point within its pair of geometries: a corner, the rank of a
+point on a rim, an edge cut by a side. It is the same from step to step, so contact_key finds the
+contact again in the list of the step before.
 """
 
 from __future__ import annotations
 
 from rbdyn_ros.engine.constraints.wrenches import point_velocity
 from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.spatial import dot3, load3, store3
+from rbdyn_ros.engine.spatial import dot3, load3, store3, sub3
 
 #: Features of a pair; the corners of a mesh are some of them.
 FEATURES = 1 << 24
@@ -17,21 +21,32 @@ FEATURES = 1 << 24
 
 @kernel
 def touch(m, d, g, o, x, normal, dist, feature):
-    """List the contact of geometry g with obstacle o at x, at distance `dist` along `normal`.
+    """List the contact of geometry g with obstacle o at x, at distance `dist` along `normal`."""
+    pair, other, body = g * m.nobstacle + o, m.ngeomall - m.nobstacle + o, m.geom_bodyid[g]
+    list_contact(m, d, pair, other, g, 0, body, x, normal, dist, feature)
 
-    A point above the obstacle is listed if it would hit the obstacle within the step. What does
-    not fit in the list does not act, and is counted.
+
+@inline
+def list_contact(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature):
+    """List the contact of two geometries at x, at distance `dist` along `normal`, from 1 to 2.
+
+    `pair` is the number of the pair: pairs come in ascending order. A point outside geom1 is
+    listed if it would be inside at the end of the step. What does not fit in the list does not
+    act, and is counted.
     """
-    leaving = dot3(normal, point_velocity(m, d, m.geom_bodyid[g], x))
-    if dist >= 0.0 and dist + m.opt.timestep * leaving >= 0.0:
+    v = point_velocity(m, d, body2, x)
+    if body1 > 0:
+        v = sub3(v, point_velocity(m, d, body1, x))
+    if dist >= 0.0 and dist + m.opt.timestep * dot3(normal, v) >= 0.0:
         return
     c = d.ncon
     if c == m.ncontact:
         d.ndropped = d.ndropped + 1
         return
     d.ncon = c + 1
-    d.contact_geom[c, 0], d.contact_geom[c, 1] = g, o
-    d.contact_key[c] = (g * m.nobstacle + o) * FEATURES + feature
+    d.contact_geom[c, 0], d.contact_geom[c, 1] = geom1, geom2
+    d.contact_body[c, 0], d.contact_body[c, 1] = body1, body2
+    d.contact_key[c] = pair * FEATURES + feature
     store3(d.contact_pos, c, x)
     store3(d.contact_normal, c, normal)
     d.contact_dist[c] = dist
@@ -49,6 +64,7 @@ def order(d, first):
 
 @inline
 def _exchange(d, a, b):
+    """Exchange two contacts of one pair."""
     d.contact_key[a], d.contact_key[b] = d.contact_key[b], d.contact_key[a]
     d.contact_dist[a], d.contact_dist[b] = d.contact_dist[b], d.contact_dist[a]
     x, normal = load3(d.contact_pos, a), load3(d.contact_normal, a)
