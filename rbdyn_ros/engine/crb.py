@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.jit import inline, is_zero, kernel
 from rbdyn_ros.engine.optional import call_stage, data_at, model_at, optional_stage
+from rbdyn_ros.engine.skyline import half_solve_skyline, other_half_skyline
 from rbdyn_ros.engine.spatial import ZERO6, add10, dot6, inertia_times, load6, load10, store10
 
 if TYPE_CHECKING:
@@ -95,6 +96,8 @@ def factor_m(m: Model, d: Data) -> None:
 @kernel
 def factor(m, d):
     """Replace qLD, which holds the lower triangle of a matrix like M, by its factors."""
+    if m.nskyline > 0:
+        d.factored[0] = 0
     for k in range(m.nv - 1, -1, -1):
         row = m.M_rowadr[k]
         diagonal = row + m.M_rownnz[k] - 1
@@ -168,6 +171,9 @@ def subtract(X, row, factor, other, first):
 @kernel
 def half_solve(m, d, x):
     """Replace x by D^-1/2 L^-T x, whose square is x^T M^-1 x; needs factors and row_scale."""
+    if m.nskyline > 0 and d.factored[0] == 1:
+        half_solve_skyline(m, d, x)
+        return
     for i in range(m.nv - 1, -1, -1):
         if not is_zero(x[i]):
             row = m.M_rowadr[i]
@@ -179,6 +185,9 @@ def half_solve(m, d, x):
 @kernel
 def other_half(m, d, x):
     """Replace x by L^-1 D^-1/2 x: after half_solve it is M^-1 x."""
+    if m.nskyline > 0 and d.factored[0] == 1:
+        other_half_skyline(m, d, x)
+        return
     for i in range(m.nv):
         x[i] *= d.row_scale[i]
         row = m.M_rowadr[i]

@@ -156,6 +156,7 @@ DATA_FIELDS = (
     Field("stretch", ("nv",), "extension of the joint springs [rad or m]", stage="passive"),
     # inputs of stages that are called by address
     Field("implicit_step", (1,), "timestep for which damping is implicit", stage="aba"),
+    Field("factored", (1,), "0: qLD holds the factors, 1: skyline", "int", "factor_m"),
     Field("efc_share", (1,), "share of k in K qacc", stage="aba"),
     Field("efc_rate", (1,), "share of efc_vel that is removed per second", stage="aba"),
     Field("drive_held", (1,), "1 while a Runge-Kutta step keeps drive_qacc", stage="integrate"),
@@ -211,6 +212,12 @@ DATA_FIELDS = (
     Field("contact_bend_torque", ("ncontact", 5), "the same of the torque", stage="contact"),
     Field("settle_a", ("ntouch", 6), "a of the iterate", stage="integrate"),
     Field("settle_qacc", ("nsettle",), "qacc_step of the iterate", stage="integrate"),
+    # scratch of contacts between moving bodies
+    Field("skyline", ("nskyline",), "H of the step, lower triangle by rows", stage="integrate"),
+    Field("skyline_first", ("nway",), "first column of its rows", "int", "integrate"),
+    Field("skyline_now", ("nway",), "first column that is not zero", "int", "integrate"),
+    Field("way_dof", ("nway",), "dofs that move two bodies apart", "int", "integrate"),
+    Field("way_axis", ("nway", 6), "the velocity between them by these dofs", stage="integrate"),
     Field("clip", (2, 12, 3), "corners of a face clipped by another", stage="contact"),
     Field("clip_name", (2, 12), "their names", "int", "contact"),
     Field("clip_edge", (2, 12), "names of the edges after them", "int", "contact"),

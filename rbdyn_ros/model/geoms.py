@@ -133,6 +133,12 @@ def contact_capacity(arrays: Mapping[str, NDArray[Any]]) -> int:
     return int(min(touching, MOST_LISTED))
 
 
+def moving_pairs(arrays: Mapping[str, NDArray[Any]]) -> int:
+    """Return the number of pairs of geometries on two moving bodies that push each other."""
+    pairs = arrays.get("push_geom", np.zeros((0, 2), np.int64))
+    return int((arrays["geom_bodyid_all"][pairs] > 0).all(axis=1).sum())
+
+
 def _moving(description: Description, frames: Frames) -> list[Geometry]:
     """Return the geometries of moving bodies; empty without obstacles."""
     if not description.obstacles:

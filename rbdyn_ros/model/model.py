@@ -130,6 +130,8 @@ class Model:
             needed.update(("report_stage", *self.lock_stages))
         if self.ngeom > 0:
             needed.update(CONTACT_STAGES)
+        if self.nskyline > 0:
+            needed.add("island_stage")
         return frozenset(needed)
 
     @property
@@ -178,7 +180,8 @@ class Model:
         factorisation = int((self.M_rownnz**2).sum()) // 100 if self.nM else 0
         constraints = self.nefc * (self.nv + self.nefc)
         contacts = self.nobstacle * (self.ngeom + self.nvert // 16)
-        return int(self.nbody + factorisation + constraints + contacts)
+        islands = self.nskyline * self.nv // 300
+        return int(self.nbody + factorisation + constraints + contacts + islands)
 
     @functools.cached_property
     def steps_at_once(self) -> int:

@@ -46,6 +46,8 @@ SIZES = {
     "ntouch": "nbody if there are geometries, else 0",
     "nsettle": "nv if there are geometries, else 0",
     "ncontact": "most contacts that a Data lists",
+    "nskyline": "entries of a lower triangle of nv rows if moving bodies can touch, else 0",
+    "nway": "nvall if moving bodies can touch, else 0",
 }
 
 #: Optional stages of a Model: compiled when its first Data needs them, called by address
@@ -62,6 +64,7 @@ STAGES = {
     "contact_stage": "contacts",
     "press_stage": "contact forces at the present velocities",
     "settle_stage": "contact forces of a step",
+    "island_stage": "accelerations of a step in which moving bodies touch",
 }
 
 #: Optional stages of a Data: a drive mode needs some of them, specialised code brings the last.

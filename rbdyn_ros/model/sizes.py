@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.model.geoms import contact_capacity
+from rbdyn_ros.model.geoms import contact_capacity, moving_pairs
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model_fields import SIZES
 
@@ -69,4 +69,7 @@ def sizes_of(arrays: Mapping[str, NDArray[Any]], nloopdata: int) -> dict[str, in
         "nsettle": found["nv"] if found["ngeom"] > 0 else 0,
         "ncontact": contact_capacity(arrays),
     }
+    joined = found["ngeom"] > 0 and found["nM"] > 0 and moving_pairs(arrays) > 0
+    found["nskyline"] = found["nv"] * (found["nv"] + 1) // 2 if joined else 0
+    found["nway"] = found["nvall"] if joined else 0
     return {name: found[name] for name in SIZES}

@@ -82,13 +82,13 @@ def _surface(m, geom1, geom2):
     h, moving = m.opt.timestep, [geom2, geom1] if m.geom_bodyid_all[geom1] > 0 else [geom2]
     trees = [m.body_subtreemass[m.body_rootid[m.geom_bodyid[g]]] for g in moving]
     masses = [max(m.geom_mass0[g], SHARE * tree) for g, tree in zip(moving, trees, strict=True)]
-    mass, mus = masses[0], [m.geom_friction[g] for g in moving]
+    mass, mus, shortest = masses[0], [m.geom_friction[g] for g in moving], h / np.pi
     if len(moving) > 1:
-        mass = max(1.0 / sum(1.0 / mass for mass in masses), LIGHT * max(trees))
+        mass, shortest = max(min(masses), LIGHT * max(trees)), h / (2.0 * np.pi)
     else:
         mus.append(m.obstacle_friction[geom1 - m.ngeomall + m.nobstacle])
     g = max(moving, key=lambda g: m.geom_solref[g, 0])
-    t, ratio = max(m.geom_solref[g, 0], h / np.pi), m.geom_solref[g, 1]
+    t, ratio = max(m.geom_solref[g, 0], shortest), m.geom_solref[g, 1]
     strength = np.linalg.norm(m.opt.gravity)
     k = max(mass / (t * ratio) ** 2, max(trees) * strength / max(DEEPEST, 2 * strength * h**2))
     return k, 2.0 * ratio * np.sqrt(k * mass), STICK * mass / h, min(mus)

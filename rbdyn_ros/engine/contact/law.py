@@ -16,8 +16,9 @@ With (t, z) = geom_solref and m the mass that the point moves, k = m / (t z)^2 a
 b = 2 z sqrt(k m): a penetration decays in t for robots of any size. t is at least the shortest
 time that a step resolves, h / pi. m is geom_mass0, but at least a tenth of the tree's mass, and k
 carries the weight of the tree at depth DEEPEST, as a robot may rest on one light finger. Of two
-moving bodies m is m1 m2 / (m1 + m2), but at least a hundredth of the heavier tree: a light body
-may carry a heavy one. Their surfaces are mixed in surfaces.py.
+moving bodies the lighter one counts, and t may be h / (2 pi): they stand on top of each other. m
+is at least a hundredth of the heavier tree, as a light body may carry a heavy one. Their surfaces
+are mixed in surfaces.py.
 
 A contact with restitution e that closes faster than four steps of free fall leaves with e times
 its speed: slope is nearly rigid, and push leads to that velocity.
@@ -62,16 +63,18 @@ SLOWEST = 4.0
 def prepare(m, d, c, leaving):
     """Write the constants of contact c for this step: contact_spring and contact_grip."""
     h, g = m.opt.timestep, spring_of(m, d, c)
-    mass, tree = _masses(m, d, c)
-    k, b = _spring(m, g, mass, tree, h)
+    mass, free, tree = _masses(m, d, c)
+    shortest = h / np.pi if d.contact_body[c, 0] == 0 else 0.5 * h / np.pi
+    t = max(m.geom_solref[g, 0], shortest)
+    k, b = _spring(m, g, t, mass, tree, h)
     push, slope = -k * d.contact_dist[c], b + h * k
-    if m.geom_stiffness[g] == 0.0 and m.geom_solref[g, 0] <= h / np.pi:
+    if m.geom_stiffness[g] == 0.0 and t == shortest:
         push = min(push, slope * EMERGE)
     e = restitution_of(m, d, c)
     if e > 0.0 and leaving < -SLOWEST * h * _gravity(m):
         # a free mass then leaves with exactly e times its speed
-        slope = BOUNCE * mass / h
-        push = -leaving * (e * (1.0 + BOUNCE) + 1.0) * mass / h
+        slope = BOUNCE * free / h
+        push = -leaving * (e * (1.0 + BOUNCE) + 1.0) * free / h
     d.contact_spring[c, 0], d.contact_spring[c, 1] = push, slope
     d.contact_spring[c, 2], d.contact_spring[c, 3], d.contact_spring[c, 4] = k, b, mass / h
     viscosity, mu, torsional, rolling, size = grip_of(m, d, c)
@@ -86,13 +89,13 @@ def prepare(m, d, c, leaving):
 
 @inline
 def _masses(m, d, c):
-    """Return the mass that a contact is made for, and that of the heavier tree."""
+    """Return the mass that a contact is made for, that of an impact, that of the heavier tree."""
     mass, tree = _own_mass(m, d.contact_geom[c, 1], d.contact_body[c, 1])
-    if d.contact_body[c, 0] > 0:
-        other, tree1 = _own_mass(m, d.contact_geom[c, 0], d.contact_body[c, 0])
-        tree = max(tree, tree1)
-        mass = max(mass * other / (mass + other), LIGHT * tree)
-    return mass, tree
+    if d.contact_body[c, 0] == 0:
+        return mass, mass, tree
+    other, tree1 = _own_mass(m, d.contact_geom[c, 0], d.contact_body[c, 0])
+    tree = max(tree, tree1)
+    return max(min(mass, other), LIGHT * tree), mass * other / (mass + other), tree
 
 
 @inline
@@ -103,9 +106,9 @@ def _own_mass(m, g, i):
 
 
 @inline
-def _spring(m, g, mass, tree, h):
+def _spring(m, g, t, mass, tree, h):
     """Return stiffness and damping."""
-    ratio, t = m.geom_solref[g, 1], max(m.geom_solref[g, 0], h / np.pi)
+    ratio = m.geom_solref[g, 1]
     k, b = m.geom_stiffness[g], m.geom_damping[g]
     if k == 0.0:
         k = max(mass / (t * t * ratio * ratio), _least_stiffness(m, tree, h))

@@ -3,7 +3,8 @@
 For given normal forces in the discs of friction the forces are the slope of a convex potential, so
 Newton's method with a line search converges. An iteration is one pass of dynamics with the
 contacts linearised (press.py) and one look at the law where it leads to. Once the forces are
-settled for the latched normal forces, these move (latches.py).
+settled for the latched normal forces, these move (latches.py). Where moving bodies touch each
+other, the pass factors a matrix (islands.py).
 
 A body at rest needs one pass: its memory is the solution. A step that has not converged after MOST
 passes is counted in nunsolved; its friction is viscous, so it takes energy away and is bounded.
@@ -32,7 +33,7 @@ from rbdyn_ros.engine.contact.search import blend, keep, search
 from rbdyn_ros.engine.follow import follow_acceleration, is_driven
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.loads import press_on_joints
-from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
+from rbdyn_ros.engine.optional import call_stage, data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import (
     ZERO6,
     add3,
@@ -71,6 +72,7 @@ def settle(m, d):
     solved = False
     press_first(m, d)
     d.latch_moves[0] = d.latch_pairs[0] = 0
+    d.solver_niter = 0
     for n in range(MOST):
         _solve(m, d)
         d.solver_niter = n + 1
@@ -105,6 +107,10 @@ def settle(m, d):
 @kernel
 def _solve(m, d):
     """Write qacc_step and a, the accelerations of the bodies."""
+    if d.nmutual > 0:
+        call_stage(m.island_stage, m, d)
+        _spread(m, d)
+        return
     accelerate_step(m, d, m.opt.timestep)
     if d.accelerate_stage != 0 or m.opt.integrator_id >= IMPLICIT:
         _spread(m, d)

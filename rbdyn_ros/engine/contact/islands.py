@@ -1,0 +1,193 @@
+"""Accelerations of a step in which moving bodies touch each other.
+
+The slope of a contact with the world adds to the inertia of one body, which the articulated-body
+algorithm can do. That of a contact between two moving bodies joins the dofs of both: the matrix
+of the step, H = M + h B + h J^T C J, is factored as a whole (skyline.py). Trees that nothing joins
+do not fill in, so islands of touching trees need no search.
+
+J of a contact has the dofs on the ways from its two bodies up to where these meet: the dofs above
+move both bodies alike. Everything else is as in coupled.py.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.engine.aba import ZERO21, times21
+from rbdyn_ros.engine.constraints.coupled import (
+    count_driven,
+    free_force,
+    inertia_of_step,
+    prescribe,
+)
+from rbdyn_ros.engine.contact.press import with_slope
+from rbdyn_ros.engine.crb import crb
+from rbdyn_ros.engine.follow import is_driven
+from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.optional import call_stage, data_at, model_at, optional_stage
+from rbdyn_ros.engine.skyline import (
+    close_skyline,
+    factor_skyline,
+    half_solve_skyline,
+    mul_skyline,
+    other_half_skyline,
+    row_of,
+    solve_skyline,
+    take_triangle,
+)
+from rbdyn_ros.engine.spatial import ZERO3, dot6, load3, load6, moved, scaled6, store6, sub3
+from rbdyn_ros.model.options import FORCE
+
+
+@optional_stage("island_stage")
+def _by_address(table, row):
+    accelerate_islands(model_at(table), data_at(table, row))
+
+
+@kernel
+def accelerate_islands(m, d):
+    """Write qacc_step; needs press_first or press_again, and solver_niter 0 in the first pass."""
+    h = m.opt.timestep
+    d.implicit_step[0], d.efc_share[0] = h, 0.5
+    if d.solver_niter == 0:
+        _begin(m, d)
+    driven = False
+    if d.accelerate_stage != 0:
+        d.drive_number[0] = count_driven(m, d)
+        driven = d.drive_number[0] > 0
+    if driven:
+        prescribe(m, d)
+    free_force(m, d)
+    inertia_of_step(m, d)
+    take_triangle(m, d)
+    _join(m, d, h)
+    if driven:
+        _give_way(m, d)
+    factor_skyline(m, d)
+    d.factored[0] = 1  # for half_solve and other_half of constraints
+    if m.nefc > 0:
+        _solve_with_constraints(m, d)
+    else:
+        solve_skyline(m, d, d.qacc_step)
+    if driven:
+        for k in range(m.nv):
+            if d.drive_mode[k] != FORCE:
+                d.qacc_step[k] = d.drive_qacc[k]
+
+
+@kernel
+def _solve_with_constraints(m, d):
+    for k in range(m.nv):
+        d.row_scale[k] = np.sqrt(d.qLDiagInv[k])
+    half_solve_skyline(m, d, d.qacc_step)
+    call_stage(m.hold_stage, m, d)
+    other_half_skyline(m, d, d.qacc_step)
+
+
+@kernel
+def _begin(m, d):
+    """Write M and skyline_first, which are the same in all passes of a step."""
+    if d.accelerate_stage == 0:
+        crb(m, d)
+    for k in range(m.nv):
+        d.skyline_first[k] = m.M_colind[m.M_rowadr[k]]
+    c = 0
+    while c < d.ncon:
+        one, two = d.contact_body[c, 0], d.contact_body[c, 1]
+        if one > 0:
+            number, first = _list_ways(m, d, one, two), m.nv
+            for n in range(number):
+                first = min(first, d.way_dof[n])
+            for n in range(number):
+                k = d.way_dof[n]
+                d.skyline_first[k] = min(d.skyline_first[k], first)
+        c = _next_pair(d, c)
+    close_skyline(m, d)
+
+
+@inline
+def _next_pair(d, c):
+    """Return the next contact with other bodies."""
+    one, two = d.contact_body[c, 0], d.contact_body[c, 1]
+    while c < d.ncon and d.contact_body[c, 0] == one and d.contact_body[c, 1] == two:
+        c += 1
+    return c
+
+
+@kernel
+def _join(m, d, h):
+    """Add h J^T C J of the contacts between moving bodies to skyline."""
+    c = 0
+    while c < d.ncon:
+        end = _next_pair(d, c)
+        if d.contact_body[c, 0] > 0:
+            A = ZERO21
+            for n in range(c, end):
+                A = with_slope(d, n, A)
+            number = _list_ways(m, d, d.contact_body[c, 0], d.contact_body[c, 1])
+            _add_square(d, number, h, A)
+        c = end
+
+
+@kernel
+def _add_square(d, number, h, A):
+    """Add h S^T A S to skyline, S the axes in way_axis."""
+    for a in range(number):
+        F = scaled6(times21(A, load6(d.way_axis, a)), h)
+        k = d.way_dof[a]
+        d.skyline[row_of(k) + k] += dot6(load6(d.way_axis, a), F)
+        for b in range(a + 1, number):
+            i, value = d.way_dof[b], dot6(load6(d.way_axis, b), F)
+            if i == k:  # a leader and its mimic joint
+                d.skyline[row_of(k) + k] += 2.0 * value
+            else:
+                d.skyline[row_of(max(i, k)) + min(i, k)] += value
+
+
+@kernel
+def _list_ways(m, d, one, two):
+    """Write way_dof and way_axis of the coordinates that move two bodies apart; return the number.
+
+    way_axis is the velocity of body two relative to body one about the centre of mass of two's
+    tree, for a unit velocity of the dof.
+    """
+    top, other = one, two
+    while top != other:
+        if top > other:
+            top = m.body_parentid[top]
+        else:
+            other = m.body_parentid[other]
+    number = _list_way(m, d, two, top, 0, 1.0, ZERO3)
+    com1 = load3(d.subtree_com, m.body_rootid[one])
+    com2 = load3(d.subtree_com, m.body_rootid[two])
+    return _list_way(m, d, one, top, number, -1.0, sub3(com2, com1))
+
+
+@inline
+def _list_way(m, d, body, top, number, sign, arm):
+    while body != top:
+        j = body - 1
+        first = m.jnt_dofadr_all[j]
+        for k in range(first, first + m.jnt_dofnum[j]):
+            if is_driven(m, k):
+                continue
+            ratio = sign if k < m.nv else sign * m.jnt_mimic_ratio[j]
+            d.way_dof[number] = k if k < m.nv else m.jnt_dofadr[j]
+            store6(d.way_axis, number, scaled6(moved(load6(d.cdof_all, k), arm), ratio))
+            number += 1
+        body = m.body_parentid[body]
+    return number
+
+
+@kernel
+def _give_way(m, d):
+    """Subtract the effect of given accelerations from the forces, as in coupled.py."""
+    for k in range(m.nv):
+        d.row_shift[k] = d.drive_qacc[k] if d.drive_mode[k] != FORCE else 0.0
+    mul_skyline(m, d, d.row_shift, d.drive_load)
+    for k in range(m.nv):
+        given, row = d.drive_mode[k] != FORCE, row_of(k)
+        d.qacc_step[k] = 0.0 if given else d.qacc_step[k] - d.drive_load[k]
+        for i in range(d.skyline_first[k], k + 1):
+            if given or d.drive_mode[i] != FORCE:
+                d.skyline[row + i] = 1.0 if i == k else 0.0
