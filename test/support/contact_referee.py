@@ -6,6 +6,7 @@ import numpy as np
 
 import rbdyn_ros as rb
 from rbdyn_ros.engine.contact.law import DEEPEST, LIGHT, SHARE, STICK
+from rbdyn_ros.engine.contact.touch import FEATURES
 
 
 @dataclass
@@ -45,10 +46,8 @@ def problem(m, start):
     tau = d.qfrc_applied + d.qfrc_passive - d.qfrc_bias
     free = J @ (d.qvel + h * np.linalg.solve(A, tau))
     k, b, grip, mu = np.array([_surface(m, *pair) for pair in d.contact_geom[:n]]).T
-    remembered = dict(zip(start.stick_key[: start.nstick], start.stick_force, strict=False))
     memory = [
-        frames[c, 1:] @ _turned(m, d, c, remembered.get(key, np.zeros(3)))
-        for c, key in enumerate(d.contact_key[:n])
+        frames[c, 1:] @ _turned(m, d, c, force) for c, force in enumerate(_remembered(start, d))
     ]
     return Problem(
         free.reshape(n, 3), h * J @ np.linalg.solve(A, J.T), -k * d.contact_dist[:n], b + h * k,
@@ -60,6 +59,22 @@ def _frame(normal):
     aside = np.cross(normal, np.eye(3)[np.argmin(abs(normal))])
     aside /= np.linalg.norm(aside)
     return np.array([normal, aside, np.cross(normal, aside)])
+
+
+def _remembered(start, d):
+    """Return the forces that contacts remember; new ones of a pair share those of lost ones."""
+    before = dict(zip(start.stick_key[: start.nstick], start.stick_force, strict=False))
+    keys = d.contact_key[: d.ncon]
+    forces = []
+    for key in keys:
+        if key in before:
+            forces.append(before[key])
+            continue
+        pair = key // FEATURES
+        lost = [f for old, f in before.items() if old // FEATURES == pair and old not in keys]
+        fresh = sum(one // FEATURES == pair and one not in before for one in keys)
+        forces.append(np.sum([np.zeros(3), *lost], axis=0) / fresh)
+    return forces
 
 
 def _turned(m, d, c, force):

@@ -16,6 +16,8 @@ Irrotational contact fields, 2023 (latched normal forces).
 
 from __future__ import annotations
 
+import numpy as np
+
 from rbdyn_ros.engine.aba import accelerate_step
 from rbdyn_ros.engine.contact.latches import move_latches
 from rbdyn_ros.engine.contact.memory import remember
@@ -39,6 +41,7 @@ from rbdyn_ros.engine.spatial import (
     add3,
     add_scaled6,
     cross3,
+    dot3,
     load3,
     load6,
     scaled3,
@@ -135,7 +138,8 @@ def _spread(m, d):
 def _same(m, d):
     """Write contact_step, the way from the iterate to the solution, and the forces there.
 
-    Returns whether the way is too short to change a force.
+    Returns whether the way is too short to change a force, and friction is within the normal
+    forces there: the latches may be larger.
     """
     h, same = m.opt.timestep, True
     largest = 0.0
@@ -150,7 +154,9 @@ def _same(m, d):
             a = add_scaled6(a, b, -1.0)
         step = sub3(scaled3(there, h), load3(d.contact_change, c))
         store3(d.contact_step, c, step)
-        store3(d.contact_force, c, sub3(load3(d.contact_load, c), bent(d, c, normal, step)))
+        force = sub3(load3(d.contact_load, c), bent(d, c, normal, step))
+        store3(d.contact_force, c, force)
+        same = same and _in_cone(normal, force, d.contact_grip[c, 1], EXACT * largest)
         steepest = max(d.contact_spring[c, 1], d.contact_grip[c, 0])
         moved = max(abs(step[0]), abs(step[1]), abs(step[2]))
         same = same and steepest * moved <= SAME * largest
@@ -159,9 +165,28 @@ def _same(m, d):
             store3(d.contact_spin_step, c, turn)
             torque = sub3(load3(d.contact_load_torque, c), bent_torque(d, c, normal, turn))
             store3(d.contact_torque, c, torque)
+            same = same and _turns_in_cone(d, c, normal, EXACT * largest)
             moved = max(abs(turn[0]), abs(turn[1]), abs(turn[2])) / d.contact_grip[c, 5]
             same = same and d.contact_grip[c, 2] * moved <= SAME * largest
     return same
+
+
+@inline
+def _in_cone(normal, force, mu, most):
+    """Return whether friction exceeds mu times the normal force by at most `most`."""
+    pressing = dot3(normal, force)
+    across = sub3(force, scaled3(normal, pressing))
+    return mu == np.inf or np.sqrt(dot3(across, across)) <= mu * pressing + most
+
+
+@inline
+def _turns_in_cone(d, c, normal, most):
+    """Return the same for the torques, `most` being a force at the contact's size."""
+    pressing, torque = dot3(normal, load3(d.contact_force, c)), load3(d.contact_torque, c)
+    along, most = dot3(normal, torque), most * d.contact_grip[c, 5]
+    across = sub3(torque, scaled3(normal, along))
+    spins = abs(along) <= d.contact_grip[c, 3] * pressing + most
+    return spins and np.sqrt(dot3(across, across)) <= d.contact_grip[c, 4] * pressing + most
 
 
 @inline
