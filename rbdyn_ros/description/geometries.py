@@ -1,7 +1,4 @@
-"""Contact geometry: shapes of links and obstacles of the world, as plain frozen data.
-
-Links touch obstacles, never each other.
-"""
+"""Contact geometry: shapes of links and obstacles of the world, as plain frozen data."""
 
 from __future__ import annotations
 
@@ -131,9 +128,10 @@ FLOOR = Obstacle("floor", Plane())
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """Two links, geometries or obstacles that may overlap: no distance query lists the pair.
+    """Two links, geometries or obstacles that may overlap.
 
-    A link stands for all its geometries.
+    No distance query lists the pair, and two links do not push each other. A link stands for all
+    its geometries.
     """
 
     first: str
@@ -143,16 +141,20 @@ class Exclusion:
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """Obstacles for the `<collision>` elements of a robot, and their surfaces.
+    """What the `<collision>` elements of a robot touch, and their surfaces.
 
     Attributes:
         obstacles: of the world; by default a floor at z = 0.
         surface: of all geometries not in `surfaces`.
         surfaces: by the name of a geometry or of a link.
-        exclude: pairs of names of links, geometries or obstacles that `collisions` leaves out.
+        exclude: pairs of names of links, geometries or obstacles that `collisions` leaves out;
+            two links do not push each other, either.
+        self_collision: whether links of one robot push each other. Free bodies and several
+            robots always do.
     """
 
     obstacles: tuple[Obstacle, ...] = (FLOOR,)
     surface: Surface = Surface()
     surfaces: Mapping[str, Surface] = field(default_factory=dict)
     exclude: tuple[tuple[str, str], ...] = ()
+    self_collision: bool = False

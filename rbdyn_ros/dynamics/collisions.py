@@ -12,13 +12,15 @@ from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.dynamics.entry import Entry, check_pair, handles
 from rbdyn_ros.dynamics.stages import make_data
-from rbdyn_ros.engine.collision.near import PLACE, distance_of_pair, near_pairs
+from rbdyn_ros.engine.collision.near import distance_of_pair, near_pairs
 from rbdyn_ros.engine.collision.support import PLANE
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, listing
 from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.data_fields import PLACE
 from rbdyn_ros.model.geometries import MOST_PAIRED
 from rbdyn_ros.model.model import Model, check_model
 from rbdyn_ros.model.part_numbers import number_of
+from rbdyn_ros.model.pushing import of_one_robot
 
 _near_pairs, _distance = Entry(near_pairs), Entry(distance_of_pair)
 
@@ -177,22 +179,14 @@ def _overlaps(m: Model) -> tuple[Ints, Sequence[Distance]]:
         d = make_data(m)
         memory, skipped = Memory(m), np.zeros(m.nmeet, np.int64)
         number = find_near(m, d, -TOUCHING, skipped, memory)
-        listed = []
+        listed, one_robot = [], of_one_robot(vars(m), m.meet_geom)
         for pair, row in zip(memory.found[:number].tolist(), memory.out, strict=False):
             g, h = m.meet_geom[pair].tolist()
-            if _is_one_robot(m, g, h):
+            if one_robot[pair]:
                 skipped[pair] = 1
                 listed.append(_named(m, g, h, row))
         kept = vars(m).setdefault("start_overlaps", (skipped, tuple(listed)))
     return kept
-
-
-def _is_one_robot(m: Model, g: int, h: int) -> bool:
-    """Return whether two geometries are on links of one tree; links of the world are of each."""
-    if max(g, h) >= m.ngeomall - m.nobstacle:
-        return False
-    roots = m.body_rootid[m.geom_bodyid_all[[g, h]]]
-    return bool(roots[0] == roots[1] or 0 in roots)
 
 
 def _skipped(m: Model) -> Ints:
@@ -204,9 +198,14 @@ def _skipped(m: Model) -> Ints:
     return flags
 
 
+def overlap_names(overlaps: Sequence[Distance]) -> list[str]:
+    """Return the names and the depth of pairs that overlap."""
+    return [f"{one.geom1} and {one.geom2} ({-1e3 * one.distance:.3g} mm)" for one in overlaps]
+
+
 def overlap_text(robot: str, overlaps: Sequence[Distance]) -> str:
     """Return a sentence about pairs that overlap at qpos0."""
-    names = [f"{one.geom1} and {one.geom2} ({-1e3 * one.distance:.3g} mm)" for one in overlaps]
+    names = overlap_names(overlaps)
     return (
         f"'{robot}': {len(names)} pairs of geometries overlap at qpos0 and are left out of "
         f"collisions: {listing(names)}; disable them in an SRDF, or by Contact(exclude=...)"

@@ -88,7 +88,8 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
     Afterwards qpos, qvel and time belong to the new state, derived fields and qacc to the start of
     the last timestep, as in MuJoCo. One call with n steps and n single steps leave equal bits.
 
-    The first time that a yaw-pitch-roll joint is near its singularity, a RuntimeWarning says so.
+    A RuntimeWarning says so, once for a Data, if a yaw-pitch-roll joint comes near its
+    singularity, if contact forces do not converge, or if contacts do not fit in their list.
 
     Raises:
         ParameterError: nstep is not a whole number, 0 or more and less than 2^62.
@@ -99,30 +100,55 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
     if type(nstep) is not int or not 0 <= nstep <= FEW_STEPS:
         _many_steps(m, d, nstep)
         return
-    if _step(m, d, nstep):
-        _warn_of_singularity(m, d)
+    if found := _step(m, d, nstep):
+        _warn(m, d, found)
 
 
 def _many_steps(m: Model, d: Data, nstep: int) -> None:
     nstep = whole_steps(nstep)
     check_pair(m, d, "step")
-    regular = d.nsingular == 0
+    found = 0
+
+    def advance(n: int) -> None:
+        nonlocal found
+        found |= _step(m, d, n)
+
     if nstep <= m.steps_at_once:
-        _step(m, d, nstep)
+        advance(nstep)
     else:
-        in_pieces(lambda n: _step(m, d, n), nstep, m.steps_at_once)
-    if regular and d.nsingular > 0:
-        _warn_of_singularity(m, d, stacklevel=4)
+        in_pieces(advance, nstep, m.steps_at_once)
+    if found:
+        _warn(m, d, found, stacklevel=4)
 
 
-def _warn_of_singularity(m: Model, d: Data, stacklevel: int = 3) -> None:
-    warnings.warn(
-        f"'{m.name}', t = {d.time:.6g} s: a yaw-pitch-roll joint is near its singularity, "
-        f"|cos(pitch)| < {NEAR_SINGULAR:g}, where its rates are huge and timesteps less accurate; "
-        "d.nsingular counts them. A spherical joint has no singularity",
-        RuntimeWarning,
-        stacklevel=stacklevel,
-    )
+_NEAR = (
+    f"a yaw-pitch-roll joint is near its singularity, |cos(pitch)| < {NEAR_SINGULAR:g}, where "
+    "its rates are huge and timesteps less accurate; d.nsingular counts them. A spherical joint "
+    "has no singularity"
+)
+_UNSOLVED = (
+    "the contact forces of a timestep have not converged, so friction was viscous in it; "
+    "d.nunsolved counts such timesteps. A few in a fall do no harm; else look for friction above "
+    "1, or take shorter timesteps"
+)
+
+
+def _warn(m: Model, d: Data, found: int, stacklevel: int = 3) -> None:
+    """Warn of what `step` has found; of contacts that do not fit once for a Data."""
+    texts = []
+    if found & _forward.SINGULAR:
+        texts.append(_NEAR)
+    if found & _forward.UNSOLVED:
+        texts.append(_UNSOLVED)
+    if found & _forward.DROPPED and "full" not in vars(d):
+        vars(d)["full"] = True
+        texts.append(
+            f"{d.ndropped} contacts do not fit in the list of {m.ncontact} and do not act; "
+            "d.ndropped counts them. Use simpler geometries, or fewer of them"
+        )
+    for text in texts:
+        message = f"'{m.name}', t = {d.time:.6g} s: {text}"
+        warnings.warn(message, RuntimeWarning, stacklevel=stacklevel)
 
 
 def mass_matrix(m: Model, d: Data) -> Array:

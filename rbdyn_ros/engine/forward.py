@@ -13,7 +13,7 @@ from rbdyn_ros.engine.constraints import (  # noqa: F401  stages
     report,
     share,
 )
-from rbdyn_ros.engine.contact import contact, islands, settle  # noqa: F401  stages
+from rbdyn_ros.engine.contact import contact, islands, meet, settle  # noqa: F401  stages
 from rbdyn_ros.engine.crb import crb, fill_dense
 from rbdyn_ros.engine.follow import expand, follow_acceleration
 from rbdyn_ros.engine.integrate import integrate, smooth_stages, velocity_stages
@@ -23,6 +23,10 @@ from rbdyn_ros.engine.loads import subtract_xfrc
 from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.rne import rne, rne_acc
 from rbdyn_ros.model.options import RK4
+
+#: What a step may warn of: a joint that came near its singularity, contact forces that have not
+#: converged, both for the first time, and contacts that did not fit in the list.
+SINGULAR, UNSOLVED, DROPPED = 1, 2, 4
 
 if TYPE_CHECKING:
     from rbdyn_ros.engine.jit import Matrix
@@ -186,11 +190,13 @@ def advance(m: Model, d: Data, nstep: int) -> None:
 
 
 @kernel
-def step(m: Model, d: Data, nstep: int) -> bool:
-    """Advance, and return whether a joint came near its singularity for the first time."""
-    regular = d.nsingular == 0
+def step(m: Model, d: Data, nstep: int) -> int:
+    """Advance, and return what to warn of: a sum of SINGULAR, UNSOLVED and DROPPED."""
+    regular, solved = d.nsingular == 0, d.nunsolved == 0
     advance(m, d, nstep)
-    return regular and d.nsingular > 0
+    singular = SINGULAR if regular and d.nsingular > 0 else 0
+    unsolved = UNSOLVED if solved and d.nunsolved > 0 else 0
+    return singular + unsolved + (DROPPED if d.ndropped > 0 else 0)
 
 
 @inline

@@ -13,6 +13,7 @@ from rbdyn_ros.engine.kinematics import com_pos, com_vel, kinematics
 from rbdyn_ros.errors import Finding
 from rbdyn_ros.loading.mobility import LOCKED, mobility
 from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.geometries import MOST_PAIRED
 from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.model import Model
 
@@ -110,7 +111,7 @@ def geometry_findings(m: Model, description: Description) -> list[Finding]:
     if total == 0:
         text = "there are obstacles, but no link has a geometry, so there is no contact"
         return [Finding("no-geometries", text, "warning")]
-    if not description.obstacles:
+    if not description.obstacles and m.npush == 0:
         text = (
             f"{_count(total)}, but no obstacle: nothing touches in the simulation, until you add "
             "a floor; distances and collisions are known"
@@ -119,12 +120,25 @@ def geometry_findings(m: Model, description: Description) -> list[Finding]:
     if m.ngeom == 0:
         text = f"{_count(total)}, all on links that are fixed to the world: there is no contact"
         return [Finding("no-geometries", text, "warning")]
-    text = f"{_count(m.ngeom)} can touch {len(description.obstacles)} obstacles"
+    text = f"{_count(m.ngeommoving)} can touch {len(description.obstacles)} obstacles"
     if len(description.obstacles) == 1:
-        text = f"{_count(m.ngeom)} can touch the obstacle '{description.obstacles[0].name}'"
+        text = f"{_count(m.ngeommoving)} can touch the obstacle '{description.obstacles[0].name}'"
+    if m.npush > 0:
+        text += f"; {m.npush} pairs of geometries push each other"
     if m.ngeom < total:
         text += f"; {total - m.ngeom} on links that are fixed to the world are left out"
-    return [Finding("geometries", text, "note"), *_corners_only(m)]
+    return [Finding("geometries", text, "note"), *_corners_only(m), *_too_many(m)]
+
+
+def _too_many(m: Model) -> list[Finding]:
+    """Return a warning if there are too many geometries to list their pairs."""
+    if m.ngeomall <= MOST_PAIRED:
+        return []
+    text = (
+        f"{m.ngeomall} geometries: pairs are listed for at most {MOST_PAIRED}, so bodies do not "
+        "push each other; they touch obstacles only"
+    )
+    return [Finding("too-many-geometries", text, "warning")]
 
 
 def _corners_only(m: Model) -> list[Finding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.arrays import Array
+from rbdyn_ros.arrays import Ints
 from rbdyn_ros.dynamics.entry import public
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine.constants import touching
@@ -53,8 +53,9 @@ def _warned(m: Model) -> list[Finding]:
     depth = _depth(m, d)
     if depth <= DEEP:
         return []
-    obstacle, geom = d.contact_geom[np.argmin(_dist_to_obstacles(m, d))]
-    other = m.obstacle_names[obstacle - m.ngeomall + m.nobstacle]
+    fixed = _with_world(d)
+    obstacle, geom = d.contact_geom[fixed[np.argmin(d.contact_dist[fixed])]]
+    other = m.geom_names_all[obstacle]
     text = (
         f"qpos0 puts the geometry '{m.geom_names[geom]}' {depth:.3g} m into the obstacle "
         f"'{other}', which will push it out violently; choose another start"
@@ -63,13 +64,11 @@ def _warned(m: Model) -> list[Finding]:
 
 
 def _depth(m: Model, d: Data) -> float:
-    """Return the largest penetration of the listed contacts at qpos; 0 without contact."""
+    """Return the largest penetration of the world at qpos; 0 without contact."""
     _touching(m, d)
-    return float(max(-_dist_to_obstacles(m, d).min(initial=0.0), 0.0))
+    return -min(float(d.contact_dist[_with_world(d)].min(initial=0.0)), 0.0)
 
 
-def _dist_to_obstacles(m: Model, d: Data) -> Array:
-    """Return contact_dist of the listed contacts; 0 between two moving bodies."""
-    listed = min(d.ncon, m.ncontact)
-    dist: Array = np.where(d.contact_body[:listed, 0] == 0, d.contact_dist[:listed], 0.0)
-    return dist
+def _with_world(d: Data) -> Ints:
+    """Return the numbers of the contacts with the world."""
+    return np.flatnonzero(d.contact_body[: d.ncon, 0] == 0)

@@ -45,6 +45,8 @@ INDICES = {
     "geom_bodyid_all": "nbody",
     "exclude_geom": "ngeomall",
     "edge_vert": "nvertall",
+    "push_geom": "ngeomall",
+    "face_vert": "nvertall",
 }
 
 #: Fields of counts that add up to a size, and the least count.
@@ -55,6 +57,8 @@ SHARES = {
     "geom_vertnum": ("nvert", 1),
     "geom_vertnum_all": ("nvertall", 0),
     "vert_edgenum": ("nedge", 0),
+    "geom_facenum_all": ("nface", 0),
+    "face_vertnum": ("nfacevert", 3),
 }
 
 _CARRYING = [kind for kind, row in JOINT_KINDS.items() if row.nv > 0]

@@ -7,6 +7,7 @@ import numpy as np
 from rbdyn_ros.arrays import NamedArrays
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.bounds import BOUNDS
+from rbdyn_ros.model.geometries import FACE_CORNERS
 from rbdyn_ros.model.geoms import RIM, GeomType
 
 #: Fields of types, and their allowed types.
@@ -45,8 +46,11 @@ def audit_geom_arrays(arrays: NamedArrays, audit: Audit) -> None:
     for name, kinds in GEOM_TYPES.items():
         if not np.isin(arrays[name], kinds).all():
             wrong_array(audit, name, "has an entry that is not an allowed geometry type")
-    if (arrays["geom_bodyid"] == 0).any():
+    fixed = arrays["geom_bodyid"] == 0
+    if fixed.any() and len(arrays["push_geom"]) == 0:
         wrong_array(audit, "geom_bodyid", "has a geometry of the world, which does not move")
+    if (np.diff(fixed.astype(np.int64)) < 0).any():
+        wrong_array(audit, "geom_bodyid", "has a geometry of the world before a moving one")
     _audit_sizes(arrays, audit)
     for kind, number in CORNERS.items():
         if (arrays["geom_vertnum"][arrays["geom_type"] == kind] != number).any():
@@ -91,9 +95,32 @@ def audit_all_geoms(arrays: NamedArrays, audit: Audit) -> None:
     corners = np.repeat(np.repeat(number, number), arrays["vert_edgenum"])
     if ((arrays["edge_vert"] < 0) | (arrays["edge_vert"] >= corners)).any():
         wrong_array(audit, "edge_vert", "has a corner that is not of the same geometry")
-    pairs = arrays["exclude_geom"]
-    if (pairs[:, 0] >= pairs[:, 1]).any():
-        wrong_array(audit, "exclude_geom", "has a pair that is not ascending")
+    for name in ("exclude_geom", "push_geom"):
+        pairs = arrays[name]
+        if (pairs[:, 0] >= pairs[:, 1]).any():
+            wrong_array(audit, name, "has a pair that is not ascending")
+    _audit_pushing(arrays, first_obstacle, audit)
+
+
+def _audit_pushing(arrays: NamedArrays, first_obstacle: int, audit: Audit) -> None:
+    """Add an error for pairs that push each other which the kernels could not follow."""
+    pairs, body = arrays["push_geom"], arrays["geom_bodyid_all"]
+    order = pairs[:, 0] * len(body) + pairs[:, 1]
+    if (np.diff(order) <= 0).any():
+        wrong_array(audit, "push_geom", "is not ascending")
+    if (pairs >= first_obstacle).any() or (body[pairs[:, 0]] == body[pairs[:, 1]]).any():
+        wrong_array(audit, "push_geom", "has an obstacle, or two geometries of one body")
+    if len(pairs) > 0 and not np.array_equal(arrays["geom_bodyid"], body[:first_obstacle]):
+        message = f"is not that of all {first_obstacle} geometries of links"
+        wrong_array(audit, "geom_bodyid", message)
+    number = arrays["geom_facenum_all"]
+    if (number[arrays["geom_type_all"] != GeomType.MESH] > 0).any():
+        wrong_array(audit, "geom_facenum_all", "has faces of a geometry that is no mesh")
+    if (arrays["face_vertnum"] > FACE_CORNERS).any():
+        wrong_array(audit, "face_vertnum", f"has a face of more than {FACE_CORNERS} corners")
+    corners = np.repeat(np.repeat(arrays["geom_vertnum_all"], number), arrays["face_vertnum"])
+    if (arrays["face_vert"] >= corners).any():
+        wrong_array(audit, "face_vert", "has a corner that is not of the same geometry")
 
 
 def wrong_array(audit: Audit, name: str, message: str) -> None:

@@ -14,6 +14,7 @@ from rbdyn_ros.model.joint_arrays import joint_arrays, kind_of, loop_arrays, typ
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.lumping import WORLD, Tree, free_name, lump
 from rbdyn_ros.model.model import Model, unchecked_model
+from rbdyn_ros.model.pushing import no_pairs, pushing, pushing_pairs
 
 
 def compile_model(description: Description, floating_base: str = "") -> Model:
@@ -42,9 +43,14 @@ def compile_model(description: Description, floating_base: str = "") -> Model:
         **geoms(description, tree.frames),
         **all_geoms(description, tree.frames),
     }
-    m = unchecked_model(
-        description.name, arrays, _names(description, tree), findings=description.findings
-    )
+    arrays |= no_pairs(len(arrays["geom_bodyid_all"]))
+    names = _names(description, tree)
+    m = unchecked_model(description.name, arrays, names, findings=description.findings)
+    pairs = pushing_pairs(vars(m), description.self_collision)
+    if len(pairs) > 0:
+        arrays |= {**geoms(description, tree.frames, True), **pushing(vars(m), pairs)}
+        names |= geom_names(description, tree.frames, True)
+        m = unchecked_model(description.name, arrays, names, findings=description.findings)
     if (m.nmimic > 0 or m.nefc > 0) and m.nM == 0 < m.nv:
         raise DescriptionError([_no_mass_matrix(description)], description.source)
     return m

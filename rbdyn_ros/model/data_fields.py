@@ -5,6 +5,9 @@ from __future__ import annotations
 from rbdyn_ros.model.callbacks import ROW
 from rbdyn_ros.model.fields import Field
 
+#: Numbers of a row of geom_place.
+PLACE = 16
+
 # Spatial 6-vectors are [angular; linear] in world axes about subtree_com[body_rootid].
 DATA_FIELDS = (
     # state and input
@@ -218,9 +221,10 @@ DATA_FIELDS = (
     Field("skyline_now", ("nway",), "first column that is not zero", "int", "integrate"),
     Field("way_dof", ("nway",), "dofs that move two bodies apart", "int", "integrate"),
     Field("way_axis", ("nway", 6), "the velocity between them by these dofs", stage="integrate"),
-    Field("clip", (2, 12, 3), "corners of a face clipped by another", stage="contact"),
-    Field("clip_name", (2, 12), "their names", "int", "contact"),
-    Field("clip_edge", (2, 12), "names of the edges after them", "int", "contact"),
+    Field("geom_place", ("nplace", PLACE), "poses and bounds, see sweep.py", stage="contact"),
+    Field("sweep_order", ("nplace",), "geometries in the order of x", "int", "contact"),
+    Field("push_found", ("nfound",), "pairs of push_geom that are near", "int", "contact"),
+    Field("push_axis", ("naxis", 3), "directions that separated hulls", stage="contact"),
     Field("contact_slope", ("ntouch", 21), "-d(cfrc_contact) / d(cvel)", stage="contact"),
     # scratch of constraints
     Field("efc_wrench", ("nwrench", 6), "wrench of an equation on a body", stage="constraint"),

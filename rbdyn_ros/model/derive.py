@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rbdyn_ros.arrays import Ints, NamedArrays
 from rbdyn_ros.model.constraints import equations
 from rbdyn_ros.model.couplings import joint_addresses, leaders
-from rbdyn_ros.model.geometries import meetings
+from rbdyn_ros.model.geometries import by_geometry, meetings
 from rbdyn_ros.model.inertia_pattern import inertia_pattern
 from rbdyn_ros.model.joints import JointClass, JointKind, JointType, joint_kinds
 from rbdyn_ros.model.model_fields import DERIVED
@@ -37,6 +37,8 @@ def derive(primary: NamedArrays, names: Mapping[str, Sequence[str]]) -> dict[str
         "geom_vertadr": starts(primary["geom_vertnum"]),
         "geom_vertadr_all": starts(primary["geom_vertnum_all"]),
         "vert_edgeadr": starts(primary["vert_edgenum"]),
+        "geom_faceadr_all": starts(primary["geom_facenum_all"]),
+        "face_vertadr": starts(primary["face_vertnum"]),
         **_bodies(primary, kinds),
         **_joints(primary, kinds),
         **_dofs(primary, kinds),
@@ -44,6 +46,7 @@ def derive(primary: NamedArrays, names: Mapping[str, Sequence[str]]) -> dict[str
     known |= equations(known, [kind.nv for kind in loop_kinds])
     known |= inertia_pattern(known)
     known |= meetings(known)
+    known |= by_geometry("push", primary["push_geom"], len(primary["geom_bodyid_all"]))
     return {name: known[name] for name in DERIVED}
 
 

@@ -21,6 +21,15 @@ from rbdyn_ros.model.rotation import quat_to_mat
 #: Pairs are listed for at most this number of geometries: about a million pairs.
 MOST_PAIRED = 1400
 
+#: Most pairs of which each Data keeps a direction that separates them.
+MOST_AXES = 1 << 14
+
+#: Most pairs that are listed as near at once; beyond it all pairs are looked at.
+MOST_FOUND = 1 << 14
+
+#: Most corners of a face; of a rounder one some are left out.
+FACE_CORNERS = 16
+
 #: A hull with more corners has a graph of its edges: a search for the farthest corner follows it.
 MANY_CORNERS = 40
 
@@ -159,5 +168,10 @@ def _adjacent(fields: NamedArrays) -> Bools:
 
 
 def _listed(pairs: Ints, count: int) -> Arrays:
+    return {"meet_geom": pairs, **by_geometry("meet", pairs, count)}
+
+
+def by_geometry(kind: str, pairs: Ints, count: int) -> Arrays:
+    """Return, by geometry, its first pair with a later one, and the number of those pairs."""
     number = np.bincount(pairs[:, 0], minlength=count)[:count]
-    return {"meet_geom": pairs, "meet_num": number, "meet_adr": np.cumsum(number) - number}
+    return {f"{kind}_num": number, f"{kind}_adr": np.cumsum(number) - number}

@@ -32,7 +32,9 @@ Frames = Mapping[str, Placement]
 
 RIM = 12  # corners of each end of a cylinder (contact with a plane is exact)
 OF_BOX = 8  # most corners that an obstacle adds to a geometry's corners
-MOST_LISTED = 1000  # contacts of all geometries with all obstacles
+OF_PAIR = 8  # most contacts of two geometries that push each other
+MOST_LISTED = 1000  # contacts of a few geometries
+OF_GEOM = 16  # contacts of each of many geometries
 
 _ENDS = (-1.0, 1.0)
 
@@ -59,14 +61,15 @@ GEOM_TYPES = {
 }
 
 
-def geoms(description: Description, frames: Frames) -> Arrays:
+def geoms(description: Description, frames: Frames, pushing: bool = False) -> Arrays:
     """Return the arrays geom_*, vert_* and obstacle_*; loading/ computes geom_mass0.
 
     Args:
         description: a description that has passed description/checks.
         frames: body and placement of every link.
+        pushing: whether bodies push each other: then links of the world count, too.
     """
-    moving = _moving(description, frames)
+    moving = _in_contact(description, frames, pushing)
     places = [frames[geom.link].then(geom.origin) for geom in moving]
     return {
         "geom_bodyid": np.array([place.body for place in places], np.int64),
@@ -120,30 +123,35 @@ def _surfaces(surfaces: list[Surface]) -> Arrays:
     }
 
 
-def geom_names(description: Description, frames: Frames) -> dict[str, list[str]]:
+def geom_names(
+    description: Description, frames: Frames, pushing: bool = False
+) -> dict[str, list[str]]:
+    """Return geom_names and obstacle_names; arguments as for geoms."""
     return {
-        "geom_names": [geom.name for geom in _moving(description, frames)],
+        "geom_names": [geom.name for geom in _in_contact(description, frames, pushing)],
         "obstacle_names": [obstacle.name for obstacle in description.obstacles],
     }
 
 
 def contact_capacity(arrays: Mapping[str, NDArray[Any]]) -> int:
     """Return the number of contacts that a Data can list."""
+    pushing = len(arrays["push_geom"])
     touching = (arrays["geom_vertnum"] + OF_BOX).sum() * len(arrays["obstacle_type"])
-    return int(min(touching, MOST_LISTED))
+    most = max(MOST_LISTED, OF_GEOM * len(arrays["geom_type"])) if pushing else MOST_LISTED
+    return int(min(touching + OF_PAIR * pushing, most))
 
 
 def moving_pairs(arrays: Mapping[str, NDArray[Any]]) -> int:
     """Return the number of pairs of geometries on two moving bodies that push each other."""
-    pairs = arrays.get("push_geom", np.zeros((0, 2), np.int64))
-    return int((arrays["geom_bodyid_all"][pairs] > 0).all(axis=1).sum())
+    return int((arrays["geom_bodyid_all"][arrays["push_geom"]] > 0).all(axis=1).sum())
 
 
-def _moving(description: Description, frames: Frames) -> list[Geometry]:
-    """Return the geometries of moving bodies; empty without obstacles."""
-    if not description.obstacles:
-        return []
-    return [geom for geom in description.geometries if frames[geom.link].body > 0]
+def _in_contact(description: Description, frames: Frames, pushing: bool) -> list[Geometry]:
+    """Return the geometries in contact, those of moving bodies first."""
+    moving = [geom for geom in description.geometries if frames[geom.link].body > 0]
+    if pushing:
+        return moving + [geom for geom in description.geometries if frames[geom.link].body == 0]
+    return moving if description.obstacles else []
 
 
 def _obstacles(obstacles: tuple[Obstacle, ...]) -> Arrays:

@@ -132,6 +132,8 @@ class Model:
             needed.update(CONTACT_STAGES)
         if self.nskyline > 0:
             needed.add("island_stage")
+        if self.npush > 0:
+            needed.add("meet_stage")
         return frozenset(needed)
 
     @property
@@ -179,7 +181,7 @@ class Model:
         """Largest work of a timestep; a body of a plain tree is 1, a multiplication 0.01."""
         factorisation = int((self.M_rownnz**2).sum()) // 100 if self.nM else 0
         constraints = self.nefc * (self.nv + self.nefc)
-        contacts = self.nobstacle * (self.ngeom + self.nvert // 16)
+        contacts = self.nobstacle * (self.ngeom + self.nvert // 16) + 4 * self.nplace
         islands = self.nskyline * self.nv // 300
         return int(self.nbody + factorisation + constraints + contacts + islands)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.model.geometries import MOST_AXES, MOST_FOUND
 from rbdyn_ros.model.geoms import contact_capacity, moving_pairs
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model_fields import SIZES
@@ -42,6 +43,9 @@ _LENGTHS = {
     "nedge": "edge_vert",
     "nexclude": "exclude_geom",
     "nmeet": "meet_geom",
+    "nface": "face_vertnum",
+    "nfacevert": "face_vert",
+    "npush": "push_geom",
 }
 
 
@@ -67,6 +71,10 @@ def sizes_of(arrays: Mapping[str, NDArray[Any]], nloopdata: int) -> dict[str, in
         "nloopdata": nloopdata,
         "ntouch": found["nbody"] if found["ngeom"] > 0 else 0,
         "nsettle": found["nv"] if found["ngeom"] > 0 else 0,
+        "ngeommoving": int(np.count_nonzero(arrays["geom_bodyid"])),
+        "nplace": found["ngeom"] if found["npush"] > 0 else 0,
+        "naxis": found["npush"] if found["npush"] <= MOST_AXES else 0,
+        "nfound": min(found["npush"], MOST_FOUND),
         "ncontact": contact_capacity(arrays),
     }
     joined = found["ngeom"] > 0 and found["nM"] > 0 and moving_pairs(arrays) > 0

@@ -8,7 +8,7 @@ from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAME_DIMS
 #: Sizes of everything beyond a plain tree.
 _SURROUNDINGS = (
     *("ngeom", "nvert", "nobstacle"),
-    *("ngeomall", "nvertall", "nedge", "nexclude", "nmeet"),
+    *("ngeomall", "nvertall", "nedge", "nexclude", "nmeet", "npush", "nface", "nfacevert"),
 )
 _CONSTRAINTS = ("nloop", "nlength", "npoint", "ngear", "nterm", "nroll", "nefc", "nwrench")
 

@@ -274,16 +274,22 @@ def test_a_depth_is_the_distance_to_move(shape, obstacle):
     assert seen > 10
 
 
-def test_geometries_of_links_that_are_fixed_to_the_world_are_left_out():
+def test_a_free_body_touches_links_that_are_fixed_to_the_world():
     system = touching.free(CUBE)
     system.body("post", rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
     system.joint("weld", "fixed", "world", "post")
     system.geometry("on the post", "post", CUBE).geometry("on the ground", "world", CUBE)
     m = rb.build(system)
-    assert list(m.geom_names) == ["skin"]
+    assert list(m.geom_names) == ["skin", "on the post", "on the ground"]
     d = touching.placed(m, (0.0, 0.0, 0.5))
     rb.forward(m, d)
     assert d.ncon == 0
+    d.qpos[2] = 0.199
+    rb.forward(m, d)
+    pairs = d.contact_geom[: d.ncon].tolist()
+    assert sorted(pairs) == 4 * [[1, 0]] + 4 * [[2, 0]]  # geom1 is that of the world
+    assert (d.contact_body[: d.ncon] == (0, 1)).all()
+    assert d.contact_normal[: d.ncon] == pytest.approx(np.array(8 * [[0.0, 0.0, 1.0]]))
 
 
 def test_links_fixed_to_a_moving_link_make_contact():

@@ -1,4 +1,4 @@
-"""Apply the argument `contact`: obstacles for a robot, surfaces for its geometries."""
+"""Apply the argument `contact`: obstacles for a robot, surfaces, pairs that push each other."""
 
 from __future__ import annotations
 
@@ -64,6 +64,7 @@ def with_contact(description: Description, contact: Contact | None, audit: Audit
         description,
         geometries=_dressed(description.geometries, contact, audit),
         obstacles=_together(description.obstacles, contact.obstacles),
+        self_collision=description.self_collision or bool(contact.self_collision),
     )
     if not audit_exclusions(dressed, excluded, audit):
         return dressed

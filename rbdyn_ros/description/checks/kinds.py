@@ -49,7 +49,7 @@ _SURFACE: Kind = (Surface, "a Surface")
 
 #: The type of each field, and its name in messages.
 _FIELDS: dict[type, dict[str, Kind]] = {
-    Description: {"name": _TEXT, "source": _TEXT, "base": _TEXT},
+    Description: {"name": _TEXT, "source": _TEXT, "base": _TEXT, "self_collision": _FLAG},
     Link: {"name": _TEXT, "inertial": (Inertial | None, "an Inertial or None"), "line": _LINE},
     Joint: {
         "name": _TEXT,
@@ -59,7 +59,6 @@ _FIELDS: dict[type, dict[str, Kind]] = {
         "mimic": (Mimic | None, "a Mimic or None"),
         "line": _LINE,
         "rest": (tuple, "a sequence of numbers, one a coordinate"),
-        "start": (tuple, "a sequence of numbers, one a coordinate"),
         "closes_loop": _FLAG,
         "actuated": _FLAG,
         "transmission": (tuple, "a sequence of spatial forces, one a degree of freedom"),
@@ -89,6 +88,7 @@ _FIELDS: dict[type, dict[str, Kind]] = {
     Contact: {
         "surface": _SURFACE,
         "surfaces": (Mapping, "a mapping of names to Surfaces"),
+        "self_collision": _FLAG,
     },
     Exclusion: {"first": _TEXT, "second": _TEXT, "line": _LINE},
     Finding: {"code": _TEXT, "message": _TEXT, "severity": _TEXT, "element": _TEXT, "line": _LINE},
@@ -114,9 +114,6 @@ def audit_kinds(description: Description, audit: Audit) -> bool:
     _audit_fields(description, _FIELDS[Description], "", robot, None, audit)
     for field in _PARTS:
         _audit_parts(description, field, robot, audit)
-    objects: object = description.objects
-    if not isinstance(objects, tuple) or not all(isinstance(name, str) for name in objects):
-        _wrong("objects", objects, "a tuple of names of links", robot, None, audit)
     return len(audit.findings) == before
 
 

@@ -16,6 +16,8 @@ MOST_CORNERS = 100
 FIRST = 26
 #: Relative thickness below which points are in a plane, or on a line.
 FLAT = 1e-9
+#: Cosine of the angle below which two triangles of a hull are one face: meshes are rounded.
+ONE_FACE = 1.0 - 1e-6
 
 
 class NoHullError(Exception):
@@ -63,26 +65,69 @@ def hull_with_edges(points: Array) -> tuple[Array, list[list[int]]]:
     return points[kept], [sorted(neighbours) for neighbours in beside]
 
 
-def hull_moments(points: Array) -> tuple[float, Array, Array]:
-    """Return volume, centroid (3,) and second moments (3, 3) about it of a convex hull.
+def hull_faces(points: Array) -> list[tuple[Array, list[int]]]:
+    """Return the faces of the convex hull of points (n, 3): outward normal and corners of each.
 
-    Raises:
-        NoHullError: the points are in a plane, or too extreme.
+    The corners are numbers of points, anticlockwise seen from outside. Points in a plane have two
+    faces; points on a line, or too extreme ones for Qhull, have none.
     """
-    if _in_own_axes(points).shape[1] < 3:
-        raise NoHullError
-    found = _hull(points)
-    middle = points[found.vertices].mean(axis=0)
-    corners = points[found.simplices] - middle  # of tetrahedra with the middle, (n, 3, 3)
-    volumes = np.abs(np.linalg.det(corners)) / 6.0
-    sums = corners.sum(axis=1)
-    volume = float(volumes.sum())
-    centre = volumes @ sums / (4.0 * volume)
-    # int x x^T over a tetrahedron with a corner at 0: V / 20 (sum a a^T + s s^T), s = sum a
-    moments = np.einsum("n,nki,nkj->ij", volumes, corners, corners)
-    moments += np.einsum("n,ni,nj->ij", volumes, sums, sums)
-    second: Array = moments / 20.0 - volume * np.outer(centre, centre)
-    return volume, middle + centre, second
+    seen = _in_own_axes(points)
+    if seen.shape[1] < 2:
+        return []
+    try:
+        found = _hull(seen)
+    except NoHullError:
+        return []
+    if seen.shape[1] == 2:
+        ring = [int(corner) for corner in found.vertices]
+        normal = _normal(points[ring])
+        return [(normal, ring), (-normal, ring[::-1])]
+    middle, faces = points[found.vertices].mean(axis=0), []
+    normals = [_normal(points[triangle]) for triangle in found.simplices]
+    for n, triangle in enumerate(found.simplices):
+        if normals[n] @ (points[triangle[0]] - middle) < 0.0:
+            normals[n] = -normals[n]
+    for group in _coplanar(found.neighbors.tolist(), normals):
+        corners = sorted({int(corner) for n in group for corner in found.simplices[n]})
+        faces.append(_around(points, corners, normals[group[0]]))
+    return faces
+
+
+def _normal(ring: Array) -> Array:
+    """Return the unit normal of the first three corners that are not on a line."""
+    a = ring[0]
+    across = np.cross(ring[1:-1] - a, ring[2:] - a)
+    largest: Array = across[np.linalg.norm(across, axis=1).argmax()]
+    unit: Array = largest / max(float(np.linalg.norm(largest)), 1e-300)
+    return unit
+
+
+def _coplanar(neighbours: list[list[int]], normals: list[Array]) -> list[list[int]]:
+    """Return groups of triangles that are joined and have the direction of their first one."""
+    left, groups = set(range(len(normals))), []
+    for first in range(len(normals)):
+        if first not in left:
+            continue
+        left.remove(first)
+        group = [first]
+        for n in group:  # grows meanwhile
+            for other in neighbours[n]:
+                if other in left and normals[other] @ normals[first] > ONE_FACE:
+                    left.remove(other)
+                    group.append(other)
+        groups.append(group)
+    return groups
+
+
+def _around(points: Array, corners: list[int], normal: Array) -> tuple[Array, list[int]]:
+    """Return the normal of a face, and its corners anticlockwise about it."""
+    arms = points[corners] - points[corners].mean(axis=0)
+    first = arms[np.linalg.norm(arms, axis=1).argmax()]
+    first = first - (first @ normal) * normal
+    angles = np.arctan2(arms @ np.cross(normal, first), arms @ first)
+    ring = [corners[n] for n in np.argsort(angles, kind="stable")]
+    exact = _normal(points[ring])
+    return (exact if exact @ normal > 0.0 else normal), ring
 
 
 def reduced(corners: Array) -> Array:

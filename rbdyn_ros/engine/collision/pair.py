@@ -9,6 +9,7 @@ from rbdyn_ros.engine.collision.gjk import gjk, is_apart
 from rbdyn_ros.engine.collision.rounds import from_plane, of_ball, of_rounds
 from rbdyn_ros.engine.collision.simplex import ROW
 from rbdyn_ros.engine.collision.support import BOX, CAPSULE, CYLINDER, PLANE, SPHERE, radius_of
+from rbdyn_ros.engine.collision.sweep import pose_of
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
     ZERO3,
@@ -21,18 +22,6 @@ from rbdyn_ros.engine.spatial import (
     transposed,
 )
 from rbdyn_ros.engine.stack import stack_floats, stack_ints
-
-
-@inline
-def pose_of(place, g):
-    """Return position and rotation of a geometry in the world."""
-    p = (place[g, 0], place[g, 1], place[g, 2])
-    R = (
-        place[g, 3], place[g, 4], place[g, 5],
-        place[g, 6], place[g, 7], place[g, 8],
-        place[g, 9], place[g, 10], place[g, 11],
-    )  # fmt: skip
-    return p, R
 
 
 @inline
@@ -61,15 +50,7 @@ def measure(m, place, g, h, reach, axis, out):
     """
     a, b, swapped = in_order(m, g, h)
     R, t = relative(place, a, b)
-    kind, other = m.geom_type_all[a], m.geom_type_all[b]
-    if kind == PLANE:
-        dist, normal, x, y = from_plane(m, b, R, t)
-    elif kind == SPHERE and (other == BOX or other == CYLINDER):
-        dist, normal, x, y = of_ball(m, a, b, R, t)
-    elif other <= CAPSULE:
-        dist, normal, x, y = of_rounds(m, a, b, R, t)
-    else:
-        dist, normal, x, y = _of_hulls(m, a, b, R, t, reach, axis)
+    dist, normal, x, y = nearest_points(m, a, b, R, t, reach, axis)
     if not dist <= reach:
         return False
     p, R_A = pose_of(place, a)
@@ -82,6 +63,22 @@ def measure(m, place, g, h, reach, axis, out):
     out[4], out[5], out[6] = x
     out[7], out[8], out[9] = y
     return True
+
+
+@kernel
+def nearest_points(m, a, b, R, t, reach, axis):
+    """Return distance, normal and nearest points of a pair in order, in the frame of A.
+
+    The pose of B in A is R, t. Beyond `reach` the distance may be infinite; `axis` as in measure.
+    """
+    kind, other = m.geom_type_all[a], m.geom_type_all[b]
+    if kind == PLANE:
+        return from_plane(m, b, R, t)
+    if kind == SPHERE and (other == BOX or other == CYLINDER):
+        return of_ball(m, a, b, R, t)
+    if other <= CAPSULE:
+        return of_rounds(m, a, b, R, t)
+    return _of_hulls(m, a, b, R, t, reach, axis)
 
 
 @kernel

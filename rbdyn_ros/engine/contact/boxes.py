@@ -3,8 +3,8 @@
 Two boxes can be separated along fifteen directions: six of faces, nine of pairs of edges. The
 contact is along the direction of least penetration. If it belongs to a face, the nearest face of
 the other box is clipped along the sides of that face, and its corners are the contact points. Each
-corner has a name in clip_name: the corner of the box, or the edge and the side that cut it. With
-the face and the side of the other box this is the feature of the contact.
+corner has a name: the corner of the box, or the edge and the side that cut it. With the face and
+the side of the other box this is the feature of the contact.
 
 Source: Gottschalk, Lin, Manocha, OBBTree, 1996 (the fifteen directions); Sutherland, Hodgman,
 Reentrant polygon clipping, 1974.
@@ -14,21 +14,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.contact.touch import touch
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
+    ZERO3,
     add3,
     cross3,
     dot3,
-    load3,
-    load9,
     mat_mul,
     mat_vec,
     scaled3,
     sub3,
     transposed,
 )
+from rbdyn_ros.engine.stack import stack_floats, stack_ints
 
+#: Most points; rounding errors of a tiny face could make more than eight.
+CORNERS = 12
 #: Edges count only if they are further apart than faces by this part of the size.
 FACES_FIRST = 1e-3
 #: Names of corners of a face, and pairs of faces, for features.
@@ -38,13 +39,23 @@ PARALLEL = 1e-6  # square of the sine of the angle between two edges
 
 
 @kernel
-def meet_boxes(m, d, g, o, reach):
-    """Find the contacts of a box with a box of the world, up to the distance `reach`."""
-    i = m.geom_bodyid[g]
-    R_body, a = load9(d.xmat, i), load3(m.geom_size, g)
-    p_A = add3(load3(d.xpos, i), mat_vec(R_body, load3(m.geom_pos, g)))
-    R_A = mat_mul(R_body, load9(m.geom_mat, g))
-    p_B, R_B, b = load3(m.obstacle_pos, o), load9(m.obstacle_mat, o), load3(m.obstacle_size, o)
+def box_points(p_A, R_A, a, p_B, R_B, b, reach, points, names):
+    """Write the contact points of two boxes, up to the distance `reach`.
+
+    Args:
+        p_A: centre of box A in the world.
+        R_A: its rotation.
+        a: its half edges.
+        p_B: as p_A, of box B.
+        R_B: as R_A.
+        b: as a.
+        reach: largest distance.
+        points: (CORNERS, 4), receives points of A in the world, and their distances from B.
+        names: (CORNERS, 1), receives their features.
+
+    Returns:
+        How many points there are, and the unit normal of all of them, from B to A.
+    """
     # A in B, and B in A
     C, t = mat_mul(transposed(R_B), R_A), mat_vec(transposed(R_B), sub3(p_A, p_B))
     C_T, t_A = transposed(C), mat_vec(transposed(R_A), sub3(p_B, p_A))
@@ -54,13 +65,12 @@ def meet_boxes(m, d, g, o, reach):
     apart = max(apart_A, apart_B)
     bias = FACES_FIRST * min(a[0], a[1], a[2], b[0], b[1], b[2])
     if max(apart, apart_edges) >= reach:
-        return
+        return 0, ZERO3
     if apart_edges > apart + bias:
-        _edges(m, d, g, o, p_B, R_B, t, C, b, a, pair, apart_edges)
-    elif apart_B >= apart_A - bias:
-        _face(m, d, g, o, reach, p_B, R_B, t, C, b, a, of_B, True)
-    else:
-        _face(m, d, g, o, reach, p_A, R_A, t_A, C_T, a, b, of_A, False)
+        return _edges(p_B, R_B, t, C, b, a, pair, apart_edges, points, names)
+    if apart_B >= apart_A - bias:
+        return _face(reach, p_B, R_B, t, C, b, a, of_B, True, points, names)
+    return _face(reach, p_A, R_A, t_A, C_T, a, b, of_A, False, points, names)
 
 
 @inline
@@ -111,34 +121,39 @@ def _axis(k):
 
 
 @kernel
-def _face(m, d, g, o, reach, p, R, t, C, own, other, k, of_obstacle):
-    """Add contacts with the part of the other box above face k of the own box.
+def _face(reach, p, R, t, C, own, other, k, of_B, points, names):
+    """Write the corners of the part of the other box above face k of the own box.
 
-    Corners are kept as (u, v, w) in the face's axes, w along its normal.
+    They are clipped as (u, v, w) in the face's axes, w along its normal.
     """
+    clip, clip_names = stack_floats(CORNERS, 3), stack_ints(CORNERS, 2)
     sign = 1.0 if t[k] >= 0.0 else -1.0
     u, v = (k + 1) % 3, (k + 2) % 3
-    number, towards = _facing(d, t, C, other, k, sign, u, v)
-    number, source = _clip(d, number, own[u], own[v])
-    face = 2 * k + (1 if sign > 0.0 else 0) + (6 if of_obstacle else 0)
+    number, towards = _facing(clip, clip_names, t, C, other, k, sign, u, v)
+    number = _clip(clip, clip_names, number, own[u], own[v])
+    face = 2 * k + (1 if sign > 0.0 else 0) + (6 if of_B else 0)
     first_feature = (6 * face + towards) * NAMES
     n = mat_vec(R, scaled3(_axis(k), sign))
-    normal = n if of_obstacle else scaled3(n, -1.0)
+    normal = n if of_B else scaled3(n, -1.0)
+    kept = 0
     for c in range(number):
-        corner = d.clip[source, c]
-        dist = corner[2] - own[k]
+        dist = clip[c, 2] - own[k]
         if dist < reach:
-            x = add3(scaled3(_axis(u), corner[0]), scaled3(_axis(v), corner[1]))
-            x = add3(x, scaled3(_axis(k), sign * corner[2]))
+            x = add3(scaled3(_axis(u), clip[c, 0]), scaled3(_axis(v), clip[c, 1]))
+            x = add3(x, scaled3(_axis(k), sign * clip[c, 2]))
             x = add3(p, mat_vec(R, x))
-            if not of_obstacle:  # it is a point of the obstacle
+            if not of_B:  # it is a point of B
                 x = add3(x, scaled3(normal, dist))
-            touch(m, d, g, o, x, normal, dist, first_feature + d.clip_name[source, c])
+            points[kept, 0], points[kept, 1], points[kept, 2] = x
+            points[kept, 3] = dist
+            names[kept, 0] = first_feature + clip_names[c, 0]
+            kept += 1
+    return kept, normal
 
 
 @kernel
-def _facing(d, t, C, other, k, sign, u, v):
-    """Write to clip[0] the corners of the other box's face that faces face k.
+def _facing(clip, names, t, C, other, k, sign, u, v):
+    """Write the corners of the other box's face that faces face k.
 
     Returns their number, 4, and the number of that face, 0 to 5.
     """
@@ -153,48 +168,48 @@ def _facing(d, t, C, other, k, sign, u, v):
     for c in range(4):  # around the face
         x = add3(centre, scaled3(e, 1.0 if c == 0 or c == 3 else -1.0))
         x = add3(x, scaled3(f, 1.0 if c < 2 else -1.0))
-        d.clip[0, c, 0], d.clip[0, c, 1], d.clip[0, c, 2] = x[u], x[v], sign * x[k]
-        d.clip_name[0, c] = d.clip_edge[0, c] = c
+        clip[c, 0], clip[c, 1], clip[c, 2] = x[u], x[v], sign * x[k]
+        names[c, 0] = names[c, 1] = c
     return 4, 2 * j + (1 if towards > 0.0 else 0)
 
 
 @kernel
-def _clip(d, number, wide, high):
-    """Cut a polygon in clip[0] to |u| <= wide, |v| <= high; return its corners and where.
+def _clip(old, names, number, wide, high):
+    """Cut a polygon to |u| <= wide, |v| <= high; return its number of corners.
 
-    An edge belongs to the corner it begins at: 0 to 3 of the face, 4 to 7 cut by a side.
+    A corner has two names: its own, and that of the edge that begins at it: 0 to 3 of the face, 4
+    to 7 cut by a side.
     """
-    source = 0
-    for side in range(4):
+    new, new_names = stack_floats(CORNERS, 3), stack_ints(CORNERS, 2)
+    for side in range(4):  # an even number: the last polygon is in `old` again
         axis, end = side // 2, 1.0 if side % 2 == 0 else -1.0
         limit = wide if axis == 0 else high
-        old, new = d.clip[source], d.clip[1 - source]
-        names, edges = d.clip_name[source], d.clip_edge[source]
-        new_names, new_edges = d.clip_name[1 - source], d.clip_edge[1 - source]
-        kept, most = 0, len(new)  # rounding errors of a tiny polygon could make more corners
+        kept = 0
         for c in range(number):
-            here, after = old[c], old[(c + 1) % number]
-            inside, next_inside = limit - end * here[axis], limit - end * after[axis]
-            if inside >= 0.0 and kept < most:
+            after = (c + 1) % number
+            inside, next_inside = limit - end * old[c, axis], limit - end * old[after, axis]
+            if inside >= 0.0 and kept < CORNERS:
                 for x in range(3):
-                    new[kept, x] = here[x]
-                new_names[kept], new_edges[kept] = names[c], edges[c]
+                    new[kept, x] = old[c, x]
+                new_names[kept, 0], new_names[kept, 1] = names[c, 0], names[c, 1]
                 kept += 1
             crosses = (inside > 0.0 and next_inside < 0.0) or (inside < 0.0 and next_inside > 0.0)
-            if crosses and kept < most:
+            if crosses and kept < CORNERS:
                 share = inside / (inside - next_inside)
                 for x in range(3):
-                    new[kept, x] = here[x] + share * (after[x] - here[x])
-                new_names[kept] = 4 + 8 * side + edges[c]
-                new_edges[kept] = 4 + side if inside > 0.0 else edges[c]
+                    new[kept, x] = old[c, x] + share * (old[after, x] - old[c, x])
+                new_names[kept, 0] = 4 + 8 * side + names[c, 1]
+                new_names[kept, 1] = 4 + side if inside > 0.0 else names[c, 1]
                 kept += 1
-        number, source = kept, 1 - source
-    return number, source
+        old, new = new, old
+        names, new_names = new_names, names
+        number = kept
+    return number
 
 
 @kernel
-def _edges(m, d, g, o, p, R, t, C, own, other, pair, apart):
-    """Add the contact at which two edges cross."""
+def _edges(p, R, t, C, own, other, pair, apart, points, names):
+    """Write the point at which two edges cross."""
     i, j = pair // 3, pair % 3
     n, square = _across(C, pair)
     n = scaled3(n, (1.0 if dot3(n, t) >= 0.0 else -1.0) / np.sqrt(square))
@@ -210,4 +225,7 @@ def _edges(m, d, g, o, p, R, t, C, own, other, pair, apart):
     e, between = _column(C, j), sub3(on_other, on_own)
     s = (e[i] * between[i] - dot3(e, between)) / (1.0 - e[i] * e[i])
     x = add3(p, mat_vec(R, add3(on_other, scaled3(e, s))))
-    touch(m, d, g, o, x, mat_vec(R, n), apart, FACES * NAMES + pair)
+    points[0, 0], points[0, 1], points[0, 2] = x
+    points[0, 3] = apart
+    names[0, 0] = FACES * NAMES + pair
+    return 1, mat_vec(R, n)

@@ -12,13 +12,13 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.engine.constraints.wrenches import point_velocity, turn_rate
-from rbdyn_ros.engine.contact.boxes import meet_boxes
+from rbdyn_ros.engine.contact.boxes import CORNERS, box_points
 from rbdyn_ros.engine.contact.distances import CAPSULE, CYLINDER, PLANE, SPHERE, distance
 from rbdyn_ros.engine.contact.memory import recall
 from rbdyn_ros.engine.contact.press import start_contacts
 from rbdyn_ros.engine.contact.touch import order, touch
 from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
+from rbdyn_ros.engine.optional import call_stage, data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import (
     add3,
     dot3,
@@ -30,6 +30,7 @@ from rbdyn_ros.engine.spatial import (
     sub3,
     transposed,
 )
+from rbdyn_ros.engine.stack import stack_floats, stack_ints
 from rbdyn_ros.model.geoms import GeomType
 
 BOX = int(GeomType.BOX)
@@ -61,15 +62,17 @@ def contact(m, d):
 
 @kernel
 def find(m, d):
-    """List the contacts, in the order of contact_key."""
+    """List the contacts, in the order of contact_key: with obstacles, then of moving bodies."""
     d.ncon = d.ndropped = 0
-    for g in range(m.ngeom):
+    for g in range(m.ngeommoving):
         centre = _in_world(d, m.geom_bodyid[g], load3(m.geom_pos, g))
         reach = m.opt.timestep * _speed(m, d, g, centre)
         for o in range(m.nobstacle):
             dist, _ = _from_obstacle(m, o, centre)
             if dist < m.geom_rbound[g] + reach:
                 _meet(m, d, g, o, reach)
+    if m.npush > 0:
+        call_stage(m.meet_stage, m, d)
 
 
 @inline
@@ -90,7 +93,7 @@ def _meet(m, d, g, o, reach):
         _corner_of_obstacle(m, d, g, o, load3(m.obstacle_pos, o), m.obstacle_size[o, 0], reach, 0)
     elif other == BOX and kind == BOX:
         first = d.ncon
-        meet_boxes(m, d, g, o, reach)
+        _boxes(m, d, g, o, reach)
         order(d, first)
     elif other == PLANE:
         _lowest_corners(m, d, g, o, reach)
@@ -103,6 +106,19 @@ def _meet(m, d, g, o, reach):
             _middle(m, d, g, o, reach)
         elif other == BOX and kind == CYLINDER:
             _corners_of_box(m, d, g, o, reach)
+
+
+@kernel
+def _boxes(m, d, g, o, reach):
+    points, names = stack_floats(CORNERS, 4), stack_ints(CORNERS, 1)
+    i = m.geom_bodyid[g]
+    R_body, half = load9(d.xmat, i), load3(m.geom_size, g)
+    p = add3(load3(d.xpos, i), mat_vec(R_body, load3(m.geom_pos, g)))
+    R = mat_mul(R_body, load9(m.geom_mat, g))
+    q, T, block = load3(m.obstacle_pos, o), load9(m.obstacle_mat, o), load3(m.obstacle_size, o)
+    number, normal = box_points(p, R, half, q, T, block, reach, points, names)
+    for n in range(number):
+        touch(m, d, g, o, load3(points, n), normal, points[n, 3], names[n, 0])
 
 
 @inline

@@ -1,4 +1,4 @@
-"""The surface of a contact: that of its geometry in the world, a mixture of two that move.
+"""The surface of a contact: that of a geometry on an obstacle, a mixture of two links'.
 
 The smaller friction acts, the larger restitution, viscosity, torsional and rolling friction, and
 the softer spring: a soft finger stays soft on a hard object.
@@ -17,7 +17,7 @@ def grip_of(m, d, c):
     one, g = d.contact_geom[c, 0], d.contact_geom[c, 1]
     viscosity, mu, size = m.geom_viscosity[g], m.geom_friction[g], m.geom_rbound[g]
     torsional, rolling = m.geom_torsional[g], m.geom_rolling[g]
-    if d.contact_body[c, 0] > 0:
+    if one < m.ngeom:
         viscosity, mu = max(viscosity, m.geom_viscosity[one]), min(mu, m.geom_friction[one])
         torsional = max(torsional, m.geom_torsional[one])
         rolling, size = max(rolling, m.geom_rolling[one]), min(size, m.geom_rbound[one])
@@ -29,20 +29,20 @@ def grip_of(m, d, c):
 @inline
 def restitution_of(m, d, c):
     """Return the part of the closing speed after an impact."""
-    e = m.geom_restitution[d.contact_geom[c, 1]]
-    if d.contact_body[c, 0] > 0:
-        e = max(e, m.geom_restitution[d.contact_geom[c, 0]])
+    one, e = d.contact_geom[c, 0], m.geom_restitution[d.contact_geom[c, 1]]
+    if one < m.ngeom:
+        e = max(e, m.geom_restitution[one])
     return e
 
 
 @inline
 def spring_of(m, d, c):
-    """Return the geometry whose spring acts: of two that move the softer one.
+    """Return the geometry whose spring acts: of two links the softer one.
 
     A stiffness in N/m is softer than any time constant.
     """
     one, g = d.contact_geom[c, 0], d.contact_geom[c, 1]
-    if d.contact_body[c, 0] == 0:
+    if one >= m.ngeom:
         return g
     k, other = _stiffness(m, g), _stiffness(m, one)
     if k == other:

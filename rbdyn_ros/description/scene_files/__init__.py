@@ -1,1 +1,0 @@
-"""Scene files: robots, free objects and obstacles in YAML."""

@@ -1,0 +1,154 @@
+"""Sweep and prune: the pairs of a list whose bounding spheres overlap.
+
+The geometries are sorted along x, and two can be near only if their intervals overlap. The order
+is kept from call to call: it saves time but never changes a result.
+
+Source: Baraff, Dynamic simulation of non-penetrating rigid bodies, 1992.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.engine.collision.support import PLANE
+from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.spatial import (
+    add3,
+    dot3,
+    load3,
+    load9,
+    mat_mul,
+    mat_vec,
+    store3,
+    sub3,
+)
+
+#: Columns of `place` after position and rotation: ends of the interval along x, radius of the
+#: bounding sphere, the way that the geometry goes in a step.
+LOW, HIGH, REACH, WAY = 12, 13, 14, 15
+
+
+@inline
+def place_geom(m, d, g, place):
+    """Write the pose of a geometry in the world to its row of `place`."""
+    i = m.geom_bodyid_all[g]
+    R = load9(d.xmat, i)
+    store3(place, g, add3(load3(d.xpos, i), mat_vec(R, load3(m.geom_pos_all, g))))
+    R = mat_mul(R, load9(m.geom_mat_all, g))
+    place[g, 3], place[g, 4], place[g, 5] = R[0], R[1], R[2]
+    place[g, 6], place[g, 7], place[g, 8] = R[3], R[4], R[5]
+    place[g, 9], place[g, 10], place[g, 11] = R[6], R[7], R[8]
+
+
+@inline
+def pose_of(place, g):
+    """Return position and rotation of a geometry in the world."""
+    p = (place[g, 0], place[g, 1], place[g, 2])
+    R = (
+        place[g, 3], place[g, 4], place[g, 5],
+        place[g, 6], place[g, 7], place[g, 8],
+        place[g, 9], place[g, 10], place[g, 11],
+    )  # fmt: skip
+    return p, R
+
+
+@inline
+def bound(m, g, place, reach):
+    """Write the bounding sphere of a geometry, larger by `reach`, and its interval along x."""
+    radius = m.geom_rbound_all[g] + reach
+    flat = m.geom_type_all[g] == PLANE
+    place[g, REACH] = radius
+    place[g, LOW] = -np.inf if flat else place[g, 0] - radius
+    place[g, HIGH] = np.inf if flat else place[g, 0] + radius
+
+
+@kernel
+def sweep(m, count, place, order, pairs, first, number_of, found):
+    """Write the pairs whose bounding spheres overlap, in any order; return their number.
+
+    Args:
+        m: the Model.
+        count: geometries to sweep, the first ones.
+        place: rows of them, see `place_geom` and `bound`.
+        order: their numbers, in the order of the last call; anything else is put right.
+        pairs: (n, 2), ascending pairs of geometries, ascending.
+        first: by geometry, its first pair with a later one.
+        number_of: by geometry, the number of those pairs.
+        found: receives the numbers of pairs, as many as fit.
+    """
+    _sort_along_x(place, order, count)
+    number = 0
+    for n in range(count):
+        g = order[n]
+        for k in range(n + 1, count):
+            h = order[k]
+            if place[h, LOW] > place[g, HIGH]:
+                break
+            low = min(g, h)
+            pair = _pair(pairs, first[low], first[low] + number_of[low], max(g, h))
+            if pair >= 0 and bounds_near(m, place, g, h):
+                if number < len(found):
+                    found[number] = pair
+                number += 1
+    return number
+
+
+@kernel
+def _sort_along_x(place, order, count):
+    """Sort the order of the last call by insertion: it is nearly sorted."""
+    sound = count < 2 or order[0] != order[1]  # all zero after a reset
+    for n in range(count):
+        sound = sound and order[n] >= 0 and order[n] < count
+    if not sound:
+        for n in range(count):
+            order[n] = n
+    for n in range(1, count):
+        g = order[n]
+        k = n - 1
+        while k >= 0 and place[order[k], LOW] > place[g, LOW]:
+            order[k + 1] = order[k]
+            k -= 1
+        order[k + 1] = g
+
+
+@inline
+def _pair(pairs, low, end, h):
+    """Return the number of the pair from `low` to `end` with the later geometry h, or -1."""
+    high = end
+    while low < high:
+        middle = (low + high) // 2
+        if pairs[middle, 1] < h:
+            low = middle + 1
+        else:
+            high = middle
+    return -1 if low == end or pairs[low, 1] != h else low
+
+
+@inline
+def bounds_near(m, place, g, h):
+    """Return whether the bounding spheres of two geometries overlap."""
+    plane, ball = (g, h) if m.geom_type_all[g] == PLANE else (h, g)
+    p, R = pose_of(place, plane)
+    q, _ = pose_of(place, ball)
+    between = sub3(q, p)
+    most = place[g, REACH] + place[h, REACH]
+    if m.geom_type_all[plane] == PLANE:
+        return R[2] * between[0] + R[5] * between[1] + R[8] * between[2] <= most
+    return most >= 0.0 and dot3(between, between) <= most * most
+
+
+@kernel
+def sort(found, number):
+    """Sort the first numbers of an array by Shell's method."""
+    step = 1
+    while step < number // 3:
+        step = 3 * step + 1
+    while step > 0:
+        for n in range(step, number):
+            value = found[n]
+            k = n
+            while k >= step and found[k - step] > value:
+                found[k] = found[k - step]
+                k -= step
+            found[k] = value
+        step //= 3

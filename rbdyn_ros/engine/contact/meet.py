@@ -1,0 +1,116 @@
+"""Contacts between geometries of two bodies: the pairs of push_geom that are near, pair by pair.
+
+A stage of its own, which a Model needs only if bodies push each other. Obstacles are in
+contact.py.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.engine.collision.manifold import POINTS, manifold
+from rbdyn_ros.engine.collision.pair import in_order, nearest_points, relative
+from rbdyn_ros.engine.collision.support import BOX
+from rbdyn_ros.engine.collision.sweep import (
+    WAY,
+    bound,
+    bounds_near,
+    place_geom,
+    pose_of,
+    sort,
+    sweep,
+)
+from rbdyn_ros.engine.constraints.wrenches import point_velocity, turn_rate
+from rbdyn_ros.engine.contact.boxes import CORNERS, box_points
+from rbdyn_ros.engine.contact.touch import list_contact, order
+from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
+from rbdyn_ros.engine.spatial import add3, dot3, load3, mat_vec, scaled3, sub3
+from rbdyn_ros.engine.stack import stack_floats, stack_ints
+
+
+@optional_stage("meet_stage")
+def _by_address(table, row):
+    meet(model_at(table), data_at(table, row))
+
+
+@kernel
+def meet(m, d):
+    """List the contacts of the pairs of push_geom, in their order."""
+    place, found = d.geom_place, d.push_found
+    for g in range(m.ngeom):
+        place_geom(m, d, g, place)
+        place[g, WAY] = m.opt.timestep * _speed(m, d, g)
+        bound(m, g, place, place[g, WAY])
+    number = sweep(m, m.ngeom, place, d.sweep_order, m.push_geom, m.push_adr, m.push_num, found)
+    if number <= len(found):
+        sort(found, number)
+        for n in range(number):
+            _meet(m, d, found[n])
+        return
+    for pair in range(m.npush):  # too many to list
+        if bounds_near(m, place, m.push_geom[pair, 0], m.push_geom[pair, 1]):
+            _meet(m, d, pair)
+
+
+@inline
+def _speed(m, d, g):
+    """Return an upper bound of the speed of all points of a geometry."""
+    i, centre = m.geom_bodyid_all[g], load3(d.geom_place, g)
+    v, w = point_velocity(m, d, i, centre), turn_rate(d, i)
+    return np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * m.geom_rbound_all[g]
+
+
+@kernel
+def _meet(m, d, pair):
+    """List the contacts of a pair, up to the way that the two can close in the step."""
+    g, h = m.push_geom[pair, 0], m.push_geom[pair, 1]
+    reach = d.geom_place[g, WAY] + d.geom_place[h, WAY]
+    first = d.ncon
+    if m.geom_type_all[g] == BOX and m.geom_type_all[h] == BOX:
+        _boxes(m, d, pair, g, h, reach)
+    else:
+        _hulls(m, d, pair, g, h, reach)
+    order(d, first)
+
+
+@kernel
+def _boxes(m, d, pair, g, h, reach):
+    points, names = stack_floats(CORNERS, 4), stack_ints(CORNERS, 1)
+    p, R = pose_of(d.geom_place, g)
+    q, T = pose_of(d.geom_place, h)
+    half, other = load3(m.geom_size_all, g), load3(m.geom_size_all, h)
+    number, normal = box_points(q, T, other, p, R, half, reach, points, names)
+    for n in range(number):  # points of h
+        x = sub3(load3(points, n), scaled3(normal, 0.5 * points[n, 3]))
+        _touch(m, d, pair, g, h, x, normal, points[n, 3], names[n, 0])
+
+
+@kernel
+def _hulls(m, d, pair, g, h, reach):
+    points, names = stack_floats(POINTS, 4), stack_ints(POINTS, 1)
+    nowhere = stack_floats(1, 3)
+    nowhere[0, 0] = nowhere[0, 1] = nowhere[0, 2] = 0.0
+    axis = d.push_axis[pair] if pair < len(d.push_axis) else nowhere[0]
+    a, b, swapped = in_order(m, g, h)
+    R, t = relative(d.geom_place, a, b)
+    nearest = nearest_points(m, a, b, R, t, reach, axis)
+    if not nearest[0] < reach:
+        return
+    number, normal = manifold(m, a, b, R, t, nearest, reach, points, names)
+    p, R_A = pose_of(d.geom_place, a)
+    normal = scaled3(mat_vec(R_A, normal), -1.0 if swapped else 1.0)
+    for n in range(number):
+        x = add3(p, mat_vec(R_A, load3(points, n)))
+        _touch(m, d, pair, g, h, x, normal, points[n, 3], names[n, 0])
+
+
+@inline
+def _touch(m, d, pair, g, h, x, normal, dist, feature):
+    """List a contact, whose normal points from g to h; a geometry of the world is geom1."""
+    key = m.ngeom * m.nobstacle + pair
+    i, j = m.geom_bodyid_all[g], m.geom_bodyid_all[h]
+    if j == 0:
+        list_contact(m, d, key, h, g, j, i, x, scaled3(normal, -1.0), dist, feature)
+    else:
+        list_contact(m, d, key, g, h, i, j, x, normal, dist, feature)

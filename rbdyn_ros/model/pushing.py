@@ -1,0 +1,109 @@
+"""Which geometries of two bodies push each other, and the faces of their meshes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.arrays import Arrays, Bools, Ints, NamedArrays
+from rbdyn_ros.description.meshes.hulls import hull_faces
+from rbdyn_ros.model.geometries import FACE_CORNERS
+from rbdyn_ros.model.geoms import GeomType, rows
+
+_FREE_DOFS = 6
+
+
+def no_pairs(count: int) -> Arrays:
+    """Return the fields of push_geom and of faces where nothing pushes.
+
+    Args:
+        count: number of all geometries.
+    """
+    none = np.zeros(0, np.int64)
+    return {
+        "push_geom": none.reshape(0, 2),
+        "geom_facenum_all": np.zeros(count, np.int64),
+        "face_normal": np.zeros((0, 3)),
+        "face_vertnum": none,
+        "face_vert": none,
+    }
+
+
+def pushing_pairs(fields: NamedArrays, self_collision: bool) -> Ints:
+    """Return the pairs of links that push each other, (n, 2), ascending.
+
+    Of meet_geom these are the pairs of two robots, and with `self_collision` those of one; left
+    out are bodies that a loop joint connects, or of which one rolls on the other. Without its
+    mass matrix, which is too large, only links of the world push those of a robot.
+
+    Args:
+        fields: all fields of a Model.
+        self_collision: whether links of one robot push each other.
+    """
+    links = len(fields["geom_bodyid_all"]) - len(fields["obstacle_type"])
+    pairs = fields["meet_geom"]
+    pairs = pairs[pairs[:, 1] < links]
+    if not self_collision:
+        pairs = pairs[~of_one_robot(fields, pairs)]
+    joined = np.concatenate([fields["loop_bodyid"], fields["roll_bodyid"]])
+    known = {frozenset(two) for two in joined.tolist()}
+    bodies = fields["geom_bodyid_all"][pairs]
+    apart = np.array([frozenset(two) not in known for two in bodies.tolist()], bool)
+    if len(fields["M_colind"]) == 0:
+        apart &= (bodies == 0).any(axis=1)
+    kept: Ints = pairs[apart]
+    return kept
+
+
+def of_one_robot(fields: NamedArrays, pairs: Ints) -> Bools:
+    """Return whether both geometries of each pair (n, 2) are of one robot.
+
+    A free tree is a robot of its own, and everything else that is joined to the world is one; so
+    are trees that loop joints connect. An obstacle is of no robot.
+    """
+    robots = _robots(fields)[fields["geom_bodyid_all"][pairs]]
+    links = len(fields["geom_bodyid_all"]) - len(fields["obstacle_type"])
+    same: Bools = (robots[:, 0] == robots[:, 1]) & (pairs.max(axis=1, initial=0) < links)
+    return same
+
+
+def _robots(fields: NamedArrays) -> Ints:
+    """Return a number of the robot of each body, 0 for those on the world."""
+    root = fields["body_rootid"]
+    free = np.concatenate([[False], np.asarray(fields["jnt_dofnum"]) == _FREE_DOFS])
+    robots: Ints = np.where(free[root], root, 0)
+    for first, second in fields["loop_bodyid"].tolist():
+        low, high = sorted((robots[first], robots[second]))
+        robots[robots == high] = low
+    return robots
+
+
+def pushing(fields: NamedArrays, pairs: Ints) -> Arrays:
+    """Return push_geom for some pairs, and the faces of the meshes among them."""
+    count = len(fields["geom_bodyid_all"])
+    number = np.zeros(count, np.int64)
+    normals, lengths, corners = [], list[int](), list[int]()
+    starts, sizes = fields["geom_vertadr_all"], fields["geom_vertnum_all"]
+    for g in np.unique(pairs).tolist():
+        if fields["geom_type_all"][g] != GeomType.MESH:
+            continue
+        points = fields["vert_pos_all"][starts[g] : starts[g] + sizes[g]]
+        for normal, ring in hull_faces(points):
+            few = _few(ring)
+            normals.append(normal)
+            lengths.append(len(few))
+            corners += few
+            number[g] += 1
+    return {
+        "push_geom": pairs,
+        "geom_facenum_all": number,
+        "face_normal": rows(normals, 3),
+        "face_vertnum": np.array(lengths, np.int64),
+        "face_vert": np.array(corners, np.int64),
+    }
+
+
+def _few(ring: list[int]) -> list[int]:
+    """Return at most FACE_CORNERS corners of a face, evenly chosen."""
+    if len(ring) <= FACE_CORNERS:
+        return ring
+    return [ring[n * len(ring) // FACE_CORNERS] for n in range(FACE_CORNERS)]

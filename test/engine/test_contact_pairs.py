@@ -1,0 +1,217 @@
+"""Contact points of two moving geometries: closed forms, symmetry, keys, many poses."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+from support.touching import wxyz
+
+import rbdyn_ros as rb
+
+HALF = np.array(list(itertools.product((-0.1, 0.1), repeat=3)))
+FLAT = {
+    "box": rb.Box((0.2, 0.2, 0.2)),
+    "hull": rb.Points(tuple(map(tuple, HALF))),
+    "cylinder": rb.Cylinder(0.1, 0.2),
+    "lying cylinder": rb.Cylinder(0.1, 0.2),
+    "capsule": rb.Capsule(0.1, 0.2),
+    "sphere": rb.Sphere(0.1),
+}
+LIE = Rotation.from_euler("x", 90, degrees=True)
+TURN = {"lying cylinder": LIE, "capsule": LIE}
+
+#: How many points one lying flat on the other has; a line or a round face has its own number.
+NUMBER = {
+    "box": 4, "hull": 4, "cylinder": 8, "lying cylinder": 2, "capsule": 2, "sphere": 1,
+}  # fmt: skip
+
+
+def free(shapes):
+    """Return a Model of free bodies with a shape each, without a floor."""
+    system = rb.SystemBuilder("pairs", base="world")
+    for name, shape in shapes.items():
+        system.body(name, rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
+        system.joint(f"to {name}", "floating", "world", name).geometry(name, name, shape)
+    return rb.build(system)
+
+
+@pytest.fixture(scope="module")
+def zoo():
+    return free({f"{side} {name}": FLAT[name] for side in ("low", "high") for name in FLAT})
+
+
+def put(m, d, name, pos, turn=None):
+    q = d.qpos[7 * m.body_id(name) - 7 :][:7]
+    q[:3], q[3:] = pos, wxyz(turn or Rotation.identity())
+
+
+def apart(m):
+    """Return a Data in which no two bodies are near each other."""
+    d = rb.make_data(m)
+    d.qpos.reshape(-1, 7)[:, 0] = 5.0 + np.arange(m.nbody - 1)
+    return d
+
+
+def points(d):
+    n = d.ncon
+    return d.contact_pos[:n], d.contact_normal[:n], d.contact_dist[:n]
+
+
+@pytest.mark.parametrize("high", FLAT)
+@pytest.mark.parametrize("low", FLAT)
+def test_one_lies_on_the_other(zoo, low, high):
+    """All points are 1 mm deep, half way between the surfaces, along the vertical."""
+    d = apart(zoo)
+    put(zoo, d, f"low {low}", (0.0, 0.0, -0.1), TURN.get(low))
+    put(zoo, d, f"high {high}", (0.0, 0.0, 0.099), TURN.get(high))
+    rb.forward(zoo, d)
+    at, normal, dist = points(d)
+    numbers = NUMBER[low], NUMBER[high]
+    assert d.ncon == (max(numbers) if min(numbers) > 2 else min(numbers))
+    names = [zoo.geom_names_all[g] for g in d.contact_geom[0]]
+    assert names == [f"low {low}", f"high {high}"]
+    assert np.abs(normal - [0.0, 0.0, 1.0]).max() < 1e-12
+    assert dist == pytest.approx(-0.001, abs=1e-12)
+    assert at[:, 2] == pytest.approx(-0.0005, abs=1e-12)
+    # what lies flat is held at its ends
+    reach = {1: 0.0, 2: 0.1}.get(d.ncon, 0.1 if {low, high} <= {"box", "hull"} else 0.0999)
+    assert np.abs(at[:, :2]).max() == pytest.approx(reach, abs=1.1e-4)
+
+
+@pytest.mark.parametrize("high", FLAT)
+@pytest.mark.parametrize("low", FLAT)
+def test_tilted_by_less_than_a_degree_it_keeps_its_deepest_point(zoo, low, high):
+    """The depth is that of the distance query, and grows by no more than the tilt allows."""
+    for tilt in (1e-9, 1e-7, 1e-5, 1e-3, 1e-2):
+        d = apart(zoo)
+        turn = Rotation.from_rotvec([0.6 * tilt, 0.8 * tilt, 0.0])
+        put(zoo, d, f"low {low}", (0.0, 0.0, -0.1), TURN.get(low))
+        own = TURN.get(high, Rotation.identity())
+        put(zoo, d, f"high {high}", (0.0, 0.0, 0.099), turn * own)
+        rb.forward(zoo, d)
+        _, normal, dist = points(d)
+        found = rb.distance(zoo, d, f"low {low}", f"high {high}")
+        assert dist.min() == pytest.approx(found.distance, abs=1.1e-5)
+        assert np.abs(normal - normal[0]).max() == 0.0
+        assert normal[0] @ found.normal > 1.0 - 1e-3
+
+
+def test_the_exchange_of_two_bodies_changes_nothing(zoo):
+    """Whichever has the lower number: the same points and depths, the opposite normal."""
+    rng = np.random.default_rng(5)
+    seen = 0
+    for one, other in itertools.product(FLAT, repeat=2):
+        for _ in range(6):
+            turns = Rotation.random(2, random_state=rng)
+            gap = rng.normal(size=3)
+            gap *= rng.uniform(0.1, 0.2) / np.linalg.norm(gap)
+            found = []
+            for first, second in (("low", "high"), ("high", "low")):
+                d = apart(zoo)
+                put(zoo, d, f"{first} {one}", np.zeros(3), turns[0])
+                put(zoo, d, f"{second} {other}", gap, turns[1])
+                rb.forward(zoo, d)
+                found.append(points(d))
+            seen += compared(*found)
+    assert seen > 50
+
+
+def compared(first, second):
+    """Return whether there are contacts, after comparing them without their order."""
+    (x, n, dist), (y, k, other) = first, second
+    assert len(x) == len(y)
+    if len(x) == 0:
+        return False
+    assert np.abs(n[0] + k[0]).max() < 1e-5  # cylinders: sqrt of the error of the distance
+    order = np.lexsort(x.round(6).T), np.lexsort(y.round(6).T)
+    assert x[order[0]] == pytest.approx(y[order[1]], abs=1e-6)
+    assert dist[order[0]] == pytest.approx(other[order[1]], abs=1e-8)
+    return True
+
+
+@pytest.fixture(scope="module")
+def solids():
+    rng = np.random.default_rng(1)
+    shapes = {
+        "box": rb.Box((0.2, 0.15, 0.1)),
+        "slab": rb.Box((0.3, 0.2, 0.02)),
+        "sphere": rb.Sphere(0.08),
+        "capsule": rb.Capsule(0.05, 0.2),
+        "cylinder": rb.Cylinder(0.07, 0.15),
+        "hull": hull(rng, 14),
+        "large hull": hull(rng, 90),
+        "flat": rb.Points(((-0.1, -0.1, 0.0), (0.1, -0.1, 0.0), (0.1, 0.1, 0.0), (-0.1, 0.1, 0))),
+        "line": rb.Points(((-0.1, 0.0, 0.0), (0.1, 0.0, 0.0))),
+        "point": rb.Points(((0.0, 0.0, 0.0),)),
+    }
+    return free(shapes)
+
+
+def hull(rng, count):
+    corners = rng.normal(size=(count, 3))
+    corners *= 0.1 / np.linalg.norm(corners, axis=1)[:, None]
+    return rb.Points(tuple(map(tuple, corners)))
+
+
+def test_piles_of_random_poses(solids):
+    """The deepest points are as deep as rb.collisions says, which is compared with coal.
+
+    Pairs touch where the query says so, and the numbers of the points are all different.
+    """
+    rng, d = np.random.default_rng(2), rb.make_data(solids)
+    touched = 0
+    for _ in range(60):
+        q = d.qpos.reshape(-1, 7)
+        q[:, :3] = rng.normal(size=(len(q), 3)) * 0.15
+        q[:, 3:] = [wxyz(turn) for turn in Rotation.random(len(q), random_state=rng)]
+        rb.forward(solids, d)
+        n = d.ncon
+        assert np.isfinite(d.contact_pos[:n]).all()
+        assert np.abs(np.linalg.norm(d.contact_normal[:n], axis=1) - 1.0).max(initial=0.0) < 1e-12
+        assert (np.diff(d.contact_key[:n]) > 0).all()
+        deepest = {}
+        for c in range(n):
+            pair = tuple(solids.geom_names_all[g] for g in d.contact_geom[c])
+            deepest[pair] = min(deepest.get(pair, 0.0), d.contact_dist[c])
+        found = {(one.geom1, one.geom2): one for one in rb.collisions(solids, d)}
+        clear = {pair for pair, one in found.items() if one.distance < -1e-9}
+        assert clear <= set(deepest) <= set(found)
+        for pair, dist in deepest.items():
+            # a face counts before a direction of edges that separates a little further
+            assert dist == pytest.approx(found[pair].distance, abs=1.1e-4)
+        touched += len(clear)
+    assert touched > 150
+    assert d.ndropped == 0
+
+
+def test_points_keep_their_numbers_while_nothing_moves(zoo):
+    for low, high in itertools.product(FLAT, repeat=2):
+        d = apart(zoo)
+        put(zoo, d, f"low {low}", (0.0, 0.0, -0.1), TURN.get(low))
+        put(zoo, d, f"high {high}", (0.013, 0.007, 0.099), TURN.get(high))
+        rb.forward(zoo, d)
+        keys = d.contact_key[: d.ncon].tolist()
+        rng = np.random.default_rng(0)
+        for _ in range(5):  # rounding errors of a body at rest
+            moved = d.copy()
+            moved.qpos[:] += rng.normal(size=zoo.nq) * 1e-12
+            rb.forward(zoo, moved)
+            assert moved.contact_key[: moved.ncon].tolist() == keys
+
+
+def test_kept_axes_and_order_change_no_bit(solids):
+    """A Data that has seen other poses lists the same contacts as a new one."""
+    rng, used = np.random.default_rng(4), rb.make_data(solids)
+    for _ in range(20):
+        q = used.qpos.reshape(-1, 7)
+        q[:, :3] = rng.normal(size=(len(q), 3)) * 0.2
+        q[:, 3:] = [wxyz(turn) for turn in Rotation.random(len(q), random_state=rng)]
+        rb.forward(solids, used)
+        new = rb.make_data(solids)
+        new.qpos[:] = used.qpos
+        rb.forward(solids, new)
+        assert new.ncon == used.ncon
+        for field in ("contact_key", "contact_pos", "contact_normal", "contact_dist"):
+            a, b = getattr(new, field)[: new.ncon], getattr(used, field)[: used.ncon]
+            assert a.tobytes() == b.tobytes()
