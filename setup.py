@@ -109,6 +109,7 @@ setup(
         share("config/sros2", "*"),
         share("config/ros2_control", "*"),
         share("config/robots", "*.urdf"),
+        share("config/scenes", "*"),
         # to be built beside ROS 2 from PyPI
         share("rbdyn_interfaces", "CMakeLists.txt", "package.xml"),
         share("rbdyn_interfaces/msg", "*.msg"),

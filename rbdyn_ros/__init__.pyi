@@ -13,6 +13,8 @@ from rbdyn_ros.description.geometries import Plane as Plane
 from rbdyn_ros.description.geometries import Points as Points
 from rbdyn_ros.description.geometries import Sphere as Sphere
 from rbdyn_ros.description.geometries import Surface as Surface
+from rbdyn_ros.description.objects import Object as Object
+from rbdyn_ros.description.objects import Placed as Placed
 from rbdyn_ros.description.poses import Pose as Pose
 from rbdyn_ros.description.poses import pose as pose
 from rbdyn_ros.description.types import Description as Description
@@ -28,11 +30,17 @@ from rbdyn_ros.dynamics.configuration import differentiate_pos as differentiate_
 from rbdyn_ros.dynamics.configuration import integrate_pos as integrate_pos
 from rbdyn_ros.dynamics.configuration import qpos_dot as qpos_dot
 from rbdyn_ros.dynamics.configuration import random_qpos as random_qpos
+from rbdyn_ros.dynamics.contacts import ContactPoint as ContactPoint
+from rbdyn_ros.dynamics.contacts import contact_forces as contact_forces
+from rbdyn_ros.dynamics.contacts import contacts as contacts
 from rbdyn_ros.dynamics.drives import set_drive as set_drive
 from rbdyn_ros.dynamics.explicit import ExplicitConstraint as ExplicitConstraint
 from rbdyn_ros.dynamics.joint_model import JointModel as JointModel
 from rbdyn_ros.dynamics.joint_model import jcalc as jcalc
 from rbdyn_ros.dynamics.payload import with_payload as with_payload
+from rbdyn_ros.dynamics.saved_state import SavedState as SavedState
+from rbdyn_ros.dynamics.saved_state import load_state as load_state
+from rbdyn_ros.dynamics.saved_state import save_state as save_state
 from rbdyn_ros.dynamics.stages import aba as aba
 from rbdyn_ros.dynamics.stages import bias_force as bias_force
 from rbdyn_ros.dynamics.stages import com_pos as com_pos
@@ -105,6 +113,7 @@ from rbdyn_ros.errors import RbdynError as RbdynError
 from rbdyn_ros.loading.load import build as build
 from rbdyn_ros.loading.load import load as load
 from rbdyn_ros.loading.load import load_urdf as load_urdf
+from rbdyn_ros.loading.scene import scene as scene
 from rbdyn_ros.loading.storage import save as save
 from rbdyn_ros.model.data import Data as Data
 from rbdyn_ros.model.joints import JointType as JointType

@@ -59,6 +59,8 @@ def installed(tmp_path_factory):
     [
         "config/robots/seven_dof_arm.urdf",
         "config/hil.yaml",
+        "config/scenes/gripper.urdf",
+        "config/scenes/gripper.yaml",
         "config/sim.rviz",
         "config/sros2/policy.xml",
         "config/ros2_control/controllers.yaml",

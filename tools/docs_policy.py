@@ -114,6 +114,8 @@ SIMULATOR = _services(
         "set_payload",
         "set_gravity",
         "reset_with",
+        "save_state",
+        "load_state",
         "set_simulation_state",
         "reset_simulation",
         "step_simulation",
@@ -133,6 +135,7 @@ SIMULATOR = _services(
 SIMULATED = (
     "*joint_states",
     "*odom",
+    "*object_poses",
     "*robot_description",
     *_of("simulator", ("stats", "wrench_markers", "transition_event")),
     "**/data",

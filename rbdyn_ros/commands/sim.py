@@ -30,6 +30,7 @@ Examples:
   rbdyn sim                                       a bundled arm, shown in the browser
   rbdyn sim panda                                 a robot of an installed robot package
   rbdyn sim robot.urdf --floating-base --contact  a robot that stands on a floor
+  rbdyn sim --scene table.yaml                    a robot with objects and obstacles
   rbdyn sim robot.urdf --no-view --record run.mcap
   rbdyn sim robot.urdf.xacro prefix:=left_        with an argument of the xacro file
   rbdyn sim robot.urdf {ROS_ARGS} -p on_timeout:=hold -r __ns:=/left
@@ -52,6 +53,12 @@ def add_sim(commands: Commands) -> None:
         help="a .urdf, .xacro or mechanism .yaml file, or the name of a robot of "
         "example-robot-data or robot_descriptions (default: the robot of the parameters, or a "
         "bundled arm)",
+    )
+    command.add_argument(
+        "--scene",
+        type=FileOf((".yaml", ".yml")),
+        metavar="SCENE.yaml",
+        help="a scene instead of one robot: robots, free objects and obstacles",
     )
     command.add_argument(
         "xacro_args",
@@ -89,6 +96,10 @@ def _sim(options: argparse.Namespace) -> int:
     from rbdyn_ros.recording.writer import check_recordable
     from rbdyn_ros.ros import why_no_ros
 
+    if options.scene is not None and (options.file is not None or options.floating_base):
+        other = "a robot file" if options.file is not None else "--floating-base"
+        text = f"--scene and {other} exclude each other: the scene names its robots"
+        return report_error("sim", text, USAGE)
     # no file is open until the simulator handles Ctrl-C
     end_at_once(status=0)
     try:
@@ -126,6 +137,8 @@ def ros_words(options: argparse.Namespace) -> list[str]:
         given["view_port"] = options.port
     if options.record is not None:
         given["record"] = str(Path(options.record).absolute())
+    if options.scene is not None:
+        given["scene"] = str(Path(options.scene).absolute())
     if options.xacro_args:
         given["xacro_args"] = options.xacro_args
     # ROS reads YAML; JSON is YAML and escapes any character of a path

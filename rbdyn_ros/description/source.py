@@ -1,19 +1,21 @@
-"""Read a robot from URDF text, a URDF or xacro file, or a mechanism file."""
+"""Read a robot or a scene from a file, or a robot from text."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from rbdyn_ros.description import robot_files
 from rbdyn_ros.description.geometries import Contact
-from rbdyn_ros.description.mechanism_files import mechanism
+from rbdyn_ros.description.robot_files import (
+    MECHANISM_SUFFIXES,
+    URDF_SUFFIXES,
+    check_source,
+)
+from rbdyn_ros.description.scene_files.scene import check_scene_options, is_scene, read_scene
 from rbdyn_ros.description.types import Description
-from rbdyn_ros.description.urdf_files import urdf
-from rbdyn_ros.description.urdf_files.guard import refuse
-from rbdyn_ros.errors import Finding, ParameterError, quote
 
-MECHANISM_SUFFIXES = (".yaml", ".yml")
-URDF_SUFFIXES = (".urdf", ".xacro", ".xml", "")  # the reader reports other formats
+__all__ = ["MECHANISM_SUFFIXES", "URDF_SUFFIXES", "check_source", "read"]
 
 
 def read(
@@ -25,14 +27,16 @@ def read(
     contact: bool | Contact = False,
     srdf: bool = True,
 ) -> Description:
-    """Read a robot.
+    """Read a robot, or a scene with robots and objects.
 
     Args:
-        source: path of a `.urdf`, `.xacro` or mechanism `.yaml` file, or the text of a URDF.
+        source: path of a `.urdf`, `.xacro`, mechanism `.yaml` or scene `.yaml` file, or the text
+            of a URDF.
         strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
         package_dirs: folders to search for packages, of `$(find package)` and of meshes.
         xacro_args: values for the `$(arg ...)` of a xacro file.
-        contact: True or a Contact: use the `<collision>` elements of links for contact.
+        contact: True or a Contact: use the `<collision>` elements of links for contact. A scene
+            always does, and takes no Contact.
         srdf: for contact, whether an SRDF beside a URDF counts.
 
     Returns:
@@ -44,24 +48,10 @@ def read(
             Contact.
     """
     check_source(source)
-    if isinstance(source, bytes) or (isinstance(source, str) and urdf.is_text(source)):
-        return urdf.read_text(source, strict=strict, package_dirs=package_dirs, contact=contact)
-    suffix = Path(source).suffix.lower()
-    if suffix not in (*MECHANISM_SUFFIXES, *URDF_SUFFIXES):
-        message = (
-            f"the suffix of {quote(str(source), 200)} is unknown; "
-            "allowed are .urdf, .xacro, .yaml and .yml"
-        )
-        refuse("unknown-format", message, "", found=suffix, allowed=".urdf, .xacro, .yaml, .yml")
-    if suffix in MECHANISM_SUFFIXES:
-        return mechanism.read(
-            source,
-            strict=strict,
-            package_dirs=package_dirs,
-            xacro_args=xacro_args,
-            contact=contact,
-        )
-    return urdf.read(
+    if isinstance(source, str | Path) and is_scene(source):
+        check_scene_options(contact, xacro_args)
+        return read_scene(source, strict=strict, package_dirs=package_dirs)
+    return robot_files.read(
         source,
         strict=strict,
         package_dirs=package_dirs,
@@ -69,10 +59,3 @@ def read(
         contact=contact,
         srdf=srdf,
     )
-
-
-def check_source(source: object) -> None:
-    """Raise ParameterError unless it is a path or text."""
-    if not isinstance(source, str | bytes | Path):
-        text = f"expected the path of a robot or the text of a URDF, got {source!r}"
-        raise ParameterError(Finding("not-a-source", text))

@@ -129,6 +129,8 @@ class Joint:
         transmission: direction of the actuator force, one spatial force [moment; force] per
             coordinate, in the joint frame on the successor; it is scaled to do the work of the
             force along the coordinate. Empty: along the axes of the joint. T_a of RBDA 3.5.
+        start: position at qpos0, one number per coordinate; for a floating joint x y z and the
+            quaternion w x y z; empty: the zero position.
     """
 
     name: str
@@ -153,10 +155,12 @@ class Joint:
     motion: Trajectory | str | None = None
     actuated: bool = True
     transmission: tuple[tuple[float, ...], ...] = ()
+    start: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         keep_floats(self, "axis")
         keep_floats(self, "rest")
+        keep_floats(self, "start")
         if self.axis2 is not None:
             keep_floats(self, "axis2")
         with contextlib.suppress(TypeError):
@@ -291,6 +295,7 @@ class Description:
         geometries: contact shapes of links.
         obstacles: shapes fixed in the world.
         exclusions: pairs of links or geometries that may overlap, from an SRDF or a Contact.
+        objects: root links of the free objects of a scene.
         self_collision: whether links of one robot push each other.
     """
 
@@ -305,4 +310,5 @@ class Description:
     geometries: tuple[Geometry, ...] = ()
     obstacles: tuple[Obstacle, ...] = ()
     exclusions: tuple[Exclusion, ...] = ()
+    objects: tuple[str, ...] = ()
     self_collision: bool = False

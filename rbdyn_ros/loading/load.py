@@ -17,11 +17,13 @@ from rbdyn_ros.description.checks.mimics import audit_mimics
 from rbdyn_ros.description.checks.passive import audit_chord, audit_loop_joint
 from rbdyn_ros.description.geometries import Contact
 from rbdyn_ros.description.joint_types import JOINT_SPECS, check_floating_base
+from rbdyn_ros.description.scene_files.scene import is_scene, no_floating_scene
 from rbdyn_ros.description.source import check_source, read
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.dynamics.assembly import assemble, position_errors
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
+from rbdyn_ros.loading.free_objects import placed_objects
 from rbdyn_ros.loading.geometries import geometry_findings, with_masses
 from rbdyn_ros.loading.inertias import with_inertias
 from rbdyn_ros.loading.overlaps import without_overlaps
@@ -100,8 +102,8 @@ def load(
     """Return the Model of a robot file.
 
     Args:
-        path: of a `.urdf` or `.xacro` file, a mechanism `.yaml` file, or a file written by
-            `save`, which allows no other argument.
+        path: of a `.urdf` or `.xacro` file, a mechanism or scene `.yaml` file, or a file written
+            by `save`, which allows no other argument.
         floating_base: as for load_urdf.
         package_dirs: as for load_urdf.
         strict: as for load_urdf.
@@ -126,6 +128,8 @@ def load(
                 raise ParameterError(Finding(f"bad-{name}", text, "error", name, allowed=usual))
         return load_model(path)
     source = Path(path) if isinstance(path, str) else path
+    if base_joint and isinstance(source, Path) and is_scene(source):
+        raise no_floating_scene()
     described = read(source, strict=strict, package_dirs=package_dirs, contact=contact)
     return complete(described, floating_base, strict)
 
@@ -185,10 +189,13 @@ def complete(
         findings.append(_too_large(model))
     model, note = _assembled(model)
     findings += note
+    model, note = placed_objects(model, description)
+    findings += note
     model, note = without_overlaps(model)
     findings += [*geometry_findings(model, description), *note]
-    model, note = out_of_obstacles(model)
-    findings += note
+    if model.njnt == 0 or model.body_names[1] not in description.objects:
+        model, note = out_of_obstacles(model)
+        findings += note
     return with_masses(with_inertias(model, description, findings, strict))
 
 

@@ -84,7 +84,7 @@ class Data:
         """Restore the initial state; specialised timesteps stay."""
         self.buffer[:] = 0.0
         self.qpos[:] = self.model.qpos0
-        self._write_head(STAGES_AT, *self.model.data_stages[:STEP])
+        self.drop_drive_modes()
 
     def take_drive_modes(self) -> None:
         """Make the kernels use drive_mode, which makes this Data a little slower.
@@ -100,6 +100,10 @@ class Data:
         self._write_head(
             STAGES_AT, *(stage_address(name) if name in needed else 0 for name in stages)
         )
+
+    def drop_drive_modes(self) -> None:
+        """Make the kernels ignore drive_mode, as in a new Data."""
+        self._write_head(STAGES_AT, *self.model.data_stages[:STEP])
 
     def take_step_code(self, address: int) -> None:
         """Make compiled loops step this Data by the code at an address; 0: by the engine."""

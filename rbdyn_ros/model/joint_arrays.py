@@ -101,9 +101,14 @@ def _springs(joints: Sequence[Joint], classes: Ints) -> Arrays:
     stiffness = np.array([joint.stiffness for joint in joints])
     return {
         "jnt_stiffness": np.where(classes == JointClass.FREE, stiffness, 0.0),
-        "qpos0": np.array([q for joint in free for q in kind_of(joint).qpos0]),
+        "qpos0": np.array([q for joint in free for q in _start(joint)]),
         "qpos_spring": np.array([q for joint in free for q in joint.rest or kind_of(joint).qpos0]),
     }
+
+
+def _start(joint: Joint) -> tuple[float, ...]:
+    """Return the coordinates of a joint at qpos0."""
+    return joint.start or kind_of(joint).qpos0
 
 
 def _dofs(joints: Sequence[Joint], classes: Ints) -> Arrays:

@@ -34,6 +34,7 @@ _clock_nanosleep = types.ExternalFunction(
 _poll = types.ExternalFunction("poll", types.int32(types.intp, types.uint64, types.int32))
 _write = types.ExternalFunction("write", types.int64(types.int32, types.intp, types.int64))
 _read = types.ExternalFunction("read", types.int64(types.int32, types.intp, types.int64))
+_memcpy = types.ExternalFunction("memcpy", types.intp(types.intp, types.intp, types.uint64))
 
 
 CACHE_DIRECTORY = jit.cache_below("runtime", Path(__file__).parent.rglob("*.py"))
@@ -115,6 +116,12 @@ def word_at(typing_context: Any, address: Any, index: Any) -> Any:  # noqa: ARG0
         return _element(context, builder, args[0], args[1], types.int64)
 
     return types.int64(types.int64, types.int64), generate
+
+
+@kernel
+def copy_memory(target: int, source: int, count: int) -> None:
+    """Copy numbers of eight bytes from one address to another; the two do not overlap."""
+    _memcpy(target, source, 8 * count)
 
 
 @kernel

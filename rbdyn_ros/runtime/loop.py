@@ -19,6 +19,7 @@ from rbdyn_ros.runtime.plant import Plant
 from rbdyn_ros.runtime.preparation import prepare
 from rbdyn_ros.runtime.readout import Readout
 from rbdyn_ros.runtime.requests import Requests
+from rbdyn_ros.runtime.saved_loop import SavedLoop, StateStore
 from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.runtime.shared import Shared
 from rbdyn_ros.runtime.time_control import TimeControl
@@ -76,6 +77,7 @@ class Loop:
         self.readout = Readout(s, requests, m, self._wakeup)
         faults = faults or Faults.none(m.nv)
         self.plant = Plant(s, requests, m, self.start_position, faults, settings.specialize)
+        self._store = StateStore(s, requests, self.orders, self.plant.rows)
         self._thread: threading.Thread | None = None
         self._ready = threading.Event()
         self._failure: BaseException | None = None
@@ -105,6 +107,25 @@ class Loop:
             raise self._failure
         while self._thread.is_alive() and not self.readout.begun:
             time.sleep(1e-4)
+
+    def save_state(self) -> SavedLoop:
+        """Return the whole state between two ticks; time goes on.
+
+        Raises:
+            RbdynError: the state diverged, or the loop does not answer.
+        """
+        return self._store.save(self.plant.faults)
+
+    def load_state(self, saved: SavedLoop) -> None:
+        """Go on from a saved state of this loop: equal orders give an equal future, bit for bit.
+
+        Time jumps to the tick of the state, in a new epoch. A pause stays. The Model and the
+        faults must be those with which the state was saved.
+
+        Raises:
+            RbdynError: the loop does not answer.
+        """
+        self._store.load(saved)
 
     def _run(self) -> None:
         try:

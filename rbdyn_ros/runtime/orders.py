@@ -4,18 +4,39 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.runtime import shared
+from rbdyn_ros.runtime.compiled import Words
 from rbdyn_ros.runtime.kernels import edits
 from rbdyn_ros.runtime.mailbox import Mailbox, post
 from rbdyn_ros.runtime.preparation import with_start
-from rbdyn_ros.runtime.push_list import PushList
+from rbdyn_ros.runtime.push_list import Push, PushList
 from rbdyn_ros.runtime.requests import Requests
 from rbdyn_ros.runtime.settings import LOCKSTEP
 from rbdyn_ros.runtime.shared import Shared
 from rbdyn_ros.runtime.types import NUMBERS, Command, TrajectoryOrder, Wrench
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SavedOrders:
+    """The orders that were sent last.
+
+    Attributes:
+        words, numbers: of the commands.
+        trajectory: the one in progress or ended last; its memory belongs to the loop.
+        pushes: the wrenches.
+    """
+
+    words: Words
+    numbers: Array
+    trajectory: TrajectoryOrder | None
+    pushes: tuple[Push, ...]
 
 
 class Orders:
@@ -35,6 +56,7 @@ class Orders:
         self._words = np.zeros((3, nv), np.int64)  # arrival, mode, tick
         self._words[2] = -1
         self._numbers = np.zeros((len(NUMBERS), nv))
+        self._trajectory: TrajectoryOrder | None = None
         self._lock = threading.Lock()
 
     def command(
@@ -56,9 +78,12 @@ class Orders:
             words[2, k] = -1 if tick is None else tick
             for row, name in enumerate(NUMBERS):
                 self._numbers[row, k] = getattr(command, name)
-            post(*self._commands.arrays, words.reshape(-1), self._numbers.reshape(-1))
+            self._post()
         if self._lockstep:
             self._requests.wake()
+
+    def _post(self) -> None:
+        post(*self._commands.arrays, self._words.reshape(-1), self._numbers.reshape(-1))
 
     def track(self, trajectory: TrajectoryOrder) -> None:
         """Track a trajectory from the next tick on, starting from the present references.
@@ -83,7 +108,27 @@ class Orders:
         def fill(s: Shared) -> None:
             s.edit_trajectory[:] = words
 
-        self._requests.edit(edits.TRAJECTORY, fill, keep)
+        with self._lock:
+            self._requests.edit(edits.TRAJECTORY, fill, keep)
+            self._trajectory = keep
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """In this block no other thread sends orders."""
+        with self._lock, self._pushes.held():
+            yield
+
+    def saved(self) -> SavedOrders:
+        """Return the orders for `restore`; only while held."""
+        pushes = self._pushes.saved()
+        return SavedOrders(self._words.copy(), self._numbers.copy(), self._trajectory, pushes)
+
+    def restore(self, saved: SavedOrders) -> None:
+        """Send saved orders; only while held. The loop's own state says which it knows."""
+        self._words[:], self._numbers[:] = saved.words, saved.numbers
+        self._trajectory = saved.trajectory
+        self._post()
+        self._pushes.restore(saved.pushes)
 
     def push(self, wrench: Wrench, stream: str = "") -> None:
         """Apply a wrench from the next tick on.

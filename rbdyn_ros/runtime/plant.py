@@ -61,6 +61,11 @@ class Plant:
         self._still = make_data(self._models[1])
         s.row_address[()], s.still_address[()] = self._d.address, self._still.address
 
+    @property
+    def rows(self) -> tuple[Array, Array]:
+        """The numbers of the simulated Data, and of the Data for computing efforts."""
+        return self._d.buffer, self._still.buffer
+
     def set_faults(self, faults: Faults) -> None:
         """Change the faults from the next tick on.
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +17,7 @@ from rbdyn_ros.runtime.types import Wrench
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Push:
+class Push:
     """A wrench, its serial number, its slot in the loop's table, and its stream."""
 
     number: int
@@ -34,7 +36,7 @@ class PushList:
     def __init__(self, s: Shared) -> None:
         self._shared = s
         self._box = Mailbox(s.push_version, s.push_words, s.push_floats)
-        self._list: list[_Push] = []
+        self._list: list[Push] = []
         self._count = 0
         self._lock = threading.Lock()
 
@@ -48,7 +50,7 @@ class PushList:
                 text = f"{NPUSH} wrenches act already; at most {NPUSH} can act at once"
                 raise RbdynError(Finding("pushes", text))
             self._count += 1
-            self._list.append(_Push(self._count, free[0], wrench, stream))
+            self._list.append(Push(self._count, free[0], wrench, stream))
             self._post()
 
     def clear(self) -> None:
@@ -62,7 +64,22 @@ class PushList:
         with self._lock:
             return [push.wrench for push in self._acting()]
 
-    def _acting(self) -> list[_Push]:
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """In this block no other thread changes the list."""
+        with self._lock:
+            yield
+
+    def saved(self) -> tuple[Push, ...]:
+        """Return the list for `restore`; only while held."""
+        return tuple(self._list)
+
+    def restore(self, saved: tuple[Push, ...]) -> None:
+        """Send a saved list; only while held. The loop's own state says when each ends."""
+        self._list = list(saved)
+        self._post()
+
+    def _acting(self) -> list[Push]:
         s = self._shared
         newest, tick = int(s.push_newest), int(s.tick)
         return [p for p in self._list if p.number > newest or s.push_until[p.slot] > tick]

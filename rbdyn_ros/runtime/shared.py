@@ -26,7 +26,7 @@ STOP, PAUSE, STEPS, EDITS, PACE, READ = range(len(ASKED))
 #: Wrenches that can act at once.
 NPUSH = 16
 #: Contacts whose memory of friction a state carries, and numbers of each: key, force, torque.
-MOST_STICKS, STICK_NUMBERS = 64, 7
+MOST_STICKS, STICK_NUMBERS = 256, 7
 #: Longest delay of the channel [ticks], and the memory for it [numbers].
 LONGEST_DELAY, DELAY_MEMORY = 1024, 2_000_000
 #: Bins of a histogram, 1 us each; the last holds all larger values.
@@ -75,6 +75,8 @@ FIELDS = (
     Field("edit_trajectory", (NTRAJECTORY,), "as trajectory", "int"),
     Field("edit_fault_words", (NFAULT_WORDS,), "as fault_words", "int"),
     Field("edit_fault_floats", ("nfault",), "as fault_floats"),
+    Field("edit_copies", (), "address of a table with a row a copy: target, source, count", "int"),
+    Field("edit_ncopy", (), "its rows", "int"),
     # faults
     Field("fault_words", (NFAULT_WORDS,), "", "int"),
     Field("command_delay", (), "[ticks]", "int", inside="fault_words"),
@@ -216,6 +218,7 @@ FIELDS = (
     Field("waiting", (), "1: it is waiting now", "int"),
     Field("performed", (), "number of edits made; acknowledged with the next state", "int"),
     Field("begun", (), "1: a command or trajectory ever came", "int"),
+    Field("loaded", (), "1: the state was loaded, with the measurement that arrived", "int"),
     # statistics
     Field("ticks", (), "number of ticks made", "int"),
     Field("overruns", (), "ticks that ended after their deadline", "int"),

@@ -69,6 +69,10 @@ def test_yaml_blocks_are_valid(block, tmp_path, monkeypatch):
         from rbdyn_ros.description.source import read
 
         assert isinstance(read(tmp_path / "mechanism.yaml"), Description)
+    elif "rbdyn_scene" in content:
+        (tmp_path / "arm.urdf").write_text(arm_of({"robot": "arm.urdf"}))
+        (tmp_path / "scene.yaml").write_text(block.text)
+        assert rb.load(tmp_path / "scene.yaml").nobstacle > 0
     elif "sensors" in content:
         from rbdyn_ros.description.source import read
         from rbdyn_ros.sensors import read_sensors_text

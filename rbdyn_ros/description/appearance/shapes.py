@@ -13,6 +13,8 @@ from pathlib import Path
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.appearance.colors import Color, Colors
 from rbdyn_ros.description.appearance.findings import LONGEST_NAME, OnlyWarnings
+from rbdyn_ros.description.build.renaming import root_of
+from rbdyn_ros.description.build.scene import placed_shapes
 from rbdyn_ros.description.checks.geometries import audit_place, audit_shape
 from rbdyn_ros.description.files import read_bytes
 from rbdyn_ros.description.geometries import (
@@ -29,7 +31,13 @@ from rbdyn_ros.description.mechanism_files.mechanism import ROBOT_SUFFIXES
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.meshes import Meshes, audit_scale
 from rbdyn_ros.description.poses import IN_PLACE, Pose, Vec3
-from rbdyn_ros.description.source import MECHANISM_SUFFIXES, URDF_SUFFIXES, check_source
+from rbdyn_ros.description.robot_files import (
+    MECHANISM_SUFFIXES,
+    URDF_SUFFIXES,
+    check_source,
+    read,
+)
+from rbdyn_ros.description.scene_files.scene import is_scene, read_parts
 from rbdyn_ros.description.urdf_files import guard, urdf
 from rbdyn_ros.description.urdf_files.collisions import ShapeReader
 from rbdyn_ros.description.urdf_files.guard import Element
@@ -39,6 +47,15 @@ from rbdyn_ros.errors import Finding, listing, quote
 
 #: Maximum number of visuals, and of collisions; no browser shows more.
 MOST_SHAPES = 10_000
+
+#: Colours of the objects of a scene, in turns (Okabe, Ito, 2008).
+PALETTE: tuple[Color, ...] = (
+    (0.90, 0.62, 0.0, 1.0),
+    (0.34, 0.71, 0.91, 1.0),
+    (0.0, 0.62, 0.45, 1.0),
+    (0.84, 0.37, 0.0, 1.0),
+    (0.80, 0.47, 0.65, 1.0),
+)
 
 #: The elements that guard.parse reads.
 WANTED = {
@@ -118,9 +135,10 @@ def read_appearance(
     """Read the appearance of a robot.
 
     Args:
-        source: path of a `.urdf`, `.xacro` or mechanism `.yaml` file, or URDF text. A mechanism
-            has the visuals of the robot that it starts from; its own geometries are collisions,
-            with convex hulls for meshes. Other files, such as a saved Model, have no appearance.
+        source: path of a `.urdf`, `.xacro`, mechanism or scene `.yaml` file, or URDF text. A
+            mechanism has the visuals of the robot that it starts from; its own geometries are
+            collisions, with convex hulls for meshes. Other files, such as a saved Model, have no
+            appearance.
         folder: for URDF text, the folder to search for its meshes; without it only meshes of
             packages are found. For a path it is the folder of the file.
         package_dirs: folders to search for packages; each may contain the package or be it.
@@ -135,7 +153,8 @@ def read_appearance(
     path = Path(source)
     suffix = path.suffix.lower()
     if suffix in MECHANISM_SUFFIXES:
-        return _of_mechanism(path, package_dirs)
+        of_yaml = _of_scene if is_scene(path) else _of_mechanism
+        return of_yaml(path, package_dirs)
     if suffix not in URDF_SUFFIXES:
         return Appearance()
     data: str | bytes = read_bytes(path, "a .urdf or .xacro file", "a path or the text of a URDF")
@@ -206,6 +225,46 @@ def _of_mechanism(path: Path, package_dirs: Sequence[str | Path]) -> Appearance:
                 shapes.append(LinkShape(geometry.link, geometry.shape, geometry.origin))
     collisions = (*robot.collisions, *shapes)[:MOST_SHAPES]
     return Appearance(robot.visuals, collisions, (*robot.findings, *audit.all()))
+
+
+def _of_scene(path: Path, package_dirs: Sequence[str | Path]) -> Appearance:
+    """Return the appearance of the robots of a scene, and its objects by their shapes."""
+    audit = OnlyWarnings()
+    parts = read_parts(path, audit, package_dirs)
+    looks = []
+    for name, robot in parts.robots.items():
+        prefix = f"{name}/" if name else ""
+        own = read_appearance(robot.source, package_dirs=package_dirs)
+        looks.append(_renamed(own, prefix, "", ""))
+    for number, item in enumerate(parts.objects):
+        color = PALETTE[number % len(PALETTE)]
+        if isinstance(item.shape, Path):
+            root = root_of(read(item.shape, strict=False, package_dirs=package_dirs))
+            own = read_appearance(item.shape, package_dirs=package_dirs)
+            looks.append(_renamed(own, f"{item.name}/", root, item.name))
+            continue
+        shapes = tuple(
+            LinkShape(item.name, shape, at, color)
+            for shape, at in placed_shapes(item, package_dirs)
+        )
+        looks.append(Appearance(shapes, shapes))
+    return Appearance(
+        tuple(look for own in looks for look in own.visuals)[:MOST_SHAPES],
+        tuple(look for own in looks for look in own.collisions)[:MOST_SHAPES],
+        (*(finding for own in looks for finding in own.findings), *audit.all()),
+    )
+
+
+def _renamed(looks: Appearance, prefix: str, root: str, name: str) -> Appearance:
+    """Return an appearance whose links have a prefix, except for a root with a new name."""
+
+    def linked(shapes: tuple[LinkShape, ...]) -> tuple[LinkShape, ...]:
+        return tuple(
+            replace(look, link=name if root and look.link == root else f"{prefix}{look.link}")
+            for look in shapes
+        )
+
+    return replace(looks, visuals=linked(looks.visuals), collisions=linked(looks.collisions))
 
 
 class _NamedMeshes:

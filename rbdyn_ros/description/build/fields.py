@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rbdyn_ros.description.arguments import number, numbers, vector
+from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.description.types import Limit
 from rbdyn_ros.errors import not_allowed
 
@@ -34,6 +35,12 @@ def _rest(what: str, value: object) -> tuple[float, ...]:
     return numbers(what, (value,) if isinstance(value, int | float) else value)
 
 
+def _start(what: str, value: object) -> tuple[float, ...]:
+    if isinstance(value, Pose):
+        return (*value.pos, *value.quat)
+    return _rest(what, value)
+
+
 def _transmission(what: str, value: object) -> Forces:
     if not isinstance(value, Iterable) or isinstance(value, str):
         raise not_allowed(what, value, "a spatial force of 6 numbers for each degree of freedom")
@@ -59,4 +66,5 @@ FIELDS: dict[str, Any] = {
     "closes_loop": _unchanged,
     "actuated": _unchanged,
     "transmission": _transmission,
+    "start": _start,
 }

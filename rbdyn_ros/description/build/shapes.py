@@ -7,10 +7,13 @@ the link frame.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
+from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.description.arguments import frame, positive, vector
+from rbdyn_ros.description.meshes.hulls import NoHullError, hull_moments
 from rbdyn_ros.description.poses import IN_PLACE, Pose, Vec3, compose, rotate
 from rbdyn_ros.description.types import Inertial
 from rbdyn_ros.errors import Finding, ParameterError, not_allowed
@@ -94,6 +97,37 @@ def capsule(
     return _inertial(m, at, across, across, tube * r * r / 2 + ends * 2 / 5 * r * r)
 
 
+def hull(
+    points: Sequence[Vec3],
+    *,
+    density: float | None = None,
+    mass: float | None = None,
+    at: Pose = IN_PLACE,
+) -> Inertial:
+    """Return the inertial of the convex hull of points, in the axes of `at`.
+
+    Args:
+        points: at least four, not in a plane [m].
+        density: as for `box`.
+        mass: as for `box`.
+        at: frame of the points in the link frame.
+
+    Raises:
+        ParameterError: the points have no volume; or as for `box`.
+    """
+    corners = finite("points", points, (None, 3), element="")
+    try:
+        volume, com, second = hull_moments(corners)
+    except NoHullError:
+        text = f"{len(corners)} points have no volume; a body needs four that are not in a plane"
+        raise ParameterError(Finding("no-volume", text)) from None
+    m = _mass(volume, density, mass)
+    turned = np.trace(second) * np.eye(3) - second
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = (m / volume * turned).tolist()
+    centre = compose(frame("at", at), Pose(tuple(com.tolist())))
+    return Inertial(m, centre, (xx, yy, zz, xy, xz, yz))
+
+
 def top(
     radius: float,
     thickness: float,
@@ -119,6 +153,19 @@ def top(
         density = ALUMINIUM
     up = Pose((0.0, 0.0, positive("the height", height, "size")))
     return cylinder(radius, thickness, density=density, mass=mass, at=compose(frame("at", at), up))
+
+
+def scaled(
+    inertial: Inertial, *, density: float | None = None, mass: float | None = None
+) -> Inertial:
+    """Return the inertial of a body of density 1 with another density, or a given mass.
+
+    Raises:
+        ParameterError: the density or the mass is not above 0; or both or neither are given.
+    """
+    total = _mass(inertial.mass, density, mass)
+    xx, yy, zz, xy, xz, yz = (total / inertial.mass * x for x in inertial.inertia)
+    return Inertial(total, inertial.origin, (xx, yy, zz, xy, xz, yz))
 
 
 def combine(*inertials: Inertial) -> Inertial:

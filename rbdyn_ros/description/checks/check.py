@@ -16,6 +16,7 @@ from rbdyn_ros.description.checks.names import audit_names
 from rbdyn_ros.description.checks.topology import audit_references, audit_topology
 from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.description.types import Description
+from rbdyn_ros.errors import quote
 
 
 def check(description: Description, *, strict: bool = True) -> Description:
@@ -61,6 +62,15 @@ def audit_built(description: Description, audit: Audit) -> Description:
     return audit_description(description, audit)
 
 
+def _audit_objects(description: Description, audit: Audit) -> None:
+    """Add an error for every object that is not the child of a floating joint."""
+    floating = {joint.child for joint in description.joints if joint.type == "floating"}
+    for name in description.objects if not audit.partial else ():
+        if name not in floating:
+            message = f"the object {quote(name)} is not the child link of a floating joint"
+            audit.error("bad-object", f"object {quote(name)}", None, message, found=name)
+
+
 def audit_description(
     description: Description, audit: Audit, types: Collection[str] = JOINT_SPECS
 ) -> Description:
@@ -89,6 +99,7 @@ def audit_description(
     audit_mimic_limits(joints, audit)
     audit_references(description.links, joints, audit)
     bodies = audit_topology(description, joints, audit)
+    _audit_objects(description, audit)
     audit_springs(description, bodies, audit)
     audit_geometries(description, bodies, audit)
     constraints = audit_constraints(description, joints, bodies, audit)

@@ -16,7 +16,7 @@ from rbdyn_ros.description.checks.motions import audit_motion
 from rbdyn_ros.description.checks.passive import audit_loop_joint
 from rbdyn_ros.description.checks.values import audit_finite, audit_pose, audit_sign
 from rbdyn_ros.description.joint_types import JOINT_SPECS, JointSpec
-from rbdyn_ros.description.poses import IN_PLACE
+from rbdyn_ros.description.poses import IN_PLACE, Pose
 from rbdyn_ros.description.types import Joint
 from rbdyn_ros.errors import quote, shown
 
@@ -52,6 +52,8 @@ def audit_joint_numbers(joint: Joint, types: Collection[str], audit: Audit) -> b
         sound &= audit_finite(what, (getattr(joint, what),), 1, quantity, owner, line, audit)
     if joint.child_origin is not IN_PLACE:
         sound &= audit_pose("child origin", joint.child_origin, owner, line, audit)
+    if joint.start:
+        sound &= _audit_start(joint, owner, audit)
     if joint.axis2 is not None:
         sound &= audit_finite("second axis", joint.axis2, 3, "direction", owner, line, audit)
     if joint.rest:
@@ -68,6 +70,31 @@ def audit_joint_numbers(joint: Joint, types: Collection[str], audit: Audit) -> b
         sound = False
     sound &= _audit_transmission(joint, owner, audit)
     return sound & limits_are_numbers(joint, owner, audit)
+
+
+def _audit_start(joint: Joint, owner: str, audit: Audit) -> bool:
+    """Return whether the start of a joint is a position that it can have."""
+    given, line = joint.start, joint.line
+    if joint.type == "floating" and len(given) == 7:
+        place = Pose(given[:3], given[3:])
+        return audit_pose("start", place, owner, line, audit)
+    spec = JOINT_SPECS.get(joint.type)
+    count = 7 if joint.type == "floating" else len(spec.coordinates) if spec else 0
+    if len(given) != count:
+        takes = f"takes {count}" if count else "has no start"
+        message = f"the start has {len(given)} numbers; a {joint.type} joint {takes}"
+        audit.error("bad-start", owner, line, message, found=str(given), allowed=str(count))
+        return False
+    if not audit_finite("start", given, count, "coordinate", owner, line, audit):
+        return False
+    limits = joint.limits or ((joint.limit,) if joint.limit else ())
+    for value, limit in zip(given, limits, strict=False):
+        if limit is not None and not limit.lower <= value <= limit.upper:
+            allowed = f"{limit.lower:g} to {limit.upper:g}"
+            message = f"the start {value:g} is outside the limits; allowed is {allowed}"
+            audit.error("bad-start", owner, line, message, found=f"{value:g}", allowed=allowed)
+            return False
+    return True
 
 
 def audit_joint(joint: Joint, bounded: bool, audit: Audit) -> Joint:

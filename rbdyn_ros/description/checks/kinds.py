@@ -59,6 +59,7 @@ _FIELDS: dict[type, dict[str, Kind]] = {
         "mimic": (Mimic | None, "a Mimic or None"),
         "line": _LINE,
         "rest": (tuple, "a sequence of numbers, one a coordinate"),
+        "start": (tuple, "a sequence of numbers, one a coordinate"),
         "closes_loop": _FLAG,
         "actuated": _FLAG,
         "transmission": (tuple, "a sequence of spatial forces, one a degree of freedom"),
@@ -114,6 +115,9 @@ def audit_kinds(description: Description, audit: Audit) -> bool:
     _audit_fields(description, _FIELDS[Description], "", robot, None, audit)
     for field in _PARTS:
         _audit_parts(description, field, robot, audit)
+    objects: object = description.objects
+    if not isinstance(objects, tuple) or not all(isinstance(name, str) for name in objects):
+        _wrong("objects", objects, "a tuple of names of links", robot, None, audit)
     return len(audit.findings) == before
 
 

@@ -20,6 +20,8 @@ _NOT_FINITE = re.compile(r"[+-]?\.?(nan|inf|infinity)", re.IGNORECASE)
 _WHOLE = re.compile(r"0|[1-9][0-9]{0,8}")
 #: The keys of a pose in every element.
 AT = ("xyz", "rpy")
+#: Quaternions are written with few decimals: their length may differ from 1 by this much.
+UNIT = 1e-3
 _NOTHING = ("", "~", "null")
 _FLAGS = {"true": True, "false": False}
 
@@ -175,6 +177,29 @@ class Form:
         if pos is None:
             return None
         return Pose(pos, before.quat if angles is None else quat_from_rpy(*angles))
+
+    def placement(self, table: YamlTable, owner: str) -> Pose | None:
+        """Return the pose of the `xyz`, and of the `rpy` or the `quat` (w, x, y, z) of a table."""
+        at = self.pose(table, owner, Pose())
+        if "quat" not in table.nodes or at is None:
+            return at
+        line = table.lines["quat"]
+        if "rpy" in table.nodes:
+            message = "has both 'rpy' and 'quat'; delete one"
+            self.audit.error("duplicate-key", owner, line, message, found="quat")
+            return None
+        given = self.numbers(table.nodes["quat"], "quat", owner, 4)
+        if given is None:
+            return None
+        length = math.hypot(*given)
+        if abs(length - 1.0) > UNIT:
+            message = f"the quat has length {length:g}; it must be 1: w, x, y, z of a rotation"
+            self.audit.error(
+                "bad-quaternion", owner, line, message, found=str(given), allowed="length 1"
+            )
+            return None
+        w, x, y, z = (number / length for number in given)
+        return Pose(at.pos, (w, x, y, z))
 
 
 def _value(node: Node, infinite: bool = False) -> float | None:

@@ -52,8 +52,8 @@ def read_geometries(section: YamlTable, meshes: Meshes, form: Form) -> list[Geom
             form.audit.partial = True
             continue
         link = form.name(table.nodes["link"], "link", owner)
-        shape, origin = _shape(table, owner, meshes, form), form.pose(table, owner, Pose())
-        surface = _surface(table, owner, form)
+        shape, origin = read_shape(table, owner, meshes, form), form.pose(table, owner, Pose())
+        surface = read_surface(table, owner, form)
         if link is not None and shape is not None and origin is not None and surface is not None:
             line = section.lines[name]
             geometries.append(Geometry(name, link, shape, origin, surface, line))
@@ -96,7 +96,8 @@ def _friction(table: YamlTable, owner: str, form: Form) -> float | None:
     return form.number(table.nodes["friction"], "friction", owner, infinite=True)
 
 
-def _surface(table: YamlTable, owner: str, form: Form) -> Surface | None:
+def read_surface(table: YamlTable, owner: str, form: Form) -> Surface | None:
+    """Return the surface of the keys SURFACE in a table; None after an error."""
     given = {
         key: form.number(table.nodes[key], key.replace("_", " "), owner)
         for key in SURFACE
@@ -118,7 +119,8 @@ def _one_of(kinds: tuple[str, ...], table: YamlTable, owner: str, form: Form) ->
     return None
 
 
-def _shape(table: YamlTable, owner: str, meshes: Meshes, form: Form) -> Shape | None:
+def read_shape(table: YamlTable, owner: str, meshes: Meshes, form: Form) -> Shape | None:
+    """Return the one shape in a table, a key of SHAPES; None after an error."""
     kind = _one_of(SHAPES, table, owner, form)
     if kind is None:
         return None

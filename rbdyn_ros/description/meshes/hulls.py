@@ -65,6 +65,28 @@ def hull_with_edges(points: Array) -> tuple[Array, list[list[int]]]:
     return points[kept], [sorted(neighbours) for neighbours in beside]
 
 
+def hull_moments(points: Array) -> tuple[float, Array, Array]:
+    """Return volume, centroid (3,) and second moments (3, 3) about it of a convex hull.
+
+    Raises:
+        NoHullError: the points are in a plane, or too extreme.
+    """
+    if _in_own_axes(points).shape[1] < 3:
+        raise NoHullError
+    found = _hull(points)
+    middle = points[found.vertices].mean(axis=0)
+    corners = points[found.simplices] - middle  # of tetrahedra with the middle, (n, 3, 3)
+    volumes = np.abs(np.linalg.det(corners)) / 6.0
+    sums = corners.sum(axis=1)
+    volume = float(volumes.sum())
+    centre = volumes @ sums / (4.0 * volume)
+    # int x x^T over a tetrahedron with a corner at 0: V / 20 (sum a a^T + s s^T), s = sum a
+    moments = np.einsum("n,nki,nkj->ij", volumes, corners, corners)
+    moments += np.einsum("n,ni,nj->ij", volumes, sums, sums)
+    second: Array = moments / 20.0 - volume * np.outer(centre, centre)
+    return volume, middle + centre, second
+
+
 def hull_faces(points: Array) -> list[tuple[Array, list[int]]]:
     """Return the faces of the convex hull of points (n, 3): outward normal and corners of each.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +12,14 @@ from types import SimpleNamespace
 from rclpy.node import Node
 from std_msgs.msg import String
 
+from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.scene_files.scene import (
+    check_scene_options,
+    is_scene,
+    no_floating_scene,
+    read_parts,
+    read_scene,
+)
 from rbdyn_ros.description.source import MECHANISM_SUFFIXES, read
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.description.urdf_files import urdf
@@ -34,12 +42,14 @@ class Source:
         text: URDF; empty for a mechanism file.
         received: it came over the topic, so another node publishes it.
         path: file it came from, or None.
+        is_scene: it came from a scene file; then `text` is that of its only robot, or empty.
     """
 
     description: Description
     text: str
     received: bool = False
     path: Path | None = None
+    is_scene: bool = False
 
 
 def load_robot(
@@ -65,7 +75,10 @@ def load_robot(
     source = find(node, values, stop, fallback)
     if found is not None:
         found(source)
-    m = complete(source.description, getattr(values, "floating_base", False), values.strict)
+    floating = getattr(values, "floating_base", False)
+    if floating and source.is_scene:
+        raise no_floating_scene()
+    m = complete(source.description, floating, values.strict)
     warnings = [f"  {finding}" for finding in m.findings if finding.severity == "warning"]
     if warnings:
         node.get_logger().warning("\n".join([f"robot '{m.name}':", *warnings]))
@@ -85,6 +98,9 @@ def find(
     """
     contact, arguments = getattr(values, "contact", False), xacro_arguments(values.xacro_args)
     path = Path(values.urdf) if values.urdf else fallback
+    scene = getattr(values, "scene", "")
+    if scene or (values.urdf and is_scene(values.urdf)):
+        return _of_scene(Path(scene or values.urdf), arguments, values)
     if path and (values.urdf or not values.robot_description):
         if path.suffix.lower() in MECHANISM_SUFFIXES:
             described = read(path, strict=values.strict, xacro_args=arguments, contact=contact)
@@ -101,6 +117,17 @@ def find(
     source = f"topic {node.resolve_topic_name('robot_description')}" if received else "parameter"
     description = urdf.read_text(text, source=f"<{source}>", strict=values.strict, contact=contact)
     return Source(description, text, received)
+
+
+def _of_scene(path: Path, arguments: Mapping[str, str], values: SimpleNamespace) -> Source:
+    """Return a scene, with the URDF of its robot if it has one."""
+    check_scene_options(False, arguments)
+    described = read_scene(path, strict=values.strict)
+    robots = read_parts(path, Audit(strict=False)).robots
+    text = ""
+    if list(robots) == [""] and robots[""].source.suffix.lower() not in MECHANISM_SUFFIXES:
+        text = urdf.read_file(robots[""].source, strict=values.strict)[1]
+    return Source(described, text, path=path, is_scene=True)
 
 
 def _wait(node: Node, stop: threading.Event) -> str:

@@ -59,7 +59,7 @@ def simulator(context: Any, namespace: str = "", fixed: dict[str, str] | None = 
     strong = launching.given(context, SIMULATOR)
     weak: dict[str, Any] = {}
     if strong.get("urdf") == _default_robot():
-        if "robot_description" in strong:
+        if "robot_description" in strong or "scene" in strong:
             strong["urdf"] = ""  # a urdf in params_file would override robot_description
         else:
             weak = default_robot()

@@ -26,6 +26,7 @@ from rbdyn_ros.ros.simulator.clock import ClockClaim
 from rbdyn_ros.ros.simulator.publisher import Publisher
 from rbdyn_ros.ros.simulator.record import NodeRecorder, NodeRecording, RecordedTopics, RobotNode
 from rbdyn_ros.ros.simulator.robot import Robot
+from rbdyn_ros.ros.simulator.saved_states import open_saved_states
 from rbdyn_ros.ros.simulator.services import open_services
 from rbdyn_ros.ros.simulator.simulation import Simulation
 from rbdyn_ros.ros.simulator.standard import StandardServices, open_standard
@@ -113,6 +114,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
         self._robots = robots
         self._simulation = Simulation(robots, self.stop)
         TimeServices(self, self._simulation)
+        open_saved_states(self, self._simulation)
         self._standard = open_standard(self, self._simulation)
         self._statistics = Statistics(self, robots, values.stats_rate)
         outputs = [(robot.loop, robot.outputs) for robot in robots]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -115,6 +115,35 @@ class Transforms:
         self._subscribers = count
 
 
+class ObjectPoses:
+    """Publishes object_poses: the poses of the free objects of a scene in the world.
+
+    The message is one of TF, but not for /tf: it has the rate of joint_states, and one parent.
+    """
+
+    def __init__(
+        self, node: Node, m: Model, names: Sequence[str], world: str, prefix: str
+    ) -> None:
+        tf_message = importlib.import_module("tf2_msgs.msg").TFMessage
+        links = [
+            convert.LinkFrames(m.frame_id(name), -1, world or "world", prefix + name)
+            for name in names
+        ]
+        self._m, self._d, self._poses = m, make_data(m), convert.Poses(m, links)
+        numbers = np.array(convert.marks(0, 7 * len(links))).reshape(-1, 7)
+        marked = convert.transforms(links, Prepared.MARK_STAMP, numbers)
+        self._prepared = Prepared(tf_message(transforms=marked), 7 * len(links))
+        self._publisher = node.create_publisher(tf_message, "object_poses", reliable(10))
+
+    def publish(self, stamp_ns: int, state: LoopState) -> None:
+        if self._publisher.get_subscription_count() == 0:
+            return
+        self._d.qpos, self._d.time = state.qpos, state.time
+        poses(self._m, self._d)
+        rows = self._poses.at(self._d.xpos, self._d.xmat)
+        self._publisher.publish(self._prepared.filled(stamp_ns, rows.reshape(-1)))
+
+
 class Odometry:
     """Publishes odom: pose and twist of the root link on a floating base.
 
@@ -204,6 +233,7 @@ class Outputs:
         self._joint_states = JointStates(node, m)
         self._transforms = self._make_transforms(source.description, values)
         self._odometry = self._make_odometry(values)
+        self._objects = self._make_objects(source.description, values)
         self._others, self._recorder = tuple(others), recorder
         self._clock = clock
         marked = Clock(clock=convert.time_message(Prepared.MARK_STAMP))
@@ -240,6 +270,16 @@ class Outputs:
             self._node.get_logger().info("nav_msgs is not installed: no odom")
             return None
 
+    def _make_objects(self, description: Description, values: SimpleNamespace) -> Any:
+        if not description.objects:
+            return None
+        m, world, prefix = self._loop.m, values.world_frame, values.frame_prefix
+        try:
+            return ObjectPoses(self._node, m, description.objects, world, prefix)
+        except ImportError:
+            self._node.get_logger().warning("tf2_msgs is not installed: no object_poses")
+            return None
+
     @property
     def measured_tick(self) -> int:
         """Tick of the newest state on joint_states; -1: none yet."""
@@ -258,6 +298,8 @@ class Outputs:
         if last is not None and (state.epoch, state.tick) == (last.epoch, last.tick):
             return
         self._published = time.monotonic()
+        if last is not None and state.epoch != last.epoch:
+            self._delivered = None  # it is of another time
         stamp = self._stamps.of(state.tick)
         if self._recorder is not None:
             self._recorder.take(stamp, state)
@@ -267,6 +309,8 @@ class Outputs:
                 self._joint_states.publish(self._stamps.of(state.measured_tick), state)
             if self._odometry is not None:
                 self._odometry.publish(stamp, state)
+            if self._objects is not None:
+                self._objects.publish(stamp, state)
         if self._transforms is not None and self._tf_tick.due(state):
             self._transforms.publish(stamp, state)
         for other in self._others:
@@ -287,6 +331,8 @@ class Outputs:
             self._joint_states.publish(measured, self._delivered)
         if self._odometry is not None:
             self._odometry.publish(stamp, state)
+        if self._objects is not None:
+            self._objects.publish(stamp, state)
         if self._transforms is not None:
             self._transforms.repeat(stamp, state)
         if self._clock is not None:

@@ -41,6 +41,12 @@ PARAMETERS = (
     *group(
         "robot",
         Parameter("urdf", "", "path of the robot: a .urdf, .xacro or mechanism .yaml file"),
+        Parameter(
+            "scene",
+            "",
+            "path of a scene .yaml file: robots, free objects and obstacles; overrides urdf and "
+            "robot_description",
+        ),
         XACRO_ARGS,
         DESCRIPTION,
         STRICT,

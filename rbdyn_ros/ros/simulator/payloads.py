@@ -20,6 +20,9 @@ from rbdyn_ros.ros.simulator.sensors import SensorTopics
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.sensors.scene import Payload
 
+#: Payloads by link, and gravity.
+SavedPayloads = tuple[dict[str, Payload], tuple[float, ...]]
+
 
 class Payloads:
     """Changes payloads and gravity; for any thread.
@@ -82,6 +85,21 @@ class Payloads:
         with self._lock:
             if self._payloads or self._gravity != self._loaded_gravity:
                 self._exchange({}, self._loaded_gravity)
+
+    def saved(self) -> SavedPayloads:
+        """Return payloads and gravity for `load`."""
+        with self._lock:
+            return dict(self._payloads), self._gravity
+
+    def load(self, saved: SavedPayloads) -> None:
+        """Return to saved payloads and gravity.
+
+        Raises:
+            RbdynError: the loop does not answer.
+        """
+        with self._lock:
+            if saved != (self._payloads, self._gravity):
+                self._exchange(*saved)
 
     def changes(self) -> bytes:
         """Return payloads and gravity as bytes, without those of the loaded robot."""

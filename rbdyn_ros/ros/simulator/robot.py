@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +12,8 @@ from typing import Any
 import numpy as np
 from rclpy.node import Node
 
-from rbdyn_ros.errors import Finding, ParameterError, RbdynError
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError, refusal
+from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.common import parameters, source
 from rbdyn_ros.ros.common.commands import command_parser
@@ -26,7 +28,7 @@ from rbdyn_ros.ros.simulator.commanders import AnswerAges
 from rbdyn_ros.ros.simulator.faults import make_faults
 from rbdyn_ros.ros.simulator.markers import open_markers
 from rbdyn_ros.ros.simulator.outputs import Cadence, Outputs
-from rbdyn_ros.ros.simulator.payloads import Payloads
+from rbdyn_ros.ros.simulator.payloads import Payloads, SavedPayloads
 from rbdyn_ros.ros.simulator.placement import given_state
 from rbdyn_ros.ros.simulator.reception import Reception
 from rbdyn_ros.ros.simulator.record import NodeRecorder
@@ -35,9 +37,29 @@ from rbdyn_ros.ros.simulator.start import moved_starts, start_position
 from rbdyn_ros.ros.simulator.topic_based import TopicBasedParser
 from rbdyn_ros.runtime.head_start import head_start, is_compiled
 from rbdyn_ros.runtime.loop import Loop, warm
+from rbdyn_ros.runtime.saved_loop import SavedLoop
 from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.runtime.step_code import StepCode
 from rbdyn_ros.runtime.wakeup import Wakeup
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SavedRobot:
+    """The whole state of a robot.
+
+    Attributes:
+        loop: the state of its loop.
+        payloads: payloads and gravity.
+        faults: the parameters of the faults, as rclpy has them.
+        seed: of all noise.
+        seeded_tick: the tick at which the noise began.
+    """
+
+    loop: SavedLoop
+    payloads: SavedPayloads
+    faults: dict[str, Any]
+    seed: int
+    seeded_tick: int
 
 
 class Robot:
@@ -93,6 +115,9 @@ class Robot:
                 logger.info("compiling the engine, first run only (about half a minute) ...")
 
         m, self.given = source.load_robot(self.node, values, stop, fallback, announce)
+        if self.given.is_scene:
+            first = m.njnt > 0 and m.body_names[1] not in self.given.description.objects
+            values.floating_base = bool(first and m.jnt_type[0] == JointType.FREE)
         m.opt.timestep = values.timestep
         m.opt.gravity = values.gravity
         m.opt.integrator = values.integrator
@@ -290,6 +315,29 @@ class Robot:
         if self._sensors is not None:
             self._seed = self._seed if seed is None else seed
             self._sensors.reseed(self._seed, self.loop.time.seeded_tick)
+
+    def save_state(self) -> SavedRobot:
+        """Return the whole state, see runtime.loop.Loop.save_state."""
+        loop, seeded = self.loop.save_state(), self.loop.time.seeded_tick
+        faults = self._fault_parameters()
+        return SavedRobot(loop, self.payloads.saved(), faults, self._seed, seeded)
+
+    def load_state(self, saved: SavedRobot) -> None:
+        """Go on from a state that this robot saved; the parameters of the faults change, too."""
+        now = self._fault_parameters()
+        changes = [new for name, new in saved.faults.items() if new.value != now[name].value]
+        result = self.node.set_parameters_atomically(changes)
+        if not result.successful:
+            raise refusal(result.reason)
+        self.payloads.load(saved.payloads)
+        self._seed = saved.seed
+        if self._sensors is not None:  # before the first state that they measure
+            self._sensors.reseed(saved.seed, saved.seeded_tick)
+        self.loop.load_state(saved.loop)
+
+    def _fault_parameters(self) -> dict[str, Any]:
+        names = [row.name for row in params.PARAMETERS if row.name.startswith(params.FAULTS)]
+        return {name: self.node.get_parameter(name) for name in names}
 
     def set_faults(self, values: dict[str, Any]) -> None:
         """Set the faults to the values of the parameters.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time as clock
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,7 +14,7 @@ from rbdyn_ros.errors import RbdynError, refusal
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.ros.common.convert import xyzw
-from rbdyn_ros.ros.simulator.robot import Robot
+from rbdyn_ros.ros.simulator.robot import Robot, SavedRobot
 
 Vector = Sequence[float]
 
@@ -35,6 +37,10 @@ class Simulation:
         self.robots, self._stop = robots, stop
         self._times = [robot.loop.time for robot in robots]
         self.active = False
+
+    @functools.cached_property
+    def _entities(self) -> dict[str, _Entity]:
+        return _entities(self.robots)
 
     @property
     def world_frame(self) -> str:
@@ -130,34 +136,72 @@ class Simulation:
 
         _all(reset_of(each) for each in self.robots)
 
+    def save_state(self) -> list[SavedRobot]:
+        """Return the whole state of all robots.
+
+        Raises:
+            RbdynError: several robots run, a state diverged, or a loop does not answer.
+        """
+        self._check_together()
+        return [robot.save_state() for robot in self.robots]
+
+    def load_state(self, saved: Sequence[SavedRobot]) -> None:
+        """Go on from a state that save_state returned: all robots, and their time.
+
+        Raises:
+            RbdynError: several robots run, or a loop does not answer.
+        """
+        self._check_together()
+
+        def load_of(robot: Robot, state: SavedRobot) -> Callable[[], None]:
+            return lambda: robot.load_state(state)
+
+        _all(load_of(*pair) for pair in zip(self.robots, saved, strict=True))
+
+    def _check_together(self) -> None:
+        """Raise RbdynError if the robots are not at one tick."""
+        if not self._started:
+            raise refusal("the simulation has not started: activate the node first")
+        if len(self.robots) > 1 and not self.paused:
+            raise refusal(
+                "pause the simulation first: the robots of one process are saved and loaded at "
+                "one tick"
+            )
+
+    def state_hash(self) -> str:
+        """Return the state hashes of all robots, joined by a space."""
+        return " ".join(robot.state_hash() for robot in self.robots)
+
     def quit(self) -> None:
         """End the process."""
         self._stop.set()
 
     def entities(self) -> list[str]:
-        """Return the names of the robots."""
-        return [robot.name or robot.m.name for robot in self.robots]
+        """Return the names of the robots, and of the objects of their scenes."""
+        return list(self._entities)
 
-    def _robot(self, name: str) -> Robot:
-        return self.robots[self.entities().index(name)]
+    def is_object(self, name: str) -> bool:
+        """Whether an entity is a free object."""
+        return self._entities[name].is_object
 
     def stamp_ns(self, name: str) -> int:
-        """Return the stamp of the latest state of a robot [ns]."""
-        robot = self._robot(name)
+        """Return the stamp of the latest state of an entity [ns]."""
+        robot = self._entities[name].robot
         return robot.stamp_ns(robot.loop.readout.latest().tick)
 
     def entity_state(self, name: str) -> tuple[Vector, Vector, Vector, Vector, Vector]:
-        """Return pose and motion of the root link of a robot.
+        """Return pose and motion of the root link of a robot or an object.
 
         Returns:
             position (3,), quaternion xyzw (4,), linear velocity (3,), angular velocity (3,),
             acceleration [linear; angular] (6,) of its origin; all in world axes.
         """
-        robot = self._robot(name)
-        if not _is_floating(robot):
+        entity = self._entities[name]
+        if entity.joint < 0:
             return (0.0,) * 3, (0.0, 0.0, 0.0, 1.0), (0.0,) * 3, (0.0,) * 3, (0.0,) * 6
-        state = robot.loop.readout.latest()
-        qpos, qvel, qacc = state.qpos, state.qvel, state.qacc
+        state = entity.robot.loop.readout.latest()
+        q, k = entity.addresses
+        qpos, qvel, qacc = state.qpos[q:], state.qvel[k:], state.qacc[k:]
         R = quat_to_mat(qpos[3:7])
         # qvel of a free joint is linear in world axes, angular in body axes; the derivative of
         # R w is R w', since w x w = 0
@@ -176,7 +220,7 @@ class Simulation:
         """Set pose and twist of the root link; arguments as the results of entity_state.
 
         Args:
-            name: of the robot.
+            name: of the robot or object.
             position: (3,) checked by the caller.
             quaternion: (4,) xyzw, of length near 1.
             linear: (3,) velocity.
@@ -185,15 +229,51 @@ class Simulation:
         Raises:
             RbdynError: the robot is fixed to the world, or the loop does not answer.
         """
-        robot = self._robot(name)
-        m = robot.m
-        if not _is_floating(robot):
+        entity = self._entities[name]
+        m = entity.robot.m
+        if entity.joint < 0:
             raise refusal(f"'{name}' is fixed to the world; only a floating base can be moved")
         wxyz = np.roll(quaternion, 1) / float(np.linalg.norm(quaternion))
         qpos, qvel = np.zeros(m.nq), np.zeros(m.nv)
-        qpos[:7] = np.concatenate([position, wxyz])
-        qvel[:6] = np.concatenate([linear, quat_to_mat(wxyz).T @ angular])
-        robot.loop.plant.set_state(qpos, qvel, np.arange(m.nq) < 7, np.arange(m.nv) < 6)
+        given_qpos, given_qvel = np.zeros(m.nq, np.bool_), np.zeros(m.nv, np.bool_)
+        q, k = entity.addresses
+        qpos[q : q + 7] = np.concatenate([position, wxyz])
+        qvel[k : k + 6] = np.concatenate([linear, quat_to_mat(wxyz).T @ angular])
+        given_qpos[q : q + 7] = given_qvel[k : k + 6] = True
+        entity.robot.loop.plant.set_state(qpos, qvel, given_qpos, given_qvel)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entity:
+    """A robot or an object.
+
+    Attributes:
+        robot: that it is, or whose scene it belongs to.
+        joint: its floating joint; -1: it is fixed to the world.
+        is_object: whether it is a free object.
+    """
+
+    robot: Robot
+    joint: int
+    is_object: bool = False
+
+    @property
+    def addresses(self) -> tuple[int, int]:
+        """First numbers of its joint in qpos and in qvel."""
+        m = self.robot.m
+        return int(m.jnt_qposadr[self.joint]), int(m.jnt_dofadr[self.joint])
+
+
+def _entities(robots: Sequence[Robot]) -> dict[str, _Entity]:
+    """Return the robots and the objects of their scenes, by name."""
+    found: dict[str, _Entity] = {}
+    for robot in robots:
+        found[robot.name or robot.m.name] = _Entity(robot, 0 if _is_floating(robot) else -1)
+    for robot in robots:
+        prefix = f"{robot.name}/" if robot.name else ""
+        for name in robot.given.description.objects:
+            found[prefix + name] = _Entity(robot, robot.m.jnt_id(name), True)
+    return found
 
 
 def _is_floating(robot: Robot) -> bool:

@@ -218,12 +218,20 @@ class StandardServices:
         if filters.tags.tags:
             raise ResultError(unsupported, "robots have no tags; leave filters.tags empty")
         wanted = {category.category for category in filters.categories}
-        if wanted and _robot_category() not in wanted:
-            return []
+        known = self._simulation.entities()
+        if wanted:
+            known = [name for name in known if self._category(name) in wanted]
         try:
-            return matching(filters.filter, self._simulation.entities())
+            return matching(filters.filter, known)
         except RbdynError as error:
             raise refusal(f"filters.filter: {error}") from error
+
+    def _category(self, name: str) -> int:
+        from simulation_interfaces.msg import EntityCategory
+
+        if self._simulation.is_object(name):
+            return int(EntityCategory.CATEGORY_DYNAMIC_OBJECT)
+        return int(EntityCategory.CATEGORY_ROBOT)
 
     def _check_entity(self, name: str) -> None:
         known = self._simulation.entities()
@@ -234,7 +242,7 @@ class StandardServices:
 
     def _get_entity_info(self, request: Any, response: Any) -> None:
         self._check_entity(request.entity)
-        response.info.category.category = _robot_category()
+        response.info.category.category = self._category(request.entity)
 
     def _get_entity_state(self, request: Any, response: Any) -> None:
         self._check_entity(request.entity)
@@ -283,12 +291,6 @@ class StandardServices:
         here = self._simulation.entity_state(request.entity)
         pose, twist = pose if set_pose else here[:2], twist if set_twist else here[2:4]
         self._simulation.set_entity_state(request.entity, *pose, *twist)
-
-
-def _robot_category() -> int:
-    from simulation_interfaces.msg import EntityCategory
-
-    return int(EntityCategory.CATEGORY_ROBOT)
 
 
 def _listed(names: Iterable[str]) -> str:

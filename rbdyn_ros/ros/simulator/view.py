@@ -151,9 +151,9 @@ def cast_of(robot: Robot, imports: Sequence[Path] = ()) -> Cast:
     return Cast(
         name=robot.name,
         description=given.description,
-        floating_base=values.floating_base,
+        floating_base=values.floating_base and not given.is_scene,
         strict=values.strict,
-        text=given.text,
+        text="" if given.is_scene else given.text,
         path=given.path,
         imports=tuple(Path(path).absolute() for path in imports),
         timestep=robot.loop.period_ns * 1e-9,

@@ -248,7 +248,9 @@ def _observe(m, d, s):
 
 @kernel
 def _hand_over(m, d, s):
-    deliver(s)
+    if s.loaded == 0:
+        deliver(s)
+    s.loaded = 0
     for i in range(m.nbody):
         for n in range(6):
             s.row_xfrc[i, n] = d.xfrc_applied[i, n]

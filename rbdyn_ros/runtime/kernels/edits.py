@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.follow import expand
-from rbdyn_ros.runtime.compiled import kernel
+from rbdyn_ros.runtime.compiled import copy_memory, kernel, word_at
 from rbdyn_ros.runtime.kernels.channel import clear_channel
 from rbdyn_ros.runtime.kernels.efforts import forget_commands
-from rbdyn_ros.runtime.kernels.pushes import forget_pushes
+from rbdyn_ros.runtime.kernels.pushes import forget_pushes, take_pushes
 from rbdyn_ros.runtime.kernels.tracking import begin_trajectory
+from rbdyn_ros.runtime.kernels.waiting import read_commands
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.runtime.shared import Shared
 
 #: Kinds of edits, and the words of `edit`: kind, scope of a reset, whether a seed is given, seed.
-RESET, SET_STATE, TRAJECTORY, FAULTS, MODELS = range(1, 6)
+RESET, SET_STATE, TRAJECTORY, FAULTS, MODELS, SAVE, LOAD = range(1, 8)
 KIND, SCOPE, RESEED, SEED = range(4)
 #: Bits of the scope of a reset.
 TIME, STATE = 1, 2
@@ -41,7 +42,11 @@ def perform(m: Model, d: Data, still: Data, s: Shared) -> bool:
         _set_faults(s)
     elif kind == MODELS:
         _exchange_models(s)
-    return kind == RESET
+    elif kind == SAVE:
+        _save(s)
+    elif kind == LOAD:
+        _load(s)
+    return kind == RESET or kind == LOAD
 
 
 @kernel
@@ -104,6 +109,31 @@ def _set_state(m, d, still, s):
         s.tick += 1
         clear_channel(s)  # there is no record of the skipped tick
     return stamped
+
+
+@kernel
+def _save(s):
+    """Copy the state, with the commands and wrenches that were sent before."""
+    read_commands(s)
+    take_pushes(s)
+    _copy(s)
+
+
+@kernel
+def _load(s):
+    """Copy a saved state back; time jumps to its tick, in a new epoch."""
+    epoch, paused = s.epoch, s.paused
+    _copy(s)
+    s.epoch = epoch + 1
+    s.paused = paused
+    s.loaded = 1
+
+
+@kernel
+def _copy(s):
+    for n in range(s.edit_ncopy):
+        target, source = word_at(s.edit_copies, 3 * n), word_at(s.edit_copies, 3 * n + 1)
+        copy_memory(target, source, word_at(s.edit_copies, 3 * n + 2))
 
 
 @kernel

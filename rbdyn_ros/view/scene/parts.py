@@ -24,6 +24,7 @@ INERTIA: Color = (0.0, 0.45, 0.70, 0.35)
 ELLIPSOID: Color = (0.84, 0.37, 0.0, 0.45)
 MASS: Color = (0.84, 0.37, 0.0, 1.0)
 OBSTACLE: Color = (0.62, 0.60, 0.56, 1.0)
+OBJECT: Color = (0.90, 0.62, 0.0, 1.0)
 
 #: Relative to the size of the robot: the thickness of flat shapes, and the largest mass ball.
 THINNEST, LARGEST_BALL = 1e-3, 0.02

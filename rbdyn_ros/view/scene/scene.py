@@ -23,8 +23,11 @@ from rbdyn_ros.view.scene.joint_marks import Mark, joint_marks
 from rbdyn_ros.view.scene.lines import Lines, lines_of
 from rbdyn_ros.view.scene.parts import (
     COLLISION,
+    OBJECT,
+    Color,
     Part,
     can_be_drawn,
+    geometry_parts,
     inertia_boxes,
     inertia_ellipsoids,
     mass_balls,
@@ -118,10 +121,19 @@ class Scene:
             if layer == COLLISIONS:
                 looks, color = self.looks.collisions, COLLISION
             parts, findings = parts_of_looks(self.m, looks, color)
+            parts += self._bare_trees(color or OBJECT)
             self.findings += (one for one in findings if one not in self.findings)
             return parts
         make = {BOXES: inertia_boxes, ELLIPSOIDS: inertia_ellipsoids, MASSES: mass_balls}[layer]
         return make(self.m, self.size)
+
+    def _bare_trees(self, color: Color) -> list[Part]:
+        """Return the contact geometries of trees without a look beside trees that have one."""
+        m, looks = self.m, (*self.looks.visuals, *self.looks.collisions)
+        if not looks:
+            return []
+        seen = {int(m.body_rootid[m.frame_bodyid[m.frame_id(look.link)]]) for look in looks}
+        return [p for p in geometry_parts(m, color) if int(m.body_rootid[p.body]) not in seen]
 
     @functools.cached_property
     def obstacles(self) -> list[Part]:

@@ -1,0 +1,71 @@
+"""Give all parts of a Description other names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from rbdyn_ros.description.types import (
+    Constraint,
+    Description,
+    Gear,
+    Joint,
+    Length,
+)
+
+
+def root_of(description: Description) -> str:
+    """Return the base, or the link without a parent."""
+    if description.base:
+        return description.base
+    children = {joint.child for joint in description.joints}
+    return next(link.name for link in description.links if link.name not in children)
+
+
+def renamed(description: Description, rename: Callable[[str], str]) -> Description:
+    """Return a description with other names of links, joints and all other parts.
+
+    Args:
+        description: checked.
+        rename: returns the new name of an old one.
+    """
+    return replace(
+        description,
+        links=tuple(_named(link, rename) for link in description.links),
+        joints=tuple(_joint(joint, rename) for joint in description.joints),
+        base=rename(description.base) if description.base else "",
+        springs=tuple(_named(x, rename, "link1", "link2") for x in description.springs),
+        constraints=tuple(_constraint(x, rename) for x in description.constraints),
+        geometries=tuple(_named(x, rename, "link") for x in description.geometries),
+        obstacles=tuple(_named(x, rename) for x in description.obstacles),
+        exclusions=tuple(
+            replace(x, first=rename(x.first), second=rename(x.second))
+            for x in description.exclusions
+        ),
+        objects=tuple(map(rename, description.objects)),
+    )
+
+
+def _named(part: Any, rename: Callable[[str], str], *more: str) -> Any:
+    return replace(part, **{field: rename(getattr(part, field)) for field in ("name", *more)})
+
+
+def _joint(joint: Joint, rename: Callable[[str], str]) -> Joint:
+    other: Joint = _named(joint, rename, "parent", "child")
+    if joint.mimic is None:
+        return other
+    return replace(other, mimic=replace(joint.mimic, joint=rename(joint.mimic.joint)))
+
+
+def _constraint(constraint: Constraint, rename: Callable[[str], str]) -> Constraint:
+    other: Constraint
+    if isinstance(constraint, Length):
+        links = tuple(map(rename, constraint.links))
+        other = replace(constraint, name=rename(constraint.name), links=links)
+    elif isinstance(constraint, Gear):
+        terms = tuple(replace(term, joint=rename(term.joint)) for term in constraint.terms)
+        other = replace(constraint, name=rename(constraint.name), terms=terms)
+    else:
+        other = _named(constraint, rename, "link", "on")
+    return other

@@ -1,0 +1,1 @@
+"""Scene files: robots, free objects and obstacles in YAML."""

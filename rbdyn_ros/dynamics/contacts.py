@@ -1,0 +1,72 @@
+"""The contacts of a Data by name: points, normals, forces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.dynamics.entry import check_pair
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ContactPoint:
+    """A point where two geometries touch, or would touch before the end of the step.
+
+    Attributes:
+        geom1, geom2: their names; an obstacle is geom1.
+        point: (3,) of geom2, in the world [m].
+        normal: (3,) unit vector from geom1 to geom2, in world axes: geom2 is pushed along it.
+        distance: negative depth, or the gap before an impact [m].
+        force: (3,) on geom2, in world axes, with friction [N]; geom1 gets the opposite.
+        torque: (3,) of torsional and rolling friction on geom2, in world axes [N m].
+    """
+
+    geom1: str
+    geom2: str
+    point: Array
+    normal: Array
+    distance: float
+    force: Array
+    torque: Array
+
+
+def contacts(m: Model, d: Data) -> list[ContactPoint]:
+    """Return the contacts of the last `step` or `forward`, in the order of contact_key.
+
+    The numbers are copies: they stay when d changes. A Model without contact has none.
+
+    Raises:
+        ModelError: d was not made for m.
+    """
+    check_pair(m, d, "contacts")
+    if m.ngeom == 0:
+        return []
+    n = min(d.ncon, m.ncontact)
+    geoms = d.contact_geom[:n].tolist()
+    rows = [
+        array[:n].copy()
+        for array in (d.contact_pos, d.contact_normal, d.contact_force, d.contact_torque)
+    ]
+    found = []
+    for k, distance in enumerate(d.contact_dist[:n].tolist()):
+        point, normal, force, torque = (row[k] for row in rows)
+        name1, name2 = (m.geom_names_all[g] for g in geoms[k])
+        found.append(ContactPoint(name1, name2, point, normal, distance, force, torque))
+    return found
+
+
+def contact_forces(m: Model, d: Data) -> dict[tuple[str, str], Array]:
+    """Return the sum of the contact forces of each pair: (geom1, geom2) to the force on geom2.
+
+    Raises:
+        ModelError: d was not made for m.
+    """
+    sums: dict[tuple[str, str], Array] = {}
+    for one in contacts(m, d):
+        pair = one.geom1, one.geom2
+        sums[pair] = sums.get(pair, np.zeros(3)) + one.force
+    return sums

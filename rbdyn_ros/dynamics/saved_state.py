@@ -1,0 +1,82 @@
+"""Save the state of a Data, and load it again: the future after loading is the same to the bit."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.dynamics.entry import check_pair
+from rbdyn_ros.errors import Finding, ModelError, ParameterError, quote, shown
+from rbdyn_ros.model.data import STEP, Data
+from rbdyn_ros.model.model import Model
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SavedState:
+    """A state of one robot, from `save_state`.
+
+    Attributes:
+        robot: its name.
+        layout: hash of the names of its parts and of the sizes of its arrays.
+        row: all numbers of the Data, read-only: positions, velocities, time, forces from outside,
+            drive targets, memory of friction, and everything computed from them.
+        driven: whether drive modes are in use, see `set_drive`.
+    """
+
+    robot: str
+    layout: str
+    row: Array
+    driven: bool
+
+
+def save_state(m: Model, d: Data) -> SavedState:
+    """Return the whole state of d, which does not change when d does.
+
+    Raises:
+        ModelError: d was not made for m.
+    """
+    check_pair(m, d, "save_state")
+    row = d.buffer.copy()
+    row.flags.writeable = False
+    driven = bool((d.stages[:STEP] != m.data_stages[:STEP]).any())
+    return SavedState(m.name, _layout(m), row, driven)
+
+
+def load_state(m: Model, d: Data, saved: SavedState) -> None:
+    """Put d into a saved state: from there it moves as the saved Data did, to the last bit.
+
+    The robot is the one of the saved state, or the same with other numbers: masses, gravity,
+    options. A state may come from another Data, and through pickle from another process.
+
+    Raises:
+        ModelError: d was not made for m, or the state is of another robot.
+        ParameterError: saved is not a SavedState.
+    """
+    check_pair(m, d, "load_state")
+    given: object = saved
+    if not isinstance(given, SavedState):
+        text = f"load_state: expected what save_state returned, got {shown(given)}"
+        raise ParameterError(Finding("not-a-state", text, "error", "saved"))
+    if saved.layout != _layout(m) or np.shape(saved.row) != d.buffer.shape:
+        text = (
+            f"load_state: the state is of {quote(saved.robot)}, which has other joints, bodies or "
+            f"geometries than {quote(m.name)}; allowed is a state of the same robot"
+        )
+        raise ModelError(Finding("other-robot", text, "error", "saved", None, saved.robot))
+    d.buffer[:] = saved.row
+    if saved.driven:
+        d.take_drive_modes()
+    else:
+        d.drop_drive_modes()
+
+
+def _layout(m: Model) -> str:
+    """Return a hash of everything that decides what the numbers of a Data mean."""
+    kept: str | None = vars(m).get("state_layout")
+    if kept is None:
+        meaning = repr((m.names, m.data_offsets, m.data_slots, m.jnt_type.tolist()))
+        kept = vars(m).setdefault("state_layout", hashlib.sha256(meaning.encode()).hexdigest())
+    return kept

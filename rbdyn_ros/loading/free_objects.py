@@ -1,0 +1,108 @@
+"""Start the free objects of a scene outside obstacles, robots and each other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array, Ints
+from rbdyn_ros.description.types import Description
+from rbdyn_ros.dynamics.collisions import TOUCHING, Memory, check_pairs, find_near
+from rbdyn_ros.dynamics.stages import make_data
+from rbdyn_ros.errors import DescriptionError, Finding, quote
+from rbdyn_ros.model.model import Model
+
+ROUNDS = 100  # an object may come from one obstacle into the next
+CLEAR = 1e-9  # [m]
+_HEIGHT = 2  # in the position of a floating joint
+
+
+def placed_objects(m: Model, description: Description) -> tuple[Model, list[Finding]]:
+    """Return the Model with a qpos0 at which its objects are outside obstacles, and notes.
+
+    An object inside an obstacle is raised until it just touches.
+
+    Raises:
+        DescriptionError: an object overlaps a robot, another object, or an obstacle that it does
+            not leave upwards.
+    """
+    if not description.objects or m.ngeomall == 0:
+        return m, []
+    check_pairs(m, "scene")
+    search = _Search(m, description)
+    raised = {name: search.raise_out(name) for name in description.objects}
+    search.check()
+    notes = [
+        Finding(
+            "raised",
+            f"object {quote(name)} starts in an obstacle; qpos0 is {height:.6g} m higher",
+            "note",
+            f"object {quote(name)}",
+        )
+        for name, height in raised.items()
+        if height > 0.0
+    ]
+    return (m.replaced(qpos0=np.array(search.d.qpos)) if notes else m), notes
+
+
+class _Search:
+    """Finds the overlaps of objects.
+
+    Args:
+        m: the scene.
+        description: it was made from this.
+    """
+
+    def __init__(self, m: Model, description: Description) -> None:
+        self.m, self.d = m, make_data(m)
+        self._source = description.source
+        self._memory, self._skipped = Memory(m), np.zeros(m.nmeet, np.int64)
+        bodies = [int(m.frame_bodyid[m.frame_id(name)]) for name in description.objects]
+        self._tree = dict(zip(description.objects, bodies, strict=True))
+        self._name = {body: name for name, body in self._tree.items()}
+        root = m.body_rootid[m.geom_bodyid_all]
+        self._object: Ints = np.where(np.isin(root, bodies), root, 0)
+        self._first_obstacle = m.ngeomall - m.nobstacle
+
+    def raise_out(self, name: str) -> float:
+        """Raise an object out of the obstacles; return how far [m]."""
+        tree = self._tree[name]
+        at = int(self.m.jnt_qposadr[tree - 1]) + _HEIGHT
+        start = float(self.d.qpos[at])
+        for _ in range(ROUNDS):
+            depth = self._depth(tree)
+            if depth == 0.0:
+                break
+            self.d.qpos[at] += depth + CLEAR
+        return float(self.d.qpos[at]) - start
+
+    def _depth(self, tree: int) -> float:
+        pairs, distances = self._overlaps(0.0)
+        mine = (self._object[pairs] == tree).any(axis=1)
+        mine &= (pairs >= self._first_obstacle).any(axis=1)
+        return float(-distances[mine].min(initial=0.0))
+
+    def _overlaps(self, reach: float) -> tuple[Ints, Array]:
+        """Return the pairs of geometries (n, 2) up to `reach` apart, and their distances."""
+        count = find_near(self.m, self.d, reach, self._skipped, self._memory)
+        pairs: Ints = self.m.meet_geom[self._memory.found[:count]]
+        return pairs, self._memory.out[:count, 0].copy()
+
+    def check(self) -> None:
+        """Raise DescriptionError about every object that overlaps something else."""
+        names, findings = self.m.geom_names_all, []
+        for pair, distance in zip(*self._overlaps(-TOUCHING), strict=True):
+            objects = self._object[pair].tolist()
+            if objects[0] == objects[1]:  # of one object, or of none
+                continue
+            g, h = (pair if objects[0] else pair[::-1]).tolist()
+            name = self._name[objects[0] or objects[1]]
+            other = self._name.get(int(self._object[h]), "")
+            what = f"object {quote(other)}" if other else f"the geometry {quote(names[h])}"
+            owner = f"object {quote(name)}"
+            text = (
+                f"{owner} starts {-1e3 * distance:.3g} mm inside {what}; move it, or raise it by "
+                "its pose"
+            )
+            findings.append(Finding("object-overlaps", text, "error", owner, None, names[g]))
+        if findings:
+            raise DescriptionError(findings, self._source)

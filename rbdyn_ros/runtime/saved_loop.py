@@ -1,0 +1,122 @@
+"""Save the whole state of a loop between two ticks, and load it again.
+
+The state is the simulated Data, the Data for computing efforts, and the numbers of SAVED: commands
+in force and on their way, measurements under way, servos, wrenches, seeds and time. Settings,
+statistics, requests and mailboxes are not part of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.errors import refusal
+from rbdyn_ros.runtime.compiled import Words
+from rbdyn_ros.runtime.kernels import edits
+from rbdyn_ros.runtime.orders import Orders, SavedOrders
+from rbdyn_ros.runtime.requests import Requests
+from rbdyn_ros.runtime.shared import Shared
+from rbdyn_ros.runtime.types import Faults
+
+#: The fields of Shared that are part of the state.
+SAVED = (
+    *("seed", "seeded_tick"),
+    *("inbox_words", "inbox_floats", "inbox_known", "inbox_since", "inbox_new", "due"),
+    *("line_start", "line_last", "back_last", "back_start"),
+    *("arrival", "since", "mode", "held", "order", "aim", "speed", "servo", "by_dynamics"),
+    *("effort", "full"),
+    *("trajectory", "traj_column", "traj_now"),
+    *("push_number", "push_until"),
+    *("state", "row", "measured"),
+    *("watch", "locked", "begun"),
+)
+#: Messages under way, which take much memory: part of the state while the channel has faults.
+UNDER_WAY = ("line_words", "line_floats", "back")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SavedLoop:
+    """The state of a loop between two ticks.
+
+    Attributes:
+        memory: its numbers.
+        delayed: whether it has the messages under way.
+        orders: the orders that were sent before.
+    """
+
+    memory: Words
+    delayed: bool
+    orders: SavedOrders
+
+
+class StateStore:
+    """Saves and loads the state of one loop; for any thread.
+
+    Args:
+        s: shared with the loop.
+        requests: to the loop.
+        orders: of the loop.
+        rows: of its Data.
+    """
+
+    def __init__(
+        self, s: Shared, requests: Requests, orders: Orders, rows: tuple[Array, ...]
+    ) -> None:
+        self._shared, self._requests, self._orders, self._rows = s, requests, orders, rows
+
+    def save(self, faults: Faults) -> SavedLoop:
+        """Return the state between two ticks; time goes on.
+
+        Args:
+            faults: the present faults.
+
+        Raises:
+            RbdynError: the state diverged, or the loop does not answer.
+        """
+        if self._shared.fault >= 0:
+            raise refusal("the state diverged and cannot be saved; reset first", "diverged")
+        delayed = _is_delayed(faults)
+        parts = self._parts(delayed)
+        memory = np.zeros(sum(part.size for part in parts), np.int64)
+        with self._orders.held():
+            self._copy(edits.SAVE, _table(parts, memory), memory)
+            return SavedLoop(memory, delayed, self._orders.saved())
+
+    def load(self, saved: SavedLoop) -> None:
+        """Go on from a saved state of this loop, at its tick, in a new epoch.
+
+        The Model and the faults must be those with which it was saved.
+
+        Raises:
+            RbdynError: the loop does not answer.
+        """
+        table = _table(self._parts(saved.delayed), saved.memory)
+        with self._orders.held():
+            self._orders.restore(saved.orders)
+            self._copy(edits.LOAD, table[:, [1, 0, 2]].copy(), saved)
+
+    def _parts(self, delayed: bool) -> list[Array]:
+        names = (*SAVED, *UNDER_WAY) if delayed else SAVED
+        return [*self._rows, *(getattr(self._shared, name) for name in names)]
+
+    def _copy(self, kind: int, table: Words, keep: object) -> None:
+        def fill(s: Shared) -> None:
+            s.edit_copies[()], s.edit_ncopy[()] = table.ctypes.data, len(table)
+
+        self._requests.edit(kind, fill, (table, keep))
+
+
+def _is_delayed(faults: Faults) -> bool:
+    """Whether messages may be under way."""
+    names = ("delay", "jitter", "drop")
+    odds = (getattr(faults, f"{way}_{name}") for way in ("command", "state") for name in names)
+    return faults.link_loss or any(odds)
+
+
+def _table(parts: list[Array], memory: Words) -> Words:
+    """Return a row for each part: its place in the memory, its address, its length."""
+    sizes = np.array([part.size for part in parts], np.int64)
+    places = memory.ctypes.data + 8 * (np.cumsum(sizes) - sizes)
+    return np.stack([places, [part.ctypes.data for part in parts], sizes], axis=1)

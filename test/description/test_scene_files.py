@@ -1,0 +1,122 @@
+"""Scene files are read strictly, with lines."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.refusals import refused
+
+import rbdyn_ros as rb
+from rbdyn_ros.description.appearance.shapes import read_appearance
+from rbdyn_ros.description.scene_files.scene import is_scene
+
+SCENE = Path("config/scenes/gripper.yaml")
+ARM = Path("config/robots/seven_dof_arm.urdf").absolute()
+FULL = f"""rbdyn_scene: 1
+name: kitchen
+robots:
+  left: {{file: {ARM}, xyz: [0, 1, 0], start: {{elbow_pitch: 0.5}}, surface: soft}}
+  right: {{file: {ARM}, xyz: [0, -1, 0], rpy: [0, 0, 1.5], floating_base: true}}
+surfaces:
+  soft: {{friction: 1.5, restitution: 0.2}}
+objects:
+  cube: {{box: {{size: [0.1, 0.1, 0.1]}}, mass: 0.5, xyz: [3, 0, 1], quat: [0.8, 0.6, 0, 0]}}
+  bar: {{parts: [{{sphere: {{radius: 0.1}}}}, {{sphere: {{radius: 0.1}}, xyz: [1, 0, 0]}}],
+        density: 100, xyz: [3, 2, 1], surface: soft}}
+  stone: {{points: [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], mass: 2, xyz: [5, 0, 1]}}
+floor: {{height: -0.5}}
+obstacles:
+  step: {{box: {{size: [1, 1, 0.1]}}, xyz: [9, 0, 0]}}
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    def file(text):
+        path = tmp_path / "scene.yaml"
+        path.write_text(text)
+        return path
+
+    return file
+
+
+def test_the_bundled_scene():
+    assert is_scene(SCENE)
+    m = rb.load(SCENE)
+    assert m.name == "gripper"
+    assert m.jnt_names == ("lift", "left", "right", "cube", "ball")
+    assert m.obstacle_names == ("floor", "table")
+    looks = read_appearance(SCENE)
+    links = {look.link for look in looks.visuals}
+    assert links == {"mount", "hand", "left_finger", "right_finger", "cube", "ball"}
+    assert all(look.link in m.frame_names for look in (*looks.visuals, *looks.collisions))
+
+
+def test_everything_that_a_scene_may_have(write):
+    m = rb.load(write(FULL))
+    assert m.name == "kitchen"
+    names = [name for name in m.jnt_names if not name.startswith(("left/", "right/"))]
+    assert names == ["cube", "bar", "stone"]
+    assert m.qpos0[m.jnt_qposadr[m.jnt_id("left/elbow_pitch")]] == 0.5
+    at = m.jnt_qposadr[m.jnt_id("cube")]
+    np.testing.assert_allclose(m.qpos0[at : at + 7], (3.0, 0.0, 1.0, 0.8, 0.6, 0.0, 0.0))
+    assert m.obstacle_names == ("floor", "step")
+    assert m.obstacle_pos[0].tolist() == [0.0, 0.0, -0.5]
+    friction = dict(zip(m.geom_names, m.geom_friction, strict=True))
+    assert (friction["bar_0"], friction["cube"]) == (1.5, 0.8)
+    assert [m.body_mass[m.body_names.index(name)] for name in ("cube", "stone")] == [0.5, 2.0]
+
+
+ERRORS = {
+    "objects:\n  a: {box: {size: [1, 1, 1]}, mass: 1, xyz: [0, 0, 2], colour: red}":
+        ("unknown-key", 3),
+    "objects:\n  a: {box: {size: [1, 1, 1]}, mass: 0, xyz: [0, 0, 2]}": ("bad-argument", 3),
+    "objects:\n  a: {box: {size: [1, 1, 1]}, xyz: [0, 0, 2]}": ("density-or-mass", 3),
+    "objects:\n  a: {xyz: [0, 0, 2], mass: 1}": ("bad-shape", 3),
+    "objects:\n  a: {box: {size: [1, 1, 1]}, sphere: {radius: 1}, mass: 1}": ("bad-shape", 3),
+    "objects:\n  a: {box: {size: [1, 1]}, mass: 1}": ("bad-value", 3),
+    "objects:\n  a: {box: {size: [1, 1, 1]}, mass: .nan}": ("bad-value", 3),
+    "objects:\n  a: {box: {size: [1, 1, 1]}, mass: 1, surface: rubbr}": ("unknown-surface", 3),
+    "objects:\n  a: {box: {size: [1, 1, 1]}, mass: 1, quat: [1, 1, 0, 0]}": ("bad-quaternion", 3),
+    "objects:\n  a: {box: {size: [1, 1, 1]}, mass: 1, quat: [1, 0, 0, 0], rpy: [0, 0, 1]}":
+        ("duplicate-key", 3),
+    "objects:\n  a: {sphere: {radius: 1}, mass: 1}\n  a: {sphere: {radius: 1}, mass: 1}":
+        ("duplicate-key", 4),
+    "surfaces:\n  s: {friction: -1}\nobjects:\n  a: {sphere: {radius: 1}, mass: 1, surface: s}":
+        ("negative-friction", 5),
+    "surfaces:\n  s: {restitution: 2}\nobjects:\n  a: {sphere: {radius: 1}, mass: 1, surface: s}":
+        ("large-restitution", 5),
+    "surfaces:\n  s: {slippery: 2}": ("unknown-key", 3),
+    "objects: [a]": ("bad-value", 2),
+    "object:\n  a: {}": ("unknown-key", 2),
+    "robot: missing.urdf": ("no-such-file", 2),
+    "robot: {xyz: [0, 0, 0]}": ("missing-key", 2),
+    "robot: a.urdf\nrobots: {b: {file: c.urdf}}": ("duplicate-key", 3),
+    "floor: {depth: 1}": ("unknown-key", 2),
+    f"robot: {{file: {ARM}, surfaces: [a]}}": ("bad-value", 2),
+    f"robot: {{file: {ARM}, exclude: [a]}}": ("bad-value", 2),
+    f"robot: {{file: {ARM}, floating_base: maybe}}": ("bad-value", 2),
+    f"robot: {{file: {ARM}, start: {{elbow: 1}}}}": ("unknown-joint", None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ERRORS)
+def test_errors_have_their_line(write, text):
+    code, line = ERRORS[text]
+    with pytest.raises(rb.DescriptionError) as error:
+        rb.load(write(f"rbdyn_scene: 1\n{text}\n"))
+    assert (code, line) in [(f.code, f.line) for f in error.value.findings], str(error.value)
+    assert str(error.value.source).endswith("scene.yaml")
+
+
+def test_versions_and_options(write):
+    with refused(rb.DescriptionError, "bad-version", line=1):
+        rb.load(write("rbdyn_scene: 2\n"))
+    scene = write("rbdyn_scene: 1\nobjects: {a: {sphere: {radius: 1}, mass: 1}}\n")
+    assert rb.load(scene, contact=True).ngeom == 1
+    with refused(rb.ParameterError, "scene-base", "floating_base"):
+        rb.load(scene, floating_base=True)
+    with refused(rb.ParameterError, "scene-contact", "contact"):
+        rb.load(scene, contact=rb.Contact())
+    assert not is_scene("config/robots/seven_dof_arm.urdf")
+    assert not is_scene("missing.yaml")

@@ -1,0 +1,109 @@
+"""~/save_state and ~/load_state: a run in lock-step repeats its future to the last bit."""
+
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+pytest.importorskip("rbdyn_interfaces.srv", reason="rbdyn_interfaces is not built")
+
+from commander import Commander
+from geometry_msgs.msg import Inertia
+from sensor_msgs.msg import Imu
+from std_srvs.srv import Trigger
+from support.refusals import worded
+
+from rbdyn_interfaces import srv
+from rbdyn_ros.nanoseconds import nanoseconds
+from rbdyn_ros.ros.simulator.saved_states import MOST_STATES
+
+pytestmark = pytest.mark.skipif(
+    not hasattr(srv, "SaveState"), reason="rbdyn_interfaces is older than rbdyn_ros"
+)
+
+SENSORS = """rbdyn_sensors: 1
+sensors:
+  imu: {type: imu, link: arm, noise: {angular_velocity: {stddev: 0.02, bias_walk: 0.01},
+    linear_acceleration: {stddev: 0.1, bias: [0.1, 0.2, 0.3]}}}
+"""
+
+
+@pytest.fixture
+def ask(peer):
+    def call(kind, service, **fields):
+        return peer.call(kind, f"/simulator/{service}", kind.Request(**fields))
+
+    return call
+
+
+def until_tick(peer, commander, tick):
+    """Let the commander answer until a tick, counted from the first; the simulator waits there."""
+    commander.end, commander.done = tick, False
+    peer.until(lambda: commander.done)
+    return peer.trigger("simulator/state_hash")
+
+
+def readings(messages):
+    return {
+        nanoseconds(m.header.stamp): (
+            (m.angular_velocity.x, m.angular_velocity.y, m.angular_velocity.z),
+            (m.linear_acceleration.x, m.linear_acceleration.y, m.linear_acceleration.z),
+        )
+        for m in messages
+    }
+
+
+def test_a_run_in_lockstep_with_noise_and_delay_repeats(simulate, peer, ask, two_joints, tmp_path):
+    sensors = tmp_path / "sensors.yaml"
+    sensors.write_text(SENSORS)
+    given = ("time_mode:=lockstep", "lockstep_timeout:=0.0", "seed:=7", f"sensors:={sensors}")
+    faults = (
+        *("faults.command_delay:=0.003", "faults.command_jitter:=0.002"),
+        *("faults.encoder_noise:=[0.001]", "faults.effort_noise:=[0.1]"),
+    )
+    simulate(two_joints, "--ros-args", *(w for p in (*given, *faults) for w in ("-p", p)))
+    imu = peer.collect(Imu, "imu/data")
+    commander = Commander(peer.node, ["turn", "lift"], 1)
+    begin = until_tick(peer, commander, 30)
+    saved = ask(srv.SaveState, "save_state", name="half")
+    assert saved.success, saved.message
+    assert saved.state_hash == begin
+    expected = until_tick(peer, commander, 80)
+    measured = readings(imu)
+
+    # everything else changes before the state is loaded
+    assert peer.set_parameters({"faults.encoder_noise": [0.5], "faults.stuck_joints": ["turn"]})
+    assert ask(srv.SetPayload, "set_payload", link="arm", inertia=Inertia(m=3.0)).success
+    assert ask(srv.Reset, "reset_with", state=True, reseed=True, seed=99).success
+    assert until_tick(peer, commander, 100) != expected
+    imu.clear()
+    commander.end, commander.done = 80, False
+    loaded = ask(srv.LoadState, "load_state", name="half")
+    assert loaded.success, loaded.message
+    peer.until(lambda: commander.done)
+    assert peer.trigger("simulator/state_hash") == expected
+    peer.until(lambda: len(readings(imu)) > 50)
+    again = readings(imu)
+    assert {stamp: measured[stamp] for stamp in again} == again
+    peer.pause(True)
+    assert ask(srv.LoadState, "load_state", name="half").state_hash == begin
+
+
+def test_refusals(simulate, peer, ask, two_joints):
+    simulate(two_joints, "--ros-args", "-p", "start_paused:=true")
+
+    def refused(kind, service, name, code):
+        answer = ask(kind, service, name=name)
+        assert not answer.success
+        worded(code, answer.message)
+        return answer.message
+
+    refused(srv.LoadState, "load_state", "half", "unknown-state")
+    for k in range(MOST_STATES):
+        assert ask(srv.SaveState, "save_state", name=f"state-{k}").success
+    assert "state-3" in refused(srv.LoadState, "load_state", "state_3", "unknown-state")
+    refused(srv.SaveState, "save_state", "another", "too-many-states")
+    assert ask(srv.SaveState, "save_state", name="state-3").success  # in place of the older one
+    for name in ("", "a/b", "two words", "x" * 65):
+        refused(srv.SaveState, "save_state", name, "bad-name")
+    before = peer.trigger("simulator/state_hash")
+    assert ask(Trigger, "step").success
+    assert ask(srv.LoadState, "load_state", name="state-9").state_hash == before
