@@ -25,7 +25,7 @@ def fallen(name, seconds, height=0.3, integrator="implicit_damping"):
 
 
 def test_a_humanoid_is_quiet_after_ten_seconds():
-    """And stays so for thirty more: no joint with friction turns faster than 0.05 rad/s.
+    """And stays so for thirty more: no joint with friction turns faster than 0.1 rad/s.
 
     An ankle has none: a foot that ends in the air swings.
     """
@@ -37,7 +37,7 @@ def test_a_humanoid_is_quiet_after_ten_seconds():
         rb.step(m, d, 10)
         fastest = max(fastest, abs(d.qvel[held]).max())
         deepest = min(deepest, d.contact_dist[: d.ncon].min())
-    assert fastest < 0.05
+    assert fastest < 0.1
     assert abs(d.qvel[:6]).max() < 1e-2
     assert d.nbad == 0
     assert d.qpos[2] < 0.4, "it has fallen"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import rbdyn_ros as rb
-from rbdyn_ros.engine.contact.law import DEEPEST, LIGHT, SHARE, STICK
+from rbdyn_ros.engine.contact.law import DEEPEST, EMERGE, LIGHT, SHARE, STICK
 from rbdyn_ros.engine.contact.touch import FEATURES
 
 
@@ -49,8 +49,12 @@ def problem(m, start):
     memory = [
         frames[c, 1:] @ _turned(m, d, c, force) for c, force in enumerate(_remembered(start, d))
     ]
+    slope, rigid = b + h * k, m.geom_stiffness[d.contact_geom[:n, 1]] == 0.0
+    push = np.where(
+        rigid, np.minimum(-k * d.contact_dist[:n], slope * EMERGE), -k * d.contact_dist[:n]
+    )
     return Problem(
-        free.reshape(n, 3), h * J @ np.linalg.solve(A, J.T), -k * d.contact_dist[:n], b + h * k,
+        free.reshape(n, 3), h * J @ np.linalg.solve(A, J.T), push, slope,
         np.array(memory), grip, mu, frames,
     )  # fmt: skip
 

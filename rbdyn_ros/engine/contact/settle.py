@@ -138,8 +138,7 @@ def _spread(m, d):
 def _same(m, d):
     """Write contact_step, the way from the iterate to the solution, and the forces there.
 
-    Returns whether the way is too short to change a force, and friction is within the normal
-    forces there: the latches may be larger.
+    Returns whether the way is too short to change a force, and the latches are right there.
     """
     h, same = m.opt.timestep, True
     largest = 0.0
@@ -156,7 +155,7 @@ def _same(m, d):
         store3(d.contact_step, c, step)
         force = sub3(load3(d.contact_load, c), bent(d, c, normal, step))
         store3(d.contact_force, c, force)
-        same = same and _in_cone(normal, force, d.contact_grip[c, 1], EXACT * largest)
+        same = same and _latched(d, c, normal, force, EXACT * largest)
         steepest = max(d.contact_spring[c, 1], d.contact_grip[c, 0])
         moved = max(abs(step[0]), abs(step[1]), abs(step[2]))
         same = same and steepest * moved <= SAME * largest
@@ -165,28 +164,39 @@ def _same(m, d):
             store3(d.contact_spin_step, c, turn)
             torque = sub3(load3(d.contact_load_torque, c), bent_torque(d, c, normal, turn))
             store3(d.contact_torque, c, torque)
-            same = same and _turns_in_cone(d, c, normal, EXACT * largest)
+            same = same and _latched_torques(d, c, normal, torque, EXACT * largest)
             moved = max(abs(turn[0]), abs(turn[1]), abs(turn[2])) / d.contact_grip[c, 5]
             same = same and d.contact_grip[c, 2] * moved <= SAME * largest
     return same
 
 
 @inline
-def _in_cone(normal, force, mu, most):
-    """Return whether friction exceeds mu times the normal force by at most `most`."""
-    pressing = dot3(normal, force)
+def _latched(d, c, normal, force, most):
+    """Return whether the latch is right: its own normal force, or friction does not depend on it.
+
+    Friction within the disc is right for any latch if the normal force allows it.
+    """
+    pressing, mu = dot3(normal, force), d.contact_grip[c, 1]
+    if mu == np.inf or mu * abs(d.contact_latch[c, 0] - pressing) <= most:
+        return True
     across = sub3(force, scaled3(normal, pressing))
-    return mu == np.inf or np.sqrt(dot3(across, across)) <= mu * pressing + most
+    sticks = d.contact_bend[c, 1] == d.contact_grip[c, 0]
+    return sticks and np.sqrt(dot3(across, across)) <= mu * pressing + most
 
 
 @inline
-def _turns_in_cone(d, c, normal, most):
+def _latched_torques(d, c, normal, torque, most):
     """Return the same for the torques, `most` being a force at the contact's size."""
-    pressing, torque = dot3(normal, load3(d.contact_force, c)), load3(d.contact_torque, c)
+    pressing, penalty = dot3(normal, load3(d.contact_force, c)), d.contact_grip[c, 2]
+    torsional, rolling = d.contact_grip[c, 3], d.contact_grip[c, 4]
     along, most = dot3(normal, torque), most * d.contact_grip[c, 5]
+    if max(torsional, rolling) * abs(d.contact_latch[c, 0] - pressing) <= most:
+        return True
     across = sub3(torque, scaled3(normal, along))
-    spins = abs(along) <= d.contact_grip[c, 3] * pressing + most
-    return spins and np.sqrt(dot3(across, across)) <= d.contact_grip[c, 4] * pressing + most
+    bend = d.contact_bend_torque[c]
+    sticks = (torsional == 0.0 or bend[0] == penalty) and (rolling == 0.0 or bend[1] == penalty)
+    spins = abs(along) <= torsional * pressing + most
+    return sticks and spins and np.sqrt(dot3(across, across)) <= rolling * pressing + most
 
 
 @inline
