@@ -144,6 +144,8 @@ class Controller(ControlLoop):
         known.forget()
         now = seen.time
         known.add(now, now, seen.qpos, seen.qvel, witness.push, witness.due, 0.0, 0.0)
+        held = self.arm.gravity_effort(seen.qpos, np.empty(self.arm.m.nv))
+        known.sent(self.arm.without_own(held, seen.qpos))  # it rests until the first answer
 
     def _check_ready(self, now: int) -> None:
         """Raise RbdynError unless the arm may be armed now."""

@@ -155,7 +155,9 @@ class Ending:
         if told is not None:
             known.correct(*told)
         known.remember()
-        return self._brake(known.qpos, known.qvel, known.push)
+        wanted = self._brake(known.qpos, known.qvel, known.push)
+        self._judge_speed(np.abs(known.qvel[self._limits.dofs]), self._blind)
+        return self._last(known.qpos, wanted) if self.state == "silent" else wanted
 
     def doubt(self, fault: Fault) -> None:
         """Take notice of a fault that the newest state shows."""

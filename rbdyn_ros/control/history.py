@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 REMEMBERED = 512
 #: A state with a smaller suspicion is trusted; a suspicion of 1 is a fault.
 TRUSTED = 0.25
-#: After a longer pause the clock has jumped, or after a longer step back: an estimate is up to
-#: this much ahead of the next state [ns].
-LONGEST_PAUSE, AHEAD = NANOSECONDS, NANOSECONDS // 10
+#: Suspicions that differ by less are equal: the motion of an honest arm causes as much.
+EQUAL = 0.02
+#: After a longer pause the clock has jumped [ns].
+LONGEST_PAUSE = NANOSECONDS
 #: Rows of a remembered state: position, velocity, push, velocity due, and the commands since then.
 QPOS, QVEL, PUSH, DUE, EFFORT, ROWS = range(6)
 
@@ -50,6 +51,7 @@ class History:
     def forget(self) -> None:
         """Forget all states."""
         self.last, self.trusted, self.thawed = -1, 0, 0
+        self._newest = 0  # time of the newest measured state [ns]
 
     def add(
         self,
@@ -61,8 +63,11 @@ class History:
         due: Array,
         suspicion: float,
         frost: float,
+        measured: bool = True,
     ) -> None:
         """Remember a state; after a jump of the clock it is the first one.
+
+        A measured state may be older than the estimates before it, which were up to date.
 
         Args:
             time: of its measurement [ns].
@@ -73,13 +78,12 @@ class History:
             due: (nv,) velocity that the efforts sent should have given so far, see Witness.
             suspicion: that positions and velocities disagree, from 0 to 1, a fault.
             frost: suspicion that a joint has frozen.
+            measured: whether it is no estimate.
         """
-        if self.last >= 0:
-            before = self.time(self.last)
-            if not -AHEAD <= time - before <= LONGEST_PAUSE:
+        if measured:
+            if self.last >= 0 and not 0 <= time - self._newest <= LONGEST_PAUSE:
                 self.forget()
-            else:
-                time = max(time, before)
+            self._newest = time
         self.last = number = self.last + 1
         k = number % REMEMBERED
         _remember.call(
@@ -124,7 +128,7 @@ class History:
     def least_suspicious(self, first: int, last: int) -> int:
         """Return the number of the least suspicious state; of equal ones, the newest."""
         suspicions = self._suspicions[np.arange(last, first - 1, -1) % REMEMBERED]
-        return last - int(suspicions.argmin())
+        return last - int((suspicions < suspicions.min() + EQUAL).argmax())
 
     def repeated_since(self, number: int) -> int:
         """Return when a joint froze whose numbers repeat since a state, or an earlier one.

@@ -7,6 +7,7 @@ truth. Of a joint whose positions and velocities disagree, those lie that change
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,6 +41,10 @@ NEAR, ALIKE = 0.03, 0.3
 SAME = 0.05
 #: Rate at which the estimated velocity follows true positions [1/s].
 FOLLOWING = 80.0
+#: The same for late positions, as a part of the rate of their lag: from 1 on the filter diverges.
+FOLLOWING_LATE = 0.3
+#: The clock lies if velocities by the steady clock miss the measured ones by less than this part.
+BY_STEADY_CLOCK = 0.5
 
 
 class Reckoning:
@@ -61,6 +66,7 @@ class Reckoning:
         self.qpos, self.qvel, self.push = self._estimate
         self._told = np.zeros((2, n))  # position and velocity that corrected it last
         self._true = np.zeros(2)  # whether positions and velocities are true
+        self._timely = False  # the clock lies, so states count as measured when they arrive
         self._unknown = np.full(n, np.nan)
         self._time = self._corrected = self._acting = 0
         self.use(arm)
@@ -81,17 +87,19 @@ class Reckoning:
         now += known.shift
         first = self._onset()
         self._expect_push(known.before(first, PUSHED))
+        self._timely = False
         if lying:
             self._judge(first)
         else:
             first, self._true[:] = known.last, 0.0
+        measured = known.arrival if self._timely else known.time
         self.qpos[:], self.qvel[:] = known.row(first, QPOS), known.row(first, QVEL)
-        self._time = max(known.time(first), now - int(LONGEST_RECKONING * NANOSECONDS))
+        self._time = max(measured(first), now - int(LONGEST_RECKONING * NANOSECONDS))
         self._corrected = self._time
         self._told[:] = self.qpos, self.qvel
         self._acting = known.arrived_before(first, self._time)
         for k in range(first + 1, known.last + 1):
-            self._replay(known.time(k), effort)
+            self._replay(measured(k), effort)
             self.correct(known.row(k, QPOS), known.row(k, QVEL))
         self._replay(now, effort)
 
@@ -112,10 +120,13 @@ class Reckoning:
 
     def _judge(self, first: int) -> None:
         """Judge which numbers are true: the efforts explain how they changed since a state."""
-        moved, told, due = self._velocities(self.history.last)
-        moved0, told0, due0 = self._velocities(first)
+        known = self.history
+        moved, told, due = self._velocities(known.last, known.time)
+        moved0, told0, due0 = self._velocities(first, known.time)
         doubtful = np.abs(moved - told) > SAME
-        if not doubtful.any():
+        steady = np.abs(self._velocities(known.last, known.arrival)[0] - told)[doubtful].sum()
+        self._timely = steady < BY_STEADY_CLOCK * np.abs(moved - told)[doubtful].sum()
+        if self._timely or not doubtful.any():
             self._true[:] = 1.0
             return
         # each doubtful joint votes, a joint whose model is wrong with less weight
@@ -135,12 +146,12 @@ class Reckoning:
             (known.rows(known.before(last, BACK), last, kind) != known.row(last, kind)).any()
         )
 
-    def _velocities(self, last: int) -> tuple[Array, Array, Array]:
-        """Return mean velocities up to a state, by positions, as measured, and due."""
+    def _velocities(self, last: int, clock: Callable[[int], int]) -> tuple[Array, Array, Array]:
+        """Return mean velocities up to a state, by positions and a clock, as measured, and due."""
         known = self.history
         first = max(min(known.before(last, BACK), last - 1), 0)
         told, due = (known.rows(first, last, k).mean(axis=0) for k in (QVEL, DUE))
-        time = (known.time(last) - known.time(first)) / NANOSECONDS
+        time = (clock(last) - clock(first)) / NANOSECONDS
         way = known.row(last, QPOS) - known.row(first, QPOS)
         return (way / time if time > 0.0 else told), told, due
 
@@ -169,6 +180,7 @@ class Reckoning:
         time = min((self._time - self._corrected) / NANOSECONDS, LONGEST)
         if time > 0.0:
             self._corrected = self._time
+            late = 0.0 if self._timely else late
             _correct.call(qpos, qvel, late, time, self._told, self._estimate, self._true)
 
     def agrees(self, qpos: Array, qvel: Array, dofs: Ints) -> bool:
@@ -182,8 +194,10 @@ class Reckoning:
 
     def remember(self) -> None:
         """Remember the estimate as a state; nothing is known about the velocity that is due."""
-        now = self._time
-        self.history.add(now, now, self.qpos, self.qvel, self.push, self._unknown, 0.0, 0.0)
+        now, unknown = self._time, self._unknown
+        self.history.add(
+            now, now, self.qpos, self.qvel, self.push, unknown, 0.0, 0.0, measured=False
+        )
 
     def _advance(self, until: int, effort: Array) -> None:
         time = (until - self._time) / NANOSECONDS
@@ -220,7 +234,8 @@ def _correct(
             true[0] = 0.0
         if qvel[k] != told[1, k] and abs(qvel[k] - estimate[1, k]) > ALIKE:
             true[1] = 0.0
-    kept = np.exp(-FOLLOWING * time)
+    rate = FOLLOWING if late * FOLLOWING < FOLLOWING_LATE else FOLLOWING_LATE / late
+    kept = np.exp(-rate * time)
     lost = 1.0 - kept
     for k in range(n):
         place = true[0] > 0.0 and qpos[k] != told[0, k]

@@ -1,9 +1,11 @@
 """The history of an armed arm: which of its states a lie began after."""
 
+import math
+
 import numpy as np
 import pytest
 
-from rbdyn_ros.control.history import REMEMBERED, TRUSTED, History
+from rbdyn_ros.control.history import EQUAL, REMEMBERED, TRUSTED, History
 
 MS = 1_000_000
 ZERO = np.zeros(3)
@@ -29,9 +31,18 @@ def test_a_joint_at_rest_is_no_joint_that_froze(states):
 
 
 def test_the_least_suspicious_state_is_the_newest_of_equal_ones():
-    known = history(200, suspicion=lambda k: 0.1 if k < 150 else 0.01 * (k - 140))
-    assert known.trusted == 140 + round(TRUSTED / 0.01) - 1
-    assert known.least_suspicious(100, 199) == 150
+    slope = 2.0 * EQUAL
+    known = history(200, suspicion=lambda k: 0.5 * EQUAL if k < 150 else slope * (k - 149))
+    assert known.trusted == 149 + math.ceil(TRUSTED / slope) - 1
+    assert known.least_suspicious(100, 199) == 149
+
+
+def test_a_late_state_is_older_than_the_estimates_before_it():
+    known = history(10)
+    known.add(50 * MS, 50 * MS, ZERO, ZERO, ZERO, ZERO, 0.0, 0.0, measured=False)
+    known.add(10 * MS, 51 * MS, ZERO, ZERO, ZERO, ZERO, 0.0, 0.0)
+    assert (known.last, known.time(11), known.arrival(11)) == (11, 10 * MS, 51 * MS)
+    assert known.arrived_before(11, 10 * MS) == 9
 
 
 @pytest.mark.parametrize(("age", "number"), [(0.0, 99), (0.0105, 88), (1.0, 0)])
