@@ -9,11 +9,10 @@ from rbdyn_ros.model.callbacks import registered_motion
 from rbdyn_ros.model.constraints import constraint_names, constraints
 from rbdyn_ros.model.geometries import all_geom_names, all_geoms
 from rbdyn_ros.model.geoms import geom_names, geoms
-from rbdyn_ros.model.inertia_pattern import MAX_M_ENTRIES
 from rbdyn_ros.model.joint_arrays import joint_arrays, kind_of, loop_arrays, type_of
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.lumping import WORLD, Tree, free_name, lump
-from rbdyn_ros.model.model import Model, unchecked_model
+from rbdyn_ros.model.model import Model, too_large_matrix, unchecked_model
 from rbdyn_ros.model.pushing import no_pairs, pushing, pushing_pairs
 
 
@@ -51,17 +50,10 @@ def compile_model(description: Description, floating_base: str = "") -> Model:
         arrays |= {**geoms(description, tree.frames, True), **pushing(vars(m), pairs)}
         names |= geom_names(description, tree.frames, True)
         m = unchecked_model(description.name, arrays, names, findings=description.findings)
-    if (m.nmimic > 0 or m.nefc > 0) and m.nM == 0 < m.nv:
-        raise DescriptionError([_no_mass_matrix(description)], description.source)
+    finding = too_large_matrix(m)
+    if finding:
+        raise DescriptionError([finding], description.source)
     return m
-
-
-def _no_mass_matrix(description: Description) -> Finding:
-    text = (
-        f"'{description.name}' has mimic joints or constraints, which need the mass matrix, but "
-        f"the matrix has more than {MAX_M_ENTRIES} entries"
-    )
-    return Finding("no-mass-matrix", text)
 
 
 def _names(description: Description, tree: Tree) -> dict[str, list[str]]:

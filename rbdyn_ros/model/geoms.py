@@ -50,6 +50,9 @@ class GeomType(IntEnum):
     MESH = 7
 
 
+#: Largest matrix, in entries of its triangle, of a Model whose moving bodies push each other.
+MAX_SKYLINE = 8_000_000
+
 #: The type of each shape.
 GEOM_TYPES = {
     Plane: GeomType.PLANE,
@@ -144,6 +147,17 @@ def contact_capacity(arrays: Mapping[str, NDArray[Any]]) -> int:
 def moving_pairs(arrays: Mapping[str, NDArray[Any]]) -> int:
     """Return the number of pairs of geometries on two moving bodies that push each other."""
     return int((arrays["geom_bodyid_all"][arrays["push_geom"]] > 0).all(axis=1).sum())
+
+
+def skyline_entries(arrays: Mapping[str, NDArray[Any]]) -> int:
+    """Return the entries of the lower triangle that contact between moving bodies needs, or 0.
+
+    It is 0 also where that would be too large, or M is: too_large_matrix refuses the Model.
+    """
+    nv = len(arrays["dof_bodyid"])
+    entries = nv * (nv + 1) // 2
+    fits = len(arrays["M_colind"]) > 0 and entries <= MAX_SKYLINE
+    return entries if fits and moving_pairs(arrays) > 0 else 0
 
 
 def _in_contact(description: Description, frames: Frames, pushing: bool) -> list[Geometry]:

@@ -23,6 +23,7 @@ from rbdyn_ros.model.callbacks import (
 from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.derive import derive
 from rbdyn_ros.model.fields import frozen, immutable
+from rbdyn_ros.model.geoms import MAX_SKYLINE, moving_pairs
 from rbdyn_ros.model.graph import Graph
 from rbdyn_ros.model.inertia_pattern import MAX_M_ENTRIES
 from rbdyn_ros.model.joints import JOINT_KINDS, JointKind, JointType, user_kind
@@ -418,13 +419,27 @@ def _registered_functions(m: Model) -> dict[str, NDArray[Any]]:
 
 
 def check_mass_matrix_fits(m: Model) -> None:
-    """Raise ModelError if a Model needs its mass matrix, and that would be too large."""
+    """Raise ModelError if a Model needs a matrix that would be too large."""
+    finding = too_large_matrix(m)
+    if finding:
+        raise ModelError(finding)
+
+
+def too_large_matrix(m: Model) -> Finding | None:
+    """Return what is wrong if a Model needs a matrix that would be too large."""
     if (m.nmimic > 0 or m.nefc > 0) and m.nM == 0 < m.nv:
         text = (
             f"'{m.name}' has mimic joints or constraints, which need the mass matrix, but "
             f"the matrix has more than {MAX_M_ENTRIES} entries"
         )
-        raise ModelError(Finding("no-mass-matrix", text))
+        return Finding("no-mass-matrix", text)
+    if m.nskyline == 0 < moving_pairs(vars(m)):
+        text = (
+            f"'{m.name}' has moving bodies that touch each other and {m.nv} degrees of freedom, "
+            f"whose matrix would have more than {MAX_SKYLINE} entries; allowed are fewer bodies"
+        )
+        return Finding("no-contact-matrix", text)
+    return None
 
 
 def check_model(m: object, function: str) -> None:

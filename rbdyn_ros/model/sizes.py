@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.model.geometries import MOST_AXES, MOST_FOUND
-from rbdyn_ros.model.geoms import contact_capacity, moving_pairs
+from rbdyn_ros.model.geoms import contact_capacity, skyline_entries
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model_fields import SIZES
 
@@ -77,7 +77,6 @@ def sizes_of(arrays: Mapping[str, NDArray[Any]], nloopdata: int) -> dict[str, in
         "nfound": min(found["npush"], MOST_FOUND),
         "ncontact": contact_capacity(arrays),
     }
-    joined = found["ngeom"] > 0 and found["nM"] > 0 and moving_pairs(arrays) > 0
-    found["nskyline"] = found["nv"] * (found["nv"] + 1) // 2 if joined else 0
-    found["nway"] = found["nvall"] if joined else 0
+    found["nskyline"] = skyline_entries(arrays)
+    found["nway"] = found["nvall"] if found["nskyline"] > 0 else 0
     return {name: found[name] for name in SIZES}
