@@ -21,7 +21,19 @@ HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
 KEPT = REPOSITORY / ".fuzz"
 NAMES = (
-    *("bounds", "urdf", "srdf", "appearance", "xacro", "mechanism", "stl", "obj", "dae", "table"),
+    *(
+        "bounds",
+        "urdf",
+        "srdf",
+        "appearance",
+        "xacro",
+        "mechanism",
+        "scene",
+        "stl",
+        "obj",
+        "dae",
+        "table",
+    ),
     *("model", "recording", "sensors", "data"),
 )
 TOGETHER = 2

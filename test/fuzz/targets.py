@@ -26,6 +26,7 @@ from rbdyn_ros.description.appearance.shapes import read_appearance
 from rbdyn_ros.description.mechanism_files import mechanism
 from rbdyn_ros.description.meshes.files import MeshFiles
 from rbdyn_ros.description.meshes.meshes import Meshes
+from rbdyn_ros.description.scene_files.scene import read_scene
 from rbdyn_ros.description.urdf_files import guard, urdf, xacro_files, xacro_process
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.model.data_fields import DATA_FIELDS
@@ -116,6 +117,14 @@ def fuzz_xacro(data: bytes) -> None:
 
 def fuzz_mechanism(data: bytes) -> None:
     move(mechanism.read_text(data), strict=True)
+
+
+def fuzz_scene(data: bytes) -> None:
+    written((REPOSITORY / "config/scenes/gripper.urdf").read_bytes(), "gripper.urdf")
+    path = written(data, "scene.yaml")
+    described = read_scene(path)
+    read_appearance(path)
+    move(described, strict=True)
 
 
 def fuzz_mesh(kind: str, data: bytes) -> None:
@@ -318,6 +327,7 @@ TARGETS = {
     "mechanism": Target(
         lambda: files("examples/crank_slider.yaml")() + good("mechanism")(), fuzz_mechanism
     ),
+    "scene": Target(files("config/scenes/gripper.yaml"), fuzz_scene),
     "stl": Target(good("stl"), functools.partial(fuzz_mesh, "stl")),
     "obj": Target(good("obj"), functools.partial(fuzz_mesh, "obj")),
     "dae": Target(good("dae"), functools.partial(fuzz_mesh, "dae")),

@@ -404,3 +404,16 @@ def test_a_robot_without_geometry_has_a_scene():
     placed = scene.place(Instant.still(scene.m, np.zeros(0)))
     assert scene.size > 0.0
     assert np.isfinite(placed.com).all()
+
+
+def test_objects_of_a_scene_are_drawn_beside_a_robot_with_looks():
+    """A recording has the URDF of the robot only; the Model has the shapes of the objects."""
+    m = rb.load("config/scenes/gripper.yaml")
+    for source in ("config/scenes/gripper.urdf", "config/scenes/gripper.yaml"):
+        scene = Scene(m, read_appearance(source))
+        cube, ball = (m.body_names.index(name) for name in ("cube", "ball"))
+        parts = {part.body: part for part in scene.parts(VISUALS)}
+        assert set(parts) == set(range(m.nbody))
+        np.testing.assert_allclose(np.ptp(parts[cube].corners(), axis=0), 0.04)
+        np.testing.assert_allclose(np.ptp(parts[ball].corners(), axis=0), 0.06, atol=1e-6)
+        assert len(scene.parts(COLLISIONS)) == m.ngeom
