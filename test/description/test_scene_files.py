@@ -9,13 +9,15 @@ from support.refusals import refused
 import rbdyn_ros as rb
 from rbdyn_ros.description.appearance.shapes import read_appearance
 from rbdyn_ros.description.scene_files.scene import is_scene
+from rbdyn_ros.description.source import read
 
 SCENE = Path("config/scenes/gripper.yaml")
 ARM = Path("config/robots/seven_dof_arm.urdf").absolute()
 FULL = f"""rbdyn_scene: 1
 name: kitchen
 robots:
-  left: {{file: {ARM}, xyz: [0, 1, 0], start: {{elbow_pitch: 0.5}}, surface: soft}}
+  left: {{file: {ARM}, xyz: [0, 1, 0], start: {{elbow_pitch: 0.5}}, surface: soft,
+         self_collision: true}}
   right: {{file: {ARM}, xyz: [0, -1, 0], rpy: [0, 0, 1.5], floating_base: true}}
 surfaces:
   soft: {{friction: 1.5, restitution: 0.2}}
@@ -53,6 +55,7 @@ def test_the_bundled_scene():
 
 
 def test_everything_that_a_scene_may_have(write):
+    assert read(write(FULL)).self_collision
     m = rb.load(write(FULL))
     assert m.name == "kitchen"
     names = [name for name in m.jnt_names if not name.startswith(("left/", "right/"))]
@@ -96,6 +99,7 @@ ERRORS = {
     f"robot: {{file: {ARM}, surfaces: [a]}}": ("bad-value", 2),
     f"robot: {{file: {ARM}, exclude: [a]}}": ("bad-value", 2),
     f"robot: {{file: {ARM}, floating_base: maybe}}": ("bad-value", 2),
+    f"robot: {{file: {ARM}, self_collision: 1}}": ("bad-value", 2),
     f"robot: {{file: {ARM}, start: {{elbow: 1}}}}": ("unknown-joint", None),
 }  # fmt: skip
 

@@ -73,6 +73,44 @@ def test_a_cube_falls_on_a_table_and_rests():
     assert set(rb.contact_forces(m, d)) == {("table", "cube")}
 
 
+def test_a_cube_rests_on_a_free_table():
+    table = rb.Object("table", rb.Box((0.5, 0.5, 0.1)), mass=5.0, pose=rb.pose((0.0, 0.0, 0.05)))
+    m = rb.scene(objects=[table, cube(at=(0.1, 0.0, 0.2))])
+    d = rb.make_data(m)
+    rb.step(m, d, 1500)
+    assert pose_of(m, d, "cube")[:3] == pytest.approx((0.1, 0.0, 0.15), abs=1e-5)
+    assert np.abs(d.qvel).max() < 1e-9
+    forces = rb.contact_forces(m, d)
+    assert set(forces) == {("floor", "table"), ("table", "cube")}
+    assert forces["floor", "table"][2] == pytest.approx(6.0 * 9.81, rel=1e-6)
+    assert forces["table", "cube"][2] == pytest.approx(9.81, rel=1e-6)
+
+
+def test_the_bundled_gripper_lifts_and_holds_the_cube():
+    m = rb.load("config/scenes/gripper.yaml")
+    d = rb.make_data(m)
+    lift, *fingers = (int(m.jnt_dofadr[m.jnt_id(name)]) for name in ("lift", "left", "right"))
+
+    def move(height, grip, steps):
+        begin = d.qpos[lift]
+        for k in range(steps):
+            goal = begin + (height - begin) * min(1.0, 1.5 * k / steps)
+            d.qfrc_applied[lift] = 2000.0 * (goal - d.qpos[lift]) - 80.0 * d.qvel[lift] + 12.0
+            d.qfrc_applied[fingers] = grip - 5.0 * d.qvel[fingers]
+            rb.step(m, d)
+
+    move(-0.235, -2.0, 1000)
+    move(-0.235, 6.0, 300)
+    move(0.0, 6.0, 1000)
+    move(0.0, 6.0, 300)
+    in_hand = pose_of(m, d, "cube")[2] - d.qpos[lift]
+    assert pose_of(m, d, "cube")[:3] == pytest.approx((0.0, 0.0, 0.555), abs=1e-3)
+    move(0.0, 6.0, 1000)
+    assert pose_of(m, d, "cube")[2] - d.qpos[lift] == pytest.approx(in_hand, abs=1e-9)
+    assert d.nunsolved == 0
+    assert ("left_finger", "cube") in rb.contact_forces(m, d)
+
+
 def test_robots_keep_their_motion_beside_objects():
     """A robot alone and in a scene, with a pose, moves alike."""
     alone = rb.build(ARM)

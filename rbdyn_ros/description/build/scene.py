@@ -212,7 +212,8 @@ def _joined(scene: Description, more: Description) -> Description:
     names = ("links", "joints", "springs", "constraints", "geometries", "obstacles", "exclusions",
              "findings")  # fmt: skip
     both: dict[str, Any] = {name: (*getattr(scene, name), *getattr(more, name)) for name in names}
-    return replace(scene, **both)
+    pushes = scene.self_collision or more.self_collision
+    return replace(scene, self_collision=pushes, **both)
 
 
 def _with_object(

@@ -7,7 +7,7 @@
     robots:                         # or several; the names of their parts begin with `left/`
       left: {file: panda.urdf, xyz: [0, 0.5, 0], rpy: [0, 0, 0], floating_base: false,
              start: {panda_joint4: -1.5}, surface: rubber, surfaces: {panda_hand: steel},
-             exclude: [[panda_link7, panda_hand]]}
+             exclude: [[panda_link7, panda_hand]], self_collision: false}
 
     surfaces:                       # by a name, the fields of rb.Surface
       rubber: {friction: 1.2, restitution: 0.3}
@@ -69,7 +69,16 @@ VERSION = "rbdyn_scene"
 SECTIONS = ("robots", "surfaces", "objects", "obstacles")
 KEYS = (VERSION, "name", "robot", "floor", *SECTIONS)
 PLACE = (*AT, "quat")
-ROBOT_KEYS = ("file", *PLACE, "floating_base", "start", "surface", "surfaces", "exclude")
+ROBOT_KEYS = (
+    "file",
+    *PLACE,
+    "floating_base",
+    "start",
+    "surface",
+    "surfaces",
+    "exclude",
+    "self_collision",
+)
 OBJECT_KEYS = (*SHAPES, "parts", "file", "mass", "density", *PLACE, "surface")
 
 _SUFFIXES = (".yaml", ".yml")
@@ -261,9 +270,12 @@ class _Reader:
         elif named is not None:
             self._form.wrong(named, "surfaces", owner, "a table of links and names of surfaces")
         exclude = self._exclude(table.nodes.get("exclude"), owner)
+        pushes: bool | None = False
+        if "self_collision" in table.nodes:
+            pushes = self._form.flag(table.nodes["self_collision"], "self_collision", owner)
         if len(self._audit.errors) > before:
             return None
-        return Contact((), surface, by_name, exclude)
+        return Contact((), surface, by_name, exclude, bool(pushes))
 
     def _exclude(self, node: Node | None, owner: str) -> tuple[tuple[str, str], ...]:
         if node is None:
