@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from html import escape  # xml.sax would load ssl as well
 from typing import Any
-from xml.sax.saxutils import quoteattr
 
 from rbdyn_ros.report.tables import aligned
 
@@ -88,9 +88,9 @@ def srdf_text(robot: str, found: CollisionSamples) -> str:
         [
             '<?xml version="1.0" encoding="UTF-8"?>',
             f"<!-- by rbdyn check: {found.samples} random poses, seed {found.seed} -->",
-            f"<robot name={quoteattr(robot)}>",
+            f'<robot name="{escape(robot)}">',
             *(
-                f"  <disable_collisions link1={quoteattr(first)} link2={quoteattr(second)} "
+                f'  <disable_collisions link1="{escape(first)}" link2="{escape(second)}" '
                 f'reason="{reason}"/>'
                 for first, second, reason in rows
             ),
