@@ -1,10 +1,12 @@
 """Contact points of two moving geometries: closed forms, symmetry, keys, many poses."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
+from support import robots
 from support.touching import wxyz
 
 import rbdyn_ros as rb
@@ -215,3 +217,66 @@ def test_kept_axes_and_order_change_no_bit(solids):
         for field in ("contact_key", "contact_pos", "contact_normal", "contact_dist"):
             a, b = getattr(new, field)[: new.ncon], getattr(used, field)[: used.ncon]
             assert a.tobytes() == b.tobytes()
+
+
+@pytest.mark.parametrize(("name", "poses"), [("go2.urdf", 60), ("talos_reduced.urdf", 25)])
+def test_links_of_real_robots_touch_where_the_distances_say_so(name, poses):
+    """The pairs with contacts are those that rb.collisions lists, at random poses."""
+    contact = rb.Contact(obstacles=(), self_collision=True)
+    m = rb.load_urdf(robots.find(name), contact=contact, strict=False)
+    rng, d, touched = np.random.default_rng(6), rb.make_data(m), 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # pairs that overlap at the start
+        rb.collisions(m, d)
+    for _ in range(poses):
+        d.qpos[:] = rb.random_qpos(m, rng)
+        rb.forward(m, d)
+        listed = {tuple(sorted(pair)) for pair in d.contact_geom[: d.ncon].tolist()}
+        found = {
+            (m.geom_numbers_all[one.geom1], m.geom_numbers_all[one.geom2]): one.distance
+            for one in rb.collisions(m, d)
+        }
+        assert {pair for pair, dist in found.items() if dist < -1e-9} <= listed <= set(found)
+        touched += len(listed)
+    assert touched > poses / 10
+
+
+def test_pairs_that_overlap_at_the_start_do_not_push_and_are_named():
+    """Parent and child never do; the third link overlaps the first one at zero position."""
+    arm = rb.SystemBuilder("arm", base="world")
+    for k, parent in enumerate(("world", "l0", "l1")):
+        arm.body(f"l{k}", rb.shapes.box((0.1, 0.1, 0.3), mass=1.0))
+        arm.joint(f"j{k}", "revolute", parent, f"l{k}", xyz=(0, 0, 0.1), axis=(0, 1, 0))
+        arm.geometry(f"g{k}", f"l{k}", rb.Capsule(0.05, 0.3))
+    own = rb.Contact(obstacles=(), self_collision=True)
+    m = rb.build(arm, contact=own)
+    assert m.npush == 0
+    (note,) = [finding for finding in m.findings if finding.code == "start-overlaps"]
+    assert "g0 and g2" in note.message
+    far = rb.SystemBuilder("arm", base="world")
+    for k, parent in enumerate(("world", "l0", "l1")):
+        far.body(f"l{k}", rb.shapes.box((0.1, 0.1, 0.3), mass=1.0))
+        far.joint(f"j{k}", "revolute", parent, f"l{k}", xyz=(0, 0, 0.4), axis=(0, 1, 0))
+        far.geometry(f"g{k}", f"l{k}", rb.Capsule(0.05, 0.1))
+    assert rb.build(far, contact=own).push_geom.tolist() == [[0, 2]]
+    assert rb.build(far, contact=rb.Contact(obstacles=())).npush == 0
+    excluded = rb.Contact(obstacles=(), self_collision=True, exclude=(("l0", "l2"),))
+    assert rb.build(far, contact=excluded).npush == 0
+
+
+def test_a_full_list_is_warned_of_once():
+    """50 balls in one place have 1225 contacts; what does not fit is dropped in their order."""
+    m = free({f"ball {k}": rb.Sphere(0.1) for k in range(50)})
+    d = rb.make_data(m)
+    with pytest.warns(RuntimeWarning, match=r"d\.ndropped") as caught:
+        rb.step(m, d)
+    assert d.ncon == m.ncontact
+    assert d.ndropped == m.npush - m.ncontact
+    kept = [tuple(pair) for pair in d.contact_geom.tolist()]
+    assert kept == [tuple(pair) for pair in m.push_geom[: m.ncontact].tolist()]
+    assert sum("ndropped" in str(one.message) for one in caught) == 1
+    d.qvel[:] = 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rb.step(m, d)
+    assert d.ndropped > 0
