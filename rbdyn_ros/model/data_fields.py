@@ -6,7 +6,7 @@ from rbdyn_ros.model.callbacks import ROW
 from rbdyn_ros.model.fields import Field
 
 #: Numbers of a row of geom_place.
-PLACE = 16
+PLACE = 20
 
 # Spatial 6-vectors are [angular; linear] in world axes about subtree_com[body_rootid].
 DATA_FIELDS = (

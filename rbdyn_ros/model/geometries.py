@@ -135,6 +135,20 @@ def _excluded(description: Description, parts: list[Part]) -> Ints:
     return np.array(sorted(pairs), np.int64).reshape(-1, 2)
 
 
+def bounding_boxes(fields: NamedArrays) -> Arrays:
+    """Return geom_half_all; a plane has none, and zeros."""
+    half: Array = np.array(fields["geom_size_all"])
+    kinds = fields["geom_type_all"]
+    radius, length = half[:, 0].copy(), half[:, 1].copy()
+    for kind in (GeomType.SPHERE, GeomType.CAPSULE, GeomType.CYLINDER):
+        half[kinds == kind] = radius[kinds == kind, None]
+    half[kinds == GeomType.CAPSULE, 2] += length[kinds == GeomType.CAPSULE]
+    half[kinds == GeomType.CYLINDER, 2] = length[kinds == GeomType.CYLINDER]
+    owner = np.repeat(np.arange(len(kinds)), fields["geom_vertnum_all"])
+    np.maximum.at(half, owner, np.abs(fields["vert_pos_all"]))
+    return {"geom_half_all": half}
+
+
 def meetings(fields: NamedArrays) -> Arrays:
     """Return meet_geom, meet_adr and meet_num: the pairs that may touch.
 

@@ -311,6 +311,12 @@ MODEL_FIELDS = (
     Field("geom_mat_all", ("ngeomall", 9), "orientation in the body; z is a plane's normal"),
     Field("geom_size_all", ("ngeomall", 3), "as geom_size"),
     Field("geom_rbound_all", ("ngeomall",), "radius of its bounding sphere about its centre [m]"),
+    Field(
+        "geom_half_all",
+        ("ngeomall", 3),
+        "half edges of its bounding box about its centre [m]",
+        derived=True,
+    ),
     Field("geom_vertadr_all", ("ngeomall",), "first corner of a mesh", "int", derived=True),
     Field("geom_vertnum_all", ("ngeomall",), "number of corners, 0 if not a mesh", "int"),
     Field("vert_pos_all", ("nvertall", 3), "corner in the frame of its geometry [m]"),

@@ -85,9 +85,10 @@ class Readout:
         return self._as_state(words, row, 0)
 
     def _as_state(self, words: Words, row: Array, missed: int) -> LoopState:
-        tick, epoch, paused, fault, saturated, stale, bad, singular, tracking, measured = (
-            words.tolist()
-        )
+        (
+            tick, epoch, paused, fault, saturated, stale, bad, singular, unsolved, dropped,
+            tracking, measured,
+        ) = words.tolist()  # fmt: skip
         return LoopState(
             self._m,
             self._layout,
@@ -100,6 +101,8 @@ class Readout:
             stale,
             bad,
             singular,
+            unsolved,
+            dropped,
             bool(tracking),
             measured,
             missed,

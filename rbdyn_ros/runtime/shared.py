@@ -35,7 +35,7 @@ NBIN = 10_001
 #: a second at 1 kHz unless that takes more memory than STATE_MEMORY [numbers].
 LATEST_DEPTH, STATE_DEPTHS, STATE_MEMORY = 2, (64, 1024), 4_000_000
 
-NSTATE_WORDS, NFAULT_WORDS, NTRAJECTORY, NEDIT = 10, 5, 10, 4
+NSTATE_WORDS, NFAULT_WORDS, NTRAJECTORY, NEDIT = 12, 5, 10, 4
 
 FIELDS = (
     Field("asked", (len(ASKED),), "requests, see ASKED", "int"),
@@ -188,6 +188,8 @@ FIELDS = (
     Field("stale", (), "number of dofs whose command expired", "int", inside="state"),
     Field("bad", (), "Data.nbad", "int", inside="state"),
     Field("singular", (), "Data.nsingular", "int", inside="state"),
+    Field("unsolved", (), "Data.nunsolved", "int", inside="state"),
+    Field("dropped", (), "Data.ndropped", "int", inside="state"),
     Field("tracking", (), "1: a trajectory is in progress", "int", inside="state"),
     Field(
         "measured_tick",

@@ -56,6 +56,8 @@ class LoopState:
         stale: number of dofs whose command expired.
         bad: see Data.nbad.
         singular: see Data.nsingular.
+        unsolved: see Data.nunsolved.
+        dropped: see Data.ndropped.
         tracking: whether a trajectory is in progress.
         measured_tick: the tick of the measured values; -1: nothing arrived.
         missed: number of records lost since the previous one.
@@ -72,6 +74,8 @@ class LoopState:
     stale: int
     bad: int
     singular: int
+    unsolved: int
+    dropped: int
     tracking: bool
     measured_tick: int
     missed: int = 0

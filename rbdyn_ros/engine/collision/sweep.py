@@ -1,4 +1,4 @@
-"""Sweep and prune: the pairs of a list whose bounding spheres overlap.
+"""Sweep and prune: the pairs of a list whose bounding boxes and spheres overlap.
 
 The geometries are sorted along x, and two can be near only if their intervals overlap. The order
 is kept from call to call: it saves time but never changes a result.
@@ -23,9 +23,12 @@ from rbdyn_ros.engine.spatial import (
     sub3,
 )
 
-#: Columns of `place` after position and rotation: ends of the interval along x, radius of the
-#: bounding sphere, the way that the geometry goes in a step.
-LOW, HIGH, REACH, WAY = 12, 13, 14, 15
+#: Columns of `place` after position and rotation: lower and upper corner of the bounding box,
+#: radius of the bounding sphere, the way that the geometry goes in a step.
+LOW, HIGH, REACH, WAY = 12, 15, 18, 19
+
+#: Bounds are wider by this part of the size, so that rounding parts nobody who touches.
+ROUNDING = 1e-12
 
 
 @inline
@@ -54,17 +57,21 @@ def pose_of(place, g):
 
 @inline
 def bound(m, g, place, reach):
-    """Write the bounding sphere of a geometry, larger by `reach`, and its interval along x."""
-    radius = m.geom_rbound_all[g] + reach
-    flat = m.geom_type_all[g] == PLANE
-    place[g, REACH] = radius
-    place[g, LOW] = -np.inf if flat else place[g, 0] - radius
-    place[g, HIGH] = np.inf if flat else place[g, 0] + radius
+    """Write the bounding box and sphere of a geometry, larger by `reach`."""
+    radius = m.geom_rbound_all[g]
+    place[g, REACH] = radius + reach
+    flat, margin, half = m.geom_type_all[g] == PLANE, reach + ROUNDING * radius, m.geom_half_all[g]
+    for k in range(3):
+        most = margin
+        for n in range(3):
+            most += abs(place[g, 3 + 3 * k + n]) * half[n]
+        place[g, LOW + k] = -np.inf if flat else place[g, k] - most
+        place[g, HIGH + k] = np.inf if flat else place[g, k] + most
 
 
 @kernel
 def sweep(m, count, place, order, pairs, first, number_of, found):
-    """Write the pairs whose bounding spheres overlap, in any order; return their number.
+    """Write the pairs whose bounds overlap, in any order; return their number.
 
     Args:
         m: the Model.
@@ -84,9 +91,11 @@ def sweep(m, count, place, order, pairs, first, number_of, found):
             h = order[k]
             if place[h, LOW] > place[g, HIGH]:
                 break
+            if not bounds_near(m, place, g, h):
+                continue
             low = min(g, h)
             pair = _pair(pairs, first[low], first[low] + number_of[low], max(g, h))
-            if pair >= 0 and bounds_near(m, place, g, h):
+            if pair >= 0:
                 if number < len(found):
                     found[number] = pair
                 number += 1
@@ -126,7 +135,10 @@ def _pair(pairs, low, end, h):
 
 @inline
 def bounds_near(m, place, g, h):
-    """Return whether the bounding spheres of two geometries overlap."""
+    """Return whether the bounding boxes and spheres of two geometries overlap."""
+    for k in range(3):
+        if place[g, LOW + k] > place[h, HIGH + k] or place[h, LOW + k] > place[g, HIGH + k]:
+            return False
     plane, ball = (g, h) if m.geom_type_all[g] == PLANE else (h, g)
     p, R = pose_of(place, plane)
     q, _ = pose_of(place, ball)

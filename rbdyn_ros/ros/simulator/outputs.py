@@ -197,6 +197,8 @@ class Alarms:
     fault: int = -1
     bad: int = 0
     near: int = 0
+    unsolved: bool = False
+    dropped: bool = False
 
 
 class Outputs:
@@ -369,8 +371,26 @@ class Outputs:
                 "a yaw-pitch-roll joint is near its singularity: its motion is inaccurate there"
             )
         alarms.near = max(alarms.near, state.singular)
+        self._report_contact(state)
         if state.missed and alarms.missed.due(time.monotonic()):
             text = f"publishing is too slow: {state.missed} states were skipped"
+            logger.warning(text)
+
+    def _report_contact(self, state: LoopState) -> None:
+        """Warn once of contact forces that are not right."""
+        alarms, logger = self._alarms, self._node.get_logger()
+        if state.unsolved > 0 and not alarms.unsolved:
+            alarms.unsolved = True
+            logger.warning(
+                "the contact forces of a timestep have not converged: friction was viscous in it. "
+                "A few such timesteps in a fall do no harm; later ones are not logged"
+            )
+        if state.dropped > 0 and not alarms.dropped:
+            alarms.dropped = True
+            text = (
+                f"{state.dropped} contacts do not fit in the list of {self._loop.m.ncontact} and "
+                "do not act; use simpler collision geometries, or fewer of them"
+            )
             logger.warning(text)
 
 

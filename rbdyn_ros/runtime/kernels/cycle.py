@@ -163,6 +163,8 @@ def _advance(m, d, s):
         expand(m, d)
     s.bad = d.nbad
     s.singular = d.nsingular
+    s.unsolved = d.nunsolved
+    s.dropped = d.ndropped
     s.fault = _diverged(m, d)
     if s.fault < 0 and d.lock_stage != 0 and _is_fast(m, d):
         _stop_locked_drives(m, d)
