@@ -58,7 +58,7 @@ def _corner_mobility(m: Model, inverse: Array) -> Array:
     _com_pos(m, d)
     touching, which = np.unique(m.geom_bodyid, return_inverse=True)
     S = _jacobians(m, d, touching)
-    L = S @ inverse @ S.transpose(0, 2, 1)
+    L = (S.reshape(-1, m.nv) @ inverse).reshape(S.shape) @ S.transpose(0, 2, 1)
     geometry = np.repeat(np.arange(m.ngeom), m.geom_vertnum)
     body = m.geom_bodyid[geometry]
     at = np.einsum("nij,nj->ni", d.xmat[body].reshape(-1, 3, 3), m.vert_pos) + d.xpos[body]
