@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.aba import ZERO21, times21
+from rbdyn_ros.engine.aba import ZERO21, add21, times21
 from rbdyn_ros.engine.constraints.coupled import (
     count_driven,
     free_force,
     inertia_of_step,
     prescribe,
 )
-from rbdyn_ros.engine.contact.press import with_slope
+from rbdyn_ros.engine.contact.press import slope_of_turning, with_slope
 from rbdyn_ros.engine.crb import crb
 from rbdyn_ros.engine.follow import is_driven
 from rbdyn_ros.engine.jit import inline, kernel
@@ -124,6 +124,8 @@ def _join(m, d, h):
             A = ZERO21
             for n in range(c, end):
                 A = with_slope(d, n, A)
+                if d.contact_grip[n, 2] > 0.0:
+                    A = add21(A, slope_of_turning(d, n))
             number = _list_ways(m, d, d.contact_body[c, 0], d.contact_body[c, 1])
             _add_square(d, number, h, A)
         c = end

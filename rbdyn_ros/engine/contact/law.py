@@ -64,20 +64,19 @@ def prepare(m, d, c, leaving):
     """Write the constants of contact c for this step: contact_spring and contact_grip."""
     h, g = m.opt.timestep, spring_of(m, d, c)
     mass, free, tree = _masses(m, d, c)
-    shortest = h / np.pi if d.contact_body[c, 0] == 0 else 0.5 * h / np.pi
+    shortest = (1.0 if d.contact_body[c, 0] == 0 else 0.5) * h / np.pi
     t = max(m.geom_solref[g, 0], shortest)
     k, b = _spring(m, g, t, mass, tree, h)
     push, slope = -k * d.contact_dist[c], b + h * k
     if m.geom_stiffness[g] == 0.0 and t == shortest:
         push = min(push, slope * EMERGE)
-    e = restitution_of(m, d, c)
+    e, (viscosity, mu, torsional, rolling, size) = restitution_of(m, d, c), grip_of(m, d, c)
     if e > 0.0 and leaving < -SLOWEST * h * _gravity(m):
         # a free mass then leaves with exactly e times its speed
         slope = BOUNCE * free / h
         push = -leaving * (e * (1.0 + BOUNCE) + 1.0) * free / h
     d.contact_spring[c, 0], d.contact_spring[c, 1] = push, slope
     d.contact_spring[c, 2], d.contact_spring[c, 3], d.contact_spring[c, 4] = k, b, mass / h
-    viscosity, mu, torsional, rolling, size = grip_of(m, d, c)
     if viscosity >= 0.0:
         d.contact_grip[c, 0], d.contact_grip[c, 1] = viscosity, np.inf
     else:

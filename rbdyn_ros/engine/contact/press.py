@@ -288,11 +288,13 @@ def add_to_body(d, c):
     if d.contact_body[c, 0] == 0:
         i = d.contact_body[c, 1]
         store21(d.contact_slope, i, with_slope(d, c, load21(d.contact_slope, i)))
+        if turns:
+            store21(d.contact_slope, i, add21(load21(d.contact_slope, i), slope_of_turning(d, c)))
 
 
 @inline
 def with_slope(d, c, A):
-    """Return A plus the slope of a contact about the centre of mass of body 2's tree."""
+    """Return A plus the slope of a contact's force about the com of body 2's tree."""
     along, across = d.contact_bend[c, 0], d.contact_bend[c, 1]
     normal, arm = load3(d.contact_normal, c), load3(d.contact_arm2, c)
     A = add21(A, rigid_inertia(_point_mass(across, arm)))
@@ -300,15 +302,13 @@ def with_slope(d, c, A):
     slip = (d.contact_bend[c, 2], d.contact_bend[c, 3], d.contact_bend[c, 4])
     if across > 0.0 and dot3(slip, slip) > 0.0:
         A = add21(A, outer21(wrench_at(arm, slip), -across))
-    if d.contact_grip[c, 2] > 0.0:
-        A = add21(A, _slope_of_turning(d, c, normal))
     return A
 
 
 @inline
-def _slope_of_turning(d, c, n):
+def slope_of_turning(d, c):
     """Return the slope of a contact's torque."""
-    bend = d.contact_bend_torque[c]
+    bend, n = d.contact_bend_torque[c], load3(d.contact_normal, c)
     across, b = bend[1], bend[0] - bend[1]
     s = (bend[2], bend[3], bend[4])
     return (

@@ -177,11 +177,11 @@ def _latched(d, c, normal, force, most):
     Friction within the disc is right for any latch if the normal force allows it.
     """
     pressing, mu = dot3(normal, force), d.contact_grip[c, 1]
-    if mu == np.inf or mu * abs(d.contact_latch[c, 0] - pressing) <= most:
-        return True
-    across = sub3(force, scaled3(normal, pressing))
-    sticks = d.contact_bend[c, 1] == d.contact_grip[c, 0]
-    return sticks and np.sqrt(dot3(across, across)) <= mu * pressing + most
+    if d.contact_bend[c, 1] == d.contact_grip[c, 0]:  # it sticks
+        limit = mu * pressing + most
+        if limit >= 0.0 and dot3(force, force) - pressing * pressing <= limit * limit:
+            return True
+    return mu == np.inf or mu * abs(d.contact_latch[c, 0] - pressing) <= most
 
 
 @inline

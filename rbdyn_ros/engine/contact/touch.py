@@ -22,23 +22,32 @@ FEATURES = 1 << 24
 @kernel
 def touch(m, d, g, o, x, normal, dist, feature):
     """List the contact of geometry g with obstacle o at x, at distance `dist` along `normal`."""
-    pair, other, body = g * m.nobstacle + o, m.ngeomall - m.nobstacle + o, m.geom_bodyid[g]
-    list_contact(m, d, pair, other, g, 0, body, x, normal, dist, feature)
+    body = m.geom_bodyid[g]
+    if _hits(m, dist, dot3(normal, point_velocity(m, d, body, x))):
+        other = m.ngeomall - m.nobstacle + o
+        _enter(m, d, g * m.nobstacle + o, other, g, 0, body, x, normal, dist, feature)
 
 
-@inline
+@kernel
 def list_contact(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature):
     """List the contact of two geometries at x, at distance `dist` along `normal`, from 1 to 2.
 
-    `pair` is the number of the pair: pairs come in ascending order. A point outside geom1 is
-    listed if it would be inside at the end of the step. What does not fit in the list does not
-    act, and is counted.
+    `pair` is the number of the pair: pairs come in ascending order.
     """
-    v = point_velocity(m, d, body2, x)
-    if body1 > 0:
-        v = sub3(v, point_velocity(m, d, body1, x))
-    if dist >= 0.0 and dist + m.opt.timestep * dot3(normal, v) >= 0.0:
-        return
+    v = sub3(point_velocity(m, d, body2, x), point_velocity(m, d, body1, x))
+    if _hits(m, dist, dot3(normal, v)):
+        _enter(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature)
+
+
+@inline
+def _hits(m, dist, leaving):
+    """Return whether a point is inside geom1, or would be at the end of the step."""
+    return dist < 0.0 or dist + m.opt.timestep * leaving < 0.0
+
+
+@inline
+def _enter(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature):
+    """Add a contact to the list; what does not fit in does not act, and is counted."""
     c = d.ncon
     if c == m.ncontact:
         d.ndropped = d.ndropped + 1
