@@ -59,7 +59,7 @@ class Mailbox:
 
 @kernel
 def post(version: Words, slots: Words, float_slots: Array, words: Words, floats: Array) -> None:
-    """Write the next record."""
+    """Write the next record; `floats` may be only the beginning of its numbers."""
     following = version[0] + 1
     slot = following % len(slots)
     fence()

@@ -256,17 +256,21 @@ def _hand_over(m, d, s):
     for i in range(m.nbody):
         for n in range(6):
             s.row_xfrc[i, n] = d.xfrc_applied[i, n]
+    row = s.row
     if m.ngeom > 0:
         _write_contact(m, d, s)
-        _write_stick(d, s)
-    post(s.state_version, s.state_slots, s.state_float_slots, s.state, s.row)
+        row = row[: _write_stick(d, s)]
+    post(s.state_version, s.state_slots, s.state_float_slots, s.state, row)
     s.saturated = -1
     notify(s.states_wakeup, s.scratch)
 
 
 @kernel
 def _write_stick(d, s):
-    """Write the memory of friction: how many contacts, then key, force and torque of each."""
+    """Write the memory of friction: how many contacts, then key, force and torque of each.
+
+    It is the end of the row. Return the length of the row with it.
+    """
     kept = min(d.nstick, (len(s.row_stick) - 1) // STICK_NUMBERS)
     s.row_stick[0] = kept
     for c in range(kept):
@@ -275,6 +279,7 @@ def _write_stick(d, s):
         for n in range(3):
             s.row_stick[at + 1 + n] = d.stick_force[c, n]
             s.row_stick[at + 4 + n] = d.stick_torque[c, n]
+    return len(s.row) - len(s.row_stick) + 1 + STICK_NUMBERS * kept
 
 
 @kernel

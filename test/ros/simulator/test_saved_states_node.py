@@ -7,7 +7,7 @@ pytest.importorskip("rbdyn_interfaces.srv", reason="rbdyn_interfaces is not buil
 
 from commander import Commander
 from geometry_msgs.msg import Inertia
-from sensor_msgs.msg import Imu
+from sensor_msgs.msg import Imu, JointState
 from std_srvs.srv import Trigger
 from support.refusals import worded
 
@@ -107,3 +107,19 @@ def test_refusals(simulate, peer, ask, two_joints):
     before = peer.trigger("simulator/state_hash")
     assert ask(Trigger, "step").success
     assert ask(srv.LoadState, "load_state", name="state-9").state_hash == before
+
+
+def test_no_measurement_of_the_time_before_is_repeated(simulate, peer, ask, two_joints):
+    """While paused the node repeats the last joint_states, but not those of a later time."""
+    given = ("start_paused:=true", "faults.state_delay:=0.002")
+    simulate(two_joints, "--ros-args", *(w for p in given for w in ("-p", p)))
+    assert ask(srv.SaveState, "save_state", name="begin").success
+    states = peer.collect(JointState, "joint_states")
+    for _ in range(4):
+        assert ask(Trigger, "step").success
+    peer.until(lambda: len(states) > 2)
+    assert ask(srv.LoadState, "load_state", name="begin").success
+    peer.spin(0.2)  # what was sent before has arrived
+    states.clear()
+    peer.spin(1.3)
+    assert not states
