@@ -48,6 +48,21 @@ def test_a_loop_that_has_not_begun_reads_as_it_will_begin(arm, paused):
         loop.stop()
 
 
+def test_a_state_says_how_many_contacts_do_not_fit(start):
+    """50 capsules in one place have more contacts than the list holds."""
+    capsule = rb.Capsule(0.05, 0.2)
+    heap = rb.SystemBuilder("heap", base="world")
+    for k in range(50):
+        heap.body(f"b{k}", rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
+        heap.joint(f"j{k}", "floating", "world", f"b{k}").geometry(f"g{k}", f"b{k}", capsule)
+    m = rb.build(heap)
+    loop = start(m, **WALKING)
+    loop.time.step()
+    state = loop.readout.latest()
+    assert state.dropped > 0
+    assert state.unsolved in (0, 1)
+
+
 def test_the_loop_moves_exactly_like_step(arm, start):
     loop = start(arm, **WALKING)
     loop.orders.command(Command.of_efforts(np.arange(7), np.linspace(-1.0, 1.0, 7)))
