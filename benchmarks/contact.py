@@ -1,4 +1,4 @@
-"""A step of a robot lying on the floor, against MuJoCo and against a step without contact.
+"""A step of a robot lying on the floor, and of stacks, against MuJoCo and without contact.
 
 MuJoCo gets our geometries: the same boxes, spheres, cylinders and capsules, and the vertices of
 our hulls for meshes. In both engines the robot touches only the floor. Each engine lets the robot
@@ -28,7 +28,7 @@ CUBE = (0.2, 0.2, 0.2)
 
 def main() -> None:
     print("| a step | us | peer, us | ratio |\n|---|---|---|---|")
-    for line in (*_talos(), *_box()):
+    for line in (*_talos(), *_box(), *_stacks()):
         print(line, flush=True)
 
 
@@ -55,6 +55,35 @@ def _box() -> Iterator[str]:
     d, other = rb.make_data(m), mujoco.MjData(theirs)
     d.qpos[2] = 0.2
     yield from _lines("a box on the floor", m, d, rb.build(system()), theirs, other)
+
+
+def _stacks() -> Iterator[str]:
+    """Cubes on top of each other, against MuJoCo's elliptic cone, without and with noslip."""
+    for number in (4, 10):
+        system = rb.SystemBuilder("stack", base="world").floor()
+        bodies = ""
+        for n in range(number):
+            system.body(f"b{n}", rb.shapes.box(CUBE, mass=1.0))
+            system.joint(f"j{n}", "floating", "world", f"b{n}")
+            system.geometry(f"g{n}", f"b{n}", rb.Box(CUBE))
+            place = f"{0.006 * (n % 3)} {0.004 * (n % 2)} {0.1 + 0.2 * n}"
+            bodies += f'<body pos="{place}"><freejoint/>'
+            bodies += '<geom type="box" size="0.1 0.1 0.1" mass="1" friction="0.8"/></body>'
+        m = rb.build(system)
+        d = rb.make_data(m)
+        for noslip in (0, 10):
+            theirs = mujoco.MjModel.from_xml_string(f"""
+              <mujoco><option timestep="0.001" cone="elliptic" noslip_iterations="{noslip}"/>
+                <worldbody><geom type="plane" size="9 9 1" friction="0.8"/>{bodies}</worldbody>
+              </mujoco>""")
+            other = mujoco.MjData(theirs)
+            rb.reset_data(m, d)
+            d.qpos[:] = other.qpos
+            rb.step(m, d, 2000)
+            mujoco.mj_step(theirs, other, 2000)
+            label = f"{number} cubes, {d.ncon} and {other.ncon} points"
+            label += f" / mj_step, noslip {noslip}"
+            yield row(label, *in_turns((_ours(m, d), _theirs(theirs, other))))
 
 
 def _lines(

@@ -4,13 +4,15 @@ import pickle
 
 import numpy as np
 import pytest
-from support import contact_referee, touching
+from scipy.spatial.transform import Rotation
+from support import contact_referee, robots, touching
 from support.refusals import refused
 
 import rbdyn_ros as rb
 
 BALL = rb.Sphere(0.1)
 CUBE = rb.Box((0.1, 0.1, 0.1))
+CUBE_OF_5_CM = rb.Box((0.05, 0.05, 0.05))
 G = touching.G
 
 
@@ -394,3 +396,37 @@ def test_rollouts_are_the_steps_of_the_engine():
     rb.step(m, d, 100)
     assert d.nmutual == 8
     assert np.array_equal(np.ravel(run.qpos)[-m.nq :], d.qpos)
+
+
+@robots.needs_robots
+def test_a_panda_holds_a_cube():
+    """Its fingers, of which one follows the other, hold 0.1 kg; the arm turns meanwhile."""
+    cube = rb.Object("cube", CUBE_OF_5_CM, mass=0.1, pose=rb.pose((0.5, 0.0, 0.025)))
+    m = rb.scene(robots.find("panda.urdf"), objects=[cube], strict=False)
+    d = rb.make_data(m)
+    names = [*(f"panda_joint{n}" for n in range(1, 8)), "panda_finger_joint1", "cube"]
+    at, of = ([int(a[m.jnt_id(name)]) for name in names] for a in (m.jnt_qposadr, m.jnt_dofadr))
+    arm, dofs, place = at[:7], of[:7], at[8]
+    start = np.array([0, -0.3, 0, -2.2, 0, 2.0, 0.785])
+    d.qpos[arm], d.qpos[at[7]] = start, 0.0255
+    rb.kinematics(m, d)
+    tip, turn = rb.frame_pose(m, d, "panda_hand_tcp")
+    d.qpos[place : place + 3] = tip
+    d.qpos[place + 3 : place + 7] = touching.wxyz(Rotation.from_matrix(turn))
+    stiffness, damping = np.repeat((600.0, 30.0), (4, 3)), np.repeat((30.0, 1.5), (4, 3))
+    rb.forward(m, d)
+    held = []
+    for n in range(2600):
+        wanted = start + min(n / 1500, 1.0) * np.array([0.6, 0.3, 0, 0.3, 0, 0.2, 1.2])
+        d.qfrc_applied[dofs] = d.qfrc_bias[dofs] - damping * d.qvel[dofs]
+        d.qfrc_applied[dofs] += stiffness * (wanted - d.qpos[arm])
+        d.qfrc_applied[of[7]] = -40.0
+        rb.step(m, d, 1)
+        if n in (2399, 2599):
+            rb.kinematics(m, d)
+            tip, turn = rb.frame_pose(m, d, "panda_hand_tcp")
+            held.append(turn.T @ (d.qpos[place : place + 3] - tip))
+    assert d.nmutual == 8
+    assert d.nunsolved == 0
+    assert abs(held[1] - held[0]).max() < 1e-9
+    assert d.cfrc_contact[-1, 5] == pytest.approx(0.1 * G, rel=1e-3)
