@@ -280,3 +280,13 @@ def test_a_full_list_is_warned_of_once():
         warnings.simplefilter("error")
         rb.step(m, d)
     assert d.ndropped > 0
+
+
+def test_more_near_pairs_than_are_listed_are_found_in_order():
+    """190 balls in one place have 17955 near pairs, more than are sorted at once."""
+    m = free({f"ball {k}": rb.Sphere(0.1) for k in range(190)})
+    assert m.npush > m.nfound
+    d = rb.make_data(m)
+    rb.forward(m, d)
+    assert d.ncon + d.ndropped == m.npush
+    assert d.contact_geom.tolist() == m.push_geom[: d.ncon].tolist()
