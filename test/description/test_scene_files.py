@@ -54,6 +54,25 @@ def test_the_bundled_scene():
     assert all(look.link in m.frame_names for look in (*looks.visuals, *looks.collisions))
 
 
+def test_the_appearance_of_files_and_meshes(write, tmp_path):
+    triangle = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 4\nf 1 3 4\nf 2 3 4\n"
+    (tmp_path / "stone.obj").write_text(triangle)
+    scene = write(
+        "rbdyn_scene: 1\nobjects:\n  stone: {file: stone.obj, mass: 1, xyz: [0, 0, 1]}\n"
+        f"  arm: {{file: {SCENE.absolute().with_suffix('.urdf')}, xyz: [3, 0, 1]}}\n"
+    )
+    m, looks = rb.load(scene), read_appearance(scene)
+    assert m.geom_names[0] == "stone"
+    links = {look.link for look in looks.visuals}
+    assert links == {"stone", "arm", "arm/hand", "arm/left_finger", "arm/right_finger"}
+    (tmp_path / "stone.obj").unlink()
+    assert [finding.code for finding in read_appearance(scene).findings] == ["mesh-missing"]
+    recursive = write("rbdyn_scene: 1\nrobot: scene.yaml\n")
+    with refused(rb.DescriptionError, "not-a-mechanism"):
+        rb.load(recursive)
+    assert read_appearance(recursive).visuals == ()
+
+
 def test_everything_that_a_scene_may_have(write):
     assert read(write(FULL)).self_collision
     m = rb.load(write(FULL))
@@ -94,6 +113,8 @@ ERRORS = {
     "object:\n  a: {}": ("unknown-key", 2),
     "robot: missing.urdf": ("no-such-file", 2),
     "robot: {xyz: [0, 0, 0]}": ("missing-key", 2),
+    "robot: scene.yaml": ("not-a-mechanism", 2),
+    "robots: {'': {file: a.urdf}}": ("missing-name", 2),
     "robot: a.urdf\nrobots: {b: {file: c.urdf}}": ("duplicate-key", 3),
     "floor: {depth: 1}": ("unknown-key", 2),
     f"robot: {{file: {ARM}, surfaces: [a]}}": ("bad-value", 2),

@@ -14,7 +14,7 @@ from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.appearance.colors import Color, Colors
 from rbdyn_ros.description.appearance.findings import LONGEST_NAME, OnlyWarnings
 from rbdyn_ros.description.build.renaming import root_of
-from rbdyn_ros.description.build.scene import placed_shapes
+from rbdyn_ros.description.build.scene import ROBOTS, placed_shapes
 from rbdyn_ros.description.checks.geometries import audit_place, audit_shape
 from rbdyn_ros.description.files import read_bytes
 from rbdyn_ros.description.geometries import (
@@ -30,6 +30,7 @@ from rbdyn_ros.description.mechanism_files.geometries import read_geometries
 from rbdyn_ros.description.mechanism_files.mechanism import ROBOT_SUFFIXES
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.meshes import Meshes, audit_scale
+from rbdyn_ros.description.objects import Object
 from rbdyn_ros.description.poses import IN_PLACE, Pose, Vec3
 from rbdyn_ros.description.robot_files import (
     MECHANISM_SUFFIXES,
@@ -152,9 +153,15 @@ def read_appearance(
         return _of_urdf(source, "<text>", MeshFiles(folder, package_dirs))
     path = Path(source)
     suffix = path.suffix.lower()
+    if suffix in MECHANISM_SUFFIXES and is_scene(path):
+        return _of_scene(path, package_dirs)
+    return _of_robot(path, package_dirs)
+
+
+def _of_robot(path: Path, package_dirs: Sequence[str | Path]) -> Appearance:
+    suffix = path.suffix.lower()
     if suffix in MECHANISM_SUFFIXES:
-        of_yaml = _of_scene if is_scene(path) else _of_mechanism
-        return of_yaml(path, package_dirs)
+        return _of_mechanism(path, package_dirs)
     if suffix not in URDF_SUFFIXES:
         return Appearance()
     data: str | bytes = read_bytes(path, "a .urdf or .xacro file", "a path or the text of a URDF")
@@ -234,25 +241,29 @@ def _of_scene(path: Path, package_dirs: Sequence[str | Path]) -> Appearance:
     looks = []
     for name, robot in parts.robots.items():
         prefix = f"{name}/" if name else ""
-        own = read_appearance(robot.source, package_dirs=package_dirs)
+        own = _of_robot(robot.source, package_dirs)
         looks.append(_renamed(own, prefix, "", ""))
     for number, item in enumerate(parts.objects):
-        color = PALETTE[number % len(PALETTE)]
-        if isinstance(item.shape, Path):
-            root = root_of(read(item.shape, strict=False, package_dirs=package_dirs))
-            own = read_appearance(item.shape, package_dirs=package_dirs)
-            looks.append(_renamed(own, f"{item.name}/", root, item.name))
-            continue
-        shapes = tuple(
-            LinkShape(item.name, shape, at, color)
-            for shape, at in placed_shapes(item, package_dirs)
-        )
-        looks.append(Appearance(shapes, shapes))
+        looks.append(_of_object(item, PALETTE[number % len(PALETTE)], package_dirs))
     return Appearance(
         tuple(look for own in looks for look in own.visuals)[:MOST_SHAPES],
         tuple(look for own in looks for look in own.collisions)[:MOST_SHAPES],
         (*(finding for own in looks for finding in own.findings), *audit.all()),
     )
+
+
+def _of_object(item: Object, color: Color, package_dirs: Sequence[str | Path]) -> Appearance:
+    if isinstance(item.shape, Path) and item.shape.suffix.lower() in ROBOTS:
+        root = root_of(read(item.shape, strict=False, package_dirs=package_dirs))
+        own = _of_robot(item.shape, package_dirs)
+        return _renamed(own, f"{item.name}/", root, item.name)
+    try:
+        placed = placed_shapes(item, package_dirs)
+    except UnusableMeshError as error:
+        text = f"the mesh {quote(str(item.shape))} cannot be shown: it {error}"
+        return Appearance(findings=(Finding(error.code, text, "warning"),))
+    shapes = tuple(LinkShape(item.name, shape, at, color) for shape, at in placed)
+    return Appearance(shapes, shapes)
 
 
 def _renamed(looks: Appearance, prefix: str, root: str, name: str) -> Appearance:

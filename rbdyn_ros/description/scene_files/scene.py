@@ -217,7 +217,10 @@ class _Reader:
             found[""] = self._robot(self._top.nodes["robot"], "the robot")
         section = self._section("robots")
         for name, node in section.nodes.items():
-            found[name] = self._robot(node, f"robot {quote(name)}")
+            owner, line = f"robot {quote(name)}", section.lines[name]
+            if not name.strip():
+                self._audit.error("missing-name", owner, line, "the name is empty", found=name)
+            found[name] = self._robot(node, owner)
         self._audit.partial |= None in found.values()
         return {name: robot for name, robot in found.items() if robot is not None}
 
