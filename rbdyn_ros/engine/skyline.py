@@ -74,11 +74,14 @@ def solve_skyline(m, d, x):
 
 @kernel
 def half_solve_skyline(m, d, x):
-    """Replace x by D^-1/2 L^-T x; needs row_scale."""
+    """Replace x by D^-1/2 L^-T x; needs row_scale.
+
+    A Data may hold any skyline_now here: the factors may be those of an earlier call.
+    """
     for i in range(m.nv - 1, -1, -1):
         if x[i] != 0.0:
             row = row_of(i)
-            for n in range(d.skyline_now[i], i):
+            for n in range(max(d.skyline_now[i], 0), i):
                 x[n] -= d.skyline[row + n] * x[i]
             x[i] *= d.row_scale[i]
 
@@ -88,7 +91,7 @@ def other_half_skyline(m, d, x):
     """Replace x by L^-1 D^-1/2 x: after half_solve_skyline it is H^-1 x."""
     for i in range(m.nv):
         row, rest = row_of(i), x[i] * d.row_scale[i]
-        for n in range(d.skyline_now[i], i):
+        for n in range(max(d.skyline_now[i], 0), i):
             rest -= d.skyline[row + n] * x[n]
         x[i] = rest
 

@@ -12,7 +12,10 @@ import rbdyn_ros as rb
 from rbdyn_ros.model.data_fields import DATA_FIELDS
 
 #: Whole numbers of the state: results depend on them.
-STATE = ("drive_mode", "drive_locked", "closed_known", "nlocked", "nbad", "nsingular")
+STATE = (
+    *("drive_mode", "drive_locked", "closed_known", "nlocked", "nbad", "nsingular"),
+    *("nstick", "stick_key", "nunsolved"),
+)
 #: Whole numbers that kernels write.
 INTS = [field.name for field in DATA_FIELDS if field.kind == "int" and field.name not in STATE]
 
@@ -54,7 +57,22 @@ def all_parts():
     return m, d
 
 
-@pytest.fixture(scope="module", params=[driven, closed, all_parts])
+def pile():
+    """Two cubes that touch each other, one of them with a drive mode."""
+    system = rb.SystemBuilder("pile", base="world").floor()
+    for name, kind in (("low", "planar"), ("high", "floating")):
+        system.body(name, rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
+        system.joint(name, kind, "world", name).geometry(name, name, rb.Box((0.1, 0.1, 0.1)))
+    m = rb.build(system)
+    d = rb.make_data(m)
+    d.qpos[m.jnt_qposadr[m.jnt_id("high")] + 2] = 0.0999
+    rb.set_drive(m, d, "low", "velocity", 0.1)
+    rb.step(m, d, 1)
+    assert d.nmutual == 4
+    return m, d
+
+
+@pytest.fixture(scope="module", params=[driven, closed, all_parts, pile])
 def system(request):
     return request.param()
 
