@@ -9,7 +9,7 @@ of one dof without bodies between, so dofs are eliminated one by one and D is a 
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.jit import inline, kernel, select
+from rbdyn_ros.engine.jit import inline, is_zero, kernel, select
 from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.spatial import (
     add6,
@@ -35,14 +35,15 @@ def articulated(m, d, step, share, qacc):
     their own (coupled.py), where K qacc is share times k; share is 1 except in Euler's step. For
     the explicit acceleration, step is 0 and E is zero. Otherwise velocity-dependent forces are
     evaluated at the end of the step: E is step times diag(dof_viscosity), if the integrator is
-    implicit_damping, plus the contact terms (yielding).
+    implicit_damping, plus the terms of contact (yielding) and of joints that stop (stops/).
     """
     if d.accelerate_stage != 0:
         _by_stage(m, d, step, share, qacc)
         return
     viscosity_step = implicit_damping(m, step)
+    stop_step = select(d.nstopped != 0, step, 0.0)
     for i in range(m.nbody - 1, 0, -1):
-        _eliminate_joint(m, d, i, step, viscosity_step)
+        _eliminate_joint(m, d, i, step, viscosity_step, stop_step)
     store6(d.a, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     for i in range(1, m.nbody):
         a = load6(d.a, m.body_parentid[i])
@@ -89,7 +90,7 @@ def count_bad(m, d):
 
 
 @inline
-def _eliminate_joint(m, d, i, step, viscosity_step):
+def _eliminate_joint(m, d, i, step, viscosity_step, stop_step):
     A, p = rigid_inertia(d.cinert[i]), applied_bias(m, d, i)
     if m.ngeom > 0 and d.body_touches[i] != 0:
         A = yielding(d, i, step, A)
@@ -101,6 +102,8 @@ def _eliminate_joint(m, d, i, step, viscosity_step):
         # U = IA S; D = S^T U; u = tau - S^T pA
         U = times21(A, S)
         D = dot6(S, U) + m.dof_armature[k] + viscosity_step * d.dof_viscosity[k]
+        if not is_zero(stop_step):
+            D += stop_step * d.stop_slope[k]
         u = d.qfrc_applied[k] + d.qfrc_passive[k] - dot6(S, p)
         U_Dinv = scaled6(U, 1.0 / D)
         store6(d.U_Dinv, k, U_Dinv)

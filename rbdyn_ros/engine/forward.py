@@ -22,6 +22,7 @@ from rbdyn_ros.engine.kinematics import com_pos, kinematics, poses, principal_ax
 from rbdyn_ros.engine.loads import subtract_xfrc
 from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.rne import rne, rne_acc
+from rbdyn_ros.engine.stops import stop_solver  # noqa: F401  a stage
 from rbdyn_ros.model.options import RK4
 
 #: What a step may warn of: a joint that came near its singularity, contact forces that have not
@@ -201,22 +202,28 @@ def step(m: Model, d: Data, nstep: int) -> int:
 
 @inline
 def _may_try(m, d):
-    """Return whether rk4 uses trial states: with contact it takes Euler's step."""
-    return m.ngeom == 0 or d.ncon == 0
+    """Return whether rk4 uses trial states: a step with contact or stops is Euler's."""
+    return not _solves(m, d)
+
+
+@inline
+def _solves(m, d):
+    """Return whether the step solves for forces of contact, or of joints that stop."""
+    return d.nstopped > 0 or (m.ngeom > 0 and d.ncon > 0)
 
 
 @kernel
 def _remaining_stages(m, d):
     """The stages of the full tick that the motion does not need.
 
-    With contact the step itself writes qacc, with the contact forces that act in the step.
+    With contact or stops the step itself writes qacc, with the forces that act in the step.
     """
     _press(m, d)
     principal_axes(m, d)
     if m.nM > 0 and d.accelerate_stage == 0:
         crb(m, d)
     rne(m, d)
-    if m.ngeom == 0 or d.ncon == 0 or d.report_stage != 0:
+    if not _solves(m, d) or d.report_stage != 0:
         _explicit_acceleration(m, d)  # without aba's count: integrate counts
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.aba import accelerate_step, articulated, count_bad
-from rbdyn_ros.engine.jit import kernel
+from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.joints.manifold import (
     differentiate_joint,
     integrate_joint,
@@ -17,6 +17,8 @@ from rbdyn_ros.engine.kinematics import com_pos, com_vel, poses
 from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.passive import passive
 from rbdyn_ros.engine.rne import bias_force
+from rbdyn_ros.engine.stops.stop_law import exact_stops, outside
+from rbdyn_ros.engine.stops.stop_pieces import hold_still, overruns
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.options import POSITION, RK4
 
@@ -57,9 +59,9 @@ def integrate(m, d):
         _keep_start(m, d)
     if m.ngeom > 0 and d.ncon == 0:
         d.nstick = 0  # friction has nothing to remember
-    # contact is too stiff for trial states: with contact the step is an Euler step
-    done = False
-    if m.opt.integrator_id == RK4 and d.ncon == 0 and not near_singular(m, d):
+    # contact, and joints that stop, are too stiff for trial states: the step is an Euler step
+    done, free = False, d.ncon == 0 and d.nstopped == 0
+    if m.opt.integrator_id == RK4 and free and not near_singular(m, d):
         done = _rk4(m, d, h)
     if not done:
         _euler(m, d, h)
@@ -72,14 +74,20 @@ def _euler(m, d, h):
     d.efc_rate[0] = 1.0 / h  # the step removes the velocity error
     if m.ngeom > 0 and d.ncon > 0:
         call_stage(m.settle_stage, m, d)
+    elif d.nstopped > 0:
+        call_stage(m.opt.stop_stage, m, d)
     else:
         accelerate_step(m, d, h)
+        if exact_stops(m, d) and overruns(m, d):
+            call_stage(m.opt.stop_stage, m, d)
     d.efc_rate[0] = 0.0
     # v <- v + h a, then q <- q (+) h v
     if m.nypr > 0:
         keep_turning(m, d, h)
     for k in range(m.nv):
         d.qvel[k] += h * d.qacc_step[k]
+    if d.nstopped > 0:
+        hold_still(m, d)
     if m.nefc > 0:
         _move_onto_constraints(m, d, h)
     else:
@@ -146,8 +154,8 @@ def _rk4(m, d, h):
 
     Source: Munthe-Kaas, High order Runge-Kutta methods on manifolds, 1999: with the rate of the
     displacement corrected by joint_rate the order is 4 for rotating joints too. Close to the
-    singularity of a yaw-pitch-roll joint, or if a trial state makes contact, the step is an Euler
-    step instead. Return whether the step is done.
+    singularity of a yaw-pitch-roll joint, or if a trial state makes contact or stops a joint, the
+    step is an Euler step instead. Return whether the step is done.
     """
     for k in range(m.nv):
         d.rk_rate[k] = 0.0
@@ -172,7 +180,7 @@ def _rk4(m, d, h):
             _move_from_start(m, d, d.rk_rate, d.qacc_step, reached)
             d.time = d.rk_time[0] + reached  # last: a trace takes it as a complete state
             smooth_stages(m, d)
-            if d.ncon > 0:
+            if d.ncon > 0 or d.nstopped > 0 or _turned(m, d):
                 _return_to_start(m, d)
                 return False
     if m.nefc > 0:
@@ -181,10 +189,23 @@ def _rk4(m, d, h):
             d.rk_sum[1, k] += d.efc_push[k] / h
     _move_from_start(m, d, d.rk_sum[0], d.rk_sum[1], h)
     d.time = d.rk_time[0]  # integrate counts the step
+    if _turned(m, d) or (exact_stops(m, d) and outside(m, d)):
+        _return_to_start(m, d)
+        return False
     d.drive_held[0] = 0.0
     if d.accelerate_stage != 0:
         _reach_targets(m, d, h)
     return True
+
+
+@inline
+def _turned(m, d):
+    """Return whether a joint with dry friction has turned around since the start of the step."""
+    turned = False
+    if exact_stops(m, d):
+        for k in range(m.nv):
+            turned = turned or (m.dof_frictionloss[k] > 0.0 and d.qvel[k] * d.rk_qvel[k] <= 0.0)
+    return turned
 
 
 @kernel

@@ -7,46 +7,82 @@ from typing import TYPE_CHECKING
 from rbdyn_ros.engine.jit import inline, is_zero, kernel, select
 from rbdyn_ros.engine.joints.manifold import ball_angle, joint_stretch
 from rbdyn_ros.engine.springs import spring_forces
+from rbdyn_ros.engine.stops.stop_law import exact_stops, find_stops
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 
-#: Below this speed [rad/s or m/s] dry friction is viscous. A joint held by friction F against
-#: a load T < F therefore creeps at STICTION_SPEED * T / F, but no solver is needed.
+#: Below this speed [rad/s or m/s] dry friction of the smooth law is viscous.
 STICTION_SPEED = 1e-3
+
+#: Time constant [s] of the smooth law's limits whose own is shorter than any timestep.
+SOFT = 0.02
+
+#: Time constants [s] up to this are shorter than any timestep.
+NO_TIME = 1e-5
 
 
 @kernel
 def passive(m: Model, d: Data) -> None:
     """Write qfrc_passive and dof_viscosity; zero where opt.passive is off; needs com_vel.
 
-    Damping is -b v. Dry friction F is damping of coefficient F / max(|v|, STICTION_SPEED), so
-    it is implicit in the step. A joint beyond its limit by r meets a spring and damper
-    k = I / (t z)^2, b = 2 I / t with (t, z) = jnt_solref and I = dof_inertia0: time constant t,
-    damping ratio z, for robots of any size. Source: MuJoCo's solref.
-
-    A spring in a joint pulls it to qpos_spring by -jnt_stiffness times the distance.
-    Spring-dampers between points act along their line; only the damping above is in
+    Damping is -b v. A spring in a joint pulls it to qpos_spring by -jnt_stiffness times the
+    distance. Spring-dampers between points act along their line; only damping in joints is in
     dof_viscosity.
+
+    Dry friction and limits are those of stops/stop_law.py at the present velocity: a joint that
+    stands still has the friction of the last step. With opt.exact_stops off, and in specialised
+    code, they are a smooth function of position and velocity. Dry friction F is then damping of
+    coefficient F / max(|v|, STICTION_SPEED), so it is implicit in the step: a joint that F holds
+    against a load T creeps at STICTION_SPEED T / F. A joint beyond its limit by r meets a spring
+    and damper k = I / (t z)^2, b = 2 I / t with (t, z) = jnt_solref and I = dof_inertia0: time
+    constant t, by default SOFT, and damping ratio z. Source: MuJoCo's solref.
     """
     for k in range(m.nv):
-        v = d.qvel[k]
-        speed = select(v < 0.0, -v, v)
-        slide = m.dof_frictionloss[k] / select(speed > STICTION_SPEED, speed, STICTION_SPEED)
-        d.dof_viscosity[k] = m.dof_damping[k] + slide
-        d.qfrc_passive[k] = -d.dof_viscosity[k] * v
-    for j in range(m.njnt):
-        if m.jnt_limited[j]:
-            _limit(m, d, j)
-    if m.nlimit > 0:
-        _coordinate_limits(m, d)
+        d.dof_viscosity[k] = m.dof_damping[k]
+    d.nstopped = 0
+    if m.opt.exact_stops == 0 or d.step_stage != 0:
+        _rub_smoothly(m, d)
+    for k in range(m.nv):
+        d.qfrc_passive[k] = -d.dof_viscosity[k] * d.qvel[k]
+    if m.opt.exact_stops == 0 or d.step_stage != 0:
+        _limit_smoothly(m, d)
     if m.nstiff + m.nspring > 0:
         springs(m, d)
     if not m.opt.passive:
         for k in range(m.nv):
             d.dof_viscosity[k] = 0.0
             d.qfrc_passive[k] = 0.0
+    elif exact_stops(m, d):
+        if m.ncone > 0 and d.accelerate_stage == 0:  # the exact limit of a ball joint needs M
+            _limit_balls_smoothly(m, d)
+        find_stops(m, d)
+
+
+@kernel
+def _rub_smoothly(m, d):
+    for k in range(m.nv):
+        v = d.qvel[k]
+        speed = select(v < 0.0, -v, v)
+        slide = m.dof_frictionloss[k] / select(speed > STICTION_SPEED, speed, STICTION_SPEED)
+        d.dof_viscosity[k] += slide
+
+
+@kernel
+def _limit_balls_smoothly(m, d):
+    for j in range(m.njnt):
+        if m.jnt_limited[j] and m.jnt_dofnum[j] == 3:
+            _cone(m, d, j)
+
+
+@kernel
+def _limit_smoothly(m, d):
+    for j in range(m.njnt):
+        if m.jnt_limited[j]:
+            _limit(m, d, j)
+    if m.nlimit > 0:
+        _coordinate_limits(m, d)
 
 
 @kernel
@@ -93,6 +129,7 @@ def _stop(m, j, inertia):
     """Return stiffness and damping of the end stops of joint j."""
     # a spring faster than two steps would ring
     slowest, timestep = m.jnt_solref[j, 0], m.opt.timestep
+    slowest = select(slowest > NO_TIME, slowest, SOFT)
     t = select(slowest > 2.0 * timestep, slowest, 2.0 * timestep)
     ratio = m.jnt_solref[j, 1]
     return inertia / (t * t * ratio * ratio), 2.0 * inertia / t
@@ -122,6 +159,9 @@ def _joint_spring(m, d, j):
 @kernel
 def passive_slopes(m, d, dq, dv):
     """Subtract the derivatives of qfrc_passive from dq and dv, both (nv, nv); needs kinematics.
+
+    Dry friction and limits are differentiated by the smooth law: the exact one has a jump where a
+    joint stands still, and no slope.
 
     Springs in joints with quaternions, limited ball joints and spring-dampers between points are
     not covered: the caller refuses them.

@@ -132,6 +132,7 @@ def _header(m: Model) -> dict[str, Any]:
             "gravity": opt.gravity.tolist(),
             "integrator": opt.integrator,
             "passive": opt.passive,
+            "exact_stops": opt.exact_stops,
         },
         "findings": [dataclasses.asdict(finding) for finding in m.findings],
     }
@@ -255,7 +256,7 @@ def _options(header: Mapping[str, Any], audit: Audit) -> Options | None:
     except RbdynError as error:
         audit.error("bad-header", HEADER, None, str(error))
     except (TypeError, ValueError, OverflowError):
-        message = "'options' must have timestep, gravity, integrator and passive"
+        message = "'options' must have timestep, gravity, integrator, passive and exact_stops"
         audit.error("bad-header", HEADER, None, message)
     return None
 

@@ -40,6 +40,7 @@ class Data:
     nmutual: int
     ndropped: int
     nstick: int
+    nstopped: int
     nunsolved: int
     solver_niter: int
     nlocked: int

@@ -128,6 +128,9 @@ DATA_FIELDS = (
     Field(
         "stick_torque", ("ncontact", 3), "contact_torque, the same axes [N m]", stage="integrate"
     ),
+    Field(
+        "stick_qfrc", ("nv",), "dry friction and limits of the dof [N m or N]", stage="integrate"
+    ),
     # forces across joints, [moment; force]
     Field("cfrc_int", ("nbody", 6), "parent on body", stage="joint_forces"),
     Field("jnt_force", ("njnt", 6), "predecessor on successor, in F_s", stage="joint_forces"),
@@ -226,6 +229,30 @@ DATA_FIELDS = (
     Field("push_found", ("nfound",), "pairs of push_geom that are near", "int", "contact"),
     Field("push_axis", ("naxis", 3), "directions that separated hulls", stage="contact"),
     Field("contact_slope", ("ntouch", 21), "-d(cfrc_contact) / d(cvel)", stage="contact"),
+    # scratch of dry friction and limits of joints
+    Field("passive_rest", ("nv",), "qfrc_passive without them", stage="passive"),
+    Field(
+        "stop_spring",
+        ("nv", 4),
+        "limits: push of lower, upper, slope; friction remembered",
+        stage="passive",
+    ),
+    Field("stop_place", ("nv",), "1: at a limit, 2: beyond", "int", "passive"),
+    Field("stop_load", ("nv",), "force at the start, linearised", stage="integrate"),
+    Field("stop_slope", ("nv",), "-d(stop_load) / d(qvel)", stage="integrate"),
+    Field("stop_piece", ("nv",), "the piece of the law it is in", "int", "integrate"),
+    Field("stop_wrong", ("nv",), "1 if it has left that piece", "int", "integrate"),
+    Field("stop_change", ("nv",), "change of qvel at the iterate", stage="integrate"),
+    Field("stop_qfrc", ("nv",), "the force that leads to it", stage="integrate"),
+    Field("stop_still", ("nv",), "1 if friction or a limit holds the dof", "int", "integrate"),
+    Field("cone_dof", ("ncone",), "first dof of the ball joint", "int", "passive"),
+    Field("cone_beyond", ("ncone",), "angle beyond its limit [rad]", stage="passive"),
+    Field("cone_axis", ("ncone", 3), "axis of its rotation", stage="passive"),
+    Field("cone_spring", ("ncone", 2), "its limit: push, slope", stage="passive"),
+    Field("cone_load", ("ncone",), "as stop_load", stage="integrate"),
+    Field("cone_slope", ("ncone",), "as stop_slope", stage="integrate"),
+    Field("cone_qfrc", ("ncone",), "as stop_qfrc", stage="integrate"),
+    Field("cone_wrong", ("ncone",), "as stop_wrong", "int", "integrate"),
     # scratch of constraints
     Field("efc_wrench", ("nwrench", 6), "wrench of an equation on a body", stage="constraint"),
     Field("row_terms", ("nefc",), "largest term of a row of K", stage="constraint"),
@@ -275,6 +302,7 @@ DATA_FIELDS = (
     Field("nmutual", (), "contacts among them between two moving bodies", "int", "contact"),
     Field("ndropped", (), "contacts left out as the list is full", "int", "contact"),
     Field("nstick", (), "contacts whose friction is remembered", "int", "integrate"),
+    Field("nstopped", (), "joints that stand still or reach a limit", "int", "passive"),
     Field("nunsolved", (), "steps with inexact contact forces, since reset", "int", "integrate"),
     Field("solver_niter", (), "passes of the last step with contact", "int", "integrate"),
     Field("nlocked", (), "drives stopped by a locked loop, since reset", "int", "integrate"),

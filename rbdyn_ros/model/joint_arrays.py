@@ -26,8 +26,8 @@ from rbdyn_ros.model.lumping import Body, Tree
 from rbdyn_ros.model.motion import driven_coordinates
 from rbdyn_ros.model.rotation import mat_to_quat, plane_basis, turn_base
 
-#: Limit spring: 20 ms, critically damped; MuJoCo's default.
-DEFAULT_SOLREF = (0.02, 1.0)
+#: Limits as stiff as a timestep resolves.
+DEFAULT_SOLREF = (1e-6, 1.0)
 NO_LIMIT = Limit()
 
 

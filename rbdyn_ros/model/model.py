@@ -150,9 +150,18 @@ class Model:
         """
         return {name: self._stage_address(name) for name in STAGES}
 
-    @functools.cached_property
+    @property
     def data_stages(self) -> tuple[int, ...]:
         """The addresses of the stages DATA_STAGES that a new Data begins with."""
+        stages = self._data_stages
+        if self.ncone > 0 and self.opt.exact_stops:  # exact limits of ball joints need M
+            more = {name: stage_address(name) for name in COUPLING_STAGES}
+            pairs = zip(DATA_STAGES, stages, strict=True)
+            stages = tuple(more.get(name, address) for name, address in pairs)
+        return stages
+
+    @functools.cached_property
+    def _data_stages(self) -> tuple[int, ...]:
         return tuple(self._stage_address(name) for name in DATA_STAGES)
 
     def _stage_address(self, name: str) -> int:

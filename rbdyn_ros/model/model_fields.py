@@ -18,6 +18,8 @@ SIZES = {
     "nvall": "nv + ndrive + nmimic",
     "nlimit": "limited coordinates of joints with several coordinates",
     "nstiff": "joints with a spring",
+    "nstop": "limits of joints and coordinates, and dofs with dry friction",
+    "ncone": "limited ball joints",
     "nypr": "yaw-pitch-roll joints",
     "nuser": "user-defined joints",
     "nloop": "joints that close loops",

@@ -21,11 +21,13 @@ OPTION_FIELDS = (
     Field("gravity", (3,), "gravitational acceleration in the world [m/s^2]"),
     Field("integrator_id", (), "position in INTEGRATORS", "int"),
     Field("passive", (), "1: damping, friction and limits act; 0: they do not", "int"),
+    Field("exact_stops", (), "1: friction and limits stop joints exactly; 0: smoothly", "int"),
     Field("implicit_stage", (), "address of the step of implicit integrators, else 0", "int"),
+    Field("stop_stage", (), "address of the step in which joints stop exactly, else 0", "int"),
 )
 
-#: Optional stages of the options: compiled when an integrator needs them.
-OPTION_STAGES = ("implicit_stage",)
+#: Optional stages of the options: compiled when an option needs them.
+OPTION_STAGES = ("implicit_stage", "stop_stage")
 
 
 class Drive(IntEnum):
@@ -61,6 +63,10 @@ class Options:
             and centrifugal forces at the end or in the middle of the step; they are for trees
             without constraints.
         passive: whether damping, friction and limits act.
+        exact_stops: whether a joint below its dry friction stands still and a limit stops it
+            within a step; set it before make_data. Otherwise both are smooth functions of position
+            and velocity, which need no solver: friction is viscous below 1e-3 rad/s, and a limit
+            is a spring of 20 ms. Specialised code always takes these.
 
     Raises:
         ParameterError: a value is not allowed; the option keeps its old value.
@@ -70,7 +76,9 @@ class Options:
     _gravity: NDArray[np.float64]
     _integrator_id: NDArray[np.int64]
     _passive: NDArray[np.int64]
+    _exact_stops: NDArray[np.int64]
     _implicit_stage: NDArray[np.int64]
+    _stop_stage: NDArray[np.int64]
     _not_implicit: str
 
     def __init__(
@@ -79,6 +87,7 @@ class Options:
         gravity: Sequence[float] = (0.0, 0.0, -9.81),
         integrator: str = "implicit_damping",
         passive: bool = True,
+        exact_stops: bool = False,
     ) -> None:
         for field in OPTION_FIELDS:
             vars(self).setdefault(f"_{field.name}", _memory(field))
@@ -87,6 +96,7 @@ class Options:
         self.gravity = gravity
         self.integrator = integrator
         self.passive = passive
+        self.exact_stops = exact_stops
 
     @property
     def addresses(self) -> list[int]:
@@ -145,6 +155,12 @@ class Options:
         """Look up the stage of the integrator; without effect before the engine is imported."""
         if self.integrator_id >= IMPLICIT:
             self._find_implicit_stage()
+        if self.exact_stops:
+            self._find_stop_stage()
+
+    def _find_stop_stage(self) -> None:
+        if "stop_stage" in STAGE_MAKERS:
+            self._stop_stage[()] = STAGE_MAKERS["stop_stage"]()
 
     def _find_implicit_stage(self) -> None:
         if "implicit_stage" in STAGE_MAKERS:
@@ -182,6 +198,22 @@ class Options:
     def passive(self, value: bool) -> None:
         self._passive[()] = flag("opt.passive", value, code="option-passive", element="passive")
 
+    @property
+    def exact_stops(self) -> bool:
+        return bool(self._exact_stops)
+
+    @exact_stops.setter
+    def exact_stops(self, value: bool) -> None:
+        name = "exact_stops"
+        exact = flag(f"opt.{name}", value, code="option-exact-stops", element=name)
+        if exact:
+            self._find_stop_stage()  # first: it may be interrupted, or a thread may step
+        self._exact_stops[()] = exact
+
+    @property
+    def stop_stage(self) -> int:
+        return int(self._stop_stage)
+
     def __setattr__(self, name: str, value: Any) -> None:
         allowed = isinstance(getattr(type(self), name, None), property)
         if not allowed:
@@ -190,10 +222,12 @@ class Options:
         super().__setattr__(name, value)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.timestep, tuple(self.gravity), self.integrator, self.passive)
+        numbers = self.timestep, tuple(self.gravity)
+        return type(self), (*numbers, self.integrator, self.passive, self.exact_stops)
 
     def __repr__(self) -> str:
         return (
             f"Options(timestep={self.timestep}, gravity={self.gravity.tolist()}, "
-            f"integrator='{self.integrator}', passive={self.passive})"
+            f"integrator='{self.integrator}', passive={self.passive}, "
+            f"exact_stops={self.exact_stops})"
         )

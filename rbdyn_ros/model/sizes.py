@@ -59,10 +59,15 @@ def sizes_of(arrays: Mapping[str, NDArray[Any]], nloopdata: int) -> dict[str, in
     found = {name: len(arrays[array]) for name, array in _LENGTHS.items()}
     coordinates = found["ndrive"] + found["nmimic"]
     types = np.asarray(arrays["jnt_type"])
+    balls = (np.asarray(arrays["jnt_limited"]) == 1) & (np.asarray(arrays["jnt_dofnum"]) == 3)
     found |= {
         "nqall": found["nq"] + coordinates,
         "nvall": found["nv"] + coordinates,
         "nstiff": int(np.count_nonzero(arrays["jnt_stiffness"])),
+        "nstop": found["nlimit"]
+        + int(np.count_nonzero(arrays["jnt_limited"]))
+        + int(np.count_nonzero(arrays["dof_frictionloss"])),
+        "ncone": int(np.sum(balls)) if found["nM"] > 0 else 0,
         "nypr": int(np.sum(types == JointType.YPR)),
         "nuser": int(np.sum(types == JointType.USER)),
         "nshare": found["nv"] if found["nefc"] > 0 else 0,

@@ -21,7 +21,7 @@ from rbdyn_ros.engine.views import MODEL, OPTIONS
 from rbdyn_ros.model.data import STAGES_AT
 from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.model_fields import DATA_STAGES
+from rbdyn_ros.model.model_fields import DATA_STAGES, SIZES
 from rbdyn_ros.rollouts import call_plan
 from rbdyn_ros.rollouts.call_plan import HEADER, PLAN, PLAN_AT, TABLE_AT
 from rbdyn_ros.rollouts.law import APPLIED, REFERENCE, RolloutLaw
@@ -121,6 +121,7 @@ class EngineStep:
         for name, slot in self._moved.items():
             place = (OPTIONS if name == "gravity" else MODEL).fields[name][0]
             table[place] = address + 8 * slot
+        self._make_parts_act(table)
         whole = raw.view(np.int64)
         whole[first + slots : first + slots + len(table)] = table
         header = whole[first : first + HEADER]
@@ -128,6 +129,13 @@ class EngineStep:
         header[STAGES_AT : STAGES_AT + len(DATA_STAGES)] = self.m.data_stages
         header[TABLE_AT] = address + 8 * self._end
         return address, row.reshape(-1, 1)
+
+    def _make_parts_act(self, table: NDArray[np.int64]) -> None:
+        """Let parts act that only some robots have: numbers of their own may not be zero."""
+        if "dof_frictionloss" in self._moved:
+            table[list(SIZES).index("nstop")] += 1
+        if "jnt_stiffness" in self._moved:
+            table[list(SIZES).index("nstiff")] += 1
 
 
 def _array(m: Model, name: str) -> Array:

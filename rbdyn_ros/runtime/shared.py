@@ -209,6 +209,7 @@ FIELDS = (
     Field("row_xfrc", ("nbody", 6), "wrenches: force, torque at xipos, world axes", inside="row"),
     Field("row_contact", ("nbody", 6), "force, torque of contact, the same frame", inside="row"),
     Field("row_stick", ("nstickrow",), "memory of friction: number, contacts", inside="row"),
+    Field("row_stick_qfrc", ("nv",), "Data.stick_qfrc", inside="row"),
     Field("measured", (3, "nvall"), "position, velocity, effort by the encoders now"),
     # times of the loop, all in ns
     Field("deadline", (), "next wake-up, steady clock", "int"),
@@ -248,7 +249,7 @@ def stick_length(m: Model) -> int:
 def _sizes(m: Model) -> dict[str, int]:
     nv, per_tick = m.nv, 7 * m.nv + 3 * m.nvall
     nstickrow = stick_length(m)
-    nrow = m.nqall + 5 * m.nvall + 1 + nv + 12 * m.nbody + nstickrow
+    nrow = m.nqall + 5 * m.nvall + 1 + 2 * nv + 12 * m.nbody + nstickrow
     sizes = {name: getattr(m, name) for name in ("nq", "nv", "nqall", "nvall", "nbody")}
     return sizes | {
         "nring": int(np.clip(DELAY_MEMORY // max(per_tick, 1), 16, LONGEST_DELAY)),

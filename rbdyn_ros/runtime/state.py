@@ -31,6 +31,7 @@ class Layout:
             "xfrc": 6 * n,
             "contact": 6 * n,
             "stick": stick_length(m),
+            "stick_qfrc": m.nv,
         }
         self.start: dict[str, int] = {}
         end = 0
@@ -120,6 +121,11 @@ class LoopState:
         return self.row[start : start + STICK_NUMBERS * count].reshape(-1, STICK_NUMBERS)
 
     @property
+    def stick_qfrc(self) -> Array:
+        """Dry friction of the joints in the last physics step [N m or N] (nv,)."""
+        return self._part("stick_qfrc", self.m.nv)
+
+    @property
     def measured(self) -> Array:
         """Measured positions, velocities and efforts, concatenated (3 nvall,)."""
         return self._part("measured", 3 * self.m.nvall)
@@ -158,5 +164,6 @@ class LoopState:
         digest.update(self.qpos.tobytes())
         digest.update(self.qvel.tobytes())
         digest.update(self.stick.tobytes())
+        digest.update(self.stick_qfrc[self.m.dof_frictionloss > 0.0].tobytes())
         digest.update(changes)
         return digest.hexdigest()

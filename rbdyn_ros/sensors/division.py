@@ -88,7 +88,7 @@ def copy_options(parts: Model, m: Model) -> None:
     """Copy gravity and the other options of the robot to the parts."""
     parts.opt.gravity = copy.copy(m.opt.gravity)
     parts.opt.timestep = m.opt.timestep
-    parts.opt.passive = m.opt.passive
+    parts.opt.passive, parts.opt.exact_stops = m.opt.passive, m.opt.exact_stops
 
 
 def _open(joint: Joint) -> Joint:

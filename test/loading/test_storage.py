@@ -84,7 +84,7 @@ def assert_equal(a, b):
 
 
 def test_the_example_has_a_bit_of_everything(m):
-    for size in SIZES:
+    for size in set(SIZES) - {"ncone"}:
         assert getattr(m, size) > 0, size
     assert m.findings
     assert m.jnt_reversed.any()

@@ -19,6 +19,7 @@ from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.loads import reflect, sum_subtrees
 from rbdyn_ros.engine.optional import call_stage, data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import dot6, load6, store6
+from rbdyn_ros.engine.stops.stiffen import add_stops
 from rbdyn_ros.model.options import ACCELERATION, FORCE, IMPLICIT, POSITION, VELOCITY
 
 #: Largest correction of a step [rad or m]; a mechanism that starts with open constraints closes
@@ -163,6 +164,8 @@ def inertia_of_step(m, d):
         viscosity_step = step
     for i in range(m.nv):
         d.qLD[m.M_rowadr[i] + m.M_rownnz[i] - 1] += viscosity_step * d.dof_viscosity[i]
+    if d.nstopped != 0:
+        add_stops(m, d, step)
     if m.ngeom > 0 and d.ncon > 0 and step > 0.0:
         add_yielding(m, d, step)
 

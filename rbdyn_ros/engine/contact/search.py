@@ -20,10 +20,15 @@ from rbdyn_ros.engine.spatial import (
     scaled6,
     store6,
 )
+from rbdyn_ros.engine.stops.stop_law import exact_stops
+from rbdyn_ros.engine.stops.stop_pieces import stop_work, stop_work_used
 
 #: The search ends where the slope along the line is this part of that at its start.
 FLAT = 0.1
 HALVINGS = 12
+
+#: The same with joints that stop: they do within a narrow range of velocities.
+MORE_HALVINGS = 40
 
 
 @kernel
@@ -33,6 +38,12 @@ def search(m, d, gained, curve, before):
     The slope of the potential along the way is -(E + h curve) at its start, E twice the kinetic
     energy of the change. Bisection finds where it is zero.
     """
+    stops = exact_stops(m, d)
+    if stops:
+        here = stop_work(m, d, 0.0)
+        gained += stop_work(m, d, 1.0) - here
+        curve += here - stop_work_used(m, d)
+        before += here
     if gained + curve >= -FLAT * curve:
         return 1.0  # the contacts alone show it
     h = m.opt.timestep
@@ -41,9 +52,9 @@ def search(m, d, gained, curve, before):
     if -h * (gained + curve) <= FLAT * start:
         return 1.0
     low, high, share = 0.0, 1.0, 1.0
-    for _ in range(HALVINGS):
+    for _ in range(MORE_HALVINGS if stops else HALVINGS):
         share = 0.5 * (low + high)
-        slope = share * kinetic - start - h * (_work(d, share) - before)
+        slope = share * kinetic - start - h * (_work(m, d, share) - before)
         if abs(slope) <= FLAT * start:
             break
         if slope > 0.0:
@@ -54,9 +65,9 @@ def search(m, d, gained, curve, before):
 
 
 @kernel
-def _work(d, share):
-    """Return the sum of f . step of the contacts, a share of the step ahead."""
-    work = 0.0
+def _work(m, d, share):
+    """Return the sum of f . step of the contacts and stops, a share of the step ahead."""
+    work = stop_work(m, d, share) if exact_stops(m, d) else 0.0
     for c in range(d.ncon):
         normal, step, latch = (
             load3(d.contact_normal, c), load3(d.contact_step, c), d.contact_latch[c, 0],

@@ -49,10 +49,24 @@ from rbdyn_ros.engine.spatial import (
     store6,
     sub3,
 )
+from rbdyn_ros.engine.stops.stop_law import exact_stops
+from rbdyn_ros.engine.stops.stop_pieces import (
+    follow_stops,
+    keep_stops,
+    pieces_there,
+    start_stops,
+    stop_viscously,
+    stops_miss,
+    turn_stops,
+)
+from rbdyn_ros.engine.stops.stop_solver import TURNS
 from rbdyn_ros.model.options import IMPLICIT
 
 #: Passes of dynamics in a step.
 MOST = 20
+
+#: Passes more in which joints stop.
+MORE = 20
 
 #: Part of the largest normal force that a force may miss.
 EXACT = 5e-7
@@ -72,33 +86,50 @@ def _by_address(table, row):
 @kernel
 def settle(m, d):
     """Write qacc_step and qacc, the accelerations of the step, and the contact forces in it."""
-    solved = False
+    solved, stops, moves, turns = False, exact_stops(m, d), 0, 0
     press_first(m, d)
+    if stops:
+        start_stops(m, d)
     d.latch_moves[0] = d.latch_pairs[0] = 0
     d.solver_niter = 0
-    for n in range(MOST):
+    for n in range(MOST + MORE if stops else MOST):
         _solve(m, d)
         d.solver_niter = n + 1
-        solved = _same(m, d)
+        turn = stops and stops_miss(m, d)  # a joint stops, or no longer does
+        if turn and turns < TURNS:
+            turn_stops(m, d)
+            turns += 1
+            continue
+        turns = 0
+        solved = _same(m, d) and not turn
         if solved:
             break
         missed, disc, most, gained, curve, before = look_ahead(m, d)
-        solved = max(missed, disc) <= EXACT * most
+        solved = max(missed, disc) <= EXACT * most and not turn
         if solved:
             break
-        share = search(m, d, gained, curve, before) if n > 0 else 1.0
-        if share == 1.0 and missed <= SETTLED * disc:
+        share = search(m, d, gained, curve, before) if moves > 0 else 1.0
+        if share == 1.0 and missed <= SETTLED * disc and not turn:
             move_latches(d)
-        if n == 0:
+        if moves == 0:
             keep(m, d)
         else:
             blend(m, d, share)
+        moves += 1
         press_again(m, d, share)
+        if stops:
+            follow_stops(m, d, share)
+        if turn:
+            pieces_there(m, d)
     if not solved:
         press_viscously(m, d)
+        if stops:
+            stop_viscously(m, d)
         _solve(m, d)
         _same(m, d)
         d.nunsolved = d.nunsolved + 1
+    if stops:
+        keep_stops(m, d, solved)
     for k in range(m.nv):
         d.qacc[k] = d.qacc_step[k]
     if m.nmimic > 0:

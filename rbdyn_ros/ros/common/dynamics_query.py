@@ -148,6 +148,7 @@ class Dynamics:
         self._m.opt.gravity = plant.opt.gravity
         # for the energy of springs; inverse and forward dynamics set it anew
         self._m.opt.passive = True
+        self._m.opt.exact_stops = False  # a query has no memory of friction
 
     def _computed(self, now: Snapshot, query: Query, joints: SingleJoints) -> dict[str, Any]:
         m, d = self._m, self._d

@@ -244,6 +244,7 @@ def _observe(m, d, s):
         s.row_qvel[k] = d.qvel_all[k]
     for k in range(m.nv):
         s.row_effort[k] = d.qfrc_applied[k]
+        s.row_stick_qfrc[k] = d.stick_qfrc[k]
     s.row_time = d.time
     measure(m, s)
 

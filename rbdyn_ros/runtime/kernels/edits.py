@@ -61,7 +61,7 @@ def _reset(m, d, still, s):
         _forget_loops(d)
         _forget_loops(still)
         _free_drives(d)
-        d.nstick = 0  # contacts at the new place have no friction to remember
+        _forget_friction(m, d)
         if m.ndrive > 0:
             d.time = 0.0  # drives begin again: they move joints as functions of this time
         forget_commands(s)
@@ -85,6 +85,14 @@ def _reset(m, d, still, s):
 
 
 @kernel
+def _forget_friction(m, d):
+    """Forget the friction of contacts and joints, which are at another place now."""
+    d.nstick = 0
+    for k in range(m.nv):
+        d.stick_qfrc[k] = 0.0
+
+
+@kernel
 def _set_state(m, d, still, s):
     """Set some coordinates, all between the same two ticks.
 
@@ -102,7 +110,7 @@ def _set_state(m, d, still, s):
         if s.edit_qvel_given[k] == 1:
             d.qvel[k] = s.edit_qvel[k]
     s.fault = -1
-    d.nstick = 0
+    _forget_friction(m, d)
     _jump(m, d, s)
     stamped = s.paused == 1 or s.locked == 1
     if stamped:

@@ -1,0 +1,1 @@
+"""Dry friction and limits of joints: exact in a step."""

@@ -1,0 +1,303 @@
+"""Dry friction and limits of joints in the passes of a step.
+
+The law of a dof is linear in pieces (stop_law.py). A pass of dynamics takes each dof in one piece,
+in which its force is stop_load - h stop_slope a: stop_load is in qfrc_passive, and stop_slope adds
+to the diagonal of M where viscosity does. Then dofs whose piece was wrong change it, as in the
+method of active sets, until all are right. Limits of ball joints, cone_load and cone_slope, act
+along one axis in the three dofs of the joint. The solvers of a step call these kernels:
+stop_solver.py, and with contact settle.py.
+"""
+
+from __future__ import annotations
+
+from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.spatial import load3
+from rbdyn_ros.engine.stops.stop_law import (
+    AGAINST,
+    ALONG,
+    HIGH,
+    LOW,
+    along_cone,
+    cone_force,
+    grip,
+    has_stop,
+    stop_force,
+)
+
+#: Part of itself, or of dry friction, that a force may miss.
+EXACT = 1e-6
+
+#: A force is nothing below this part of the largest.
+NOTHING = 1e-9
+
+
+@kernel
+def start_stops(m, d):
+    """Choose the pieces at the start of the step, or, after a pass without stops, at its end."""
+    h, tried = m.opt.timestep, d.nstopped < 0
+    d.nstopped = max(abs(d.nstopped), 1)
+    for k in range(m.nv):
+        d.stop_change[k] = d.stop_qfrc[k] = d.stop_load[k] = d.stop_slope[k] = 0.0
+        if has_stop(m, d, k):
+            v = d.qvel[k]
+            _f, _l, _s, piece = stop_force(m, d, k, v)
+            if tried:
+                before = AGAINST if v > 0.0 else ALONG
+                piece = _next_piece(m, d, k, before, v + h * d.qacc_step[k])
+            _take_piece(m, d, k, piece)
+        d.qfrc_passive[k] = d.passive_rest[k] + d.stop_load[k]
+    for c in range(m.ncone):
+        d.cone_qfrc[c] = 0.0
+        u = along_cone(d, c, d.qvel)
+        change = h * along_cone(d, c, d.qacc_step) if tried else 0.0
+        force, _s = cone_force(d, c, u + change)
+        _take_cone(d, c, force > 0.0)
+
+
+@inline
+def _next_piece(m, d, k, piece, u):
+    """Return the piece for a dof that has moved with u: friction does not turn around at once."""
+    _f, _l, _s, there = stop_force(m, d, k, u)
+    before, now = piece % LOW, there % LOW
+    return there - now if before + now == ALONG + AGAINST and before * now != 0 else there
+
+
+@inline
+def _take_piece(m, d, k, piece):
+    """Write stop_load and stop_slope."""
+    v, load, slope, friction = d.qvel[k], 0.0, 0.0, piece % LOW
+    if m.dof_frictionloss[k] > 0.0:
+        if friction == 0:
+            slope = grip(m, k)
+            load = d.stop_spring[k, 3] - slope * v
+        else:
+            load = m.dof_frictionloss[k] if friction == ALONG else -m.dof_frictionloss[k]
+    rise, limits = d.stop_spring[k, 2], piece - friction
+    if limits == LOW or limits == LOW + HIGH:
+        load, slope = load + d.stop_spring[k, 0] - rise * v, slope + rise
+    if limits >= HIGH:
+        load, slope = load - d.stop_spring[k, 1] - rise * v, slope + rise
+    d.stop_load[k], d.stop_slope[k], d.stop_piece[k] = load, slope, piece
+
+
+@inline
+def _take_cone(d, c, pushes):
+    axis, k = load3(d.cone_axis, c), d.cone_dof[c]
+    d.cone_slope[c] = d.cone_spring[c, 1] if pushes else 0.0
+    load = d.cone_spring[c, 0] + d.cone_slope[c] * along_cone(d, c, d.qvel) if pushes else 0.0
+    d.cone_load[c] = load
+    d.qfrc_passive[k] -= load * axis[0]
+    d.qfrc_passive[k + 1] -= load * axis[1]
+    d.qfrc_passive[k + 2] -= load * axis[2]
+
+
+@kernel
+def stops_miss(m, d):
+    """Return whether the last pass shows a piece to be wrong.
+
+    Writes stop_wrong and cone_wrong, and stop_still, of the dofs that stand still at its end.
+    """
+    h, miss, least = m.opt.timestep, False, 0.0
+    for k in range(m.nv):
+        least = max(least, NOTHING * abs(d.qfrc_applied[k]), NOTHING * abs(_used(m, d, k)))
+    for k in range(m.nv):
+        d.stop_still[k] = d.stop_wrong[k] = 0
+        if has_stop(m, d, k):
+            most, u = m.dof_frictionloss[k], d.qvel[k] + h * d.qacc_step[k]
+            friction, limit, _s, there = stop_force(m, d, k, u)
+            left = there != d.stop_piece[k]
+            if left and _differ(friction + limit, _used(m, d, k), max(most, least)):
+                d.stop_wrong[k], miss = 1, True
+            if abs(friction) < most or (limit != 0.0 and d.stop_place[k] == 1):
+                d.stop_still[k] = 1
+    for c in range(m.ncone):
+        u = along_cone(d, c, d.qvel) + h * along_cone(d, c, d.qacc_step)
+        force, slope = cone_force(d, c, u)
+        d.cone_wrong[c] = 0
+        if slope != d.cone_slope[c] and _differ(force, _cone_used(m, d, c), least):
+            d.cone_wrong[c], miss = 1, True
+    return miss
+
+
+@kernel
+def turn_stops(m, d):
+    """Change the pieces that are wrong; needs stops_miss."""
+    h = m.opt.timestep
+    for k in range(m.nv):
+        if d.stop_wrong[k] != 0:
+            u = d.qvel[k] + h * d.qacc_step[k]
+            _take_piece(m, d, k, _next_piece(m, d, k, d.stop_piece[k], u))
+        d.qfrc_passive[k] = d.passive_rest[k] + d.stop_load[k]
+    for c in range(m.ncone):
+        _take_cone(d, c, (d.cone_slope[c] > 0.0) != (d.cone_wrong[c] != 0))
+
+
+@kernel
+def follow_stops(m, d, share):
+    """Go on by a share of the way to the end of the last pass: where a search goes on from."""
+    h = m.opt.timestep
+    for c in range(m.ncone):
+        d.cone_qfrc[c] += share * (_cone_used(m, d, c) - d.cone_qfrc[c])
+    for k in range(m.nv):
+        d.stop_change[k] += share * (h * d.qacc_step[k] - d.stop_change[k])
+        d.stop_qfrc[k] += share * (_used(m, d, k) - d.stop_qfrc[k])
+
+
+@kernel
+def pieces_there(m, d):
+    """Take the pieces at the iterate."""
+    for k in range(m.nv):
+        if has_stop(m, d, k):
+            _f, _l, _s, piece = stop_force(m, d, k, d.qvel[k] + d.stop_change[k])
+            _take_piece(m, d, k, piece)
+        d.qfrc_passive[k] = d.passive_rest[k] + d.stop_load[k]
+    for c in range(m.ncone):
+        u = along_cone(d, c, d.qvel) + along_cone(d, c, d.stop_change)
+        force, _s = cone_force(d, c, u)
+        _take_cone(d, c, force > 0.0)
+
+
+@inline
+def _differ(force, used, least):
+    return abs(force - used) > EXACT * max(abs(force), abs(used), least)
+
+
+@inline
+def _used(m, d, k):
+    """Return the force of a dof, without cones, in the last pass."""
+    return d.stop_load[k] - m.opt.timestep * d.stop_slope[k] * d.qacc_step[k]
+
+
+@inline
+def _cone_used(m, d, c):
+    return d.cone_load[c] + m.opt.timestep * d.cone_slope[c] * along_cone(d, c, d.qacc_step)
+
+
+@kernel
+def stop_residual(m, d, share):
+    """Return the slope of the potential, a share of the way to the end of the last pass.
+
+    stop_qfrc leads to the iterate and the force of the last pass to its end, so what lies between
+    is led to by what lies between. Only for steps without contact.
+    """
+    h, total = m.opt.timestep, 0.0
+    for k in range(m.nv):
+        if has_stop(m, d, k):
+            step = h * d.qacc_step[k] - d.stop_change[k]
+            at = d.qvel[k] + d.stop_change[k] + share * step
+            friction, limit, _s, _p = stop_force(m, d, k, at)
+            led = d.stop_qfrc[k] + share * (_used(m, d, k) - d.stop_qfrc[k])
+            total += step * (led - friction - limit)
+    for c in range(m.ncone):
+        change = along_cone(d, c, d.stop_change)
+        step = h * along_cone(d, c, d.qacc_step) - change
+        force, _s = cone_force(d, c, along_cone(d, c, d.qvel) + change + share * step)
+        led = d.cone_qfrc[c] + share * (_cone_used(m, d, c) - d.cone_qfrc[c])
+        total += step * (force - led)
+    return total
+
+
+@kernel
+def stop_work(m, d, share):
+    """Return the sum of force times step, a share of the step ahead, as contacts do it."""
+    h, total = m.opt.timestep, 0.0
+    for k in range(m.nv):
+        if has_stop(m, d, k):
+            step = h * d.qacc_step[k] - d.stop_change[k]
+            at = d.qvel[k] + d.stop_change[k] + share * step
+            friction, limit, _s, _p = stop_force(m, d, k, at)
+            total += (friction + limit) * step
+    for c in range(m.ncone):
+        change = along_cone(d, c, d.stop_change)
+        step = h * along_cone(d, c, d.qacc_step) - change
+        force, _s = cone_force(d, c, along_cone(d, c, d.qvel) + change + share * step)
+        total -= force * step
+    return total
+
+
+@kernel
+def stop_work_used(m, d):
+    """Return the sum of force times step, with the forces of the last pass."""
+    h, total = m.opt.timestep, 0.0
+    for k in range(m.nv):
+        if has_stop(m, d, k):
+            total += _used(m, d, k) * (h * d.qacc_step[k] - d.stop_change[k])
+    for c in range(m.ncone):
+        step = h * along_cone(d, c, d.qacc_step) - along_cone(d, c, d.stop_change)
+        total -= _cone_used(m, d, c) * step
+    return total
+
+
+@kernel
+def stop_viscously(m, d):
+    """Replace friction by a viscous force which at the present velocity is dry friction's."""
+    for k in range(m.nv):
+        if has_stop(m, d, k):
+            v = d.qvel[k]
+            _f, _l, _s, piece = stop_force(m, d, k, v)
+            most, speed = m.dof_frictionloss[k], abs(v)
+            _take_piece(m, d, k, piece - piece % LOW)
+            if most > 0.0:
+                d.stop_load[k] -= d.stop_spring[k, 3] - grip(m, k) * v
+                viscosity = min(grip(m, k), most / speed) if speed > 0.0 else grip(m, k)
+                d.stop_load[k] -= viscosity * v
+                d.stop_slope[k] += viscosity - grip(m, k)
+        d.stop_change[k] = 0.0
+        d.qfrc_passive[k] = d.passive_rest[k] + d.stop_load[k]
+    for c in range(m.ncone):
+        force, _s = cone_force(d, c, along_cone(d, c, d.qvel))
+        _take_cone(d, c, force > 0.0)
+
+
+@kernel
+def keep_stops(m, d, solved):
+    """Write the memory, and to qfrc_passive the forces that moved the joints."""
+    h = m.opt.timestep
+    for k in range(m.nv):
+        d.stick_qfrc[k] = 0.0
+        if has_stop(m, d, k):
+            friction, limit, _s, _p = stop_force(m, d, k, d.qvel[k] + h * d.qacc_step[k])
+            d.stick_qfrc[k] = friction + limit if solved else _used(m, d, k)
+    for c in range(m.ncone):
+        axis, k, force = load3(d.cone_axis, c), d.cone_dof[c], _cone_used(m, d, c)
+        for n in range(3):
+            d.stick_qfrc[k + n] -= force * axis[n]
+    for k in range(m.nv):
+        d.qfrc_passive[k] = d.passive_rest[k] + d.stick_qfrc[k]
+        if not solved:
+            d.stop_still[k] = 0
+        if d.stop_still[k] != 0:
+            d.qacc_step[k] = -d.qvel[k] / h
+
+
+@kernel
+def overruns(m, d):
+    """Return whether the last pass, without stops, has turned a joint around or into a limit.
+
+    Else write the memory of the joints that slide. If it has, start_stops goes on from there.
+    """
+    h, found = m.opt.timestep, False
+    for k in range(m.nv):
+        v, most = d.qvel[k], m.dof_frictionloss[k]
+        u, rise = v + h * d.qacc_step[k], d.stop_spring[k, 2]
+        d.stick_qfrc[k] = 0.0
+        if most > 0.0:
+            found = found or u * v <= 0.0
+            d.stick_qfrc[k] = -most if v > 0.0 else most
+        low, high = d.stop_spring[k, 0] - rise * u, d.stop_spring[k, 1] + rise * u
+        found = found or low > 0.0 or high > 0.0
+    for c in range(m.ncone):
+        u = along_cone(d, c, d.qvel) + h * along_cone(d, c, d.qacc_step)
+        force, _s = cone_force(d, c, u)
+        found = found or force > 0.0
+    if found:
+        d.nstopped = -1
+    return found
+
+
+@kernel
+def hold_still(m, d):
+    """Set the velocities of the joints that stand still to zero: rounding errors are left."""
+    for k in range(m.nv):
+        if d.stop_still[k] != 0:
+            d.qvel[k] = 0.0

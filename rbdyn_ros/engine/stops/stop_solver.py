@@ -1,0 +1,83 @@
+"""Dry friction and limits of joints in a step without contact: Newton's method.
+
+The forces are the slope of a convex potential that is quadratic in pieces. Each pass of dynamics
+takes one piece for each dof, and the next one changes those that were wrong. Usually that ends at
+once: a joint at rest, and one that slides on, need one pass, one that stops or breaks away two.
+Should it not end, a line search takes over, which does. With contact the contact solver
+(contact/settle.py) does the same for contacts and joints.
+"""
+
+from __future__ import annotations
+
+from rbdyn_ros.engine.aba import accelerate_step
+from rbdyn_ros.engine.follow import follow_acceleration
+from rbdyn_ros.engine.jit import kernel
+from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
+from rbdyn_ros.engine.stops.stop_pieces import (
+    follow_stops,
+    keep_stops,
+    pieces_there,
+    start_stops,
+    stop_residual,
+    stop_viscously,
+    stops_miss,
+    turn_stops,
+)
+
+#: Passes of dynamics in a step, and those of them that only change pieces.
+MOST, TURNS = 30, 3
+
+#: The search ends where the slope along the line is this part of that at its start.
+FLAT = 0.1
+HALVINGS = 40
+
+
+@optional_stage("stop_stage")
+def _by_address(table, row):
+    settle_stops(model_at(table), data_at(table, row))
+
+
+@kernel
+def settle_stops(m, d):
+    """Write qacc_step and qacc, the accelerations of the step; needs passive."""
+    h, solved = m.opt.timestep, False
+    start_stops(m, d)
+    for n in range(MOST):
+        accelerate_step(m, d, h)
+        d.solver_niter = n + 1
+        solved = not stops_miss(m, d)
+        if solved:
+            break
+        if n < TURNS:
+            turn_stops(m, d)
+        else:
+            follow_stops(m, d, search(m, d) if n > TURNS else 1.0)
+            pieces_there(m, d)
+    if not solved:
+        stop_viscously(m, d)
+        accelerate_step(m, d, h)
+        d.nunsolved = d.nunsolved + 1
+    keep_stops(m, d, solved)
+    for k in range(m.nv):
+        d.qacc[k] = d.qacc_step[k]
+    if m.nmimic > 0:
+        follow_acceleration(m, d)
+
+
+@kernel
+def search(m, d):
+    """Return the part of the way at which the potential no longer falls."""
+    start = stop_residual(m, d, 0.0)
+    if start >= 0.0 or stop_residual(m, d, 1.0) <= -FLAT * start:
+        return 1.0
+    low, high, share = 0.0, 1.0, 1.0
+    for _ in range(HALVINGS):
+        share = 0.5 * (low + high)
+        slope = stop_residual(m, d, share)
+        if abs(slope) <= -FLAT * start:
+            break
+        if slope > 0.0:
+            high = share
+        else:
+            low = share
+    return share

@@ -1,0 +1,311 @@
+"""Dry friction and limits of joints: what holds stands still, what stops stops within a step."""
+
+import numpy as np
+import pytest
+
+import rbdyn_ros as rb
+from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.types import Inertial
+
+INTEGRATORS = ("euler", "implicit_damping", "rk4", "implicit", "implicit_midpoint")
+LENGTH, MASS = 0.5, 2.0
+LOAD = MASS * 9.81 * LENGTH  # torque of the weight at the end of a level rod [N m]
+ROD = Inertial(MASS, Pose((LENGTH, 0.0, 0.0)), (1e-3, 1e-3, 1e-3, 0.0, 0.0, 0.0))
+INERTIA = MASS * LENGTH**2 + 1e-3
+
+
+def pendulum(kind="continuous", axis=(0, 1, 0), integrator="implicit_damping", **joint):
+    """A heavy end of a light rod, level at 0; it falls in the positive direction."""
+    builder = rb.SystemBuilder("pendulum").body("rod", ROD)
+    m = rb.build(builder.joint("hinge", kind, "base", "rod", axis=axis, **joint))
+    m.opt.integrator, m.opt.exact_stops = integrator, True
+    return m
+
+
+def wheel(integrator="implicit_damping", **joint):
+    """The same about a vertical axis: gravity does not turn it."""
+    return pendulum(axis=(0, 0, 1), integrator=integrator, **joint)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.99])
+def test_below_its_friction_a_joint_stands_still(share, integrator):
+    m = pendulum(friction=LOAD / share, integrator=integrator)
+    d = rb.make_data(m)
+    rb.step(m, d, 10)
+    place = d.qpos[0]
+    assert abs(place) < 1e-9
+    rb.step(m, d, 60_000)
+    assert d.qvel[0] == 0.0
+    assert d.qpos[0] == place
+    assert d.qacc[0] == 0.0
+    assert d.stick_qfrc[0] == d.qfrc_passive[0] == pytest.approx(-LOAD, rel=1e-9)
+    assert (d.solver_niter, d.nunsolved) == (1, 0)
+    rb.forward(m, d)
+    assert abs(d.qacc[0]) < 1e-9
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_beyond_its_friction_a_joint_breaks_away_and_slides_with_it(integrator):
+    m = pendulum(friction=LOAD / 1.01, integrator=integrator)
+    d = rb.make_data(m)
+    rb.step(m, d, 10)
+    assert d.qvel[0] == pytest.approx(0.01 * LOAD / 1.01 / INERTIA * 0.01, rel=1e-6)
+    slider = wheel(friction=2.0, integrator=integrator)
+    d = rb.make_data(slider)
+    d.qfrc_applied = 2.5
+    rb.step(slider, d, 1000)
+    assert d.qvel[0] == pytest.approx(0.5 / INERTIA, rel=1e-6)
+    assert d.qfrc_passive[0] == -2.0
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_friction_stops_a_joint_and_does_not_turn_it_around(side, integrator):
+    m = wheel(friction=0.35, integrator=integrator)
+    d = rb.make_data(m)
+    d.qvel = 0.2 * side
+    speeds = [rb.step(m, d) or side * d.qvel[0] for _ in range(400)]
+    slope = -0.35 / INERTIA * 1e-3
+    stopped = int(np.argmin(np.array(speeds) > 0.0))
+    assert stopped == int(0.2 / -slope)
+    expected = 0.2 + slope * np.arange(1, stopped + 1)
+    assert np.abs(speeds[:stopped] - expected).max() < 1e-12
+    assert set(speeds[stopped:]) == {0.0}
+    stop = 0.2**2 * INERTIA / (2 * 0.35)
+    assert side * d.qpos[0] == pytest.approx(stop, abs=0.2 * 1e-3)
+
+
+@pytest.mark.parametrize("timestep", [1e-4, 1e-3, 1e-2])
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("speed", [0.1, 20.0])
+def test_a_limit_stops_a_joint_within_a_step(speed, integrator, timestep):
+    m = wheel(kind="revolute", limit=(-0.5, 0.5), integrator=integrator)
+    m.opt.timestep = timestep
+    d = rb.make_data(m)
+    for side in (1.0, -1.0):
+        d.qpos, d.qvel = side * (0.5 - 3.3 * speed * timestep), side * speed
+        beyond, speeds = [], []
+        for _ in range(20):
+            rb.step(m, d)
+            beyond.append(side * d.qpos[0] - 0.5)
+            speeds.append(side * d.qvel[0])
+        assert max(beyond) < 1e-5 * speed * timestep
+        assert np.abs(beyond[4:]).max() < 1e-5 * speed * timestep
+        assert min(speeds) > -1e-6 * speed  # it does not bounce
+        assert np.abs(speeds[5:]).max() < 1e-6 * speed
+    assert d.nunsolved == 0
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_a_joint_that_leans_on_its_limit_rests(integrator):
+    m = pendulum(kind="revolute", limit=(-0.5, 0.0), integrator=integrator)
+    d = rb.make_data(m)
+    rb.step(m, d, 1000)
+    assert d.qvel[0] == 0.0
+    assert 0.0 <= d.qpos[0] < 1e-6
+    assert d.qfrc_passive[0] == pytest.approx(-LOAD, rel=1e-9)
+    rb.forward(m, d)
+    assert abs(d.qacc[0]) < 1e-9
+    d.qfrc_applied = -1.5 * LOAD  # lifted, it leaves without a pull
+    rb.step(m, d, 10)
+    assert d.qvel[0] == pytest.approx(-0.5 * LOAD / INERTIA * 0.01, rel=1e-3)
+
+
+def test_a_joint_beyond_its_limit_comes_back_slowly():
+    m = wheel(kind="revolute", limit=(-0.5, 0.5))
+    d = rb.make_data(m)
+    d.qpos = 1.5
+    rb.step(m, d, 1)
+    assert d.qvel[0] == pytest.approx(-0.3, rel=0.1)
+    rb.step(m, d, 999)
+    assert d.qpos[0] == pytest.approx(1.2, rel=0.02)
+    rb.forward(m, d)
+    assert abs(d.qacc[0]) < 1e-6
+
+
+@pytest.mark.parametrize("kind", ["slow", "overdamped", "weak"])
+def test_limits_with_a_time_constant_of_their_own(kind):
+    """r'' = -2 r' / t - r / (t z)^2 beyond the limit, taken at the end of each step."""
+    t, z = {"slow": (0.02, 1.0), "overdamped": (0.05, 0.5), "weak": (0.1, 2.0)}[kind]
+    m = wheel(kind="revolute", limit=(-0.5, 0.5)).replaced(jnt_solref=[[t, z]])
+    d = rb.make_data(m)
+    d.qpos, h = 0.6, 1e-3
+    r, v = 0.1, 0.0
+    for _ in range(20):
+        rb.step(m, d)
+        v = (v - h * r / (t * z) ** 2) / (1.0 + h * (2.0 / t + h / (t * z) ** 2))
+        r += h * v
+    assert d.qpos[0] - 0.5 == pytest.approx(r, rel=1e-9)
+
+
+def test_both_limits_of_a_locked_joint_act():
+    m = pendulum(kind="revolute", limit=(0.0, 0.0))
+    d = rb.make_data(m)
+    for force in (0.0, -3.0 * LOAD):
+        d.qfrc_applied = force
+        rb.step(m, d, 100)
+        assert abs(d.qpos[0]) < 1e-6
+        assert d.qvel[0] == 0.0
+
+
+def gripper():
+    """Two fingers on one slide each, closed at 0."""
+    builder = rb.SystemBuilder("gripper").body("hand", rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
+    builder.joint("lift", "prismatic", "base", "hand", axis=(0, 0, 1), friction=40.0)
+    for name, side in (("left", 1.0), ("right", -1.0)):
+        builder.body(name, rb.shapes.box((0.01, 0.02, 0.05), mass=0.015))
+        builder.joint(name, "prismatic", "hand", name, axis=(side, 0, 0), limit=(0.0, 0.04))
+    return exact(builder)
+
+
+def exact(builder):
+    m = rb.build(builder)
+    m.opt.exact_stops = True
+    return m
+
+
+def test_the_fingers_of_a_closed_gripper_rest_on_their_limits():
+    m = gripper()
+    d = rb.make_data(m)
+    d.qpos = 0.0, 0.04, 0.04
+    d.qfrc_applied = 0.0, -20.0, -20.0
+    rb.step(m, d, 1000)
+    assert np.abs(d.qpos[1:]).max() < 1e-6
+    assert not d.qvel.any()  # 11 N of weight against 40 N
+    assert d.qfrc_passive[1:] == pytest.approx(20.0, rel=1e-9)
+    assert d.nunsolved == 0
+
+
+@pytest.mark.parametrize("integrator", ["implicit_damping", "rk4", "implicit"])
+def test_a_ball_joint_leans_on_its_cone(integrator):
+    """It falls until its rod hangs 0.8 rad off, and slides round the cone."""
+    m = pendulum("spherical", limit=(0.0, 0.8), damping=0.5, integrator=integrator)
+    d = rb.make_data(m)
+    d.qvel[2] = 0.5
+    angle = []
+    for _ in range(4000):
+        rb.step(m, d)
+        angle.append(2.0 * np.arccos(min(1.0, abs(d.qpos[0]))))
+    assert max(angle) < 0.8 + 1e-3  # it comes with 5 rad/s
+    assert angle[-1] == pytest.approx(0.8, abs=2e-6)
+    assert d.nunsolved == 0
+
+
+def test_limits_of_single_coordinates():
+    builder = rb.SystemBuilder("slide").body("rod", ROD)
+    limits = (rb.Limit(-0.1, 0.2), rb.Limit(-0.3, 0.1))
+    m = exact(builder.joint("in", "cylindrical", "base", "rod", axis=(0, 0, 1), limits=limits))
+    d = rb.make_data(m)
+    for force, places in ((50.0, (0.2, 0.1)), (-50.0, (-0.1, -0.3))):
+        d.qfrc_applied = force
+        rb.step(m, d, 1000)
+        assert np.sort(d.qpos) == pytest.approx(np.sort(places), abs=2e-6)
+        assert not d.qvel.any()
+
+
+def arm(friction=True, n=6):
+    """A chain of rods on crossed axes, with dry friction and limits."""
+    builder = rb.SystemBuilder("arm")
+    for k in range(n):
+        builder.body(f"rod{k}", rb.shapes.box((0.3, 0.05, 0.05), mass=1.0))
+        builder.joint(
+            f"j{k}", "revolute", f"rod{k - 1}" if k else "base", f"rod{k}",
+            xyz=(0.3 * (k > 0), 0, 0), axis=((0, 1, 0), (0, 0, 1))[k % 2],
+            limit=(-0.7, 0.7), friction=2.0 * friction,
+        )  # fmt: skip
+    return exact(builder)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_an_arm_that_falls_loses_energy_and_rests(integrator):
+    m = arm()
+    m.opt.integrator = integrator
+    d = rb.make_data(m)
+    d.qvel = np.linspace(-4.0, 4.0, m.nv)
+    before, scratch = np.inf, rb.make_data(m)
+    for _ in range(200):
+        rb.step(m, d, 40)
+        scratch.qpos, scratch.qvel = d.qpos, d.qvel
+        rb.forward(m, scratch)
+        rb.energy(m, scratch)
+        now = float(scratch.energy.sum())
+        assert now <= before + 1e-2  # [J]; the motion's own error between stops
+        before = now
+    assert not d.qvel.any()
+    assert d.nunsolved == 0
+    assert np.abs(d.qpos).max() < 0.7 + 1e-6
+
+
+STATE = ("qpos", "qvel", "qacc", "stick_qfrc", "qfrc_passive", "nunsolved")
+
+
+def test_equal_bits_in_one_call_in_copies_and_after_a_reset():
+    m = arm()
+
+    def start():
+        d = rb.make_data(m)
+        d.qvel = np.linspace(-4.0, 4.0, m.nv)
+        return d
+
+    once, singly = start(), start()
+    rb.step(m, once, 300)
+    for _ in range(150):
+        rb.step(m, singly)
+    twin = singly.copy()
+    rb.step(m, singly, 150)
+    rb.step(m, twin, 150)
+    used = start()
+    rb.step(m, used, 77)
+    rb.reset_data(m, used)
+    assert not used.stick_qfrc.any()
+    used.qvel = np.linspace(-4.0, 4.0, m.nv)
+    rb.step(m, used, 300)
+    for other in (singly, twin, used):
+        for name in STATE:
+            assert np.array_equal(getattr(once, name), getattr(other, name)), name
+
+
+def test_memory_is_state_without_it_a_joint_has_to_find_its_hold_again():
+    m = pendulum(friction=2.0 * LOAD)
+    d = rb.make_data(m)
+    rb.step(m, d, 10)
+    rb.forward(m, d)
+    assert abs(d.qacc[0]) < 1e-9
+    d.stick_qfrc = 0.0
+    rb.forward(m, d)
+    assert d.qacc[0] == pytest.approx(LOAD / INERTIA, rel=1e-6)
+    rb.step(m, d)
+    assert d.qvel[0] == 0.0
+    assert d.stick_qfrc[0] == pytest.approx(-LOAD, rel=2e-6)
+
+
+def test_without_passive_forces_neither_acts():
+    m = pendulum(kind="revolute", limit=(-0.5, 0.0), friction=2.0 * LOAD)
+    m.opt.passive = False
+    d = rb.make_data(m)
+    rb.step(m, d, 100)
+    assert d.qpos[0] > 0.05
+    assert d.nstopped == 0
+
+
+def test_a_sliding_joint_takes_rk4s_own_steps():
+    """Its order is four: with Euler's steps the error would be a thousand times larger."""
+    m = pendulum(friction=0.1 * LOAD, integrator="rk4")
+    ends = []
+    for steps in (50, 400):
+        m.opt.timestep = 0.2 / steps
+        d = rb.make_data(m)
+        d.qvel = 0.5
+        rb.step(m, d, steps)
+        ends.append(d.qpos[0])
+    assert ends[0] == pytest.approx(ends[1], rel=1e-8)
+
+
+def test_smooth_stops_creep_as_documented():
+    m = pendulum(friction=LOAD / 0.5)
+    m.opt.exact_stops = False
+    d = rb.make_data(m)
+    rb.step(m, d, 2000)
+    assert d.qvel[0] == pytest.approx(1e-3 * 0.5, rel=1e-4)
+    assert not d.stick_qfrc.any()
