@@ -127,9 +127,8 @@ _NEAR = (
     "has no singularity"
 )
 _UNSOLVED = (
-    "the contact forces of a timestep have not converged, so friction was viscous in it; "
-    "d.nunsolved counts such timesteps. A few in a fall do no harm; else look for friction above "
-    "1, or take shorter timesteps"
+    "the contact forces of more than a tenth of the timesteps have not converged, so friction was "
+    "viscous in them; d.nunsolved counts them. Look for friction above 1, or take shorter ones"
 )
 
 

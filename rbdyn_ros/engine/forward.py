@@ -25,9 +25,12 @@ from rbdyn_ros.engine.rne import rne, rne_acc
 from rbdyn_ros.engine.stops import stop_solver  # noqa: F401  a stage
 from rbdyn_ros.model.options import RK4
 
-#: What a step may warn of: a joint that came near its singularity, contact forces that have not
-#: converged, both for the first time, and contacts that did not fit in the list.
+#: What a step may warn of: a joint that came near its singularity, contact forces that often do
+#: not converge, both for the first time, and contacts that did not fit in the list.
 SINGULAR, UNSOLVED, DROPPED = 1, 2, 4
+
+#: So many timesteps of a fall may end without convergence.
+FEW_UNSOLVED = 50
 
 if TYPE_CHECKING:
     from rbdyn_ros.engine.jit import Matrix
@@ -193,11 +196,17 @@ def advance(m: Model, d: Data, nstep: int) -> None:
 @kernel
 def step(m: Model, d: Data, nstep: int) -> int:
     """Advance, and return what to warn of: a sum of SINGULAR, UNSOLVED and DROPPED."""
-    regular, solved = d.nsingular == 0, d.nunsolved == 0
+    regular, solved = d.nsingular == 0, not _often_unsolved(m, d)
     advance(m, d, nstep)
     singular = SINGULAR if regular and d.nsingular > 0 else 0
-    unsolved = UNSOLVED if solved and d.nunsolved > 0 else 0
+    unsolved = UNSOLVED if solved and _often_unsolved(m, d) else 0
     return singular + unsolved + (DROPPED if d.ndropped > 0 else 0)
+
+
+@inline
+def _often_unsolved(m, d):
+    """Return whether more than a tenth of the timesteps did not converge, and not only a few."""
+    return d.nunsolved > FEW_UNSOLVED and 10.0 * d.nunsolved * m.opt.timestep > d.time
 
 
 @inline

@@ -68,6 +68,9 @@ class CountingSimulation:
     def entities(self):
         return ["arm", "rail"]
 
+    def is_object(self, _):
+        return False
+
     def stamp_ns(self, _):
         return 1_500_000_000
 
