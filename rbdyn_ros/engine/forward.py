@@ -29,8 +29,8 @@ from rbdyn_ros.model.options import RK4
 #: not converge, both for the first time, and contacts that did not fit in the list.
 SINGULAR, UNSOLVED, DROPPED = 1, 2, 4
 
-#: So many timesteps of a fall may end without convergence.
-FEW_UNSOLVED = 50
+#: So many timesteps of a fall with its impacts may end without convergence.
+FEW_UNSOLVED = 1000
 
 if TYPE_CHECKING:
     from rbdyn_ros.engine.jit import Matrix
