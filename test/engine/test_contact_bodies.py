@@ -93,13 +93,27 @@ def test_two_boxes_exchange_opposite_impulses():
     assert seen > 0
 
 
-def test_newtons_cradle():
-    """Balls a millimetre apart pass the blow on, one impact after the other."""
+def cradle(gap):
+    """Five balls of which the first one hits the others; return the speeds afterwards."""
     m = bodies(*[(BALL, 1.0, rb.Surface(friction=0.0, restitution=1.0))] * 5, floor=False)
-    d = at(m, [(0.201 * n - 0.05 * (n == 0), 0.0, 0.0) for n in range(5)])
+    d = at(m, [((0.2 + gap) * n - 0.05 * (n == 0), 0.0, 0.0) for n in range(5)])
     d.qvel[0] = 1.0
     rb.step(m, d, 200)
-    assert d.qvel.reshape(-1, 6)[:, 0] == pytest.approx([0, 0, 0, 0, 1], abs=1e-11)
+    return d.qvel.reshape(-1, 6)[:, 0]
+
+
+@pytest.mark.parametrize("gap", [1e-6, 1e-3])
+def test_newtons_cradle(gap):
+    """Balls that do not touch pass the blow on, one impact after the other."""
+    assert cradle(gap) == pytest.approx([0, 0, 0, 0, 1], abs=1e-11)
+
+
+def test_balls_of_a_cradle_that_touch_share_the_blow():
+    """Only the ball that is hit bounces: the last two leave together, the first one returns."""
+    speeds = cradle(0.0)
+    assert speeds.sum() == pytest.approx(1.0, abs=1e-12)
+    assert 0.98 < (speeds**2).sum() < 1.0
+    assert speeds == pytest.approx([-0.33, 0, 0, 0.66, 0.67], abs=0.01)
 
 
 def test_a_stack_of_ten_comes_to_rest():

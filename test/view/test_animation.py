@@ -335,3 +335,20 @@ def test_mp4_without_ffmpeg_is_refused_at_once(m, tmp_path, monkeypatch):
 def test_mp4(m, tmp_path):
     animate(m, [[0.0], [0.5], [1.0]], tmp_path / "film.mp4", size=SIZE)
     assert (tmp_path / "film.mp4").read_bytes()[4:8] == b"ftyp"
+
+
+def test_a_scene_has_a_colour_for_each_object_and_its_table():
+    cube = rb.Box((0.1, 0.1, 0.1))
+    table = rb.Obstacle("table", rb.Box((0.4, 0.4, 0.1)), rb.pose((0.0, 0.0, 0.05)))
+    earth = rb.Obstacle("earth", rb.Sphere(1000.0), rb.pose((0.0, 0.0, -1000.0)))
+    objects = [
+        rb.Object(name, cube, mass=1.0, pose=rb.pose((x, 0, 0.15)))
+        for name, x in (("one", -0.1), ("two", 0.1))
+    ]
+    m = rb.scene(objects=objects, obstacles=[table, earth])
+    scene = PictureScene(m, animation._given(m, [m.qpos0], None, 25.0))
+    assert len({one.color for one in scene.solids}) == 2
+    (shown,) = scene.obstacles
+    assert shown.triangles.reshape(-1, 3).max(axis=0) == pytest.approx([0.2, 0.2, 0.1])
+    low, high = scene.extent()
+    assert high[0] - low[0] < 1.0

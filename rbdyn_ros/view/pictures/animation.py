@@ -1,4 +1,4 @@
-"""rb.animate: films of a motion of a robot above its floors."""
+"""rb.animate: films of a motion of a robot in its world."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def animate(
 
     The camera stands still. A body is drawn by its visuals, meshes with fewer triangles than their
     files have; without visuals by its contact geometries, and without these by a box with its mass
-    and inertia. A .gif counts time in 1/100 s, so fps is rounded to 100 / n.
+    and inertia, in a colour for each tree. Boxes and spheres of the world are drawn behind the
+    bodies. A .gif counts time in 1/100 s, so fps is rounded to 100 / n.
 
     Args:
         m: the Model.
@@ -160,6 +161,10 @@ def _drawn(
     axes = _axes(figure, scene, elevation, azimuth)
     for floor in scene.floors():
         axes.add_collection(Poly3DCollection([floor], facecolors=GREY, alpha=0.25, zorder=0))
+    for one in scene.obstacles:  # one large triangle would cover all that stands on it
+        shades = _shaded(one.triangles, np.tile(one.color, (len(one.triangles), 1)))
+        shape = Poly3DCollection(one.triangles, facecolors=shades, edgecolors=shades, zorder=0.5)
+        axes.add_collection(shape)
     shown: list[tuple[Any, Array]] = []
     for segments, color in ((scene.links, INK), (scene.others, VERMILLION)):
         if segments.size:

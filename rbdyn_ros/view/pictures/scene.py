@@ -13,7 +13,7 @@ from rbdyn_ros.description.appearance.shapes import Appearance
 from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.view.pictures.solids import has_visuals, solids_of
+from rbdyn_ros.view.pictures.solids import Solid, has_visuals, obstacles_of, solids_of
 
 _PICKS = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)])
 _UNTIED = (JointType.FREE, JointType.SIXDOF_FP, JointType.SIXDOF_FS)  # a free body
@@ -40,6 +40,7 @@ class PictureScene:
 
     Attributes:
         solids: the solids on the bodies.
+        obstacles: boxes and spheres of the world.
         links: lines (frames, lines, 2, 3) between joint frames; for a free body from its frame to
             its centre of mass; none if visuals show the robot.
         others: lines of springs and loop joints.
@@ -73,10 +74,14 @@ class PictureScene:
         plane = m.obstacle_type == GeomType.PLANE
         self._plane_pos = m.obstacle_pos[plane]
         self._plane_mat = m.obstacle_mat[plane].reshape(-1, 3, 3)
+        self.obstacles: list[Solid] = []
+        low, high = self.extent()
+        self.obstacles = obstacles_of(m, float((high - low).max()))
 
     def extent(self) -> tuple[Array, Array]:
         """Return the corners of the bounding box of all frames, which is nowhere flat."""
-        drawn = (self._corners(), self.links, self.others)
+        still = (one.triangles for one in self.obstacles)
+        drawn = (self._corners(), self.links, self.others, *still)
         parts = [part.reshape(-1, 3) for part in drawn]
         points = np.concatenate([*parts, np.zeros((int(not any(map(len, parts))), 3))])
         middle = 0.5 * (points.min(axis=0) + points.max(axis=0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,14 @@ from rbdyn_ros.description.appearance.shapes import Appearance, Placeholder
 from rbdyn_ros.errors import Finding
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
-from rbdyn_ros.view.scene.parts import Color, Part, geometry_parts, inertia_boxes, parts_of_looks
+from rbdyn_ros.view.scene.parts import (
+    Color,
+    Part,
+    geometry_parts,
+    inertia_boxes,
+    obstacle_parts,
+    parts_of_looks,
+)
 
 #: Triangles of a whole robot, and of each of its surfaces at least.
 MOST_TRIANGLES, FEWEST_TRIANGLES = 9_000, 60
@@ -21,8 +28,14 @@ MOST_TRIANGLES, FEWEST_TRIANGLES = 9_000, 60
 #: two tries.
 CELLS, COARSER = 40.0, 0.85
 
-#: Geometries and inertias have no colour.
+#: Geometries and inertias have no colour: of the palette of Okabe and Ito, one for each tree.
 PLAIN: Color = (0.34, 0.71, 0.91, 1.0)
+PALETTE: tuple[Color, ...] = (
+    PLAIN, (0.90, 0.62, 0.0, 1.0), (0.0, 0.62, 0.45, 1.0), (0.80, 0.47, 0.65, 1.0),
+    (0.94, 0.89, 0.26, 1.0), (0.84, 0.37, 0.0, 1.0), (0.0, 0.45, 0.70, 1.0),
+)  # fmt: skip
+#: Obstacles larger than this times the view of the robot are left out: it would be a dot.
+LARGEST_OBSTACLE = 4.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,8 +73,26 @@ def solids_of(m: Model, looks: Appearance) -> tuple[list[Solid], list[Finding]]:
     for others in (geometry_parts(m, PLAIN), inertia_boxes(m, 1.0, PLAIN)):
         shown = {part.body for part in every}
         every = [*every, *(part for part in others if part.body not in shown)]
+    every = _by_tree(m, every)
     most = max(FEWEST_TRIANGLES, MOST_TRIANGLES // max(1, len(every)))
     return [_solid(part, most) for part in every], broken
+
+
+def _by_tree(m: Model, parts: list[Part]) -> list[Part]:
+    """Return parts of which those without a colour have that of their tree."""
+    trees = list(dict.fromkeys(m.body_rootid[part.body] for part in parts if part.color == PLAIN))
+    of_tree = {tree: PALETTE[k % len(PALETTE)] for k, tree in enumerate(trees)}
+    return [
+        replace(part, color=of_tree[m.body_rootid[part.body]]) if part.color == PLAIN else part
+        for part in parts
+    ]
+
+
+def obstacles_of(m: Model, size: float) -> list[Solid]:
+    """Return the boxes and spheres of the world that are not much larger than a view [m]."""
+    parts = [(part, np.ptp(part.corners(), axis=0).max()) for part in obstacle_parts(m)]
+    most = LARGEST_OBSTACLE * size
+    return [_solid(part, MOST_TRIANGLES) for part, width in parts if width <= most]
 
 
 def _solid(part: Part, most: int) -> Solid:

@@ -1,0 +1,159 @@
+"""Bodies that touch each other: a card house, an arch, dominoes, a stack, a grasp.
+
+    python examples/contact_scenes.py [--out FOLDER] [--film] [SCENE ...]
+
+Friction and normal forces hold the card house and the arch; nothing is glued. Each scene is
+simulated with steps of 1 ms, and a line says how fast its fastest body moves in the end.
+"""
+
+import argparse
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+import rbdyn_ros as rb
+
+CARD = (0.002, 0.06, 0.09)  # thickness, width, length [m]
+LEAN, APART = np.radians(15.0), 0.052  # of the cards of a tent; distance of two tents
+MARBLE, KNOCK = 0.015, 1.5  # radius [m]; time at which it starts [s]
+INNER, OUTER, STONES = 0.3, 0.4, 9  # radii [m] and stones of the arch
+DOMINO, PITCH, DOMINOES = (0.008, 0.024, 0.048), 0.02, 15
+PUSH = 5.0  # of the first domino [rad/s]
+CUBE, CUBES = 0.1, 10
+GRIPPER = Path(__file__).parents[1] / "config" / "scenes" / "gripper.yaml"
+
+
+def card_house():
+    """Two tents of two cards, a flat card on them, a tent on top; and a marble beside them."""
+    thick, _, length = CARD
+    sin, cos = np.sin(LEAN), np.cos(LEAN)
+    aside, middle = (length * sin + thick * cos) / 2, (length * cos + thick * sin) / 2
+    cards = []
+
+    def card(x, z, lean):
+        name, at = f"card {len(cards) + 1}", rb.pose((x, 0.0, z), rpy=(0.0, lean, 0.0))
+        cards.append(rb.Object(name, rb.Box(CARD), mass=0.004, pose=at))
+
+    for x, z in ((-APART / 2, 0.0), (APART / 2, 0.0), (0.0, 2 * middle + thick)):
+        card(x - aside, z + middle, LEAN)
+        card(x + aside, z + middle, -LEAN)
+    card(0.0, 2 * middle + thick / 2, np.pi / 2)
+    ball = rb.Sphere(MARBLE)
+    marble = rb.Object("marble", ball, mass=0.02, pose=rb.pose((-0.25, 0.0, MARBLE)))
+    return started([*cards, marble])
+
+
+def arch():
+    """Wedges between two circles, from the floor to the floor; each is the hull of its corners."""
+    stones, edges = [], np.linspace(0.0, np.pi, STONES + 1)
+    for k, (one, two) in enumerate(pairwise(edges)):
+        corners = np.array(
+            [
+                (-radius * np.cos(angle), y, radius * np.sin(angle))
+                for angle in (one, two)
+                for radius in (INNER, OUTER)
+                for y in (-0.05, 0.05)
+            ]
+        )
+        middle = corners.mean(axis=0)
+        hull = rb.Points(tuple(map(tuple, corners - middle)))
+        stones.append(rb.Object(f"stone {k + 1}", hull, density=2000.0, pose=rb.pose(middle)))
+    return started(stones)
+
+
+def dominoes():
+    """A row of them; the first one gets a push."""
+    thick, _, tall = DOMINO
+    m, d = started(
+        rb.Object(f"domino {n + 1}", rb.Box(DOMINO), density=700.0, pose=rb.pose((x, 0, tall / 2)))
+        for n, x in enumerate(PITCH * np.arange(DOMINOES))
+    )
+    d.qvel[:6] = PUSH * tall / 2, 0.0, PUSH * thick / 2, 0.0, PUSH, 0.0  # about its lower edge
+    return m, d
+
+
+def stack():
+    """Cubes on top of each other, not quite above each other, dropped from 5 mm each."""
+    places = [
+        (0.006 * (n % 3), 0.004 * (n % 2), CUBE / 2 + (CUBE + 0.005) * n) for n in range(CUBES)
+    ]
+    return started(
+        rb.Object(f"cube {n + 1}", rb.Box((CUBE, CUBE, CUBE)), mass=1.0, pose=rb.pose(place))
+        for n, place in enumerate(places)
+    )
+
+
+def started(objects):
+    m = rb.scene(objects=list(objects))
+    return m, rb.make_data(m)
+
+
+def grasp():
+    """The gripper of the bundled scene."""
+    m = rb.load(GRIPPER)
+    return m, rb.make_data(m)
+
+
+def let_go(m, d, _time):
+    """Advance by a step in which only weight, friction and normal forces act."""
+    rb.step(m, d)
+
+
+def knock(m, d, time):
+    """Advance by a step; in one of them the marble starts towards the card house."""
+    if abs(time - KNOCK) < m.opt.timestep / 2:
+        d.qvel[-6:] = 1.0, 0.0, 0.0, 0.0, 1.0 / MARBLE, 0.0
+    rb.step(m, d)
+
+
+def grip(m, d, time):
+    """Advance by a step: the hand goes down, its fingers close, and it lifts the cube."""
+    lift, *fingers = (int(m.jnt_dofadr[m.jnt_id(name)]) for name in ("lift", "left", "right"))
+    height = -0.235 * np.clip(min(time / 0.8, (2.3 - time) / 0.9), 0.0, 1.0)
+    d.qfrc_applied[lift] = 2000.0 * (height - d.qpos[lift]) - 80.0 * d.qvel[lift] + 12.0
+    d.qfrc_applied[fingers] = (6.0 if time > 1.0 else -2.0) - 5.0 * d.qvel[fingers]
+    rb.step(m, d)
+
+
+#: By name: the scene, one step of it, its duration [s], and elevation, azimuth of the camera.
+SCENES = {
+    "card_house": (card_house, knock, 3.0, (12.0, -70.0)),
+    "arch": (arch, let_go, 2.0, (12.0, -70.0)),
+    "dominoes": (dominoes, let_go, 2.0, (25.0, -60.0)),
+    "stack": (stack, let_go, 3.0, (12.0, -60.0)),
+    "grasp": (grasp, grip, 3.0, (15.0, -50.0)),
+}
+FPS = 25
+
+
+def simulate(m, d, step, seconds):
+    """Return the positions at each frame of a film."""
+    frames, every = [d.qpos.copy()], round(1.0 / (FPS * m.opt.timestep))
+    for k in range(round(seconds / m.opt.timestep)):
+        step(m, d, k * m.opt.timestep)
+        if (k + 1) % every == 0:
+            frames.append(d.qpos.copy())
+    return np.array(frames)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("scene", nargs="*", choices=[[], *SCENES], help="default: all")
+    parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="output folder")
+    parser.add_argument("--film", action="store_true", help="also write films")
+    given = parser.parse_args()
+    for name in given.scene or SCENES:
+        make, step, seconds, (elevation, azimuth) = SCENES[name]
+        m, d = make()
+        frames = simulate(m, d, step, seconds)
+        speed = np.abs(d.qvel).max()
+        print(f"{name}: {d.ncon} contacts after {seconds:g} s, fastest {speed:.1e} m/s or rad/s")
+        if given.film:
+            path = given.out / f"{name}.gif"
+            looks = {"fps": FPS, "size": (4.0, 3.0), "elevation": elevation, "azimuth": azimuth}
+            rb.animate(m, frames, path, **looks)
+
+
+if __name__ == "__main__":
+    main()

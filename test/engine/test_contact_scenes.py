@@ -1,0 +1,129 @@
+"""Scenes that show what contact does: those of examples/contact_scenes.py, and piles of hulls."""
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import contact_referee, states
+
+import rbdyn_ros as rb
+
+EXAMPLE = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "contact_scenes.py"))
+SCENES = EXAMPLE["SCENES"]
+
+
+def heights(d):
+    return d.qpos.reshape(-1, 7)[:, 2]
+
+
+@pytest.mark.parametrize(("scene", "points"), [("card_house", 27), ("arch", 61)])
+def test_it_stands_for_ten_seconds(scene, points):
+    """It settles by less than 20 um in the first second, and then nothing moves."""
+    m, d = SCENES[scene][0]()
+    built = heights(d).copy()
+    rb.step(m, d, 1000)
+    assert heights(d) == pytest.approx(built, abs=2e-5)
+    settled = d.qpos.copy()
+    rb.step(m, d, 9000)
+    assert d.ncon == points
+    assert abs(d.qvel).max() < 1e-11
+    assert abs(d.qpos - settled).max() < 1e-10
+    assert d.nunsolved == 0
+
+
+@pytest.mark.parametrize("scene", ["card_house", "arch"])
+def test_without_friction_it_falls(scene):
+    m, d = SCENES[scene][0]()
+    m = m.replaced(geom_friction=np.zeros(m.ngeom))
+    d = rb.make_data(m)
+    start = heights(d).copy()
+    rb.step(m, d, 1000)
+    assert (start - heights(d)).max() > 0.5 * start.max()
+
+
+def test_dominoes_fall_one_after_the_other():
+    m, d = SCENES["dominoes"][0]()
+    number, tall = EXAMPLE["DOMINOES"], EXAMPLE["DOMINO"][2]
+    fallen = np.full(number, np.inf)
+    energy = start = states.energy(m, d)
+    for _ in range(1200):
+        rb.step(m, d, 1)
+        fallen = np.where((heights(d) < 0.4 * tall) & np.isinf(fallen), d.time, fallen)
+        before, energy = energy, states.energy(m, d.copy())
+        assert energy < before + 5e-3 * start  # of the springs
+    assert np.diff(fallen).min() > 0.0
+    assert fallen[-1] < 1.0
+    assert abs(d.qvel).max() < 1e-9
+
+
+def test_a_stack_that_drops_stands():
+    m, d = SCENES["stack"][0]()
+    rb.step(m, d, 4000)
+    size = EXAMPLE["CUBE"]
+    assert heights(d) == pytest.approx(size * (np.arange(EXAMPLE["CUBES"]) + 0.5), abs=3e-5)
+    assert abs(d.qvel).max() < 1e-7
+
+
+def test_the_grasp_of_the_film_lifts_the_cube():
+    make, step, seconds, _ = SCENES["grasp"]
+    m, d = make()
+    EXAMPLE["simulate"](m, d, step, seconds)
+    assert d.qpos[m.jnt_qposadr[m.jnt_id("cube")] + 2] == pytest.approx(0.555, abs=1e-3)
+    assert abs(d.qvel).max() < 1e-8
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_forces_satisfy_the_law(scene):
+    """Signorini, cone and maximum dissipation of the forces that each step has written."""
+    make, step, _, _ = SCENES[scene]
+    m, d = make()
+    seen = 0
+    for k in range(1000):
+        start = d.copy()
+        step(m, d, 1e-3 * k)
+        if k % 40 or d.ncon == 0:
+            continue
+        start.qfrc_applied = d.qfrc_applied
+        p = contact_referee.problem(m, start)
+        f = np.einsum("cij,cj->ci", p.frames, d.contact_force[: d.ncon])
+        u = p.free + (p.G @ f.ravel()).reshape(-1, 3)
+        most = 1e-6 * f[:, 0].max() + 1e-9
+        assert f[:, 0].min() >= 0.0
+        assert (np.linalg.norm(f[:, 1:], axis=1) - p.mu * f[:, 0]).max() < most
+        assert abs(contact_referee.law(p, u) - f).max() < most
+        seen += f[:, 0].max() > 1e-3
+    assert seen >= 1
+
+
+def hull(rng):
+    corners = rng.normal(size=(12, 3))
+    corners *= rng.uniform(0.05, 0.15) / np.linalg.norm(corners, axis=1)[:, None]
+    return rb.Points(tuple(map(tuple, corners)))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_hulls_thrown_on_a_pile_come_to_rest(seed):
+    """Masses of 0.01 to 100 kg at steps of 10 ms."""
+    rng = np.random.default_rng(seed)
+    pile = [
+        rb.Object(
+            f"hull {k}",
+            hull(rng),
+            mass=float(10.0 ** (-2 + 4 * ((k * 3 + seed) % 8) / 7)),
+            pose=rb.pose((*rng.uniform(-0.1, 0.1, 2), 0.2 + 0.32 * k)),
+        )
+        for k in range(8)
+    ]
+    m = rb.scene(objects=pile)
+    m.opt.timestep = 0.01
+    d = rb.make_data(m)
+    d.qvel[:] = rng.normal(size=m.nv)
+    energy = start = states.energy(m, d.copy())
+    for _ in range(400):
+        rb.step(m, d, 1)
+        before, energy = energy, states.energy(m, d.copy())
+        assert energy < before + 1e-2 * start  # of the springs
+    assert d.nbad == 0
+    assert d.nunsolved < 20
+    assert abs(d.qvel).max() < 1e-9
