@@ -7,6 +7,7 @@ from rbdyn_ros.description.geometries import Box as Box
 from rbdyn_ros.description.geometries import Capsule as Capsule
 from rbdyn_ros.description.geometries import Contact as Contact
 from rbdyn_ros.description.geometries import Cylinder as Cylinder
+from rbdyn_ros.description.geometries import Filter as Filter
 from rbdyn_ros.description.geometries import Geometry as Geometry
 from rbdyn_ros.description.geometries import Obstacle as Obstacle
 from rbdyn_ros.description.geometries import Plane as Plane

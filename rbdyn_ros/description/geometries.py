@@ -92,11 +92,28 @@ class Surface:
 
 
 @dataclass(frozen=True, slots=True)
+class Filter:
+    """Which geometries a geometry touches.
+
+    Two geometries touch if a bit of the contype of one is in the conaffinity of the other:
+    (contype1 & conaffinity2) || (contype2 & conaffinity1), MuJoCo's rule.
+
+    Attributes:
+        contype: bits of the groups that the geometry belongs to, 0 to 2^31 - 1.
+        conaffinity: bits of the groups that it touches, 0 to 2^31 - 1.
+    """
+
+    contype: int = 1
+    conaffinity: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Geometry:
     """A shape fixed to a link.
 
     Attributes:
         origin: frame of the shape in the link frame.
+        filter: which other geometries touch it.
     """
 
     name: str
@@ -105,6 +122,7 @@ class Geometry:
     origin: Pose = IN_PLACE
     surface: Surface = Surface()
     line: int | None = None
+    filter: Filter = Filter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +132,7 @@ class Obstacle:
     Attributes:
         origin: frame of the shape in the world.
         friction: a contact has the smaller of this and the friction of the geometry.
+        filter: which geometries touch it.
     """
 
     name: str
@@ -121,6 +140,7 @@ class Obstacle:
     origin: Pose = IN_PLACE
     friction: float = math.inf
     line: int | None = None
+    filter: Filter = Filter()
 
 
 FLOOR = Obstacle("floor", Plane())
@@ -130,7 +150,7 @@ FLOOR = Obstacle("floor", Plane())
 class Exclusion:
     """Two links, geometries or obstacles that may overlap.
 
-    No distance query lists the pair, and two links do not push each other. A link stands for all
+    No distance query lists the pair, and the two do not push each other. A link stands for all
     its geometries.
     """
 
@@ -147,10 +167,12 @@ class Contact:
         obstacles: of the world; by default a floor at z = 0.
         surface: of all geometries not in `surfaces`.
         surfaces: by the name of a geometry or of a link.
-        exclude: pairs of names of links, geometries or obstacles that `collisions` leaves out;
-            two links do not push each other, either.
+        exclude: pairs of names of links, geometries or obstacles that do not push each other, and
+            that `collisions` leaves out.
         self_collision: whether links of one robot push each other. Free bodies and several
             robots always do.
+        filters: by the name of a geometry, of a link or of an obstacle: which geometries it
+            touches.
     """
 
     obstacles: tuple[Obstacle, ...] = (FLOOR,)
@@ -158,3 +180,4 @@ class Contact:
     surfaces: Mapping[str, Surface] = field(default_factory=dict)
     exclude: tuple[tuple[str, str], ...] = ()
     self_collision: bool = False
+    filters: Mapping[str, Filter] = field(default_factory=dict)

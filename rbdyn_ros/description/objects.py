@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rbdyn_ros.description.geometries import Contact, Shape, Surface
+from rbdyn_ros.description.geometries import Contact, Filter, Shape, Surface
 from rbdyn_ros.description.poses import IN_PLACE, Pose
 
 NO_OBSTACLES = Contact(obstacles=())
@@ -30,6 +30,7 @@ class Object:
         pose: where it starts, in the world.
         surface: contact properties; None: those of the file, or a default Surface.
         scale: of a mesh along its axes.
+        filter: which geometries touch it; None: as its file says, or all.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Object:
     surface: Surface | None = None
     scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
     line: int | None = None
+    filter: Filter | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class Placed:
             Description.
         pose: of its root link in the world; where it starts if the base floats.
         floating_base: whether the root link moves freely.
-        contact: surfaces of its geometries, and pairs of them that may overlap.
+        contact: surfaces and filters of its geometries, and pairs of them that may overlap.
         start: positions at qpos0 by the names of joints with one coordinate [rad or m].
     """
 

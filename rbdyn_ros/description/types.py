@@ -294,7 +294,8 @@ class Description:
         constraints: constraints between bodies in addition to joints.
         geometries: contact shapes of links.
         obstacles: shapes fixed in the world.
-        exclusions: pairs of links or geometries that may overlap, from an SRDF or a Contact.
+        exclusions: pairs of links, geometries or obstacles that may overlap, from an SRDF,
+            a Contact or a scene.
         objects: root links of the free objects of a scene.
         self_collision: whether links of one robot push each other.
     """

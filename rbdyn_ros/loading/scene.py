@@ -10,10 +10,11 @@ from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.arguments import name as checked_name
 from rbdyn_ros.description.build.builder import SystemBuilder
 from rbdyn_ros.description.build.scene import SceneParts, scene_description
-from rbdyn_ros.description.geometries import Obstacle
+from rbdyn_ros.description.checks.kinds import audit_exclude
+from rbdyn_ros.description.geometries import Exclusion, Obstacle
 from rbdyn_ros.description.objects import Object, Placed
 from rbdyn_ros.description.types import Description
-from rbdyn_ros.errors import not_allowed
+from rbdyn_ros.errors import ParameterError, not_allowed
 from rbdyn_ros.loading.load import complete
 from rbdyn_ros.model.model import Model
 
@@ -27,6 +28,7 @@ def scene(
     obstacles: Sequence[Obstacle] = (),
     *,
     floor: bool = True,
+    exclude: Sequence[tuple[str, str]] = (),
     name: str = "scene",
     package_dirs: Sequence[str | Path] = (),
     strict: bool = True,
@@ -50,6 +52,8 @@ def scene(
         objects: free objects.
         obstacles: shapes fixed in the world.
         floor: whether there is a floor at height 0, unless an obstacle is called floor.
+        exclude: pairs of names of links, objects, geometries or obstacles that do not push each
+            other, and that `collisions` leaves out.
         name: of the Model.
         package_dirs: as for load_urdf.
         strict: as for load_urdf.
@@ -65,6 +69,7 @@ def scene(
         _all("objects", objects, Object),
         _all("obstacles", obstacles, Obstacle),
         floor,
+        _excluded(exclude),
     )
     audit = Audit(strict=strict)
     described = scene_description(parts, audit, name, package_dirs)
@@ -82,6 +87,15 @@ def _robots(robot: object) -> dict[str, Placed]:
 
 def _placed(robot: Any) -> Placed:
     return robot if isinstance(robot, Placed) else Placed(robot)
+
+
+def _excluded(exclude: object) -> list[Exclusion]:
+    audit = Audit()
+    audit_exclude(exclude, audit, "scene")
+    if audit.errors:
+        raise ParameterError(audit.errors)
+    pairs: Any = exclude
+    return [Exclusion(first, second) for first, second in pairs]
 
 
 def _all(what: str, parts: object, kind: type) -> tuple[Any, ...]:

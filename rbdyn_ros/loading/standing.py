@@ -8,7 +8,7 @@ from rbdyn_ros.arrays import Ints
 from rbdyn_ros.dynamics.entry import public
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine.constants import touching
-from rbdyn_ros.errors import Finding
+from rbdyn_ros.errors import Finding, listing
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
@@ -61,6 +61,28 @@ def _warned(m: Model) -> list[Finding]:
         f"'{other}', which will push it out violently; choose another start"
     )
     return [Finding("in-obstacle", text, "warning")]
+
+
+def bodies_overlap(m: Model) -> list[Finding]:
+    """Return a warning by name of the bodies that overlap each other at qpos0."""
+    if m.npush == 0:
+        return []
+    d = make_data(m)
+    _touching(m, d)
+    geoms, dist = d.contact_geom[: d.ncon], d.contact_dist[: d.ncon]
+    deepest: dict[tuple[int, int], float] = {}
+    for pair, depth in zip(map(tuple, geoms.tolist()), (-dist).tolist(), strict=True):
+        if pair[0] < m.ngeom and depth > max(DEEP, deepest.get(pair, 0.0)):
+            deepest[pair] = depth
+    if not deepest:
+        return []
+    names = m.geom_names_all
+    pairs = [f"{names[g]} and {names[h]} ({1e3 * by:.3g} mm)" for (g, h), by in deepest.items()]
+    text = (
+        f"qpos0 puts bodies into each other, which will push them apart: {listing(pairs)}; choose "
+        "another start"
+    )
+    return [Finding("bodies-overlap", text, "warning")]
 
 
 def _depth(m: Model, d: Data) -> float:

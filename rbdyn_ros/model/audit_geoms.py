@@ -7,6 +7,7 @@ import numpy as np
 from rbdyn_ros.arrays import NamedArrays
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.bounds import BOUNDS
+from rbdyn_ros.description.checks.geometries import MOST_BITS
 from rbdyn_ros.model.geometries import FACE_CORNERS
 from rbdyn_ros.model.geoms import RIM, GeomType
 
@@ -16,6 +17,8 @@ GEOM_TYPES: dict[str, list[GeomType]] = {
     "obstacle_type": [GeomType.PLANE, GeomType.SPHERE, GeomType.BOX],
     "geom_type_all": list(GeomType),
 }
+#: Fields of 31 bits.
+MASKS = ("geom_contype_all", "geom_conaffinity_all")
 #: Number of corners of each type, on which kernels rely; a mesh has any number.
 CORNERS = {
     GeomType.SPHERE: 1,
@@ -89,6 +92,9 @@ def audit_all_geoms(arrays: NamedArrays, audit: Audit) -> None:
         wrong_array(audit, "geom_bodyid_all", "does not end with the obstacles, on body 0")
     if bodies[types == GeomType.PLANE].any():
         wrong_array(audit, "geom_type_all", "has a plane on a moving body")
+    for name in MASKS:
+        if ((arrays[name] < 0) | (arrays[name] > MOST_BITS)).any():
+            wrong_array(audit, name, f"has a number outside 0 to {MOST_BITS}")
     number = arrays["geom_vertnum_all"]
     if ((number > 0) != (types == GeomType.MESH)).any():
         wrong_array(audit, "geom_vertnum_all", "is not above 0 for meshes and 0 for all others")

@@ -68,10 +68,13 @@ def all_geoms(description: Description, frames: Frames) -> Arrays:
     """
     placed = [_placed(part, frames) for part in _parts(description, frames)]
     types = [GEOM_TYPES[type(one.part.shape)] for one in placed]
+    filters = [one.part.filter for one in placed]
     neighbours = [beside for one in placed for beside in one.neighbours]
     return {
         "geom_bodyid_all": np.array([one.place.body for one in placed], np.int64),
         "geom_type_all": np.array(types, np.int64),
+        "geom_contype_all": np.array([masks.contype for masks in filters], np.int64),
+        "geom_conaffinity_all": np.array([masks.conaffinity for masks in filters], np.int64),
         "geom_pos_all": rows([one.place.pos for one in placed], 3),
         "geom_mat_all": rows([one.place.mat.ravel() for one in placed], 9),
         "geom_size_all": rows([size_of(one.part.shape) for one in placed], 3),
@@ -153,8 +156,9 @@ def meetings(fields: NamedArrays) -> Arrays:
     """Return meet_geom, meet_adr and meet_num: the pairs that may touch.
 
     Left out are pairs of one body, of two obstacles or other geometries of the world, excluded
-    pairs, and pairs of parent and child: a body and the bodies that joints connect to it. A joint
-    with six degrees of freedom does not count, nor do obstacles: they are nobody's parent.
+    pairs, pairs whose filters do not match, and pairs of parent and child: a body and the bodies
+    that joints connect to it. A joint with six degrees of freedom does not count, nor do
+    obstacles: they are nobody's parent.
 
     Args:
         fields: the primary fields of a Model, body_dofnum and geom_vertadr_all.
@@ -165,9 +169,36 @@ def meetings(fields: NamedArrays) -> Arrays:
         return _listed(np.zeros((0, 2), np.int64), count)
     apart = body[:, None] != body[None, :]
     apart &= ~_adjacent(fields)
+    everything = np.arange(count)
+    apart &= _masks_match(fields, everything, everything)
     first, second = fields["exclude_geom"].T
     apart[first, second] = apart[second, first] = False
     return _listed(np.argwhere(np.triu(apart)), count)
+
+
+def obstacle_filter(fields: NamedArrays) -> Arrays:
+    """Return geom_touches: which obstacles the geometries of moving bodies touch.
+
+    Args:
+        fields: the primary fields of a Model.
+    """
+    moving = int(np.count_nonzero(fields["geom_bodyid"]))
+    count, obstacles = len(fields["geom_bodyid_all"]), len(fields["obstacle_type"])
+    touches = _masks_match(fields, np.arange(moving), np.arange(count - obstacles, count))
+    first, second = fields["exclude_geom"].T
+    second = second - (count - obstacles)
+    named = (first < moving) & (second >= 0)
+    touches[first[named], second[named]] = False
+    return {"geom_touches": touches.astype(np.int64)}
+
+
+def _masks_match(fields: NamedArrays, some: Ints, others: Ints) -> Bools:
+    """Return (n, k): whether the filters of some geometries and of others match."""
+    contype, conaffinity = fields["geom_contype_all"], fields["geom_conaffinity_all"]
+    forth = contype[some, None] & conaffinity[None, others]
+    back = conaffinity[some, None] & contype[None, others]
+    match: Bools = (forth | back) != 0
+    return match
 
 
 def _adjacent(fields: NamedArrays) -> Bools:

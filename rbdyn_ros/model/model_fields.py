@@ -306,9 +306,18 @@ MODEL_FIELDS = (
         ("nobstacle",),
         "as geom_friction; the smaller of the two acts; infinity: the geometry's acts",
     ),
+    Field(
+        "geom_touches",
+        ("ngeommoving", "nobstacle"),
+        "1 if the geometry touches the obstacle, 0 if filters or the user exclude the two",
+        "int",
+        derived=True,
+    ),
     # all geometries: of moving bodies, of links fixed to the world, obstacles; for distances
     Field("geom_bodyid_all", ("ngeomall",), "the body it is fixed to, 0 for the world", "int"),
     Field("geom_type_all", ("ngeomall",), "a GeomType, MuJoCo's numbers", "int"),
+    Field("geom_contype_all", ("ngeomall",), "bits of the groups it belongs to", "int"),
+    Field("geom_conaffinity_all", ("ngeomall",), "bits of the groups it touches", "int"),
     Field("geom_pos_all", ("ngeomall", 3), "centre in the body; a point of a plane [m]"),
     Field("geom_mat_all", ("ngeomall", 9), "orientation in the body; z is a plane's normal"),
     Field("geom_size_all", ("ngeomall", 3), "as geom_size"),

@@ -119,6 +119,15 @@ ERRORS = {
     "floor: {depth: 1}": ("unknown-key", 2),
     f"robot: {{file: {ARM}, surfaces: [a]}}": ("bad-value", 2),
     f"robot: {{file: {ARM}, exclude: [a]}}": ("bad-value", 2),
+    f"robot: {{file: {ARM}, filters: [a]}}": ("bad-value", 2),
+    f"robot: {{file: {ARM}, filters: {{a: {{contype: 1.5}}}}}}": ("bad-value", 2),
+    f"robot: {{file: {ARM}, filters: {{a: {{}}}}}}": ("unknown-geometry", 2),
+    "objects:\n  a: {sphere: {radius: 1}, mass: 1, xyz: [0, 0, 2], filter: {group: 1}}":
+        ("unknown-key", 3),
+    "obstacles:\n  a: {sphere: {radius: 1}, filter: {conaffinity: 4294967296}}":
+        ("bad-filter", 3),
+    "obstacles:\n  a: {sphere: {radius: 1}}\nexclude: [[a, b]]": ("unknown-geometry", 4),
+    "exclude: [a]": ("bad-value", 2),
     f"robot: {{file: {ARM}, floating_base: maybe}}": ("bad-value", 2),
     f"robot: {{file: {ARM}, self_collision: 1}}": ("bad-value", 2),
     f"robot: {{file: {ARM}, start: {{elbow: 1}}}}": ("unknown-joint", None),

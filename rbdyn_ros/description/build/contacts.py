@@ -1,4 +1,4 @@
-"""Apply the argument `contact`: obstacles for a robot, surfaces, pairs that push each other."""
+"""Apply the argument `contact`: obstacles for a robot, surfaces, filters, excluded pairs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,21 @@ import numpy as np
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.geometries import (
     audit_exclusions,
+    audit_filter,
     audit_obstacles,
     audit_surface,
 )
 from rbdyn_ros.description.checks.kinds import audit_contact_kinds
 from rbdyn_ros.description.checks.names import audit_names
-from rbdyn_ros.description.geometries import FLOOR, Contact, Exclusion, Geometry, Obstacle, Surface
+from rbdyn_ros.description.geometries import (
+    FLOOR,
+    Contact,
+    Exclusion,
+    Filter,
+    Geometry,
+    Obstacle,
+    Surface,
+)
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.errors import Finding, ParameterError, listing, quote, shown
 
@@ -41,13 +50,15 @@ def check_contact(contact: object) -> Contact | None:
         audit_surface(contact.surface, _WHAT, None, audit)
         for name, surface in contact.surfaces.items():
             audit_surface(surface, f"{_WHAT}, surface of {quote(name)}", None, audit)
+        for name, given in contact.filters.items():
+            audit_filter(given, f"{_WHAT}, filter of {quote(name)}", None, audit)
     if audit.errors:
         raise ParameterError(audit.errors)
     return contact
 
 
 def with_contact(description: Description, contact: Contact | None, audit: Audit) -> Description:
-    """Return a description with the obstacles and surfaces of a Contact.
+    """Return a description with the obstacles, surfaces and filters of a Contact.
 
     Obstacles of the description stay, unless the Contact has one of the same name. If there are
     any, the default floor of the Contact is left out.
@@ -55,15 +66,19 @@ def with_contact(description: Description, contact: Contact | None, audit: Audit
     Args:
         description: of the robot.
         contact: None: change nothing.
-        audit: receives an error for every surface or exclusion of an unknown geometry or link.
+        audit: receives an error for every surface, filter or exclusion of something unknown.
     """
     if contact is None:
         return description
     excluded = [Exclusion(first, second) for first, second in contact.exclude]
+    obstacles = _together(description.obstacles, contact.obstacles)
+    _audit_filtered(contact.filters, description.geometries, obstacles, audit)
     dressed = replace(
         description,
         geometries=_dressed(description.geometries, contact, audit),
-        obstacles=_together(description.obstacles, contact.obstacles),
+        obstacles=tuple(
+            replace(one, filter=contact.filters.get(one.name, one.filter)) for one in obstacles
+        ),
         self_collision=description.self_collision or bool(contact.self_collision),
     )
     if not audit_exclusions(dressed, excluded, audit):
@@ -84,7 +99,10 @@ def _dressed(
 ) -> tuple[Geometry, ...]:
     """Return geometries with surfaces; a geometry with its own keeps it unless it is named."""
     _audit_named(contact.surfaces, geometries, audit)
-    return tuple(replace(part, surface=_surface(part, contact)) for part in geometries)
+    return tuple(
+        replace(part, surface=_surface(part, contact), filter=_filter(part, contact))
+        for part in geometries
+    )
 
 
 def _surface(geometry: Geometry, contact: Contact) -> Surface:
@@ -93,15 +111,33 @@ def _surface(geometry: Geometry, contact: Contact) -> Surface:
     return contact.surfaces.get(geometry.name, of_link)
 
 
+def _filter(geometry: Geometry, contact: Contact) -> Filter:
+    of_link = contact.filters.get(geometry.link, geometry.filter)
+    return contact.filters.get(geometry.name, of_link)
+
+
 def _audit_named(
     surfaces: Mapping[str, Surface], geometries: tuple[Geometry, ...], audit: Audit
 ) -> None:
-    known: Collection[str] = {
-        name: None for geometry in geometries for name in (geometry.name, geometry.link)
-    }
-    for name in surfaces:
+    known = {name: None for geometry in geometries for name in (geometry.name, geometry.link)}
+    _audit_known(surfaces, "no geometry, and no link with one, is called", known, audit)
+
+
+def _audit_filtered(
+    filters: Mapping[str, Filter],
+    geometries: tuple[Geometry, ...],
+    obstacles: tuple[Obstacle, ...],
+    audit: Audit,
+) -> None:
+    known = {name: None for geometry in geometries for name in (geometry.name, geometry.link)}
+    known |= dict.fromkeys(obstacle.name for obstacle in obstacles)
+    _audit_known(filters, "no geometry, link with one, or obstacle is called", known, audit)
+
+
+def _audit_known(named: Collection[str], what: str, known: Collection[str], audit: Audit) -> None:
+    for name in named:
         if name not in known and not audit.partial:
-            unknown = f"no geometry, and no link with one, is called {quote(name)}"
+            unknown = f"{what} {quote(name)}"
             message = f"{unknown}{audit.hint(name, known)}"
             allowed = listing(known)
             audit.error("unknown-geometry", _WHAT, None, message, found=name, allowed=allowed)

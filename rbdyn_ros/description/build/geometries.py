@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rbdyn_ros.description.arguments import frame, name, number
 from rbdyn_ros.description.geometries import (
     FLOOR,
+    Filter,
     Geometry,
     Obstacle,
     Plane,
@@ -41,6 +42,7 @@ class GeometryBuilder:
         *,
         origin: Pose = IN_PLACE,
         surface: Surface | None = None,
+        filter: Filter | None = None,  # noqa: A002 - the word of Geometry and of the files
     ) -> Self:
         """Add a contact shape to a body.
 
@@ -50,6 +52,7 @@ class GeometryBuilder:
             shape: a Sphere, Box, Cylinder, Capsule or Points.
             origin: frame of the shape in the body frame.
             surface: its contact properties; None: a default Surface.
+            filter: which other geometries touch it; None: all.
 
         Raises:
             ParameterError: an argument has the wrong type or a value that is not allowed.
@@ -61,7 +64,10 @@ class GeometryBuilder:
             raise not_allowed(f"the surface of {owner}", surface, "a Surface or None")
         at = frame(f"the origin of {owner}", origin)
         link = name(f"the body of {owner}", body)
-        self._geometries.append(Geometry(geometry, link, shape, at, surface or Surface()))
+        chosen = _filter(owner, filter)
+        self._geometries.append(
+            Geometry(geometry, link, shape, at, surface or Surface(), filter=chosen)
+        )
         return self
 
     def floor(self, height: float = 0.0, friction: float = math.inf) -> Self:
@@ -84,6 +90,7 @@ class GeometryBuilder:
         *,
         origin: Pose = IN_PLACE,
         friction: float = math.inf,
+        filter: Filter | None = None,  # noqa: A002 - the word of Geometry and of the files
     ) -> Self:
         """Add an obstacle to the world.
 
@@ -92,6 +99,7 @@ class GeometryBuilder:
             shape: a Plane, Sphere or Box.
             origin: frame of the shape in the world; z of a plane points out of the solid.
             friction: a contact has the smaller of this and the friction of the geometry.
+            filter: which geometries touch it; None: all.
 
         Raises:
             ParameterError: an argument has the wrong type or a value that is not allowed.
@@ -102,5 +110,12 @@ class GeometryBuilder:
         if friction != math.inf:
             friction = number(f"the friction of {owner}", friction)
         at = frame(f"the origin of {owner}", origin)
-        self._obstacles.append(Obstacle(obstacle, shape, at, friction))
+        chosen = _filter(owner, filter)
+        self._obstacles.append(Obstacle(obstacle, shape, at, friction, filter=chosen))
         return self
+
+
+def _filter(owner: str, given: object) -> Filter:
+    if given is not None and not isinstance(given, Filter):
+        raise not_allowed(f"the filter of {owner}", given, "a Filter or None")
+    return given or Filter()

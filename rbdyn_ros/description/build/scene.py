@@ -21,6 +21,8 @@ from rbdyn_ros.description.geometries import (
     Capsule,
     Contact,
     Cylinder,
+    Exclusion,
+    Filter,
     Geometry,
     Obstacle,
     Points,
@@ -62,6 +64,7 @@ class SceneParts:
         objects: free objects.
         obstacles: shapes fixed in the world.
         floor: whether there is a floor at height 0, if no obstacle is called floor.
+        exclude: pairs of links, objects, geometries or obstacles that do not push each other.
     """
 
     name: str
@@ -69,6 +72,7 @@ class SceneParts:
     objects: Sequence[Object]
     obstacles: Sequence[Obstacle]
     floor: bool = True
+    exclude: Sequence[Exclusion] = ()
 
 
 def scene_description(
@@ -106,7 +110,8 @@ def scene_description(
     obstacles = [*joined.obstacles, *parts.obstacles]
     if parts.floor and FLOOR.name not in {obstacle.name for obstacle in obstacles}:
         obstacles.insert(0, FLOOR)
-    joined = replace(joined, obstacles=tuple(obstacles))
+    excluded = (*joined.exclusions, *parts.exclude)
+    joined = replace(joined, obstacles=tuple(obstacles), exclusions=excluded)
     return joined if audit.errors else audit_description(joined, audit)
 
 
@@ -224,6 +229,8 @@ def _with_object(
     if not audit_pose("pose", item.pose, owner, item.line, audit):
         return joined
     try:
+        if item.filter is not None and not isinstance(item.filter, Filter):
+            raise not_allowed("the filter", item.filter, "a Filter or None")
         if isinstance(item.shape, str | Path) and Path(item.shape).suffix.lower() in ROBOTS:
             made = _of_file(item, package_dirs, audit)
         else:
@@ -257,7 +264,8 @@ def _of_file(item: Object, package_dirs: Sequence[str | Path], audit: Audit) -> 
     root = root_of(found)
     named = renamed(found, lambda old: item.name if old == root else f"{item.name}/{old}")
     passive = tuple(replace(joint, actuated=False) for joint in named.joints)
-    return replace(named, joints=passive, obstacles=())
+    filtered = tuple(replace(x, filter=item.filter or x.filter) for x in named.geometries)
+    return replace(named, joints=passive, geometries=filtered, obstacles=())
 
 
 def _of_shapes(item: Object, package_dirs: Sequence[str | Path]) -> Description:
@@ -267,8 +275,9 @@ def _of_shapes(item: Object, package_dirs: Sequence[str | Path]) -> Description:
     whole = shapes.combine(*parts)
     inertial = shapes.scaled(whole, density=item.density, mass=item.mass)
     names = [item.name] if len(placed) == 1 else [f"{item.name}_{k}" for k in range(len(placed))]
+    surface, masks = item.surface or Surface(), item.filter or Filter()
     geometries = tuple(
-        Geometry(name, item.name, shape, at, item.surface or Surface(), item.line)
+        Geometry(name, item.name, shape, at, surface, item.line, masks)
         for name, (shape, at) in zip(names, placed, strict=True)
     )
     return Description(

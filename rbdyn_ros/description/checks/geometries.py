@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable
 
+import numpy as np
+
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.bounds import audit_range
 from rbdyn_ros.description.checks.connectivity import audit_links
@@ -21,6 +23,7 @@ from rbdyn_ros.description.geometries import (
     Capsule,
     Cylinder,
     Exclusion,
+    Filter,
     Obstacle,
     Points,
     Shape,
@@ -35,6 +38,9 @@ from rbdyn_ros.errors import listing, quote, shown
 #: Maximum number of corners of a geometry made in Python; meshes have far fewer (hulls.py).
 MOST_POINTS = 10_000
 _FORCE = "force coefficient"
+#: Largest contype and conaffinity.
+MOST_BITS = (1 << 31) - 1
+BITS = f"a whole number from 0 to {MOST_BITS}"
 
 
 def audit_geometries(description: Description, links: Collection[str], audit: Audit) -> None:
@@ -52,6 +58,7 @@ def audit_geometries(description: Description, links: Collection[str], audit: Au
         audit_shape(geometry.shape, owner, line, audit)
         audit_place(geometry.origin, owner, line, audit)
         audit_surface(geometry.surface, owner, line, audit)
+        audit_filter(geometry.filter, owner, line, audit)
     audit_obstacles(description.obstacles, audit)
     audit_exclusions(description, description.exclusions, audit)
 
@@ -83,6 +90,7 @@ def audit_obstacles(obstacles: Iterable[Obstacle], audit: Audit) -> None:
         owner, line = f"obstacle {quote(obstacle.name)}", obstacle.line
         audit_shape(obstacle.shape, owner, line, audit)
         audit_place(obstacle.origin, owner, line, audit)
+        audit_filter(obstacle.filter, owner, line, audit)
         friction: object = obstacle.friction  # infinity: the friction of the geometry holds
         if not are_numbers((friction,)):
             message = f"the friction is {shown(friction)}, not a number"
@@ -129,6 +137,21 @@ def _audit_points(points: Points, owner: str, line: int | None, audit: Audit) ->
         what = f"point {number}"
         if not audit_finite(what, point, 3, "contact length", owner, line, audit):
             return  # one message is enough
+
+
+def audit_filter(given: Filter, owner: str, line: int | None, audit: Audit) -> None:
+    """Add an error for every number of a filter that is not 31 bits."""
+    for what in ("contype", "conaffinity"):
+        value: object = getattr(given, what)
+        if not is_bits(value):
+            message = f"the {what} is {shown(value)}; allowed is {BITS}"
+            audit.error("bad-filter", owner, line, message, found=shown(value), allowed=BITS)
+
+
+def is_bits(value: object) -> bool:
+    """Return whether a value is a whole number of 31 bits."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return whole and 0 <= int(value) <= MOST_BITS  # type: ignore[call-overload]
 
 
 def audit_surface(surface: Surface, owner: str, line: int | None, audit: Audit) -> None:

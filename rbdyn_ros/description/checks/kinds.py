@@ -16,6 +16,7 @@ from rbdyn_ros.checks.audit import Audit, robot_element
 from rbdyn_ros.description.geometries import (
     Contact,
     Exclusion,
+    Filter,
     Geometry,
     Obstacle,
     Points,
@@ -46,6 +47,7 @@ _FLAG: Kind = (bool | np.bool_, "True or False")
 _COUNT: Kind = (int | np.integer, "a whole number")
 _LINE: Kind = (int | None, "a whole number or None")
 _SURFACE: Kind = (Surface, "a Surface")
+_FILTER: Kind = (Filter, "a Filter")
 
 #: The type of each field, and its name in messages.
 _FIELDS: dict[type, dict[str, Kind]] = {
@@ -83,12 +85,19 @@ _FIELDS: dict[type, dict[str, Kind]] = {
         "shape": (Shape, "a Sphere, Box, Cylinder, Capsule or Points"),
         "surface": _SURFACE,
         "line": _LINE,
+        "filter": _FILTER,
     },
     Points: {"points": (tuple, "a sequence of points")},
-    Obstacle: {"name": _TEXT, "shape": (WorldShape, "a Plane, Sphere or Box"), "line": _LINE},
+    Obstacle: {
+        "name": _TEXT,
+        "shape": (WorldShape, "a Plane, Sphere or Box"),
+        "line": _LINE,
+        "filter": _FILTER,
+    },
     Contact: {
         "surface": _SURFACE,
         "surfaces": (Mapping, "a mapping of names to Surfaces"),
+        "filters": (Mapping, "a mapping of names to Filters"),
         "self_collision": _FLAG,
     },
     Exclusion: {"first": _TEXT, "second": _TEXT, "line": _LINE},
@@ -128,26 +137,32 @@ def audit_contact_kinds(contact: Contact, audit: Audit) -> bool:
     _audit_parts(contact, "obstacles", "contact", audit)
     if len(audit.findings) > before:
         return False
-    _audit_exclude(contact.exclude, audit)
-    surfaces: Mapping[Any, Any] = contact.surfaces
-    for name, surface in surfaces.items():
-        if not isinstance(name, str):
-            _wrong("a name in its surfaces", name, "a string", "contact", None, audit)
-        elif not isinstance(surface, Surface):
-            _wrong(f"the surface of {quote(name)}", surface, "a Surface", "contact", None, audit)
+    audit_exclude(contact.exclude, audit)
+    _audit_by_name("surface", contact.surfaces, Surface, audit)
+    _audit_by_name("filter", contact.filters, Filter, audit)
     return len(audit.findings) == before
 
 
-def _audit_exclude(exclude: object, audit: Audit) -> None:
+def _audit_by_name(what: str, given: Mapping[Any, Any], kind: type, audit: Audit) -> None:
+    """Add an error for each item of a mapping that is not a name and its value."""
+    for name, value in given.items():
+        if not isinstance(name, str):
+            _wrong(f"a name in its {what}s", name, "a string", "contact", None, audit)
+        elif not isinstance(value, kind):
+            called = f"a {kind.__name__}"
+            _wrong(f"the {what} of {quote(name)}", value, called, "contact", None, audit)
+
+
+def audit_exclude(exclude: object, audit: Audit, owner: str = "contact") -> None:
     """Add an error unless these are pairs of names."""
     if not isinstance(exclude, tuple | list):
-        _wrong("exclude", exclude, "a tuple of pairs of names", "contact", None, audit)
+        _wrong("exclude", exclude, "a tuple of pairs of names", owner, None, audit)
         return
     for number, pair in enumerate(exclude, start=1):
         sound = isinstance(pair, tuple | list) and len(pair) == 2
         if not sound or not all(isinstance(name, str) for name in pair):
             what = f"number {number} of exclude"
-            _wrong(what, pair, "a pair of names", "contact", None, audit)
+            _wrong(what, pair, "a pair of names", owner, None, audit)
 
 
 def _audit_parts(whole: object, field: str, owner: str, audit: Audit) -> None:

@@ -17,7 +17,7 @@ from rbdyn_ros.errors import listing, quote
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _INFINITE = {".inf": math.inf, "+.inf": math.inf, "-.inf": -math.inf}
 _NOT_FINITE = re.compile(r"[+-]?\.?(nan|inf|infinity)", re.IGNORECASE)
-_WHOLE = re.compile(r"0|[1-9][0-9]{0,8}")
+_WHOLE = re.compile(r"0|[1-9][0-9]{0,9}")
 #: The keys of a pose in every element.
 AT = ("xyz", "rpy")
 #: Quaternions are written with few decimals: their length may differ from 1 by this much.

@@ -9,6 +9,7 @@ from rbdyn_ros.description.geometries import (
     Box,
     Capsule,
     Cylinder,
+    Filter,
     Geometry,
     Obstacle,
     Plane,
@@ -46,17 +47,18 @@ def read_geometries(section: YamlTable, meshes: Meshes, form: Form) -> list[Geom
     geometries = []
     for name, node in section.nodes.items():
         owner = f"geometry {quote(name)}"
-        allowed = ("link", *SHAPES, *AT, *SURFACE)
+        allowed = ("link", *SHAPES, *AT, *SURFACE, "filter")
         table = form.table(node, "geometry", owner, allowed, ("link",))
         if table is None:
             form.audit.partial = True
             continue
         link = form.name(table.nodes["link"], "link", owner)
         shape, origin = read_shape(table, owner, meshes, form), form.pose(table, owner, Pose())
-        surface = read_surface(table, owner, form)
-        if link is not None and shape is not None and origin is not None and surface is not None:
-            line = section.lines[name]
-            geometries.append(Geometry(name, link, shape, origin, surface, line))
+        surface, masks = read_surface(table, owner, form), read_filter(table, owner, form)
+        if link is None or shape is None or origin is None or surface is None or masks is None:
+            continue
+        line = section.lines[name]
+        geometries.append(Geometry(name, link, shape, origin, surface, line, masks))
     return geometries
 
 
@@ -65,13 +67,14 @@ def read_obstacles(section: YamlTable, form: Form) -> list[Obstacle]:
     obstacles = []
     for name, node in section.nodes.items():
         owner = f"obstacle {quote(name)}"
-        table = form.table(node, "obstacle", owner, (*WORLD_SHAPES, *AT, "friction"))
+        table = form.table(node, "obstacle", owner, (*WORLD_SHAPES, *AT, "friction", "filter"))
         if table is None:
             continue
         shape, origin = _world_shape(table, owner, form), form.pose(table, owner, Pose())
-        friction = _friction(table, owner, form)
-        if shape is not None and origin is not None and friction is not None:
-            obstacles.append(Obstacle(name, shape, origin, friction, section.lines[name]))
+        friction, masks = _friction(table, owner, form), read_filter(table, owner, form)
+        if shape is not None and origin is not None and friction is not None and masks is not None:
+            line = section.lines[name]
+            obstacles.append(Obstacle(name, shape, origin, friction, line, masks))
     return obstacles
 
 
@@ -105,6 +108,23 @@ def read_surface(table: YamlTable, owner: str, form: Form) -> Surface | None:
     }
     known = {key: value for key, value in given.items() if value is not None}
     return Surface(**known) if len(known) == len(given) else None
+
+
+def read_filter(table: YamlTable, owner: str, form: Form) -> Filter | None:
+    """Return the filter of the key `filter` in a table, by default all; None after an error."""
+    if "filter" not in table.nodes:
+        return Filter()
+    return filter_of(table.nodes["filter"], owner, form)
+
+
+def filter_of(node: Node, owner: str, form: Form) -> Filter | None:
+    """Return the filter that a table of contype and conaffinity describes; None after an error."""
+    table = form.table(node, "filter", owner, ("contype", "conaffinity"))
+    if table is None:
+        return None
+    given = {key: form.whole(below, key, owner) for key, below in table.nodes.items()}
+    known = {key: value for key, value in given.items() if value is not None}
+    return Filter(**known) if len(known) == len(given) else None
 
 
 def _one_of(kinds: tuple[str, ...], table: YamlTable, owner: str, form: Form) -> str | None:

@@ -7,7 +7,8 @@
     robots:                         # or several; the names of their parts begin with `left/`
       left: {file: panda.urdf, xyz: [0, 0.5, 0], rpy: [0, 0, 0], floating_base: false,
              start: {panda_joint4: -1.5}, surface: rubber, surfaces: {panda_hand: steel},
-             exclude: [[panda_link7, panda_hand]], self_collision: false}
+             exclude: [[panda_link7, panda_hand]], self_collision: false,
+             filters: {panda_hand: {contype: 2, conaffinity: 1}}}
 
     surfaces:                       # by a name, the fields of rb.Surface
       rubber: {friction: 1.2, restitution: 0.3}
@@ -18,11 +19,13 @@
       stone: {mesh: {file: stone.stl, scale: [0.001, 0.001, 0.001]}, density: 2500}
       hammer: {parts: [{cylinder: {radius: 0.01, length: 0.2}},
                        {box: {size: [0.1, 0.03, 0.03]}, xyz: [0, 0, 0.1]}], mass: 0.8}
-      drawer: {file: drawer.urdf, xyz: [1, 0, 0.2]}
+      drawer: {file: drawer.urdf, xyz: [1, 0, 0.2], filter: {contype: 1, conaffinity: 3}}
 
     floor: {height: 0, friction: .inf}              # as in a mechanism file; `false`: none
     obstacles:                      # fixed in the world, as in a mechanism file
       table: {box: {size: [0.8, 1.2, 0.4]}, xyz: [0.6, 0, 0.2], friction: 0.6}
+
+    exclude: [[cube, table], [left/panda_hand, ball]]   # pairs that do not push each other
 
 `robot` is a file or a table with the keys of a robot in `robots`. Files are found from the folder
 of this file. An object has one of `box`, `sphere`, `cylinder`, `capsule`, `mesh`, `points`,
@@ -40,11 +43,20 @@ from typing import Any
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.build.scene import SceneParts, scene_description
 from rbdyn_ros.description.files import read_bytes
-from rbdyn_ros.description.geometries import Contact, Obstacle, Shape, Surface
+from rbdyn_ros.description.geometries import (
+    Contact,
+    Exclusion,
+    Filter,
+    Obstacle,
+    Shape,
+    Surface,
+)
 from rbdyn_ros.description.mechanism_files.forms import AT, Form, is_nothing
 from rbdyn_ros.description.mechanism_files.geometries import (
     SHAPES,
     SURFACE,
+    filter_of,
+    read_filter,
     read_floor,
     read_obstacles,
     read_shape,
@@ -67,7 +79,7 @@ from rbdyn_ros.errors import Finding, ParameterError, quote
 
 VERSION = "rbdyn_scene"
 SECTIONS = ("robots", "surfaces", "objects", "obstacles")
-KEYS = (VERSION, "name", "robot", "floor", *SECTIONS)
+KEYS = (VERSION, "name", "robot", "floor", "exclude", *SECTIONS)
 PLACE = (*AT, "quat")
 ROBOT_KEYS = (
     "file",
@@ -78,8 +90,9 @@ ROBOT_KEYS = (
     "surfaces",
     "exclude",
     "self_collision",
+    "filters",
 )
-OBJECT_KEYS = (*SHAPES, "parts", "file", "mass", "density", *PLACE, "surface")
+OBJECT_KEYS = (*SHAPES, "parts", "file", "mass", "density", *PLACE, "surface", "filter")
 
 _SUFFIXES = (".yaml", ".yml")
 _HEAD = re.compile(rb"^[ \t]*['\"]?rbdyn_scene['\"]?[ \t]*:", re.MULTILINE)
@@ -176,7 +189,12 @@ class _Reader:
             name = form.name(top.nodes["name"], "name", "") or name
         floor, obstacles = self._floor()
         obstacles += read_obstacles(self._section("obstacles"), form)
-        return SceneParts(name, self._robots(), self._objects(), obstacles, floor)
+        robots, objects = self._robots(), self._objects()
+        excluded = [
+            Exclusion(first, second, top.lines["exclude"])
+            for first, second in self._exclude(top.nodes.get("exclude"), "the scene")
+        ]
+        return SceneParts(name, robots, objects, obstacles, floor, excluded)
 
     def _check_version(self) -> None:
         version, allowed, source = self._top.nodes.get(VERSION), f"{VERSION}: 1", str(self._path)
@@ -273,12 +291,22 @@ class _Reader:
         elif named is not None:
             self._form.wrong(named, "surfaces", owner, "a table of links and names of surfaces")
         exclude = self._exclude(table.nodes.get("exclude"), owner)
+        filters = self._filters(table.nodes.get("filters"), owner)
         pushes: bool | None = False
         if "self_collision" in table.nodes:
             pushes = self._form.flag(table.nodes["self_collision"], "self_collision", owner)
         if len(self._audit.errors) > before:
             return None
-        return Contact((), surface, by_name, exclude, bool(pushes))
+        return Contact((), surface, by_name, exclude, bool(pushes), filters)
+
+    def _filters(self, node: Node | None, owner: str) -> dict[str, Filter]:
+        if node is None:
+            return {}
+        if not isinstance(node, YamlTable):
+            self._form.wrong(node, "filters", owner, "a table of links and filters")
+            return {}
+        given = {name: filter_of(below, owner, self._form) for name, below in node.nodes.items()}
+        return {name: masks for name, masks in given.items() if masks is not None}
 
     def _exclude(self, node: Node | None, owner: str) -> tuple[tuple[str, str], ...]:
         if node is None:
@@ -317,9 +345,10 @@ class _Reader:
             if what in table.nodes
         }
         surface = self._surface(table, owner)
+        masks = read_filter(table, owner, form) if "filter" in table.nodes else None
         if len(self._audit.errors) > before or shape is None or at is None:
             return None
-        return Object(name, shape, **numbers, pose=at, surface=surface, line=line)
+        return Object(name, shape, **numbers, pose=at, surface=surface, line=line, filter=masks)
 
     def _object_shape(
         self, table: YamlTable, owner: str

@@ -68,6 +68,8 @@ def find(m, d):
         centre = _in_world(d, m.geom_bodyid[g], load3(m.geom_pos, g))
         reach = m.opt.timestep * _speed(m, d, g, centre)
         for o in range(m.nobstacle):
+            if m.geom_touches[g, o] == 0:
+                continue
             dist, _ = _from_obstacle(m, o, centre)
             if dist < m.geom_rbound[g] + reach:
                 _meet(m, d, g, o, reach)

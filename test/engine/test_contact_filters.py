@@ -1,0 +1,115 @@
+"""Which geometries touch: contype and conaffinity, excluded pairs, overlaps at the start."""
+
+import itertools
+
+import numpy as np
+import pytest
+from support.refusals import refused
+
+import rbdyn_ros as rb
+
+BALL = rb.Sphere(0.1)
+MASKS = [(0, 0), (1, 1), (2, 1), (1, 2), (4, 0), (0, 4)]
+
+
+def ball(name, at, **more):
+    return rb.Object(name, BALL, mass=1.0, pose=rb.pose(at), **more)
+
+
+def touching(m, steps=400):
+    """Return the names of all pairs that touched."""
+    d, pairs = rb.make_data(m), set()
+    for _ in range(steps):
+        rb.step(m, d)
+        pairs |= {(one.geom1, one.geom2) for one in rb.contacts(m, d)}
+    return pairs
+
+
+def follows_the_rule(one, two):
+    """Return whether two filters match, by the rule of MuJoCo."""
+    return bool(one[0] & two[1]) or bool(two[0] & one[1])
+
+
+@pytest.mark.parametrize(("one", "two"), [*itertools.combinations_with_replacement(MASKS, 2)])
+def test_two_bodies_touch_by_the_rule(one, two):
+    m = rb.scene(
+        objects=[
+            ball("one", (0.0, 0.0, 1.0), filter=rb.Filter(*one)),
+            ball("two", (0.0, 0.0, 1.3), filter=rb.Filter(*two)),
+        ],
+        floor=False,
+    )
+    assert (m.npush, m.nmeet) == ((1, 1) if follows_the_rule(one, two) else (0, 0))
+
+
+@pytest.mark.parametrize(("one", "two"), [*itertools.product(MASKS, MASKS)])
+def test_bodies_touch_obstacles_by_the_rule(one, two):
+    floor = rb.Obstacle("floor", rb.Plane(), filter=rb.Filter(*two))
+    m = rb.scene(
+        objects=[ball("ball", (0.0, 0.0, 0.11), filter=rb.Filter(*one))], obstacles=[floor]
+    )
+    matches = follows_the_rule(one, two)
+    assert m.geom_touches.tolist() == [[int(matches)]]
+    d = rb.make_data(m)
+    rb.step(m, d, 500)
+    assert (d.qpos[2] > 0.099) == matches
+
+
+def test_excluded_objects_and_obstacles_pass_through_each_other():
+    table = rb.Obstacle("table", rb.Box((1.0, 1.0, 0.1)), rb.pose((0.0, 0.0, 1.0)))
+    objects = [ball("one", (0.0, 0.0, 1.2)), ball("two", (0.0, 0.0, 1.5))]
+    pairs = {("table", "one"), ("one", "two")}
+    assert touching(rb.scene(objects=objects, obstacles=[table], floor=False)) == pairs
+    for pair in pairs:
+        m = rb.scene(objects=objects, obstacles=[table], floor=False, exclude=[pair])
+        assert pair not in touching(m)
+        m = rb.scene(objects=objects, obstacles=[table], floor=False, exclude=[pair[::-1]])
+        assert pair not in touching(m)
+    with refused(rb.DescriptionError, "unknown-geometry"):
+        rb.scene(objects=objects, exclude=[("one", "tabel")])
+    with refused(rb.ParameterError, "wrong-kind"):
+        rb.scene(objects=objects, exclude=[("one",)])
+
+
+def falling(**contact):
+    system = rb.SystemBuilder("two", base="world")
+    for name in ("low", "high"):
+        system.body(name, rb.shapes.sphere(0.1, mass=1.0))
+        system.joint(f"to {name}", "floating", "world", name).geometry(f"{name} ball", name, BALL)
+    return rb.build(system.floor(), contact=rb.Contact(**contact))
+
+
+def test_a_contact_filters_by_the_name_of_a_link_a_geometry_or_an_obstacle():
+    for name in ("low", "low ball"):
+        m = falling(filters={name: rb.Filter(conaffinity=0, contype=2)})
+        assert m.geom_contype_all.tolist() == [2, 1, 1]
+        assert m.npush == 0
+        assert m.geom_touches.tolist() == [[0], [1]]
+    m = falling(filters={"floor": rb.Filter(0, 0)})
+    assert m.npush == 1
+    assert not m.geom_touches.any()
+    m = falling(exclude=(("low", "floor"),))
+    assert m.geom_touches.tolist() == [[0], [1]]
+    with refused(rb.DescriptionError, "unknown-geometry"):
+        falling(filters={"lwo": rb.Filter()})
+    for masks in (rb.Filter(-1), rb.Filter(1, 1 << 31), rb.Filter(True)):
+        with refused(rb.ParameterError, "bad-filter"):
+            falling(filters={"low": masks})
+
+
+def test_a_filter_survives_a_file_and_changes_the_hash(tmp_path):
+    m = falling(filters={"low": rb.Filter(2, 2)})
+    rb.save(m, tmp_path / "two.npz")
+    same = rb.load(tmp_path / "two.npz")
+    np.testing.assert_array_equal(same.geom_touches, m.geom_touches)
+    assert same.sha256() == m.sha256() != falling().sha256()
+
+
+def test_bodies_that_overlap_at_the_start_are_named():
+    m = falling()
+    found = [finding for finding in m.findings if finding.code == "bodies-overlap"]
+    assert len(found) == 1
+    assert "low ball and high ball (200 mm)" in found[0].message
+    assert found[0].severity == "warning"
+    apart = falling(exclude=(("low", "high"),))
+    assert "bodies-overlap" not in {finding.code for finding in apart.findings}
