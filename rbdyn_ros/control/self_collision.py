@@ -1,4 +1,4 @@
-"""Refuse paths on which an arm would touch itself, before it moves.
+"""Refuse paths on which an arm would touch itself or its world, before it moves.
 
 A path is checked without gaps: from one pose to the next no point of the arm can move farther than
 the clearance that is left, because the speed of every point has a bound. Close to the margin the
@@ -17,7 +17,7 @@ from rbdyn_ros.control.paths import Path
 from rbdyn_ros.dynamics.collisions import Memory, check_pairs, find_near, start_overlaps
 from rbdyn_ros.dynamics.entry import handles
 from rbdyn_ros.dynamics.stages import make_data
-from rbdyn_ros.errors import Finding, ParameterError, refusal
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError, refusal
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
 
@@ -31,8 +31,10 @@ class SelfCollision:
     Args:
         m: the arm with its geometries; all its joints turn or slide.
         dofs: (n,) degrees of freedom that the columns of paths belong to.
-        margin: smallest distance of two links [m]. Two links that are nearer where a path starts
-            may not come nearer.
+        margin: smallest distance of two links, or of a link and an obstacle [m]. Two that are
+            nearer where a path starts may not come nearer.
+        links: whether pairs of links are checked.
+        world: whether links and obstacles are checked.
 
     Raises:
         ModelError: the Model has no geometries, or too many.
@@ -40,22 +42,25 @@ class SelfCollision:
             slide without limits.
     """
 
-    def __init__(self, m: Model, dofs: Ints, margin: float) -> None:
+    def __init__(
+        self, m: Model, dofs: Ints, margin: float, *, links: bool = True, world: bool = False
+    ) -> None:
         check_pairs(m, "SelfCollision")
         self.overlaps = start_overlaps(m)
         self._m, self._dofs, self._margin = m, np.array(dofs, np.int64), margin
         self._reach = _reach_of_dofs(m)[self._dofs]
         self._d, self._memory, self._lock = make_data(m), Memory(m), threading.Lock()
         overlapping = {(one.geom1, one.geom2) for one in self.overlaps}
-        names, first_obstacle = m.geom_names_all, m.ngeomall - m.nobstacle
-        self._skipped = np.array(
-            [h >= first_obstacle or (names[g], names[h]) in overlapping for g, h in m.meet_geom],
-            np.int64,
-        )
+        names, self._obstacle = m.geom_names_all, m.ngeomall - m.nobstacle
+        wanted = (
+            world if h >= self._obstacle else links and (names[g], names[h]) not in overlapping
+            for g, h in m.meet_geom
+        )  # fmt: skip
+        self._skipped = np.array([not one for one in wanted], np.int64)
         self.check([Path([0.0], np.zeros((1, len(dofs))))], m.qpos0)  # compiles it
 
     def check(self, parts: list[Path], qpos: Array) -> None:
-        """Raise RbdynError if two links would come too near on a path.
+        """Raise RbdynError if two links, or a link and an obstacle, would come too near.
 
         Args:
             parts: of the path, one after the other.
@@ -85,18 +90,23 @@ class SelfCollision:
             memory.axes, memory.found, memory.out, np.empty((3, n)), np.empty((2, n)), result,
         )  # fmt: skip
         if pair == TOO_LONG:
-            text = "the path is too long to be checked for self-collision; send shorter ones"
+            text = "the path is too long to be checked for collisions; send shorter ones"
             raise refusal(text, "self-collision")
         if pair != CLEAR:
-            g, h = (self._m.geom_names_all[k] for k in self._m.meet_geom[pair])
-            at, dist = result.tolist()
-            how = f"be {1e3 * dist:.3g} mm apart" if dist >= 0.0 else "touch"
-            text = (
-                f"'{g}' and '{h}' would {how} at {at:.4g} s of the path; "
-                f"self_collision_margin is {1e3 * self._margin:.3g} mm. If only their shapes are "
-                "too coarse there, disable the pair in an SRDF"
-            )
-            raise refusal(text, "self-collision", g)
+            raise self._refusal(*self._m.meet_geom[pair].tolist(), *result.tolist())
+
+    def _refusal(self, g: int, h: int, at: float, dist: float) -> RbdynError:
+        """Return the error of two geometries that are too near at a time of a path."""
+        one, other = self._m.geom_names_all[g], self._m.geom_names_all[h]
+        how = f"be {1e3 * dist:.3g} mm apart" if dist >= 0.0 else "touch"
+        world = h >= self._obstacle
+        where = "by exclude of the robot in the scene file" if world else "in an SRDF"
+        text = (
+            f"'{one}' and '{other}' would {how} at {at:.4g} s of the path; "
+            f"self_collision_margin is {1e3 * self._margin:.3g} mm. If only their shapes are "
+            f"too coarse there, disable the pair {where}"
+        )
+        return refusal(text, "scene-collision" if world else "self-collision", one)
 
 
 def _reach_of_dofs(m: Model) -> Array:

@@ -20,7 +20,7 @@ JOINT = """<joint name="j{n}" type="{kind}"><origin xyz="0 0 1"/><axis xyz="{axi
 link="l{n}"/><child link="l{m}"/><limit {limits}/></joint>"""
 
 
-def arm(kinds=("revolute",) * 3, limits=LIMITS):
+def arm(kinds=("revolute",) * 3, limits=LIMITS, obstacles=()):
     """A chain of links of 1 m that fold in one plane; slides go along x."""
     count = len(kinds)
     parts = [LINK.format(n=n) for n in range(count + 1)]
@@ -32,7 +32,7 @@ def arm(kinds=("revolute",) * 3, limits=LIMITS):
         for n, kind in enumerate(kinds)
     ]  # fmt: skip
     text = f'<robot name="arm" version="1.2">{"".join(parts)}</robot>'
-    return rb.load_urdf(text, contact=rb.Contact(obstacles=()))
+    return rb.load_urdf(text, contact=rb.Contact(obstacles))
 
 
 @pytest.fixture(scope="module")
@@ -194,6 +194,98 @@ def test_a_path_that_takes_too_long_to_check_is_refused(m):
     with refused(RbdynError, "self-collision") as caught:
         check(m, margin).check([path], np.zeros(3))
     assert "too long" in str(caught.value)
+
+
+WALL = rb.Obstacle("wall", rb.Box((0.1, 4.0, 4.0)), rb.pose((1.5, 0.0, 2.0)))
+
+
+def in_room(*obstacles, margin=0.01, links=True):
+    m = arm(obstacles=obstacles or (rb.Obstacle("floor", rb.Plane()), WALL))
+    return m, SelfCollision(m, np.arange(m.nv), margin, links=links, world=True)
+
+
+@pytest.mark.parametrize("order", [1, 3])
+def test_a_path_into_the_world_is_refused_and_names_link_and_obstacle(order):
+    m, checker = in_room()
+    into_wall = line((0.0, 0.0, 0.0), (1.2, 0.0, 0.0), order=order)
+    with refused(RbdynError, "scene-collision", "l3") as caught:
+        checker.check([into_wall], np.zeros(3))
+    assert "'wall'" in str(caught.value)
+    to_the_floor = line((0.0, 0.0, 0.0), (-2.2, 0.0, 0.0), order=order)
+    with refused(RbdynError, "scene-collision", "l3") as caught:
+        checker.check([to_the_floor], np.zeros(3))
+    assert "'floor'" in str(caught.value)
+    checker.check([line((0.0, 0.0, 0.0), (0.4, 0.0, 0.0), order=order)], np.zeros(3))
+    SelfCollision(m, np.arange(3), 0.01).check([into_wall], np.zeros(3))  # without the world
+
+
+def test_a_post_between_two_free_ends_is_found():
+    """The arm sweeps through a thin post in a millisecond."""
+    post = rb.Obstacle("post", rb.Sphere(0.02), rb.pose((1.0, 0.0, 3.0)))
+    m, checker = in_room(post)
+    path = line((0.2, 0.0, 0.0), (0.9, 0.0, 0.0), duration=1e-3)
+    d = rb.make_data(m)
+    for end in path.positions:
+        d.qpos[:] = end
+        assert rb.collisions(m, d, 0.1) == []
+    assert nearest(m, path) < 0.0
+    with refused(RbdynError, "scene-collision"):
+        checker.check([path], np.zeros(3))
+
+
+def test_no_accepted_path_comes_nearer_to_the_world_than_the_margin():
+    margin, rng, verdicts = 0.03, np.random.default_rng(7), []
+    m, checker = in_room(margin=margin)
+    for _ in range(25):
+        points = rng.uniform(-1.2, 1.2, (3, 3))
+        points[0] = rng.uniform(-0.3, 0.3, 3)
+        path = Path([0.0, 0.7, 1.1], points, np.zeros((3, 3)))
+        least = nearest(m, path, 400)
+        try:
+            checker.check([path], np.zeros(3))
+            verdicts.append(True)
+            assert least > margin - RESOLUTION
+        except RbdynError:
+            verdicts.append(False)
+            assert least < margin + 0.05  # of samples; the motion between two is up to 0.05 m
+    assert 3 < sum(verdicts) < 22
+
+
+def test_a_link_that_is_too_near_to_an_obstacle_may_leave():
+    m, checker = in_room(margin=0.1)
+    near = np.array([0.5, 0.0, 0.0])
+    d = rb.make_data(m)
+    d.qpos[:] = near
+    assert 0.0 < min(one.distance for one in rb.collisions(m, d, 0.5)) < 0.1
+    checker.check([line(near, (0.2, 0.0, 0.0))], near)
+    checker.check([line(near, near)], near)
+    with refused(RbdynError, "scene-collision"):
+        checker.check([line(near, near + 0.01)], near)
+
+
+def test_a_stream_of_targets_stops_at_the_wall():
+    m, checker = in_room()
+    at, refusals = np.zeros(3), 0
+    for step in np.linspace(0.0, 1.2, 200)[1:]:
+        goal = np.array([step, 0.0, 0.0])
+        late, rows = Path([0.02], goal[None]), np.zeros((3, 3))
+        rows[0] = at
+        try:
+            checker.check([approach_to(late, rows), late], at)
+            at = goal
+        except RbdynError:
+            refusals += 1
+    d = rb.make_data(m)
+    d.qpos[:] = at
+    assert refusals > 5
+    assert 0.01 - RESOLUTION < min(one.distance for one in rb.collisions(m, d, 0.5)) < 0.03
+
+
+def test_only_the_world_is_checked_without_links():
+    _, checker = in_room(links=False)
+    checker.check([line((0.0, 0.0, 0.0), (0.0, -2.3, -2.3))], np.zeros(3))
+    with refused(RbdynError, "scene-collision"):
+        checker.check([line((0.0, 0.0, 0.0), (1.2, 0.0, 0.0))], np.zeros(3))
 
 
 @robots.needs_robots

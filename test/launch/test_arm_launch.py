@@ -123,6 +123,18 @@ def test_the_simulated_arm_is_the_controlled_robot_with_its_mounting(launch_file
     assert controller["urdf"] == PENDULUM
 
 
+def test_the_scene_of_the_arm_is_that_of_the_simulator(launch_file):
+    """Its robot is the arm; the scene says how it is mounted."""
+    scene = str(Path(__file__).parents[2] / "config" / "scenes" / "gripper.yaml")
+    given = ("sim:=true", f"scene:={scene}", "mounting_rpy:=[3.141592653589793, 0, 0]")
+    told = launch_file(GRAVITY, *given).told(2)
+    found = told["/simulator"]["parameters"]
+    assert found["scene"] == scene
+    assert "gravity" not in found
+    assert "urdf" not in found
+    assert told["/arm_controller"]["parameters"]["scene"] == scene
+
+
 def test_parameters_of_the_arm_in_the_file_reach_the_simulator(launch_file, tmp_path):
     """The last matching entry counts; arguments override it."""
     path = tmp_path / "arm.yaml"

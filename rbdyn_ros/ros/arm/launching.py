@@ -14,6 +14,7 @@ from launch_ros.actions import Node
 
 from rbdyn_ros.control.arm import mounted_gravity
 from rbdyn_ros.ros.arm import parameters as arm_params
+from rbdyn_ros.ros.arm.scene import read_arm_scene
 from rbdyn_ros.ros.common import launching
 from rbdyn_ros.ros.simulator import launching as sim_launching
 
@@ -34,6 +35,7 @@ FOR_A_SIMULATED_ARM = {"dry_run": False, "friction_compensation": 1.0, "simulate
 TEXTS = ("urdf", "robot_description")
 OF_THE_ARM = (
     *TEXTS,
+    "scene",
     "xacro_args",
     "strict",
     "gravity",
@@ -120,7 +122,8 @@ def _arm_parameters(strong: Mapping[str, str], file: str, space: str) -> dict[st
     arm = _in_file(file, node) if file else {}
     for name in OF_THE_ARM:
         if name in strong:
-            arm[name] = strong[name] if name in TEXTS else yaml.safe_load(strong[name])
+            plain = name in (*TEXTS, "scene")
+            arm[name] = strong[name] if plain else yaml.safe_load(strong[name])
     # an empty string means no value, as for the node
     arm = {name: arm[name] for name in OF_THE_ARM if arm.get(name, "") != ""}
     if arm.get("robot_compensates_gravity") is True:
@@ -173,7 +176,15 @@ def _simulator(context: Any, arm: Mapping[str, Any], names: list[tuple[str, str]
         own["gravity"] = _gravity(arm)
     for joint, position in _positions(chosen["sim_initial_positions"]).items():
         own[f"initial_positions.{joint}"] = position
-    robot = {} if "urdf" in own or "robot_description" in own else sim_launching.default_robot()
+    if "scene" in arm and read_arm_scene(arm["scene"]).robot is not None:
+        # it says how the arm is mounted, so gravity is that of the world
+        mine = {"scene": arm["scene"]} | ({"gravity": arm["gravity"]} if "gravity" in arm else {})
+        own = {name: own[name] for name in own if name not in (*TEXTS, "gravity")} | mine
+    robot = (
+        {}
+        if "scene" in own or "urdf" in own or "robot_description" in own
+        else sim_launching.default_robot()
+    )
     return launching.node(
         sim_launching.SIMULATOR,
         chosen["namespace"],

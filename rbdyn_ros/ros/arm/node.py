@@ -34,7 +34,8 @@ from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.ros.arm import parameters as arm_params
 from rbdyn_ros.ros.arm.diagnosis import diagnose_arm
 from rbdyn_ros.ros.arm.follow_action import FollowAction
-from rbdyn_ros.ros.arm.self_collision import self_collision
+from rbdyn_ros.ros.arm.scene import ArmScene, read_arm_scene
+from rbdyn_ros.ros.arm.self_collision import collision_check
 from rbdyn_ros.ros.arm.services import ArmServices
 from rbdyn_ros.ros.arm.topics import ArmTopics
 from rbdyn_ros.ros.arm.trajectories import TrajectoryController
@@ -104,7 +105,8 @@ class ArmController(process.ManagedNode):
     def _controller(self) -> TrajectoryController:
         """Return the controller of the robot that the parameters name."""
         values = self.values
-        m, source = load_robot(self, values, self.stop)
+        scene = read_arm_scene(values.scene) if values.scene else None
+        m, source = load_robot(self, _without_scene(values, scene), self.stop)
         arm = Arm(
             m,
             values.gravity,
@@ -130,7 +132,7 @@ class ArmController(process.ManagedNode):
         gate = SafetyGate(
             m, limits.tightened(*scales), arm_params.gate_settings(values, simulated)
         )
-        collisions = self_collision(self, values, source, gate.limits.dofs)
+        collisions = collision_check(self, values, source, gate.limits.dofs, scene)
         return TrajectoryController(
             m, source.description, collisions, arm, gate, arm_params.settings(values)
         )
@@ -260,6 +262,14 @@ class ArmController(process.ManagedNode):
             self._topics.stop()
             if armed and not self.values.dry_run:
                 print("rbdyn: shut down while armed; the arm is on its own now", file=sys.stderr)
+
+
+def _without_scene(values: SimpleNamespace, scene: ArmScene | None) -> SimpleNamespace:
+    """Return the values that name the arm: by default it is the robot of the scene."""
+    urdf = values.urdf
+    if scene is not None and scene.robot is not None and not (urdf or values.robot_description):
+        urdf = str(scene.robot)
+    return SimpleNamespace(**vars(values) | {"scene": "", "urdf": urdf})
 
 
 def run(args: Sequence[str] | None = None, urdf: Path | None = None) -> int:

@@ -141,11 +141,18 @@ PARAMETERS = (
         Parameter(
             "self_collision_margin",
             0.01,
-            "smallest distance between links on a trajectory; links that are nearer already may "
-            "not come nearer",
+            "smallest distance between links, and of links from the scene, on a trajectory; those "
+            "that are nearer already may not come nearer",
             "m",
             0.0,
             1.0,
+        ),
+        Parameter(
+            "scene",
+            "",
+            "path of a scene .yaml file: refuse trajectories on which the arm would touch its "
+            "floor or obstacles; its robot is the arm and has its place, and is the default of "
+            "urdf",
         ),
         Parameter(
             "srdf",

@@ -1,4 +1,4 @@
-"""The check of trajectories for self-collision: the arm's geometries, from its robot file."""
+"""The check of trajectories for collisions: the arm's geometries, and the declared scene."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from rbdyn_ros.description.types import Description
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.description.urdf_files.xacro_files import xacro_arguments
 from rbdyn_ros.dynamics.collisions import overlap_text
-from rbdyn_ros.errors import RbdynError
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError
 from rbdyn_ros.loading.load import complete
+from rbdyn_ros.ros.arm.scene import ArmScene
 from rbdyn_ros.ros.common.source import Source
 
 
-def self_collision(
-    node: Node, values: SimpleNamespace, source: Source, dofs: Ints
+def collision_check(
+    node: Node, values: SimpleNamespace, source: Source, dofs: Ints, scene: ArmScene | None
 ) -> SelfCollision | None:
     """Return the check of trajectories; None, and a line in the log, if they are not checked.
 
@@ -29,33 +30,63 @@ def self_collision(
         values: of the parameters.
         source: of the robot.
         dofs: degrees of freedom of the controlled joints.
+        scene: surroundings of the arm, if they are declared.
+
+    Raises:
+        RbdynError: a scene is declared, but cannot be checked.
     """
     log = node.get_logger()
-    if not values.check_self_collision:
+    links: bool = values.check_self_collision
+    if not links:
         log.warning("check_self_collision is false: trajectories may send the arm into itself")
-        return None
+        if scene is None:
+            return None
     try:
-        description = _with_geometries(values, source)
+        description = _with_geometries(values, source, scene)
         if not description.geometries:
-            log.info("the robot has no <collision> elements: self-collision is not checked")
+            _report_no_geometries(node, scene)
             return None
         m = complete(description, False, values.strict)
-        check = SelfCollision(m, dofs, values.self_collision_margin)
+        margin = values.self_collision_margin
+        check = SelfCollision(m, dofs, margin, links=links, world=scene is not None)
     except RbdynError as error:
+        if scene is not None:
+            raise
         reason = f"trajectories are not checked for self-collision: {error}"
         log.warning(reason)
         return None
     known = {finding.message for finding in source.description.findings}
     new = [f for f in m.findings if f.severity == "warning" and f.message not in known]
-    overlaps = [overlap_text(m.name, check.overlaps)] if check.overlaps else []
+    overlaps = [overlap_text(m.name, check.overlaps)] if check.overlaps and links else []
     if new or overlaps:
         log.warning("\n".join(["self-collision:", *(f"  {each}" for each in [*new, *overlaps])]))
+    if scene is not None:
+        names = ", ".join(obstacle.name for obstacle in description.obstacles)
+        kept = f"trajectories keep clear of {names}"
+        log.info(kept)
     return check
 
 
-def _with_geometries(values: SimpleNamespace, source: Source) -> Description:
+def _report_no_geometries(node: Node, scene: ArmScene | None) -> None:
+    """Log that nothing is checked.
+
+    Raises:
+        ParameterError: a scene is declared.
+    """
+    if scene is None:
+        node.get_logger().info(
+            "the robot has no <collision> elements: self-collision is not checked"
+        )
+        return
+    text = "the robot has no <collision> elements, so it cannot be kept clear of the scene"
+    raise ParameterError(Finding("arm-scene", text, "error", "scene"))
+
+
+def _with_geometries(
+    values: SimpleNamespace, source: Source, scene: ArmScene | None
+) -> Description:
     """Return the robot with its geometries, which its other users do not need."""
-    contact, srdf = Contact(obstacles=()), values.srdf or True
+    contact, srdf = scene.contact if scene else Contact(obstacles=()), values.srdf or True
     if source.path is None:
         return urdf.read_text(source.text, strict=values.strict, contact=contact, srdf=srdf)
     arguments = xacro_arguments(values.xacro_args)

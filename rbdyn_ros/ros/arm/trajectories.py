@@ -30,7 +30,7 @@ class TrajectoryController(Controller):
     Args:
         m: the robot as it was loaded.
         description: of the robot.
-        collisions: checks trajectories; None: they are not checked for self-collision.
+        collisions: checks trajectories; None: they are not checked for collisions.
         others: arguments of Controller.
     """
 

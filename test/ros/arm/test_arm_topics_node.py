@@ -24,9 +24,14 @@ from rbdyn_ros.dynamics.toolbox.frames import frame_pose
 NAN, INF, HUGE = float("nan"), float("inf"), 1e300
 
 
+ROOM = """rbdyn_scene: 1
+obstacles: {wall: {box: {size: [0.1, 3, 2]}, xyz: [-0.45, 0, 0.5]}}"""
+
+
 @pytest.fixture
-def pair(simulate, control, peer):
-    """A UR5 in a namespace, commanded by arrays only, at 250 Hz."""
+def pair(simulate, control, peer, tmp_path):
+    """A UR5 in a namespace and before a wall, commanded by arrays only, at 250 Hz."""
+    (tmp_path / "room.yaml").write_text(ROOM)
     pair = start_pair(
         simulate,
         control,
@@ -36,6 +41,7 @@ def pair(simulate, control, peer):
         250,
         space="left/",
         output="effort_commands",
+        scene=str(tmp_path / "room.yaml"),
         **{"impedance.frame": "tool0"},
     )
     yield pair
@@ -88,6 +94,10 @@ def bad_trajectories(pair):
     refused(pair, JointTrajectory, "joint_trajectory", hostile)
     there = [q[0] + 0.5, *q[1:]]
     publisher = pair.peer.publisher(JointTrajectory, f"{pair.node}/joint_trajectory")
+    into_the_wall = path([(9, [q[0] + 2.5, *q[1:]])])
+    logged = lambda: "and 'wall' would be" in pair.controller.text()  # noqa: E731
+    pair.peer.insist(publisher, into_the_wall, logged)
+    assert np.abs(pair.arm.position - q).max() < 1e-3
     publisher.publish(path([(1, there)], velocities=[0.0] * 6))
     pair.peer.until(lambda: np.abs(pair.arm.position - there).max() < 2e-3)
     assert np.abs(pair.arm.rest() - there).max() < 2e-3

@@ -11,7 +11,9 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import RbdynError
-from rbdyn_ros.ros.arm.self_collision import self_collision
+from rbdyn_ros.ros.arm.node import _without_scene
+from rbdyn_ros.ros.arm.scene import read_arm_scene
+from rbdyn_ros.ros.arm.self_collision import collision_check
 from rbdyn_ros.ros.common.source import Source
 
 SHAPE = '<capsule radius="0.05" length="0.7"/>'
@@ -43,7 +45,7 @@ class Log:
         )
 
 
-def made(source, **values):
+def made(source, scene=None, **values):
     node = Log()
     given = {
         "check_self_collision": True,
@@ -52,7 +54,7 @@ def made(source, **values):
         "strict": True,
         "xacro_args": [],
     }
-    check = self_collision(node, SimpleNamespace(**given | values), source, np.arange(3))
+    check = collision_check(node, SimpleNamespace(**given | values), source, np.arange(3), scene)
     return check, node.lines
 
 
@@ -114,3 +116,84 @@ def test_meshes_that_are_left_out_and_overlaps_at_zero_are_logged():
     assert [line[0] for line in lines] == ["warning"]
     assert "a.stl" in lines[0][1]
     assert "l1 and l3" in lines[0][1]
+
+
+SCENE = """rbdyn_scene: 1
+robot: {file: arm.urdf, xyz: [0, 0, 0.3], rpy: [0, 0, 1.5707963267948966]}
+objects:
+  ball: {sphere: {radius: 0.1}, mass: 1, xyz: [0, 1, 1]}
+obstacles:
+  wall: {box: {size: [4, 0.1, 4]}, xyz: [0, 1.5, 2]}
+"""
+TO_THE_WALL = Path([0.0, 2.0], np.array([np.zeros(3), [1.2, 0.0, 0.0]]))
+BACKWARDS = Path([0.0, 2.0], -FOLDED.positions)
+AWAY = Path([0.0, 2.0], np.array([np.zeros(3), [-1.2, 0.0, 0.0]]))
+
+
+def scene_file(folder, document=SCENE):
+    (folder / "arm.urdf").write_text(text())
+    (folder / "scene.yaml").write_text(document)
+    return str(folder / "scene.yaml")
+
+
+def test_the_obstacles_of_a_scene_are_seen_from_the_base(tmp_path):
+    """The arm stands turned, so its x axis points to the wall; free objects do not count."""
+    scene = read_arm_scene(scene_file(tmp_path))
+    floor, wall = scene.contact.obstacles
+    assert floor.origin.pos == pytest.approx((0.0, 0.0, -0.3))
+    assert wall.origin.pos == pytest.approx((1.5, 0.0, 1.7))
+    check, lines = made(of_text(text()), scene)
+    assert lines == [("info", "trajectories keep clear of floor, wall")]
+    check.check([AWAY], np.zeros(3))
+    with refused(RbdynError, "scene-collision", "l3") as caught:
+        check.check([TO_THE_WALL], np.zeros(3))
+    assert "'wall'" in str(caught.value)
+    with refused(RbdynError, "self-collision", "l1"):
+        check.check([BACKWARDS], np.zeros(3))
+
+
+def test_a_scene_counts_without_the_check_of_links(tmp_path):
+    scene = read_arm_scene(scene_file(tmp_path))
+    check, lines = made(of_text(text()), scene, check_self_collision=False)
+    assert [line[0] for line in lines] == ["warning", "info"]
+    check.check([BACKWARDS], np.zeros(3))
+    with refused(RbdynError, "scene-collision"):
+        check.check([TO_THE_WALL], np.zeros(3))
+
+
+def test_pairs_that_the_scene_excludes_may_touch(tmp_path):
+    document = SCENE.replace("robot: {", "robot: {exclude: [[l2, wall], [l3, wall]], ")
+    check, _ = made(of_text(text()), read_arm_scene(scene_file(tmp_path, document)))
+    check.check([TO_THE_WALL], np.zeros(3))
+
+
+def test_the_robot_of_the_scene_is_the_arm_unless_one_is_named(tmp_path):
+    scene = read_arm_scene(scene_file(tmp_path))
+    values = SimpleNamespace(urdf="", robot_description="", scene="scene.yaml")
+    assert _without_scene(values, scene).urdf == str(tmp_path / "arm.urdf")
+    assert _without_scene(values, scene).scene == ""
+    values.urdf = "other.urdf"
+    assert _without_scene(values, scene).urdf == "other.urdf"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("robot: {", "robots:\n  other: {file: arm.urdf}\n  arm: {"),
+        ("robot: {", "robot: {floating_base: true, "),
+        ("obstacles:\n  wall: {box: {size: [4, 0.1, 4]}, xyz: [0, 1.5, 2]}", "floor: false"),
+    ],
+)
+def test_scenes_that_are_no_surroundings_of_an_arm_are_refused(old, new, tmp_path):
+    assert old in SCENE
+    with refused(RbdynError, "arm-scene", "scene"):
+        read_arm_scene(scene_file(tmp_path, SCENE.replace(old, new)))
+
+
+def test_a_scene_that_cannot_be_checked_is_refused(tmp_path):
+    scene = read_arm_scene(scene_file(tmp_path))
+    with refused(RbdynError, "arm-scene", "scene"):
+        made(of_text(text().replace("collision>", "visual>")), scene)
+    with refused(RbdynError, "unknown-geometry"):
+        document = SCENE.replace("robot: {", "robot: {exclude: [[l2, door]], ")
+        made(of_text(text()), read_arm_scene(scene_file(tmp_path, document)))
