@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ import numpy as np
 from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
 from rbdyn_ros.recording import topics
 from rbdyn_ros.recording.mcap_file import Message, Topic
-from rbdyn_ros.recording.schemas import OLD_STATE, OLD_STATE_FIELDS, STATE, Schemas
+from rbdyn_ros.recording.schemas import LATER, STATE, Schemas, older_state
 from rbdyn_ros.recording.series import Budget, JointTopic, StateTopic, stamp_of
 
 STATES, DESCRIPTION, BASE = "joint_states", "robot_description", "odom"
@@ -87,7 +89,8 @@ class Collected:
         self._robots: dict[str, RobotData] = {}
         self._schemas = Schemas()
         self._schemas.define(topics.BY_MODE, _BY_MODE_FIELDS)
-        self._schemas.define(OLD_STATE, OLD_STATE_FIELDS)
+        for known in range(len(LATER)):
+            self._schemas.define(*older_state(known))
         self.outside = False
 
     def wants(self, topic: Topic) -> bool:
@@ -139,8 +142,7 @@ class Collected:
         return self._schemas.store.deserialize_cdr(message.raw, kind)
 
     def _take_state(self, robot: RobotData, message: Message) -> None:
-        old = message.topic.definition and "stick" not in message.topic.definition
-        state = self._decoded(message, OLD_STATE if old else "")
+        state = self._decoded(message, _state_type(message.topic.definition))
         stamp = nanoseconds(state.stamp)
         if robot.states is None:
             robot.states = StateTopic(self._budget)
@@ -180,6 +182,13 @@ class Collected:
         row = [at.x, at.y, at.z, turn.w, turn.x, turn.y, turn.z, v.x, v.y, v.z, w.x, w.y, w.z]
         self._budget.take(len(row))
         return stamp_of(decoded) or message.time_ns, np.array(row, np.float64)
+
+
+@functools.lru_cache(8)
+def _state_type(definition: str) -> str:
+    """Return the type of a State that was recorded with a definition; "" for the present one."""
+    known = sum(bool(re.search(rf"\b{name}\b", definition)) for name in LATER)
+    return older_state(known)[0] if definition and known < len(LATER) else ""
 
 
 def _by_mode(decoded: Any) -> tuple[Any, Any, Any]:

@@ -128,6 +128,7 @@ class Recorder:
             d.xfrc_applied.reshape(-1) if d.xfrc_applied.any() else none,
             contact.reshape(-1) if contact is not None else none,
             friction_memory(d).reshape(-1),
+            d.stick_qfrc if self._m.nstop else none,
         )
         return self._messages.state(stamp, self._tick, float(d.time), self._epoch, lists)
 

@@ -33,6 +33,8 @@ class Run:
         xfrc: (n, nbody, 6) external wrenches as in Data; None if unknown or zero.
         contact: (n, nbody, 6) contact wrenches; None if unknown or zero.
         stick: (n) memories of friction, each (contacts, 7); None if unknown or without contact.
+        stick_qfrc: (n, nv) friction and limit forces of joints, their memory [N m or N]; None if
+            unknown or without friction and limits.
         measured: encoder readings.
         commanded: commands by topic; a topic without joint names has empty `names`.
         urdf: text of the URDF; "" if the recording has none.
@@ -53,6 +55,7 @@ class Run:
     xfrc: Array | None = None
     contact: Array | None = None
     stick: tuple[Array, ...] | None = None
+    stick_qfrc: Array | None = None
     measured: Series | None = None
     commanded: Mapping[str, Series] = field(default_factory=dict)
     urdf: str = ""
@@ -81,6 +84,7 @@ class Run:
         d.qpos, d.qvel = self.qpos[k], np.nan_to_num(self.qvel[k])
         d.time = float(self.clock[k])
         remember_friction(d, self.stick[k] if self.stick is not None else None)
+        d.stick_qfrc = 0.0 if self.stick_qfrc is None else self.stick_qfrc[k]
 
     def instant(self, k: int) -> Instant:
         """Return a sample as an Instant; unknown values are zero."""

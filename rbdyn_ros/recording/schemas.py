@@ -24,10 +24,18 @@ float64[] effort
 float64[] xfrc
 float64[] contact
 float64[] stick
+float64[] stick_qfrc
 """
-#: The type by another name as it was before friction had a memory, to read older recordings.
-OLD_STATE = "rbdyn_interfaces/msg/StateWithoutStick"
-OLD_STATE_FIELDS = STATE_FIELDS.removesuffix("float64[] stick\n")
+#: The fields that State.msg has got in later versions, in their order.
+LATER = ("stick", "stick_qfrc")
+
+
+def older_state(known: int) -> tuple[str, str]:
+    """Return name and fields of State with only the first `known` of LATER, as it once was."""
+    fields = STATE_FIELDS
+    for name in reversed(LATER[known:]):
+        fields = fields.removesuffix(f"float64[] {name}\n")
+    return f"{STATE}{known}", fields
 
 
 def missing_extra(package: str) -> ParameterError:

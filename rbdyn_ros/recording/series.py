@@ -16,8 +16,10 @@ BLOCK = 4096
 #: Largest number of values from a recording: 1 GiB.
 MOST_NUMBERS = 1 << 27
 MOST_NAMES = 10_000
-#: Numbers of a contact in State.stick, which older recordings lack.
-STICK_NUMBERS, NO_STICK = 7, np.empty(0)
+#: Numbers of a contact in State.stick.
+STICK_NUMBERS = 7
+#: What a field holds that the State of an older recording lacks.
+MISSING = np.empty(0)
 
 
 class TooLargeError(Exception):
@@ -185,7 +187,7 @@ class StateTopic:
         budget: budget of values.
     """
 
-    FIELDS = ("qpos", "qvel", "qacc", "effort", "xfrc", "contact")
+    FIELDS = ("qpos", "qvel", "qacc", "effort", "xfrc", "contact", "stick_qfrc")
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
@@ -213,7 +215,7 @@ class StateTopic:
             ValueError: it belongs to another robot than the states before.
         """
         for name, table in self._tables.items():
-            row: Array = getattr(message, name)
+            row: Array = getattr(message, name, MISSING)
             if len(row) == 0:
                 continue
             width = self._widths.setdefault(name, len(row))
@@ -221,7 +223,7 @@ class StateTopic:
                 raise ValueError(f"{name} has {len(row)} numbers and had {width} before")
             self._there[name].append(len(self.stamps))
             table.append(row)
-        stick: Array = getattr(message, "stick", NO_STICK)
+        stick: Array = getattr(message, "stick", MISSING)
         if len(stick) % STICK_NUMBERS:
             raise ValueError(f"stick has {len(stick)} numbers, {STICK_NUMBERS} belong together")
         self._budget.take(len(stick))

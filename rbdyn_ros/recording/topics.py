@@ -50,9 +50,10 @@ class Messages:
             tick: ticks since the start.
             time: simulated time [s].
             epoch: number of resets.
-            lists: qpos, qvel, qacc, effort, xfrc, contact and stick; unknown ones are empty.
+            lists: qpos, qvel, qacc, effort, xfrc, contact, stick and stick_qfrc; unknown ones
+                are empty.
         """
-        names = ("qpos", "qvel", "qacc", "effort", "xfrc", "contact", "stick")
+        names = ("qpos", "qvel", "qacc", "effort", "xfrc", "contact", "stick", "stick_qfrc")
         fields = dict(zip(names, lists, strict=True))
         return self._bytes(
             STATE, stamp=self._ros_time(stamp), tick=tick, time=time, epoch=epoch, **fields

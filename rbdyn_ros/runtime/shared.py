@@ -208,8 +208,8 @@ FIELDS = (
     Field("row_qacc", ("nv",), "mean acceleration of the last physics step", inside="row"),
     Field("row_xfrc", ("nbody", 6), "wrenches: force, torque at xipos, world axes", inside="row"),
     Field("row_contact", ("nbody", 6), "force, torque of contact, the same frame", inside="row"),
-    Field("row_stick", ("nstickrow",), "memory of friction: number, contacts", inside="row"),
     Field("row_stick_qfrc", ("nv",), "Data.stick_qfrc", inside="row"),
+    Field("row_stick", ("nstickrow",), "memory of friction: number, contacts", inside="row"),
     Field("measured", (3, "nvall"), "position, velocity, effort by the encoders now"),
     # times of the loop, all in ns
     Field("deadline", (), "next wake-up, steady clock", "int"),

@@ -30,8 +30,8 @@ class Layout:
             "qacc": m.nv,
             "xfrc": 6 * n,
             "contact": 6 * n,
-            "stick": stick_length(m),
             "stick_qfrc": m.nv,
+            "stick": stick_length(m),  # last: a record ends with its last contact
         }
         self.start: dict[str, int] = {}
         end = 0
@@ -122,7 +122,7 @@ class LoopState:
 
     @property
     def stick_qfrc(self) -> Array:
-        """Dry friction of the joints in the last physics step [N m or N] (nv,)."""
+        """Dry friction and limit forces of the last physics step [N m or N] (nv,)."""
         return self._part("stick_qfrc", self.m.nv)
 
     @property
@@ -155,7 +155,7 @@ class LoopState:
         return self.row[start : start + length]
 
     def hash(self, changes: bytes = b"") -> str:
-        """Return the SHA-256 of tick, position, velocity and memory of friction.
+        """Return the SHA-256 of tick, position, velocity and memory of friction and limits.
 
         Args:
             changes: payloads and gravity as bytes; empty if they are those of the loaded robot.
@@ -164,6 +164,7 @@ class LoopState:
         digest.update(self.qpos.tobytes())
         digest.update(self.qvel.tobytes())
         digest.update(self.stick.tobytes())
-        digest.update(self.stick_qfrc[self.m.dof_frictionloss > 0.0].tobytes())
+        if self.m.nstop:
+            digest.update(self.stick_qfrc.tobytes())
         digest.update(changes)
         return digest.hexdigest()

@@ -95,6 +95,36 @@ def test_a_robot_on_the_floor_continues_from_a_recorded_state(tmp_path):
     assert forgetful.qvel.tobytes() != d.qvel.tobytes()
 
 
+def test_joints_that_stopped_continue_from_a_recorded_state(tmp_path):
+    """What friction and limits carry is part of it: without it they take a step to find it."""
+    rod = rb.SystemBuilder("rod").body("rod", rb.shapes.box((0.5, 0.02, 0.02), mass=1.0))
+    rod.joint("hinge", "revolute", "base", "rod", axis=(0, 1, 0), friction=3.0, limit=(-1.0, 0.2))
+    m = rb.build(rod)
+    m.opt.exact_stops = True
+    d = rb.make_data(m)
+    with Recorder(m, tmp_path / "run.mcap") as recorder:
+        for k in range(600):
+            d.qfrc_applied = 2.0 if k < 100 else 9.0
+            rb.step(m, d)
+            recorder.write(d)
+    run = read_run(tmp_path / "run.mcap")
+    assert run.stick_qfrc[50] == pytest.approx(-2.0)
+    assert run.stick_qfrc[-1] == pytest.approx(-9.0)
+    for start in (50, 550):  # held by friction, leaning on the limit
+        d = rb.make_data(run.m)
+        run.restore(d, start)
+        forgetful = d.copy()
+        forgetful.stick_qfrc = 0.0
+        forgetful.qfrc_applied = run.effort[start + 1]
+        rb.step(run.m, forgetful)
+        assert forgetful.stick_qfrc.tobytes() != run.stick_qfrc[start + 1].tobytes()
+        for k in range(start + 1, start + 20):
+            d.qfrc_applied = run.effort[k]
+            rb.step(run.m, d)
+            for name in ("qpos", "qvel", "stick_qfrc"):
+                assert getattr(d, name).tobytes() == getattr(run, name)[k].tobytes()
+
+
 def test_a_floating_robot_on_the_floor(tmp_path):
     path = robots.find("go2.urdf")
     m = rb.load_urdf(path, floating_base=True, strict=False, contact=True)

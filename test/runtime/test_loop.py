@@ -1,5 +1,6 @@
 """The loop without ROS: efforts, policies, pause, faults, overruns."""
 
+import dataclasses
 import time
 
 import numpy as np
@@ -61,6 +62,28 @@ def test_a_state_says_how_many_contacts_do_not_fit(start):
     state = loop.readout.latest()
     assert state.dropped > 0
     assert state.unsolved in (0, 1)
+
+
+def test_a_state_has_the_memory_of_joints_and_contacts(start):
+    """A state with few contacts is shorter, but has the friction of joints whole."""
+    box = rb.shapes.box((0.2, 0.2, 0.2), mass=1.0)
+    system = rb.SystemBuilder("two", base="world").body("held", box).body("lying", box)
+    system.joint("hinge", "revolute", "world", "held", xyz=(2, 0, 1), axis=(0, 1, 0), friction=3.0)
+    system.joint("free", "floating", "world", "lying")
+    system.geometry("skin", "lying", rb.Box((0.2, 0.2, 0.2))).obstacle("floor", rb.Plane())
+    m = rb.build(system)
+    m.opt.exact_stops = True
+    position = m.qpos0.copy()
+    position[m.jnt_qposadr[m.jnt_id("free")] + 2] = 0.1
+    loop = start(m, position, **WALKING)
+    hinge = m.jnt_dofadr[m.jnt_id("hinge")]
+    loop.orders.command(Command.of_efforts(np.array([hinge]), np.array([2.0])))
+    last = walk(loop, 50)[-1]
+    assert len(last.stick) == 4
+    assert last.stick_qfrc[hinge] == pytest.approx(-2.0, rel=1e-6)
+    moved = dataclasses.replace(last, row=last.row.copy())
+    moved.stick_qfrc[hinge] += 0.1
+    assert moved.hash() != last.hash()
 
 
 def test_the_loop_moves_exactly_like_step(arm, start):

@@ -99,8 +99,9 @@ class NodeRecording:
         assert self._file is not None
         acts = state.xfrc.reshape(-1) if state.xfrc.any() else _NOTHING
         contact = state.contact.reshape(-1) if state.m.ngeom else _NOTHING
-        stick = state.stick.reshape(-1)
-        lists = (state.qpos, state.qvel, state.qacc, state.effort, acts, contact, stick)
+        joints = state.stick_qfrc if state.m.nstop else _NOTHING
+        memory = state.stick.reshape(-1), joints
+        lists = (state.qpos, state.qvel, state.qacc, state.effort, acts, contact, *memory)
         raw = self._messages.state(stamp, state.tick, state.time, state.epoch, lists)
         self._file.put(channel, stamp, raw)
 
