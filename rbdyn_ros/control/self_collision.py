@@ -100,7 +100,7 @@ class SelfCollision:
         one, other = self._m.geom_names_all[g], self._m.geom_names_all[h]
         how = f"be {1e3 * dist:.3g} mm apart" if dist >= 0.0 else "touch"
         world = h >= self._obstacle
-        where = "by exclude of the robot in the scene file" if world else "in an SRDF"
+        where = "by exclude in the scene file" if world else "in an SRDF"
         text = (
             f"'{one}' and '{other}' would {how} at {at:.4g} s of the path; "
             f"self_collision_margin is {1e3 * self._margin:.3g} mm. If only their shapes are "

@@ -64,6 +64,7 @@ NOT_RUN = {
     ("docs/guides/install.md", "docker build"): "needs Docker",
     ("docs/guides/install.md", "pixi run"): "needs pixi",
     ("docs/guides/ros2_control.md", "cd config/ros2_control"): WORKSPACE,
+    ("docs/tutorials/pick_a_cube.md", ".venv/bin/pip install"): INSTALLS,
     ("docs/tutorials/ros_tutorial.md", "mkdir -p ~/ws/src"): WORKSPACE,
     ("docs/tutorials/ros_tutorial.md", "ros2 topic list"): WORKSPACE,
     ("docs/tutorials/ros_tutorial.md", "ros2 service call"): WORKSPACE,

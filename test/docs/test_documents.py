@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 import yaml
-from support import documents
+from support import documents, robots
 from support.documents import ROOT, blocks, of_language, page_names, text_of
 
 import rbdyn_ros as rb
@@ -71,6 +71,10 @@ def test_yaml_blocks_are_valid(block, tmp_path, monkeypatch):
         assert isinstance(read(tmp_path / "mechanism.yaml"), Description)
     elif "rbdyn_scene" in content:
         (tmp_path / "arm.urdf").write_text(arm_of({"robot": "arm.urdf"}))
+        if "panda" in block.text:
+            if not robots.FILES:
+                pytest.skip("example-robot-data is not installed")
+            (tmp_path / "robots").symlink_to(robots.find("panda.urdf").parents[2])
         (tmp_path / "scene.yaml").write_text(block.text)
         assert rb.load(tmp_path / "scene.yaml").nobstacle > 0
     elif "sensors" in content:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.build.scene import SceneParts
 from rbdyn_ros.description.geometries import FLOOR, Contact, Obstacle
 from rbdyn_ros.description.objects import Placed
 from rbdyn_ros.description.poses import compose, inverse
@@ -40,7 +41,7 @@ def read_arm_scene(path: str) -> ArmScene:
     if len(parts.robots) > 1:
         text = f"the scene has several robots: {listing(parts.robots)}; an arm may be the only one"
         raise _refused(path, text)
-    placed = next(iter(parts.robots.values()), Placed(None))
+    name, placed = next(iter(parts.robots.items()), ("", Placed(None)))
     if placed.floating_base:
         raise _refused(path, "the robot of the scene has a floating base; allowed is a fixed one")
     fixed = list(parts.obstacles)
@@ -49,7 +50,19 @@ def read_arm_scene(path: str) -> ArmScene:
     if not fixed:
         raise _refused(path, "the scene has no obstacles and no floor")
     seen = tuple(_seen_from(placed, obstacle) for obstacle in fixed)
-    return ArmScene(placed.source, Contact(seen, exclude=placed.contact.exclude))
+    contact = replace(placed.contact, obstacles=seen, exclude=_excluded(parts, name, placed))
+    return ArmScene(placed.source, contact)
+
+
+def _excluded(parts: SceneParts, name: str, placed: Placed) -> tuple[tuple[str, str], ...]:
+    """Return the pairs that may overlap, by the names in the file of the arm; none of objects."""
+    objects, prefix = {one.name for one in parts.objects}, f"{name}/" if name else ""
+    pairs = [
+        (one.first.removeprefix(prefix), one.second.removeprefix(prefix))
+        for one in parts.exclude
+        if not objects & {one.first, one.second}
+    ]
+    return (*placed.contact.exclude, *pairs)
 
 
 def _seen_from(placed: Placed, obstacle: Obstacle) -> Obstacle:

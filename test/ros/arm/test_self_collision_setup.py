@@ -162,7 +162,7 @@ def test_a_scene_counts_without_the_check_of_links(tmp_path):
 
 
 def test_pairs_that_the_scene_excludes_may_touch(tmp_path):
-    document = SCENE.replace("robot: {", "robot: {exclude: [[l2, wall], [l3, wall]], ")
+    document = SCENE + "exclude: [[l2, wall], [l3, wall], [ball, wall]]"
     check, _ = made(of_text(text()), read_arm_scene(scene_file(tmp_path, document)))
     check.check([TO_THE_WALL], np.zeros(3))
 
@@ -195,5 +195,5 @@ def test_a_scene_that_cannot_be_checked_is_refused(tmp_path):
     with refused(RbdynError, "arm-scene", "scene"):
         made(of_text(text().replace("collision>", "visual>")), scene)
     with refused(RbdynError, "unknown-geometry"):
-        document = SCENE.replace("robot: {", "robot: {exclude: [[l2, door]], ")
+        document = f"{SCENE}exclude: [[l2, door]]"
         made(of_text(text()), read_arm_scene(scene_file(tmp_path, document)))
