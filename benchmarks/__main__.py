@@ -11,6 +11,7 @@ BENCHMARKS = {
     "engine": "one robot from Python, against MuJoCo and Pinocchio in turns",
     "constraints": "closed loops and a coupled joint, against MuJoCo in turns",
     "contact": "a robot and a box on the floor, against MuJoCo in turns",
+    "contact_batch": "batches on the floor, against mujoco.rollout in turns",
     "creep": "a box at rest on a slope, against MuJoCo with several contact settings",
     "toolbox": "Jacobians, momentum, regressors, derivatives, against Pinocchio in turns",
     "specialize": "code made for one robot, alone and in batches, against MuJoCo and Pinocchio",
@@ -31,7 +32,7 @@ LONG = ("arm", "armed", "view", "soak")
 
 def main() -> None:
     listed = "\n".join(
-        f"  {name:11} {what}{' (long)' if name in LONG else ''}"
+        f"  {name:13} {what}{' (long)' if name in LONG else ''}"
         for name, what in BENCHMARKS.items()
     )
     parser = argparse.ArgumentParser(

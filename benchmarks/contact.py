@@ -33,57 +33,63 @@ def main() -> None:
 
 
 def _talos() -> Iterator[str]:
-    path = path_of(TALOS)
-    m = rb.load_urdf(path, floating_base=True, contact=True)
-    plain = rb.load_urdf(path, floating_base=True)
-    theirs = _with_geometries(m, path.read_text())
+    m, theirs = talos()
+    plain = rb.load_urdf(path_of(TALOS), floating_base=True)
     d, other = rb.make_data(m), mujoco.MjData(theirs)
     d.qpos[2] = other.qpos[2] = 1.1
     yield from _lines("Talos on the floor", m, d, plain, theirs, other)
 
 
-def _box() -> Iterator[str]:
-    def system() -> rb.SystemBuilder:
-        box = rb.SystemBuilder("box", base="world").body("box", rb.shapes.box(CUBE, mass=1.0))
-        return box.joint("free", "floating", "world", "box")
+def talos() -> tuple[rb.Model, Any]:
+    """Return our Model of Talos above a floor, and MuJoCo's."""
+    path = path_of(TALOS)
+    m = rb.load_urdf(path, floating_base=True, contact=True)
+    return m, _with_geometries(m, path.read_text())
 
-    m = rb.build(system().geometry("box", "box", rb.Box(CUBE)).floor())
-    theirs = mujoco.MjModel.from_xml_string("""
-      <mujoco><option timestep="0.001"/><worldbody><geom type="plane" size="9 9 1"/>
-        <body pos="0 0 0.2"><freejoint/><geom type="box" size="0.1 0.1 0.1" mass="1"/></body>
-      </worldbody></mujoco>""")
+
+def _box() -> Iterator[str]:
+    system = rb.SystemBuilder("box", base="world").body("box", rb.shapes.box(CUBE, mass=1.0))
+    plain = rb.build(system.joint("free", "floating", "world", "box"))
+    m, theirs = stack(1)
     d, other = rb.make_data(m), mujoco.MjData(theirs)
-    d.qpos[2] = 0.2
-    yield from _lines("a box on the floor", m, d, rb.build(system()), theirs, other)
+    d.qpos[2] = other.qpos[2] = 0.2
+    yield from _lines("a box on the floor", m, d, plain, theirs, other)
 
 
 def _stacks() -> Iterator[str]:
     """Cubes on top of each other, against MuJoCo's elliptic cone, without and with noslip."""
     for number in (4, 10):
-        system = rb.SystemBuilder("stack", base="world").floor()
-        bodies = ""
-        for n in range(number):
-            system.body(f"b{n}", rb.shapes.box(CUBE, mass=1.0))
-            system.joint(f"j{n}", "floating", "world", f"b{n}")
-            system.geometry(f"g{n}", f"b{n}", rb.Box(CUBE))
-            place = f"{0.006 * (n % 3)} {0.004 * (n % 2)} {0.1 + 0.2 * n}"
-            bodies += f'<body pos="{place}"><freejoint/>'
-            bodies += '<geom type="box" size="0.1 0.1 0.1" mass="1" friction="0.8"/></body>'
-        m = rb.build(system)
-        d = rb.make_data(m)
         for noslip in (0, 10):
-            theirs = mujoco.MjModel.from_xml_string(f"""
-              <mujoco><option timestep="0.001" cone="elliptic" noslip_iterations="{noslip}"/>
-                <worldbody><geom type="plane" size="9 9 1" friction="0.8"/>{bodies}</worldbody>
-              </mujoco>""")
-            other = mujoco.MjData(theirs)
-            rb.reset_data(m, d)
+            m, theirs = stack(number, f'cone="elliptic" noslip_iterations="{noslip}"')
+            d, other = rb.make_data(m), mujoco.MjData(theirs)
             d.qpos[:] = other.qpos
             rb.step(m, d, 2000)
             mujoco.mj_step(theirs, other, 2000)
             label = f"{number} cubes, {d.ncon} and {other.ncon} points"
             label += f" / mj_step, noslip {noslip}"
             yield row(label, *in_turns((_ours(m, d), _theirs(theirs, other))))
+
+
+def stack(number: int, option: str = "") -> tuple[rb.Model, Any]:
+    """Return our Model of cubes to be stacked on a floor, and MuJoCo's, whose qpos0 stacks them.
+
+    Args:
+        number: of cubes.
+        option: attributes of MuJoCo's <option>.
+    """
+    system = rb.SystemBuilder("stack", base="world").floor()
+    bodies = ""
+    for n in range(number):
+        system.body(f"b{n}", rb.shapes.box(CUBE, mass=1.0))
+        system.joint(f"j{n}", "floating", "world", f"b{n}")
+        system.geometry(f"g{n}", f"b{n}", rb.Box(CUBE))
+        place = f"{0.006 * (n % 3)} {0.004 * (n % 2)} {0.1 + 0.2 * n}"
+        bodies += f'<body pos="{place}"><freejoint/>'
+        bodies += '<geom type="box" size="0.1 0.1 0.1" mass="1" friction="0.8"/></body>'
+    theirs = mujoco.MjModel.from_xml_string(f"""
+      <mujoco><option timestep="0.001" {option}/><worldbody>
+        <geom type="plane" size="9 9 1" friction="0.8"/>{bodies}</worldbody></mujoco>""")
+    return rb.build(system), theirs
 
 
 def _lines(
