@@ -187,11 +187,14 @@ def test_a_nan_state_stays_here_and_is_reset_in_mujoco():
 
 @pytest.mark.parametrize("fraction", [0.5, 0.9, 0.99])
 def test_a_box_on_a_slope_creeps_as_listed(fraction, monkeypatch):
-    """The no-slip solver iterates, so its creep depends on rounding; the others hold to 5 %."""
+    """The no-slip solver iterates, so its creep depends on rounding; the others hold to 5 %.
+
+    Drake, in the last two columns, is not installed here.
+    """
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks.creep import SETTINGS, Slope, creep, mujoco_box, our_box
 
-    slope, listed = Slope(fraction), [float(cell) for cell in row(f"{fraction:g}")]
+    slope, listed = Slope(fraction), [float(cell) for cell in row(f"{fraction:g}")[:-2]]
     boxes = [our_box(slope), *(mujoco_box(slope, option) for option in SETTINGS.values())]
     found = [1e6 * creep(box, slope) for box in boxes]
     assert found[0] == listed[0] == pytest.approx(0.0, abs=1e-9)
