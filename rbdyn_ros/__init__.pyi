@@ -9,6 +9,7 @@ from rbdyn_ros.description.geometries import Contact as Contact
 from rbdyn_ros.description.geometries import Cylinder as Cylinder
 from rbdyn_ros.description.geometries import Filter as Filter
 from rbdyn_ros.description.geometries import Geometry as Geometry
+from rbdyn_ros.description.geometries import HeightField as HeightField
 from rbdyn_ros.description.geometries import Obstacle as Obstacle
 from rbdyn_ros.description.geometries import Plane as Plane
 from rbdyn_ros.description.geometries import Points as Points

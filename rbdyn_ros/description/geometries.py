@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rbdyn_ros.description.poses import IN_PLACE, Pose, Vec3, keep_floats, keep_points
+from rbdyn_ros.description.poses import IN_PLACE, Pose, Vec3, keep_floats, keep_points, keep_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,29 @@ class Plane:
     """The half space below z = 0 of its frame; for obstacles only."""
 
 
+@dataclass(frozen=True, slots=True)
+class HeightField:
+    """Terrain: the solid below a grid of heights, around the origin of its frame; for obstacles.
+
+    Four neighbouring heights span two triangles: the cell is cut from its corner of small x and y
+    to that of large x and y. Beside the grid there is nothing.
+
+    Attributes:
+        heights: (rows, columns), at least (2, 2), of z [m]; rows along y, columns along x, the
+            first at small y and small x. An array or nested sequences.
+        size: lengths along x and y [m].
+    """
+
+    heights: tuple[tuple[float, ...], ...]
+    size: tuple[float, float]
+
+    def __post_init__(self) -> None:
+        keep_rows(self, "heights")
+        keep_floats(self, "size", always=True)
+
+
 Shape = Sphere | Box | Cylinder | Capsule | Points
-WorldShape = Plane | Sphere | Box
+WorldShape = Plane | Sphere | Box | HeightField
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,14 @@ def keep_floats(owner: object, name: str, always: bool = False) -> None:
 
 def keep_points(owner: Any) -> None:
     """Turn the field `points` into a tuple of tuples of floats, if it holds numbers."""
+    keep_rows(owner, "points")
+
+
+def keep_rows(owner: Any, name: str) -> None:
+    """Turn a field into a tuple of tuples of floats, if it holds numbers."""
     with contextlib.suppress(TypeError, ValueError, OverflowError):
-        points = tuple(tuple(float(x) for x in point) for point in owner.points)
-        object.__setattr__(owner, "points", points)
+        rows = tuple(tuple(float(x) for x in row) for row in getattr(owner, name))
+        object.__setattr__(owner, name, rows)
 
 
 @dataclass(frozen=True, slots=True)

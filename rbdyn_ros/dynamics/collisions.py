@@ -18,6 +18,7 @@ from rbdyn_ros.errors import Finding, ModelError, ParameterError, listing
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.data_fields import PLACE
 from rbdyn_ros.model.geometries import MOST_PAIRED
+from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.model import Model, check_model
 from rbdyn_ros.model.part_numbers import number_of
 from rbdyn_ros.model.pushing import of_one_robot
@@ -64,6 +65,7 @@ class Memory:
         self.axes = np.zeros((max(m.nmeet, 1), 3))
         self.no_axis = np.zeros((1, 3))
         self.flat = (m.geom_type_all == PLANE).tolist()
+        self.terrain = (m.geom_type_all == GeomType.HFIELD).tolist()
         self.found = np.zeros(m.nmeet, np.int64)
         self.out = np.zeros((m.nmeet, 10))
 
@@ -82,7 +84,7 @@ def distance(m: Model, d: Data, geom1: str | int, geom2: str | int) -> Distance:
 
     Raises:
         ModelError: d was not made for m, the Model has no such geometry, or no geometry at all.
-        ParameterError: the two are one geometry, or two planes.
+        ParameterError: the two are one geometry, or two planes, or one is a height field.
 
     Source: Gilbert, Johnson, Keerthi, 1988; van den Bergen, 2001.
     """
@@ -90,7 +92,7 @@ def distance(m: Model, d: Data, geom1: str | int, geom2: str | int) -> Distance:
     _check_geometries(m, "distance")
     g, h = _number(m, geom1), _number(m, geom2)
     memory, out = _memory(m, d), _NOWHERE.copy()
-    if g == h or (memory.flat[g] and memory.flat[h]):
+    if g == h or (memory.flat[g] and memory.flat[h]) or memory.terrain[g] or memory.terrain[h]:
         raise _no_distance(m, g, h)
     _distance.call(*handles(m, d), g, h, memory.place, memory.no_axis, out)
     return _named(m, g, h, out)
@@ -106,6 +108,10 @@ def _no_distance(m: Model, g: int, h: int) -> ParameterError:
     if g == h:
         text = f"distance: geom1 and geom2 are both {m.geom_names_all[g]!r}; give two geometries"
         return ParameterError(Finding("same-geometry", text, "error", "geom2"))
+    for k in (g, h):
+        if m.geom_type_all[k] == GeomType.HFIELD:
+            text = f"distance: {m.geom_names_all[k]!r} is a height field, which has no distances"
+            return ParameterError(Finding("height-field", text, "error", "geom2"))
     text = "distance: two planes have no distance; at most one geometry may be a plane"
     return ParameterError(Finding("two-planes", text, "error", "geom2"))
 
@@ -113,10 +119,10 @@ def _no_distance(m: Model, g: int, h: int) -> ParameterError:
 def collisions(m: Model, d: Data, margin: float = 0.0) -> list[Distance]:
     """Return all pairs of geometries that overlap, or are up to `margin` apart, at qpos.
 
-    Obstacles count too. Left out are pairs of one body, of parent and child, those that an SRDF
-    or `Contact(exclude=...)` names, and pairs of one robot that overlap at qpos0, see
-    `start_overlaps`. The order is that of the numbers of the geometries, and a call never depends
-    on the calls before it.
+    Obstacles count too, except height fields. Left out are pairs of one body, of parent and
+    child, those that an SRDF or `Contact(exclude=...)` names, and pairs of one robot that overlap
+    at qpos0, see `start_overlaps`. The order is that of the numbers of the geometries, and a call
+    never depends on the calls before it.
 
     Args:
         m: the Model, loaded with `contact`.

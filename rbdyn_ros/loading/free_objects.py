@@ -9,6 +9,8 @@ from rbdyn_ros.description.types import Description
 from rbdyn_ros.dynamics.collisions import TOUCHING, Memory, check_pairs, find_near
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.errors import DescriptionError, Finding, quote
+from rbdyn_ros.loading.standing import touching
+from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.model import Model
 
 ROUNDS = 100  # an object may come from one obstacle into the next
@@ -79,7 +81,18 @@ class _Search:
         pairs, distances = self._overlaps(0.0)
         mine = (self._object[pairs] == tree).any(axis=1)
         mine &= (pairs >= self._first_obstacle).any(axis=1)
-        return float(-distances[mine].min(initial=0.0))
+        return max(float(-distances[mine].min(initial=0.0)), self._depth_in_fields(tree))
+
+    def _depth_in_fields(self, tree: int) -> float:
+        """Return the same for height fields, which have contacts but no distances."""
+        if self.m.nfield == 0:
+            return 0.0
+        touching(self.m, self.d)
+        number = self.d.ncon
+        geoms = self.d.contact_geom[:number]
+        mine = self._object[geoms[:, 1]] == tree
+        mine &= self.m.geom_type_all[geoms[:, 0]] == GeomType.HFIELD
+        return max(float(-self.d.contact_dist[:number][mine].min(initial=0.0)), 0.0)
 
     def _overlaps(self, reach: float) -> tuple[Ints, Array]:
         """Return the pairs of geometries (n, 2) up to `reach` apart, and their distances."""

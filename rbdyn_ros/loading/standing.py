@@ -7,7 +7,7 @@ import numpy as np
 from rbdyn_ros.arrays import Ints
 from rbdyn_ros.dynamics.entry import public
 from rbdyn_ros.dynamics.stages import make_data
-from rbdyn_ros.engine.constants import touching
+from rbdyn_ros.engine.constants import touching as _kernel
 from rbdyn_ros.errors import Finding, listing
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointType
@@ -20,7 +20,7 @@ ROUNDS = 100  # the contact list may lack the deepest contact
 CLEAR = 1e-9  # [m]
 DEEP = 1e-6  # [m] penetration without a warning
 
-_touching = public(touching)
+touching = public(_kernel)
 
 
 def out_of_obstacles(m: Model) -> tuple[Model, list[Finding]]:
@@ -68,7 +68,7 @@ def bodies_overlap(m: Model) -> list[Finding]:
     if m.npush == 0:
         return []
     d = make_data(m)
-    _touching(m, d)
+    touching(m, d)
     geoms, dist = d.contact_geom[: d.ncon], d.contact_dist[: d.ncon]
     deepest: dict[tuple[int, int], float] = {}
     for pair, depth in zip(map(tuple, geoms.tolist()), (-dist).tolist(), strict=True):
@@ -87,7 +87,7 @@ def bodies_overlap(m: Model) -> list[Finding]:
 
 def _depth(m: Model, d: Data) -> float:
     """Return the largest penetration of the world at qpos; 0 without contact."""
-    _touching(m, d)
+    touching(m, d)
     return -min(float(d.contact_dist[_with_world(d)].min(initial=0.0)), 0.0)
 
 

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.arrays import NamedArrays
+from rbdyn_ros.arrays import Ints, NamedArrays
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.bounds import BOUNDS
-from rbdyn_ros.description.checks.geometries import MOST_BITS
+from rbdyn_ros.description.checks.geometries import MOST_BITS, MOST_HEIGHTS
 from rbdyn_ros.model.geometries import FACE_CORNERS
 from rbdyn_ros.model.geoms import RIM, GeomType
 
 #: Fields of types, and their allowed types.
 GEOM_TYPES: dict[str, list[GeomType]] = {
-    "geom_type": [kind for kind in GeomType if kind != GeomType.PLANE],
-    "obstacle_type": [GeomType.PLANE, GeomType.SPHERE, GeomType.BOX],
+    "geom_type": [kind for kind in GeomType if kind > GeomType.HFIELD],
+    "obstacle_type": [GeomType.PLANE, GeomType.HFIELD, GeomType.SPHERE, GeomType.BOX],
     "geom_type_all": list(GeomType),
 }
 #: Fields of 31 bits.
 MASKS = ("geom_contype_all", "geom_conaffinity_all")
+#: Counts of height fields.
+FIELD_COUNTS = ("field_nrow", "field_ncol")
 #: Number of corners of each type, on which kernels rely; a mesh has any number.
 CORNERS = {
     GeomType.SPHERE: 1,
@@ -27,7 +29,13 @@ CORNERS = {
     GeomType.BOX: 8,
 }
 #: Number of sizes of each type; a plane and a mesh have none.
-SIZES = {GeomType.SPHERE: 1, GeomType.CAPSULE: 2, GeomType.CYLINDER: 2, GeomType.BOX: 3}
+SIZES = {
+    GeomType.HFIELD: 2,
+    GeomType.SPHERE: 1,
+    GeomType.CAPSULE: 2,
+    GeomType.CYLINDER: 2,
+    GeomType.BOX: 3,
+}
 #: More than any length of a checked geometry [m].
 LONGEST = 10.0 * BOUNDS["contact length"].high
 _LENGTHS = (
@@ -90,6 +98,7 @@ def audit_all_geoms(arrays: NamedArrays, audit: Audit) -> None:
     first_obstacle = len(types) - len(arrays["obstacle_type"])
     if first_obstacle < 0 or bodies[first_obstacle:].any():
         wrong_array(audit, "geom_bodyid_all", "does not end with the obstacles, on body 0")
+    _audit_fields(arrays, types, first_obstacle, audit)
     if bodies[types == GeomType.PLANE].any():
         wrong_array(audit, "geom_type_all", "has a plane on a moving body")
     for name in MASKS:
@@ -106,6 +115,25 @@ def audit_all_geoms(arrays: NamedArrays, audit: Audit) -> None:
         if (pairs[:, 0] >= pairs[:, 1]).any():
             wrong_array(audit, name, "has a pair that is not ascending")
     _audit_pushing(arrays, first_obstacle, audit)
+
+
+def _audit_fields(arrays: NamedArrays, types: Ints, first_obstacle: int, audit: Audit) -> None:
+    """Add an error for height fields whose heights do not fit their rows and columns."""
+    rows, columns = arrays["field_nrow"], arrays["field_ncol"]
+    is_field = arrays["obstacle_type"] == GeomType.HFIELD
+    for name in FIELD_COUNTS:
+        if ((arrays[name] < 2) | (arrays[name] > MOST_HEIGHTS)).any():
+            wrong_array(audit, name, f"has a number outside 2 to {MOST_HEIGHTS}")
+            return
+    number = rows * columns
+    if number.max(initial=0) > MOST_HEIGHTS or number.sum() != len(arrays["field_height"]):
+        wrong_array(audit, "field_height", "has another length than rows times columns")
+    if np.count_nonzero(is_field) != len(rows):
+        wrong_array(audit, "field_nrow", "is not that of all height fields")
+    if not np.array_equal(types[max(first_obstacle, 0) :] == GeomType.HFIELD, is_field):
+        wrong_array(audit, "geom_type_all", "has other height fields than obstacle_type")
+    elif (types[: max(first_obstacle, 0)] == GeomType.HFIELD).any():
+        wrong_array(audit, "geom_type_all", "has a height field that is no obstacle")
 
 
 def _audit_pushing(arrays: NamedArrays, first_obstacle: int, audit: Audit) -> None:

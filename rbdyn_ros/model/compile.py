@@ -9,6 +9,7 @@ from rbdyn_ros.model.callbacks import registered_motion
 from rbdyn_ros.model.constraints import constraint_names, constraints
 from rbdyn_ros.model.geometries import all_geom_names, all_geoms
 from rbdyn_ros.model.geoms import geom_names, geoms
+from rbdyn_ros.model.height_fields import height_fields
 from rbdyn_ros.model.joint_arrays import joint_arrays, kind_of, loop_arrays, type_of
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.lumping import WORLD, Tree, free_name, lump
@@ -41,14 +42,17 @@ def compile_model(description: Description, floating_base: str = "") -> Model:
         **constraints(description.constraints, tree.frames, numbers),
         **geoms(description, tree.frames),
         **all_geoms(description, tree.frames),
+        **height_fields(description.obstacles),
     }
     arrays |= no_pairs(len(arrays["geom_bodyid_all"]))
     names = _names(description, tree)
     m = unchecked_model(description.name, arrays, names, findings=description.findings)
     pairs = pushing_pairs(vars(m), description.self_collision)
     if len(pairs) > 0:
-        arrays |= {**geoms(description, tree.frames, True), **pushing(vars(m), pairs)}
+        arrays |= geoms(description, tree.frames, True)
         names |= geom_names(description, tree.frames, True)
+    if len(pairs) > 0 or m.nfield > 0:
+        arrays |= pushing(vars(m), pairs)
         m = unchecked_model(description.name, arrays, names, findings=description.findings)
     finding = too_large_matrix(m)
     if finding:

@@ -12,6 +12,7 @@ from rbdyn_ros.arrays import Ints, NamedArrays
 from rbdyn_ros.model.constraints import equations
 from rbdyn_ros.model.couplings import joint_addresses, leaders
 from rbdyn_ros.model.geometries import bounding_boxes, by_geometry, meetings, obstacle_filter
+from rbdyn_ros.model.height_fields import field_indices
 from rbdyn_ros.model.inertia_pattern import inertia_pattern
 from rbdyn_ros.model.joints import JointClass, JointKind, JointType, joint_kinds
 from rbdyn_ros.model.model_fields import DERIVED
@@ -48,6 +49,7 @@ def derive(primary: NamedArrays, names: Mapping[str, Sequence[str]]) -> dict[str
     known |= bounding_boxes(known)
     known |= meetings(known)
     known |= obstacle_filter(known)
+    known |= field_indices(known)
     known |= by_geometry("push", primary["push_geom"], len(primary["geom_bodyid_all"]))
     return {name: known[name] for name in DERIVED}
 

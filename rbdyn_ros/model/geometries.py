@@ -171,13 +171,15 @@ def meetings(fields: NamedArrays) -> Arrays:
     apart &= ~_adjacent(fields)
     everything = np.arange(count)
     apart &= _masks_match(fields, everything, everything)
+    terrain = fields["geom_type_all"] == GeomType.HFIELD  # it has no distance
+    apart &= ~(terrain[:, None] | terrain[None, :])
     first, second = fields["exclude_geom"].T
     apart[first, second] = apart[second, first] = False
     return _listed(np.argwhere(np.triu(apart)), count)
 
 
 def obstacle_filter(fields: NamedArrays) -> Arrays:
-    """Return geom_touches: which obstacles the geometries of moving bodies touch.
+    """Return geom_touches: which obstacles the geometries of moving bodies touch, and how.
 
     Args:
         fields: the primary fields of a Model.
@@ -189,7 +191,8 @@ def obstacle_filter(fields: NamedArrays) -> Arrays:
     second = second - (count - obstacles)
     named = (first < moving) & (second >= 0)
     touches[first[named], second[named]] = False
-    return {"geom_touches": touches.astype(np.int64)}
+    by_field = 1 + (fields["obstacle_type"] == GeomType.HFIELD)
+    return {"geom_touches": touches * by_field}
 
 
 def _masks_match(fields: NamedArrays, some: Ints, others: Ints) -> Bools:

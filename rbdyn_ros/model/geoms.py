@@ -16,6 +16,7 @@ from rbdyn_ros.description.geometries import (
     Capsule,
     Cylinder,
     Geometry,
+    HeightField,
     Obstacle,
     Plane,
     Points,
@@ -32,6 +33,7 @@ Frames = Mapping[str, Placement]
 
 RIM = 12  # corners of each end of a cylinder (contact with a plane is exact)
 OF_BOX = 8  # most corners that an obstacle adds to a geometry's corners
+OF_FIELD = 32  # most contacts of a geometry and a height field that count
 OF_PAIR = 8  # most contacts of two geometries that push each other
 MOST_LISTED = 1000  # contacts of a few geometries
 OF_GEOM = 16  # contacts of each of many geometries
@@ -43,6 +45,7 @@ class GeomType(IntEnum):
     """Type of a geometry, with MuJoCo's numbers."""
 
     PLANE = 0
+    HFIELD = 1
     SPHERE = 2
     CAPSULE = 3
     CYLINDER = 5
@@ -56,6 +59,7 @@ MAX_SKYLINE = 8_000_000
 #: The type of each shape.
 GEOM_TYPES = {
     Plane: GeomType.PLANE,
+    HeightField: GeomType.HFIELD,
     Sphere: GeomType.SPHERE,
     Capsule: GeomType.CAPSULE,
     Cylinder: GeomType.CYLINDER,
@@ -139,7 +143,9 @@ def geom_names(
 def contact_capacity(arrays: Mapping[str, NDArray[Any]]) -> int:
     """Return the number of contacts that a Data can list."""
     pushing = len(arrays["push_geom"])
-    touching = (arrays["geom_vertnum"] + OF_BOX).sum() * len(arrays["obstacle_type"])
+    obstacles, fields = len(arrays["obstacle_type"]), len(arrays["field_nrow"])
+    corners, moving = arrays["geom_vertnum"], np.count_nonzero(arrays["geom_bodyid"])
+    touching = (corners + OF_BOX).sum() * obstacles + OF_FIELD * moving * fields
     most = max(MOST_LISTED, OF_GEOM * len(arrays["geom_type"])) if pushing else MOST_LISTED
     return int(min(touching + OF_PAIR * pushing, most))
 
@@ -193,6 +199,8 @@ def size_of(shape: Shape | WorldShape) -> tuple[float, float, float]:
     if isinstance(shape, Box):
         x, y, z = shape.size
         return x / 2, y / 2, z / 2
+    if isinstance(shape, HeightField):
+        return shape.size[0] / 2, shape.size[1] / 2, 0.0
     if isinstance(shape, Cylinder | Capsule):
         return shape.radius, shape.length / 2, 0.0
     return (shape.radius, 0.0, 0.0) if isinstance(shape, Sphere) else (0.0, 0.0, 0.0)

@@ -135,6 +135,8 @@ class Model:
             needed.add("island_stage")
         if self.npush > 0:
             needed.add("meet_stage")
+        if self.nfield > 0:
+            needed.add("terrain_stage")
         return frozenset(needed)
 
     @property
@@ -192,6 +194,7 @@ class Model:
         factorisation = int((self.M_rownnz**2).sum()) // 100 if self.nM else 0
         constraints = self.nefc * (self.nv + self.nefc)
         contacts = self.nobstacle * (self.ngeom + self.nvert // 16) + 4 * self.nplace
+        contacts += 30 * self.nfield * self.ngeommoving
         islands = self.nskyline * self.nv // 300
         return int(self.nbody + factorisation + constraints + contacts + islands)
 
@@ -348,7 +351,7 @@ class Model:
             if field.name in _NOT_HASHED or field.dims[0] in _FOR_DISTANCES:
                 continue
             if field.name == "geom_touches":
-                if values.all():
+                if (values == 1).all():
                     continue
                 digest.update(b"geom_touches")  # its numbers may look like those of push_geom
             digest.update(values.tobytes())

@@ -78,12 +78,16 @@ def _robots(fields: NamedArrays) -> Ints:
 
 
 def pushing(fields: NamedArrays, pairs: Ints) -> Arrays:
-    """Return push_geom for some pairs, and the faces of the meshes among them."""
+    """Return push_geom for some pairs, and the faces of the meshes among them.
+
+    If there is a height field, meshes of moving bodies touch it and need faces, too.
+    """
     count = len(fields["geom_bodyid_all"])
     number = np.zeros(count, np.int64)
     normals, lengths, corners = [], list[int](), list[int]()
     starts, sizes = fields["geom_vertadr_all"], fields["geom_vertnum_all"]
-    for g in np.unique(pairs).tolist():
+    touching = np.flatnonzero(fields["geom_bodyid_all"] if len(fields["field_nrow"]) > 0 else [])
+    for g in np.union1d(pairs, touching).astype(np.int64).tolist():
         if fields["geom_type_all"][g] != GeomType.MESH:
             continue
         points = fields["vert_pos_all"][starts[g] : starts[g] + sizes[g]]

@@ -38,6 +38,8 @@ _LENGTHS = {
     "ngeom": "geom_bodyid",
     "nvert": "vert_pos",
     "nobstacle": "obstacle_type",
+    "nfield": "field_nrow",
+    "nheight": "field_height",
     "ngeomall": "geom_bodyid_all",
     "nvertall": "vert_pos_all",
     "nedge": "edge_vert",

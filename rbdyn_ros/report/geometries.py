@@ -11,6 +11,7 @@ from rbdyn_ros.description.geometries import (
     Capsule,
     Cylinder,
     Geometry,
+    HeightField,
     Obstacle,
     Points,
     Shape,
@@ -106,6 +107,8 @@ def _size(shape: Shape | WorldShape) -> str:
         return f"radius {shape.radius:.4g} m"
     if isinstance(shape, Cylinder | Capsule):
         return f"radius {shape.radius:.4g} m, length {shape.length:.4g} m"
+    if isinstance(shape, HeightField):
+        return f"{shape.size[0]:.4g} x {shape.size[1]:.4g} m"
     return _corners(len(shape.points)) if isinstance(shape, Points) else ""
 
 
@@ -165,6 +168,8 @@ def _model_size(kind: int, size: Sequence[float], corners: int) -> str:
     """Return the size of a geometry of a Model, which stores half lengths, as text."""
     if kind == GeomType.BOX:
         return _size(Box((2.0 * size[0], 2.0 * size[1], 2.0 * size[2])))
+    if kind == GeomType.HFIELD:
+        return f"{2.0 * size[0]:.4g} x {2.0 * size[1]:.4g} m"
     if kind == GeomType.SPHERE:
         return _size(Sphere(size[0]))
     if kind in (GeomType.CYLINDER, GeomType.CAPSULE):

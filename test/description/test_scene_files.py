@@ -1,5 +1,6 @@
 """Scene files are read strictly, with lines."""
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -128,6 +129,13 @@ ERRORS = {
         ("bad-filter", 3),
     "obstacles:\n  a: {sphere: {radius: 1}}\nexclude: [[a, b]]": ("unknown-geometry", 4),
     "exclude: [a]": ("bad-value", 2),
+    "obstacles:\n  a: {height_field: {file: scene.yaml, size: [1, 1]}}": ("bad-height-field", 3),
+    "obstacles:\n  a: {height_field: {file: none.csv, size: [1, 1]}}": ("bad-height-field", 3),
+    "obstacles:\n  a: {height_field: {file: a.png, size: [1, 1]}}": ("bad-height-field", 3),
+    "obstacles:\n  a: {height_field: {file: a.csv, size: [1, 1], height: 1}}":
+        ("bad-height-field", 3),
+    "obstacles:\n  a: {height_field: {file: a.csv, size: [1]}}": ("bad-value", 3),
+    "obstacles:\n  a: {height_field: {file: a.csv}}": ("missing-key", 3),
     f"robot: {{file: {ARM}, floating_base: maybe}}": ("bad-value", 2),
     f"robot: {{file: {ARM}, self_collision: 1}}": ("bad-value", 2),
     f"robot: {{file: {ARM}, start: {{elbow: 1}}}}": ("unknown-joint", None),
@@ -154,3 +162,40 @@ def test_versions_and_options(write):
         rb.load(scene, contact=rb.Contact())
     assert not is_scene("config/robots/seven_dof_arm.urdf")
     assert not is_scene("missing.yaml")
+
+
+FIELD = (
+    "rbdyn_scene: 1\nfloor: false\n"
+    "objects: {a: {sphere: {radius: 0.1}, mass: 1, xyz: [0, 0, 9]}}\n"
+)
+
+
+def test_height_fields_are_files_of_numbers_or_pictures(write, tmp_path):
+    (tmp_path / "hills.csv").write_text("0, 1, 2\n\n3, 4, 5.5\n")
+    (tmp_path / "hills.png").write_bytes(picture([[0, 51, 102], [153, 204, 255]]))
+    for text, heights in (
+        ("{file: hills.csv, size: [4, 2]}", [0.0, 1.0, 2.0, 3.0, 4.0, 5.5]),
+        ("{file: hills.png, size: [4, 2], height: 5}", [3.0, 4.0, 5.0, 0.0, 1.0, 2.0]),
+    ):
+        m = rb.load(write(FIELD + f"obstacles: {{hills: {{height_field: {text}}}}}\n"))
+        np.testing.assert_allclose(m.field_height, heights)
+        assert (m.field_nrow[0], m.field_ncol[0]) == (2, 3)
+        assert m.obstacle_size[0].tolist() == [2.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize("text", ["1, 2\n3", "1, a\n2, 3", "1, nan\n2, 3", "1, 2", "", "\xff\xfe"])
+def test_heights_that_are_no_grid(write, tmp_path, text):
+    (tmp_path / "hills.csv").write_bytes(text.encode("latin-1"))
+    with pytest.raises(rb.DescriptionError) as error:
+        rb.load(write(FIELD + "obstacles: {a: {height_field: {file: hills.csv, size: [4, 2]}}}\n"))
+    codes = {finding.code for finding in error.value.findings}
+    assert codes <= {"bad-height-field", "bad-heights"}
+
+
+def picture(grey):
+    """Return a PNG file."""
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray(np.array(grey, np.uint8)).save(file, "png")
+    return file.getvalue()

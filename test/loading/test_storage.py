@@ -35,7 +35,12 @@ def m():
     system = everything()
     pebble = rb.Geometry("pebble", "marble", rb.Points(tuple(map(tuple, ball))))
     excluded = (Exclusion("pebble", "sole"),)
-    return rb.build(replace(system, geometries=(*system.geometries, pebble), exclusions=excluded))
+    hills = rb.Obstacle("hills", rb.HeightField([[0.0, 0.1, 0.0], [0.0, 0.0, 0.1]], (1.0, 1.0)))
+    more = {
+        "geometries": (*system.geometries, pebble),
+        "obstacles": (*system.obstacles, replace(hills, origin=rb.pose((0.0, 0.0, -50.0)))),
+    }
+    return rb.build(replace(system, exclusions=excluded, **more))
 
 
 @pytest.fixture
@@ -188,7 +193,8 @@ def test_functions_of_another_size(saved):
 def test_every_stored_index_has_a_range():
     listed = (audit_arrays.FLAGS, audit_arrays.INDICES, audit_arrays.SHARES)
     types = (audit_arrays.TYPES, audit_geoms.GEOM_TYPES)
-    checked = [*itertools.chain(*listed, *types), "jnt_mimic", "jnt_class", *audit_geoms.MASKS]
+    checked = [*itertools.chain(*listed, *types), "jnt_mimic", "jnt_class"]
+    checked += [*audit_geoms.MASKS, *audit_geoms.FIELD_COUNTS]
     assert sorted(checked) == sorted(INTS)
 
 
@@ -373,6 +379,8 @@ def test_invalid_constraints(saved, name, value):
         ("geom_vertnum_all", 1),
         ("exclude_geom", 1),
         ("geom_contype_all", -1),
+        ("field_nrow", 1),
+        ("field_ncol", 1 << 21),
         ("geom_conaffinity_all", 1 << 31),
     ],
 )

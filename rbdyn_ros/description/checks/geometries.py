@@ -24,6 +24,7 @@ from rbdyn_ros.description.geometries import (
     Cylinder,
     Exclusion,
     Filter,
+    HeightField,
     Obstacle,
     Points,
     Shape,
@@ -37,6 +38,8 @@ from rbdyn_ros.errors import listing, quote, shown
 
 #: Maximum number of corners of a geometry made in Python; meshes have far fewer (hulls.py).
 MOST_POINTS = 10_000
+#: Maximum number of heights of a height field: their triangles have numbers in contact_key.
+MOST_HEIGHTS = 1 << 20
 _FORCE = "force coefficient"
 #: Largest contype and conaffinity.
 MOST_BITS = (1 << 31) - 1
@@ -107,6 +110,8 @@ def audit_shape(shape: Shape | WorldShape, owner: str, line: int | None, audit: 
         _audit_edges(shape, owner, line, audit)
     elif isinstance(shape, Points):
         _audit_points(shape, owner, line, audit)
+    elif isinstance(shape, HeightField):
+        _audit_field(shape, owner, line, audit)
     if isinstance(shape, Sphere | Cylinder | Capsule):
         audit_positive("radius", shape.radius, "contact size", owner, line, audit)
     if isinstance(shape, Cylinder | Capsule):
@@ -125,6 +130,27 @@ def _audit_edges(box: Box, owner: str, line: int | None, audit: Audit) -> None:
         found = " ".join(f"{edge:g}" for edge in box.size)
         message = f"the size is {found}; all three must be above 0"
         audit.error("non-positive-size", owner, line, message, found=found, allowed="> 0")
+
+
+def _audit_field(field: HeightField, owner: str, line: int | None, audit: Audit) -> None:
+    if audit_finite("size", field.size, 2, "contact size", owner, line, audit):
+        for edge in field.size:
+            audit_positive("size", edge, "contact size", owner, line, audit)
+    lengths = sorted({len(row) if isinstance(row, tuple) else 0 for row in field.heights})
+    rows, columns = len(field.heights), lengths[-1] if lengths else 0
+    if len(lengths) > 1:
+        message = f"the rows of heights have {lengths[0]} to {columns} numbers, not all the same"
+        audit.error("bad-heights", owner, line, message, found=f"{lengths[0]} to {columns}")
+        return
+    if rows < 2 or columns < 2 or rows * columns > MOST_HEIGHTS:
+        found, allowed = f"{rows} x {columns}", f"2 x 2 to {MOST_HEIGHTS} in all"
+        message = f"has {found} heights; allowed are {allowed}"
+        audit.error("bad-heights", owner, line, message, found=found, allowed=allowed)
+        return
+    for number, row in enumerate(field.heights, start=1):
+        what = f"row {number} of heights"
+        if not audit_finite(what, row, columns, "contact length", owner, line, audit):
+            return  # one message is enough
 
 
 def _audit_points(points: Points, owner: str, line: int | None, audit: Audit) -> None:

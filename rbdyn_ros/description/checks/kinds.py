@@ -18,6 +18,7 @@ from rbdyn_ros.description.geometries import (
     Exclusion,
     Filter,
     Geometry,
+    HeightField,
     Obstacle,
     Points,
     Shape,
@@ -88,9 +89,10 @@ _FIELDS: dict[type, dict[str, Kind]] = {
         "filter": _FILTER,
     },
     Points: {"points": (tuple, "a sequence of points")},
+    HeightField: {"heights": (tuple, "rows of numbers")},
     Obstacle: {
         "name": _TEXT,
-        "shape": (WorldShape, "a Plane, Sphere or Box"),
+        "shape": (WorldShape, "a Plane, Sphere, Box or HeightField"),
         "line": _LINE,
         "filter": _FILTER,
     },
@@ -186,7 +188,8 @@ def _audit_part(part: Any, element: str, number: int, audit: Audit) -> None:
     owner, line = f"{element} {called}", line if isinstance(line, int) else None
     kinds = next(fields for kind, fields in _FIELDS.items() if isinstance(part, kind))
     _audit_fields(part, kinds, "", owner, line, audit)
-    for field, kind in (("mimic", Mimic), ("motion", Trajectory), ("shape", Points)):
+    shapes = (("shape", Points), ("shape", HeightField))
+    for field, kind in (("mimic", Mimic), ("motion", Trajectory), *shapes):
         value = getattr(part, field, None)
         if isinstance(value, kind):
             _audit_fields(value, _FIELDS[kind], f"{field}.", owner, line, audit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 from rbdyn_ros.description.geometries import (
     FLOOR,
@@ -20,6 +21,7 @@ from rbdyn_ros.description.geometries import (
     WorldShape,
 )
 from rbdyn_ros.description.mechanism_files.forms import AT, Form
+from rbdyn_ros.description.mechanism_files.height_fields import read_height_field
 from rbdyn_ros.description.mechanism_files.yaml_text import Node, YamlTable
 from rbdyn_ros.description.meshes.meshes import Meshes
 from rbdyn_ros.description.poses import Pose
@@ -31,7 +33,7 @@ SURFACE = (
 )
 #: The keys of shapes.
 SHAPES = ("box", "sphere", "cylinder", "capsule", "points", "mesh")
-WORLD_SHAPES = ("plane", "sphere", "box")
+WORLD_SHAPES = ("plane", "sphere", "box", "height_field")
 #: The keys of each shape.
 SIZES = {
     "plane": (),
@@ -62,15 +64,15 @@ def read_geometries(section: YamlTable, meshes: Meshes, form: Form) -> list[Geom
     return geometries
 
 
-def read_obstacles(section: YamlTable, form: Form) -> list[Obstacle]:
-    """Return the obstacles of the section."""
+def read_obstacles(section: YamlTable, folder: Path | None, form: Form) -> list[Obstacle]:
+    """Return the obstacles of the section; files are found from a folder."""
     obstacles = []
     for name, node in section.nodes.items():
         owner = f"obstacle {quote(name)}"
         table = form.table(node, "obstacle", owner, (*WORLD_SHAPES, *AT, "friction", "filter"))
         if table is None:
             continue
-        shape, origin = _world_shape(table, owner, form), form.pose(table, owner, Pose())
+        shape, origin = _world_shape(table, owner, folder, form), form.pose(table, owner, Pose())
         friction, masks = _friction(table, owner, form), read_filter(table, owner, form)
         if shape is not None and origin is not None and friction is not None and masks is not None:
             line = section.lines[name]
@@ -158,10 +160,14 @@ def read_shape(table: YamlTable, owner: str, meshes: Meshes, form: Form) -> Shap
     return shape
 
 
-def _world_shape(table: YamlTable, owner: str, form: Form) -> WorldShape | None:
+def _world_shape(
+    table: YamlTable, owner: str, folder: Path | None, form: Form
+) -> WorldShape | None:
     kind = _one_of(WORLD_SHAPES, table, owner, form)
     if kind is None:
         return None
+    if kind == "height_field":
+        return read_height_field(table.nodes[kind], owner, folder, form)
     sizes = _sizes(kind, table.nodes[kind], owner, form)
     if sizes is None:
         return None

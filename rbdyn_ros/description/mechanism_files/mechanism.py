@@ -43,6 +43,7 @@
     floor: {height: 0, friction: .inf}              # a level plane; all keys are optional
     obstacles:                      # fixed in the world
       step: {box: {size: [1, 1, 0.1]}, xyz: [1, 0, 0.05], friction: 0.5}
+      hills: {height_field: {file: hills.csv, size: [10, 8]}}
 
 Units are SI. Shapes are those of rb.shapes, each with `density` or `mass` and with `xyz`, `rpy`;
 a link may have a list of shapes, or none: then it is massless. `xyz` and `rpy` of a link without
@@ -195,7 +196,7 @@ def read_text(
     if described is None:
         raise DescriptionError(audit.errors, source)
     described = _with_geometries(
-        described, top, robot, Meshes(MeshFiles(folder, package_dirs)), form
+        described, top, robot, Meshes(MeshFiles(folder, package_dirs)), folder, form
     )
     checked = audit_description(with_contact(described, wanted, audit), audit)
     audit.raise_errors(source)
@@ -241,12 +242,17 @@ def _contact(top: YamlTable, wanted: Contact | None, form: Form) -> Contact | No
 
 
 def _with_geometries(
-    described: Description, top: YamlTable, robot: Description | None, meshes: Meshes, form: Form
+    described: Description,
+    top: YamlTable,
+    robot: Description | None,
+    meshes: Meshes,
+    folder: Path | None,
+    form: Form,
 ) -> Description:
     """Return a description with the geometries of the robot, then its own, and its obstacles."""
     own = read_geometries(_section("geometries", top, form), meshes, form)
     floor = read_floor(top.nodes["floor"], form) if "floor" in top.nodes else []
-    obstacles = read_obstacles(_section("obstacles", top, form), form)
+    obstacles = read_obstacles(_section("obstacles", top, form), folder, form)
     known = robot.geometries if robot is not None else ()
     return replace(described, geometries=(*known, *own), obstacles=(*floor, *obstacles))
 

@@ -24,6 +24,7 @@
     floor: {height: 0, friction: .inf}              # as in a mechanism file; `false`: none
     obstacles:                      # fixed in the world, as in a mechanism file
       table: {box: {size: [0.8, 1.2, 0.4]}, xyz: [0.6, 0, 0.2], friction: 0.6}
+      hills: {height_field: {file: hills.csv, size: [10, 8]}}        # or a .png, with `height`
 
     exclude: [[cube, table], [left/panda_hand, ball]]   # pairs that do not push each other
 
@@ -188,7 +189,7 @@ class _Reader:
         if "name" in top.nodes:
             name = form.name(top.nodes["name"], "name", "") or name
         floor, obstacles = self._floor()
-        obstacles += read_obstacles(self._section("obstacles"), form)
+        obstacles += read_obstacles(self._section("obstacles"), self._path.parent, form)
         robots, objects = self._robots(), self._objects()
         excluded = [
             Exclusion(first, second, top.lines["exclude"])

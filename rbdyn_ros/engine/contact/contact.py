@@ -62,19 +62,21 @@ def contact(m, d):
 
 @kernel
 def find(m, d):
-    """List the contacts, in the order of contact_key: with obstacles, then of moving bodies."""
+    """List the contacts, in the order of contact_key: obstacles, moving bodies, height fields."""
     d.ncon = d.ndropped = 0
     for g in range(m.ngeommoving):
         centre = _in_world(d, m.geom_bodyid[g], load3(m.geom_pos, g))
         reach = m.opt.timestep * _speed(m, d, g, centre)
         for o in range(m.nobstacle):
-            if m.geom_touches[g, o] == 0:
+            if m.geom_touches[g, o] != 1:
                 continue
             dist, _ = _from_obstacle(m, o, centre)
             if dist < m.geom_rbound[g] + reach:
                 _meet(m, d, g, o, reach)
     if m.npush > 0:
         call_stage(m.meet_stage, m, d)
+    if m.nfield > 0:
+        call_stage(m.terrain_stage, m, d)
 
 
 @inline

@@ -14,7 +14,12 @@ from rbdyn_ros.errors import Finding
 from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
-from rbdyn_ros.view.scene.surfaces import TriangleSurface, surfaces_of, surfaces_or_marker
+from rbdyn_ros.view.scene.surfaces import (
+    TriangleSurface,
+    surfaces_of,
+    surfaces_or_marker,
+    terrain_surface,
+)
 
 Color = tuple[float, float, float, float]
 
@@ -178,12 +183,19 @@ def mass_balls(m: Model, size: float) -> list[Part]:
 
 
 def obstacle_parts(m: Model) -> list[Part]:
-    """Return the boxes and spheres of the world; planes are drawn as the grid."""
+    """Return boxes, spheres and height fields of the world; planes are drawn as the grid."""
     parts = []
-    for kind, pos, mat, half in zip(
-        m.obstacle_type, m.obstacle_pos, m.obstacle_mat, m.obstacle_size, strict=True
+    for o, (kind, pos, mat, half) in enumerate(
+        zip(m.obstacle_type, m.obstacle_pos, m.obstacle_mat, m.obstacle_size, strict=True)
     ):
         if kind == GeomType.PLANE:
+            continue
+        if kind == GeomType.HFIELD:
+            k = int(m.obstacle_fieldid[o])
+            grid = (int(m.field_nrow[k]), int(m.field_ncol[k]))
+            heights = m.field_height[m.field_adr[k] :][: grid[0] * grid[1]].reshape(grid)
+            surface = terrain_surface(heights, half)
+            parts.append(Part(0, surface, pos, mat_to_quat(mat), OBSTACLE))
             continue
         is_box = kind == GeomType.BOX
         shape = Box(tuple(2.0 * half)) if is_box else Sphere(float(half[0]))

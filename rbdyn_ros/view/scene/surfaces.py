@@ -86,6 +86,26 @@ def surfaces_of(shape: AnyShape) -> tuple[TriangleSurface, ...]:
     return (_surface(centred, mesh.faces, None),)
 
 
+def terrain_surface(heights: Array, half: Array) -> TriangleSurface:
+    """Return the triangles of a height field, as in engine/contact/terrain.py.
+
+    Args:
+        heights: (rows, columns).
+        half: half lengths along x and y.
+    """
+    rows, columns = heights.shape
+    x, y = np.linspace(-half[0], half[0], columns), np.linspace(-half[1], half[1], rows)
+    east, north = np.meshgrid(x, y)
+    corner = np.arange(rows * columns).reshape(rows, columns)
+    here, across = corner[:-1, :-1].ravel(), corner[1:, 1:].ravel()
+    east_of, north_of = corner[:-1, 1:].ravel(), corner[1:, :-1].ravel()
+    faces = np.concatenate(
+        [np.column_stack([here, east_of, across]), np.column_stack([here, across, north_of])]
+    )
+    vertices = np.column_stack([east.ravel(), north.ravel(), heights.ravel()])
+    return _surface(vertices, faces, None)
+
+
 def surfaces_or_marker(shape: AnyShape) -> tuple[tuple[TriangleSurface, ...], Finding | None]:
     """Return `surfaces_of`, or a marker and a warning if the mesh is unusable."""
     try:

@@ -1,0 +1,123 @@
+"""Read the height field of an obstacle: a CSV file of heights, or a picture."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import math
+from pathlib import Path
+from typing import Any
+
+from rbdyn_ros.description.checks.geometries import MOST_HEIGHTS
+from rbdyn_ros.description.geometries import HeightField
+from rbdyn_ros.description.mechanism_files.forms import Form
+from rbdyn_ros.description.mechanism_files.yaml_text import Node
+from rbdyn_ros.errors import quote
+
+PICTURES = (".png", ".tif", ".tiff")
+SUFFIXES = (".csv", *PICTURES)
+MOST_BYTES = 1 << 26
+
+
+class _UnusableFieldError(Exception):
+    """A file does not hold heights; the message follows the name of the file."""
+
+
+def read_height_field(
+    node: Node, owner: str, folder: Path | None, form: Form
+) -> HeightField | None:
+    """Return the height field of a table; None after an error.
+
+    Args:
+        node: a table of `file`, `size` and, for a picture, `height`.
+        owner: the element, for messages.
+        folder: of the document; None if it is a text.
+        form: receives the errors.
+    """
+    table = form.table(node, "height_field", owner, ("file", "size", "height"), ("file", "size"))
+    if table is None:
+        return None
+    name = form.name(table.nodes["file"], "file", owner)
+    size = form.numbers(table.nodes["size"], "size", owner, 2)
+    height: float | None = None
+    if "height" in table.nodes:
+        height = form.number(table.nodes["height"], "height", owner)
+        if height is None:
+            return None
+    if name is None or size is None:
+        return None
+    try:
+        heights = _heights(folder, name, height)
+    except _UnusableFieldError as error:
+        message = f"the height field {quote(name, 200)} {error}"
+        form.audit.error("bad-height-field", owner, table.line, message, found=name)
+        return None
+    return HeightField(heights, (size[0], size[1]))
+
+
+def _heights(folder: Path | None, name: str, height: float | None) -> Any:
+    if folder is None:
+        raise _UnusableFieldError("cannot be found: the document is a text, not a file")
+    path = folder / name
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise _UnusableFieldError(f"is none of {', '.join(SUFFIXES)}")
+    if (suffix in PICTURES) != (height is not None):
+        wanted = "needs the key 'height', that of white [m]"
+        unwanted = "has its heights in metres; the key 'height' is for pictures"
+        raise _UnusableFieldError(wanted if suffix in PICTURES else unwanted)
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise _UnusableFieldError(f"is larger than {MOST_BYTES} bytes")
+        data = path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise _UnusableFieldError(f"cannot be read: {reason}") from error
+    return _of_text(data) if height is None else _of_picture(data, height)
+
+
+def _of_text(data: bytes) -> list[list[float]]:
+    """Return the heights of comma-separated lines."""
+    try:
+        lines = data.decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise _UnusableFieldError("is not a text") from None
+    rows = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            rows.append([float(word) for word in line.split(",")])
+        except ValueError:
+            text = f"has a value that is not a number in line {number}: {quote(line, 60)}"
+            raise _UnusableFieldError(text) from None
+        if not all(map(math.isfinite, rows[-1])):
+            raise _UnusableFieldError(f"has a number that is not finite in line {number}")
+        if len(rows[-1]) != len(rows[0]):
+            text = f"has {len(rows[-1])} numbers in line {number}, not {len(rows[0])}"
+            raise _UnusableFieldError(text)
+    return rows
+
+
+def _of_picture(data: bytes, height: float) -> list[list[float]]:
+    """Return the heights of a picture: black is 0, white is `height`; north is up."""
+    try:
+        image = importlib.import_module("PIL.Image")
+    except ImportError:
+        raise _UnusableFieldError("is a picture, which needs the package Pillow") from None
+    import numpy as np
+
+    try:
+        with image.open(io.BytesIO(data)) as picture:
+            if picture.width * picture.height > MOST_HEIGHTS:
+                size = f"{picture.width} x {picture.height}"
+                raise _UnusableFieldError(f"has {size} points; allowed are {MOST_HEIGHTS}")
+            deep = picture.mode.startswith(("I", "F"))
+            values = np.asarray(picture if deep else picture.convert("L"), np.float64)
+            white = {"I;16": 65535.0, "I;16B": 65535.0, "I": 65535.0, "F": 1.0}.get(
+                picture.mode, 255.0
+            )
+    except (OSError, ValueError, SyntaxError, image.DecompressionBombError) as error:
+        raise _UnusableFieldError(f"is not a picture: {error}") from error
+    rows: list[list[float]] = (values[::-1] * (height / white)).tolist()
+    return rows
