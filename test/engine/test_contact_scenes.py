@@ -73,27 +73,30 @@ def test_the_grasp_of_the_film_lifts_the_cube():
     assert abs(d.qvel).max() < 1e-8
 
 
+def check_law(m, start, d):
+    """Check Signorini, cone and maximum dissipation of the forces that a step has written."""
+    p = contact_referee.problem(m, start)
+    f = np.einsum("cij,cj->ci", p.frames, d.contact_force[: d.ncon])
+    u = p.free + (p.G @ f.ravel()).reshape(-1, 3)
+    most = 1e-6 * f[:, 0].max() + 1e-9
+    assert f[:, 0].min() >= 0.0
+    assert (np.linalg.norm(f[:, 1:], axis=1) - p.mu * f[:, 0]).max() < most
+    assert abs(contact_referee.law(p, u) - f).max() < most
+    return f[:, 0].max()
+
+
 @pytest.mark.parametrize("scene", SCENES)
 def test_forces_satisfy_the_law(scene):
-    """Signorini, cone and maximum dissipation of the forces that each step has written."""
     make, step, _, _ = SCENES[scene]
     m, d = make()
-    seen = 0
+    largest = 0.0
     for k in range(1000):
         start = d.copy()
         step(m, d, 1e-3 * k)
-        if k % 40 or d.ncon == 0:
-            continue
-        start.qfrc_applied = d.qfrc_applied
-        p = contact_referee.problem(m, start)
-        f = np.einsum("cij,cj->ci", p.frames, d.contact_force[: d.ncon])
-        u = p.free + (p.G @ f.ravel()).reshape(-1, 3)
-        most = 1e-6 * f[:, 0].max() + 1e-9
-        assert f[:, 0].min() >= 0.0
-        assert (np.linalg.norm(f[:, 1:], axis=1) - p.mu * f[:, 0]).max() < most
-        assert abs(contact_referee.law(p, u) - f).max() < most
-        seen += f[:, 0].max() > 1e-3
-    assert seen >= 1
+        if k % 40 == 0 and d.ncon > 0:
+            start.qfrc_applied = d.qfrc_applied
+            largest = max(largest, check_law(m, start, d))
+    assert largest > 0.01
 
 
 def hull(rng):
@@ -102,7 +105,7 @@ def hull(rng):
     return rb.Points(tuple(map(tuple, corners)))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_hulls_thrown_on_a_pile_come_to_rest(seed):
     """Masses of 0.01 to 100 kg at steps of 10 ms."""
     rng = np.random.default_rng(seed)
@@ -120,10 +123,13 @@ def test_hulls_thrown_on_a_pile_come_to_rest(seed):
     d = rb.make_data(m)
     d.qvel[:] = rng.normal(size=m.nv)
     energy = start = states.energy(m, d.copy())
-    for _ in range(400):
+    for k in range(400):
+        last = d.copy()
         rb.step(m, d, 1)
         before, energy = energy, states.energy(m, d.copy())
         assert energy < before + 1e-2 * start  # of the springs
+        if k % 10 == 0 and d.ncon > 0 and d.nunsolved == last.nunsolved:
+            check_law(m, last, d)
     assert d.nbad == 0
     assert d.nunsolved < 20
     assert abs(d.qvel).max() < 1e-9
