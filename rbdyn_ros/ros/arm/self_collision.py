@@ -19,6 +19,9 @@ from rbdyn_ros.loading.load import complete
 from rbdyn_ros.ros.arm.scene import ArmScene
 from rbdyn_ros.ros.common.source import Source
 
+#: A warning about contact forces; distances of hulls from obstacles are exact.
+OF_FORCES = "corners-only"
+
 
 def collision_check(
     node: Node, values: SimpleNamespace, source: Source, dofs: Ints, scene: ArmScene | None
@@ -56,7 +59,8 @@ def collision_check(
         log.warning(reason)
         return None
     known = {finding.message for finding in source.description.findings}
-    new = [f for f in m.findings if f.severity == "warning" and f.message not in known]
+    warnings = (f for f in m.findings if f.severity == "warning" and f.code != OF_FORCES)
+    new = [f for f in warnings if f.message not in known]
     overlaps = [overlap_text(m.name, check.overlaps)] if check.overlaps and links else []
     if new or overlaps:
         log.warning("\n".join(["self-collision:", *(f"  {each}" for each in [*new, *overlaps])]))

@@ -197,3 +197,18 @@ def test_a_scene_that_cannot_be_checked_is_refused(tmp_path):
     with refused(RbdynError, "unknown-geometry"):
         document = f"{SCENE}exclude: [[l2, door]]"
         made(of_text(text()), read_arm_scene(scene_file(tmp_path, document)))
+
+
+def test_hulls_keep_clear_of_obstacles_without_a_warning_about_forces(tmp_path):
+    """Between a hull and a box the distance is exact, while only its corners would push."""
+    tetrahedron = "\n".join(
+        f"v {x} {y} {z}" for x, y, z in ((0, 0, 0), (0.1, 0, 0), (0, 0.1, 0), (0, 0, 0.7))
+    )
+    faces = "f 1 2 3\nf 1 2 4\nf 1 3 4\nf 2 3 4"
+    (tmp_path / "hull.obj").write_text(f"{tetrahedron}\n{faces}\n")
+    scene = read_arm_scene(scene_file(tmp_path))
+    source = of_file(tmp_path / "arm.urdf", text(f'<mesh filename="{tmp_path}/hull.obj"/>'))
+    check, lines = made(source, scene)
+    assert lines == [("info", "trajectories keep clear of floor, wall")]
+    with refused(RbdynError, "scene-collision"):
+        check.check([TO_THE_WALL], np.zeros(3))
