@@ -9,12 +9,13 @@ from rbdyn_ros.engine.collision.gjk import gjk, is_apart
 from rbdyn_ros.engine.collision.rounds import from_plane, of_ball, of_rounds
 from rbdyn_ros.engine.collision.simplex import ROW
 from rbdyn_ros.engine.collision.support import BOX, CAPSULE, CYLINDER, PLANE, SPHERE, radius_of
-from rbdyn_ros.engine.collision.sweep import pose_of
+from rbdyn_ros.engine.collision.sweep import ROUNDING, pose_of
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
     ZERO3,
     add3,
     dot3,
+    load3,
     mat_mul,
     mat_vec,
     scaled3,
@@ -85,6 +86,8 @@ def nearest_points(m, a, b, R, t, reach, axis):
 def _of_hulls(m, a, b, R, t, reach, axis):
     """Return the same as the closed forms (rounds.py) by GJK and EPA; inf beyond `reach`."""
     S, names = stack_floats(4, ROW), stack_ints(4, 2)
+    if _boxes_apart(m, a, b, R, t, reach):
+        return np.inf, ZERO3, ZERO3, ZERO3
     r_a, r_b = radius_of(m, a), radius_of(m, b)
     apart = reach + r_a + r_b
     if is_apart(m, a, b, R, t, (axis[0], axis[1], axis[2]), apart):
@@ -103,3 +106,21 @@ def _of_hulls(m, a, b, R, t, reach, axis):
         length = -depth
     x, y = add3(x, scaled3(normal, r_a)), sub3(y, scaled3(normal, r_b))
     return length - r_a - r_b, normal, x, y
+
+
+@inline
+def _boxes_apart(m, a, b, R, t, reach):
+    """Return whether a face of one of the bounding boxes shows that two are farther than `reach`.
+
+    It is cheaper than a search for the farthest corners.
+    """
+    half, other = load3(m.geom_half_all, a), load3(m.geom_half_all, b)
+    most = reach + ROUNDING * (m.geom_rbound_all[a] + m.geom_rbound_all[b])
+    back = mat_vec(transposed(R), t)
+    for k in range(3):
+        along_a = abs(R[3 * k]) * other[0] + abs(R[3 * k + 1]) * other[1]
+        along_a += abs(R[3 * k + 2]) * other[2]
+        along_b = abs(R[k]) * half[0] + abs(R[3 + k]) * half[1] + abs(R[6 + k]) * half[2]
+        if abs(t[k]) - half[k] - along_a > most or abs(back[k]) - other[k] - along_b > most:
+            return True
+    return False
