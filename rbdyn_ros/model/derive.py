@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 from rbdyn_ros.arrays import Ints, NamedArrays
 from rbdyn_ros.model.constraints import equations
 from rbdyn_ros.model.couplings import joint_addresses, leaders
-from rbdyn_ros.model.geometries import bounding_boxes, by_geometry, meetings, obstacle_filter
+from rbdyn_ros.model.geometries import (
+    bounding_boxes,
+    by_geometry,
+    far_corners,
+    meetings,
+    obstacle_filter,
+)
 from rbdyn_ros.model.height_fields import field_indices
 from rbdyn_ros.model.inertia_pattern import inertia_pattern
 from rbdyn_ros.model.joints import JointClass, JointKind, JointType, joint_kinds
@@ -47,6 +53,7 @@ def derive(primary: NamedArrays, names: Mapping[str, Sequence[str]]) -> dict[str
     known |= equations(known, [kind.nv for kind in loop_kinds])
     known |= inertia_pattern(known)
     known |= bounding_boxes(known)
+    known |= far_corners(known)
     known |= meetings(known)
     known |= obstacle_filter(known)
     known |= field_indices(known)

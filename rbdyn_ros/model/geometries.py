@@ -152,6 +152,17 @@ def bounding_boxes(fields: NamedArrays) -> Arrays:
     return {"geom_half_all": half}
 
 
+def far_corners(fields: NamedArrays) -> Arrays:
+    """Return geom_vertfar_all: by octant, x counts 1, y 2, z 4."""
+    number, corners = fields["geom_vertnum_all"], fields["vert_pos_all"]
+    signs = np.array([(n & 1, n >> 1 & 1, n >> 2) for n in range(8)]) * 2.0 - 1.0
+    far = np.zeros((len(number), 8), np.int64)
+    for g, first in enumerate((np.cumsum(number) - number).tolist()):
+        if number[g] > 0:
+            far[g] = np.argmax(corners[first : first + number[g]] @ signs.T, axis=0)
+    return {"geom_vertfar_all": far}
+
+
 def meetings(fields: NamedArrays) -> Arrays:
     """Return meet_geom, meet_adr and meet_num: the pairs that may touch.
 

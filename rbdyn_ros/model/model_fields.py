@@ -345,6 +345,13 @@ MODEL_FIELDS = (
         derived=True,
     ),
     Field("geom_vertadr_all", ("ngeomall",), "first corner of a mesh", "int", derived=True),
+    Field(
+        "geom_vertfar_all",
+        ("ngeomall", 8),
+        "corner of a mesh farthest along (-+1, -+1, -+1), where searches start",
+        "int",
+        derived=True,
+    ),
     Field("geom_vertnum_all", ("ngeomall",), "number of corners, 0 if not a mesh", "int"),
     Field("vert_pos_all", ("nvertall", 3), "corner in the frame of its geometry [m]"),
     Field("vert_edgeadr", ("nvertall",), "first of its neighbours", "int", derived=True),

@@ -42,7 +42,7 @@ def support(m, g, v, start):
     """Return the point of a geometry's core farthest along v, in the geometry's frame.
 
     Also its number: equal numbers are equal points, except SMOOTH. `start` is the number of a
-    corner of a mesh to start from.
+    corner of a mesh to start from; 0 starts from the best of eight.
     """
     kind = m.geom_type_all[g]
     if kind == SPHERE:
@@ -66,8 +66,17 @@ def support(m, g, v, start):
             return (size[0], 0.0, z), SMOOTH
         return (size[0] * v[0] / across, size[0] * v[1] / across, z), SMOOTH
     first = m.geom_vertadr_all[g]
-    corner = _climb(m, first, v, start) if m.vert_edgenum[first] > 0 else _search(m, g, first, v)
+    if m.vert_edgenum[first] == 0:
+        corner = _search(m, g, first, v)
+    else:
+        corner = _climb(m, first, v, start if start > 0 else _far_corner(m, g, v))
     return load3(m.vert_pos_all, first + corner), corner
+
+
+@inline
+def _far_corner(m, g, v):
+    octant = (1 if v[0] >= 0.0 else 0) + (2 if v[1] >= 0.0 else 0) + (4 if v[2] >= 0.0 else 0)
+    return m.geom_vertfar_all[g, octant]
 
 
 @kernel
