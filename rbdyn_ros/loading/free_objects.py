@@ -46,6 +46,30 @@ def placed_objects(m: Model, description: Description) -> tuple[Model, list[Find
     return (m.replaced(qpos0=np.array(search.d.qpos)) if notes else m), notes
 
 
+def placed_entity(m: Model, description: Description, name: str, qpos: Array) -> float:
+    """Return how far a new object has to be raised to be outside all obstacles [m].
+
+    Args:
+        m: the scene with the object, or with a new obstacle, which is not raised.
+        description: of the scene.
+        name: of the object or obstacle.
+        qpos: (nq,) position of the scene.
+
+    Raises:
+        DescriptionError: it overlaps a robot or an object, or does not leave an obstacle upwards.
+    """
+    if m.ngeomall == 0 or not m.nmeet:
+        return 0.0
+    search = _Search(m, description)
+    search.d.qpos = qpos
+    if name in description.objects:
+        height = search.raise_out(name)
+        search.check(name)
+        return height
+    search.check_obstacle(name)
+    return 0.0
+
+
 class _Search:
     """Finds the overlaps of objects.
 
@@ -100,12 +124,24 @@ class _Search:
         pairs: Ints = self.m.meet_geom[self._memory.found[:count]]
         return pairs, self._memory.out[:count, 0].copy()
 
-    def check(self) -> None:
-        """Raise DescriptionError about every object that overlaps something else."""
+    def check_obstacle(self, name: str) -> None:
+        """Raise DescriptionError if an obstacle overlaps a robot or an object."""
+        names = self.m.geom_names_all
+        obstacle = names.index(name, self._first_obstacle)
+        for pair, distance in zip(*self._overlaps(-TOUCHING), strict=True):
+            other = int(pair.min())
+            if obstacle in pair and self.m.geom_bodyid_all[other] > 0:
+                text = f"it would be {-1e3 * distance:.3g} mm inside {quote(names[other])}"
+                raise DescriptionError(Finding("object-overlaps", text), self._source)
+
+    def check(self, only: str = "") -> None:
+        """Raise DescriptionError about every object, or one, that overlaps something else."""
         names, findings = self.m.geom_names_all, []
         for pair, distance in zip(*self._overlaps(-TOUCHING), strict=True):
             objects = self._object[pair].tolist()
             if objects[0] == objects[1]:  # of one object, or of none
+                continue
+            if only and only not in {self._name.get(n) for n in objects}:
                 continue
             g, h = (pair if objects[0] else pair[::-1]).tolist()
             name = self._name[objects[0] or objects[1]]

@@ -33,6 +33,7 @@ from rbdyn_ros.loading.storage import load_model
 from rbdyn_ros.loading.user_joints import check_user_functions
 from rbdyn_ros.model.compile import compile_model
 from rbdyn_ros.model.inertia_pattern import MAX_M_ENTRIES
+from rbdyn_ros.model.matching import Match
 from rbdyn_ros.model.model import Model
 
 #: Constraints hold at zero position if the error is less than this [m or rad]: files round.
@@ -198,6 +199,36 @@ def complete(
         findings += note
     findings += bodies_overlap(model)
     return with_masses(with_inertias(model, description, findings, strict))
+
+
+def rearranged(
+    description: Description, before: Model, floating_base: bool | str = False, strict: bool = True
+) -> Model:
+    """Make the Model of a scene that has other objects than before.
+
+    What both have starts where it did, and the options stay. Objects may overlap.
+
+    Args:
+        description: checked.
+        before: the Model before.
+        floating_base: as for load_urdf.
+        strict: as for load_urdf.
+
+    Raises:
+        DescriptionError, ModelError: as `complete`.
+    """
+    model = compile_model(description, check_floating_base(floating_base))
+    check_user_functions(model)
+    findings = [*description.findings, *_audit_loops(model, description, strict)]
+    if model.nv > 0 and model.nM == 0:
+        findings.append(_too_large(model))
+    qpos0 = Match(before, model).coordinates(before.qpos0, model.qpos0)
+    model, note = without_overlaps(model.replaced(qpos0=qpos0))
+    findings += [*geometry_findings(model, description), *note]
+    made = with_masses(with_inertias(model, description, findings, strict))
+    for name in ("timestep", "gravity", "integrator", "passive", "exact_stops"):
+        setattr(made.opt, name, getattr(before.opt, name))
+    return made
 
 
 def _assembled(model: Model) -> tuple[Model, list[Finding]]:

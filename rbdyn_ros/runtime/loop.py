@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 
 import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.engine import jit
-from rbdyn_ros.errors import Finding, RbdynError
+from rbdyn_ros.errors import Finding, RbdynError, refusal
+from rbdyn_ros.model.matching import Match
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime import realtime, shared
+from rbdyn_ros.runtime.carrying import carry_shared
 from rbdyn_ros.runtime.kernels import cycle
 from rbdyn_ros.runtime.orders import Orders
 from rbdyn_ros.runtime.plant import Plant
@@ -77,7 +80,7 @@ class Loop:
         self.readout = Readout(s, requests, m, self._wakeup)
         faults = faults or Faults.none(m.nv)
         self.plant = Plant(s, requests, m, self.start_position, faults, settings.specialize)
-        self._store = StateStore(s, requests, self.orders, self.plant.rows)
+        self._store = StateStore(s, requests, self.orders, self.plant)
         self._thread: threading.Thread | None = None
         self._ready = threading.Event()
         self._failure: BaseException | None = None
@@ -97,9 +100,13 @@ class Loop:
         Raises:
             ParameterError: the system refuses privileges that the settings enforce.
         """
-        self._thread = threading.Thread(target=self._run, name="rbdyn-loop")
         with self._requests.lock:  # latest() may be running it once
             self._requests.running = True
+        self._launch()
+
+    def _launch(self) -> None:
+        self._ready.clear()
+        self._thread = threading.Thread(target=self._run, name="rbdyn-loop")
         self._thread.start()
         self._ready.wait()
         if self._failure is not None:
@@ -107,6 +114,56 @@ class Loop:
             raise self._failure
         while self._thread.is_alive() and not self.readout.begun:
             time.sleep(1e-4)
+
+    def move(self, base: Model, m: Model, start: Array, between: Callable[[], None]) -> None:
+        """Go on with a Model that has other objects, between two ticks; time goes on.
+
+        What both Models have, by its name, keeps its state to the last bit. What is new starts at
+        base.qpos0, at rest. Robots come first in both Models: the dofs of commands stay.
+
+        Args:
+            base: the new Model without payloads; it becomes `m`.
+            m: the new Model with payloads.
+            start: (nq,) position after a reset.
+            between: called after the last state of the old Model, before the first of the new one;
+                it must read all states.
+
+        Raises:
+            RbdynError: the loop does not run, makes single steps, or its state diverged.
+        """
+        match, s = Match(self.m, base), self._shared
+        new = Shared(base, s.sizes["nring"])
+        prepare(new, base, self.settings, self.period_ns)
+        with self.orders.held(), self._requests.lock:
+            self._check_movable()
+            self._halt()
+            try:
+                between()
+                carry_shared(s, new, match)
+                self.plant.move(new, base, m, start, match)
+                s.become(new)
+                self.m, self.start_position = base, np.array(start)
+                self.orders.move(match)
+                self.readout.move(base)
+            finally:
+                s.asked[shared.STOP] = 0
+                self._launch()
+
+    def _check_movable(self) -> None:
+        s = self._shared
+        if not self.running:
+            raise refusal("the simulation does not run: it has not started yet, or has ended")
+        if s.fault >= 0:
+            raise refusal("the state diverged and is frozen; reset the simulation first")
+        if s.asked[shared.STEPS] > s.done[shared.STEPS]:
+            raise refusal("steps are under way; wait for their end")
+        self._requests.wait(shared.EDITS, int(s.asked[shared.EDITS]))
+
+    def _halt(self) -> None:
+        """End the thread between two ticks."""
+        assert self._thread is not None
+        self._requests.send(shared.STOP, 1)
+        self._thread.join()
 
     def save_state(self) -> SavedLoop:
         """Return the whole state between two ticks; time goes on.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.model.matching import Match
 from rbdyn_ros.runtime import shared
 from rbdyn_ros.runtime.compiled import Words
 from rbdyn_ros.runtime.kernels import edits
@@ -49,15 +50,27 @@ class Orders:
     """
 
     def __init__(self, s: Shared, requests: Requests, nv: int) -> None:
-        self._requests = requests
-        self._commands = Mailbox(s.command_version, s.command_words, s.command_floats)
+        self._requests, self._shared = requests, s
+        self._bind()
         self._lockstep = s.time_mode == LOCKSTEP
         self._pushes = PushList(s)
-        self._words = np.zeros((3, nv), np.int64)  # arrival, mode, tick
-        self._words[2] = -1
-        self._numbers = np.zeros((len(NUMBERS), nv))
+        self._words, self._numbers = _no_commands(nv)
         self._trajectory: TrajectoryOrder | None = None
         self._lock = threading.Lock()
+
+    def _bind(self) -> None:
+        s = self._shared
+        self._commands = Mailbox(s.command_version, s.command_words, s.command_floats)
+
+    def move(self, match: Match) -> None:
+        """Go on in another row of the loop, with the dofs of another Model; only while held."""
+        self._bind()
+        words, numbers = _no_commands(match.new.nv)
+        old, new = match.places["nv"]
+        words[:, new], numbers[:, new] = self._words[:, old], self._numbers[:, old]
+        self._words, self._numbers = words, numbers
+        self._post()
+        self._pushes.move(dict(zip(*(x.tolist() for x in match.places["nbody"]), strict=True)))
 
     def command(
         self, command: Command, tick: int | None = None, arrival_ns: int | None = None
@@ -149,3 +162,10 @@ class Orders:
     def wrenches(self) -> list[Wrench]:
         """Return the wrenches that act now or from the next tick on."""
         return self._pushes.wrenches()
+
+
+def _no_commands(nv: int) -> tuple[Words, Array]:
+    """Return arrival, mode and tick (3, nv), and the numbers, of dofs without a command."""
+    words = np.zeros((3, nv), np.int64)
+    words[2] = -1
+    return words, np.zeros((len(NUMBERS), nv))

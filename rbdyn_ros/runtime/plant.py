@@ -8,7 +8,9 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array, Bools
 from rbdyn_ros.dynamics.stages import make_data
+from rbdyn_ros.model.matching import Match
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.runtime.carrying import carried_faults, carry_data, measure_new
 from rbdyn_ros.runtime.kernels import edits
 from rbdyn_ros.runtime.preparation import delays_in_ticks, models_with
 from rbdyn_ros.runtime.requests import Requests
@@ -118,6 +120,30 @@ class Plant:
 
             self._requests.edit(edits.MODELS, fill, models)
             self._without_faults, self._models, self.m = m, models, models[0]
+
+    def move(self, s: Shared, base: Model, m: Model, start: Array, match: Match) -> None:
+        """Go on with a Model that has other objects; only while no loop runs.
+
+        Args:
+            s: row of the loop that goes on, to fill.
+            base: the Model without payloads, whose qpos0 has the state of what is new.
+            m: the Model to simulate.
+            start: (nq,) position after a reset.
+            match: with base.
+        """
+        with self._lock:
+            self._without_faults, self.faults = m, carried_faults(self.faults, match)
+            self._models = models_with(m, self.faults)
+            self.m = self._models[0]
+            row, still = make_data(self.m), make_data(self._models[1])
+            row.qpos = still.qpos = base.qpos0
+            carry_data(self._d, row, match)
+            carry_data(self._still, still, match)
+            self._d, self._still = row, still
+        s.plant[()], s.nominal[()] = (model.address for model in self._models)
+        s.row_address[()], s.still_address[()] = row.address, still.address
+        s.start_qpos[:] = start
+        measure_new(s, row, match)
 
     def set_state(
         self,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -35,10 +35,28 @@ class PushList:
 
     def __init__(self, s: Shared) -> None:
         self._shared = s
-        self._box = Mailbox(s.push_version, s.push_words, s.push_floats)
+        self._bind()
         self._list: list[Push] = []
         self._count = 0
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # states are published while it is held
+
+    def _bind(self) -> None:
+        s = self._shared
+        self._box = Mailbox(s.push_version, s.push_words, s.push_floats)
+
+    def move(self, bodies: Mapping[int, int]) -> None:
+        """Go on in another row of the loop; only while held.
+
+        Args:
+            bodies: the new number of each body that is still there.
+        """
+        self._bind()
+        kept = [push for push in self._list if push.wrench.body in bodies]
+        self._list = [
+            replace(push, wrench=replace(push.wrench, body=bodies[push.wrench.body]))
+            for push in kept
+        ]
+        self._post()
 
     def push(self, wrench: Wrench, stream: str) -> None:
         """Add a wrench, see Orders.push."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +24,17 @@ from rbdyn_ros.runtime.wakeup import Wakeup
 BACKLOG = 0.75
 
 
+class _Source(NamedTuple):
+    """The mailbox of the states, their layout and their Model."""
+
+    states: Mailbox
+    layout: Layout
+    m: Model
+
+    def empty_record(self) -> tuple[Words, Array]:
+        return np.zeros(shared.NSTATE_WORDS, np.int64), np.zeros(self.layout.length)
+
+
 class Readout:
     """Reads the states of a loop: `next_state` for one thread, the rest for any.
 
@@ -34,17 +46,23 @@ class Readout:
     """
 
     def __init__(self, s: Shared, requests: Requests, m: Model, wakeup: Wakeup) -> None:
-        self._shared, self._requests, self._m, self._wakeup = s, requests, m, wakeup
-        self._layout = Layout(m)
-        assert self._layout.length == len(s.row)
+        self._shared, self._requests, self._wakeup = s, requests, wakeup
         s.states_wakeup[()] = wakeup.descriptor
-        self._states = Mailbox(s.state_version, s.state_slots, s.state_float_slots)
         self._fast = s.time_mode == FAST
-        self._version = 0
-        self._inbox = self._empty_record()
+        self.move(m)
 
-    def _empty_record(self) -> tuple[Words, Array]:
-        return np.zeros(shared.NSTATE_WORDS, np.int64), np.zeros(self._layout.length)
+    def move(self, m: Model) -> None:
+        """Read from the row of another Model; only while no loop runs and nobody reads."""
+        s = self._shared
+        states = Mailbox(s.state_version, s.state_slots, s.state_float_slots)
+        self._source = _Source(states, Layout(m), m)
+        assert self._source.layout.length == len(s.row)
+        self._version = 0
+        self._inbox = self._source.empty_record()
+
+    @property
+    def _states(self) -> Mailbox:
+        return self._source.states
 
     @property
     def begun(self) -> bool:
@@ -72,41 +90,18 @@ class Readout:
             return None
         missed, self._version = version - self._version - 1, version
         self._shared.asked[shared.READ] = version
-        return self._as_state(*self._inbox, missed)
+        return _as_state(self._source, *self._inbox, missed)
 
     def latest(self) -> LoopState:
         """Return the latest state; before the loop starts, the state at the start."""
         with self._requests.lock:
             if not self.begun and not self._requests.running:
                 self._requests.run_once()
-        words, row = self._empty_record()
-        while fetch(*self._states.arrays, 0, words, row) <= 0:
+        source = self._source
+        words, row = source.empty_record()
+        while fetch(*source.states.arrays, 0, words, row) <= 0:
             time.sleep(1e-4)
-        return self._as_state(words, row, 0)
-
-    def _as_state(self, words: Words, row: Array, missed: int) -> LoopState:
-        (
-            tick, epoch, paused, fault, saturated, stale, bad, singular, unsolved, dropped,
-            tracking, measured,
-        ) = words.tolist()  # fmt: skip
-        return LoopState(
-            self._m,
-            self._layout,
-            row.copy(),
-            tick,
-            epoch,
-            bool(paused),
-            fault,
-            saturated,
-            stale,
-            bad,
-            singular,
-            unsolved,
-            dropped,
-            bool(tracking),
-            measured,
-            missed,
-        )
+        return _as_state(source, words, row, 0)
 
     def command_age(self) -> float:
         """Age of the oldest command in force [s], infinite before the first command."""
@@ -136,3 +131,28 @@ class Readout:
             s.work,
             int(s.longest),
         )
+
+
+def _as_state(source: _Source, words: Words, row: Array, missed: int) -> LoopState:
+    (
+        tick, epoch, paused, fault, saturated, stale, bad, singular, unsolved, dropped,
+        tracking, measured,
+    ) = words.tolist()  # fmt: skip
+    return LoopState(
+        source.m,
+        source.layout,
+        row.copy(),
+        tick,
+        epoch,
+        bool(paused),
+        fault,
+        saturated,
+        stale,
+        bad,
+        singular,
+        unsolved,
+        dropped,
+        bool(tracking),
+        measured,
+        missed,
+    )

@@ -28,12 +28,12 @@ class Requests:
 
     Attributes:
         running: whether the loop was started and not stopped.
-        lock: held while steps are requested or an edit is under way.
+        lock: held while a request is written or an edit is under way; reentrant.
     """
 
     def __init__(self, s: Shared, period_ns: int) -> None:
         self.running = False
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
         self._shared, self._period_ns = s, period_ns
         self._wakeup = Wakeup()
         s.orders_wakeup[()] = self._wakeup.descriptor
@@ -45,7 +45,8 @@ class Requests:
 
     def send(self, word: int, value: int) -> None:
         """Write a word of `asked`; return at once."""
-        write_word(self._shared.asked, word, value)
+        with self.lock:
+            write_word(self._shared.asked, word, value)
         self._wakeup.notify()
 
     def wait(self, word: int, value: int, ticks: int = 0) -> None:

@@ -16,6 +16,7 @@ from rbdyn_ros.errors import refusal
 from rbdyn_ros.runtime.compiled import Words
 from rbdyn_ros.runtime.kernels import edits
 from rbdyn_ros.runtime.orders import Orders, SavedOrders
+from rbdyn_ros.runtime.plant import Plant
 from rbdyn_ros.runtime.requests import Requests
 from rbdyn_ros.runtime.shared import Shared
 from rbdyn_ros.runtime.types import Faults
@@ -58,13 +59,11 @@ class StateStore:
         s: shared with the loop.
         requests: to the loop.
         orders: of the loop.
-        rows: of its Data.
+        plant: has its Data.
     """
 
-    def __init__(
-        self, s: Shared, requests: Requests, orders: Orders, rows: tuple[Array, ...]
-    ) -> None:
-        self._shared, self._requests, self._orders, self._rows = s, requests, orders, rows
+    def __init__(self, s: Shared, requests: Requests, orders: Orders, plant: Plant) -> None:
+        self._shared, self._requests, self._orders, self._plant = s, requests, orders, plant
 
     def save(self, faults: Faults) -> SavedLoop:
         """Return the state between two ticks; time goes on.
@@ -99,7 +98,7 @@ class StateStore:
 
     def _parts(self, delayed: bool) -> list[Array]:
         names = (*SAVED, *UNDER_WAY) if delayed else SAVED
-        return [*self._rows, *(getattr(self._shared, name) for name in names)]
+        return [*self._plant.rows, *(getattr(self._shared, name) for name in names)]
 
     def _copy(self, kind: int, table: Words, keep: object) -> None:
         def fill(s: Shared) -> None:

@@ -246,13 +246,13 @@ def stick_length(m: Model) -> int:
     return 1 + STICK_NUMBERS * min(m.ncontact, MOST_STICKS) if m.ngeom else 0
 
 
-def _sizes(m: Model) -> dict[str, int]:
+def _sizes(m: Model, nring: int | None) -> dict[str, int]:
     nv, per_tick = m.nv, 7 * m.nv + 3 * m.nvall
     nstickrow = stick_length(m)
     nrow = m.nqall + 5 * m.nvall + 1 + 2 * nv + 12 * m.nbody + nstickrow
     sizes = {name: getattr(m, name) for name in ("nq", "nv", "nqall", "nvall", "nbody")}
     return sizes | {
-        "nring": int(np.clip(DELAY_MEMORY // max(per_tick, 1), 16, LONGEST_DELAY)),
+        "nring": nring or int(np.clip(DELAY_MEMORY // max(per_tick, 1), 16, LONGEST_DELAY)),
         "nfault": 2 + 6 * nv,
         "ncommandword": 3 * nv,
         "ncommandfloat": 5 * nv,
@@ -275,14 +275,15 @@ class Shared:
 
     Args:
         m: the robot.
+        nring: ticks that the channel remembers; None: as many as its memory allows.
 
     Attributes:
         sizes: the dimensions of the fields by name.
         buffer: the row.
     """
 
-    def __init__(self, m: Model) -> None:
-        self.sizes = _sizes(m)
+    def __init__(self, m: Model, nring: int | None = None) -> None:
+        self.sizes = _sizes(m, nring)
         assert tuple(self.sizes) == _SIZES
         offsets, end = _offsets(self.sizes)
         raw = np.zeros(end + 16)
@@ -299,6 +300,10 @@ class Shared:
 
     def __index__(self) -> int:
         return int(self.buffer.ctypes.data)
+
+    def become(self, other: Shared) -> None:
+        """Take over the row of another one; only while no loop runs on this one."""
+        vars(self).update(vars(other))
 
     if TYPE_CHECKING:
 

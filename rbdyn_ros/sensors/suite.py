@@ -157,6 +157,13 @@ class Suite:
         """
         self._scene = SensorScene(self._m, self._description, self.specs, plant, payloads)
 
+    def move(
+        self, m: Model, description: Description, plant: Model, payloads: Sequence[Payload]
+    ) -> None:
+        """Go on with a Model that has other objects; arguments as for Suite and `use`."""
+        self._m, self._description = m, description
+        self.use(plant, payloads)
+
     def read(self, state: StateLike) -> list[tuple[int, Reading]]:
         """Return the readings of the sensors that are due in a state, by sensor number."""
         return self.measure(self.due(state), state)

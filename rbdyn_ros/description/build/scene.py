@@ -36,6 +36,7 @@ from rbdyn_ros.description.objects import Object, Placed
 from rbdyn_ros.description.poses import IN_PLACE, Pose
 from rbdyn_ros.description.robot_files import read
 from rbdyn_ros.description.types import Description, Inertial, Joint, Link
+from rbdyn_ros.description.urdf_files.urdf import is_text
 from rbdyn_ros.errors import RbdynError, listing, not_allowed, quote
 
 WORLD, ROOT_JOINT, MOUNT = "world", "root_joint", "mount"
@@ -100,11 +101,11 @@ def scene_description(
     base = _base(robots, parts.robots)
     joined = Description(parts.name, (Link(base),), (), source or parts.name, base=base)
     for name, robot in robots.items():
-        joined = _stood(joined, robot, name, parts.robots[name])
+        joined = with_robot(joined, robot, name, parts.robots[name])
     seen: set[str] = set()
     for item in parts.objects:
         if item.name not in seen:
-            joined = _with_object(joined, item, package_dirs, audit)
+            joined = with_object(joined, item, package_dirs, audit)
         seen.add(item.name)
     audit.partial |= len(robots) < len(parts.robots) or bool(audit.errors)
     obstacles = [*joined.obstacles, *parts.obstacles]
@@ -186,7 +187,7 @@ def _without_lines(robot: Description) -> Description:
     return replace(robot, findings=findings, **plain)
 
 
-def _stood(joined: Description, robot: Description, name: str, placed: Placed) -> Description:
+def with_robot(joined: Description, robot: Description, name: str, placed: Placed) -> Description:
     """Return a scene with one more robot."""
     prefix = f"{name}/" if name else ""
     robot = renamed(robot, lambda old: f"{prefix}{old}")
@@ -221,7 +222,7 @@ def _joined(scene: Description, more: Description) -> Description:
     return replace(scene, self_collision=pushes, **both)
 
 
-def _with_object(
+def with_object(
     joined: Description, item: Object, package_dirs: Sequence[str | Path], audit: Audit
 ) -> Description:
     """Return a scene with one more object; without it after an error."""
@@ -231,7 +232,7 @@ def _with_object(
     try:
         if item.filter is not None and not isinstance(item.filter, Filter):
             raise not_allowed("the filter", item.filter, "a Filter or None")
-        if isinstance(item.shape, str | Path) and Path(item.shape).suffix.lower() in ROBOTS:
+        if _is_robot(item.shape):
             made = _of_file(item, package_dirs, audit)
         else:
             made = _of_shapes(item, package_dirs)
@@ -244,7 +245,7 @@ def _with_object(
     joint = Joint(
         item.name,
         "floating",
-        joined.base,
+        root_of(joined),
         item.name,
         actuated=False,
         start=_coordinates(item.pose),
@@ -252,6 +253,13 @@ def _with_object(
     )
     joined = replace(joined, joints=(*joined.joints, joint))
     return replace(_joined(joined, made), objects=(*joined.objects, item.name))
+
+
+def _is_robot(shape: object) -> bool:
+    """Return whether the shape of an object is a robot file or the text of a URDF."""
+    if isinstance(shape, str) and is_text(shape):
+        return True
+    return isinstance(shape, str | Path) and Path(shape).suffix.lower() in ROBOTS
 
 
 def _of_file(item: Object, package_dirs: Sequence[str | Path], audit: Audit) -> Description:

@@ -44,11 +44,16 @@ class WrenchMarkers:
         messages = importlib.import_module("visualization_msgs.msg")
         self._marker, self._array = messages.Marker, messages.MarkerArray
         self._point = importlib.import_module("geometry_msgs.msg").Point
-        self._m, self._d, self._prefix = loop.m, make_data(loop.m), frame_prefix
+        self._prefix = frame_prefix
+        self.move(loop.m)
         self._orders = loop.orders
         self._ticker = Ticker(max(1, round(MARKER_PERIOD * NANOSECONDS / loop.period_ns)))
         self._shown: set[tuple[str, int]] = set()
         self._publisher = node.create_publisher(self._array, "~/wrench_markers", 10)
+
+    def move(self, m: Model) -> None:
+        """Go on with a Model that has other objects; while nothing publishes."""
+        self._m, self._d = m, make_data(m)
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:
         """Publish the arrows of a state, thirty times a second, while wrenches act."""

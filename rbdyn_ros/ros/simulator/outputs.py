@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import threading
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -48,6 +49,16 @@ class JointStates:
     """Publishes joint_states: the measurements that have arrived."""
 
     def __init__(self, node: Node, m: Model) -> None:
+        self.move(m)
+        self._publisher = node.create_publisher(
+            JointState,
+            "joint_states",
+            reliable(HISTORY),
+            event_callbacks=for_publisher(node, "joint_states"),
+        )
+
+    def move(self, m: Model) -> None:
+        """Go on with a Model that has other objects."""
         joints = SingleJoints.all(m)
         n = len(joints.names)
         qpos, qvel, effort = np.zeros(m.nqall), np.zeros(m.nvall), np.zeros(m.nvall)
@@ -58,12 +69,6 @@ class JointStates:
         self._prepared = Prepared(marked, 3 * n)
         # indices of the message's numbers among the measured ones
         self._pick = np.concatenate([k * m.nvall + joints.dofadr for k in range(3)])
-        self._publisher = node.create_publisher(
-            JointState,
-            "joint_states",
-            reliable(HISTORY),
-            event_callbacks=for_publisher(node, "joint_states"),
-        )
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:
         self._publisher.publish(self._prepared.filled(stamp_ns, state.measured[self._pick]))
@@ -79,13 +84,21 @@ class Transforms:
     def __init__(
         self, node: Node, m: Model, description: Description, world: str, prefix: str
     ) -> None:
-        tf_message = importlib.import_module("tf2_msgs.msg").TFMessage
-        moving, fixed = convert.tf_tree(m, description, world, prefix)
+        self._message = importlib.import_module("tf2_msgs.msg").TFMessage
+        self._node, self._world, self._prefix = node, world, prefix
+        self._static = node.create_publisher(self._message, "/tf_static", LATCHED)
+        self._publisher = node.create_publisher(self._message, "/tf", reliable(100))
+        self._subscribers = 0
+        self.move(m, description)
+
+    def move(self, m: Model, description: Description) -> None:
+        """Go on with a Model that has other objects."""
+        tf_message = self._message
+        moving, fixed = convert.tf_tree(m, description, self._world, self._prefix)
         self._m, self._d = m, make_data(m)
         poses(m, self._d)
-        self._static = node.create_publisher(tf_message, "/tf_static", LATCHED)
         rows = convert.Poses(m, fixed).at(self._d.xpos, self._d.xmat)
-        stamp = node.get_clock().now().nanoseconds
+        stamp = self._node.get_clock().now().nanoseconds
         self._static.publish(tf_message(transforms=convert.transforms(fixed, stamp, rows)))
         self._poses = convert.Poses(m, moving)
         numbers = np.array(convert.marks(0, 7 * len(moving))).reshape(-1, 7)
@@ -93,10 +106,8 @@ class Transforms:
         self._prepared = (
             Prepared(tf_message(transforms=marked), 7 * len(moving)) if moving else None
         )
-        self._publisher = node.create_publisher(tf_message, "/tf", reliable(100))
         topic = self._publisher.topic_name
         self.frames = tuple(f"{link.name} on {topic}" for link in (*moving, *fixed))
-        self._subscribers = 0
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:
         if self._prepared is None:
@@ -124,19 +135,29 @@ class ObjectPoses:
     def __init__(
         self, node: Node, m: Model, names: Sequence[str], world: str, prefix: str
     ) -> None:
-        tf_message = importlib.import_module("tf2_msgs.msg").TFMessage
+        self._message = importlib.import_module("tf2_msgs.msg").TFMessage
+        self._world, self._prefix = world, prefix
+        self._publisher = node.create_publisher(self._message, "object_poses", reliable(10))
+        self.move(m, names)
+
+    def move(self, m: Model, names: Sequence[str]) -> None:
+        """Go on with other objects."""
         links = [
-            convert.LinkFrames(m.frame_id(name), -1, world or "world", prefix + name)
+            convert.LinkFrames(m.frame_id(name), -1, self._world or "world", self._prefix + name)
             for name in names
         ]
         self._m, self._d, self._poses = m, make_data(m), convert.Poses(m, links)
         numbers = np.array(convert.marks(0, 7 * len(links))).reshape(-1, 7)
         marked = convert.transforms(links, Prepared.MARK_STAMP, numbers)
-        self._prepared = Prepared(tf_message(transforms=marked), 7 * len(links))
-        self._publisher = node.create_publisher(tf_message, "object_poses", reliable(10))
+        self._prepared = (
+            Prepared(self._message(transforms=marked), 7 * len(links)) if links else None
+        )
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:
         if self._publisher.get_subscription_count() == 0:
+            return
+        if self._prepared is None:  # the last object was deleted
+            self._publisher.publish(self._message())
             return
         self._d.qpos, self._d.time = state.qpos, state.time
         poses(self._m, self._d)
@@ -215,6 +236,9 @@ class Outputs:
         others: sensors and markers, published from the same states.
         recorder: records every state before it is published, or None.
         reset_name: of the service to call after divergence.
+
+    Attributes:
+        lock: held while a state is published.
     """
 
     def __init__(
@@ -230,7 +254,8 @@ class Outputs:
         reset_name: str = "",
         recorder: NodeRecorder | None = None,
     ) -> None:
-        self._node, self._loop, self._stamps = node, loop, stamps
+        self._node, self._loop, self._stamps, self._values = node, loop, stamps, values
+        self.lock = threading.RLock()
         m = loop.m
         self._joint_states = JointStates(node, m)
         self._transforms = self._make_transforms(source.description, values)
@@ -293,6 +318,39 @@ class Outputs:
         """The frames of the transforms, each with its topic."""
         return self._transforms.frames if self._transforms is not None else ()
 
+    def publish_next(self) -> bool:
+        """Publish the next state of the loop; return whether there was one."""
+        with self.lock:
+            state = self._loop.readout.next_state(0.0)
+            if state is not None:
+                self.publish(state)
+            return state is not None
+
+    def drain(self) -> None:
+        """Publish all states that the loop has handed over."""
+        while self.publish_next():
+            pass
+
+    def move(self, m: Model, description: Description) -> None:
+        """Go on with a Model that has other objects; only while locked and drained."""
+        self._joint_states.move(m)
+        if self._transforms is not None:
+            self._transforms.move(m, description)
+        if self._objects is None:
+            self._objects = self._make_objects(description, self._values)
+        else:
+            self._objects.move(m, description.objects)
+        for other in self._others:
+            if isinstance(other, WrenchMarkers):
+                other.move(m)
+        state = self._loop.readout.next_state(1.0)  # of the same tick as the last one
+        if state is None:
+            return
+        self._last_state = state
+        self._delivered = state if state.measured_tick >= 0 else None
+        if self._objects is not None:
+            self._objects.publish(self._stamps.of(state.tick), state)
+
     def publish(self, state: LoopState) -> None:
         """Publish a state on all topics that are due; /clock after all others."""
         self._report(state)
@@ -322,6 +380,10 @@ class Outputs:
 
     def beat(self, now: float) -> None:
         """Repeat the last state while time is paused, for late subscribers."""
+        with self.lock:
+            self._beat(now)
+
+    def _beat(self, now: float) -> None:
         control, state = self._loop.time, self._last_state
         still = control.paused or control.diverged or control.waiting
         if state is None or not still or now < self._published + HEARTBEAT:

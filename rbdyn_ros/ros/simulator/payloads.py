@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rbdyn_ros.checks.names import chosen
 from rbdyn_ros.dynamics.payload import with_payload
+from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.magnitudes import (
     LARGEST_GRAVITY,
     LARGEST_STATE,
@@ -113,16 +114,41 @@ class Payloads:
             parts.append(_bytes(gravity))
         return b"".join(parts)
 
+    def move(self, base: Model, exchange: Callable[[Model], None]) -> None:
+        """Go on with a Model that has other objects; payloads of links that are gone end.
+
+        Args:
+            base: the Model without payloads.
+            exchange: makes the loop go on with the Model that has them.
+        """
+        with self._lock:
+            known = set(base.frame_names)
+            kept = {link: payload for link, payload in self._payloads.items() if link in known}
+            m = _loaded(base, kept, self._gravity)
+            exchange(m)
+            self._payloads, self.m = kept, m
+
+    def all(self) -> tuple[Payload, ...]:
+        """Return the present payloads."""
+        with self._lock:
+            return tuple(self._payloads.values())
+
     def _exchange(self, payloads: dict[str, Payload], gravity: tuple[float, ...]) -> None:
-        m = self._loop.m.replaced()
-        for _, payload in sorted(payloads.items()):  # the same bits in whatever order they came
-            m = with_payload(m, *payload)
-        m.opt.gravity = gravity
+        m = _loaded(self._loop.m, payloads, gravity)
         self._loop.plant.exchange(m)
         kept = {link: payload for link, payload in payloads.items() if payload[1] > 0.0}
         self._payloads, self._gravity, self.m = kept, gravity, m
         if self._sensors is not None:
             self._sensors.use(m, tuple(kept.values()))
+
+
+def _loaded(base: Model, payloads: dict[str, Payload], gravity: tuple[float, ...]) -> Model:
+    """Return a Model with payloads and gravity."""
+    m = base.replaced()
+    for _, payload in sorted(payloads.items()):  # the same bits in whatever order they came
+        m = with_payload(m, *payload)
+    m.opt.gravity = gravity
+    return m
 
 
 def _bytes(numbers: ArrayLike) -> bytes:

@@ -50,11 +50,9 @@ class Publisher:
         checked = 0.0
         while not self._stopping.is_set():
             self._wakeup.wait(POLL)
-            for loop, outputs in self._robots:
-                state = loop.readout.next_state(0.0)
-                while state is not None and not self._stopping.is_set():
-                    outputs.publish(state)
-                    state = loop.readout.next_state(0.0)
+            for _, outputs in self._robots:
+                while outputs.publish_next() and not self._stopping.is_set():
+                    pass
             now = time.monotonic()
             if now > checked + POLL:  # one robot may be still while others move
                 checked = now

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +14,7 @@ from rclpy.node import Node
 
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, refusal
 from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.common import parameters, source
 from rbdyn_ros.ros.common.commands import command_parser
@@ -25,6 +26,7 @@ from rbdyn_ros.ros.common.stamps import TickStamps
 from rbdyn_ros.ros.common.trajectory import TrajectoryParser
 from rbdyn_ros.ros.simulator import parameters as params
 from rbdyn_ros.ros.simulator.commanders import AnswerAges
+from rbdyn_ros.ros.simulator.entities import Entities, World
 from rbdyn_ros.ros.simulator.faults import make_faults
 from rbdyn_ros.ros.simulator.markers import open_markers
 from rbdyn_ros.ros.simulator.outputs import Cadence, Outputs
@@ -49,6 +51,7 @@ class SavedRobot:
 
     Attributes:
         loop: the state of its loop.
+        world: the robot and its objects.
         payloads: payloads and gravity.
         faults: the parameters of the faults, as rclpy has them.
         seed: of all noise.
@@ -56,6 +59,7 @@ class SavedRobot:
     """
 
     loop: SavedLoop
+    world: World
     payloads: SavedPayloads
     faults: dict[str, Any]
     seed: int
@@ -75,11 +79,12 @@ class Robot:
     Attributes:
         given: its source, after `load`.
         m, commands: its Model and the parser of its commands, after `load`.
-        loop, stamps, payloads, outputs, reception: after `open`.
+        loop, stamps, payloads, entities, outputs, reception: after `open`.
     """
 
     given: source.Source
     loop: Loop
+    entities: Entities
     stamps: TickStamps
     payloads: Payloads
     outputs: Outputs
@@ -201,6 +206,8 @@ class Robot:
         self.loop = loop = Loop(m, self._settings(cadence), self._start, wakeup, self._faults)
         self.stamps = TickStamps(time_base, loop.period_ns)
         self.payloads = Payloads(loop, self._sensors)
+        floating = values.floating_base and not self.given.is_scene
+        self.entities = Entities(self, floating, self._start)
         others = [self._sensors, open_markers(node, loop, values.frame_prefix)]
         self.outputs = Outputs(
             node,
@@ -298,16 +305,36 @@ class Robot:
         here = loop.readout.latest().qpos if loop.time.paused else None
         loop.plant.set_state(*given_state(self.m, names, positions, velocities, here))
 
+    @property
+    def recorded(self) -> bool:
+        """Whether the robot is recorded."""
+        return self._recorder is not None
+
+    def move(self, world: World) -> None:
+        """Go on in a world with other objects, between two ticks."""
+
+        def exchange(m: Model) -> None:
+            self.loop.move(world.m, m, world.start, self.outputs.drain)
+
+        with self.outputs.lock:
+            self.payloads.move(world.m, exchange)
+            self.m, self.given = world.m, replace(self.given, description=world.description)
+            if self._sensors is not None:
+                plant, loads = self.payloads.m, self.payloads.all()
+                self._sensors.move(world.m, world.description, plant, loads)
+            self.outputs.move(world.m, world.description)
+
     def reset(self, time: bool, state: bool, robot: bool, seed: int | None = None) -> None:
         """Reset loop and sensors, see runtime.plant.Plant.reset.
 
         Args:
             time: time starts at 0 again.
             state: the robot returns to its start.
-            robot: payloads and gravity return to those of the loaded robot; else they stay.
+            robot: objects, payloads and gravity return to those at the start; else they stay.
             seed: of all noise; None: the present one.
         """
         if robot:
+            self.entities.restore()
             self.payloads.restore()
         if not (time or state or seed is not None):
             return
@@ -320,10 +347,13 @@ class Robot:
         """Return the whole state, see runtime.loop.Loop.save_state."""
         loop, seeded = self.loop.save_state(), self.loop.time.seeded_tick
         faults = self._fault_parameters()
-        return SavedRobot(loop, self.payloads.saved(), faults, self._seed, seeded)
+        return SavedRobot(
+            loop, self.entities.world, self.payloads.saved(), faults, self._seed, seeded
+        )
 
     def load_state(self, saved: SavedRobot) -> None:
         """Go on from a state that this robot saved; the parameters of the faults change, too."""
+        self.entities.enter(saved.world)
         now = self._fault_parameters()
         changes = [new for name, new in saved.faults.items() if new.value != now[name].value]
         result = self.node.set_parameters_atomically(changes)

@@ -112,6 +112,12 @@ class SensorTopics:
         """Measure on a robot with other gravity or payloads, see Suite.use."""
         self._suite.use(plant, payloads)
 
+    def move(
+        self, m: Model, description: Description, plant: Model, payloads: Sequence[Payload]
+    ) -> None:
+        """Go on with a Model that has other objects, see Suite.move; while nothing publishes."""
+        self._suite.move(m, description, plant, payloads)
+
     def reseed(self, seed: int, tick: int = 0) -> None:
         """Restart the noise at a tick, with a seed."""
         self._suite.reseed(seed, tick)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 import time as clock
 from collections.abc import Callable, Iterable, Sequence
@@ -10,6 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rbdyn_ros.description.geometries import Obstacle
+from rbdyn_ros.description.objects import Object
 from rbdyn_ros.errors import RbdynError, refusal
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.rotation import quat_to_mat
@@ -38,7 +39,7 @@ class Simulation:
         self._times = [robot.loop.time for robot in robots]
         self.active = False
 
-    @functools.cached_property
+    @property
     def _entities(self) -> dict[str, _Entity]:
         return _entities(self.robots)
 
@@ -180,9 +181,45 @@ class Simulation:
         """Return the names of the robots, and of the objects of their scenes."""
         return list(self._entities)
 
-    def is_object(self, name: str) -> bool:
-        """Whether an entity is a free object."""
-        return self._entities[name].is_object
+    def kind(self, name: str) -> str:
+        """Return robot, object (it is free) or obstacle (it was spawned, and is fixed)."""
+        return self._entities[name].kind
+
+    def spawn(self, entity: Object | Obstacle) -> None:
+        """Add an object or an obstacle to the world, see Entities.spawn."""
+        self._only_robot().entities.spawn(entity)
+
+    def delete(self, name: str) -> None:
+        """Remove an object or a spawned obstacle, see Entities.delete."""
+        entity = self._entities[name]
+        if entity.kind == "robot":
+            raise refusal(
+                f"'{name}' is a robot, whose topics live as long as the simulator; only objects "
+                "can be deleted"
+            )
+        self._only_robot().entities.delete(name)
+
+    def taken(self) -> set[str]:
+        """Return the names that a new entity cannot have."""
+        return {*self._entities, *self._only_robot().entities.taken}
+
+    def bounds(self, name: str) -> tuple[Vector, Vector]:
+        """Return the corners of the box around an entity, in the frame of its root link."""
+        entity = self._entities[name]
+        own = "" if entity.kind == "robot" else name
+        low, high = entity.robot.entities.bounds(own)
+        return low.tolist(), high.tolist()
+
+    def _only_robot(self) -> Robot:
+        """Return the robot; raise RbdynError if there are several, or it does not run."""
+        if len(self.robots) > 1:
+            raise refusal(
+                "the robots of this process do not share a world; objects can be spawned and "
+                "deleted with one robot, or with several robots in one scene"
+            )
+        if not self._started:
+            raise refusal("the simulation has not started: activate the node first")
+        return self.robots[0]
 
     def stamp_ns(self, name: str) -> int:
         """Return the stamp of the latest state of an entity [ns]."""
@@ -197,6 +234,9 @@ class Simulation:
             acceleration [linear; angular] (6,) of its origin; all in world axes.
         """
         entity = self._entities[name]
+        if entity.fixed is not None:
+            at = entity.fixed.origin
+            return at.pos, xyzw(at.quat).tolist(), (0.0,) * 3, (0.0,) * 3, (0.0,) * 6
         if entity.joint < 0:
             return (0.0,) * 3, (0.0, 0.0, 0.0, 1.0), (0.0,) * 3, (0.0,) * 3, (0.0,) * 6
         state = entity.robot.loop.readout.latest()
@@ -250,12 +290,14 @@ class _Entity:
     Attributes:
         robot: that it is, or whose scene it belongs to.
         joint: its floating joint; -1: it is fixed to the world.
-        is_object: whether it is a free object.
+        kind: robot, object or obstacle.
+        fixed: the obstacle.
     """
 
     robot: Robot
     joint: int
-    is_object: bool = False
+    kind: str = "robot"
+    fixed: Obstacle | None = None
 
     @property
     def addresses(self) -> tuple[int, int]:
@@ -272,7 +314,10 @@ def _entities(robots: Sequence[Robot]) -> dict[str, _Entity]:
     for robot in robots:
         prefix = f"{robot.name}/" if robot.name else ""
         for name in robot.given.description.objects:
-            found[prefix + name] = _Entity(robot, robot.m.jnt_id(name), True)
+            found[prefix + name] = _Entity(robot, robot.m.jnt_id(name), "object")
+        for name in robot.entities.world.spawned:
+            if fixed := robot.entities.fixed(name):
+                found[prefix + name] = _Entity(robot, -1, "obstacle", fixed)
     return found
 
 

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rclpy.node import Node
 
-from rbdyn_ros.errors import RbdynError, did_you_mean, quote, refusal
+from rbdyn_ros.errors import RbdynError, quote, refusal
 from rbdyn_ros.ros.common.convert import time_message
 from rbdyn_ros.ros.common.magnitudes import LARGEST_STATE, check_magnitude, check_pose
 from rbdyn_ros.ros.common.qos import SERVICES
 from rbdyn_ros.ros.simulator.name_filter import matching
 from rbdyn_ros.ros.simulator.result import ResultError, fill_result
 from rbdyn_ros.ros.simulator.simulation import Simulation
+from rbdyn_ros.ros.simulator.spawnables import FORMATS
+from rbdyn_ros.ros.simulator.spawning import (
+    check_entity,
+    fill_vector,
+    open_spawning,
+    vector_of,
+)
 from rbdyn_ros.ros.simulator.stepping import Stepping
 
 #: From the reply to QUITTING to the end of the process [s].
@@ -77,6 +84,7 @@ class StandardServices:
         ):
             answer = self._answering(handler)
             node.create_service(kind, f"~/{name}", answer, qos_profile=SERVICES)
+        self._spawning = open_spawning(node, simulation)
         self._stepping = Stepping(node, simulation)
 
     def start(self) -> None:
@@ -102,7 +110,10 @@ class StandardServices:
     def _get_features(self, _: Any, response: Any) -> Any:
         from simulation_interfaces.msg import SimulatorFeatures as F
 
+        spawning = self._spawning
+        response.features.spawn_formats = list(FORMATS) if spawning else []
         response.features.features = [
+            *(getattr(F, name) for name in (spawning.features if spawning else ())),
             F.ENTITY_CATEGORIES,
             F.ENTITY_STATE_GETTING,
             F.ENTITY_STATE_SETTING,
@@ -119,7 +130,8 @@ class StandardServices:
             F.STEP_SIMULATION_ACTION,
         ]
         response.features.custom_info = (
-            "rbdyn_ros: the robots are given at the start; spawning is not supported"
+            "rbdyn_ros: the robots are given at the start; objects and fixed boxes and spheres "
+            "can be spawned, also as a URI like primitive:box?size=0.1,0.1,0.1&mass=0.2"
         )
         return response
 
@@ -190,8 +202,8 @@ class StandardServices:
         if scope & ~known:
             raise ResultError(
                 self._result.RESULT_FEATURE_UNSUPPORTED,
-                f"scope {scope} has unknown bits; allowed are 1 (time), 2 (state), 4 (payloads "
-                "and gravity), "
+                f"scope {scope} has unknown bits; allowed are 1 (time), 2 (state), 4 (objects, "
+                "payloads and gravity), "
                 "their sums, and 0 or 255 for all",
             )
         self._simulation.reset(
@@ -214,7 +226,9 @@ class StandardServices:
         """Return the entities that pass the filters."""
         unsupported = self._result.RESULT_FEATURE_UNSUPPORTED
         if filters.bounds.type != filters.bounds.TYPE_EMPTY:
-            raise ResultError(unsupported, "robots have no bounds; leave filters.bounds empty")
+            raise ResultError(
+                unsupported, "entities are not filtered by bounds; leave filters.bounds empty"
+            )
         if filters.tags.tags:
             raise ResultError(unsupported, "robots have no tags; leave filters.tags empty")
         wanted = {category.category for category in filters.categories}
@@ -229,16 +243,15 @@ class StandardServices:
     def _category(self, name: str) -> int:
         from simulation_interfaces.msg import EntityCategory
 
-        if self._simulation.is_object(name):
-            return int(EntityCategory.CATEGORY_DYNAMIC_OBJECT)
-        return int(EntityCategory.CATEGORY_ROBOT)
+        categories = {
+            "robot": EntityCategory.CATEGORY_ROBOT,
+            "object": EntityCategory.CATEGORY_DYNAMIC_OBJECT,
+            "obstacle": EntityCategory.CATEGORY_STATIC_OBJECT,
+        }
+        return int(categories[self._simulation.kind(name)])
 
     def _check_entity(self, name: str) -> None:
-        known = self._simulation.entities()
-        if name not in known:
-            hint = did_you_mean(name, known)
-            text = f"there is no entity {quote(name)}{hint}; the entities are {_listed(known)}"
-            raise ResultError(self._result.RESULT_NOT_FOUND, text)
+        check_entity(self._simulation, name)
 
     def _get_entity_info(self, request: Any, response: Any) -> None:
         self._check_entity(request.entity)
@@ -255,12 +268,12 @@ class StandardServices:
         position, quaternion, linear, angular, rates = self._simulation.entity_state(name)
         state.header.stamp = time_message(self._simulation.stamp_ns(name))
         state.header.frame_id = self._simulation.world_frame
-        _fill(state.pose.position, position)
-        _fill(state.pose.orientation, quaternion)
-        _fill(state.twist.linear, linear)
-        _fill(state.twist.angular, angular)
-        _fill(state.acceleration.linear, rates[:3])
-        _fill(state.acceleration.angular, rates[3:])
+        fill_vector(state.pose.position, position)
+        fill_vector(state.pose.orientation, quaternion)
+        fill_vector(state.twist.linear, linear)
+        fill_vector(state.twist.angular, angular)
+        fill_vector(state.acceleration.linear, rates[:3])
+        fill_vector(state.acceleration.angular, rates[3:])
         return state
 
     def _set_entity_state(self, request: Any, response: Any) -> None:
@@ -279,8 +292,8 @@ class StandardServices:
         set_twist = getattr(request, "set_twist", True)
         if not (set_pose or set_twist):
             raise refusal("neither set_pose nor set_twist is true: there is nothing to set")
-        pose: Pair = (_numbers(state.pose.position), _numbers(state.pose.orientation))
-        twist: Pair = (_numbers(state.twist.linear), _numbers(state.twist.angular))
+        pose: Pair = (vector_of(state.pose.position), vector_of(state.pose.orientation))
+        twist: Pair = (vector_of(state.twist.linear), vector_of(state.twist.angular))
         if set_pose:
             try:
                 check_pose(*pose)
@@ -291,18 +304,3 @@ class StandardServices:
         here = self._simulation.entity_state(request.entity)
         pose, twist = pose if set_pose else here[:2], twist if set_twist else here[2:4]
         self._simulation.set_entity_state(request.entity, *pose, *twist)
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(f"'{name}'" for name in names) or "none"
-
-
-def _numbers(message: Any) -> list[float]:
-    """Return the fields of a Point, Vector3 or Quaternion."""
-    return [getattr(message, field) for field in message.get_fields_and_field_types()]
-
-
-def _fill(message: Any, numbers: Vector) -> None:
-    """Set the fields of a Point, Vector3 or Quaternion."""
-    for field, number in zip(message.get_fields_and_field_types(), numbers, strict=True):
-        setattr(message, field, float(number))

@@ -88,11 +88,12 @@ def _ages(s):
 
 @kernel
 def _begin(m, d, s):
-    s.saturated = -1
-    s.fault = -1
     s.paused = load_acquire(s.asked, PAUSE)
-    clear_channel(s)
-    forget_commands(s)
+    if s.loaded == 0:  # else the loop goes on with the state of another Model, see carrying.py
+        s.saturated = -1
+        s.fault = -1
+        clear_channel(s)
+        forget_commands(s)
     if m.nvall > m.nv:
         expand(m, d)
     _observe(m, d, s)

@@ -6,10 +6,14 @@ import math
 import time
 from collections import deque
 from dataclasses import replace
+from typing import Any
+
+import numpy as np
 
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.dynamics.toolbox.terms import kinetic_energy, potential_energy
+from rbdyn_ros.model.matching import Match
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.state import LoopState
@@ -56,6 +60,8 @@ class Watched:
 
     def __init__(self, loop: Loop) -> None:
         self._loop, self._pace = loop, Pace()
+        self._shown = loop.m
+        self._match = Match(loop.m, loop.m)
         self._plant: Model | None = None
 
     def instant(self, energy: bool = False) -> Instant:
@@ -67,17 +73,14 @@ class Watched:
             still = Instant.still(m, loop.start_position)
             return replace(still, paused=True, wanted=control.real_time_factor)
         state = loop.readout.latest()
+        m = state.m
         paused, fault = control.paused, ""
         if state.fault >= 0:
             fault = f"the state of joint '{m.jnt_names[state.fault]}' diverged"
         stopped = paused or bool(fault) or control.waiting
         return Instant(
             time=state.time,
-            qpos=state.qpos,
-            qvel=state.qvel,
-            effort=state.effort,
-            xfrc=state.xfrc,
-            contact=state.contact if m.ngeom else None,
+            **self._seen(state),
             energy=self._energy(state) if energy else None,
             paused=paused,
             fault=fault,
@@ -86,9 +89,29 @@ class Watched:
             wanted=control.real_time_factor,
         )
 
-    def _energy(self, state: LoopState) -> tuple[float, float]:
+    def _seen(self, state: LoopState) -> dict[str, Any]:
+        """Return the part of a state that is shown: that of the objects of the start."""
+        if state.m is self._shown:
+            contact = state.contact if state.m.ngeom else None
+            names = ("qpos", "qvel", "effort", "xfrc")
+            return {**{name: getattr(state, name) for name in names}, "contact": contact}
+        if self._match.old is not state.m:
+            self._match = Match(state.m, self._shown)
+        places = self._match.places
+        seen: dict[str, Any] = {"qpos": self._match.coordinates(state.qpos, self._shown.qpos0)}
+        sizes = {"qvel": "nv", "effort": "nv", "xfrc": "nbody", "contact": "nbody"}
+        for name, size in sizes.items():
+            whole = getattr(state, name)
+            old, new = places[size]
+            seen[name] = np.zeros((getattr(self._shown, size), *whole.shape[1:]))
+            seen[name][new] = whole[old]
+        return seen
+
+    def _energy(self, state: LoopState) -> tuple[float, float] | None:
         """Return potential and kinetic energy with the current payloads and gravity."""
         plant = self._loop.plant.m
+        if plant.data_slots != state.m.data_slots:
+            return None  # objects come or go
         if plant is not self._plant:
             self._plant, self._d = plant, make_data(plant)
         self._d.qpos, self._d.qvel, self._d.time = state.qpos, state.qvel, state.time

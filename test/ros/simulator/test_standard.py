@@ -11,6 +11,7 @@ pytest.importorskip("simulation_interfaces")
 import rclpy
 from rclpy.action import ActionClient
 from rclpy.executors import SingleThreadedExecutor
+from simulation_interfaces import srv
 from simulation_interfaces.action import SimulateSteps
 from simulation_interfaces.msg import EntityCategory
 from simulation_interfaces.srv import (
@@ -68,8 +69,8 @@ class CountingSimulation:
     def entities(self):
         return ["arm", "rail"]
 
-    def is_object(self, _):
-        return False
+    def kind(self, _):
+        return "robot"
 
     def stamp_ns(self, _):
         return 1_500_000_000
@@ -133,8 +134,10 @@ def state_of(ask):
 
 def test_the_features_are_those_offered(ask):
     features = ask(GetSimulatorFeatures, "get_simulator_features").features
-    assert list(features.features) == [8, 10, 11, 12, 20, 21, 22, 23, 24, 25, 26, 31, 32, 33]
-    assert features.spawn_formats == []
+    always = [8, 10, 11, 12, 20, 21, 22, 23, 24, 25, 26, 31, 32, 33]
+    spawning = [0, 9, 50, 1, 5, 6, 14] if hasattr(srv, "SpawnEntity") else []
+    assert list(features.features) == [*spawning, *always]
+    assert ("urdf" in features.spawn_formats) == bool(spawning)
 
 
 def test_states(ask, simulation):

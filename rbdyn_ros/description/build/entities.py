@@ -1,0 +1,71 @@
+"""Add objects and obstacles to a scene that is simulated already, and take them away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.build.scene import WORLD, with_object, with_robot
+from rbdyn_ros.description.checks.check import audit_description
+from rbdyn_ros.description.checks.geometries import audit_obstacles
+from rbdyn_ros.description.geometries import Obstacle
+from rbdyn_ros.description.objects import Object, Placed
+from rbdyn_ros.description.types import Description, Link
+
+
+def floating_scene(robot: Description) -> Description:
+    """Return the scene of one robot with a floating base, to which objects can be added."""
+    taken = {link.name for link in robot.links}
+    world = WORLD
+    while world in taken:
+        world += "_"
+    empty = Description(robot.name, (Link(world),), (), robot.source, base=world)
+    return with_robot(empty, robot, "", Placed(None, floating_base=True))
+
+
+def with_entity(
+    scene: Description,
+    entity: Object | Obstacle,
+    strict: bool = True,
+    package_dirs: Sequence[str | Path] = (),
+) -> Description:
+    """Return a scene with one more object or obstacle.
+
+    Raises:
+        DescriptionError: with all errors of the object.
+    """
+    audit = Audit(strict=strict)
+    if isinstance(entity, Obstacle):
+        audit_obstacles((entity,), audit)
+        joined = replace(scene, obstacles=(*scene.obstacles, entity))
+    else:
+        joined = with_object(scene, entity, package_dirs, audit)
+    audit.raise_errors(scene.source)
+    joined = audit_description(joined, audit)
+    audit.raise_errors(scene.source)
+    return joined
+
+
+def without_entity(scene: Description, name: str) -> Description:
+    """Return a scene without an object, with all its links, or without an obstacle."""
+    if name not in scene.objects:
+        kept = tuple(one for one in scene.obstacles if one.name != name)
+        return replace(scene, obstacles=kept)
+    links = {name}
+    while more := {j.child for j in scene.joints if j.parent in links} - links:
+        links |= more
+    gone = {*links, *(geom.name for geom in scene.geometries if geom.link in links)}
+    parts: dict[str, list[Any]] = {
+        "links": [link for link in scene.links if link.name not in links],
+        "joints": [joint for joint in scene.joints if joint.child not in links],
+        "springs": [x for x in scene.springs if not {x.link1, x.link2} & links],
+        "constraints": [x for x in scene.constraints if not x.name.startswith(f"{name}/")],
+        "geometries": [geom for geom in scene.geometries if geom.link not in links],
+        "exclusions": [x for x in scene.exclusions if not {x.first, x.second} & gone],
+        "objects": [other for other in scene.objects if other != name],
+    }
+    kept_parts: dict[str, Any] = {key: tuple(value) for key, value in parts.items()}
+    return replace(scene, **kept_parts)

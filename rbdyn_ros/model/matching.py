@@ -1,0 +1,76 @@
+"""The parts that two Models have in common, by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array, Ints
+from rbdyn_ros.model.joints import joint_kinds
+from rbdyn_ros.model.model import Model
+
+
+class Match:
+    """The parts that two Models have in common.
+
+    Args:
+        old, new: the Models.
+
+    Attributes:
+        old, new: as the arguments.
+        places: by the name of a size, the numbers of the common entries in both, ascending.
+    """
+
+    def __init__(self, old: Model, new: Model) -> None:
+        self.old, self.new = old, new
+        joints = _common(old.jnt_names, new.jnt_names)
+        world: Ints = np.zeros(1, np.int64)
+        q = _entries(joints, old, new, "jnt_qposadr_all", "nq")
+        v = _entries(joints, old, new, "jnt_dofadr_all", "nv")
+        self.places: dict[str, tuple[Ints, Ints]] = {
+            "njnt": joints,
+            "nbody": (np.append(world, joints[0] + 1), np.append(world, joints[1] + 1)),
+            "nqall": q,
+            "nvall": v,
+            "nq": _below(q, old.nq, new.nq),
+            "nv": _below(v, old.nv, new.nv),
+        }
+
+    def coordinates(self, old: Array, new: Array) -> Array:
+        """Return positions (nq,) of the new Model: the old ones, else those of `new`."""
+        qpos = np.array(new)
+        before, now = self.places["nq"]
+        qpos[now] = old[before]
+        return qpos
+
+
+def common_numbers(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
+    """Return the new number of each name that is still there, by its old number."""
+    known = {name: k for k, name in enumerate(new)}
+    return {k: known[name] for k, name in enumerate(old) if name in known}
+
+
+def _common(old: Sequence[str], new: Sequence[str]) -> tuple[Ints, Ints]:
+    """Return the old and the new numbers of common names."""
+    pairs: Ints = np.array(list(common_numbers(old, new).items()), np.int64).reshape(-1, 2)
+    return pairs[:, 0], pairs[:, 1]
+
+
+def _entries(
+    joints: tuple[Ints, Ints], old: Model, new: Model, address: str, number: str
+) -> tuple[Ints, Ints]:
+    """Return the entries of common joints in two Models."""
+    kinds = joint_kinds(old.jnt_type, old.jnt_usertype)
+    pairs = [
+        (getattr(old, address)[a] + n, getattr(new, address)[b] + n)
+        for a, b in zip(*(x.tolist() for x in joints), strict=True)
+        for n in range(getattr(kinds[a], number))
+    ]
+    found: Ints = np.array(pairs, np.int64).reshape(-1, 2)
+    return found[:, 0], found[:, 1]
+
+
+def _below(entries: tuple[Ints, Ints], old: int, new: int) -> tuple[Ints, Ints]:
+    kept = (entries[0] < old) & (entries[1] < new)
+    return entries[0][kept], entries[1][kept]

@@ -1,0 +1,230 @@
+"""Objects that are spawned into a running simulator and deleted again, over ROS."""
+
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+pytest.importorskip("simulation_interfaces.srv", reason="simulation_interfaces is not built")
+pytest.importorskip("tf2_msgs.msg", reason="tf2_msgs is not built")
+
+from commander import Commander
+from sensor_msgs.msg import JointState
+from simulation_interfaces import srv
+from simulation_interfaces.msg import EntityCategory, SimulatorFeatures
+from std_srvs.srv import Trigger
+from support.refusals import worded
+from tf2_msgs.msg import TFMessage
+
+from rbdyn_ros.nanoseconds import nanoseconds
+from rbdyn_ros.ros.simulator.entities import MOST_SPAWNED
+
+pytestmark = pytest.mark.skipif(
+    not hasattr(srv, "SpawnEntity"), reason="simulation_interfaces is older than rbdyn_ros"
+)
+
+SCENE = "config/scenes/gripper.yaml"
+BOX = "primitive:box?size=0.1,0.1,0.1&mass=0.2"
+URDF = """<robot name="mallet"><link name="grip"><inertial><mass value="0.3"/>
+<inertia ixx="1e-3" iyy="1e-3" izz="1e-3" ixy="0" ixz="0" iyz="0"/></inertial>
+<collision><geometry><cylinder radius="0.02" length="0.3"/></geometry></collision></link>
+<link name="head"><inertial><mass value="0.5"/>
+<inertia ixx="1e-3" iyy="1e-3" izz="1e-3" ixy="0" ixz="0" iyz="0"/></inertial>
+<collision><geometry><box size="0.1 0.1 0.1"/></geometry></collision></link>
+<joint name="hinge" type="revolute"><parent link="grip"/><child link="head"/>
+<origin xyz="0 0 0.25"/><axis xyz="1 0 0"/><limit lower="-1" upper="1" effort="1" velocity="1"/>
+</joint></robot>"""
+
+
+@pytest.fixture
+def ask(peer):
+    def call(kind, **fields):
+        name = "".join(f"_{c.lower()}" if c.isupper() else c for c in kind).lstrip("_")
+        message = getattr(srv, kind)
+        return peer.call(message, f"/simulator/{name}", message.Request(**fields))
+
+    return call
+
+
+@pytest.fixture
+def spawn(ask):
+    def call(name, uri=BOX, xyz=(1.0, 0.0, 0.5), text="", frame="", **fields):
+        request = srv.SpawnEntity.Request(name=name, **fields)
+        resource = getattr(request, "entity_resource", request)
+        resource.uri, resource.resource_string = uri, text
+        at = request.initial_pose.pose.position
+        at.x, at.y, at.z = map(float, xyz)
+        request.initial_pose.header.frame_id = frame
+        given = {key: getattr(request, key) for key in request.get_fields_and_field_types()}
+        return ask("SpawnEntity", **given)
+
+    return call
+
+
+def done(answer):
+    assert answer.result.result == answer.result.RESULT_OK, answer.result.error_message
+    return answer
+
+
+def refused(answer, code, words):
+    assert answer.result.result == code, answer.result
+    assert words in answer.result.error_message
+    worded("request", answer.result.error_message)
+
+
+def height(ask, name):
+    return done(ask("GetEntityState", entity=name)).state.pose.position.z
+
+
+def test_a_box_falls_on_the_table_is_found_and_goes(simulate, peer, ask, spawn):
+    simulate("--scene", SCENE, "--ros-args", "-p", "on_timeout:=hold")
+    states = peer.hear(JointState, "joint_states")
+    objects = peer.collect(TFMessage, "object_poses")
+    assert done(spawn("box", xyz=(-0.15, 0.2, 0.6))).entity_name == "box"
+    assert done(ask("GetEntities")).entities == ["gripper", "cube", "ball", "box"]
+    peer.until(lambda: abs(height(ask, "box") - 0.35) < 1e-3)
+    peer.until(lambda: "box" in [t.child_frame_id for t in objects[-1].transforms])
+    info = done(ask("GetEntityInfo", entity="box")).info
+    assert info.category.category == EntityCategory.CATEGORY_DYNAMIC_OBJECT
+    high, low = done(ask("GetEntityBounds", entity="box")).bounds.points
+    assert (high.x, low.z) == pytest.approx((0.05, -0.05))
+
+    # on the box a second one, which falls when the first goes
+    done(spawn("second", xyz=(0.0, 0.0, 0.2), frame="box"))
+    peer.until(lambda: abs(height(ask, "second") - 0.45) < 1e-3)
+    done(ask("DeleteEntity", entity="box"))
+    peer.until(lambda: abs(height(ask, "second") - 0.35) < 1e-3)
+    assert done(ask("GetEntities")).entities == ["gripper", "cube", "ball", "second"]
+    count = len(states)
+    peer.until(lambda: len(states) > count)
+    assert states[-1].name == ["lift", "left", "right"]
+
+
+def test_a_urdf_brings_its_joints_and_a_fixed_box_stays(simulate, peer, ask, spawn):
+    simulate("--scene", SCENE, "--paused", "--ros-args", "-p", "on_timeout:=hold")
+    states = peer.hear(JointState, "joint_states")
+    done(spawn("shelf", "primitive:box?size=0.4,0.4,0.1", (1.5, 0.0, 0.5)))
+    answer = spawn("", "", (1.5, 0.0, 0.8), URDF, allow_renaming=True)
+    assert done(answer).entity_name == "mallet"
+    peer.until(lambda: states[-1].name == ["lift", "left", "right", "mallet/hinge"])
+    assert done(ask("GetEntities")).entities[-2:] == ["mallet", "shelf"]
+    static = done(ask("GetEntityInfo", entity="shelf")).info.category.category
+    assert static == EntityCategory.CATEGORY_STATIC_OBJECT
+    assert height(ask, "shelf") == 0.5
+    peer.pause(False)
+    peer.until(lambda: 0.55 < height(ask, "mallet") < 0.75)
+    peer.pause(True)
+    done(ask("DeleteEntity", entity="shelf"))
+    peer.pause(False)
+    peer.until(lambda: height(ask, "mallet") < 0.5)
+
+
+def test_the_robot_in_lockstep_is_the_same_beside_a_far_object(
+    simulate, peer, ask, spawn, two_joints
+):
+    """A run is repeated from a saved state, now with an object that comes and goes."""
+    own = pytest.importorskip("rbdyn_interfaces.srv")
+    given = ("time_mode:=lockstep", "lockstep_timeout:=0.0", "seed:=7", "contact:=true")
+    faults = (
+        *("faults.command_delay:=0.003", "faults.command_jitter:=0.002"),
+        *("faults.encoder_noise:=[0.001]", "faults.effort_noise:=[0.1]"),
+    )
+    simulate(two_joints, "--ros-args", *(w for p in (*given, *faults) for w in ("-p", p)))
+    states = peer.collect(JointState, "joint_states")
+    commander = Commander(peer.node, ["turn", "lift"], 1)
+    until_tick(peer, commander, 30)
+    saved = peer.call(own.SaveState, "/simulator/save_state", own.SaveState.Request(name="half"))
+    assert saved.success, saved.message
+    expected = until_tick(peer, commander, 90)
+    alone = measured(states)
+
+    commander.end, commander.done = 30, False
+    loaded = peer.call(own.LoadState, "/simulator/load_state", own.LoadState.Request(name="half"))
+    assert loaded.success, loaded.message
+    states.clear()
+    done(spawn("far", xyz=(50.0, 0.0, 40.0)))
+    until_tick(peer, commander, 60)
+    assert height(ask, "far") < 40.0
+    done(ask("DeleteEntity", entity="far"))
+    assert until_tick(peer, commander, 90) == expected
+    beside = measured(states)
+    assert len(beside) > 50
+    assert beside == {stamp: alone[stamp] for stamp in beside}
+
+
+def measured(states):
+    """Return positions and efforts by stamp."""
+    return {nanoseconds(s.header.stamp): (tuple(s.position), tuple(s.effort)) for s in states}
+
+
+def until_tick(peer, commander, tick):
+    commander.end, commander.done = tick, False
+    peer.until(lambda: commander.done)
+    return peer.trigger("simulator/state_hash")
+
+
+def test_what_cannot_be_spawned_is_refused_and_changes_nothing(simulate, peer, ask, spawn):
+    simulate("--scene", SCENE, "--paused")
+    before = peer.trigger("simulator/state_hash")
+    codes = srv.SpawnEntity.Response
+    refused(spawn("cube"), codes.NAME_NOT_UNIQUE, "'cube' is taken")
+    refused(spawn("floor"), codes.NAME_NOT_UNIQUE, "'floor' is taken")
+    refused(spawn("a/b"), codes.NAME_INVALID, "'a/b'")
+    refused(spawn(""), codes.NAME_INVALID, "''")
+    refused(spawn("x", entity_namespace="left"), codes.NAMESPACE_INVALID, "no topics")
+    refused(spawn("x", ""), codes.NO_RESOURCE, "neither")
+    refused(spawn("x", "", text="<robot"), codes.RESOURCE_PARSE_ERROR, "line 1")
+    refused(spawn("x", "", text="mjcf"), codes.UNSUPPORTED_FORMAT, "begin with '<'")
+    refused(spawn("x", "model.sdf"), codes.UNSUPPORTED_FORMAT, "'model.sdf'")
+    refused(spawn("x", "/no/where.urdf"), codes.MISSING_ASSETS, "/no/where.urdf")
+    refused(spawn("x", "package://nowhere/a.urdf"), codes.MISSING_ASSETS, "'nowhere'")
+    refused(spawn("x", "primitive:cube?size=1"), codes.UNSUPPORTED_FORMAT, "'cube'")
+    refused(spawn("x", "primitive:box?mass=1"), codes.RESOURCE_PARSE_ERROR, "size")
+    refused(spawn("x", "primitive:sphere?radius=-1&mass=1"), codes.RESOURCE_PARSE_ERROR, "-1")
+    refused(spawn("x", "primitive:sphere?radius=nan&mass=1"), codes.RESOURCE_PARSE_ERROR, "nan")
+    refused(spawn("x", "primitive:sphere?r=1"), codes.RESOURCE_PARSE_ERROR, "'r'")
+    refused(spawn("x", "primitive:capsule?radius=1&length=1"), codes.RESOURCE_PARSE_ERROR, "mass")
+    refused(spawn("x", xyz=(float("nan"), 0, 0)), codes.INVALID_POSE, "nan")
+    refused(spawn("x", xyz=(0.0, 0.0, 0.32)), codes.INVALID_POSE, "inside")
+    refused(spawn("x", frame="nowhere"), 2, "'nowhere'")
+    refused(ask("DeleteEntity", entity="nobody"), 2, "'nobody'")
+    refused(ask("DeleteEntity", entity="world"), 2, "'world'")
+    refused(ask("DeleteEntity", entity="gripper"), 4, "is a robot")
+    refused(ask("GetEntityBounds", entity="nobody"), 2, "'nobody'")
+    assert peer.trigger("simulator/state_hash") == before
+
+    features = ask("GetSimulatorFeatures").features
+    assert SimulatorFeatures.SPAWNING in features.features
+    assert "urdf" in features.spawn_formats
+    uris = [getattr(x, "entity_resource", x).uri for x in done(ask("GetSpawnables")).spawnables]
+    for k, uri in enumerate(uris):
+        done(spawn(f"example{k}", uri, (3.0 * k + 5.0, 0.0, 1.0)))
+    assert len(done(ask("GetEntities")).entities) == 3 + len(uris)
+    for k in range(MOST_SPAWNED - len(uris)):
+        done(spawn("", BOX, (3.0 * k + 5.0, 5.0, 1.0), allow_renaming=True))
+    refused(spawn("", BOX, (0.0, -5.0, 1.0), allow_renaming=True), 4, f"{MOST_SPAWNED} objects")
+
+    # a full reset removes them, and the hash is that of the start
+    scope = srv.ResetSimulation.Request
+    done(ask("ResetSimulation", scope=scope.SCOPE_SPAWNED))
+    assert done(ask("GetEntities")).entities == ["gripper", "cube", "ball"]
+    assert peer.trigger("simulator/state_hash") == before
+
+
+def test_a_robot_without_contact_gets_no_objects(simulate, spawn):
+    simulate("config/robots/pendulum.urdf", "--paused")
+    refused(spawn("x"), 4, "without contact")
+
+
+def test_a_legged_base_gets_objects_and_saved_states_have_them(simulate, peer, ask, spawn):
+    own = pytest.importorskip("rbdyn_interfaces.srv")
+    simulate("config/scenes/gripper.urdf", "--floating-base", "--paused",
+             "--ros-args", "-p", "contact:=true")  # fmt: skip
+    done(spawn("box", xyz=(3.0, 0.0, 0.5)))
+    kept = peer.call(own.SaveState, "/simulator/save_state", own.SaveState.Request(name="with"))
+    assert kept.success, kept.message
+    done(ask("DeleteEntity", entity="box"))
+    assert peer.trigger("simulator/state_hash") != kept.state_hash
+    loaded = peer.call(own.LoadState, "/simulator/load_state", own.LoadState.Request(name="with"))
+    assert (loaded.success, loaded.state_hash) == (True, kept.state_hash), loaded.message
+    assert height(ask, "box") == 0.5
+    assert peer.call(Trigger, "/simulator/step", Trigger.Request()).success
+    assert height(ask, "box") < 0.5

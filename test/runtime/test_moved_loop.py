@@ -1,0 +1,156 @@
+"""A loop that gets and loses objects: what stays keeps its state and its future, bit for bit."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from running import WALKING, commanded, walk
+from support.refusals import refused
+
+import rbdyn_ros as rb
+from rbdyn_ros.description.build.entities import with_entity, without_entity
+from rbdyn_ros.engine import jit
+
+if jit.DISABLED:
+    pytest.skip("the loop is compiled only", allow_module_level=True)
+
+from rbdyn_ros.description.source import read
+from rbdyn_ros.loading.load import complete, rearranged
+from rbdyn_ros.runtime.types import EFFORT, POSITION, Faults, TrajectoryOrder, Wrench
+
+SCENE = "config/scenes/gripper.yaml"
+FAR = rb.Object("far", rb.Box((0.1, 0.1, 0.1)), mass=0.2, pose=rb.pose((50.0, 0.0, 40.0)))
+
+
+def scene():
+    described = read(SCENE)
+    return described, complete(described)
+
+
+def go_on(loop, described):
+    """Exchange the objects of a loop; return the states read meanwhile."""
+    base = rearranged(described, loop.m)
+    read_states = []
+
+    def drain():
+        while (state := loop.readout.next_state(0.0)) is not None:
+            read_states.append(state)
+
+    loop.move(base, base, base.qpos0, drain)
+    return read_states
+
+
+def noisy(nv):
+    none = Faults.none(nv)
+    noise = np.zeros(nv)
+    noise[:3] = 1e-3
+    return dataclasses.replace(
+        none,
+        command_delay=0.004,
+        command_jitter=0.003,
+        command_drop=0.2,
+        state_delay=0.002,
+        state_jitter=0.004,
+        encoder_noise=noise,
+        effort_noise=100 * noise,
+    )
+
+
+def set_going(loop):
+    """Give orders of all kinds, some of which are still under way."""
+    loop.plant.set_faults(noisy(loop.m.nv))
+    loop.orders.command(commanded(np.arange(1), POSITION, position=-0.1))
+    walk(loop, 300)  # the cube and the ball lie on the table
+    points = np.array([[0.01, 0.01], [0.02, 0.02]])
+    times = np.array([0.03, 0.2])
+    loop.orders.track(TrajectoryOrder(np.array([1, 2]), times, points, 0 * points, 0 * points, 3))
+    cube = loop.m.body_id("cube")
+    zero = np.zeros(3)
+    loop.orders.push(Wrench(cube, zero, np.array([0.3, 0.1, 0.0]), zero, False, 0.06))
+    walk(loop, 15)
+    loop.orders.command(commanded(np.arange(1), EFFORT, effort=3.0))
+
+
+def seen(states, m):
+    """Return everything about the parts of a Model, which come first, in some states."""
+    return [
+        (
+            *(s.tick, s.epoch, s.measured_tick, s.stale, s.tracking),
+            *(part[: m.nv].tolist() for part in (s.qvel, s.effort, s.qacc, s.stick_qfrc)),
+            *(part[: m.nv].tolist() for part in (s.measured_position, s.measured_velocity)),
+            *(part[: m.nbody].tolist() for part in (s.xfrc, s.contact)),
+            s.qpos[: m.nq].tolist(),
+            s.stick[:, 1:].tolist(),
+        )
+        for s in states
+    ]
+
+
+def future(start, change, ticks=60):
+    described, m = scene()
+    loop = start(m, **WALKING)
+    set_going(loop)
+    if change is not None:
+        change(loop, described)
+    states = walk(loop, ticks)
+    return loop, seen(states, m), states
+
+
+def test_the_others_go_on_bit_for_bit_beside_a_new_object(start):
+    _, expected, _ = future(start, None)
+    loop, got, states = future(start, lambda loop, d: go_on(loop, with_entity(d, FAR)))
+    assert got == expected
+    at = loop.m.jnt_qposadr[loop.m.jnt_id("far")]
+    fallen = 40.0 - states[-1].qpos[at + 2]
+    assert fallen == pytest.approx(0.5 * 9.81 * 0.06**2, rel=0.05)
+
+
+def test_after_an_object_came_and_went_everything_is_as_if_it_had_never_been(start):
+    def change(loop, described):
+        go_on(loop, with_entity(described, FAR))
+        walk(loop, 20)
+        go_on(loop, described)
+
+    _, _, expected = future(start, lambda loop, _: walk(loop, 20))
+    _, _, got = future(start, change)
+    assert [s.hash() for s in got] == [s.hash() for s in expected]
+    assert [s.row.tobytes() for s in got] == [s.row.tobytes() for s in expected]
+
+
+def test_without_an_object_the_one_above_falls(start):
+    described, _ = scene()
+    lower = rb.Object("lower", rb.Box((0.1, 0.1, 0.1)), mass=1.0, pose=rb.pose((2, 0, 0.05)))
+    upper = rb.Object("upper", rb.Box((0.1, 0.1, 0.1)), mass=1.0, pose=rb.pose((2, 0, 0.15)))
+    both = with_entity(with_entity(described, lower), upper)
+    loop = start(complete(both), **WALKING)
+    walk(loop, 300)
+    assert height(loop, "upper") == pytest.approx(0.15, abs=1e-4)
+    go_on(loop, without_entity(both, "lower"))
+    assert height(loop, "upper") == pytest.approx(0.15, abs=1e-4)
+    walk(loop, 600)
+    assert height(loop, "upper") == pytest.approx(0.05, abs=1e-4)
+    assert "lower" not in loop.m.jnt_names
+
+
+def height(loop, name):
+    return loop.readout.latest().qpos[loop.m.jnt_qposadr[loop.m.jnt_id(name)] + 2]
+
+
+def test_wrenches_follow_their_bodies(start):
+    described, m = scene()
+    loop = start(m, **WALKING)
+    zero, force = np.zeros(3), np.array([0.0, 0.0, 0.1])
+    for name in ("cube", "ball"):
+        loop.orders.push(Wrench(m.body_id(name), zero, force, zero, False, 10.0))
+    go_on(loop, without_entity(described, "cube"))
+    state = walk(loop, 3)[-1]
+    assert [w.body for w in loop.orders.wrenches()] == [loop.m.body_id("ball")]
+    assert state.xfrc[loop.m.body_id("ball")].tolist() == [0.0, 0.0, 0.1, 0.0, 0.0, 0.0]
+
+
+def test_a_loop_that_stands_still_for_good_is_refused(start):
+    described, m = scene()
+    loop = start(m, **WALKING)
+    loop.stop()
+    with refused(rb.RbdynError, "request"):
+        go_on(loop, described)
