@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import Protocol
 
 import numpy as np
 
@@ -23,9 +24,8 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.matching import Match
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
-
-if TYPE_CHECKING:
-    from rbdyn_ros.ros.simulator.robot import Robot
+from rbdyn_ros.ros.common.source import Source
+from rbdyn_ros.runtime.loop import Loop
 
 #: Most spawned objects and obstacles of a simulation.
 MOST_SPAWNED = 100
@@ -54,6 +54,20 @@ class World:
     spawned: Mapping[str, Object | Obstacle]
 
 
+class Owner(Protocol):
+    """The robot whose objects come and go, see Robot."""
+
+    given: Source
+    m: Model
+    values: SimpleNamespace
+    loop: Loop
+
+    @property
+    def recorded(self) -> bool: ...
+
+    def move(self, world: World) -> None: ...
+
+
 class Entities:
     """Adds and removes objects of a robot's world, between two ticks; for one thread.
 
@@ -66,7 +80,7 @@ class Entities:
         world: the present one.
     """
 
-    def __init__(self, robot: Robot, floating: bool, start: Array) -> None:
+    def __init__(self, robot: Owner, floating: bool, start: Array) -> None:
         self._robot = robot
         self.world = World(robot.given.description, floating, robot.m, start, {})
         self._first = self.world
