@@ -20,6 +20,7 @@ from rbdyn_ros.description.appearance.shapes import (
 from rbdyn_ros.dynamics.instant import Instant, contact_on_bodies
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.view.scene.lines import lines_of
+from rbdyn_ros.view.scene.parts import obstacle_parts
 from rbdyn_ros.view.scene.scene import BOXES, COLLISIONS, ELLIPSOIDS, MASSES, VISUALS, Scene
 from rbdyn_ros.view.scene.wrench_lines import couple_arrows, weight_of, wrench_arrows
 
@@ -417,3 +418,18 @@ def test_objects_of_a_scene_are_drawn_beside_a_robot_with_looks():
         np.testing.assert_allclose(np.ptp(parts[cube].corners(), axis=0), 0.04)
         np.testing.assert_allclose(np.ptp(parts[ball].corners(), axis=0), 0.06, atol=1e-6)
         assert len(scene.parts(COLLISIONS)) == m.ngeom
+
+
+def test_a_height_field_is_drawn_as_the_surface_that_bodies_touch():
+    heights = np.array([[0.0, 0.1, 0.2], [0.3, 0.4, 0.5]])
+    hills = rb.Obstacle("hills", rb.HeightField(heights, (4.0, 2.0)), rb.pose((0.0, 0.0, 1.0)))
+    ball = rb.Object("ball", rb.Sphere(0.1), mass=1.0, pose=rb.pose((0.0, 0.0, 3.0)))
+    (part,) = obstacle_parts(rb.scene(objects=[ball], obstacles=[hills], floor=False))
+    assert part.pos.tolist() == [0.0, 0.0, 1.0]
+    corners = {tuple(np.round(x, 6)) for x in np.asarray(part.surface.vertices, float)}
+    there = zip([-2.0, 0.0, 2.0] * 2, [-1.0] * 3 + [1.0] * 3, heights.ravel(), strict=True)
+    assert corners == {tuple(np.round(x, 6)) for x in there}
+    a, b, c = (
+        np.asarray(part.surface.vertices, float)[part.surface.faces[:, k]] for k in range(3)
+    )
+    assert (np.cross(b - a, c - a)[:, 2] > 0.0).all(), "seen from above"
