@@ -110,10 +110,10 @@ class StandardServices:
     def _get_features(self, _: Any, response: Any) -> Any:
         from simulation_interfaces.msg import SimulatorFeatures as F
 
-        spawning = self._spawning
+        spawning = self._spawning.features
         response.features.spawn_formats = list(FORMATS) if spawning else []
         response.features.features = [
-            *(getattr(F, name) for name in (spawning.features if spawning else ())),
+            *(getattr(F, name) for name in spawning),
             F.ENTITY_CATEGORIES,
             F.ENTITY_STATE_GETTING,
             F.ENTITY_STATE_SETTING,
