@@ -11,8 +11,6 @@ import numpy as np
 from numba import types
 
 from rbdyn_ros.checks.numbers import count
-from rbdyn_ros.engine.cache import KernelCache
-from rbdyn_ros.engine.interrupts import deferred
 from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.engine.views import DATA, MODEL
 from rbdyn_ros.errors import Finding, ModelError
@@ -70,8 +68,7 @@ class Entry:
     def _compile_and_call(self, *args: Any) -> Any:
         annotations = self.kernel.py_func.__annotations__
         signature = tuple(_TYPES[kind] for name, kind in annotations.items() if name != "return")
-        if not _is_loaded(self.kernel, signature):
-            self.kernel.compile(signature)
+        self.kernel.compile(signature)
         self.call = self.kernel.overloads[signature].entry_point
         return self.call(*args)
 
@@ -79,22 +76,6 @@ class Entry:
 def handles(m: Model, d: Data) -> tuple[Any, Any]:
     """Return what the call of an Entry takes for m and d, as long as both exist."""
     return (m, d) if DISABLED else (d.model_address, d.address)
-
-
-def _is_loaded(kernel: Any, signature: tuple[Any, ...]) -> bool:
-    """Load the machine code of a kernel from disk; return whether it is there.
-
-    kernel.compile would do the same, but first load all that Numba knows about types and SciPy's
-    linear algebra, which takes half of the time of a start.
-    """
-    cache = kernel._cache  # noqa: SLF001 - Numba's public methods load everything first
-    if not isinstance(cache, KernelCache):
-        return False
-    with deferred():
-        found = cache._load_overload(signature, kernel.targetctx)  # noqa: SLF001
-    if found is not None:
-        kernel.add_overload(found)
-    return found is not None
 
 
 def public(kernel: Any, name: str = "") -> Callable[..., Any]:

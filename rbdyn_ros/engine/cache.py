@@ -162,3 +162,12 @@ class KernelCache(FunctionCache):
         super().__init__(function)
         stamp = self._impl.locator.get_source_stamp()
         self._cache_file: Any = _Files(self._cache_path, self._impl.filename_base, stamp)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the code of a signature, or None.
+
+        Numba's own method would first load all that the compiler knows about types, and SciPy's
+        linear algebra, which takes half of the time of a start. The compiler loads it anyway.
+        """
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)

@@ -66,7 +66,7 @@ class Options:
         exact_stops: whether a joint below its dry friction stands still and a limit stops it
             within a step; set it before make_data. Otherwise both are smooth functions of position
             and velocity, which need no solver: friction is viscous below 1e-3 rad/s, and a limit
-            is a spring of 20 ms. Specialised code always takes these.
+            is a spring of 20 ms. Specialised code and derivatives always take these.
 
     Raises:
         ParameterError: a value is not allowed; the option keeps its old value.
@@ -80,6 +80,7 @@ class Options:
     _implicit_stage: NDArray[np.int64]
     _stop_stage: NDArray[np.int64]
     _not_implicit: str
+    _has_stops: bool
 
     def __init__(
         self,
@@ -92,6 +93,7 @@ class Options:
         for field in OPTION_FIELDS:
             vars(self).setdefault(f"_{field.name}", _memory(field))
         vars(self).setdefault("_not_implicit", "")
+        vars(self).setdefault("_has_stops", False)
         self.timestep = timestep
         self.gravity = gravity
         self.integrator = integrator
@@ -151,11 +153,16 @@ class Options:
     def implicit_stage(self) -> int:
         return int(self._implicit_stage)
 
-    def find_stages(self) -> None:
-        """Look up the stage of the integrator; without effect before the engine is imported."""
+    def find_stages(self, stops: bool) -> None:
+        """Look up the stages that the options need; without effect before the engine is imported.
+
+        Args:
+            stops: whether joints have dry friction or limits.
+        """
+        vars(self)["_has_stops"] = self._has_stops or stops
         if self.integrator_id >= IMPLICIT:
             self._find_implicit_stage()
-        if self.exact_stops:
+        if self.exact_stops and stops:
             self._find_stop_stage()
 
     def _find_stop_stage(self) -> None:
@@ -206,7 +213,7 @@ class Options:
     def exact_stops(self, value: bool) -> None:
         name = "exact_stops"
         exact = flag(f"opt.{name}", value, code="option-exact-stops", element=name)
-        if exact:
+        if exact and self._has_stops:
             self._find_stop_stage()  # first: it may be interrupted, or a thread may step
         self._exact_stops[()] = exact
 

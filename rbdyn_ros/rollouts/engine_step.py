@@ -78,6 +78,7 @@ class EngineStep:
         self._plan = np.array([*plan.view(np.int64), *addresses])
         self.fresh = np.zeros(self._end)
         self.fresh[: m.data_slots] = make_data(m).buffer
+        m.opt.find_stages("dof_frictionloss" in own)
         for name, slot in self._moved.items():
             self.fresh[slot : slot + values[name].size] = values[name].reshape(-1)
         self.addresses = np.array([

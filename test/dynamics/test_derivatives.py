@@ -9,6 +9,7 @@ import pytest
 from support import forests, robots, states, trees
 from support.compare import Comparison, with_inverse
 from support.differences import STEP, by_entry, by_position
+from support.smooth import smoothly
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.joint_types import JOINT_SPECS
@@ -42,7 +43,7 @@ REAL = {
 
 
 def forest_in_motion(name):
-    m = rb.build(forests.forest(**CASES[name]))
+    m = smoothly(rb.build(forests.forest(**CASES[name])))
     d = rb.make_data(m)
     forests.randomise(m, d, 1)
     return m, d
@@ -51,7 +52,7 @@ def forest_in_motion(name):
 def robot_in_motion(name):
     m = rb.load_urdf(robots.find(name), floating_base=REAL[name], strict=False)
     m = m.replaced(jnt_limited=0 * m.jnt_limited)  # a finger's range is shorter than differences
-    d = rb.make_data(m)
+    d = rb.make_data(smoothly(m))
     states.randomise(m, d, 2)
     d.qvel = np.where(np.abs(d.qvel) < 0.1, 0.5, d.qvel)  # away from rest, for dry friction
     return m, d

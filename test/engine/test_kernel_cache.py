@@ -200,7 +200,8 @@ WARM = """
 import sys
 import rbdyn_ros as rb
 m = rb.load("config/robots/seven_dof_arm.urdf")
-rb.kinematics(m, rb.make_data(m))
+m.opt.exact_stops = True
+rb.step(m, rb.make_data(m))  # with the stage in which joints stop
 print("scipy.linalg" in sys.modules)
 """
 

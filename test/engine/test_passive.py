@@ -1,9 +1,13 @@
-"""Damping, dry friction and limit springs against solutions by hand."""
+"""Damping, and the smooth law of dry friction and limits, against solutions by hand.
+
+test_stops.py has the exact law.
+"""
 
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 from support import states, trees
+from support.smooth import smoothly
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.types import Description, Inertial, Joint, Limit, Link
@@ -21,7 +25,7 @@ def wheel(kind="continuous", inertia=INERTIA, limit=None, damping=0.0, friction=
     )  # fmt: skip
     m = rb.build(Description("wheel", (Link("base"), Link("wheel", inertial)), (joint,)))
     m.opt.gravity = (0.0, 0.0, 0.0)
-    return m
+    return smoothly(m)
 
 
 def run(m, qpos=0.0, qvel=0.0, steps=1, force=0.0):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from support import pairs, plain_python, states, trees
 from support.compare import Comparison, with_inverse
+from support.smooth import smoothly
 
 import rbdyn_ros as rb
 from rbdyn_ros.model.data_fields import DATA_FIELDS
@@ -45,7 +46,7 @@ def robot(request):
         jnt_range=np.where(slides[:, None], [-0.1, 0.1], [-np.inf, np.inf]),
         jnt_stiffness=np.where(m.jnt_dofnum == 1, 3.0, 0.0),
     )
-    d = rb.make_data(m)
+    d = rb.make_data(smoothly(m))  # the law that is traced
     states.randomise(m, d, 2)
     states.apply_reasonable_forces(m, d)
     return m, d

@@ -5,6 +5,7 @@ import pytest
 from support.refusals import refused
 from support.robots import needs_robots
 from support.rollouts import light_forces, looped, robot, starts
+from support.smooth import smoothly
 
 import rbdyn_ros as rb
 from rbdyn_ros.dynamics.payload import with_payload
@@ -84,6 +85,8 @@ def test_payloads_may_differ_in_one_argument():
 )
 def test_joint_parameters_equal_replaced(field, name, specialize):
     m, rng = robot(name), np.random.default_rng(4)
+    if specialize:
+        smoothly(m)
     own = getattr(m, field)
     values = own + rng.uniform(0.0, 0.5, (NBATCH, *own.shape))
     if field == "jnt_stiffness":

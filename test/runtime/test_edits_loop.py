@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from running import WALKING, bundled_arm, commanded, rail, wait_until, walk
 from support.refusals import refused
+from support.smooth import smoothly
 
 import rbdyn_ros as rb
 from rbdyn_ros.engine import jit
@@ -144,7 +145,7 @@ def test_gravity_changes_between_two_ticks(start):
     for gravity in ((0.0, 0.0, -9.81), (3.0, 0.0, -1.62), (0.0, 0.0, 0.0)):
         plant = heavier(gravity)
         d, now = rb.make_data(plant), loop.readout.latest()
-        d.qpos, d.qvel = now.qpos, now.qvel
+        d.qpos, d.qvel, d.stick_qfrc = now.qpos, now.qvel, now.stick_qfrc
         loop.plant.exchange(plant)
         for state in walk(loop, 40):
             rb.step(plant, d)
@@ -153,9 +154,9 @@ def test_gravity_changes_between_two_ticks(start):
 
 
 def test_the_servo_uses_the_exchanged_model(start):
-    """The servo compensates the weight and damping of the new model."""
-    loop = start(bundled_arm(), **WALKING)
-    changed = heavier((2.0, 0.0, -20.0)).replaced(dof_damping=np.full(7, 0.7))
+    """The servo compensates the weight and damping of the new model; its friction creeps."""
+    loop = start(smoothly(bundled_arm()), **WALKING)
+    changed = smoothly(heavier((2.0, 0.0, -20.0)).replaced(dof_damping=np.full(7, 0.7)))
     loop.plant.exchange(changed)
     loop.orders.command(commanded(ALL, POSITION, 0.2))
     last = walk(loop, 1500)[-1]

@@ -14,6 +14,7 @@ from rbdyn_ros.specialization.lanes import compile_lanes
 from rbdyn_ros.specialization.program import program
 from support import states
 from support.compare import EPS, Comparison, with_inverse
+from support.smooth import smoothly
 
 #: What is compared here; derivatives have tests of their own.
 NAMES = tuple(name for name in FUNCTIONS if not name.endswith("derivatives"))
@@ -52,8 +53,12 @@ def program_of(m, name, symbolic=("gravity",), fused=True):
 
 
 def random_data(m, count, seed, speed=1.0):
-    """Return Data in random states, a part of the joints beyond their limits, with forces."""
+    """Return Data in random states, a part of the joints beyond their limits, with forces.
+
+    The Model gets the smooth law, the one of specialised code.
+    """
     found = []
+    smoothly(m)
     for k in range(count):
         d = rb.make_data(m)
         states.randomise(m, d, [seed, k], speed)

@@ -76,6 +76,12 @@ PARAMETERS = (
         GRAVITY,
         Parameter("integrator", "implicit_damping", "integration method", choices=INTEGRATORS),
         Parameter(
+            "exact_stops",
+            False,
+            "joints below their dry friction stand still, and limits stop joints within a "
+            "timestep; not with specialize; false: friction creeps and limits are springs",
+        ),
+        Parameter(
             "specialize",
             False,
             "compile code for this robot at startup and make timesteps with it; not with contact "

@@ -126,6 +126,7 @@ class Robot:
         m.opt.timestep = values.timestep
         m.opt.gravity = values.gravity
         m.opt.integrator = values.integrator
+        m.opt.exact_stops = values.exact_stops
         self.m = m
         self._period_ns = values.control_decimation * round(values.timestep * NANOSECONDS)
         self._make_parsers()

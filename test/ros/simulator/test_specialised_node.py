@@ -13,6 +13,7 @@ from arm_pair import UR5_START, start_pair
 from geometry_msgs.msg import Inertia, Vector3
 from sensor_msgs.msg import JointState
 from support.robots import find
+from support.smooth import smoothly
 
 import rbdyn_ros as rb
 from rbdyn_interfaces.srv import SetGravity, SetPayload
@@ -50,7 +51,7 @@ def test_payload_gravity_and_stuck_joints_are_the_engines_to_rounding(simulate, 
     flags = ("-p", "start_paused:=true", "-p", "initial_positions.elbow_pitch:=0.4")
     simulator = simulate(robot, *SPECIAL, *flags)
     simulator.wait_for("timesteps of 'seven_dof_arm' specialised in")
-    arm, m = Arm(peer), rb.load_urdf(robot)
+    arm, m = Arm(peer), smoothly(rb.load_urdf(robot))
     d = rb.make_data(m)
     d.qpos = np.array(arm.states[-1].position)
     assert list(arm.states[-1].name) == [m.jnt_names[j] for j in m.dof_jntid]
