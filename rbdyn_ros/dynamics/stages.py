@@ -89,7 +89,7 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
     the last timestep, as in MuJoCo. One call with n steps and n single steps leave equal bits.
 
     A RuntimeWarning says so, once for a Data, if a yaw-pitch-roll joint comes near its
-    singularity, if contact forces do not converge, or if contacts do not fit in their list.
+    singularity, if contact forces often do not converge, or if contacts do not fit in their list.
 
     Raises:
         ParameterError: nstep is not a whole number, 0 or more and less than 2^62.

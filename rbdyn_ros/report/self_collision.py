@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from html import escape  # xml.sax would load ssl as well
 from typing import Any
 
 from rbdyn_ros.report.tables import aligned
@@ -77,6 +76,8 @@ def srdf_text(robot: str, found: CollisionSamples) -> str:
     Pairs that overlap at qpos0 are disabled too, with the reason `Default`, as MoveIt's assistant
     does.
     """
+    from xml.sax.saxutils import quoteattr  # loads ssl as well, which takes long
+
     groups: list[tuple[str, Iterable[LinkPair]]] = [
         ("Adjacent", found.adjacent),
         ("Default", found.default),
@@ -88,9 +89,9 @@ def srdf_text(robot: str, found: CollisionSamples) -> str:
         [
             '<?xml version="1.0" encoding="UTF-8"?>',
             f"<!-- by rbdyn check: {found.samples} random poses, seed {found.seed} -->",
-            f'<robot name="{escape(robot)}">',
+            f"<robot name={quoteattr(robot)}>",
             *(
-                f'  <disable_collisions link1="{escape(first)}" link2="{escape(second)}" '
+                f"  <disable_collisions link1={quoteattr(first)} link2={quoteattr(second)} "
                 f'reason="{reason}"/>'
                 for first, second, reason in rows
             ),
