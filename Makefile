@@ -16,6 +16,8 @@ URDF ?= config/robots/seven_dof_arm.urdf
 ARGS ?=
 RELEASE ?= dist/ros
 ROS = kilted
+# one more process of tests than processors, for some of the tests mostly wait
+WORKERS = $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 SECONDS ?= 60
 SEED ?= 0
 
@@ -46,7 +48,7 @@ sim:
 	@$(RUN) $(VENV)/bin/rbdyn sim $(URDF) $(ARGS)
 
 test: setup
-	@$(RUN) $(VENV)/bin/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder $(ARGS)
+	@$(RUN) $(VENV)/bin/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(ARGS)
 
 test-processors: setup
 	@$(RUN) $(VENV)/bin/python tools/test_processors.py $(ARGS)
@@ -55,7 +57,7 @@ fuzz: setup
 	@cd test && $(RUN) ../$(VENV)/bin/python -m fuzz --seconds $(SECONDS) --seed $(SEED) $(ARGS)
 
 messages: setup
-	@$(RUN) $(VENV)/bin/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --write-messages $(ARGS)
+	@$(RUN) $(VENV)/bin/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --write-messages $(ARGS)
 
 lint: setup
 	@$(RUN) $(VENV)/bin/ruff check .

@@ -34,11 +34,21 @@ def __getattr__(name: str) -> object:
         return sorted(_read_names())
     if name.startswith("__") or name not in _read_names():
         raise AttributeError(f"module 'rbdyn_ros' has no attribute '{name}'")
+    import gc
     import sys
 
-    value = _load(name)
-    if "numba" in sys.modules:  # most of the loading is done
-        _load_all()
+    collects = gc.isenabled()
+    gc.disable()  # modules are no garbage; to search them for it takes a fifth of a start
+    try:
+        value = _load(name)
+        if "numba" in sys.modules:  # most of the loading is done
+            _load_all()
+    finally:
+        if collects and not gc.get_freeze_count():  # they join the oldest generation unsearched
+            gc.freeze()
+            gc.unfreeze()
+        if collects:
+            gc.enable()
     return value
 
 

@@ -32,6 +32,7 @@ def seen(monkeypatch):
         (f"'{tempfile.gettempdir()}/nowhere' is missing", "'TMP' is missing"),
         ("<object at 0x7f0012345678>", "<object at 0xADDRESS>"),
         ("process 4711 ended", "process NUMBER ended"),
+        (f"sha256 {'0a' * 32}", "sha256 SHA256"),
         ("two\nlines", "two\\nlines"),
         ("mass -1 is below 0", "mass -1 is below 0"),
     ],

@@ -17,9 +17,11 @@ from typing import Any, ParamSpec, TypeVar
 import llvmlite
 import numba
 import numpy as np
+from numba import types
 from numba.core.ccallback import CFunc
+from numba.core.dispatcher import Dispatcher
 from numba.core.sigutils import normalize_signature
-from numba.extending import overload
+from numba.extending import overload, typeof_impl
 from numpy.typing import NDArray
 
 from rbdyn_ros.engine import (
@@ -108,26 +110,63 @@ def cache_below(name: str, sources: Iterable[Path]) -> str:
     return str(Path(CACHE_DIRECTORY) / f"{name}-{digest.hexdigest()[:16]}")
 
 
+class Kernel:
+    """A compiled function, as Numba's dispatcher, which is made when somebody needs it.
+
+    To make those of all kernels takes a fifth of a start, which needs only a few of them.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], options: dict[str, Any], directory: str
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self._options, self._directory = options, directory
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.dispatcher, name)
+
+    def __call__(self, *args: Any) -> Any:
+        return self.dispatcher(*args)
+
+    @functools.cached_property
+    def dispatcher(self) -> Any:
+        """The dispatcher for calls from Python; kernels that call it take the code of `linked`."""
+        made = _dispatcher(self.py_func, self._options, self._directory, False)
+        # Numba asks for these when a kernel calls another one
+        made.get_call_template = self._call_template
+        made.get_overload = self._overload
+        return made
+
+    def _call_template(self, args: Any, kws: Any) -> Any:
+        return self.linked.get_call_template(args, kws)
+
+    def _overload(self, signature: Any) -> Any:
+        return self.linked.get_overload(signature)
+
+    @functools.cached_property
+    def linked(self) -> Any:
+        """The dispatcher for calls from other kernels; it has no machine code: linking.py."""
+        return _dispatcher(self.py_func, self._options, self._directory, True)
+
+
+#: What Numba or this module has compiled.
+COMPILED = (Dispatcher, Kernel)
+
+
+@typeof_impl.register(Kernel)
+def _typeof_kernel(value: Kernel, context: object) -> Any:
+    return types.Dispatcher(value.dispatcher)
+
+
 def compile_cached(
     function: Callable[P, R], options: dict[str, Any], directory: str
 ) -> Callable[P, R]:
-    """Compile a function and keep its machine code in `directory`; plain Python if DISABLED.
-
-    Called by other kernels it is another function, without machine code of its own: linking.py.
-    """
-    if DISABLED:
-        return function
-    compiled = _dispatcher(function, options, directory, False)
-
-    @functools.cache
-    def linked() -> Any:
-        return _dispatcher(function, options, directory, True)
-
-    compiled.linked = linked
-    # Numba asks for these when a kernel calls another one
-    compiled.get_call_template = lambda args, kws: linked().get_call_template(args, kws)
-    compiled.get_overload = lambda signature: linked().get_overload(signature)
-    return compiled
+    """Compile a function and keep its machine code in `directory`; plain Python if DISABLED."""
+    made: Any = function if DISABLED else Kernel(function, options, directory)
+    return made
 
 
 def _dispatcher(

@@ -9,7 +9,8 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from numba.core import event
-from numba.core.dispatcher import Dispatcher
+
+from rbdyn_ros.engine.jit import COMPILED, Kernel
 
 #: Shorter work shows no bar [s].
 PATIENCE = 1.0
@@ -123,6 +124,6 @@ def _called(function: Any) -> list[Any]:
         modules = [value for value in named if isinstance(value, ModuleType)]
         values += named
         values += [vars(module).get(name) for module in modules for name in code.co_names]
-    kernels = [value for value in values if isinstance(value, Dispatcher)]
+    kernels = [value for value in values if isinstance(value, COMPILED)]
     # in place of a kernel, another one calls its linked code (engine/linking.py)
-    return [each.linked() if hasattr(each, "linked") else each for each in kernels]
+    return [each.linked if isinstance(each, Kernel) else each for each in kernels]

@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterator
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
-from numba.core.dispatcher import Dispatcher
-
 from rbdyn_ros.engine import optional
-from rbdyn_ros.engine.jit import select
+from rbdyn_ros.engine.jit import COMPILED, select
 from rbdyn_ros.engine.joints.callbacks import call as compiled_call
 from rbdyn_ros.model import callbacks
 
@@ -47,9 +45,9 @@ def uncompiled(kernel: Any) -> Function:
 
 
 def _uncompiled(kernel: Any) -> Function:
-    function = kernel.py_func if isinstance(kernel, Dispatcher) else kernel
+    function = kernel.py_func if isinstance(kernel, COMPILED) else kernel
     if not isinstance(function, FunctionType):
-        return function  # type: ignore[no-any-return]
+        return function
     if function not in _made:
         names: dict[str, Any] = {"__builtins__": BUILTINS}
         closure = tuple(CellType() for _ in function.__closure__ or ())
@@ -82,7 +80,7 @@ _CALLS: dict[Any, Function] = {optional.call_stage: call_stage, compiled_call: c
 
 
 def _uncompiled_value(value: Any) -> Any:
-    if isinstance(value, Dispatcher):
+    if isinstance(value, COMPILED):
         return uncompiled(value)
     if isinstance(value, FunctionType):
         if value in _CALLS:

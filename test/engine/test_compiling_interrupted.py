@@ -77,7 +77,7 @@ def test_ctrl_c_ends_between_two_kernels(tmp_path):
     global compiled_inner  # noqa: PLW0603 - a kernel finds the kernels it calls by global names
     compiled_inner = jit.compile_cached(inner, jit.OPTIONS, str(tmp_path))
     kernel = jit.compile_cached(outer, jit.OPTIONS, str(tmp_path))
-    linked = compiled_inner.linked()
+    linked = compiled_inner.linked
     keep = linked._cache.save_overload
 
     def save(*arguments):

@@ -115,7 +115,7 @@ def test_code_is_found_on_disk(made, tmp_path, warnings):
 def test_a_called_kernel_has_no_machine_code_until_python_calls_it(tmp_path):
     kernel, called = linking_kernel(tmp_path)
     assert kernel(3) == 12
-    assert len(called.linked().overloads) == 1
+    assert len(called.linked.overloads) == 1
     assert len(called.overloads) == 0
     assert called(3) == 6
     assert len(called.overloads) == 1
@@ -133,7 +133,7 @@ def test_a_called_kernel_is_found_on_disk(tmp_path, damage):
     kernel, called = linking_kernel(tmp_path)
     assert not jit.is_cached(kernel, str(tmp_path))
     assert kernel(3) == 12
-    assert sum(called.linked().stats.cache_hits.values()) == (damage is not DAMAGES["cut"])
+    assert sum(called.linked.stats.cache_hits.values()) == (damage is not DAMAGES["cut"])
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)

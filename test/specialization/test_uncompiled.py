@@ -8,12 +8,12 @@ from types import FunctionType
 import numba
 import numpy as np
 import pytest
-from numba.core.dispatcher import Dispatcher
 from support import specialised, specialised_models
 
 import rbdyn_ros as rb
 from rbdyn_ros.engine import forward, jit
 from rbdyn_ros.engine.forward import substep
+from rbdyn_ros.engine.jit import COMPILED
 from rbdyn_ros.specialization.functions import FUNCTIONS
 from rbdyn_ros.specialization.uncompiled import uncompiled
 
@@ -52,7 +52,7 @@ def reached(function):
     seen, left = {}, [(function.__name__, function)]
     while left:
         path, value = left.pop()
-        assert not isinstance(value, Dispatcher), f"{path} is compiled"
+        assert not isinstance(value, COMPILED), f"{path} is compiled"
         if not isinstance(value, FunctionType) or id(value) in seen:
             continue
         if (value.__module__ or "").split(".")[0] in ("rbdyn_ros", __name__):
@@ -72,13 +72,13 @@ def test_compiled_kernels_stay_compiled():
     """Their code, their calls and their signatures do not change."""
     before = dict(vars(forward))
     function = substep.py_func
-    assert isinstance(substep, Dispatcher)
+    assert isinstance(substep, COMPILED)
     made = uncompiled(substep)
     assert made is uncompiled(substep) is uncompiled(function) is uncompiled(made)
     assert made is not function
     assert made.__globals__ is not function.__globals__
-    assert isinstance(function.__globals__["smooth_stages"], Dispatcher)
-    assert not isinstance(made.__globals__["smooth_stages"], Dispatcher)
+    assert isinstance(function.__globals__["smooth_stages"], COMPILED)
+    assert not isinstance(made.__globals__["smooth_stages"], COMPILED)
     assert made.__globals__["smooth_stages"] is uncompiled(function.__globals__["smooth_stages"])
     assert dict(vars(forward)) == before
 
@@ -111,8 +111,8 @@ def test_defaults_and_closures():
     made = uncompiled(outer)
     assert made(1.0) == outer(1.0) == 6.0
     assert made(1.0, 5.0, z=4.0) == 12.0
-    assert not any(isinstance(cell.cell_contents, Dispatcher) for cell in made.__closure__)
-    assert isinstance(outer.__closure__[0].cell_contents, Dispatcher)
+    assert not any(isinstance(cell.cell_contents, COMPILED) for cell in made.__closure__)
+    assert isinstance(outer.__closure__[0].cell_contents, COMPILED)
 
 
 def test_uncompiled_kernels_equal_compiled_ones():

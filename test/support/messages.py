@@ -18,13 +18,14 @@ VARIABLE = [
     (rf"{TEMPORARY}/(pytest-of-\w+/pytest-\w+/(popen-gw\d+/)?)?[^/\s'\"]+", "TMP"),
     (re.escape(str(Path(__file__).parents[2])), "REPOSITORY"),
     (r"0x[0-9a-f]{6,}", "0xADDRESS"),
+    (r"\b[0-9a-f]{64}\b", "SHA256"),
     (r"(process|pid|port) \d+", r"\1 NUMBER"),
     (r"\n", r"\\n"),
 ]
 
 
 def normalized(message):
-    """Return a message in one line, without folders, addresses, process ids and ports."""
+    """Return a message in one line, without folders, addresses, hashes, process ids and ports."""
     for pattern, replacement in VARIABLE:
         message = re.sub(pattern, replacement, message)
     return message

@@ -11,14 +11,13 @@ from typing import Any, TypeVar
 
 import numba
 from numba import carray
-from numba.core.dispatcher import Dispatcher
 from numba.extending import intrinsic
 
 from rbdyn_ros.checks.numbers import count
 from rbdyn_ros.description.build.builder import SystemBuilder
 from rbdyn_ros.description.joint_types import JOINT_SPECS, JointSpec
 from rbdyn_ros.description.types import Joint
-from rbdyn_ros.engine.jit import DISABLED, OPTIONS
+from rbdyn_ros.engine.jit import COMPILED, DISABLED, OPTIONS
 from rbdyn_ros.engine.joints.callbacks import SIGNATURE
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.model.callbacks import (
@@ -124,7 +123,7 @@ def register_motion(name: str, nv: int = 1) -> Callable[[F], F]:
 
 
 def _jitted(function: Callable[..., None]) -> Any:
-    if DISABLED or isinstance(function, Dispatcher):
+    if DISABLED or isinstance(function, COMPILED):
         return function
     # unlike a kernel it may allocate, though it should not
     return numba.njit(**{**OPTIONS, "_nrt": True})(function)
@@ -220,7 +219,7 @@ def _check_name(name: object) -> None:
 
 def _check_function(name: str, function: object, arguments: str) -> None:
     """Raise ParameterError unless it is a Python or Numba function of these arguments."""
-    if not isinstance(function, FunctionType | Dispatcher):
+    if not isinstance(function, (FunctionType, *COMPILED)):
         raise _refused(name, f"needs a Python function, got {function!r}")
     python = getattr(function, "py_func", function)
     try:
