@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import rbdyn_ros as rb
+from rbdyn_ros.loading.assets import share_dir
 
 CARD = (0.002, 0.06, 0.09)  # thickness, width, length [m]
 LEAN, APART = np.radians(15.0), 0.052  # of the cards of a tent; distance of two tents
@@ -21,7 +22,7 @@ INNER, OUTER, STONES = 0.3, 0.4, 9  # radii [m] and stones of the arch
 DOMINO, PITCH, DOMINOES = (0.008, 0.024, 0.048), 0.02, 15
 PUSH = 5.0  # of the first domino [rad/s]
 CUBE, CUBES = 0.1, 10
-GRIPPER = Path(__file__).parents[1] / "config" / "scenes" / "gripper.yaml"
+GRIPPER = share_dir() / "config" / "scenes" / "gripper.yaml"
 
 
 def card_house():
@@ -137,6 +138,18 @@ def simulate(m, d, step, seconds):
     return np.array(frames)
 
 
+def show(name, folder):
+    """Simulate a scene, say how it ends, and write a film into a folder if there is one."""
+    make, step, seconds, (elevation, azimuth) = SCENES[name]
+    m, d = make()
+    frames = simulate(m, d, step, seconds)
+    speed = np.abs(d.qvel).max()
+    print(f"{name}: {d.ncon} contacts after {seconds:g} s, fastest {speed:.1e} m/s or rad/s")
+    if folder is not None:
+        looks = {"fps": FPS, "size": (4.0, 3.0), "elevation": elevation, "azimuth": azimuth}
+        rb.animate(m, frames, folder / f"{name}.gif", **looks)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("scene", nargs="*", choices=[[], *SCENES], help="default: all")
@@ -144,15 +157,7 @@ def main():
     parser.add_argument("--film", action="store_true", help="also write films")
     given = parser.parse_args()
     for name in given.scene or SCENES:
-        make, step, seconds, (elevation, azimuth) = SCENES[name]
-        m, d = make()
-        frames = simulate(m, d, step, seconds)
-        speed = np.abs(d.qvel).max()
-        print(f"{name}: {d.ncon} contacts after {seconds:g} s, fastest {speed:.1e} m/s or rad/s")
-        if given.film:
-            path = given.out / f"{name}.gif"
-            looks = {"fps": FPS, "size": (4.0, 3.0), "elevation": elevation, "azimuth": azimuth}
-            rb.animate(m, frames, path, **looks)
+        show(name, given.out if given.film else None)
 
 
 if __name__ == "__main__":

@@ -152,12 +152,13 @@ def _is_call(node: ast.stmt, name: str) -> bool:
 
 
 def _option(node: ast.stmt) -> tuple[str, str, str]:
-    """Return name, value and help of an option: its default, or True for a flag."""
+    """Return name, value and help of an option: its default, True for a flag, [] for a list."""
     assert isinstance(node, ast.Expr)
     assert isinstance(node.value, ast.Call)
     given = {word.arg: word.value for word in node.value.keywords}
     name = ast.literal_eval(node.value.args[0]).removeprefix("--")
     value = FOLDER if name == "out" else "True" if "action" in given else ""
+    value = "[]" if "nargs" in given else value
     return name, value or ast.unparse(given["default"]), ast.literal_eval(given["help"])
 
 
