@@ -114,6 +114,8 @@ def _imports(head: str, text: str) -> str:
     head = head.replace("import argparse\n", "")
     more = TEMPORARY if "parse_args().out" in text else TEMPORARY + SETTINGS
     head = head.replace("from pathlib import Path\n", f"from pathlib import Path\n{more}")
+    if not re.search(r"\b(draw|animate)\(", text.partition("def main")[2]):
+        return head
     return head.replace("import numpy as np\n", f"import numpy as np\n{SHOWING}")
 
 
