@@ -115,6 +115,9 @@ SIMULATOR = _services(
         "set_gravity",
         "reset_with",
         "save_state",
+        "spawn_entity",
+        "spawn_entities",
+        "delete_entity",
         "load_state",
         "set_simulation_state",
         "reset_simulation",
@@ -130,6 +133,7 @@ SIMULATOR = _services(
         "get_entity_info",
         "get_entity_state",
         "get_entity_bounds",
+        "get_spawnables",
     ),
 )
 SIMULATED = (
