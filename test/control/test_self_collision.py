@@ -84,6 +84,18 @@ def test_a_collision_between_waypoints_that_are_free_is_found(m):
         check(m).check([path], np.zeros(3))
 
 
+def rightly_accepted(m, checker, path, margin):
+    """Return whether a path is accepted; the verdict must agree with samples of the path."""
+    least = nearest(m, path, 400)
+    try:
+        checker.check([path], np.zeros(3))
+    except RbdynError:
+        assert least < margin + 0.05  # of samples; the motion between two is up to 0.05 m
+        return False
+    assert least > margin - RESOLUTION
+    return True
+
+
 def test_no_accepted_path_comes_nearer_than_the_margin_and_no_free_one_is_refused(m):
     rng, margin = np.random.default_rng(5), 0.03
     checker, verdicts = check(m, margin), []
@@ -91,14 +103,7 @@ def test_no_accepted_path_comes_nearer_than_the_margin_and_no_free_one_is_refuse
         points = rng.uniform(-2.9, 2.9, (3, 3)) * (0.3, 1.0, 1.0)
         points[0] = rng.uniform(-0.5, 0.5, 3)
         path = Path([0.0, 0.7, 1.1], points, np.zeros((3, 3)))
-        least = nearest(m, path, 400)
-        try:
-            checker.check([path], np.zeros(3))
-            verdicts.append(True)
-            assert least > margin - RESOLUTION
-        except RbdynError:
-            verdicts.append(False)
-            assert least < margin + 0.05  # of samples; the motion between two is up to 0.05 m
+        verdicts.append(rightly_accepted(m, checker, path, margin))
     assert 3 < sum(verdicts) < 22
 
 
@@ -240,14 +245,7 @@ def test_no_accepted_path_comes_nearer_to_the_world_than_the_margin():
         points = rng.uniform(-1.2, 1.2, (3, 3))
         points[0] = rng.uniform(-0.3, 0.3, 3)
         path = Path([0.0, 0.7, 1.1], points, np.zeros((3, 3)))
-        least = nearest(m, path, 400)
-        try:
-            checker.check([path], np.zeros(3))
-            verdicts.append(True)
-            assert least > margin - RESOLUTION
-        except RbdynError:
-            verdicts.append(False)
-            assert least < margin + 0.05  # of samples; the motion between two is up to 0.05 m
+        verdicts.append(rightly_accepted(m, checker, path, margin))
     assert 3 < sum(verdicts) < 22
 
 

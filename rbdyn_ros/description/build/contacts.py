@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from rbdyn_ros.description.geometries import (
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.errors import Finding, ParameterError, listing, quote, shown
 
+_Part = TypeVar("_Part", Surface, Filter)
 _WHAT = "contact"
 
 
@@ -99,21 +101,18 @@ def _dressed(
 ) -> tuple[Geometry, ...]:
     """Return geometries with surfaces; a geometry with its own keeps it unless it is named."""
     _audit_named(contact.surfaces, geometries, audit)
-    return tuple(
-        replace(part, surface=_surface(part, contact), filter=_filter(part, contact))
-        for part in geometries
-    )
+    dressed = []
+    for part in geometries:
+        own = contact.surface if part.surface == Surface() else part.surface
+        surface = _chosen(part, contact.surfaces, own)
+        masks = _chosen(part, contact.filters, part.filter)
+        dressed.append(replace(part, surface=surface, filter=masks))
+    return tuple(dressed)
 
 
-def _surface(geometry: Geometry, contact: Contact) -> Surface:
-    own = contact.surface if geometry.surface == Surface() else geometry.surface
-    of_link = contact.surfaces.get(geometry.link, own)
-    return contact.surfaces.get(geometry.name, of_link)
-
-
-def _filter(geometry: Geometry, contact: Contact) -> Filter:
-    of_link = contact.filters.get(geometry.link, geometry.filter)
-    return contact.filters.get(geometry.name, of_link)
+def _chosen(geometry: Geometry, named: Mapping[str, _Part], own: _Part) -> _Part:
+    """Return what is named for a geometry, else for its link, else its own."""
+    return named.get(geometry.name, named.get(geometry.link, own))
 
 
 def _audit_named(

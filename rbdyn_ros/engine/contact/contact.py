@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.constraints.wrenches import point_velocity, turn_rate
 from rbdyn_ros.engine.contact.boxes import CORNERS, box_points
 from rbdyn_ros.engine.contact.distances import CAPSULE, CYLINDER, PLANE, SPHERE, distance
 from rbdyn_ros.engine.contact.memory import recall
 from rbdyn_ros.engine.contact.press import start_contacts
-from rbdyn_ros.engine.contact.touch import order, touch
+from rbdyn_ros.engine.contact.touch import fastest, order, touch
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import call_stage, data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import (
@@ -66,7 +65,7 @@ def find(m, d):
     d.ncon = d.ndropped = 0
     for g in range(m.ngeommoving):
         centre = _in_world(d, m.geom_bodyid[g], load3(m.geom_pos, g))
-        reach = m.opt.timestep * _speed(m, d, g, centre)
+        reach = m.opt.timestep * fastest(m, d, m.geom_bodyid[g], centre, m.geom_rbound[g])
         for o in range(m.nobstacle):
             if m.geom_touches[g, o] != 1:
                 continue
@@ -77,14 +76,6 @@ def find(m, d):
         call_stage(m.meet_stage, m, d)
     if m.nfield > 0:
         call_stage(m.terrain_stage, m, d)
-
-
-@inline
-def _speed(m, d, g, centre):
-    """Return an upper bound of the speed of all points of a geometry."""
-    i = m.geom_bodyid[g]
-    v, w = point_velocity(m, d, i, centre), turn_rate(d, i)
-    return np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * m.geom_rbound[g]
 
 
 @kernel

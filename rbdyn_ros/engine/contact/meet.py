@@ -6,8 +6,6 @@ contact.py.
 
 from __future__ import annotations
 
-import numpy as np
-
 from rbdyn_ros.engine.collision.manifold import POINTS, manifold
 from rbdyn_ros.engine.collision.pair import in_order, nearest_points, relative
 from rbdyn_ros.engine.collision.support import BOX
@@ -20,12 +18,11 @@ from rbdyn_ros.engine.collision.sweep import (
     sort,
     sweep,
 )
-from rbdyn_ros.engine.constraints.wrenches import point_velocity, turn_rate
 from rbdyn_ros.engine.contact.boxes import CORNERS, box_points
-from rbdyn_ros.engine.contact.touch import list_contact, order
+from rbdyn_ros.engine.contact.touch import fastest, list_contact, order
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
-from rbdyn_ros.engine.spatial import add3, dot3, load3, mat_vec, scaled3, sub3
+from rbdyn_ros.engine.spatial import add3, load3, mat_vec, scaled3, sub3
 from rbdyn_ros.engine.stack import stack_floats, stack_ints
 
 
@@ -57,8 +54,7 @@ def meet(m, d):
 def _speed(m, d, g):
     """Return an upper bound of the speed of all points of a geometry."""
     i, centre = m.geom_bodyid_all[g], load3(d.geom_place, g)
-    v, w = point_velocity(m, d, i, centre), turn_rate(d, i)
-    return np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * m.geom_rbound_all[g]
+    return fastest(m, d, i, centre, m.geom_rbound_all[g])
 
 
 @kernel

@@ -16,9 +16,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.constraints.wrenches import point_velocity, turn_rate
 from rbdyn_ros.engine.contact.distances import CAPSULE, CYLINDER, SPHERE, distance
-from rbdyn_ros.engine.contact.touch import list_contact, order
+from rbdyn_ros.engine.contact.touch import fastest, list_contact, order
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import (
@@ -102,8 +101,7 @@ def _speed(m, d, g):
     """Return an upper bound of the speed of all points of a geometry."""
     i = m.geom_bodyid[g]
     centre = add3(load3(d.xpos, i), mat_vec(load9(d.xmat, i), load3(m.geom_pos, g)))
-    v, w = point_velocity(m, d, i, centre), turn_rate(d, i)
-    return np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * m.geom_rbound[g]
+    return fastest(m, d, i, centre, m.geom_rbound[g])
 
 
 @inline

@@ -11,7 +11,9 @@ contact again in the list of the step before.
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.constraints.wrenches import point_velocity
+import numpy as np
+
+from rbdyn_ros.engine.constraints.wrenches import point_velocity, turn_rate
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import dot3, load3, store3, sub3
 
@@ -37,6 +39,13 @@ def list_contact(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, featur
     v = sub3(point_velocity(m, d, body2, x), point_velocity(m, d, body1, x))
     if _hits(m, dist, dot3(normal, v)):
         _enter(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature)
+
+
+@inline
+def fastest(m, d, i, centre, radius):
+    """Return an upper bound of the speed of the points of body i in a ball."""
+    v, w = point_velocity(m, d, i, centre), turn_rate(d, i)
+    return np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * radius
 
 
 @inline
