@@ -152,18 +152,23 @@ def test_a_tick_allocates_nothing(model, integrator, allocations):
     ticks(3)
     gc.collect()
     compiled = allocations()
+    kept, held = [], []  # bytes after a round, and at its peak
     tracemalloc.start()
     try:
-        ticks(10)
-        first = tracemalloc.get_traced_memory()[0]
-        ticks(1000)
-        last, peak = tracemalloc.get_traced_memory()
+        for _ in range(5):
+            before = tracemalloc.get_traced_memory()[0]
+            tracemalloc.reset_peak()
+            ticks(200)
+            after, peak = tracemalloc.get_traced_memory()
+            kept.append(after - before)
+            held.append(peak - before)
     finally:
         tracemalloc.stop()
     assert allocations() == compiled, "numba's runtime allocated arrays"
-    # less than a byte a call: the interpreter itself keeps a few small objects
-    assert last - first < 4096, "memory kept by 6000 calls"
-    assert peak - first < 4096, "memory held within a call"
+    # A leak grows in every round. Other threads of the process, those of pytest-xdist,
+    # allocate now and then, so a single round may show their bytes.
+    assert min(kept) <= 0, f"bytes kept by rounds of 1200 calls: {kept}"
+    assert min(held) < 4096, f"bytes held within rounds of 1200 calls: {held}"
 
 
 @robots.needs_robots
