@@ -72,6 +72,21 @@ def test_arguments_of_included_files_are_known(tmp_path):
     assert len(read(path, xacro_args={"tool": "drill"}).links) == 3
 
 
+def test_an_argument_in_a_part_that_a_condition_leaves_out(tmp_path):
+    """The file has it, so it is not refused; it has no effect, so there is a warning."""
+    inner = '<xacro:arg name="tool" default="none"/><link name="$(arg tool)"/>'
+    guarded = (
+        f'<xacro:arg name="on" default="false"/><xacro:if value="$(arg on)">{inner}</xacro:if>'
+        '<link name="base"/>'
+    )
+    path = write(tmp_path, arm=ARM.replace('<link name="base"/>', guarded))
+    robot = read(path, xacro_args={"tool": "drill"})
+    assert [(f.severity, f.code) for f in robot.findings] == [("warning", "xacro")]
+    assert "'tool' has no effect" in robot.findings[0].message
+    with refused(DescriptionError, "xacro-args", found="tol", allowed="heavy, on, tool"):
+        read(path, xacro_args={"tol": "drill"})
+
+
 def test_only_xacro_files_take_arguments(tmp_path):
     plain = tmp_path / "arm.urdf"
     plain.write_text('<robot name="arm"><link name="base"/></robot>')

@@ -90,18 +90,41 @@ def expanded(
         refuse("xacro-missing", message, str(path))
     _find_packages_in(package_dirs, substitution)
     printed, arguments = io.StringIO(), _Arguments(xacro_args)
+    declared = _collect_declared(xacro)
     try:
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
             document = xacro.process_file(str(path), mappings=arguments)
         text: str = document.toprettyxml(indent="  ")
     except Exception as error:  # noqa: BLE001 - a file's own expressions may raise all
         _refuse(error, xacro, path)
-    _check_names(xacro_args, arguments.read, path)
+    _check_names(xacro_args, arguments.read | declared, path)
+    for name in [name for name in xacro_args if name not in arguments.read]:
+        why = "only a part of the file that a condition leaves out declares it"
+        print(f"the argument {quote(name)} has no effect: {why}", file=printed)
     return text, printed.getvalue()
 
 
+def _collect_declared(xacro: ModuleType) -> set[str]:
+    """Return the names of <xacro:arg> of all files that xacro reads from now on.
+
+    xacro evaluates no argument in a part that a false condition leaves out.
+    """
+    names: set[str] = set()
+    parse = xacro.parse
+
+    def collecting(*args: Any, **options: Any) -> Any:
+        document = parse(*args, **options)
+        names.update(
+            arg.getAttribute("name") for arg in document.getElementsByTagName("xacro:arg")
+        )
+        return document
+
+    setattr(xacro, "parse", collecting)  # noqa: B010 - mypy refuses to assign to a module
+    return names
+
+
 def _check_names(given: Mapping[str, str], known: set[str], path: Path) -> None:
-    """Refuse arguments that the file did not read: xacro would ignore them silently."""
+    """Refuse arguments that the file does not have: xacro would ignore them silently."""
     for name in given:
         if name not in known:
             has = f"; it has {listing(sorted(known), SHOWN)}" if known else ""
