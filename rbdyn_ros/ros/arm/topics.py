@@ -132,8 +132,14 @@ class ArmTopics:
             return
         self._watched = now
         efforts = self._controller.on_watch(now) if self.active else None
-        if efforts is not None:
-            self._publish(efforts, self._stamp + now - self._arrival)
+        if efforts is None:
+            return
+        # While states come, this is one more answer to the newest, and a driver that refuses old
+        # stamps refuses it like the others: an arm that obeys now and then is driven by what the
+        # controller learnt while it did not. Without states the time goes on.
+        silence = now - self._arrival
+        lost = silence > self._controller.gate.settings.state_timeout * NANOSECONDS
+        self._publish(efforts, self._stamp + (silence if lost else 0))
 
     def _on_state(self, message: JointState, sender: bytes | None) -> None:
         if not self.active:

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 pytest.importorskip("diagnostic_msgs.msg", reason="diagnostic_msgs is not installed")
 
-from arm_pair import UR5_START, Relay, start_pair
+from arm_pair import ALL, UR5_START, Relay, start_pair
 from rclpy.time import Time
 from sensor_msgs.msg import JointState
 from support.robots import find
@@ -150,6 +150,29 @@ def gone(pair, relay):
     ends(pair, "age", "silent")
     # it coasts at a rate of 5 1/s, and the watchdog brakes it no slower
     assert np.abs(pair.arm.position - before).max() < 0.3 * speed + 0.05
+
+
+def test_a_blind_answer_has_the_stamp_of_a_state(relayed):
+    """A driver that refuses old stamps must refuse all answers to a state, or none."""
+    pair, relay = relayed
+    stamps, answers, spoilt = set(), [], []
+
+    def noted(state):
+        stamps.add(Time.from_msg(state.header.stamp).nanoseconds)
+        return turned_round(state, **({"position": [NAN] * len(state.name)} if spoilt else {}))
+
+    def answered(message):
+        answers.append(Time.from_msg(message.header.stamp).nanoseconds)
+
+    relay.change = noted
+    pair.arm.wait(0.1)
+    pair.peer.node.create_subscription(JointState, "joint_commands", answered, ALL)
+    pair.arm_it()
+    pair.push("tool0", 0.0, 40.0, 10.0)
+    spoilt.append(True)
+    pair.until_said("fault finite", "silent")
+    assert len(answers) > 20
+    assert [stamp for stamp in answers if stamp not in stamps] == []
 
 
 def test_names_suddenly_in_another_order_than_values(relayed):
