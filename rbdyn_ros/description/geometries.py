@@ -154,6 +154,8 @@ class Obstacle:
         origin: frame of the shape in the world.
         friction: a contact has the smaller of this and the friction of the geometry.
         filter: which geometries touch it.
+        velocity: of its surface, in the axes of the shape [m/s]: a conveyor belt. The part along
+            the surface moves what touches it, by friction; the shape stays where it is.
     """
 
     name: str
@@ -162,6 +164,10 @@ class Obstacle:
     friction: float = math.inf
     line: int | None = None
     filter: Filter = Filter()
+    velocity: Vec3 = (0.0, 0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        keep_floats(self, "velocity")
 
 
 FLOOR = Obstacle("floor", Plane())

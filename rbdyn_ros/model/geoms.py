@@ -25,6 +25,7 @@ from rbdyn_ros.description.geometries import (
     Surface,
     WorldShape,
 )
+from rbdyn_ros.description.poses import rotate
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.model.lumping import Placement
 from rbdyn_ros.model.rotation import quat_to_mat
@@ -182,6 +183,7 @@ def _obstacles(obstacles: tuple[Obstacle, ...]) -> Arrays:
         "obstacle_mat": rows(mats, 9),
         "obstacle_size": rows([size_of(obstacle.shape) for obstacle in obstacles], 3),
         "obstacle_friction": np.array([obstacle.friction for obstacle in obstacles]),
+        "obstacle_velocity": rows([rotate(one.origin.quat, one.velocity) for one in obstacles], 3),
     }
 
 

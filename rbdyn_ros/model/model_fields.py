@@ -309,6 +309,7 @@ MODEL_FIELDS = (
         ("nobstacle",),
         "as geom_friction; the smaller of the two acts; infinity: the geometry's acts",
     ),
+    Field("obstacle_velocity", ("nobstacle", 3), "of its surface, in world axes [m/s]"),
     Field(
         "geom_touches",
         ("ngeommoving", "nobstacle"),
@@ -462,6 +463,7 @@ REPLACEABLE = (
     "length_total",
     "limit_range",
     "obstacle_friction",
+    "obstacle_velocity",
     "qpos0",
     "qpos_spring",
     "spring_damping",

@@ -369,6 +369,7 @@ def test_invalid_constraints(saved, name, value):
         ("geom_rbound", -1.0),
         ("geom_friction", -1.0),
         ("obstacle_friction", -1.0),
+        ("obstacle_velocity", np.nan),
         ("geom_mat", 1.0),
         ("obstacle_mat", np.diag([1.0, 1.0, -1.0]).ravel()),
         ("geom_bodyid_all", 1),

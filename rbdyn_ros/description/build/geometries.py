@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.description.arguments import frame, name, number
+from rbdyn_ros.description.arguments import frame, name, number, vector
 from rbdyn_ros.description.geometries import (
     FLOOR,
     Filter,
@@ -16,7 +16,7 @@ from rbdyn_ros.description.geometries import (
     Surface,
     WorldShape,
 )
-from rbdyn_ros.description.poses import IN_PLACE, Pose
+from rbdyn_ros.description.poses import IN_PLACE, Pose, Vec3
 from rbdyn_ros.errors import not_allowed
 
 if TYPE_CHECKING:  # in typing from Python 3.11 on
@@ -91,6 +91,7 @@ class GeometryBuilder:
         origin: Pose = IN_PLACE,
         friction: float = math.inf,
         filter: Filter | None = None,  # noqa: A002 - the word of Geometry and of the files
+        velocity: Vec3 = (0.0, 0.0, 0.0),
     ) -> Self:
         """Add an obstacle to the world.
 
@@ -100,6 +101,7 @@ class GeometryBuilder:
             origin: frame of the shape in the world; z of a plane points out of the solid.
             friction: a contact has the smaller of this and the friction of the geometry.
             filter: which geometries touch it; None: all.
+            velocity: of its surface, in the axes of the shape [m/s]: a conveyor belt.
 
         Raises:
             ParameterError: an argument has the wrong type or a value that is not allowed.
@@ -111,7 +113,10 @@ class GeometryBuilder:
             friction = number(f"the friction of {owner}", friction)
         at = frame(f"the origin of {owner}", origin)
         chosen = _filter(owner, filter)
-        self._obstacles.append(Obstacle(obstacle, shape, at, friction, filter=chosen))
+        moves = vector(f"the surface velocity of {owner}", velocity)
+        self._obstacles.append(
+            Obstacle(obstacle, shape, at, friction, filter=chosen, velocity=moves)
+        )
         return self
 
 

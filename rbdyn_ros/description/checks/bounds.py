@@ -50,6 +50,7 @@ BOUNDS = {
     "contact length": Bound(1e5, "m", "a float resolves the depth of a contact, 1e-11 m"),
     "contact size": Bound(1e5, "m", "a float resolves the depth of a contact", 1e-12),
     "scale": Bound(1e9, "", "from nanometres to metres, and back", 1e-9),
+    "surface velocity": Bound(1e6, "m/s", "no belt is faster than a rocket"),
     "angle": Bound(1e6, "rad", "a float still resolves 1e-10 rad there"),
     "coordinate": Bound(1e9, "rad or m", "as a position"),
     "direction": Bound(1e6, "", "only the direction of a vector matters"),

@@ -94,6 +94,7 @@ def audit_obstacles(obstacles: Iterable[Obstacle], audit: Audit) -> None:
         audit_shape(obstacle.shape, owner, line, audit)
         audit_place(obstacle.origin, owner, line, audit)
         audit_filter(obstacle.filter, owner, line, audit)
+        audit_finite("velocity", obstacle.velocity, 3, "surface velocity", owner, line, audit)
         friction: object = obstacle.friction  # infinity: the friction of the geometry holds
         if not are_numbers((friction,)):
             message = f"the friction is {shown(friction)}, not a number"

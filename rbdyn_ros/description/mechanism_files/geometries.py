@@ -24,7 +24,7 @@ from rbdyn_ros.description.mechanism_files.forms import AT, Form
 from rbdyn_ros.description.mechanism_files.height_fields import read_height_field
 from rbdyn_ros.description.mechanism_files.yaml_text import Node, YamlTable
 from rbdyn_ros.description.meshes.meshes import Meshes
-from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.poses import Pose, Vec3
 from rbdyn_ros.errors import quote
 
 SURFACE = (
@@ -34,6 +34,8 @@ SURFACE = (
 #: The keys of shapes.
 SHAPES = ("box", "sphere", "cylinder", "capsule", "points", "mesh")
 WORLD_SHAPES = ("plane", "sphere", "box", "height_field")
+#: The other keys of an obstacle.
+OBSTACLE = ("friction", "filter", "velocity")
 #: The keys of each shape.
 SIZES = {
     "plane": (),
@@ -69,14 +71,18 @@ def read_obstacles(section: YamlTable, folder: Path | None, form: Form) -> list[
     obstacles = []
     for name, node in section.nodes.items():
         owner = f"obstacle {quote(name)}"
-        table = form.table(node, "obstacle", owner, (*WORLD_SHAPES, *AT, "friction", "filter"))
+        table = form.table(node, "obstacle", owner, (*WORLD_SHAPES, *AT, *OBSTACLE))
         if table is None:
             continue
         shape, origin = _world_shape(table, owner, folder, form), form.pose(table, owner, Pose())
         friction, masks = _friction(table, owner, form), read_filter(table, owner, form)
-        if shape is not None and origin is not None and friction is not None and masks is not None:
-            line = section.lines[name]
-            obstacles.append(Obstacle(name, shape, origin, friction, line, masks))
+        moves: Vec3 | None = (0.0, 0.0, 0.0)
+        if "velocity" in table.nodes:
+            moves = form.vector(table.nodes["velocity"], "velocity", owner)
+        if shape is None or origin is None or friction is None or masks is None or moves is None:
+            continue
+        line = section.lines[name]
+        obstacles.append(Obstacle(name, shape, origin, friction, line, masks, moves))
     return obstacles
 
 

@@ -24,6 +24,7 @@
     floor: {height: 0, friction: .inf}              # as in a mechanism file; `false`: none
     obstacles:                      # fixed in the world, as in a mechanism file
       table: {box: {size: [0.8, 1.2, 0.4]}, xyz: [0.6, 0, 0.2], friction: 0.6}
+      belt: {box: {size: [2, 0.4, 0.1]}, xyz: [0, 1, 0.3], velocity: [0.5, 0, 0]}  # conveyor
       hills: {height_field: {file: hills.csv, size: [10, 8]}}        # or a .png, with `height`
 
     exclude: [[cube, table], [left/panda_hand, ball]]   # pairs that do not push each other

@@ -59,6 +59,8 @@ def start_contacts(m, d):
             d.nmutual = d.nmutual + 1
             v = sub3(v, point_velocity(m, d, one, x))
             store3(d.contact_arm1, c, sub3(x, load3(d.subtree_com, m.body_rootid[one])))
+        else:
+            v = sub3(v, _belt(m, d, c))
         prepare(m, d, c, dot3(load3(d.contact_normal, c), v))
         store3(d.contact_vel, c, v)
         store3(d.contact_force, c, ZERO3)
@@ -66,6 +68,16 @@ def start_contacts(m, d):
         if d.contact_grip[c, 2] > 0.0:
             w = turn_rate(d, i)
             store3(d.contact_spin, c, sub3(w, turn_rate(d, one)) if one > 0 else w)
+
+
+@inline
+def _belt(m, d, c):
+    """Return the velocity of an obstacle's surface, along the surface."""
+    o = d.contact_geom[c, 0] - (m.ngeomall - m.nobstacle)
+    if o < 0:  # a geometry of a link that is fixed to the world
+        return ZERO3
+    v, normal = load3(m.obstacle_velocity, o), load3(d.contact_normal, c)
+    return sub3(v, scaled3(normal, dot3(normal, v)))
 
 
 @kernel
