@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -68,6 +69,8 @@ def main(args: Sequence[str] | None = None) -> None:
         if sys.stdout is not None:  # the shell may have closed it
             sys.stdout.flush()
     except KeyboardInterrupt:
+        if args is None:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one shows no traceback
         status = INTERRUPTED
     except BrokenPipeError:  # the reader has closed the pipe, as `head` does
         status = REFUSED

@@ -253,10 +253,12 @@ def run(make: Callable[[threading.Event], ManagedNode], args: Sequence[str] | No
     status = 0
 
     def interrupt(_number: int, _frame: object) -> None:
+        again = stop.is_set()
         stop.set()
         if node is not None and node.loading:
             node.exit_now()
-        raise KeyboardInterrupt
+        if not again:  # a second one must not cut the end short
+            raise KeyboardInterrupt
 
     try:
         sys.unraisablehook = _unraisable
@@ -276,7 +278,7 @@ def run(make: Callable[[threading.Event], ManagedNode], args: Sequence[str] | No
             raise
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_IGN)  # a second one must not cut this short
+            signal.signal(number, signal.SIG_IGN)
         patience = _end_within(PATIENCE, stop, node)
         if node is not None:
             node.close()

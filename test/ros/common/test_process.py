@@ -1,5 +1,6 @@
 """The life cycle that both nodes share."""
 
+import signal
 import subprocess
 import sys
 import threading
@@ -54,3 +55,29 @@ def test_the_domain_of_a_running_node_is_not_given_to_a_test(domain):
         in_use = domains.is_in_use(domain)
         other.stdin.close()
     assert in_use
+
+
+#: A program that is interrupted, and once more while it ends; its arguments are the two signals.
+TWICE = """
+import os, signal, sys, time
+from rbdyn_ros.ros.common import process
+
+def make(stop):
+    try:
+        os.kill(os.getpid(), int(sys.argv[1]))
+        time.sleep(60.0)
+    except KeyboardInterrupt:
+        os.kill(os.getpid(), int(sys.argv[2]))
+        time.sleep(0.01)
+        print("has ended", stop.is_set())
+        raise
+
+sys.exit(process.run(make, []))
+"""
+
+
+@pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_signal_does_not_cut_the_end_short(second):
+    words = [sys.executable, "-c", TWICE, str(int(signal.SIGINT)), str(int(second))]
+    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=120.0)
+    assert (done.stdout, done.stderr, done.returncode) == ("has ended True\n", "", 0)
