@@ -6,6 +6,9 @@ from pathlib import Path
 
 # before NumPy is there: its threads gain nothing on small matrices and wait for each other
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# before a node is there: in the shared memory of Fast DDS a process that is killed, or stalls on a
+# busy machine, can leave others without messages. Fresh processes of tests have it, as users do.
+os.environ.setdefault("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")
 
 import pytest
 from support import messages

@@ -39,7 +39,8 @@ def ended(words, is_there, env=None):
 def test_ctrl_c_during_work(tmp_path):
     """Files of the user run where commands do their work."""
     file, mark = tmp_path / "slow.py", tmp_path / "mark"
-    file.write_text(f"import time\nopen({str(mark)!r}, 'w').close()\ntime.sleep(60.0)\n")
+    code = f"import time\nopen({str(mark)!r}, 'w').close()\n"
+    file.write_text(f"{code}while True:\n    time.sleep(0.1)\n")  # a signal before one ends none
     assert ended(["check", ARM, "--import", str(file)], mark.exists) == (130, "")
 
 

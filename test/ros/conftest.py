@@ -23,6 +23,17 @@ STARTED = "simulating '"
 CONTROLLING = "controlling '"
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    """Show what the nodes of a test that failed have said."""
+    report = yield
+    if report.failed and "tmp_path" in item.funcargs:
+        for log in sorted(item.funcargs["tmp_path"].glob("log*.txt")):
+            lines = log.read_text(errors="replace").splitlines(keepends=True)
+            report.sections.append((f"end of {log.name}", "".join(lines[-20:])))
+    return report
+
+
 class Simulator:
     """A node, mostly `rbdyn sim`, in a process of its own with its output in a file."""
 
@@ -31,6 +42,8 @@ class Simulator:
         self.domain = domain
         env = dict(os.environ, ROS_DOMAIN_ID=str(domain), ROS_LOG_DIR=str(folder))
         env.update(ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST", PYTHONUNBUFFERED="1")
+        if fresh:
+            env.pop("FASTDDS_BUILTIN_TRANSPORTS", None)  # see test/conftest.py
         code = {
             "cli": "import sys; sys.argv[1:1] = ['sim', '--no-view']; "
             "from rbdyn_ros.cli import main; main()",

@@ -17,10 +17,12 @@ print(json.dumps(told), sorted(globals()), sys.stdin.fileno())
 print("an error", file=sys.stderr)
 sys.exit("a reason" if sys.argv[1:] else 3)
 """
+#: A signal that comes just before a sleep does not end it, so each is short.
 SLEEPS = """
 import time
 print("ready", flush=True)
-time.sleep(600)
+while True:
+    time.sleep(0.1)
 """
 
 
