@@ -1,9 +1,10 @@
-"""Add objects and obstacles to a scene that is simulated already, and take them away."""
+"""Change a scene that is simulated already: its objects, obstacles, attachments and belts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.build.scene import WORLD, with_object, with_robot
 from rbdyn_ros.description.checks.check import audit_description
 from rbdyn_ros.description.checks.geometries import audit_obstacles
-from rbdyn_ros.description.geometries import Obstacle
+from rbdyn_ros.description.geometries import Exclusion, Obstacle
 from rbdyn_ros.description.objects import Object, Placed
-from rbdyn_ros.description.types import Description, Link
+from rbdyn_ros.description.poses import Pose, Vec3
+from rbdyn_ros.description.types import Description, Joint, Link
 
 
 def floating_scene(robot: Description) -> Description:
@@ -69,3 +71,52 @@ def without_entity(scene: Description, name: str) -> Description:
     }
     kept_parts: dict[str, Any] = {key: tuple(value) for key, value in parts.items()}
     return replace(scene, **kept_parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Weld:
+    """Two links that keep their pose to each other; what they are parts of does not touch.
+
+    Attributes:
+        link, to: names of the links.
+        pose: of the first in the second.
+        apart: names of links or obstacles of either side.
+    """
+
+    link: str
+    to: str
+    pose: Pose
+    apart: tuple[tuple[str, ...], tuple[str, ...]]
+
+    @property
+    def name(self) -> str:
+        """Of the fixed joint that closes the loop."""
+        return f"{self.link} on {self.to}"
+
+
+def with_welds(scene: Description, welds: Iterable[Weld]) -> Description:
+    """Return a checked scene in which links are welded to each other."""
+    joints, exclusions = list(scene.joints), list(scene.exclusions)
+    for weld in welds:
+        joints.append(Joint(weld.name, "fixed", weld.to, weld.link, weld.pose, closes_loop=True))
+        exclusions += [Exclusion(first, second) for first, second in product(*weld.apart)]
+    return replace(scene, joints=tuple(joints), exclusions=tuple(exclusions))
+
+
+def with_surface_velocity(scene: Description, name: str, velocity: Vec3) -> Description:
+    """Return a scene in which the surface of an obstacle has another velocity.
+
+    Args:
+        scene: checked.
+        name: of an obstacle.
+        velocity: in the axes of its shape [m/s].
+
+    Raises:
+        DescriptionError: the velocity is refused.
+    """
+    moving = {one.name: replace(one, velocity=velocity, line=None) for one in scene.obstacles}
+    audit = Audit()
+    audit_obstacles([moving[name]], audit)
+    audit.raise_errors("")
+    obstacles = tuple(moving[name] if one.name == name else one for one in scene.obstacles)
+    return replace(scene, obstacles=obstacles)

@@ -330,13 +330,15 @@ class Robot:
 
         Args:
             time: time starts at 0 again.
-            state: the robot returns to its start.
+            state: the robot returns to its start, and nothing is attached.
             robot: objects, payloads and gravity return to those at the start; else they stay.
             seed: of all noise; None: the present one.
         """
         if robot:
             self.entities.restore()
             self.payloads.restore()
+        elif state:
+            self.entities.release()
         if not (time or state or seed is not None):
             return
         self.loop.plant.reset(time, state, seed)

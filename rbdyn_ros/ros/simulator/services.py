@@ -79,7 +79,7 @@ class ChangeTopics:
 
 
 class TypedServices:
-    """Services under `~/`: four changes, reset_with and get_dynamics.
+    """Services under `~/`: changes of the robot and of its world, reset_with and get_dynamics.
 
     Args:
         node: offers them.
@@ -98,6 +98,9 @@ class TypedServices:
             (srv.ApplyWrench, "~/apply_wrench", self._push),
             (srv.SetGravity, "~/set_gravity", self._set_gravity),
             (srv.SetPayload, "~/set_payload", self._set_payload),
+            (srv.Attach, "~/attach", self._attach),
+            (srv.Attach, "~/detach", self._detach),
+            (srv.SetSurfaceVelocity, "~/set_surface_velocity", self._set_surface_velocity),
             (srv.Reset, "~/reset_with", self._reset),
             (srv.GetDynamics, "~/get_dynamics", self._get_dynamics),
         ):
@@ -115,6 +118,16 @@ class TypedServices:
 
     def _set_gravity(self, request: Any, _: Any) -> None:
         self._robot.payloads.set_gravity(vector_numbers(request.gravity))
+
+    def _attach(self, request: Any, _: Any) -> str:
+        return self._robot.entities.attach(request.link, request.to)
+
+    def _detach(self, request: Any, _: Any) -> str:
+        return self._robot.entities.detach(request.link, request.to)
+
+    def _set_surface_velocity(self, request: Any, _: Any) -> None:
+        velocity = vector_numbers(request.velocity)
+        self._robot.entities.set_surface_velocity(request.obstacle, velocity)
 
     def _reset(self, request: Any, response: Any) -> None:
         try:
@@ -175,8 +188,9 @@ def open_services(robot: Robot) -> None:
     except ImportError:
         node.get_logger().warning(
             "rbdyn_interfaces is not installed: the services set_joint_state, apply_wrench, "
-            "set_payload, set_gravity, get_dynamics and reset_with are off; the topics "
-            "~/set_joint_state, ~/wrench, ~/payload and ~/gravity replace the first four"
+            "set_payload, set_gravity, get_dynamics, reset_with, attach, detach and "
+            "set_surface_velocity are off; the topics ~/set_joint_state, ~/wrench, ~/payload and "
+            "~/gravity replace the first four"
         )
 
 

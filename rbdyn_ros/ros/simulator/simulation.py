@@ -267,12 +267,13 @@ class Simulation:
             angular: (3,) velocity.
 
         Raises:
-            RbdynError: the robot is fixed to the world, or the loop does not answer.
+            RbdynError: it is fixed to the world or attached, or the loop does not answer.
         """
         entity = self._entities[name]
         m = entity.robot.m
         if entity.joint < 0:
             raise refusal(f"'{name}' is fixed to the world; only a floating base can be moved")
+        entity.robot.entities.check_loose(entity.joint)
         wxyz = np.roll(quaternion, 1) / float(np.linalg.norm(quaternion))
         qpos, qvel = np.zeros(m.nq), np.zeros(m.nv)
         given_qpos, given_qvel = np.zeros(m.nq, np.bool_), np.zeros(m.nv, np.bool_)

@@ -15,7 +15,8 @@ from support.robots import find
 
 ERROR = 2
 #: On a machine whose states come 0.1 s late a brake cannot work, and the fault is repeated.
-DIVERGED, TRIES = ("a braked joint is too fast", "while the arm is braked"), 4
+DIVERGED = ("a braked joint is too fast", "while the arm is braked", "the arm still moves")
+TRIES = 10
 NAN = float("nan")
 ROWS = ("name", "position", "velocity", "effort")
 
@@ -69,7 +70,10 @@ def turned_round(state, **others):
 
 def ends(pair, fault, ending):
     """Assert that the arm ends at rest, reports the fault, and cannot be armed before a clear."""
-    pair.until_said(f"fault {fault}", ending)
+    pair.peer.until(lambda: ending in pair.said[-1] or pair.said[-1].endswith(DIVERGED))
+    said = pair.said[-5:]
+    assert f"fault {fault}" in said[-1], said
+    assert ending in said[-1], said
     place = pair.arm.rest()
     if ending == "silent":
         assert pair.commands_in(0.3) == 0

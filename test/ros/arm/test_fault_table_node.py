@@ -41,7 +41,7 @@ ModeLaws.effort = failing
 LIFT, ELBOW, LAST = 1, 2, 5
 LIE = {lie.name: lie for lie in LIES}
 #: Faults of a machine that is too slow, and how often a scenario is tried.
-OF_TIME, TRIES = ("fault age", "fault latency", "fault clock"), 4
+OF_TIME, TRIES = ("fault age", "fault latency", "fault clock"), 10
 
 
 def lying(liar):

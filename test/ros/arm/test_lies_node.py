@@ -44,7 +44,7 @@ FEW = (
 )
 ORDINARY = "slow_computed_torque"
 #: Faults of a machine that is too slow. A row about something else is then repeated so often.
-OF_TIME, TRIES = ("fault age", "fault latency", "fault clock"), 4
+OF_TIME, TRIES = ("fault age", "fault latency", "fault clock"), 10
 #: Rows that need a controller of their own; test_claim_node and test_arm_faults_node have them.
 ELSEWHERE = ("controller_restart",)
 ROBOT = "ur5_robot.urdf"

@@ -1,0 +1,148 @@
+"""Links that are attached to each other, and belts that run, at run time over ROS."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+pytest.importorskip("simulation_interfaces.srv", reason="simulation_interfaces is not built")
+pytest.importorskip("rbdyn_interfaces.srv", reason="rbdyn_interfaces is not built")
+
+from geometry_msgs.msg import Vector3
+from sensor_msgs.msg import JointState
+from simulation_interfaces import srv
+from support.refusals import worded
+
+from rbdyn_interfaces import srv as own
+
+SCENE = "config/scenes/gripper.yaml"
+HOLD = ("--ros-args", "-p", "on_timeout:=hold")
+
+
+@pytest.fixture
+def ask(peer):
+    def call(name, link, to):
+        return peer.call(own.Attach, f"/simulator/{name}", own.Attach.Request(link=link, to=to))
+
+    return call
+
+
+@pytest.fixture
+def state(peer):
+    def call(name):
+        request = srv.GetEntityState.Request(entity=name)
+        answer = peer.call(srv.GetEntityState, "/simulator/get_entity_state", request)
+        assert answer.result.result == answer.result.RESULT_OK, answer.result.error_message
+        return answer.state
+
+    return call
+
+
+def place(message):
+    return np.array([getattr(message.pose.position, axis) for axis in "xyz"])
+
+
+def done(answer, words):
+    assert (answer.success, answer.message) == (True, words)
+
+
+def refused(answer, words):
+    assert not answer.success
+    assert words in answer.message
+    worded("request", answer.message)
+
+
+def lift_to(peer, height):
+    """Let the gripper go to a height over the table."""
+    states = peer.hear(JointState, "joint_states")
+    publisher = peer.publisher(JointState, "joint_commands")
+    command = JointState(name=["lift"], position=[height])
+    peer.insist(publisher, command, lambda: abs(states[-1].position[0] - height) < 1e-3)
+
+
+def steps(peer, number):
+    request = srv.StepSimulation.Request(steps=number)
+    answer = peer.call(srv.StepSimulation, "/simulator/step_simulation", request)
+    assert answer.result.result == answer.result.RESULT_OK, answer.result.error_message
+
+
+def test_a_cube_in_the_air_goes_with_the_hand_and_falls_after_it(simulate, peer, ask, state):
+    simulate("--scene", SCENE, *HOLD)
+    done(ask("attach", "cube", "hand"), "attached are 'cube' to 'hand'")
+    lift = peer.hear(JointState, "joint_states")[-1].position[0]
+    before = place(state("cube"))
+    lift_to(peer, lift + 0.04)
+    assert place(state("cube")) == pytest.approx(before + np.array([0.0, 0.0, 0.04]), abs=2e-3)
+    refused(ask("attach", "cube", "hand"), "are attached already")
+    refused(ask("attach", "hand", "cube"), "are attached already")
+    done(ask("detach", "hand", "cube"), "nothing is attached")
+    peer.until(lambda: place(state("cube"))[2] < before[2] + 1e-3)
+
+
+def test_what_is_attached_to_the_world_stays_and_a_reset_lets_it_go(simulate, peer, ask, state):
+    simulate("--scene", SCENE, "--paused", *HOLD)
+    start = peer.trigger("simulator/state_hash")
+    done(ask("attach", "ball", "world"), "attached are 'ball' to 'world'")
+    said = "attached are 'ball' to 'world', 'cube' to 'ball'"
+    done(ask("attach", "cube", "ball"), said)
+    assert peer.trigger("simulator/state_hash") == start
+    before = place(state("cube")), place(state("ball"))
+    steps(peer, 200)
+    assert place(state("ball")) == pytest.approx(before[1], abs=1e-9)
+    assert place(state("cube")) == pytest.approx(before[0], abs=1e-9)
+    saved = peer.call(own.SaveState, "/simulator/save_state", own.SaveState.Request(name="held"))
+    steps(peer, 100)
+    expected = peer.trigger("simulator/state_hash")
+
+    # its start is not held
+    reset = own.Reset.Request(time=True, state=True)
+    assert peer.call(own.Reset, "/simulator/reset_with", reset).success
+    assert peer.trigger("simulator/state_hash") == start
+    refused(ask("detach", "ball", "world"), "nothing is attached")
+
+    # the state that was saved is
+    loaded = peer.call(own.LoadState, "/simulator/load_state", own.LoadState.Request(name="held"))
+    assert (loaded.success, loaded.state_hash) == (True, saved.state_hash), loaded.message
+    steps(peer, 100)
+    assert peer.trigger("simulator/state_hash") == expected
+
+    moved = srv.SetEntityState.Request(entity="cube", state=state("cube"))
+    if hasattr(moved, "set_pose"):
+        moved.set_pose = True
+    answer = peer.call(srv.SetEntityState, "/simulator/set_entity_state", moved)
+    assert "'cube' is attached to 'ball'; detach it first" in answer.result.error_message
+    deleted = srv.DeleteEntity.Request(entity="ball")
+    answer = peer.call(srv.DeleteEntity, "/simulator/delete_entity", deleted)
+    assert answer.result.result == answer.result.RESULT_OK
+    refused(ask("detach", "cube", "ball"), "nothing is attached")
+
+
+def test_what_cannot_be_attached_is_refused_and_changes_nothing(simulate, peer, ask):
+    simulate("--scene", SCENE, "--paused", *HOLD)
+    before = peer.trigger("simulator/state_hash")
+    refused(ask("attach", "cub", "hand"), "no link 'cub' (did you mean 'cube'?)")
+    refused(ask("attach", "cube", ""), "no link ''")
+    refused(ask("attach", "cube", "table"), "no link 'table'")
+    refused(ask("attach", "cube", "cube"), "'cube' and 'cube' are parts of one rigid body")
+    refused(ask("detach", "cube", "hand"), "are not attached; nothing is attached")
+    steps(peer, 1)
+    assert peer.trigger("simulator/state_hash") != before
+
+
+def test_a_belt_starts_and_stops(simulate, peer, state):
+    simulate("--scene", SCENE, *HOLD)
+
+    def run(name, *velocity):
+        kind = own.SetSurfaceVelocity
+        velocity = Vector3(**dict(zip("xyz", map(float, velocity), strict=True)))
+        request = kind.Request(obstacle=name, velocity=velocity)
+        return peer.call(kind, "/simulator/set_surface_velocity", request)
+
+    peer.until(lambda: abs(place(state("cube"))[2] - 0.32) < 1e-4)
+    done(run("table", 0.0, 0.1, 0.0), "")
+    peer.until(lambda: abs(state("cube").twist.linear.y - 0.1) < 1e-6)
+    done(run("table", 0.0, 0.0, 0.0), "")
+    peer.until(lambda: abs(state("cube").twist.linear.y) < 1e-9)
+    assert place(state("cube"))[1] > 1e-3
+    refused(run("tabel", 0.0, 0.1, 0.0), "no obstacle 'tabel' (did you mean 'table'?)")
+    refused(run("table", 0.0, float("nan"), 0.0), "nan")
+    refused(run("table", 1e9, 0.0, 0.0), "1e+09")
