@@ -97,9 +97,11 @@ class Weld:
 def with_welds(scene: Description, welds: Iterable[Weld]) -> Description:
     """Return a checked scene in which links are welded to each other."""
     joints, exclusions = list(scene.joints), list(scene.exclusions)
+    there = {*(link.name for link in scene.links), *(one.name for one in scene.obstacles)}
     for weld in welds:
         joints.append(Joint(weld.name, "fixed", weld.to, weld.link, weld.pose, closes_loop=True))
-        exclusions += [Exclusion(first, second) for first, second in product(*weld.apart)]
+        pairs = product(*weld.apart)  # an obstacle may have been deleted
+        exclusions += [Exclusion(*pair) for pair in pairs if there.issuperset(pair)]
     return replace(scene, joints=tuple(joints), exclusions=tuple(exclusions))
 
 

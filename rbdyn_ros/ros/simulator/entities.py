@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, Protocol
 
@@ -11,18 +10,14 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.build.entities import (
-    Weld,
     floating_scene,
     with_entity,
     with_surface_velocity,
-    with_welds,
     without_entity,
 )
-from rbdyn_ros.description.build.renaming import root_of
 from rbdyn_ros.description.geometries import Obstacle
 from rbdyn_ros.description.objects import Object
-from rbdyn_ros.description.poses import IN_PLACE, Vec3, compose, inverse
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.poses import Vec3
 from rbdyn_ros.errors import did_you_mean, listing, quote, refusal
 from rbdyn_ros.loading.free_objects import placed_entity
 from rbdyn_ros.loading.load import rearranged
@@ -30,38 +25,11 @@ from rbdyn_ros.model.matching import Match
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.source import Source
 from rbdyn_ros.ros.simulator.places import Part, Places
+from rbdyn_ros.ros.simulator.world import WORLD, World
 from rbdyn_ros.runtime.loop import Loop
 
 #: Most spawned objects and obstacles of a simulation.
 MOST_SPAWNED = 100
-#: The name of what does not move, for what is attached to it.
-WORLD = "world"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class World:
-    """What a robot is simulated with.
-
-    Attributes:
-        loose: the robot and its objects, nothing attached.
-        floating: whether the Model adds a floating joint at the root of the description.
-        m: its Model, without payloads.
-        start: (nq,) position after a reset.
-        spawned: the objects and obstacles that were not there at the start, by name.
-        attached: what is attached.
-    """
-
-    loose: Description
-    floating: bool
-    m: Model
-    start: Array
-    spawned: Mapping[str, Object | Obstacle]
-    attached: tuple[Weld, ...] = ()
-
-    @property
-    def description(self) -> Description:
-        """The robot and its objects, with what is attached."""
-        return with_welds(self.loose, self.attached)
 
 
 class Owner(Protocol):
@@ -95,14 +63,6 @@ class Entities:
         self.world = World(robot.given.description, floating, robot.m, start, {})
         self._first = self.world
 
-    @property
-    def taken(self) -> set[str]:
-        """The names that a new object cannot have."""
-        m = self.world.m
-        obstacles = {one.name for one in self.world.loose.obstacles}
-        geometries = {one.name for one in self.world.loose.geometries}
-        return {*m.frame_names, *m.jnt_names, *m.loop_names, *obstacles, *geometries}
-
     def spawn(self, entity: Object | Obstacle) -> None:
         """Add an object or an obstacle; raise it if it would be inside an obstacle.
 
@@ -114,9 +74,8 @@ class Entities:
         spawned = {**world.spawned, entity.name: entity}
         loose = with_entity(world.loose, entity, self._robot.values.strict)
         new = self._changed(world, loose=loose, spawned=spawned)
-        now = Match(self.world.m, new.m).coordinates(
-            self._robot.loop.readout.latest().qpos, new.m.qpos0
-        )
+        latest = self._robot.loop.readout.latest()
+        now = Match(self.world.m, new.m).coordinates(latest.qpos, new.m.qpos0)
         height = placed_entity(new.m, new.loose, entity.name, now)
         if height > 0.0:
             at = new.m.jnt_qposadr[new.m.jnt_id(entity.name)] + 2
@@ -163,48 +122,10 @@ class Entities:
             RbdynError: a link is unknown, both are parts of one body or attached already, the
                 integrator does not take loops, or the loop does not answer.
         """
-        world = self.world
-        if to == WORLD and world.floating:
-            world = self._with_fixed_base()
-        base = self._link(world, to)
-        if self._welds(link, base):
-            raise refusal(f"{quote(link)} and {quote(to)} are attached already")
-        weld = self._weld(world, link, base)
+        world = self._with_fixed_base() if to == WORLD else self.world
+        weld = world.weld(link, to, self._places())
         self.enter(self._changed(world, attached=(*world.attached, weld)))
-        return self.listed()
-
-    def _weld(self, world: World, link: str, to: str) -> Weld:
-        """Return the weld of two links in their present pose."""
-        m = self.world.m
-        # a robot with a floating base has no link for the world yet
-        fixed = to == root_of(world.loose) and to not in m.frame_names
-        of, on = self._body(link), 0 if fixed else self._body(to)
-        if of == on:
-            raise refusal(f"{quote(link)} and {quote(to)} are parts of one rigid body")
-        places = self._places()
-        pose = compose(inverse(IN_PLACE if fixed else places.of(to)), places.of(link))
-        solid = list(dict.fromkeys(geom.link for geom in world.loose.geometries))
-        links, others = ([x for x in solid if self._body(x) == body] for body in (of, on))
-        if on == 0:
-            others += [obstacle.name for obstacle in world.loose.obstacles]
-        return Weld(link, to, pose, (tuple(links), tuple(others)))
-
-    def _body(self, link: str) -> int:
-        m = self.world.m
-        if link not in m.frame_names:
-            raise refusal(
-                f"there is no link {quote(link)}{did_you_mean(link, m.frame_names)}; the links "
-                f"are {listing(m.frame_names)}"
-            )
-        return int(m.frame_bodyid[m.frame_id(link)])
-
-    def _link(self, world: World, name: str) -> str:
-        """Return the link that a name stands for: `world` is what does not move."""
-        known = name in self.world.m.frame_names
-        return root_of(world.loose) if name == WORLD and not known else name
-
-    def _welds(self, link: str, to: str) -> list[Weld]:
-        return [weld for weld in self.world.attached if {weld.link, weld.to} == {link, to}]
+        return self.world.listed
 
     def detach(self, link: str, to: str) -> str:
         """End what `attach` did for two links; return what is still attached.
@@ -212,26 +133,9 @@ class Entities:
         Raises:
             RbdynError: they are not attached, or the loop does not answer.
         """
-        world = self.world
-        ended = self._welds(link, self._link(world, to))
-        if not ended:
-            raise refusal(f"{quote(link)} and {quote(to)} are not attached; {self.listed()}")
-        kept = tuple(weld for weld in world.attached if weld not in ended)
-        self.enter(self._changed(world, attached=kept))
-        return self.listed()
-
-    def listed(self) -> str:
-        """Return what is attached, as a text."""
-        pairs = [f"{quote(weld.link)} to {quote(weld.to)}" for weld in self.world.attached]
-        return f"attached are {', '.join(pairs)}" if pairs else "nothing is attached"
-
-    def check_loose(self, joint: int) -> None:
-        """Raise RbdynError if a link beyond a floating joint is attached: it cannot be placed."""
-        root = self.world.m.body_rootid[joint + 1]
-        for weld in self.world.attached:
-            if root in (self.world.m.body_rootid[self._body(x)] for x in (weld.link, weld.to)):
-                text = f"{quote(weld.link)} is attached to {quote(weld.to)}; detach it first"
-                raise refusal(text)
+        kept = self.world.without(link, to)
+        self.enter(self._changed(self.world, attached=kept))
+        return self.world.listed
 
     def release(self) -> None:
         """End all that `attach` did."""

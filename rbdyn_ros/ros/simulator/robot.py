@@ -26,7 +26,7 @@ from rbdyn_ros.ros.common.stamps import TickStamps
 from rbdyn_ros.ros.common.trajectory import TrajectoryParser
 from rbdyn_ros.ros.simulator import parameters as params
 from rbdyn_ros.ros.simulator.commanders import AnswerAges
-from rbdyn_ros.ros.simulator.entities import Entities, World
+from rbdyn_ros.ros.simulator.entities import Entities
 from rbdyn_ros.ros.simulator.faults import make_faults
 from rbdyn_ros.ros.simulator.markers import open_markers
 from rbdyn_ros.ros.simulator.outputs import Cadence, Outputs
@@ -37,6 +37,7 @@ from rbdyn_ros.ros.simulator.record import NodeRecorder
 from rbdyn_ros.ros.simulator.sensors import SensorTopics
 from rbdyn_ros.ros.simulator.start import moved_starts, start_position
 from rbdyn_ros.ros.simulator.topic_based import TopicBasedParser
+from rbdyn_ros.ros.simulator.world import World
 from rbdyn_ros.runtime.head_start import head_start, is_compiled
 from rbdyn_ros.runtime.loop import Loop, warm
 from rbdyn_ros.runtime.saved_loop import SavedLoop

@@ -201,7 +201,7 @@ class Simulation:
 
     def taken(self) -> set[str]:
         """Return the names that a new entity cannot have."""
-        return {*self._entities, *self._only_robot().entities.taken}
+        return {*self._entities, *self._only_robot().entities.world.taken}
 
     def bounds(self, name: str) -> tuple[Vector, Vector]:
         """Return the corners of the box around an entity, in the frame of its root link."""
@@ -273,7 +273,7 @@ class Simulation:
         m = entity.robot.m
         if entity.joint < 0:
             raise refusal(f"'{name}' is fixed to the world; only a floating base can be moved")
-        entity.robot.entities.check_loose(entity.joint)
+        entity.robot.entities.world.check_loose(entity.joint)
         wxyz = np.roll(quaternion, 1) / float(np.linalg.norm(quaternion))
         qpos, qvel = np.zeros(m.nq), np.zeros(m.nv)
         given_qpos, given_qvel = np.zeros(m.nq, np.bool_), np.zeros(m.nv, np.bool_)

@@ -59,6 +59,14 @@ def lift_to(peer, height):
     peer.insist(publisher, command, lambda: abs(states[-1].position[0] - height) < 1e-3)
 
 
+def put(peer, name, state):
+    """Ask to place an entity; return the answer."""
+    request = srv.SetEntityState.Request(entity=name, state=state)
+    if hasattr(request, "set_pose"):
+        request.set_pose = True
+    return peer.call(srv.SetEntityState, "/simulator/set_entity_state", request)
+
+
 def steps(peer, number):
     request = srv.StepSimulation.Request(steps=number)
     answer = peer.call(srv.StepSimulation, "/simulator/step_simulation", request)
@@ -105,15 +113,43 @@ def test_what_is_attached_to_the_world_stays_and_a_reset_lets_it_go(simulate, pe
     steps(peer, 100)
     assert peer.trigger("simulator/state_hash") == expected
 
-    moved = srv.SetEntityState.Request(entity="cube", state=state("cube"))
-    if hasattr(moved, "set_pose"):
-        moved.set_pose = True
-    answer = peer.call(srv.SetEntityState, "/simulator/set_entity_state", moved)
+    answer = put(peer, "cube", state("cube"))
     assert "'cube' is attached to 'ball'; detach it first" in answer.result.error_message
     deleted = srv.DeleteEntity.Request(entity="ball")
     answer = peer.call(srv.DeleteEntity, "/simulator/delete_entity", deleted)
     assert answer.result.result == answer.result.RESULT_OK
     refused(ask("detach", "cube", "ball"), "nothing is attached")
+
+
+def test_a_floating_base_is_attached_to_the_world(simulate, peer, ask, state):
+    """Which it had no link for."""
+    simulate("config/scenes/gripper.urdf", "--floating-base", "--paused", *HOLD,
+             "-p", "contact:=true")  # fmt: skip
+    high = state("gripper")
+    high.pose.position.z = 2.0
+    answer = put(peer, "gripper", high)
+    assert answer.result.result == answer.result.RESULT_OK, answer.result.error_message
+    done(ask("attach", "mount", "world"), "attached are 'mount' to 'world'")
+    steps(peer, 200)
+    assert place(state("gripper"))[2] == pytest.approx(2.0, abs=1e-9)
+    done(ask("detach", "mount", "world"), "nothing is attached")
+    steps(peer, 200)
+    assert place(state("gripper"))[2] < 1.9
+
+
+def test_an_obstacle_is_deleted_beside_what_is_attached_to_the_world(simulate, peer, ask):
+    simulate("--scene", SCENE, "--paused", *HOLD)
+    spawned = srv.SpawnEntity.Request(name="shelf")
+    resource = getattr(spawned, "entity_resource", spawned)
+    resource.uri = "primitive:box?size=0.1,0.1,0.1"
+    spawned.initial_pose.pose.position.x = 1.0
+    answer = peer.call(srv.SpawnEntity, "/simulator/spawn_entity", spawned)
+    assert answer.result.result == answer.result.RESULT_OK, answer.result.error_message
+    done(ask("attach", "ball", "world"), "attached are 'ball' to 'world'")
+    deleted = srv.DeleteEntity.Request(entity="shelf")
+    answer = peer.call(srv.DeleteEntity, "/simulator/delete_entity", deleted)
+    assert answer.result.result == answer.result.RESULT_OK, answer.result.error_message
+    done(ask("detach", "ball", "world"), "nothing is attached")
 
 
 def test_what_cannot_be_attached_is_refused_and_changes_nothing(simulate, peer, ask):

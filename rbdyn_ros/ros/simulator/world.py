@@ -1,0 +1,115 @@
+"""What a robot is simulated with: its objects, and what is attached."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.description.build.entities import Weld, with_welds
+from rbdyn_ros.description.build.renaming import root_of
+from rbdyn_ros.description.geometries import Obstacle
+from rbdyn_ros.description.objects import Object
+from rbdyn_ros.description.poses import IN_PLACE, compose, inverse
+from rbdyn_ros.description.types import Description
+from rbdyn_ros.errors import did_you_mean, listing, quote, refusal
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.ros.simulator.places import Places
+
+#: The name of what does not move, for what is attached to it.
+WORLD = "world"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class World:
+    """What a robot is simulated with.
+
+    Attributes:
+        loose: the robot and its objects, nothing attached.
+        floating: whether the Model adds a floating joint at the root of the description.
+        m: its Model, without payloads.
+        start: (nq,) position after a reset.
+        spawned: the objects and obstacles that were not there at the start, by name.
+        attached: what is attached.
+    """
+
+    loose: Description
+    floating: bool
+    m: Model
+    start: Array
+    spawned: Mapping[str, Object | Obstacle]
+    attached: tuple[Weld, ...] = ()
+
+    @property
+    def description(self) -> Description:
+        """The robot and its objects, with what is attached."""
+        return with_welds(self.loose, self.attached)
+
+    @property
+    def taken(self) -> set[str]:
+        """The names that a new object cannot have."""
+        obstacles = {one.name for one in self.loose.obstacles}
+        geometries = {one.name for one in self.loose.geometries}
+        m = self.m
+        return {*m.frame_names, *m.jnt_names, *m.loop_names, *obstacles, *geometries}
+
+    @property
+    def listed(self) -> str:
+        """What is attached, as a text."""
+        pairs = [f"{quote(weld.link)} to {quote(weld.to)}" for weld in self.attached]
+        return f"attached are {', '.join(pairs)}" if pairs else "nothing is attached"
+
+    def weld(self, link: str, to: str, places: Places) -> Weld:
+        """Return the weld of two links in the pose that they have to each other.
+
+        Raises:
+            RbdynError: a link is unknown, or both are parts of one body or attached already.
+        """
+        base = self._link(to)
+        # a robot with a floating base had no link for the world until now
+        fixed = base == root_of(self.loose) and base not in self.m.frame_names
+        of, on = self._body(link), 0 if fixed else self._body(base)
+        if of == on:
+            raise refusal(f"{quote(link)} and {quote(to)} are parts of one rigid body")
+        if self._welds(link, base):
+            raise refusal(f"{quote(link)} and {quote(to)} are attached already")
+        pose = compose(inverse(IN_PLACE if fixed else places.of(base)), places.of(link))
+        solid = list(dict.fromkeys(geom.link for geom in self.loose.geometries))
+        links, others = ([x for x in solid if self._body(x) == body] for body in (of, on))
+        if on == 0:
+            others += [obstacle.name for obstacle in self.loose.obstacles]
+        return Weld(link, base, pose, (tuple(links), tuple(others)))
+
+    def without(self, link: str, to: str) -> tuple[Weld, ...]:
+        """Return what is attached beside these two links.
+
+        Raises:
+            RbdynError: they are not attached.
+        """
+        ended = self._welds(link, self._link(to))
+        if not ended:
+            raise refusal(f"{quote(link)} and {quote(to)} are not attached; {self.listed}")
+        return tuple(weld for weld in self.attached if weld not in ended)
+
+    def check_loose(self, joint: int) -> None:
+        """Raise RbdynError if a link beyond a floating joint is attached: it cannot be placed."""
+        root = self.m.body_rootid[joint + 1]
+        for weld in self.attached:
+            if root in (self.m.body_rootid[self._body(link)] for link in (weld.link, weld.to)):
+                text = f"{quote(weld.link)} is attached to {quote(weld.to)}; detach it first"
+                raise refusal(text)
+
+    def _welds(self, link: str, to: str) -> list[Weld]:
+        return [weld for weld in self.attached if {weld.link, weld.to} == {link, to}]
+
+    def _link(self, name: str) -> str:
+        """Return the link that a name stands for: `world` is what does not move."""
+        known = name in self.m.frame_names
+        return root_of(self.loose) if name == WORLD and not known else name
+
+    def _body(self, link: str) -> int:
+        names = self.m.frame_names
+        if link not in names:
+            text = f"there is no link {quote(link)}{did_you_mean(link, names)}; the links are "
+            raise refusal(text + listing(names))
+        return int(self.m.frame_bodyid[self.m.frame_id(link)])
