@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -45,15 +46,20 @@ class WrenchMarkers:
         self._marker, self._array = messages.Marker, messages.MarkerArray
         self._point = importlib.import_module("geometry_msgs.msg").Point
         self._prefix = frame_prefix
-        self.move(loop.m)
+        self.prepare(loop.m)()
         self._orders = loop.orders
         self._ticker = Ticker(max(1, round(MARKER_PERIOD * NANOSECONDS / loop.period_ns)))
         self._shown: set[tuple[str, int]] = set()
         self._publisher = node.create_publisher(self._array, "~/wrench_markers", 10)
 
-    def move(self, m: Model) -> None:
-        """Go on with a Model that has other objects; while nothing publishes."""
-        self._m, self._d = m, make_data(m)
+    def prepare(self, m: Model) -> Callable[[], None]:
+        """Return what goes on with a Model that has other objects; while nothing publishes."""
+        d = make_data(m)
+
+        def commit() -> None:
+            self._m, self._d = m, d
+
+        return commit
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:
         """Publish the arrows of a state, thirty times a second, while wrenches act."""

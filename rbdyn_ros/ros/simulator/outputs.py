@@ -6,7 +6,7 @@ import importlib
 import math
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -49,7 +49,7 @@ class JointStates:
     """Publishes joint_states: the measurements that have arrived."""
 
     def __init__(self, node: Node, m: Model) -> None:
-        self.move(m)
+        self.prepare(m)()
         self._publisher = node.create_publisher(
             JointState,
             "joint_states",
@@ -57,8 +57,8 @@ class JointStates:
             event_callbacks=for_publisher(node, "joint_states"),
         )
 
-    def move(self, m: Model) -> None:
-        """Go on with a Model that has other objects."""
+    def prepare(self, m: Model) -> Callable[[], None]:
+        """Return what goes on with a Model that has other objects."""
         joints = SingleJoints.all(m)
         n = len(joints.names)
         qpos, qvel, effort = np.zeros(m.nqall), np.zeros(m.nvall), np.zeros(m.nvall)
@@ -66,9 +66,14 @@ class JointStates:
         qvel[joints.dofadr] = convert.marks(n, n)
         effort[joints.dofadr] = convert.marks(2 * n, n)
         marked = convert.joint_state(joints, Prepared.MARK_STAMP, qpos, qvel, effort)
-        self._prepared = Prepared(marked, 3 * n)
+        prepared = Prepared(marked, 3 * n)
         # indices of the message's numbers among the measured ones
-        self._pick = np.concatenate([k * m.nvall + joints.dofadr for k in range(3)])
+        pick = np.concatenate([k * m.nvall + joints.dofadr for k in range(3)])
+
+        def commit() -> None:
+            self._prepared, self._pick = prepared, pick
+
+        return commit
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:
         self._publisher.publish(self._prepared.filled(stamp_ns, state.measured[self._pick]))
@@ -89,25 +94,29 @@ class Transforms:
         self._static = node.create_publisher(self._message, "/tf_static", LATCHED)
         self._publisher = node.create_publisher(self._message, "/tf", reliable(100))
         self._subscribers = 0
-        self.move(m, description)
+        self.prepare(m, description)()
 
-    def move(self, m: Model, description: Description) -> None:
-        """Go on with a Model that has other objects."""
+    def prepare(self, m: Model, description: Description) -> Callable[[], None]:
+        """Return what goes on with a Model that has other objects."""
         tf_message = self._message
         moving, fixed = convert.tf_tree(m, description, self._world, self._prefix)
-        self._m, self._d = m, make_data(m)
-        poses(m, self._d)
-        rows = convert.Poses(m, fixed).at(self._d.xpos, self._d.xmat)
+        d = make_data(m)
+        poses(m, d)
+        rows = convert.Poses(m, fixed).at(d.xpos, d.xmat)
         stamp = self._node.get_clock().now().nanoseconds
-        self._static.publish(tf_message(transforms=convert.transforms(fixed, stamp, rows)))
-        self._poses = convert.Poses(m, moving)
+        static = tf_message(transforms=convert.transforms(fixed, stamp, rows))
         numbers = np.array(convert.marks(0, 7 * len(moving))).reshape(-1, 7)
         marked = convert.transforms(moving, Prepared.MARK_STAMP, numbers)
-        self._prepared = (
-            Prepared(tf_message(transforms=marked), 7 * len(moving)) if moving else None
-        )
-        topic = self._publisher.topic_name
-        self.frames = tuple(f"{link.name} on {topic}" for link in (*moving, *fixed))
+        prepared = Prepared(tf_message(transforms=marked), 7 * len(moving)) if moving else None
+        topic, places = self._publisher.topic_name, convert.Poses(m, moving)
+        frames = tuple(f"{link.name} on {topic}" for link in (*moving, *fixed))
+
+        def commit() -> None:
+            self._m, self._d, self._poses = m, d, places
+            self._prepared, self.frames = prepared, frames
+            self._static.publish(static)
+
+        return commit
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:
         if self._prepared is None:
@@ -138,20 +147,24 @@ class ObjectPoses:
         self._message = importlib.import_module("tf2_msgs.msg").TFMessage
         self._world, self._prefix = world, prefix
         self._publisher = node.create_publisher(self._message, "object_poses", reliable(10))
-        self.move(m, names)
+        self.prepare(m, names)()
 
-    def move(self, m: Model, names: Sequence[str]) -> None:
-        """Go on with other objects."""
+    def prepare(self, m: Model, names: Sequence[str]) -> Callable[[], None]:
+        """Return what goes on with other objects."""
         links = [
             convert.LinkFrames(m.frame_id(name), -1, self._world or "world", self._prefix + name)
             for name in names
         ]
-        self._m, self._d, self._poses = m, make_data(m), convert.Poses(m, links)
+        d, places = make_data(m), convert.Poses(m, links)
         numbers = np.array(convert.marks(0, 7 * len(links))).reshape(-1, 7)
         marked = convert.transforms(links, Prepared.MARK_STAMP, numbers)
-        self._prepared = (
-            Prepared(self._message(transforms=marked), 7 * len(links)) if links else None
-        )
+        message = self._message(transforms=marked)
+        prepared = Prepared(message, 7 * len(links)) if links else None
+
+        def commit() -> None:
+            self._m, self._d, self._poses, self._prepared = m, d, places, prepared
+
+        return commit
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:
         if self._publisher.get_subscription_count() == 0:
@@ -260,7 +273,8 @@ class Outputs:
         self._joint_states = JointStates(node, m)
         self._transforms = self._make_transforms(source.description, values)
         self._odometry = self._make_odometry(values)
-        self._objects = self._make_objects(source.description, values)
+        names = source.description.objects
+        self._objects = self._make_objects(names) if names else None
         self._others, self._recorder = tuple(others), recorder
         self._clock = clock
         marked = Clock(clock=convert.time_message(Prepared.MARK_STAMP))
@@ -297,12 +311,10 @@ class Outputs:
             self._node.get_logger().info("nav_msgs is not installed: no odom")
             return None
 
-    def _make_objects(self, description: Description, values: SimpleNamespace) -> Any:
-        if not description.objects:
-            return None
-        m, world, prefix = self._loop.m, values.world_frame, values.frame_prefix
+    def _make_objects(self, names: Sequence[str]) -> Any:
+        world, prefix = self._values.world_frame, self._values.frame_prefix
         try:
-            return ObjectPoses(self._node, m, description.objects, world, prefix)
+            return ObjectPoses(self._node, self._loop.m, names, world, prefix)
         except ImportError:
             self._node.get_logger().warning("tf2_msgs is not installed: no object_poses")
             return None
@@ -331,18 +343,29 @@ class Outputs:
         while self.publish_next():
             pass
 
-    def move(self, m: Model, description: Description) -> None:
-        """Go on with a Model that has other objects; only while locked and drained."""
-        self._joint_states.move(m)
+    def prepare(self, m: Model, description: Description) -> Callable[[], None]:
+        """Return what goes on with a Model that has other objects.
+
+        All that can fail is done here; call the result only while locked and drained.
+        """
+        if self._objects is None and description.objects:
+            self._objects = self._make_objects(())
+        commits = [self._joint_states.prepare(m)]
         if self._transforms is not None:
-            self._transforms.move(m, description)
-        if self._objects is None:
-            self._objects = self._make_objects(description, self._values)
-        else:
-            self._objects.move(m, description.objects)
-        for other in self._others:
-            if isinstance(other, WrenchMarkers):
-                other.move(m)
+            commits.append(self._transforms.prepare(m, description))
+        if self._objects is not None:
+            commits.append(self._objects.prepare(m, description.objects))
+        commits += [x.prepare(m) for x in self._others if isinstance(x, WrenchMarkers)]
+
+        def commit() -> None:
+            for part in commits:
+                part()
+            self._go_on()
+
+        return commit
+
+    def _go_on(self) -> None:
+        """Take the first state of another Model."""
         state = self._loop.readout.next_state(1.0)  # of the same tick as the last one
         if state is None:
             return

@@ -44,6 +44,7 @@ from rbdyn_ros.runtime.saved_loop import SavedLoop
 from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.runtime.step_code import StepCode
 from rbdyn_ros.runtime.wakeup import Wakeup
+from rbdyn_ros.sensors.scene import Payload
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -313,18 +314,26 @@ class Robot:
         return self._recorder is not None
 
     def move(self, world: World) -> None:
-        """Go on in a world with other objects, between two ticks."""
+        """Go on in a world with other objects, between two ticks; all of it, or nothing.
 
-        def exchange(m: Model) -> None:
+        Raises:
+            RbdynError: the loop does not answer, or a topic or a sensor refuses the world.
+        """
+        commits = list[Callable[[], None]]()
+
+        def exchange(m: Model, loads: Sequence[Payload]) -> None:
+            # what can fail comes first, while nothing has changed
+            description = world.description
+            if self._sensors is not None:
+                commits.append(self._sensors.prepare(world.m, description, m, loads))
+            commits.append(self.outputs.prepare(world.m, description))
             self.loop.move(world.m, m, world.start, self.outputs.drain)
 
         with self.outputs.lock:
             self.payloads.move(world.m, exchange)
             self.m, self.given = world.m, replace(self.given, description=world.description)
-            if self._sensors is not None:
-                plant, loads = self.payloads.m, self.payloads.all()
-                self._sensors.move(world.m, world.description, plant, loads)
-            self.outputs.move(world.m, world.description)
+            for commit in commits:
+                commit()
 
     def reset(self, time: bool, state: bool, robot: bool, seed: int | None = None) -> None:
         """Reset loop and sensors, see runtime.plant.Plant.reset.

@@ -8,7 +8,8 @@ contact        <name>/contact   std_msgs/Bool, and <name>/wrench
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -112,11 +113,20 @@ class SensorTopics:
         """Measure on a robot with other gravity or payloads, see Suite.use."""
         self._suite.use(plant, payloads)
 
-    def move(
+    def prepare(
         self, m: Model, description: Description, plant: Model, payloads: Sequence[Payload]
-    ) -> None:
-        """Go on with a Model that has other objects, see Suite.move; while nothing publishes."""
-        self._suite.move(m, description, plant, payloads)
+    ) -> Callable[[], None]:
+        """Return what goes on with a Model that has other objects, see Suite.move.
+
+        Call it while nothing publishes.
+        """
+        suite = copy(self._suite)
+        suite.move(m, description, plant, payloads)
+
+        def commit() -> None:
+            self._suite = suite
+
+        return commit
 
     def reseed(self, seed: int, tick: int = 0) -> None:
         """Restart the noise at a tick, with a seed."""

@@ -1,5 +1,8 @@
 """Objects that are spawned into a running simulator and deleted again, over ROS."""
 
+import threading
+from types import SimpleNamespace
+
 import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
@@ -14,8 +17,12 @@ from std_srvs.srv import Trigger
 from support.refusals import worded
 from tf2_msgs.msg import TFMessage
 
+import rbdyn_ros as rb
+from rbdyn_ros.errors import RbdynError, refusal
 from rbdyn_ros.nanoseconds import nanoseconds
 from rbdyn_ros.ros.simulator.entities import MOST_SPAWNED
+from rbdyn_ros.ros.simulator.payloads import Payloads
+from rbdyn_ros.ros.simulator.robot import Robot
 
 pytestmark = pytest.mark.skipif(
     not hasattr(srv, "SpawnEntity"), reason="simulation_interfaces is older than rbdyn_ros"
@@ -228,3 +235,23 @@ def test_a_legged_base_gets_objects_and_saved_states_have_them(simulate, peer, a
     assert height(ask, "box") == 0.5
     assert peer.call(Trigger, "/simulator/step", Trigger.Request()).success
     assert height(ask, "box") < 0.5
+
+
+def test_a_world_that_a_topic_refuses_changes_nothing():
+    """The loop must not go on in a world that is not published."""
+
+    def refuse(*_):
+        raise refusal("the topic cannot be opened")
+
+    moved = []
+    m = rb.load_urdf("config/robots/pendulum.urdf")
+    robot = Robot(None, "", SimpleNamespace(seed=0), "")
+    robot.m, robot.given, robot._sensors = m, "given", None
+    robot.loop = SimpleNamespace(m=m, move=lambda *_: moved.append(1))
+    robot.outputs = SimpleNamespace(lock=threading.RLock(), drain=None, prepare=refuse)
+    robot.payloads = Payloads(robot.loop, None)
+    world = SimpleNamespace(m=m.replaced(), start=m.qpos0, description=None)
+    with pytest.raises(RbdynError, match="cannot be opened"):
+        robot.move(world)
+    assert not moved
+    assert (robot.m, robot.given, robot.payloads.m) == (m, "given", m)
