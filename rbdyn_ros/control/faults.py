@@ -71,8 +71,8 @@ FAULTS = (
     FaultKind("power", "a joint's effort times its velocity exceeds `power_limit`", "brake"),
     FaultKind(
         "frozen",
-        "the numbers of a joint repeat although the efforts sent should have moved it by 0.04 rad "
-        "or m, or its velocity by 0.015",
+        "a joint stops, or its numbers repeat (but for noise up to 1e-4 rad or m), although the "
+        "efforts sent should have moved it by 0.04 rad or m, or its velocity by 0.015",
         "blind",
     ),
     FaultKind("effort", "a law's effort is not a number", "brake"),

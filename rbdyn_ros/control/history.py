@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 REMEMBERED = 512
 #: A state with a smaller suspicion is trusted; a suspicion of 1 is a fault.
 TRUSTED = 0.25
+#: A joint with a smaller suspicion is trusted not to have frozen.
+THAWED = 0.05
 #: Suspicions that differ by less are equal: the motion of an honest arm causes as much.
 EQUAL = 0.02
 #: After a longer pause the clock has jumped [ns].
@@ -92,7 +94,7 @@ class History:
         self._suspicions[k] = suspicion
         if suspicion < TRUSTED or number - self.trusted >= REMEMBERED:
             self.trusted = number
-        if frost < TRUSTED or number - self.thawed >= REMEMBERED:
+        if frost < THAWED or number - self.thawed >= REMEMBERED:
             self.thawed = number
 
     def sent(self, effort: Array) -> None:

@@ -56,7 +56,7 @@ class ControlLoop:
         self._tracker = PathTracker(arm.m.nv, self._dofs, self.names)
         self._effort_check = EffortCheck(arm, gate.limits, settings)
         self._ending = Ending(arm, settings, gate.limits)
-        self._witness = Witness(arm, self._dofs)
+        self._witness = Witness(arm, self._dofs, gate.limits.effort)
         self._holding, self._commanded = np.zeros(arm.m.nv), np.zeros(arm.m.nv)
         self._returned = np.zeros(len(self.names))
         self._period = math.nan  # between states [s]
@@ -111,13 +111,13 @@ class ControlLoop:
         if self._ending.disbelieves(arrival, seen.qpos, seen.qvel, sent):
             text = "after a wrong state, the arm is not where it was estimated to be"
             return Fault("velocity", text, blind=True)
-        k = witness.look(seen.qpos, seen.qvel, sent, gate.step)
+        k = witness.look(seen.qpos, seen.qvel, sent, gate.step, by_hand=self.mode == "gravity")
         if k >= 0:
             name = self.arm.names[k]
             text = (
-                f"the numbers of joint '{name}' repeat, although the efforts sent should have "
-                f"moved it to another place. Check the driver. If the joint was held by friction, "
-                "give its friction in <dynamics> or friction.*"
+                f"joint '{name}' stands still, although the efforts sent should have moved it. "
+                "Check whether the driver sends old states, and whether something blocks the "
+                "joint. If friction holds it, give its friction in <dynamics> or friction.*"
             )
             return Fault("frozen", text, blind=True)
         self._remember(arrival)
@@ -272,6 +272,7 @@ class ControlLoop:
         if self.armed and self.gate.fault is None:
             self.gate.trip(fault)
             self._ending.begin()
+            self._ending.reckoning.frozen[:] = self._witness.frozen()
 
 
 @entry

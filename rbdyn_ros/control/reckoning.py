@@ -55,6 +55,7 @@ class Reckoning:
 
     Attributes:
         history: states before those that are not believed.
+        frozen: (nv,) joints whose numbers may be frozen; they correct nothing.
         qpos, qvel: (nv,) estimated state.
         push: (nv,) unexplained acceleration that lasted before; it is taken as constant.
     """
@@ -65,7 +66,8 @@ class Reckoning:
         self._estimate = np.zeros((3, n))
         self.qpos, self.qvel, self.push = self._estimate
         self._told = np.zeros((2, n))  # position and velocity that corrected it last
-        self._true = np.zeros(2)  # whether positions and velocities are true
+        self._true = np.zeros((2, n))  # whether positions and velocities are true
+        self.frozen = np.zeros(n, bool)
         self._timely = False  # the clock lies, so states count as measured when they arrive
         self._unknown = np.full(n, np.nan)
         self._time = self._corrected = self._acting = 0
@@ -90,6 +92,9 @@ class Reckoning:
         self._timely = False
         if lying:
             self._judge(first)
+            if self.frozen.sum() > 1:  # a driver that freezes joints freezes all of them
+                self._true[:] = 0.0
+            self._true[:, self.frozen] = 0.0
         else:
             first, self._true[:] = known.last, 0.0
         measured = known.arrival if self._timely else known.time
@@ -136,7 +141,7 @@ class Reckoning:
         if np.isnan(votes):  # the history has estimated states: the last verdict stays
             return
         self._true[0] = self._changed(QPOS) and (votes >= 0.0 or not self._changed(QVEL))
-        self._true[1] = self._changed(QVEL) and not self._true[0]
+        self._true[1] = self._changed(QVEL) and not self._true[0].any()
 
     def _changed(self, kind: int) -> bool:
         """Whether numbers of the newest states differ; true ones of a moving arm do."""
@@ -221,12 +226,12 @@ def _correct(
     time: float,
     told: Matrix,
     estimate: Matrix,
-    true: Vector,
+    true: Matrix,
 ) -> None:
     """Correct the estimate (3, nv): position, velocity and push.
 
-    `told` (2, nv) are the numbers that corrected it `time` ago. `true` (2,) says whether positions
-    and velocities are true; numbers that are far off are not, from then on.
+    `told` (2, nv) are the numbers that corrected it `time` ago. `true` (2, nv) says whether
+    positions and velocities are true; numbers that are far off are not, from then on.
     """
     n = len(qpos)
     for k in range(n):
@@ -238,8 +243,8 @@ def _correct(
     kept = np.exp(-rate * time)
     lost = 1.0 - kept
     for k in range(n):
-        place = true[0] > 0.0 and qpos[k] != told[0, k]
-        speed = true[1] > 0.0 and qvel[k] != told[1, k]
+        place = true[0, k] > 0.0 and qpos[k] != told[0, k]
+        speed = true[1, k] > 0.0 and qvel[k] != told[1, k]
         told[0, k], told[1, k] = qpos[k], qvel[k]
         off = qpos[k] + late * estimate[1, k] - estimate[0, k] if place else 0.0
         if speed:

@@ -2,8 +2,8 @@
 
 From a state the forward dynamics of the efforts sent predict the next one. The difference is the
 push, the acceleration that the model does not explain: an unknown payload, friction, a hand. A
-joint whose numbers repeat to the last bit, although efforts beyond push and friction should have
-moved it, has frozen.
+joint has frozen if its numbers repeat, or if it stops, although the efforts beyond push and
+friction should have moved it. A joint that something blocks looks the same.
 """
 
 from __future__ import annotations
@@ -25,19 +25,41 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 
-#: Rate at which the push follows the motion [1/s].
-RATE = 20.0
-#: A joint whose numbers repeat is frozen if its efforts should have moved it this far, or its
+#: Rates at which the push follows the motion, and at which the steady push follows the push [1/s].
+RATE, STEADY_RATE = 20.0, 5.0
+#: A joint that stands still is frozen if its efforts should have moved it this far, or its
 #: repeated velocity this far [rad or m]. Coarse encoders repeat within their resolution.
 FROZEN, PASSED = 0.04, 0.015
-#: States between two computations of the inertias, which turn friction into accelerations.
+#: Numbers repeat if they differ by less than these positions [rad or m] and velocities [rad/s or
+#: m/s]: but for rounding, or within the noise of an encoder. Unknown friction may hold a joint
+#: there, but not so that its numbers do not change at all.
+EXACT, EXACT_SPEED = 1e-7, 1e-6
+STILL, STILL_SPEED = 1e-4, 0.02
+#: A joint moves at its measured velocity if it differs by less than this part.
+AGREES = 0.5
+#: A joint has stopped if it had this speed [rad/s or m/s] and has less than this part of it.
+MOVED, STOPPED = 0.25, 0.25
+#: Friction that nobody told of, or a contact, may withstand this share of the effort limits; and
+#: where people move the arm, a hand.
+CONTACT, BY_HAND = 0.1, 0.25
+#: A joint with a larger suspicion may have frozen; from 1 on it is a fault.
+SUSPECTED = 0.25
+#: A stop is compared with the motion of this time before it [s].
+RECENT = 0.25
+#: States between two computations of the inertias, which turn efforts into accelerations.
 INERTIA_EVERY = 64
 
-#: Rows of the memory (ROWS, nv): predicted velocity; push; last position and velocity; of a joint
-#: whose numbers repeat, the velocity that it should have gained, the larger of its two ways as a
-#: part of the allowed one, the ways, and the push before its numbers repeated; the velocity
-#: that the efforts should have given so far; the acceleration that dry friction withstands.
-EXPECTED, PUSH, PLACE, SPEED, GAINED, FROST, WAY, COURSE, LEARNT, DUE, GRIP, ROWS = range(12)
+#: Rows of the memory (ROWS, nv): predicted velocity, push, steady push; last position and
+#: velocity; velocity and displacement that the motion lacks, largest velocity of recent time;
+#: suspicion, and the one that is remembered; the rows of two standstills; velocity that the
+#: efforts should have given so far; what the steady push does not explain; the accelerations that
+#: dry friction and the largest effort give.
+EXPECTED, PUSH, STEADY, PLACE, SPEED, LAG, BEHIND, PEAK, FROST, HINT, EXACTLY = range(11)
+#: Rows of a standstill, from EXACTLY and from NEARLY on: position and velocity, the velocity that
+#: the joint should have gained, its two ways, and the push before.
+WHERE, WITH, GAINED, WAY, COURSE, LEARNT, MOVING, STANDING = range(8)
+NEARLY = EXACTLY + STANDING
+DUE, ODD, GRIP, MOST, ROWS = range(NEARLY + STANDING, NEARLY + STANDING + 5)
 
 
 class Witness:
@@ -46,15 +68,18 @@ class Witness:
     Args:
         arm: the robot; its friction counts, and the dry friction in its description too.
         dofs: (n,) controlled degrees of freedom.
+        most: (n,) their effort limits [N m or N].
 
     Attributes:
         push: (nv,) acceleration that the model does not explain [rad/s^2 or m/s^2].
         due: (nv,) velocity that the efforts sent should have given so far [rad/s or m/s].
-        suspicion: largest way of a joint whose numbers repeat, as a part of the allowed one.
+        suspicion: how far a joint is behind the efforts, as a part of the allowed distance.
     """
 
-    def __init__(self, arm: Arm, dofs: Ints) -> None:
+    def __init__(self, arm: Arm, dofs: Ints, most: Array) -> None:
         self._dofs, self._memory = np.array(dofs, np.int64), np.zeros((ROWS, arm.m.nv))
+        self._most = np.zeros(arm.m.nv)
+        self._most[self._dofs] = most
         self.push, self.due = self._memory[PUSH], self._memory[DUE]
         self._applied = np.zeros(arm.m.nv)
         self.suspicion = 0.0
@@ -68,9 +93,7 @@ class Witness:
         self._m_at, self._d_at = handles(arm.m, self._d)
         friction = arm.friction
         self._dry = np.maximum(friction.coulomb + friction.stribeck, arm.m.dof_frictionloss)
-        self._rubs = bool(self._dry.any())
-        if self._rubs:
-            stages.mass_matrix(arm.m, self._d)  # makes its memory
+        stages.mass_matrix(arm.m, self._d)  # makes its memory
         self._count = 0
 
     def begin(self) -> None:
@@ -82,7 +105,7 @@ class Witness:
         """Continue with the next state, which says nothing about the efforts sent before it."""
         self._memory[SPEED] = np.nan
 
-    def look(self, qpos: Array, qvel: Array, effort: Array, dt: float) -> int:
+    def look(self, qpos: Array, qvel: Array, effort: Array, dt: float, by_hand: bool) -> int:
         """Compare a state with the prediction; return the joint that has frozen, or -1.
 
         Args:
@@ -90,20 +113,27 @@ class Witness:
             qvel: (nv,) its velocity.
             effort: (nv,) commands that acted since the state before [N m or N].
             dt: time since then; after a longer time than LONGEST the prediction begins anew [s].
+            by_hand: whether people move the arm.
         """
         if not dt <= LONGEST:
             self.pause()
-        if self._rubs and self._count % INERTIA_EVERY == 0:
-            dense = self._d.dense_memory
-            _weigh.call(self._m_at, self._d_at, qpos, self._dry, dense, self._memory)
+        dense, memory = self._d.dense_memory, self._memory
+        if self._count % INERTIA_EVERY == 0:
+            _weigh.call(self._m_at, self._d_at, qpos, self._dry, self._most, dense, memory)
         self._count += 1
         if not self._arm.is_plain:
             effort = self._arm.applied(effort, qpos, qvel, self._applied)
-        dofs, memory = self._dofs, self._memory
-        self.suspicion = _look.call(self._m_at, self._d_at, qpos, qvel, effort, dt, dofs, memory)
-        if not self.suspicion > 1.0:
-            return -1
-        return int(dofs[memory[FROST, dofs].argmax()])
+        dofs, contact = self._dofs, BY_HAND if by_hand else CONTACT
+        worst = _look.call(
+            self._m_at, self._d_at, qpos, qvel, effort, dt, contact, dofs, dense, memory
+        )
+        self.suspicion = float(memory[HINT, dofs].max())
+        return worst if memory[FROST, worst] > 1.0 else -1
+
+    def frozen(self) -> Array:
+        """Return which joints (nv,) are suspected to have frozen."""
+        suspected: Array = self._memory[FROST] > SUSPECTED
+        return suspected
 
 
 def accelerate(arm: Arm, d: Data, qpos: Array, qvel: Array, effort: Array) -> Array:
@@ -116,13 +146,15 @@ def accelerate(arm: Arm, d: Data, qpos: Array, qvel: Array, effort: Array) -> Ar
 
 
 @entry
-def _weigh(m: Model, d: Data, qpos: Vector, dry: Vector, dense: Matrix, memory: Matrix) -> None:
-    """Turn dry friction into accelerations, at a position."""
+def _weigh(
+    m: Model, d: Data, qpos: Vector, dry: Vector, most: Vector, dense: Matrix, memory: Matrix
+) -> None:
+    """Turn dry friction and the largest efforts into accelerations, at a position."""
     for k in range(m.nv):
         d.qpos[k] = qpos[k]
     mass_matrix(m, d, dense)
     for k in range(m.nv):
-        memory[GRIP, k] = dry[k] / dense[k, k]
+        memory[GRIP, k], memory[MOST, k] = dry[k] / dense[k, k], most[k] / dense[k, k]
 
 
 @entry
@@ -133,52 +165,121 @@ def _look(
     qvel: Vector,
     applied: Vector,
     dt: float,
+    contact: float,
     dofs: Ints,
+    dense: Matrix,
     memory: Matrix,
-) -> float:
-    """Compare a state with the prediction under the applied efforts; return the suspicion."""
+) -> int:
+    """Compare a state with the prediction under the applied efforts, as _witness."""
     for k in range(m.nv):
         d.qpos[k], d.qvel[k], d.qfrc_applied[k] = qpos[k], qvel[k], applied[k]
     forward_dynamics(m, d)
-    worst = _witness(d.qacc, qpos, qvel, dt, dofs, memory)
-    return memory[FROST, worst]  # type: ignore[no-any-return]
+    return _witness(d.qacc, qpos, qvel, dt, contact, dofs, dense, memory)  # type: ignore[no-any-return]
 
 
 @kernel
 def _witness(
-    qacc: Vector, qpos: Vector, qvel: Vector, dt: float, dofs: Ints, memory: Matrix
+    qacc: Vector,
+    qpos: Vector,
+    qvel: Vector,
+    dt: float,
+    contact: float,
+    dofs: Ints,
+    dense: Matrix,
+    memory: Matrix,
 ) -> int:
     """Update the memory with a state and the accelerations of the efforts sent.
 
-    Return the controlled dof whose numbers are the most suspicious.
+    Return the controlled dof that is the most suspicious.
     """
-    follow = 1.0 - np.exp(-RATE * dt)
-    for k in range(len(qpos)):
+    n = len(qpos)
+    for k in range(n):
+        before = memory[SPEED, k]
+        memory[ODD, k] = qacc[k] + memory[STEADY, k] - (qvel[k] - before) / dt
+    for k in range(n):  # M (v' - a - steady push): the unexplained effort, by its own inertia
         before, a = memory[SPEED, k], qacc[k]
-        repeated = qpos[k] == memory[PLACE, k] and qvel[k] == before
+        odd = 0.0
+        for j in range(n):
+            odd += dense[k, j] * memory[ODD, j]
+        odd /= dense[k, k]
+        moved = (qpos[k] - memory[PLACE, k]) / dt
         memory[PLACE, k], memory[SPEED, k] = qpos[k], qvel[k]
         if np.isnan(before):  # the first state
-            memory[EXPECTED, k] = qvel[k]
-            memory[GAINED : COURSE + 1, k] = 0.0
+            memory[EXPECTED, k] = memory[PEAK, k] = qvel[k]
+            memory[FROST, k] = memory[HINT, k] = 0.0
+            memory[LAG, k] = memory[BEHIND, k] = 0.0
+            memory[EXACTLY + WHERE, k] = memory[NEARLY + WHERE, k] = np.inf
             continue
-        # v' = a + push
-        memory[DUE, k] += dt * a
-        memory[EXPECTED, k] += dt * (a + memory[PUSH, k])
-        off = qvel[k] - memory[EXPECTED, k]
-        memory[EXPECTED, k] += 2.0 * follow * off
-        memory[PUSH, k] += RATE * follow * off
-        if not repeated:
-            memory[LEARNT, k] = abs(memory[PUSH, k])
-            memory[GAINED : COURSE + 1, k] = 0.0
-            continue
-        beyond = abs(a) - memory[GRIP, k] - memory[LEARNT, k]
-        if beyond > 0.0:
-            memory[GAINED, k] += dt * np.copysign(beyond, a)
-        memory[WAY, k] += dt * memory[GAINED, k]
-        memory[COURSE, k] += dt * qvel[k]
-        memory[FROST, k] = max(abs(memory[WAY, k]) / FROZEN, abs(memory[COURSE, k]) / PASSED)
+        withstood = contact * memory[MOST, k]
+        _compare(a, qvel[k], odd, dt, withstood, k, memory)
+        exact = _stand(EXACT, EXACT_SPEED, a, 0.0, moved, dt, EXACTLY, k, memory)
+        near = _stand(STILL, STILL_SPEED, a, withstood, moved, dt, NEARLY, k, memory)
+        repeated = max(exact, near)
+        memory[HINT, k] = max(repeated, memory[BEHIND, k] * np.sign(memory[PEAK, k]) / FROZEN)
+        memory[FROST, k] = max(repeated, _stop(k, memory))
     worst = -1
     for k in dofs:
         if worst < 0 or memory[FROST, k] > memory[FROST, worst]:
             worst = k
     return worst
+
+
+@kernel
+def _compare(
+    a: float, v: float, odd: float, dt: float, withstood: float, k: int, memory: Matrix
+) -> None:
+    """Learn the push from a velocity, and how far the motion is behind the efforts."""
+    # v' = a + push
+    follow = 1.0 - np.exp(-RATE * dt)
+    memory[DUE, k] += dt * a
+    memory[EXPECTED, k] += dt * (a + memory[PUSH, k])
+    off = v - memory[EXPECTED, k]
+    memory[EXPECTED, k] += 2.0 * follow * off
+    memory[PUSH, k] += RATE * follow * off
+    # what the steady push does not explain, beyond friction and contact
+    beyond = max(abs(odd) - memory[GRIP, k] - withstood, 0.0)
+    memory[STEADY, k] += (1.0 - np.exp(-STEADY_RATE * dt)) * (memory[PUSH, k] - memory[STEADY, k])
+    kept = np.exp(-dt / RECENT)
+    memory[LAG, k] = kept * memory[LAG, k] + dt * np.copysign(beyond, odd)
+    memory[BEHIND, k] = kept * memory[BEHIND, k] + dt * memory[LAG, k]
+    memory[PEAK, k] *= kept
+    if abs(v) > abs(memory[PEAK, k]):
+        memory[PEAK, k] = v
+
+
+@kernel
+def _stop(k: int, memory: Matrix) -> float:
+    """Return the suspicion that a joint has not stopped, although its numbers say so."""
+    peak = memory[PEAK, k]
+    if abs(peak) < MOVED or abs(memory[SPEED, k]) > STOPPED * abs(peak):
+        return 0.0
+    return max(memory[BEHIND, k] * np.sign(peak), 0.0) / FROZEN  # type: ignore[no-any-return]
+
+
+@kernel
+def _stand(
+    near: float,
+    slow: float,
+    a: float,
+    withstood: float,
+    moved: float,
+    dt: float,
+    first: int,
+    k: int,
+    memory: Matrix,
+) -> float:
+    """Return the suspicion that a joint does not stand still, although its numbers repeat."""
+    stand = memory[first : first + STANDING, k]
+    q, v = memory[PLACE, k], memory[SPEED, k]
+    if abs(q - stand[WHERE]) > near or abs(v - stand[WITH]) > slow:
+        stand[:] = 0.0
+        # a velocity that was wrong before the joint stood still says nothing about its positions
+        stand[WHERE], stand[WITH], stand[MOVING] = q, v, abs(moved - v) < AGREES * abs(v)
+        stand[LEARNT] = abs(memory[PUSH if first == EXACTLY else STEADY, k])
+        return 0.0
+    beyond = abs(a) - memory[GRIP, k] - stand[LEARNT] - withstood
+    if beyond > 0.0:
+        stand[GAINED] += dt * np.copysign(beyond, a)
+    stand[WAY] += dt * stand[GAINED]
+    stand[COURSE] += dt * v * max(stand[MOVING], first == EXACTLY)
+    return max(abs(stand[WAY]) / FROZEN, abs(stand[COURSE]) / PASSED)  # type: ignore[no-any-return]

@@ -1,15 +1,29 @@
 """The battery of lies, one case a kind, and its rows and the faults in docs/guides/real_arm.md."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from battery import FASTEST, MODES, Case, allowed, cases, judged, lied, moving
+from battery import (
+    FASTEST,
+    MODES,
+    Case,
+    allowed,
+    beyond,
+    cases,
+    judged,
+    lied,
+    moving,
+    references,
+    rubbed,
+)
 from closed_loop import SEVEN, ClosedLoop, model
-from support.lies import LIES, NONE
+from support.lies import LIES, NONE, filtered
 
 from rbdyn_ros.control.faults import CODES, FAULTS
 from rbdyn_ros.control.history import TRUSTED
+from rbdyn_ros.control.paths import Path as JointPath
 
 PAGE = (Path(__file__).parents[2] / "docs/guides/real_arm.md").read_text(encoding="utf-8")
 #: Each kind meets another mode, at 20 % of the velocity limits; battery.py runs all modes, speeds,
@@ -19,6 +33,7 @@ KINDS = [case.lie for case in cases(modes=MODES[:1], speeds=(0.2,))]
 WORST = ["velocity_sign", "velocity_zero", "frozen", "lag_75_ms", "loss"]
 CASES = [Case(name, MODES[k % 4], 0.2) for k, name in enumerate(KINDS)]
 CASES += [Case(name, "hold", 1.0) for name in WORST]
+CASES += [Case("frozen_noisy", mode, 1.0) for mode in ("gravity", "computed_torque", "impedance")]
 #: The held arm oscillates, and its driver applies the last efforts until its timeout.
 CASES += [Case("velocity_degrees", "computed_torque", 0.0)]
 #: An arm without friction and with light wrists shows errors of the prediction most.
@@ -87,6 +102,57 @@ def test_an_arm_whose_states_lie_stays_where_it_is_safe(case):
     verdict = judged(case)
     assert verdict.well, verdict
     assert allowed(case, verdict), verdict
+
+
+@pytest.mark.parametrize("mode", ["hold", "computed_torque", "impedance"])
+def test_a_driver_that_filters_frozen_numbers_does_not_hide_them(mode):
+    """The arm seems to slow down, and no effort explains it."""
+    case = Case("frozen", mode, 0.2)
+    stopped, going = references(replace(case, lie=""))
+    loop = moving(case)
+    filters = replace(next(lie for lie in LIES if lie.name == "frozen"), liar=filtered(0.02))
+    q, v, _ = lied(loop, filters)
+    k = loop.dofs
+    assert loop.controller.fault.code == "frozen"
+    assert (np.abs(v[:, k]) / loop.gate.limits.velocity).max() < FASTEST
+    assert beyond(q[:, k], np.concatenate([stopped, going])[:, k]) < 0.45
+
+
+def test_a_blocked_joint_counts_as_frozen():
+    """To the model both look the same."""
+    loop = moving(Case("", "impedance", 0.2))
+    stop = loop.d.qpos[0]
+    for _ in range(300):
+        loop.push[0] = -1e5 * (loop.d.qpos[0] - stop) - 1e3 * loop.d.qvel[0]  # a stiff wall
+        loop.tick()
+    assert loop.controller.fault.code == "frozen"
+
+
+def test_a_hand_may_stop_a_floating_arm():
+    loop = ClosedLoop(model()).arm()
+    loop.run(0.6)
+    loop.kick(0.5, [0])
+    loop.run(0.2)
+    for _ in range(300):
+        loop.push[0] = -40.0 * loop.d.qvel[0]
+        loop.tick()
+    assert abs(loop.d.qvel[0]) < 0.05
+    assert loop.controller.fault is None
+
+
+@pytest.mark.parametrize("mode", ["computed_torque", "impedance"])
+def test_friction_that_nobody_told_of_is_no_freeze(mode):
+    m = model()
+    loop = ClosedLoop(m, plant=rubbed(m), tracking_tolerance=0.5).arm()
+    loop.run(0.3)
+    loop.controller.set_mode(mode)
+    loop.run(0.2)
+    q = loop.d.qpos[loop.dofs]
+    zero = np.zeros((3, len(q)))
+    path = JointPath([0.0, 0.5, 1.0], np.stack([q, q + 0.4, q]), zero, zero, 5)
+    loop.controller.follow_path(path)
+    loop.run(1.5)
+    assert loop.controller.fault is None, loop.controller.status()
 
 
 def test_a_long_doubt_does_not_make_the_prediction_old(monkeypatch):

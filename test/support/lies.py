@@ -139,6 +139,40 @@ def frozen(*rows, joints=None):
     return start
 
 
+def noisy(amplitude):
+    """Return a liar that repeats numbers with noise and fresh stamps."""
+
+    def start():
+        repeat, random = frozen(*EVERYTHING)(), np.random.default_rng(0)
+
+        def change(state, time):
+            (kept,) = repeat(state, time)
+            noise = {row: amplitude * random.standard_normal(len(kept[row])) for row in EVERYTHING}
+            return [kept | {row: kept[row] + noise[row] for row in EVERYTHING}]
+
+        return change
+
+    return start
+
+
+def filtered(time_constant):
+    """Return a liar whose encoders freeze, and whose driver filters what they say."""
+
+    def start():
+        first = {}
+
+        def change(state, time):
+            first.update({} if first else {row: np.array(state[row], float) for row in MOTION})
+            kept = np.exp(-time / time_constant)
+            place, speed = first["position"], first["velocity"]
+            rest = place + speed * time_constant * (1.0 - kept)
+            return [state | {"position": rest, "velocity": kept * speed}]
+
+        return change
+
+    return start
+
+
 def less(state, _time=0.0):
     """Leave the second joint out."""
     rows = {k: np.delete(state[k], 1) for k in ("position", "velocity", "effort")}
@@ -406,6 +440,14 @@ LIES = (
         "the numbers of one joint repeated",
         LIE,
         frozen(*EVERYTHING, joints=[1]),
+        still=(NONE,),
+    ),
+    Lie(
+        "frozen_noisy",
+        "freezes",
+        "all numbers repeated with noise of 1e-5",
+        LIE,
+        noisy(1e-5),
         still=(NONE,),
     ),
     Lie(
