@@ -82,6 +82,7 @@ class Witness:
         self._most[self._dofs] = most
         self.push, self.due = self._memory[PUSH], self._memory[DUE]
         self._applied = np.zeros(arm.m.nv)
+        self._found = np.zeros(2)  # the suspicion, and whether a joint has frozen
         self.suspicion = 0.0
         self._count = 0
         self.use(arm)
@@ -124,11 +125,12 @@ class Witness:
         if not self._arm.is_plain:
             effort = self._arm.applied(effort, qpos, qvel, self._applied)
         dofs, contact = self._dofs, BY_HAND if by_hand else CONTACT
-        worst = _look.call(
-            self._m_at, self._d_at, qpos, qvel, effort, dt, contact, dofs, dense, memory
+        m_at, d_at, found = self._m_at, self._d_at, self._found
+        worst: int = _look.call(
+            m_at, d_at, qpos, qvel, effort, dt, contact, dofs, dense, memory, found
         )
-        self.suspicion = float(memory[HINT, dofs].max())
-        return worst if memory[FROST, worst] > 1.0 else -1
+        self.suspicion = float(found[0])
+        return worst if found[1] > 1.0 else -1
 
     def frozen(self) -> Array:
         """Return which joints (nv,) are suspected to have frozen."""
@@ -169,12 +171,17 @@ def _look(
     dofs: Ints,
     dense: Matrix,
     memory: Matrix,
+    found: Vector,
 ) -> int:
     """Compare a state with the prediction under the applied efforts, as _witness."""
     for k in range(m.nv):
         d.qpos[k], d.qvel[k], d.qfrc_applied[k] = qpos[k], qvel[k], applied[k]
     forward_dynamics(m, d)
-    return _witness(d.qacc, qpos, qvel, dt, contact, dofs, dense, memory)  # type: ignore[no-any-return]
+    worst = _witness(d.qacc, qpos, qvel, dt, contact, dofs, dense, memory)
+    found[0], found[1] = 0.0, memory[FROST, worst]
+    for k in dofs:
+        found[0] = max(found[0], memory[HINT, k])
+    return worst
 
 
 @kernel

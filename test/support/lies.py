@@ -462,7 +462,7 @@ LIES = (
         "frozen_positions",
         "freezes",
         "positions repeated",
-        BLIND,
+        (*BLIND, "frozen"),
         frozen("position"),
         still=(NONE,),
     ),
