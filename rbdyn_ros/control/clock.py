@@ -84,7 +84,7 @@ class StateClock:
         self.code = "clock"
         return (
             f"the clock of the states jumped: it advanced by {step:.6f} s while "
-            f"{waited:.6f} s passed"
+            f"{waited:.6f} s passed; at most {self._timeout:g} s more is allowed"
         )
 
     def _compare(self, offset: float, waited: float) -> None:
@@ -109,7 +109,5 @@ class StateClock:
         self.code = "latency"
         return (
             f"for {late:.3f} s every state was late, the newest by {1e3 * self.lag:.1f} ms; "
-            f"latency_limit is {1e3 * latency:g} ms. Check the network, the load of the "
-            "computers and the clock of the states; after a pause of that clock, clear_fault "
-            "takes the present delay as none"
+            f"latency_limit is {1e3 * latency:g} ms"
         )

@@ -9,7 +9,7 @@ import contextlib
 import math
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -79,7 +79,7 @@ class Controller(ControlLoop):
             if mode == "idle":
                 self.mode, self.armed = mode, False
                 return
-            self._check_no_fault("; clear_fault first")
+            self._check_no_fault()
             if mode == self.mode:
                 return
             if self.armed:
@@ -88,11 +88,11 @@ class Controller(ControlLoop):
             self._rest_here()
             self._blend()
 
-    def _check_no_fault(self, hint: str = "") -> None:
+    def _check_no_fault(self) -> None:
         """Raise RbdynError if a fault is latched."""
         fault = self.gate.fault
         if fault is not None:
-            raise refusal(f"{fault.text}{hint}", "fault", fault.code)
+            raise refusal(fault.report, "fault", fault.code)
 
     def _check_gains(self, mode: str) -> None:
         """Raise RbdynError if the gains of a mode are too high for the rate of the states."""
@@ -128,7 +128,7 @@ class Controller(ControlLoop):
         """
         with self._lock:
             if self.armed:
-                self._check_no_fault("; clear_fault first")
+                self._check_no_fault()
                 return
             self._check_ready(now)
             self._rest_here()
@@ -151,18 +151,18 @@ class Controller(ControlLoop):
         """Raise RbdynError unless the arm may be armed now."""
         if not self.active:
             raise refusal("the controller is not active", "not-active")
-        self._check_no_fault("; clear_fault first")
+        self._check_no_fault()
         if self.mode == "idle":
             message = f"the mode is idle; choose one of {', '.join(MODES[1:])} first"
             raise refusal(message, "mode", self.mode)
         if self.rivals is not None:
-            raise refusal(self.rivals.text, "rivals")
+            raise refusal(self.rivals.advice, "rivals")
         wrong = self.gate.watch(now) or self._wrong
         if wrong is not None:
             others = ", ".join(map(quote, self._strangers[:5]))
             first = self.gate.measured.arrival is None and others
             hint = f"; there are states of {others}" if first else ""
-            raise refusal(f"{wrong.text}{hint}", "state", wrong.code)
+            raise refusal(replace(wrong, text=wrong.text + hint).advice, "state", wrong.code)
         self._effort_check.check()
         self._check_gains(self.mode)
         check_holdable(self.arm, self.gate.limits, self.gate.measured.qpos)
@@ -327,7 +327,7 @@ class Controller(ControlLoop):
             if not self.armed:
                 failed = "the arm was disarmed"
             if self.gate.fault is not None:
-                failed = self.gate.fault.text
+                failed = self.gate.fault.report
             elif self.mode not in TRACKING:
                 failed = failed or f"the mode is {self.mode}"
             actual = np.array([seen.qpos[self._dofs], seen.qvel[self._dofs]])
@@ -339,7 +339,7 @@ class Controller(ControlLoop):
             armed = "armed" if self.armed else "disarmed"
             words = [self.mode, f"{armed} (dry run)" if self.settings.dry_run else armed]
             if self.gate.fault is not None:
-                words.append(f"fault {self.gate.fault.code}: {self.gate.fault.text}")
+                words.append(f"fault {self.gate.fault.code}: {self.gate.fault.report}")
                 words.append(self._ending.state if self.armed else "silent")
                 words += [self._ending.why] if self.armed and self._ending.why else []
             return "; ".join(words)

@@ -11,16 +11,28 @@ class Fault:
 
     Attributes:
         code: one of CODES.
-        text: the reason, as a message.
+        text: the reason, as a message: which state, which joint, which bound.
         blind: the state is unknown, so feedback is impossible.
+        remedy: what to do; empty: the remedy of its code in REMEDIES.
     """
 
     code: str
     text: str
     blind: bool = False
+    remedy: str = ""
 
     def __post_init__(self) -> None:
         assert self.code in CODES, self.code
+
+    @property
+    def advice(self) -> str:
+        """The reason and what to do."""
+        return f"{self.text}. {self.remedy or REMEDIES[self.code]}"
+
+    @property
+    def report(self) -> str:
+        """The reason and what to do, for a latched fault."""
+        return f"{self.advice}, then clear_fault"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,3 +98,21 @@ FAULTS = (
     FaultKind("rivals", "states of the arm come from two publishers", "blind"),
 )
 CODES = frozenset(kind.code for kind in FAULTS)
+#: What to do about a fault.
+REMEDIES = {
+    "finite": "Check the driver that sends the states",
+    "names": "Check the joints in the robot file and in the driver",
+    "age": "Check the driver, the network and the load of the computers",
+    "latency": "Check the network, the load of the computers and the clock of the states",
+    "clock": "Check the clock that stamps the states, and that nothing sets it while armed",
+    "position": "Check the encoder, or move the joint back with the arm's own controller",
+    "velocity": "Check the gains, and what pushes the arm",
+    "acceleration": "Check the measured velocity, and what the arm may have touched",
+    "power": "Check the gains, the payload and the speed of the motion",
+    "frozen": "Check whether the driver sends old states, and whether something blocks the joint; "
+    "if friction holds it, give its friction in <dynamics> or friction.*",
+    "effort": "Check the gains and the target",
+    "tracking": "Check what blocks the arm, the payload and the gains",
+    "target": "Check the node that sends trajectories",
+    "rivals": "End the other node",
+}

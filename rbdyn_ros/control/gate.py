@@ -215,7 +215,10 @@ class SafetyGate:
         )
         self.unfit = None
         if k >= 0:
-            text = f"the effort for joint '{self.limits.names[k]}' is not a number"
+            text = (
+                f"the effort that the mode computes for joint '{self.limits.names[k]}' is "
+                "not a finite number"
+            )
             self.unfit = Fault("effort", text)
         self._since_start += dt
         return self.effort

@@ -13,15 +13,24 @@ from rbdyn_ros.control.measured import Measured
 from rbdyn_ros.control.state_kernels import (
     ACCELERATION,
     AGE,
+    DRIFTED,
     GAIN,
+    JOLTED,
+    JUMP,
     MOVED,
+    ODD,
     POSITION,
     POWER,
     ROWS,
+    SHARE,
+    STRANGE,
     UNLIKE,
     WAY,
     inspect,
 )
+
+#: Remedy if positions and velocities disagree.
+MIXED_UP = "Check units, signs and the order of joints, and the encoders"
 
 
 class Inspection:
@@ -94,24 +103,44 @@ class Inspection:
             text = f"joint '{name}' is at {place:.6g}, beyond its limits {bounds}"
             return Fault("position", text, blind)
         if kind == UNLIKE:
+            off, allowed = self._deviation(k)
             text = (
-                f"joint '{name}' does not move at its measured velocity, {speed:.4g}. Check "
-                "units, signs and the order of joints"
+                f"joint '{name}' does not move at its measured velocity, {speed:.4g}: its "
+                f"positions are {off:.3g} away from there; allowed is {allowed:.3g}"
             )
-            return Fault("velocity", text, blind)
+            return Fault("velocity", text, blind, MIXED_UP)
         if kind == ACCELERATION:
-            most = f"acceleration_limit is {limits.acceleration:.6g}"
-            return Fault("acceleration", f"the velocity of joint '{name}' jumped; {most}", blind)
+            text = (
+                f"the velocity of joint '{name}' jumped to {speed:.4g}; acceleration_limit is "
+                f"{limits.acceleration:.6g}"
+            )
+            return Fault("acceleration", text, blind)
         if kind == GAIN:
-            most = f"{OVERSHOOT:g} times its acceleration limit is {limits.gain[k]:.6g}"
-            return Fault("acceleration", f"joint '{name}' gains speed too fast; {most}", blind)
+            text = (
+                f"joint '{name}' moves at {speed:.4g} and gains speed too fast; {OVERSHOOT:g} "
+                f"times its acceleration limit is {limits.gain[k]:.6g}"
+            )
+            return Fault("acceleration", text, blind)
         if kind == POWER:
-            power = abs(effort[k] * speed)
-            text = f"joint '{name}' works with {power:.4g} W; its limit is {limits.power[k]:.4g}"
+            text = (
+                f"joint '{name}' works with {abs(effort[k] * speed):.4g} W, {effort[k]:.4g} at "
+                f"velocity {speed:.4g}; its limit is {limits.power[k]:.4g} W"
+            )
             return Fault("power", text, blind)
         if kind == MOVED:
             moved = place - self._seen.before[0, dof]
-            return Fault(
-                "velocity", f"joint '{name}' moved by {moved:.6g} in {step:.6f} s; {fastest}", True
-            )
+            text = f"joint '{name}' moved by {moved:.6g} in {step:.6f} s; {fastest}"
+            return Fault("velocity", text, True, MIXED_UP)
         return Fault("velocity", f"joint '{name}' moves at {speed:.6g}; {fastest}", blind)
+
+    def _deviation(self, k: int) -> tuple[float, float]:
+        """Return the worst deviation of positions from integrated velocities, and its bound."""
+        memory = self._memory[:, k]
+        bounds = (
+            JOLTED if memory[JUMP] > 0.0 else ODD,
+            STRANGE,
+            DRIFTED + SHARE * memory[WAY],
+        )
+        off = np.abs(memory[: len(bounds)])
+        worst = int((off / bounds).argmax())
+        return float(off[worst]), float(bounds[worst])

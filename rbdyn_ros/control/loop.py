@@ -15,12 +15,13 @@ from rbdyn_ros.control.arming import EffortCheck
 from rbdyn_ros.control.endings import LIES, Ending
 from rbdyn_ros.control.faults import Fault
 from rbdyn_ros.control.gate import SafetyGate
+from rbdyn_ros.control.inspection import MIXED_UP
 from rbdyn_ros.control.kernels import copy, entry
 from rbdyn_ros.control.mode_laws import ModeLaws
 from rbdyn_ros.control.settings import ControlSettings
 from rbdyn_ros.control.state_kernels import SHORTEST
 from rbdyn_ros.control.tracking import PathTracker
-from rbdyn_ros.control.witness import Witness
+from rbdyn_ros.control.witness import ANYTHING, BY_HAND, CONTACT, Witness
 from rbdyn_ros.nanoseconds import NANOSECONDS
 
 if TYPE_CHECKING:
@@ -110,15 +111,14 @@ class ControlLoop:
         seen, sent = gate.measured, self._commands()
         if self._ending.disbelieves(arrival, seen.qpos, seen.qvel, sent):
             text = "after a wrong state, the arm is not where it was estimated to be"
-            return Fault("velocity", text, blind=True)
-        k = witness.look(seen.qpos, seen.qvel, sent, gate.step, by_hand=self.mode == "gravity")
+            return Fault("velocity", text, True, MIXED_UP)
+        contact = BY_HAND if self.mode == "gravity" else CONTACT
+        if gate.fault is not None:
+            contact = ANYTHING
+        k = witness.look(seen.qpos, seen.qvel, sent, gate.step, contact)
         if k >= 0:
             name = self.arm.names[k]
-            text = (
-                f"joint '{name}' stands still, although the efforts sent should have moved it. "
-                "Check whether the driver sends old states, and whether something blocks the "
-                "joint. If friction holds it, give its friction in <dynamics> or friction.*"
-            )
+            text = f"joint '{name}' stands still, although the efforts sent should have moved it"
             return Fault("frozen", text, blind=True)
         self._remember(arrival)
         return None
@@ -227,8 +227,9 @@ class ControlLoop:
                 allowed = f"tracking_tolerance is {settings.tracking_tolerance:g}"
                 self._trip(Fault("tracking", f"{text}; {allowed}"))
         if settings.target_timeout < self._tracker.idle < math.inf and settings.target_timeout:
-            text = f"no new target for {settings.target_timeout:g} s"
-            self._trip(Fault("target", text))
+            text = f"no new target for {self._tracker.idle:.3g} s"
+            allowed = f"target_timeout is {settings.target_timeout:g} s"
+            self._trip(Fault("target", f"{text}; {allowed}"))
 
     def on_watch(self, now: int) -> Array | None:
         """Check that states arrive; return efforts for an arm without states, or None.

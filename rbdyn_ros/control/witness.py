@@ -30,18 +30,18 @@ RATE, STEADY_RATE = 20.0, 5.0
 #: A joint that stands still is frozen if its efforts should have moved it this far, or its
 #: repeated velocity this far [rad or m]. Coarse encoders repeat within their resolution.
 FROZEN, PASSED = 0.04, 0.015
-#: Numbers repeat if they differ by less than these positions [rad or m] and velocities [rad/s or
-#: m/s]: but for rounding, or within the noise of an encoder. Unknown friction may hold a joint
-#: there, but not so that its numbers do not change at all.
-EXACT, EXACT_SPEED = 1e-7, 1e-6
+#: Numbers repeat if they are equal, or if they differ by less than these positions [rad or m] and
+#: velocities [rad/s or m/s], the noise of an encoder. Friction that nobody told of may hold a
+#: joint whose numbers are nearly equal.
 STILL, STILL_SPEED = 1e-4, 0.02
 #: A joint moves at its measured velocity if it differs by less than this part.
 AGREES = 0.5
 #: A joint has stopped if it had this speed [rad/s or m/s] and has less than this part of it.
 MOVED, STOPPED = 0.25, 0.25
-#: Friction that nobody told of, or a contact, may withstand this share of the effort limits; and
-#: where people move the arm, a hand.
-CONTACT, BY_HAND = 0.1, 0.25
+#: Friction that nobody told of, or a contact, may withstand this share of the effort limits; where
+#: people move the arm, a hand; and after a fault, when efforts change too fast for a prediction
+#: that knows nothing of the delay of commands, anything.
+CONTACT, BY_HAND, ANYTHING = 0.1, 0.25, 1e6
 #: A joint with a larger suspicion may have frozen; from 1 on it is a fault.
 SUSPECTED = 0.25
 #: A stop is compared with the motion of this time before it [s].
@@ -106,7 +106,7 @@ class Witness:
         """Continue with the next state, which says nothing about the efforts sent before it."""
         self._memory[SPEED] = np.nan
 
-    def look(self, qpos: Array, qvel: Array, effort: Array, dt: float, by_hand: bool) -> int:
+    def look(self, qpos: Array, qvel: Array, effort: Array, dt: float, contact: float) -> int:
         """Compare a state with the prediction; return the joint that has frozen, or -1.
 
         Args:
@@ -114,7 +114,7 @@ class Witness:
             qvel: (nv,) its velocity.
             effort: (nv,) commands that acted since the state before [N m or N].
             dt: time since then; after a longer time than LONGEST the prediction begins anew [s].
-            by_hand: whether people move the arm.
+            contact: effort that a contact may withstand, as a share of the effort limits.
         """
         if not dt <= LONGEST:
             self.pause()
@@ -124,7 +124,7 @@ class Witness:
         self._count += 1
         if not self._arm.is_plain:
             effort = self._arm.applied(effort, qpos, qvel, self._applied)
-        dofs, contact = self._dofs, BY_HAND if by_hand else CONTACT
+        dofs = self._dofs
         m_at, d_at, found = self._m_at, self._d_at, self._found
         worst: int = _look.call(
             m_at, d_at, qpos, qvel, effort, dt, contact, dofs, dense, memory, found
@@ -219,7 +219,7 @@ def _witness(
             continue
         withstood = contact * memory[MOST, k]
         _compare(a, qvel[k], odd, dt, withstood, k, memory)
-        exact = _stand(EXACT, EXACT_SPEED, a, 0.0, moved, dt, EXACTLY, k, memory)
+        exact = _stand(0.0, 0.0, a, 0.0, moved, dt, EXACTLY, k, memory)
         near = _stand(STILL, STILL_SPEED, a, withstood, moved, dt, NEARLY, k, memory)
         repeated = max(exact, near)
         memory[HINT, k] = max(repeated, memory[BEHIND, k] * np.sign(memory[PEAK, k]) / FROZEN)
@@ -250,8 +250,8 @@ def _compare(
     memory[LAG, k] = kept * memory[LAG, k] + dt * np.copysign(beyond, odd)
     memory[BEHIND, k] = kept * memory[BEHIND, k] + dt * memory[LAG, k]
     memory[PEAK, k] *= kept
-    if abs(v) > abs(memory[PEAK, k]):
-        memory[PEAK, k] = v
+    if abs(v) > abs(memory[PEAK, k]):  # what was before it has nothing to do with a stop
+        memory[PEAK, k], memory[LAG, k], memory[BEHIND, k] = v, 0.0, 0.0
 
 
 @kernel

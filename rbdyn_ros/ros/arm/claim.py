@@ -93,19 +93,18 @@ class ArmClaim:
         """
         if other_publishers(self._node, self._shown, 1):
             topic = self._shown.rpartition("/")[0]
-            text = (
-                f"another controller is called {topic}; end it, or give it another name or "
-                f"namespace. {LINGERS}"
-            )
-            return Fault("rivals", text)
+            remedy = "End it, or give it another name or namespace"
+            text = f"another controller is called {topic}. {LINGERS}"
+            return Fault("rivals", text, remedy=remedy)
         for topic, own in self._efforts.items():
             others = other_publishers(self._node, topic, int(own))
             if others:
                 text = (
-                    f"{described(others[0])} also publishes efforts for the arm on {topic}; end "
-                    f"it, or make it a dry run, which publishes none. {LINGERS}"
+                    f"{described(others[0])} also publishes efforts for the arm on {topic}. "
+                    f"{LINGERS}"
                 )
-                return Fault("rivals", text)
+                remedy = "End it, or make it a dry run, which publishes none"
+                return Fault("rivals", text, remedy=remedy)
         if self._fault is not None and self._source.disputed(time.monotonic_ns()):
             return self._fault
         return self._unknown_senders()
@@ -121,9 +120,9 @@ class ArmClaim:
         nodes = ", ".join(other_publishers(self._node, self._states, 0))
         text = (
             f"more than one publisher of {self._states} may send states of the arm: {nodes}; "
-            f"{expected - 1} of them sent states of other devices. Leave one. {LINGERS}"
+            f"{expected - 1} of them sent states of other devices. {LINGERS}"
         )
-        return Fault("rivals", text)
+        return Fault("rivals", text, remedy="End all but one")
 
     def note_device(self, names: Sequence[str]) -> None:
         """Note a message that names no joint of the arm: another device publishes on the topic.
@@ -162,8 +161,6 @@ class ArmClaim:
         # the graph may not know a node yet
         self._two = two if UNKNOWN not in names else None
         one, other = map(described, names)
-        text = (
-            f"states of the arm come from two publishers on {self._states}: {one} and {other}; "
-            "end one of them, or give it another topic"
-        )
-        return Fault("rivals", text, blind=True)
+        text = f"states of the arm come from two publishers on {self._states}: {one} and {other}"
+        remedy = "End one of them, or give it another topic"
+        return Fault("rivals", text, blind=True, remedy=remedy)

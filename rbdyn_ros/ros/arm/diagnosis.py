@@ -75,10 +75,10 @@ def _diagnosed(controller: Controller, now: int, fresh: int) -> tuple[Level, str
     if gate.fault is not None:
         return Level.ERROR, controller.status()
     if controller.rivals is not None:
-        return Level.WARN, f"{controller.status()}; {controller.rivals.text}"
+        return Level.WARN, f"{controller.status()}; {controller.rivals.advice}"
     late = gate.watch(now)
     if late is not None:
-        return Level.WARN, f"{controller.status()}; {late.text}"
+        return Level.WARN, f"{controller.status()}; {late.advice}"
     if not fresh:
         return Level.WARN, f"{controller.status()}; no new states"
     if controller.armed and gate.saturated.any():

@@ -246,7 +246,7 @@ class ArmController(process.ManagedNode):
 
     def _log_rivals(self, rivals: Fault | None) -> None:
         """Log once that there are rivals, and that they are gone."""
-        text = rivals.text if rivals is not None else ""
+        text = rivals.advice if rivals is not None else ""
         if text and text != self._last_rivals:
             self.get_logger().warning(text)
         elif self._last_rivals and not text:

@@ -83,8 +83,8 @@ def ends(pair, fault, ending):
     level, message, values = pair.report()
     assert (level, values["fault"], values["armed"]) == (ERROR, fault, "True")
     assert ending in message
-    assert "; clear_fault first" in pair.ask("arm")
-    assert "; clear_fault first" in pair.ask("hold")
+    assert ", then clear_fault" in pair.ask("arm")
+    assert ", then clear_fault" in pair.ask("hold")
 
 
 def single_nan(pair, relay):
