@@ -12,6 +12,7 @@ BENCHMARKS = {
     "constraints": "closed loops and a coupled joint, against MuJoCo in turns",
     "contact": "a robot and a box on the floor, against MuJoCo in turns",
     "contact_batch": "batches on the floor, against mujoco.rollout in turns",
+    "rays": "a lidar above a robot, against MuJoCo in turns",
     "creep": "a box at rest on a slope, against MuJoCo with several contact settings",
     "toolbox": "Jacobians, momentum, regressors, derivatives, against Pinocchio in turns",
     "specialize": "code made for one robot, alone and in batches, against MuJoCo and Pinocchio",

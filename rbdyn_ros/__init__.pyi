@@ -40,6 +40,9 @@ from rbdyn_ros.dynamics.explicit import ExplicitConstraint as ExplicitConstraint
 from rbdyn_ros.dynamics.joint_model import JointModel as JointModel
 from rbdyn_ros.dynamics.joint_model import jcalc as jcalc
 from rbdyn_ros.dynamics.payload import with_payload as with_payload
+from rbdyn_ros.dynamics.ray_shapes import RayShapes as RayShapes
+from rbdyn_ros.dynamics.rays import RayHits as RayHits
+from rbdyn_ros.dynamics.rays import cast_rays as cast_rays
 from rbdyn_ros.dynamics.saved_state import SavedState as SavedState
 from rbdyn_ros.dynamics.saved_state import load_state as load_state
 from rbdyn_ros.dynamics.saved_state import save_state as save_state
@@ -133,6 +136,7 @@ from rbdyn_ros.specialization.specialized import Specialized as Specialized
 from rbdyn_ros.specialization.specialized import specialize as specialize
 from rbdyn_ros.view.pictures.animation import animate as animate
 from rbdyn_ros.view.pictures.connectivity import draw_connectivity as draw_connectivity
+from rbdyn_ros.view.scene.visual_shapes import visual_shapes as visual_shapes
 from rbdyn_ros.view.web.opened import open_view as open_view
 
 __version__: str

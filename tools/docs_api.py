@@ -84,9 +84,16 @@ GROUPS = (
         ("dynamics.toolbox",),
     ),
     Group(
-        "Contacts and distances",
-        "What touches, and where geometries are near: [contact.md](../guides/contact.md).",
-        ("dynamics.contacts", "dynamics.collisions"),
+        "Contacts, distances and rays",
+        "What touches, and where geometries are near: [contact.md](../guides/contact.md); what "
+        "rays meet: [sensors.md](../guides/sensors.md#rays).",
+        (
+            "dynamics.contacts",
+            "dynamics.collisions",
+            "dynamics.rays",
+            "dynamics.ray_shapes",
+            "view.scene.visual_shapes",
+        ),
     ),
     Group(
         "Specialised code and rollouts",

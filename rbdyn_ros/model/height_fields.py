@@ -50,6 +50,25 @@ def field_indices(fields: NamedArrays) -> Arrays:
     }
 
 
+def field_triangles(heights: Array, half: Array) -> tuple[Array, Ints]:
+    """Return corners (n, 3) and triangles (k, 3) of a height field, anticlockwise from above.
+
+    Args:
+        heights: (rows, columns).
+        half: half lengths along x and y.
+    """
+    rows, columns = heights.shape
+    x, y = np.linspace(-half[0], half[0], columns), np.linspace(-half[1], half[1], rows)
+    east, north = np.meshgrid(x, y)
+    corner = np.arange(rows * columns).reshape(rows, columns)
+    here, across = corner[:-1, :-1].ravel(), corner[1:, 1:].ravel()
+    east_of, north_of = corner[:-1, 1:].ravel(), corner[1:, :-1].ravel()
+    faces = np.concatenate(
+        [np.column_stack([here, east_of, across]), np.column_stack([here, across, north_of])]
+    )
+    return np.column_stack([east.ravel(), north.ravel(), heights.ravel()]), faces
+
+
 def _ridges(z: Array, half: Array) -> Ints:
     """Return the flags of field_ridge; edges of the border are convex.
 

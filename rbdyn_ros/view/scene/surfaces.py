@@ -24,6 +24,7 @@ from rbdyn_ros.description.meshes.files import UnusableMeshError
 from rbdyn_ros.description.meshes.hulls import NoHullError, hull_corners
 from rbdyn_ros.description.meshes.meshes import MeshPart, read_parts, scaled
 from rbdyn_ros.errors import Finding, quote
+from rbdyn_ros.model.height_fields import field_triangles
 from rbdyn_ros.view.scene.creases import Faces, creased
 
 MOST_TRIANGLES = 2_000_000  # of a mesh
@@ -87,23 +88,9 @@ def surfaces_of(shape: AnyShape) -> tuple[TriangleSurface, ...]:
 
 
 def terrain_surface(heights: Array, half: Array) -> TriangleSurface:
-    """Return the triangles of a height field, as in engine/contact/terrain.py.
-
-    Args:
-        heights: (rows, columns).
-        half: half lengths along x and y.
-    """
-    rows, columns = heights.shape
-    x, y = np.linspace(-half[0], half[0], columns), np.linspace(-half[1], half[1], rows)
-    east, north = np.meshgrid(x, y)
-    corner = np.arange(rows * columns).reshape(rows, columns)
-    here, across = corner[:-1, :-1].ravel(), corner[1:, 1:].ravel()
-    east_of, north_of = corner[:-1, 1:].ravel(), corner[1:, :-1].ravel()
-    faces = np.concatenate(
-        [np.column_stack([here, east_of, across]), np.column_stack([here, across, north_of])]
-    )
-    vertices = np.column_stack([east.ravel(), north.ravel(), heights.ravel()])
-    return _surface(vertices, faces, None)
+    """Return the triangles of a height field, see field_triangles."""
+    vertices, faces = field_triangles(heights, half)
+    return _surface(vertices, faces.astype(np.int32), None)
 
 
 def surfaces_or_marker(shape: AnyShape) -> tuple[tuple[TriangleSurface, ...], Finding | None]:

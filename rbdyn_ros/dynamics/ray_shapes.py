@@ -1,0 +1,184 @@
+"""Shapes that rays can meet: the geometries of a Model, or any triangles on its bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array, Ints
+from rbdyn_ros.description.meshes.hulls import hull_faces
+from rbdyn_ros.dynamics.entry import Entry
+from rbdyn_ros.engine.collision.rays import BOUNDS, MAT, POS, ROUNDING, SHAPE, SIZE
+from rbdyn_ros.engine.collision.tree import COUNT, FIRST, NODE, grow
+from rbdyn_ros.errors import Finding
+from rbdyn_ros.model.geoms import GeomType
+from rbdyn_ros.model.height_fields import field_triangles
+from rbdyn_ros.model.model import Model
+
+_grow = Entry(grow)
+
+#: Corners of triangles, (k, 3, 3).
+Triangles = Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RayShape:
+    """A shape that is fixed to a body.
+
+    Attributes:
+        name: for the user.
+        body: number of the body, 0 for the world.
+        pos: origin of its frame in the body, (3,) [m].
+        mat: orientation in the body, (3, 3).
+        kind: its type; MESH for triangles.
+        size: geom_size of a solid [m].
+        triangles: corners in its frame, (k, 3, 3) [m], anticlockwise seen from outside.
+    """
+
+    name: str
+    body: int
+    pos: Array
+    mat: Array
+    kind: GeomType = GeomType.MESH
+    size: Array = field(default_factory=lambda: np.zeros(3))
+    triangles: Triangles = field(default_factory=lambda: np.zeros((0, 3, 3)))
+
+
+class RayShapes:
+    """Shapes on the bodies of a Model, ready to be met by rays; it never changes.
+
+    Attributes:
+        names: of the shapes.
+        body: (n), their bodies.
+        kind: (n), a GeomType each.
+        bounded: numbers of the shapes that have a bounding box and a surface.
+        planes: numbers of the planes.
+        findings: warnings about shapes that were left out.
+        shape, root, mesh_node, triangle: see engine/collision/rays.py.
+    """
+
+    def __init__(self, shapes: Iterable[RayShape], findings: tuple[Finding, ...] = ()) -> None:
+        listed = list(shapes)
+        self.findings = findings
+        self.names = tuple(one.name for one in listed)
+        self.body: Ints = np.array([one.body for one in listed], np.int64)
+        self.kind: Ints = np.array([one.kind for one in listed], np.int64)
+        self.shape: Array = np.array([_row(one) for one in listed]).reshape(-1, SHAPE)
+        self.root: Ints = np.full(len(listed), -1, np.int64)
+        trees = [(np.zeros((0, NODE)), np.zeros((0, 9)))]
+        nodes = triangles = 0
+        for g, one in enumerate(listed):
+            if len(one.triangles):
+                self.root[g] = nodes
+                trees.append(_tree(one.triangles, nodes, triangles))
+                nodes, triangles = nodes + len(trees[-1][0]), triangles + len(trees[-1][1])
+        self.mesh_node, self.triangle = (np.concatenate(rows) for rows in zip(*trees, strict=True))
+        solid = ~np.isin(self.kind, (GeomType.PLANE, GeomType.MESH, GeomType.HFIELD))
+        self.bounded: Ints = np.flatnonzero(solid | (self.root >= 0))
+        self.planes: Ints = np.flatnonzero(self.kind == GeomType.PLANE)
+
+
+def geometry_shapes(m: Model) -> RayShapes:
+    """Return all geometries of a Model, in the order of m.geom_names_all; made once."""
+    kept: RayShapes | None = vars(m).get("ray_shapes")
+    if kept is None:
+        kept = vars(m).setdefault(
+            "ray_shapes", RayShapes(_geometry(m, g) for g in range(m.ngeomall))
+        )
+    return kept
+
+
+def obstacle_shapes(m: Model) -> list[RayShape]:
+    """Return the obstacles of a Model."""
+    return [_geometry(m, g) for g in range(m.ngeomall - m.nobstacle, m.ngeomall)]
+
+
+def _geometry(m: Model, g: int) -> RayShape:
+    kind = GeomType(m.geom_type_all[g])
+    triangles = np.zeros((0, 3, 3))
+    if kind == GeomType.MESH:
+        triangles = hull_triangles(_corners(m, g))
+    elif kind == GeomType.HFIELD:
+        triangles = _terrain(m, g)
+    body, mat = int(m.geom_bodyid_all[g]), m.geom_mat_all[g].reshape(3, 3)
+    size, name = m.geom_size_all[g], m.geom_names_all[g]
+    return RayShape(name, body, m.geom_pos_all[g], mat, kind, size, triangles)
+
+
+def _corners(m: Model, g: int) -> Array:
+    first = int(m.geom_vertadr_all[g])
+    corners: Array = m.vert_pos_all[first : first + int(m.geom_vertnum_all[g])]
+    return corners
+
+
+def hull_triangles(corners: Array) -> Triangles:
+    """Return the triangles of a convex hull; none if all corners are on a line."""
+    fans = [
+        (ring[0], ring[k], ring[k + 1])
+        for _, ring in hull_faces(corners)
+        for k in range(1, len(ring) - 1)
+    ]
+    triangles: Triangles = corners[np.array(fans, np.int64).reshape(-1, 3)]
+    return triangles
+
+
+def _terrain(m: Model, g: int) -> Triangles:
+    o = g - (m.ngeomall - m.nobstacle)
+    k = int(m.obstacle_fieldid[o])
+    rows, columns = int(m.field_nrow[k]), int(m.field_ncol[k])
+    heights = m.field_height[m.field_adr[k] :][: rows * columns].reshape(rows, columns)
+    vertices, faces = field_triangles(heights, m.obstacle_size[o])
+    triangles: Triangles = vertices[faces]
+    return triangles
+
+
+def _row(one: RayShape) -> Array:
+    """Return the numbers of a shape, see engine/collision/rays.py."""
+    row = np.zeros(SHAPE)
+    row[POS : POS + 3], row[MAT : MAT + 9] = one.pos, one.mat.ravel()
+    row[SIZE : SIZE + 3] = one.size
+    if len(one.triangles):
+        row[BOUNDS : BOUNDS + 3] = one.triangles.min(axis=(0, 1))
+        row[BOUNDS + 3 :] = one.triangles.max(axis=(0, 1))
+    else:
+        row[BOUNDS + 3 :] = _half(one)
+        row[BOUNDS : BOUNDS + 3] = -row[BOUNDS + 3 :]
+    return row
+
+
+def _half(one: RayShape) -> Array:
+    """Return half the edges of a solid's bounding box."""
+    radius, length = float(one.size[0]), float(one.size[1])
+    match one.kind:
+        case GeomType.SPHERE:
+            return np.full(3, radius)
+        case GeomType.CYLINDER:
+            return np.array([radius, radius, length])
+        case GeomType.CAPSULE:
+            return np.array([radius, radius, length + radius])
+    return one.size
+
+
+def _tree(triangles: Triangles, node: int, triangle: int) -> tuple[Array, Array]:
+    """Return the nodes of triangles, and the triangles in the order of its leaves.
+
+    Args:
+        triangles: (k, 3, 3).
+        node: number of the first node among all meshes.
+        triangle: number of the first triangle among all meshes.
+    """
+    low, high = triangles.min(axis=1), triangles.max(axis=1)
+    wider = ROUNDING * np.abs(triangles).max(initial=0.0)
+    boxes = np.ascontiguousarray(np.concatenate([low - wider, high + wider], axis=1))
+    nodes, order = tree_of(boxes, np.arange(len(boxes)))
+    nodes[:, FIRST] += np.where(nodes[:, COUNT] > 0, triangle, node)
+    return nodes, triangles[order].reshape(-1, 9)
+
+
+def tree_of(boxes: Array, things: Ints) -> tuple[Array, Ints]:
+    """Return the tree of some boxes (n, 6), and the things in the order of its leaves."""
+    order, nodes = np.array(things, np.int64), np.zeros((2 * len(things), NODE))
+    number: int = _grow.call(boxes, order, nodes)
+    return nodes[:number], order

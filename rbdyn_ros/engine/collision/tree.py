@@ -1,0 +1,220 @@
+"""A binary tree of bounding boxes: finds the few things that a ray can meet among many.
+
+A node is a row of numbers, one cache line. A leaf has COUNT things, which are `order[FIRST:]`. An
+inner node has the COUNT 0, and its children are the next node and the node FIRST.
+
+Source: Wald, On fast construction of SAH-based bounding volume hierarchies, 2007 (bins).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.stack import stack_floats, stack_ints
+
+if TYPE_CHECKING:
+    from rbdyn_ros.arrays import Ints
+    from rbdyn_ros.engine.jit import Matrix
+
+#: Columns of a node; a box has the first six.
+LOW, HIGH, FIRST, COUNT, NODE = 0, 3, 6, 7, 8
+
+#: Things of a leaf, and intervals of an axis between which a node can be divided.
+LEAF, BINS = 4, 16
+
+#: Longest path through a tree; the leaf at its end has all that is left.
+DEEPEST = 64
+
+#: Factor of the far end of an interval: each end is rounded by 3 operations.
+WIDER = 1.0 + 8.0 * 2.0**-53
+
+
+@kernel
+def grow(boxes: Matrix, order: Ints, node: Matrix) -> int:
+    """Build the tree of some boxes; return its number of nodes, at most 2 n.
+
+    Args:
+        boxes: low corner, high corner of each thing; finite.
+        order: (n), the things of the tree; receives them in the order of the leaves.
+        node: (2 n, NODE), receives the nodes.
+    """
+    waiting = stack_ints(64, 4)  # first thing, end, depth, parent of a second child or -1
+    left, nodes = 0, 0
+    if len(order) > 0:
+        left = _wait(waiting, 0, 0, len(order), 0, -1)
+    while left > 0:
+        left -= 1
+        first, end, depth = waiting[left, 0], waiting[left, 1], waiting[left, 2]
+        if waiting[left, 3] >= 0:
+            node[waiting[left, 3], FIRST] = nodes
+        _enclose(boxes, order, first, end, node, nodes)
+        middle = first
+        if end - first > LEAF and depth < DEEPEST - 2:
+            middle = _divide(boxes, order, first, end)
+        if middle == first:
+            node[nodes, FIRST], node[nodes, COUNT] = first, end - first
+        else:
+            node[nodes, COUNT] = 0
+            left = _wait(waiting, left, middle, end, depth + 1, nodes)
+            left = _wait(waiting, left, first, middle, depth + 1, -1)
+        nodes += 1
+    return nodes
+
+
+@inline
+def _wait(waiting, left, first, end, depth, parent):
+    waiting[left, 0], waiting[left, 1], waiting[left, 2] = first, end, depth
+    waiting[left, 3] = parent
+    return left + 1
+
+
+@inline
+def _enclose(boxes, order, first, end, node, n):
+    _clear(node, n)
+    for k in range(first, end):
+        _join(node, n, boxes, order[k])
+
+
+@inline
+def _centre(boxes, thing, axis):
+    return 0.5 * (boxes[thing, LOW + axis] + boxes[thing, HIGH + axis])
+
+
+@kernel
+def _divide(boxes, order, first, end):
+    """Sort things into two groups; return where the second one begins, or `first` for no groups.
+
+    The axis is the one along which the centres spread most. Of BINS - 1 places the one with the
+    least sum of area times number is taken: the expected cost of a random ray.
+    """
+    axis, least, most = 0, 0.0, -1.0
+    for k in range(3):
+        low, high = np.inf, -np.inf
+        for n in range(first, end):
+            centre = _centre(boxes, order[n], k)
+            low, high = min(low, centre), max(high, centre)
+        if high - low > most - least:
+            axis, least, most = k, low, high
+    if not most > least:
+        return first
+    scale = BINS / (most - least)
+    place = _best_place(boxes, order, first, end, axis, least, scale)
+    n, last = first, end - 1
+    while n <= last:
+        if _bin(_centre(boxes, order[n], axis), least, scale) <= place:
+            n += 1
+        else:
+            order[n], order[last] = order[last], order[n]
+            last -= 1
+    return n if n < end else first
+
+
+@inline
+def _bin(centre, least, scale):
+    return min(max(int((centre - least) * scale), 0), BINS - 1)
+
+
+@kernel
+def _best_place(boxes, order, first, end, axis, least, scale):
+    """Return the last bin of the first group."""
+    bins, count = stack_floats(16, 6), stack_ints(16, 1)
+    for b in range(BINS):
+        count[b, 0] = 0
+        _clear(bins, b)
+    for n in range(first, end):
+        b = _bin(_centre(boxes, order[n], axis), least, scale)
+        count[b, 0] += 1
+        _join(bins, b, boxes, order[n])
+    total, beyond = stack_floats(1, 6), stack_floats(16, 1)  # cost of all bins from here on
+    _clear(total, 0)
+    number = 0
+    for b in range(BINS - 1, 0, -1):
+        _join(total, 0, bins, b)
+        number += count[b, 0]
+        beyond[b, 0] = number * _area(total, 0)
+    _clear(total, 0)
+    number, best, place = 0, np.inf, 0
+    for b in range(BINS - 1):
+        _join(total, 0, bins, b)
+        number += count[b, 0]
+        cost = number * _area(total, 0) + beyond[b + 1, 0]
+        if number > 0 and number < end - first and cost < best:
+            best, place = cost, b
+    return place
+
+
+@inline
+def _clear(boxes, b):
+    for k in range(3):
+        boxes[b, LOW + k], boxes[b, HIGH + k] = np.inf, -np.inf
+
+
+@inline
+def _join(boxes, b, others, other):
+    for k in range(3):
+        boxes[b, LOW + k] = min(boxes[b, LOW + k], others[other, LOW + k])
+        boxes[b, HIGH + k] = max(boxes[b, HIGH + k], others[other, HIGH + k])
+
+
+@inline
+def _area(boxes, b):
+    """Return half the area of a box, 0 if it is empty."""
+    x, y = boxes[b, HIGH] - boxes[b, LOW], boxes[b, HIGH + 1] - boxes[b, LOW + 1]
+    z = boxes[b, HIGH + 2] - boxes[b, LOW + 2]
+    return x * (y + z) + y * z if x >= 0.0 else 0.0
+
+
+@inline
+def enters(node, n, start, inverse):
+    """Return where a ray enters the box of a node, infinity if it misses it.
+
+    Args:
+        node: the tree; its boxes are wider than what they hold by more than rounding.
+        n: number of the node.
+        start: where the ray starts.
+        inverse: 1 / direction by component; infinity for 0.
+    """
+    near, far = -np.inf, np.inf
+    for k in range(3):
+        a = (node[n, LOW + k] - start[k]) * inverse[k]
+        b = (node[n, HIGH + k] - start[k]) * inverse[k]
+        # if one is NaN, the ray lies in a side of the box, where nothing is
+        near, far = max(near, min(a, b)), min(far, max(a, b))
+    return near if far >= 0.0 and near <= far * WIDER else np.inf
+
+
+@inline
+def descend(node, n, start, inverse, most, waiting, entry, left):
+    """Return the nearer child of an inner node, or -1; let the other one wait.
+
+    Args:
+        node: the tree.
+        n: number of the node.
+        start: as for enters.
+        inverse: as for enters.
+        most: boxes that are entered later do not count.
+        waiting: (DEEPEST, 1), nodes that wait.
+        entry: (DEEPEST, 1), where the ray enters them.
+        left: the number of nodes that wait; it is returned, too.
+    """
+    a, b = n + 1, int(node[n, FIRST])
+    at_a, at_b = enters(node, a, start, inverse), enters(node, b, start, inverse)
+    if at_b < at_a:
+        a, b, at_a, at_b = b, a, at_b, at_a
+    if at_b <= most and at_b < np.inf:
+        waiting[left, 0], entry[left, 0] = b, at_b
+        left += 1
+    return (a if at_a <= most and at_a < np.inf else -1), left
+
+
+@inline
+def next_node(waiting, entry, left, most):
+    """Return the latest waiting node that the ray enters in time, or -1; and how many wait."""
+    while left > 0:
+        left -= 1
+        if entry[left, 0] <= most:
+            return waiting[left, 0], left
+    return -1, 0
