@@ -56,7 +56,7 @@ class StateClock:
         Args:
             stamp: time of measurement [ns].
             arrival: time of arrival on the steady clock [ns].
-            latency: largest lag that may last [s].
+            latency: largest lag that may last [s]; the timeout counts if it is shorter.
         """
         step = (stamp - self._stamp) / NANOSECONDS
         waited = (arrival - self._arrival) / NANOSECONDS
@@ -75,7 +75,7 @@ class StateClock:
         self._compare(float(arrival - stamp), waited)
         if not self._ahead <= self._timeout:
             return self._runs_ahead()
-        if self.lag <= latency:
+        if self.lag <= min(latency, self._timeout):
             self._timely, self._late_since = arrival, 0
             return ""
         return self._lags(arrival, latency)

@@ -40,6 +40,8 @@ class Limits:
         acceleration: largest measured change of a velocity [rad/s^2 or m/s^2].
         latency: largest lag of states that may last [s].
         power_limit: largest product of effort and velocity of every joint [W]; 0: none is given.
+        contact: effort that a contact may withstand in mode impedance, as a share of the effort
+            limits; a joint that withstands more counts as frozen.
     """
 
     names: tuple[str, ...]
@@ -55,6 +57,7 @@ class Limits:
     acceleration: float = ACCELERATION
     latency: float = LATENCY
     power_limit: float = 0.0
+    contact: float = 0.0
 
     @property
     def power(self) -> Array:
@@ -103,6 +106,7 @@ class Limits:
         acceleration: float | None = None,
         latency: float | None = None,
         power_limit: float | None = None,
+        contact: float | None = None,
     ) -> Limits:
         """Return tighter limits, relative to the limits of the robot.
 
@@ -113,6 +117,7 @@ class Limits:
             acceleration: above 0 and at most the present one; None: the present one.
             latency: above 0 and at most the present one [s]; None: the present one.
             power_limit: above 0 and at most the present one [W]; None: the present one.
+            contact: at least 0 and at most the present one; None: the present one.
 
         Raises:
             ParameterError: a limit would become wider, or a range would be empty.
@@ -120,6 +125,7 @@ class Limits:
         acceleration = self.acceleration if acceleration is None else acceleration
         latency = self.latency if latency is None else latency
         power_limit = self.power_limit if power_limit is None else power_limit
+        contact = self.contact if contact is None else contact
         for name, wanted, now in (
             ("effort_scale", effort_scale, self.effort_scale),
             ("velocity_scale", velocity_scale, self.velocity_scale),
@@ -129,6 +135,9 @@ class Limits:
             if not 0.0 < wanted <= now:
                 raise _not_tighter(name, wanted, f"above 0 and at most {now:g}, the present value")
         self._check_power(power_limit)
+        if not 0.0 <= contact <= self.contact:
+            allowed = f"at least 0 and at most {self.contact:g}, the present value"
+            raise _not_tighter("contact_effort", contact, allowed)
         if not self.inset <= inset < np.inf:
             allowed = f"at least {self.inset:g}, the present value"
             raise _not_tighter("position_inset", inset, allowed)
@@ -151,12 +160,13 @@ class Limits:
             acceleration=acceleration,
             latency=latency,
             power_limit=power_limit,
+            contact=contact,
         )
 
     def _check_power(self, limit: float) -> None:
         """Raise ParameterError unless a power limit, or 0 for none, tightens this one."""
         most = float(self.power.max())
-        if limit != self.power_limit and not 0.0 < limit <= most:
+        if limit != self.power_limit and not (0.0 < limit <= most and limit < np.inf):
             raise _not_tighter("power_limit", limit, f"above 0 and at most {most:g}")
 
     def check_inside(self, qpos: Array) -> None:

@@ -15,13 +15,12 @@ from rbdyn_ros.control.arming import EffortCheck
 from rbdyn_ros.control.endings import LIES, Ending
 from rbdyn_ros.control.faults import Fault
 from rbdyn_ros.control.gate import SafetyGate
-from rbdyn_ros.control.inspection import MIXED_UP
 from rbdyn_ros.control.kernels import copy, entry
 from rbdyn_ros.control.mode_laws import ModeLaws
 from rbdyn_ros.control.settings import ControlSettings
 from rbdyn_ros.control.state_kernels import SHORTEST
 from rbdyn_ros.control.tracking import PathTracker
-from rbdyn_ros.control.witness import ANYTHING, BY_HAND, CONTACT, Witness
+from rbdyn_ros.control.witness import ANYTHING, BY_HAND, CONTACT, FROZEN, PASSED, Witness
 from rbdyn_ros.nanoseconds import NANOSECONDS
 
 if TYPE_CHECKING:
@@ -110,15 +109,18 @@ class ControlLoop:
         gate, witness = self.gate, self._witness
         seen, sent = gate.measured, self._commands()
         if self._ending.disbelieves(arrival, seen.qpos, seen.qvel, sent):
-            text = "after a wrong state, the arm is not where it was estimated to be"
-            return Fault("velocity", text, True, MIXED_UP)
-        contact = BY_HAND if self.mode == "gravity" else CONTACT
+            return self._ending.reckoning.difference(seen.qpos, seen.qvel, self._dofs, self.names)
+        contact = gate.limits.contact if self.mode == "impedance" else 0.0
+        blocked = BY_HAND if self.mode == "gravity" else max(CONTACT, contact)
         if gate.fault is not None:
-            contact = ANYTHING
-        k = witness.look(seen.qpos, seen.qvel, sent, gate.step, contact)
+            blocked = ANYTHING
+        k = witness.look(seen.qpos, seen.qvel, sent, gate.step, contact, blocked)
         if k >= 0:
-            name = self.arm.names[k]
-            text = f"joint '{name}' stands still, although the efforts sent should have moved it"
+            text = (
+                f"joint '{self.arm.names[k]}' stands still at {seen.qpos[k]:.4g}, or its numbers "
+                f"repeat; by the efforts sent it should have moved by more than {FROZEN:g}, or by "
+                f"its velocity of {seen.qvel[k]:.4g} by more than {PASSED:g}"
+            )
             return Fault("frozen", text, blind=True)
         self._remember(arrival)
         return None

@@ -177,7 +177,8 @@ def _wrong_number(names: Sequence[str], position: Array, velocity: Array, effort
         if not fine.all():
             k = int(fine.argmin())
             owner = f"joint {quote(names[k])}" if k < len(names) else f"value {k}"
-            return f"the {kind} of {owner} is {values[k]}; expected a finite number"
+            allowed = f"expected a finite number below {LARGEST:g}"
+            return f"the {kind} of {owner} is {values[k]}; {allowed}"
     return ""
 
 

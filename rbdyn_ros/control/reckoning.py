@@ -7,14 +7,16 @@ truth. Of a joint whose positions and velocities disagree, those lie that change
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.faults import Fault
 from rbdyn_ros.control.history import DUE, EFFORT, PUSH, QPOS, QVEL, History
+from rbdyn_ros.control.inspection import MIXED_UP
 from rbdyn_ros.control.kernels import entry
 from rbdyn_ros.control.state_kernels import LONGEST
 from rbdyn_ros.control.witness import accelerate
@@ -187,6 +189,18 @@ class Reckoning:
             self._corrected = self._time
             late = 0.0 if self._timely else late
             _correct.call(qpos, qvel, late, time, self._told, self._estimate, self._true)
+
+    def difference(self, qpos: Array, qvel: Array, dofs: Ints, names: Sequence[str]) -> Fault:
+        """Return the fault of a state of joints (n,) that is not near the estimated one."""
+        off, slip = np.abs(qpos - self.qpos)[dofs], np.abs(qvel - self.qvel)[dofs]
+        k = int(np.maximum(off / NEAR, slip / ALIKE).argmax())
+        dof = dofs[k]
+        text = (
+            f"after a wrong state, joint '{names[k]}' is at {qpos[dof]:.4g} with velocity "
+            f"{qvel[dof]:.4g}, but was estimated at {self.qpos[dof]:.4g} with velocity "
+            f"{self.qvel[dof]:.4g}; allowed differences are {NEAR:g} and {ALIKE:g}"
+        )
+        return Fault("velocity", text, True, MIXED_UP)
 
     def agrees(self, qpos: Array, qvel: Array, dofs: Ints) -> bool:
         """Whether a state of joints is near the estimated one."""

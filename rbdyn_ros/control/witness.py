@@ -3,7 +3,8 @@
 From a state the forward dynamics of the efforts sent predict the next one. The difference is the
 push, the acceleration that the model does not explain: an unknown payload, friction, a hand. A
 joint has frozen if its numbers repeat, or if it stops, although the efforts beyond push and
-friction should have moved it. A joint that something blocks looks the same.
+friction should have moved it. A joint that something blocks looks the same, so contact is a matter
+of how much effort it may withstand.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ STILL, STILL_SPEED = 1e-4, 0.02
 AGREES = 0.5
 #: A joint has stopped if it had this speed [rad/s or m/s] and has less than this part of it.
 MOVED, STOPPED = 0.25, 0.25
-#: Friction that nobody told of, or a contact, may withstand this share of the effort limits; where
-#: people move the arm, a hand; and after a fault, when efforts change too fast for a prediction
-#: that knows nothing of the delay of commands, anything.
+#: Friction that nobody told of may withstand this share of the effort limits; where people move
+#: the arm, a hand; and after a fault, when efforts change too fast for a prediction that knows
+#: nothing of the delay of commands, anything.
 CONTACT, BY_HAND, ANYTHING = 0.1, 0.25, 1e6
 #: A joint with a larger suspicion may have frozen; from 1 on it is a fault.
 SUSPECTED = 0.25
@@ -106,7 +107,15 @@ class Witness:
         """Continue with the next state, which says nothing about the efforts sent before it."""
         self._memory[SPEED] = np.nan
 
-    def look(self, qpos: Array, qvel: Array, effort: Array, dt: float, contact: float) -> int:
+    def look(
+        self,
+        qpos: Array,
+        qvel: Array,
+        effort: Array,
+        dt: float,
+        contact: float,
+        blocked: float,
+    ) -> int:
         """Compare a state with the prediction; return the joint that has frozen, or -1.
 
         Args:
@@ -115,6 +124,7 @@ class Witness:
             effort: (nv,) commands that acted since the state before [N m or N].
             dt: time since then; after a longer time than LONGEST the prediction begins anew [s].
             contact: effort that a contact may withstand, as a share of the effort limits.
+            blocked: the same where the numbers of a joint do not repeat to the last bit.
         """
         if not dt <= LONGEST:
             self.pause()
@@ -127,7 +137,7 @@ class Witness:
         dofs = self._dofs
         m_at, d_at, found = self._m_at, self._d_at, self._found
         worst: int = _look.call(
-            m_at, d_at, qpos, qvel, effort, dt, contact, dofs, dense, memory, found
+            m_at, d_at, qpos, qvel, effort, dt, contact, blocked, dofs, dense, memory, found
         )
         self.suspicion = float(found[0])
         return worst if found[1] > 1.0 else -1
@@ -168,6 +178,7 @@ def _look(
     applied: Vector,
     dt: float,
     contact: float,
+    blocked: float,
     dofs: Ints,
     dense: Matrix,
     memory: Matrix,
@@ -177,7 +188,7 @@ def _look(
     for k in range(m.nv):
         d.qpos[k], d.qvel[k], d.qfrc_applied[k] = qpos[k], qvel[k], applied[k]
     forward_dynamics(m, d)
-    worst = _witness(d.qacc, qpos, qvel, dt, contact, dofs, dense, memory)
+    worst = _witness(d.qacc, qpos, qvel, dt, contact, blocked, dofs, dense, memory)
     found[0], found[1] = 0.0, memory[FROST, worst]
     for k in dofs:
         found[0] = max(found[0], memory[HINT, k])
@@ -191,6 +202,7 @@ def _witness(
     qvel: Vector,
     dt: float,
     contact: float,
+    blocked: float,
     dofs: Ints,
     dense: Matrix,
     memory: Matrix,
@@ -205,10 +217,11 @@ def _witness(
         memory[ODD, k] = qacc[k] + memory[STEADY, k] - (qvel[k] - before) / dt
     for k in range(n):  # M (v' - a - steady push): the unexplained effort, by its own inertia
         before, a = memory[SPEED, k], qacc[k]
-        odd = 0.0
+        odd = load = 0.0
         for j in range(n):
             odd += dense[k, j] * memory[ODD, j]
-        odd /= dense[k, k]
+            load += dense[k, j] * qacc[j]
+        odd, load = odd / dense[k, k], abs(load / dense[k, k])
         moved = (qpos[k] - memory[PLACE, k]) / dt
         memory[PLACE, k], memory[SPEED, k] = qpos[k], qvel[k]
         if np.isnan(before):  # the first state
@@ -217,10 +230,13 @@ def _witness(
             memory[LAG, k] = memory[BEHIND, k] = 0.0
             memory[EXACTLY + WHERE, k] = memory[NEARLY + WHERE, k] = np.inf
             continue
-        withstood = contact * memory[MOST, k]
-        _compare(a, qvel[k], odd, dt, withstood, k, memory)
-        exact = _stand(0.0, 0.0, a, 0.0, moved, dt, EXACTLY, k, memory)
-        near = _stand(STILL, STILL_SPEED, a, withstood, moved, dt, NEARLY, k, memory)
+        held, withstood = contact * memory[MOST, k], blocked * memory[MOST, k]
+        # where contact is expected, an impact may stop a joint with any effort
+        stopped = ANYTHING * memory[MOST, k] if contact > 0.0 else withstood
+        _compare(a, qvel[k], odd, dt, stopped, k, memory)
+        pushes = a if load > held else 0.0
+        exact = _stand(0.0, 0.0, pushes, held, moved, dt, EXACTLY, k, memory)
+        near = _stand(STILL, STILL_SPEED, pushes, withstood, moved, dt, NEARLY, k, memory)
         repeated = max(exact, near)
         memory[HINT, k] = max(repeated, memory[BEHIND, k] * np.sign(memory[PEAK, k]) / FROZEN)
         memory[FROST, k] = max(repeated, _stop(k, memory))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rbdyn_ros.errors import quote
+from rbdyn_ros.errors import did_you_mean, quote
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,16 @@ from rbdyn_ros.errors import quote
 )
 def test_a_name_is_cut_and_what_cannot_be_printed_is_escaped(name, shown):
     assert quote(name) == shown
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "hint"),
+    [
+        ("parameter", ["parameters", "robot"], " (did you mean 'parameters'?)"),
+        ("parameters", ["parameters"], ""),  # known, but not there
+        ("parameters", ["parameters", "parameter"], " (did you mean 'parameter'?)"),
+        ("robot", ["parameters"], ""),
+    ],
+)
+def test_the_same_word_is_no_suggestion(name, known, hint):
+    assert did_you_mean(name, known) == hint

@@ -11,6 +11,7 @@ from battery import (
     Case,
     allowed,
     beyond,
+    both,
     cases,
     judged,
     lied,
@@ -18,13 +19,15 @@ from battery import (
     references,
     rubbed,
 )
-from closed_loop import SEVEN, ClosedLoop, model
+from closed_loop import SEVEN, ClosedLoop, armed, model
 from support.lies import LIES, NONE, filtered
 
 from rbdyn_ros.control.faults import CODES, FAULTS
 from rbdyn_ros.control.history import TRUSTED
 from rbdyn_ros.control.paths import Path as JointPath
 
+#: A wall that a joint is 0.3 rad behind is pressed with 40 % of the effort limit of 150 N m.
+STIFF = {"impedance_stiffness": 200.0}
 PAGE = (Path(__file__).parents[2] / "docs/guides/real_arm.md").read_text(encoding="utf-8")
 #: Each kind meets another mode, at 20 % of the velocity limits; battery.py runs all modes, speeds,
 #: robots and frictions.
@@ -118,14 +121,50 @@ def test_a_driver_that_filters_frozen_numbers_does_not_hide_them(mode):
     assert beyond(q[:, k], np.concatenate([stopped, going])[:, k]) < 0.45
 
 
-def test_a_blocked_joint_counts_as_frozen():
+def pressed(loop, coarse=False):
+    """Let a path lead into a wall, 0.3 rad behind its face; `coarse` encoders repeat there."""
+    loop.run(0.1)
+    k, stop = loop.dofs[0], loop.d.qpos[loop.dofs[0]] + 0.01
+    q = loop.d.qpos[loop.dofs].copy()
+    goal = q + 0.3 * (np.arange(len(q)) == 0)
+    loop.controller.follow_path(JointPath([0.0, 0.8], np.stack([q, goal]), *both(q), 5))
+    for _ in range(1200):
+        beyond = max(loop.d.qpos[k] - stop, 0.0)
+        loop.push[k] = -1e5 * beyond - (500.0 * loop.d.qvel[k] if beyond else 0.0)
+        seen = {"position": loop.d.qpos.copy(), "velocity": loop.d.qvel.copy()}
+        if coarse:
+            seen["position"][k] = np.round(seen["position"][k], 3)
+            seen["velocity"][k] *= abs(seen["velocity"][k]) > 0.05
+        loop.tick(**seen)
+    return loop.controller.fault, float(loop.applied[k] / loop.gate.limits.effort[0])
+
+
+@pytest.mark.parametrize("coarse", [False, True])
+def test_a_blocked_joint_counts_as_frozen(coarse):
     """To the model both look the same."""
-    loop = moving(Case("", "impedance", 0.2))
-    stop = loop.d.qpos[0]
-    for _ in range(300):
-        loop.push[0] = -1e5 * (loop.d.qpos[0] - stop) - 1e3 * loop.d.qvel[0]  # a stiff wall
-        loop.tick()
-    assert loop.controller.fault.code == "frozen"
+    loop = armed(mode="impedance", settle=0.3, **STIFF)
+    assert pressed(loop, coarse)[0].code == "frozen"
+
+
+@pytest.mark.parametrize("coarse", [False, True])
+def test_contact_effort_allows_firm_contact_in_impedance(coarse):
+    loop = armed(mode="impedance", settle=0.3, **STIFF)
+    loop.gate.use(replace(loop.gate.limits, contact=0.5))
+    fault, share = pressed(loop, coarse)
+    assert fault is None
+    assert 0.25 < share < 0.5
+
+
+def test_more_than_contact_effort_is_a_freeze():
+    loop = armed(mode="impedance", settle=0.3, **STIFF)
+    loop.gate.use(replace(loop.gate.limits, contact=0.2))
+    assert pressed(loop)[0].code == "frozen"
+
+
+def test_contact_effort_counts_in_impedance_only():
+    loop = armed(mode="computed_torque", settle=0.3, tracking_tolerance=0.5)
+    loop.gate.use(replace(loop.gate.limits, contact=0.5))
+    assert pressed(loop)[0].code == "frozen"
 
 
 def test_a_hand_may_stop_a_floating_arm():

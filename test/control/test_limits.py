@@ -1,6 +1,7 @@
 """Limits of a real arm: the controlled joints; limits never become wider."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -128,12 +129,39 @@ def test_limits_never_become_wider(wider):
         limits.tightened(*wider)
 
 
-@pytest.mark.parametrize("wider", [0.0, 50.1, -1.0, np.nan])
-def test_a_power_limit_never_becomes_higher(wider):
-    limits = Limits.of(model()).tightened(1.0, 1.0, 0.0, power_limit=50.0)
-    with refused(ParameterError, "limits", "power_limit"):
-        limits.tightened(1.0, 1.0, 0.0, power_limit=wider)
-    assert limits.tightened(1.0, 1.0, 0.0).power_limit == 50.0
+#: Argument, field, present value, and a wider one.
+TIGHTENED = {
+    "acceleration_limit": ("acceleration", "acceleration", 40.0, 40.1),
+    "latency_limit": ("latency", "latency", 0.01, 0.0101),
+    "power_limit": ("power_limit", "power_limit", 50.0, 50.1),
+    "contact_effort": ("contact", "contact", 0.2, 0.21),
+}
+
+
+@pytest.mark.parametrize("name", TIGHTENED)
+@pytest.mark.parametrize("wrong", ["wider", -1.0, np.nan, np.inf, -np.inf, 0.0])
+def test_a_limit_never_becomes_wider(name, wrong):
+    argument, field, now, wider = TIGHTENED[name]
+    loose = replace(Limits.of(model()), contact=0.5)
+    limits = loose.tightened(1.0, 1.0, 0.0, **{argument: now})
+    wanted = wider if wrong == "wider" else wrong
+    if name == "contact_effort" and wanted == 0.0:  # no contact is the tightest
+        assert limits.tightened(1.0, 1.0, 0.0, contact=0.0).contact == 0.0
+        return
+    with refused(ParameterError, "limits", name) as caught:
+        limits.tightened(1.0, 1.0, 0.0, **{argument: wanted})
+    assert f"at most {now:g}" in caught.value.allowed
+    assert getattr(limits.tightened(1.0, 1.0, 0.0), field) == now
+    assert getattr(limits.tightened(1.0, 1.0, 0.0, **{argument: 0.9 * now}), field) == 0.9 * now
+
+
+@pytest.mark.parametrize("wrong", [1e9, np.inf, np.nan, -1.0])
+def test_a_power_limit_is_at_most_what_the_robot_file_allows(wrong):
+    limits = Limits.of(model())
+    most = float((limits.effort * limits.velocity).max())
+    with refused(ParameterError, "limits", "power_limit") as caught:
+        limits.tightened(1.0, 1.0, 0.0, power_limit=wrong)
+    assert f"{most:g}" in caught.value.allowed
 
 
 def test_an_inset_must_leave_a_range():

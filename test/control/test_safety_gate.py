@@ -10,7 +10,7 @@ from closed_loop import MS, START, model
 from support.refusals import refused
 
 from rbdyn_ros.control.clock import FASTER
-from rbdyn_ros.control.faults import CODES, REMEDIES, Fault
+from rbdyn_ros.control.faults import Fault
 from rbdyn_ros.control.gate import GateSettings, SafetyGate
 from rbdyn_ros.control.limits import MARGIN, Limits
 from rbdyn_ros.control.state_kernels import LONGEST, SHORTEST
@@ -143,70 +143,6 @@ def test_a_joint_cannot_move_farther_than_its_velocity_allows(k):
         assert f"joint '{ur5_limits().names[k]}' moved by" in result[1].text
     # the first state may be anywhere
     assert code(Admitting()(qpos=at(k, 0.0))) is None
-
-
-def limited(**more):
-    return Admitting(limits=ur5_limits().tightened(1.0, 1.0, 0.0, **more))
-
-
-def wait(send, **state):
-    """Send states until there is a fault."""
-    for _ in range(200):
-        fault = send(**state)[1]
-        if fault is not None:
-            return fault
-    raise AssertionError("no fault")
-
-
-def strong(send):
-    send.gate.effort[:] = 50.0
-    return send
-
-
-@pytest.mark.parametrize(
-    ("send", "states", "code", "words"),
-    [
-        (limited(), [{"qpos": at(2, 4.0)}], "position", "4, -3.14159, 3.14159, Check the encoder"),
-        (limited(), [{"qvel": at(2, 4.0, np.zeros(N))}], "velocity", "4, 3.15, Check the gains"),
-        (
-            limited(),
-            [{}, {"qpos": at(2, 2.0)}],
-            "velocity",
-            "0.9, 0.001000 s, 3.15, order of joints",
-        ),
-        (
-            limited(),
-            [{}, {"qvel": at(2, 0.45, np.zeros(N))}],
-            "velocity",
-            "0.45, away, allowed is 0.05, Check units",
-        ),
-        (
-            limited(acceleration=40.0),
-            [{}, {"qvel": at(2, 0.4, np.zeros(N))}],
-            "acceleration",
-            "0.4, acceleration_limit is 40, Check the measured velocity",
-        ),
-        (
-            strong(limited(power_limit=20.0)),
-            [{"qvel": at(2, 0.5, np.zeros(N))}],
-            "power",
-            "25 W, 50, 0.5, 20 W, Check the gains, the payload",
-        ),
-    ],
-    ids=["position", "overspeed", "moved", "unlike", "acceleration", "power"],
-)
-def test_a_fault_says_which_joint_which_bound_and_what_to_do(send, states, code, words):
-    for state in states[:-1]:
-        assert send(**state)[1] is None
-    fault = wait(send, **states[-1])
-    assert fault.code == code
-    for part in ("joint 'elbow_joint'", *words.split(", ")):
-        assert part in fault.report
-    assert fault.report.endswith(", then clear_fault")
-
-
-def test_every_fault_has_a_remedy():
-    assert set(REMEDIES) == CODES
 
 
 def test_an_impossible_displacement_is_refused():

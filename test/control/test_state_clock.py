@@ -72,6 +72,11 @@ def test_after_a_jump_the_clock_begins_anew():
     assert set(found) == {"", "clock"}
 
 
+def test_a_lag_beyond_the_timeout_is_a_fault_whatever_the_limit_is():
+    found = Judging(late=lambda t: 90.0 if t > 100 else 0.0, latency=1.0).codes(400)
+    assert found.index("latency") == 101
+
+
 def test_a_tighter_limit_counts_at_once():
     judging = Judging(late=lambda _t: 0.0, latency=0.005)
     judging.late = lambda t: 8.0 if t > 100 else 0.0

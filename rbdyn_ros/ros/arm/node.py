@@ -121,6 +121,7 @@ class ArmController(process.ManagedNode):
             Limits.of(m, values.joints),
             acceleration=values.acceleration_limit,
             latency=values.latency_limit,
+            contact=values.contact_effort,
         )
         if values.simulated_clock and not values.dry_run:
             self.get_logger().warning("simulated_clock: the lag of states is not judged")

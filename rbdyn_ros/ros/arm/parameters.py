@@ -30,7 +30,14 @@ TIGHTENING = (
     "acceleration_limit",
     "latency_limit",
     "power_limit",
+    "contact_effort",
 )
+#: Largest acceleration_limit: over the 5 ms in which a change of velocity is measured it allows
+#: 5 rad/s, more than the velocity limits of most arms, which then find the same changes.
+FASTEST_CHANGE = 1000.0
+#: Largest latency_limit [s]: from a lag of pi / (2 damping) on velocity feedback is unstable. That
+#: is 0.04 s with the default damping of computed_torque, and 0.1 s with a damping of 16 1/s.
+LONGEST_LAG = 0.1
 STIFFNESS, DAMPING = "N m/rad or N/m", "N m s/rad or N s/m"
 
 PARAMETERS = (
@@ -209,17 +216,17 @@ PARAMETERS = (
             "largest change of a measured velocity, over 5 ms or more; can only be lowered",
             "rad/s^2 or m/s^2",
             0.001,
-            1e6,
+            FASTEST_CHANGE,
             live=True,
         ),
         Parameter(
             "latency_limit",
             LATENCY,
-            "largest lag of the states; more for longer than state_timeout is a fault; can only "
-            "be lowered",
+            "largest lag of the states; more for longer than state_timeout is a fault, and more "
+            "than state_timeout at once; can only be lowered",
             "s",
             0.001,
-            1.0,
+            LONGEST_LAG,
             live=True,
         ),
         Parameter(
@@ -230,6 +237,16 @@ PARAMETERS = (
             "W",
             0.0,
             1e9,
+            live=True,
+        ),
+        Parameter(
+            "contact_effort",
+            0.0,
+            "effort with which a joint may push against a contact in mode impedance, as a share "
+            "of its effort limit, before it counts as frozen; can only be lowered",
+            "",
+            0.0,
+            0.5,
             live=True,
         ),
     ),

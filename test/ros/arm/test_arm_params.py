@@ -1,5 +1,6 @@
 """Parameters of the arm controller become settings of the library."""
 
+import math
 from dataclasses import fields
 from types import SimpleNamespace
 
@@ -12,9 +13,11 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 import rbdyn_ros as rb
 from rbdyn_ros.control.gate import GateSettings
 from rbdyn_ros.control.settings import ControlSettings
+from rbdyn_ros.errors import ParameterError
 from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.ros.arm import parameters as arm_params
 from rbdyn_ros.ros.arm.parameters import PARAMETERS
+from rbdyn_ros.ros.common import parameters
 
 
 def defaults(**others):
@@ -36,6 +39,24 @@ def test_the_defaults_are_the_safe_choices():
 def test_only_limits_are_live():
     live = {p.name for p in PARAMETERS if p.live}
     assert live == set(arm_params.TIGHTENING)
+
+
+@pytest.mark.parametrize("name", arm_params.TIGHTENING)
+@pytest.mark.parametrize("wrong", ["above", -1.0, math.nan, math.inf, -math.inf, "fast", True])
+def test_limits_are_refused_with_the_allowed_range(name, wrong):
+    """At the start and while armed: both read the table. Beyond that, Limits only tightens."""
+    (row,) = (p for p in PARAMETERS if p.name == name)
+    value = 1.001 * row.high if wrong == "above" else wrong
+    with refused(ParameterError, "parameter", name) as caught:
+        parameters.live({name: value}, PARAMETERS)
+    assert f"from {row.low:g} to {row.high:g}" in str(caught.value)
+
+
+def test_the_largest_limits_of_the_start_still_protect():
+    rows = {p.name: p for p in PARAMETERS}
+    # in its 5 ms a change of velocity may be 5 rad/s; a lag never exceeds state_timeout
+    assert rows["acceleration_limit"].high == 1000.0
+    assert rows["latency_limit"].high == 0.1
 
 
 def test_the_library_has_the_same_defaults():

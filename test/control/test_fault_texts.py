@@ -1,0 +1,198 @@
+"""The message of every fault: what was found, which joint, which bound, and what to do.
+
+The faults of other nodes, `rivals`, are in test/ros/arm/test_claim.py.
+"""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from closed_loop import ClosedLoop, armed, model
+from test_safety_gate import REST, Admitting, N, at, ur5_limits
+
+from rbdyn_ros.control.faults import CODES, FAULTS, REMEDIES
+from rbdyn_ros.control.paths import Path as JointPath
+
+ELBOW = "joint 'elbow_joint'"
+NAMES = ur5_limits().names
+ZERO = np.zeros(N)
+
+
+def limited(**more):
+    return Admitting(limits=ur5_limits().tightened(1.0, 1.0, 0.0, **more))
+
+
+def sent(*states, of=None):
+    """Send states, the last one until there is a fault, and return it."""
+    send = of or limited()
+    for state in states[:-1]:
+        assert send(**state)[1] is None
+    for _ in range(400):
+        fault = send(**states[-1])[1]
+        if fault is not None:
+            return fault
+    raise AssertionError("no fault")
+
+
+def silent_states():
+    send = limited()
+    send()
+    return send.gate.watch(send.arrival + 90_000_000)
+
+
+def too_strong():
+    send = limited(power_limit=20.0)
+    send.gate.effort[:] = 50.0
+    return sent({"qvel": at(2, 0.5, ZERO)}, of=send)
+
+
+def gaining():
+    limits = dataclasses.replace(ur5_limits(), gain=np.full(N, 40.0))
+    states = {}, {"qvel": at(2, 0.45, ZERO)}, {"qvel": at(2, 0.9, ZERO)}
+    return sent(*states, of=Admitting(limits=limits))
+
+
+def tripped(loop, **changes):
+    for _ in range(2000):
+        loop.tick(**changes)
+        if loop.controller.fault is not None:
+            return loop.controller.fault
+    raise AssertionError(loop.controller.status())
+
+
+def not_where_it_was():
+    """Positions that jumped are refused, until there was enough time to move that far."""
+    loop = armed(settle=0.2)
+    jumped = loop.d.qpos.copy()
+    jumped[2] += 0.3
+    for _ in range(200):
+        loop.tick(position=jumped)
+        if "estimated" in loop.controller._wrong.text:
+            return loop.controller._wrong
+    raise AssertionError(loop.controller._wrong)
+
+
+def stuck():
+    loop = armed(mode="impedance", settle=0.2)
+    loop.controller._tracker.target.qpos[2] += 0.3
+    return tripped(loop, position=loop.d.qpos.copy(), velocity=ZERO)
+
+
+def law_that_fails():
+    loop = armed(settle=0.2)
+    law = loop.controller._modes.effort
+    loop.controller._modes.effort = lambda *state: law(*state) * at(2, np.nan, np.ones(N))
+    return tripped(loop)
+
+
+def off_target():
+    loop = armed(mode="hold", settle=0.2)
+    loop.controller._tracker.target.qpos[2] += 0.25
+    return tripped(loop)
+
+
+def no_new_target():
+    loop = ClosedLoop(model(), mode="computed_torque", target_timeout=0.1).arm()
+    loop.run(0.2)
+    here = loop.d.qpos[loop.dofs].copy()
+    loop.controller.follow_path(JointPath([0.01, 0.02], np.array([here, here])))
+    return tripped(loop)
+
+
+#: The fault, its code and reaction, and what its message contains.
+TABLE = {
+    "finite": (
+        lambda: sent({"qpos": at(2, np.nan)}),
+        *("finite", "blind", f"the position of {ELBOW}; nan; below 1e+09; Check the driver"),
+    ),
+    "missing": (
+        lambda: sent({"names": ("x", "y", "z", *NAMES[3:])}),
+        *("names", "blind", "joint 'shoulder_pan_joint' is missing; 'z'; Check the joints"),
+    ),
+    "twice": (
+        lambda: sent({"names": (*NAMES[:2], NAMES[2], NAMES[2], *NAMES[4:])}),
+        *("names", "blind", f"{ELBOW} is named twice; Check the joints"),
+    ),
+    "lengths": (
+        lambda: sent({"qpos": REST[:5]}),
+        *("names", "blind", "5 positions for 6 names; Check the joints"),
+    ),
+    "age": (silent_states, "age", "blind", "0.090 s old; 0.08 s; Check the driver"),
+    "latency": (
+        lambda: sent({"waited": 1.5}),
+        *("latency", "blind", "the newest by; latency_limit is 20 ms; Check the network"),
+    ),
+    "jump": (
+        lambda: sent({}, {"dt": 5000.0, "waited": 1.0}),
+        *("clock", "brake", "5.000000 s while 0.001000 s; 0.08 s more; Check the clock"),
+    ),
+    "ahead": (
+        lambda: sent({"dt": 2.0, "waited": 1.0}),
+        *("clock", "brake", "more than 1.1 times; Check the clock"),
+    ),
+    "position": (
+        lambda: sent({"qpos": at(2, 4.0)}),
+        *("position", "brake", f"{ELBOW} is at 4; -3.14159 and 3.14159; Check the encoder"),
+    ),
+    "overspeed": (
+        lambda: sent({"qvel": at(2, 4.0, ZERO)}),
+        *("velocity", "brake", f"{ELBOW} moves at 4; limit is 3.15; Check the gains"),
+    ),
+    "moved": (
+        lambda: sent({}, {"qpos": at(2, 2.0)}),
+        *("velocity", "blind", f"{ELBOW} moved by 0.9 in 0.001; limit is 3.15; order of joints"),
+    ),
+    "unlike": (
+        lambda: sent({}, {"qvel": at(2, 0.45, ZERO)}),
+        *("velocity", "blind", f"{ELBOW}; velocity, 0.45; away; allowed is 0.05; Check units"),
+    ),
+    "estimated": (
+        not_where_it_was,
+        *("velocity", "blind", f"{ELBOW} is at 1.4; estimated at 1.1; are 0.03 and 0.3; units"),
+    ),
+    "acceleration": (
+        lambda: sent({}, {"qvel": at(2, 0.4, ZERO)}, of=limited(acceleration=40.0)),
+        *("acceleration", "brake", f"{ELBOW}; to 0.4; acceleration_limit is 40; Check the"),
+    ),
+    "gain": (
+        gaining,
+        *("acceleration", "brake", f"{ELBOW} moves at 0.9; its acceleration limit is 40; Check"),
+    ),
+    "power": (
+        too_strong,
+        *("power", "brake", f"{ELBOW} works with 25 W; 50 at velocity 0.5; 20 W; the payload"),
+    ),
+    "frozen": (
+        stuck,
+        *("frozen", "blind", f"{ELBOW} stands still at 1.1; more than 0.04; by more than 0.015"),
+    ),
+    "effort": (
+        law_that_fails,
+        *("effort", "brake", f"{ELBOW} is not a finite number; Check the gains"),
+    ),
+    "tracking": (
+        off_target,
+        *("tracking", "brake", f"{ELBOW} is 0.25 from; tracking_tolerance is 0.2; Check what"),
+    ),
+    "target": (
+        no_new_target,
+        *("target", "brake", "no new target for 0.1; target_timeout is 0.1 s; Check the node"),
+    ),
+}
+
+
+@pytest.mark.parametrize("row", TABLE)
+def test_a_fault_says_which_joint_which_bound_and_what_to_do(row):
+    make, code, reaction, words = TABLE[row]
+    fault = make()
+    assert (fault.code, "blind" if fault.blind else "brake") == (code, reaction)
+    for part in words.split("; "):
+        assert part in fault.report
+    assert fault.report.endswith(", then clear_fault")
+
+
+def test_the_messages_of_all_faults_are_tested():
+    rows = {(row[1], row[2]) for row in TABLE.values()}
+    others = {(kind.code, kind.reaction) for kind in FAULTS if kind.code == "rivals"}
+    assert rows | others == {(kind.code, kind.reaction) for kind in FAULTS}
+    assert set(REMEDIES) == CODES
