@@ -7,16 +7,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbdyn_ros.arrays import Array
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control import frame_stiffness
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.laws import checked_gains
-from rbdyn_ros.dynamics.entry import Entry, check_mass_matrix, public
-from rbdyn_ros.dynamics.toolbox.inertia import frame_mobility
+from rbdyn_ros.control.paths import Path
+from rbdyn_ros.control.rehearsal_kernels import rehearse
+from rbdyn_ros.dynamics.entry import Entry, check_mass_matrix, handles, public
+from rbdyn_ros.dynamics.toolbox.inertia import frame_mobility, reflected_inertia
 from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.engine.quantities.jacobian import frame_pose
 from rbdyn_ros.errors import bad_argument, quote
+
+#: A rehearsed motion is followed for so long, and is cut into at most so many pieces [s].
+REHEARSED, MOST_PIECES = 4.0, 1000
+#: Steps of a rehearsal are this part of the shortest time constant of the law.
+STEP = 0.3
 
 _entry = Entry(frame_stiffness.cartesian_impedance)
 _frame_pose = public(frame_pose)
@@ -102,6 +109,38 @@ class CartesianImpedance:
         root = self._task[frame_stiffness.ROOT]
         mobility = root[:, None] * frame_mobility(m, d, self._frame) * root
         return float(np.sqrt(max(np.linalg.eigvalsh(mobility)[-1], 0.0))), self._ratio
+
+    def rehearsed(self, qpos: Array, qvel: Array, pose: Array, posture: Array, dofs: Ints) -> Path:
+        """Return the motion of the model under this law, until it rests or for REHEARSED [s].
+
+        It has neither friction nor limits of efforts.
+
+        Args:
+            qpos: (nv,) position at the start.
+            qvel: (nv,) velocity at the start.
+            pose: as for a call.
+            posture: as for a call.
+            dofs: (n,) degrees of freedom that move, the columns of the path; others stay.
+        """
+        m, d = self.arm.m, self.arm.d
+        frequency, ratio = self.fastest(qpos)
+        inertia, null = reflected_inertia(m, d), self._rows[: frame_stiffness.EFFORT]
+        rates = np.maximum(
+            np.sqrt(null[frame_stiffness.NULL_STIFFNESS] / inertia),
+            null[frame_stiffness.NULL_DAMPING] / inertia,
+        )
+        fastest = max(frequency * max(1.0, 2.0 * ratio), float(rates[dofs].max()), 1.0)
+        held = np.ones(m.nv)
+        held[dofs] = 0.0
+        times, places = np.empty(MOST_PIECES), np.empty((MOST_PIECES, m.nv))
+        d.qpos[:], d.qvel[:] = qpos, qvel
+        self._poses[0], self._rows[frame_stiffness.POSTURE] = pose, posture
+        dt = STEP / fastest
+        count = rehearse.call(
+            *handles(m, d), self._frame, ratio, self._poses, self._task, self._B, self._rows,
+            held, dt, int(REHEARSED / dt), times, places,
+        )  # fmt: skip
+        return Path(times[:count], places[:count, dofs])
 
     def __call__(self, qpos: Array, qvel: Array, pose: Array, posture: Array) -> Array:
         """Return the efforts (nv,) [N m or N] at a state.

@@ -16,9 +16,11 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.arming import check_holdable, holdable
+from rbdyn_ros.control.cartesian import CartesianImpedance
 from rbdyn_ros.control.faults import Fault
 from rbdyn_ros.control.gate import SafetyGate
 from rbdyn_ros.control.loop import ControlLoop
+from rbdyn_ros.control.mode_laws import frame_law
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.control.settings import MODES, TRACKING, ControlSettings
 from rbdyn_ros.control.state_kernels import LONGEST
@@ -63,6 +65,8 @@ class Controller(ControlLoop):
         super().__init__(arm, gate, settings)
         self.active = True
         self._payload_lock = threading.Lock()  # acquired before _lock, as payloads add up
+        self._rehearsal: CartesianImpedance | None = None
+        self._rehearsed_arm: Arm | None = None
 
     # requests
 
@@ -218,15 +222,37 @@ class Controller(ControlLoop):
         """Set the desired pose of mode impedance (4, 3): rows of a rotation matrix, then position.
 
         Raises:
-            RbdynError: the arm is not armed, its mode has no pose, or as ModeLaws.set_pose.
+            RbdynError: the arm is not armed, its mode has no pose, or as ModeLaws.check_pose.
         """
         with self._lock:
-            if self.mode != "impedance":
-                raise refusal(
-                    f"the mode is {self.mode}; a pose needs impedance", "mode", self.mode
-                )
-            self._check_armed()
+            self._check_pose(pose)
             self._modes.set_pose(pose, self.gate.measured.qpos)
+
+    def rehearsed(self, pose: Array) -> Path:
+        """Return the motion of the controlled joints to a pose, by the model of the arm.
+
+        It takes milliseconds, during which states are answered. One thread at a time may call it.
+
+        Raises:
+            RbdynError: as set_pose.
+        """
+        with self._lock:
+            self._check_pose(pose)
+            seen, posture, arm = self.gate.measured, self._modes.posture, self.arm
+            qpos, qvel = seen.qpos.copy(), seen.qvel.copy()
+        if self._rehearsal is None:
+            self._rehearsal = frame_law(arm.twin(), self.settings)
+        elif self._rehearsed_arm is not arm:
+            self._rehearsal.use(arm.twin())
+        self._rehearsed_arm = arm
+        return self._rehearsal.rehearsed(qpos, qvel, pose, posture, self._dofs)
+
+    def _check_pose(self, pose: Array) -> None:
+        """Raise RbdynError unless the arm would take a pose now."""
+        if self.mode != "impedance":
+            raise refusal(f"the mode is {self.mode}; a pose needs impedance", "mode", self.mode)
+        self._check_armed()
+        self._modes.check_pose(pose, self.gate.measured.qpos)
 
     def set_payload(
         self, link: str, mass: float, com: Sequence[float], inertia: Sequence[float]
@@ -287,6 +313,9 @@ class Controller(ControlLoop):
         self._rest_here()
         with ignored:
             self._tracker.follow(path, self.gate.limits.velocity, 1.0)
+        if mode == "impedance" and self.settings.frame:
+            with ignored:
+                self.rehearsed(self._modes.pose)
         self.on_state(self.names, *rows, 4 * step, 4 * step)
         self.on_watch(NANOSECONDS)
         self._ending.reckoning.begin(NANOSECONDS, self._commands(), lying=True)

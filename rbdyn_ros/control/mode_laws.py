@@ -59,7 +59,7 @@ class ModeLaws:
         kind = JointImpedance if settings.feedforward else PDGravity
         self._impedance = kind(arm, *self._soft)
         self._rate = settings.gravity_damping
-        self._cartesian = _cartesian(arm, settings) if settings.frame else None
+        self._cartesian = frame_law(arm, settings) if settings.frame else None
         self._null = (
             checked_gains("impedance.null_stiffness", settings.null_stiffness, n),
             checked_gains("impedance.null_damping", settings.null_damping, n),
@@ -83,8 +83,8 @@ class ModeLaws:
         if self._cartesian is not None:
             self._pose[:] = self._cartesian.pose(qpos)
 
-    def set_pose(self, pose: Array, qpos: Array) -> None:
-        """Set the desired pose of the frame.
+    def check_pose(self, pose: Array, qpos: Array) -> None:
+        """Check a desired pose of the frame.
 
         Args:
             pose: (4, 3) rows of a rotation matrix, then the position [m], in the base link.
@@ -111,7 +111,21 @@ class ModeLaws:
                     f"{FARTHEST:g} m and {MOST_TURNED:g} rad are allowed"
                 )
                 raise refusal(message, "pose")
+
+    def set_pose(self, pose: Array, qpos: Array) -> None:
+        """Set the desired pose of the frame; arguments and errors as check_pose."""
+        self.check_pose(pose, qpos)
         self._pose[:] = pose
+
+    @property
+    def pose(self) -> Array:
+        """A copy of the desired pose of the frame, see check_pose."""
+        return np.array(self._pose)
+
+    @property
+    def posture(self) -> Array:
+        """A copy of the desired positions in the null space of the frame, (nv,)."""
+        return np.array(self._posture)
 
     def _inertia(self, qpos: Array) -> Array:
         """Return the inertia at each motor, with all other joints free, (nv,)."""
@@ -152,7 +166,8 @@ class ModeLaws:
         return self._impedance.of_own(qpos, qvel, target)
 
 
-def _cartesian(arm: Arm, settings: ControlSettings) -> CartesianImpedance:
+def frame_law(arm: Arm, settings: ControlSettings) -> CartesianImpedance:
+    """Return the law of mode impedance for the frame of the settings."""
     return CartesianImpedance(
         arm,
         settings.frame,

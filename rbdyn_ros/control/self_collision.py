@@ -59,19 +59,20 @@ class SelfCollision:
         self._skipped = np.array([not one for one in wanted], np.int64)
         self.check([Path([0.0], np.zeros((1, len(dofs))))], m.qpos0)  # compiles it
 
-    def check(self, parts: list[Path], qpos: Array) -> None:
+    def check(self, parts: list[Path], qpos: Array, what: str = "the path") -> None:
         """Raise RbdynError if two links, or a link and an obstacle, would come too near.
 
         Args:
             parts: of the path, one after the other.
             qpos: (nq,) present position; joints that the path does not move stay there.
+            what: name of the path in the refusal.
         """
         with self._lock:
             self._d.qpos[:] = qpos
             self._d.qpos[self._dofs] = parts[0].positions[0]
             bounds = self._bounds()
             for path in parts:
-                self._check(path, bounds)
+                self._check(path, bounds, what)
 
     def _bounds(self) -> Array:
         """Return the smallest allowed distance of each pair on a path that starts at d.qpos."""
@@ -82,7 +83,7 @@ class SelfCollision:
         bounds[near] = np.minimum(memory.out[:number, 0] - ROUNDING, self._margin)
         return bounds
 
-    def _check(self, path: Path, bounds: Array) -> None:
+    def _check(self, path: Path, bounds: Array, what: str) -> None:
         memory, n, result = self._memory, len(self._dofs), np.zeros(2)
         pair = first_breach.call(
             *handles(self._m, self._d), path.times, path.nodes, path.order, self._dofs,
@@ -90,19 +91,20 @@ class SelfCollision:
             memory.axes, memory.found, memory.out, np.empty((3, n)), np.empty((2, n)), result,
         )  # fmt: skip
         if pair == TOO_LONG:
-            text = "the path is too long to be checked for collisions; send shorter ones"
+            text = f"{what} is too long to be checked for collisions; send shorter ones"
             raise refusal(text, "self-collision")
         if pair != CLEAR:
-            raise self._refusal(*self._m.meet_geom[pair].tolist(), *result.tolist())
+            raise self._refusal(pair, what, *result.tolist())
 
-    def _refusal(self, g: int, h: int, at: float, dist: float) -> RbdynError:
-        """Return the error of two geometries that are too near at a time of a path."""
+    def _refusal(self, pair: int, what: str, at: float, dist: float) -> RbdynError:
+        """Return the error of a pair that is too near at a time of a path."""
+        g, h = self._m.meet_geom[pair].tolist()
         one, other = self._m.geom_names_all[g], self._m.geom_names_all[h]
         how = f"be {1e3 * dist:.3g} mm apart" if dist >= 0.0 else "touch"
         world = h >= self._obstacle
         where = "by exclude in the scene file" if world else "in an SRDF"
         text = (
-            f"'{one}' and '{other}' would {how} at {at:.4g} s of the path; "
+            f"'{one}' and '{other}' would {how} at {at:.4g} s of {what}; "
             f"self_collision_margin is {1e3 * self._margin:.3g} mm. If only their shapes are "
             f"too coarse there, disable the pair {where}"
         )

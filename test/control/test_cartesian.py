@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.linalg
+from closed_loop import armed
 from scipy.spatial.transform import Rotation
 from support import robots
 from support.refusals import refused
@@ -294,6 +295,27 @@ def test_the_frame_reaches_a_distant_pose():
 
 
 # singular postures, few joints
+
+
+@pytest.mark.parametrize(("file", "share"), [("ur5_robot.urdf", 1.0), (SEVEN, 0.2)])
+def test_a_rehearsal_is_the_motion_of_the_arm(file, share):
+    """Of the whole controller, at 1 kHz, on a step that bends the way of the frame."""
+    loop = armed(
+        file, "impedance", settle=1.0, frame=ARMS[file], gate={"state_timeout": 0.05},
+        cartesian_stiffness=(5.0, 5.0, 5.0, 300.0, 300.0, 300.0), null_damping=0.1,
+    )  # fmt: skip
+    law = CartesianImpedance(Arm(loop.plant), ARMS[file], K)
+    pose = moved(law.pose(loop.d.qpos), (0.0, 0.2 * share, 0.0), (0.03 * share, 0.0, 0.08 * share))
+    path = loop.controller.rehearsed(pose)
+    loop.controller.set_pose(pose)
+    trace = loop.run(3.0)
+    off = []
+    for t, qpos in zip(trace.time - trace.time[0], trace.qpos, strict=True):
+        expected = path.sample(min(t, path.times[-1]), np.empty((3, loop.plant.nv)))[0]
+        off.append(np.abs(law.pose(qpos)[3] - law.pose(expected)[3]).max())
+    assert max(off) < 0.1 * 0.085 * share  # steps of a third of the fastest time constant
+    assert off[-1] < 1e-3
+    assert "fault" not in loop.controller.status()
 
 
 def efforts_along(law, start, way, steps):

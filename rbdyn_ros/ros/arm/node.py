@@ -95,11 +95,10 @@ class ArmController(process.ManagedNode):
         )
         ArmServices(self, controller, self._messages)
         self._action = FollowAction(self, controller)
-        for kind, name, take in (
-            (JointTrajectory, "~/joint_trajectory", controller.follow),
-            (PoseStamped, "~/target_pose", controller.follow_pose),
-        ):
-            self._messages.subscribe(self, kind, name, take)
+        follow, follow_pose = controller.follow, controller.follow_pose
+        self._messages.subscribe(self, JointTrajectory, "~/joint_trajectory", follow)
+        # of a stream that is faster than the check, only the newest pose counts
+        self._messages.subscribe(self, PoseStamped, "~/target_pose", follow_pose, depth=1)
         self._open_triggers(controller)
 
     def _controller(self) -> TrajectoryController:

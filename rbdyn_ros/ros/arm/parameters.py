@@ -142,14 +142,14 @@ PARAMETERS = (
         Parameter(
             "check_self_collision",
             True,
-            "refuse trajectories on which the arm would touch itself, if the robot has "
-            "<collision> elements",
+            "refuse trajectories and poses on whose way the arm would touch itself, if the robot "
+            "has <collision> elements",
         ),
         Parameter(
             "self_collision_margin",
             0.01,
-            "smallest distance between links, and of links from the scene, on a trajectory; those "
-            "that are nearer already may not come nearer",
+            "smallest distance between links, and of links from the scene, on a trajectory or the "
+            "way to a pose; those that are nearer already may not come nearer",
             "m",
             0.0,
             1.0,
@@ -157,9 +157,9 @@ PARAMETERS = (
         Parameter(
             "scene",
             "",
-            "path of a scene .yaml file: refuse trajectories on which the arm would touch its "
-            "floor or obstacles; its robot is the arm and has its place, and is the default of "
-            "urdf",
+            "path of a scene .yaml file: refuse trajectories and poses on whose way the arm would "
+            "touch its floor or obstacles; its robot is the arm and has its place, and is the "
+            "default of urdf",
         ),
         Parameter(
             "srdf",

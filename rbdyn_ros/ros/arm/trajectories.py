@@ -30,7 +30,7 @@ class TrajectoryController(Controller):
     Args:
         m: the robot as it was loaded.
         description: of the robot.
-        collisions: checks trajectories; None: they are not checked for collisions.
+        collisions: checks trajectories and poses; None: they are not checked for collisions.
         others: arguments of Controller.
     """
 
@@ -108,7 +108,11 @@ class TrajectoryController(Controller):
         at, q = message.pose.position, message.pose.orientation
         place, quat = (at.x, at.y, at.z), (q.w, q.x, q.y, q.z)
         check_pose(place, quat)
-        self.set_pose(np.vstack([quat_to_mat(np.array(quat) / np.linalg.norm(quat)), place]))
+        pose = np.vstack([quat_to_mat(np.array(quat) / np.linalg.norm(quat)), place])
+        seen = self.measured()
+        if self._collisions is not None and seen is not None:
+            self._collisions.check([self.rehearsed(pose)], seen[0], "the motion to the pose")
+        self.set_pose(pose)
 
 
 def _parser_of(m: Model, description: Description, names: tuple[str, ...]) -> CommandParser:

@@ -80,11 +80,20 @@ class MessageLog:
             self._warn(f"refused a message on {topic}: {why} (refused so far: {throttle.count})")
 
     def subscribe(
-        self, node: Node, kind: Any, topic: str, take: Callable[[Any], object], **more: Any
+        self,
+        node: Node,
+        kind: Any,
+        topic: str,
+        take: Callable[[Any], object],
+        depth: int = 10,
+        **more: Any,
     ) -> None:
-        """Subscribe to a topic; arguments as for `receiver` and `node.create_subscription`."""
+        """Subscribe to a topic, with a queue of `depth` messages.
+
+        The other arguments are those of `receiver` and `node.create_subscription`.
+        """
         receive = self.receiver(topic, take)
-        node.create_subscription(kind, topic, receive, reliable(10), **more)
+        node.create_subscription(kind, topic, receive, reliable(depth), **more)
 
     def receiver(self, topic: str, take: Callable[[Any], object]) -> Callable[[Any], None]:
         """Return the callback of a subscription.
