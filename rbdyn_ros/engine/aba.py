@@ -22,6 +22,7 @@ from rbdyn_ros.engine.spatial import (
     store6,
     sub3,
 )
+from rbdyn_ros.engine.stops.stiffen import sound
 from rbdyn_ros.model.options import IMPLICIT, IMPLICIT_DAMPING
 
 ZERO21 = (0.0,) * 21
@@ -103,7 +104,7 @@ def _eliminate_joint(m, d, i, step, viscosity_step, stop_step):
         U = times21(A, S)
         D = dot6(S, U) + m.dof_armature[k] + viscosity_step * d.dof_viscosity[k]
         if not is_zero(stop_step):
-            D += stop_step * d.stop_slope[k]
+            D = sound(m, k, D) + stop_step * d.stop_slope[k]
         u = d.qfrc_applied[k] + d.qfrc_passive[k] - dot6(S, p)
         U_Dinv = scaled6(U, 1.0 / D)
         store6(d.U_Dinv, k, U_Dinv)

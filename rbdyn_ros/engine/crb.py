@@ -12,6 +12,7 @@ from rbdyn_ros.engine.jit import inline, is_zero, kernel
 from rbdyn_ros.engine.optional import call_stage, data_at, model_at, optional_stage
 from rbdyn_ros.engine.skyline import half_solve_skyline, other_half_skyline
 from rbdyn_ros.engine.spatial import ZERO6, add10, dot6, inertia_times, load6, load10, store10
+from rbdyn_ros.engine.stops.stiffen import sound
 
 if TYPE_CHECKING:
     from rbdyn_ros.engine.jit import Matrix, Vector
@@ -90,17 +91,22 @@ def factor_m(m: Model, d: Data) -> None:
     """
     for e in range(m.nM):
         d.qLD[e] = d.M[e]
-    factor(m, d)
+    factor(m, d, False)
 
 
 @kernel
-def factor(m, d):
-    """Replace qLD, which holds the lower triangle of a matrix like M, by its factors."""
+def factor(m, d, stops):
+    """Replace qLD, which holds the lower triangle of a matrix like M, by its factors.
+
+    With `stops` they are those of a step in which joints stop (stops/stiffen.py).
+    """
     if m.nskyline > 0:
         d.factored[0] = 0
     for k in range(m.nv - 1, -1, -1):
         row = m.M_rowadr[k]
         diagonal = row + m.M_rownnz[k] - 1
+        if stops:
+            d.qLD[diagonal] = sound(m, k, d.qLD[diagonal])
         inverse = 1.0 / d.qLD[diagonal]
         d.qLDiagInv[k] = inverse
         # the row of an ancestor i is as long as k's row up to i: same columns, same order

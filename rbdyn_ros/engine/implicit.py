@@ -41,6 +41,7 @@ from rbdyn_ros.engine.spatial import (
     scaled3,
     scaled6,
 )
+from rbdyn_ros.engine.stops.stiffen import sound
 from rbdyn_ros.model.options import FORCE, IMPLICIT
 
 
@@ -157,6 +158,8 @@ def _factor(m, d):
     for k in range(m.nv - 1, -1, -1):
         row = m.M_rowadr[k]
         diagonal = row + m.M_rownnz[k] - 1
+        if d.nstopped != 0:
+            d.qLD[diagonal] = sound(m, k, d.qLD[diagonal])
         d.D[k] = d.qLD[diagonal]
         inverse = 1.0 / d.qLD[diagonal]
         d.qLDiagInv[k] = inverse

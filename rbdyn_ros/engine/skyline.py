@@ -8,6 +8,7 @@ nothing and trees that nothing joins stay apart: zeros are passed over.
 from __future__ import annotations
 
 from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.stops.stiffen import sound
 
 
 @inline
@@ -48,6 +49,8 @@ def factor_skyline(m, d):
         while H[row + first] == 0.0 and first < k:
             first += 1
         d.skyline_now[k] = first
+        if d.nstopped != 0:
+            H[row + k] = sound(m, k, H[row + k])
         inverse = 1.0 / H[row + k]
         d.D[k], d.qLDiagInv[k] = H[row + k], inverse
         for i in range(k - 1, first - 1, -1):

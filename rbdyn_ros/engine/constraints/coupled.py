@@ -51,7 +51,7 @@ def accelerate(m, d):
     inertia_of_step(m, d)
     if driven:
         _give_way(m, d)
-    factor(m, d)
+    factor(m, d, d.nstopped != 0)
     for k in range(m.nv):
         d.D[k] = d.qLD[m.M_rowadr[k] + m.M_rownnz[k] - 1]
         d.row_scale[k] = np.sqrt(d.qLDiagInv[k])

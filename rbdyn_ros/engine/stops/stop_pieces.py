@@ -30,6 +30,9 @@ EXACT = 1e-6
 #: A force is nothing below this part of the largest.
 NOTHING = 1e-9
 
+#: Rounding error of a velocity, as a part of the largest one, and of a force.
+ROUNDING = 1e-15
+
 
 @kernel
 def start_stops(m, d):
@@ -97,25 +100,29 @@ def stops_miss(m, d):
 
     Writes stop_wrong and cone_wrong, and stop_still, of the dofs that stand still at its end.
     """
-    h, miss, least = m.opt.timestep, False, 0.0
+    h, miss, least, fastest = m.opt.timestep, False, 0.0, 0.0
     for k in range(m.nv):
         least = max(least, NOTHING * abs(d.qfrc_applied[k]), NOTHING * abs(_used(m, d, k)))
+        fastest = max(fastest, abs(d.qvel[k]), h * abs(d.qacc_step[k]))
     for k in range(m.nv):
         d.stop_still[k] = d.stop_wrong[k] = 0
         if has_stop(m, d, k):
             most, u = m.dof_frictionloss[k], d.qvel[k] + h * d.qacc_step[k]
             friction, limit, _s, there = stop_force(m, d, k, u)
-            left = there != d.stop_piece[k]
-            if left and _differ(friction + limit, _used(m, d, k), max(most, least)):
-                d.stop_wrong[k], miss = 1, True
+            if there != d.stop_piece[k]:
+                rounding = _rounding(m, d, k, there, fastest)
+                if _differ(friction + limit, _used(m, d, k), max(most, least), rounding):
+                    d.stop_wrong[k], miss = 1, True
             if abs(friction) < most or (limit != 0.0 and d.stop_place[k] == 1):
                 d.stop_still[k] = 1
     for c in range(m.ncone):
         u = along_cone(d, c, d.qvel) + h * along_cone(d, c, d.qacc_step)
         force, slope = cone_force(d, c, u)
         d.cone_wrong[c] = 0
-        if slope != d.cone_slope[c] and _differ(force, _cone_used(m, d, c), least):
-            d.cone_wrong[c], miss = 1, True
+        if slope != d.cone_slope[c]:
+            rounding = ROUNDING * (abs(d.cone_spring[c, 0]) + d.cone_spring[c, 1] * fastest)
+            if _differ(force, _cone_used(m, d, c), least, rounding):
+                d.cone_wrong[c], miss = 1, True
     return miss
 
 
@@ -158,8 +165,26 @@ def pieces_there(m, d):
 
 
 @inline
-def _differ(force, used, least):
-    return abs(force - used) > EXACT * max(abs(force), abs(used), least)
+def _differ(force, used, least, rounding):
+    return abs(force - used) > max(EXACT * max(abs(force), abs(used), least), rounding)
+
+
+@inline
+def _rounding(m, d, k, piece, fastest):
+    """Return the force of a dof between two pieces that rounding of velocities explains.
+
+    A joint at its limit in free fall has no load: which piece it is in is up to rounding.
+    """
+    spring = d.stop_spring[k]
+    steepest, push = spring[2], 0.0
+    if m.dof_frictionloss[k] > 0.0:
+        steepest = max(steepest, grip(m, k))
+    low, high = min(piece, d.stop_piece[k]), max(piece, d.stop_piece[k])
+    if high >= HIGH:
+        push = abs(spring[1])
+    if LOW <= low < HIGH or LOW <= high < HIGH or high >= LOW + HIGH:
+        push = max(push, abs(spring[0]))
+    return ROUNDING * (push + steepest * fastest)
 
 
 @inline
