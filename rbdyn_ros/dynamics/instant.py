@@ -31,6 +31,7 @@ class Instant:
         factor: measured real-time factor; NaN if undefined.
         tick: ticks since the start of the simulation.
         wanted: requested real-time factor; NaN if there is none.
+        world: number of the Model of the arrays, which changes when objects come or go.
     """
 
     time: float
@@ -45,6 +46,7 @@ class Instant:
     factor: float = math.nan
     tick: int = 0
     wanted: float = math.nan
+    world: int = 0
 
     @classmethod
     def of(cls, m: Model, d: Data) -> Instant:

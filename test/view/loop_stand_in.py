@@ -51,6 +51,9 @@ class ViewedLoop:
         self.energies += energy
         return [self.watched.instant(energy)]
 
+    def recast(self, _robot):
+        return None
+
     def pause(self, paused):
         self._note("pause", paused)
         self.loop.time.pause(paused)

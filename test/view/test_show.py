@@ -17,6 +17,7 @@ from view_arm import ARM
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.appearance.shapes import Appearance, LinkShape
+from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.view.scene.scene import (
     BOXES,
@@ -307,13 +308,48 @@ def test_a_click_tells_about_a_body_and_a_second_one_lets_it_go(server):
     m = rb.load_urdf(ARM)
     show, told = Show(server, m, LOOKS), []
     show.on_click(told.append)
-    show._click(1)
+    show._click("upper")
     assert show.picked == "upper"
     assert "turn (revolute)" in show._told.content
     assert show._told.visible
-    show._click(1)
+    show._click("upper")
     assert told == ["upper", ""]
     assert not show._told.visible
+
+
+def room(*names):
+    """Return a Model of an arm and objects, each with another colour-less shape."""
+    items = [rb.Object(name, rb.Sphere(0.1 + 0.1 * k), mass=1.0, pose=Pose((1.0 + k, 0.0, 1.0)))
+             for k, name in enumerate(names)]  # fmt: skip
+    return rb.scene(ARM, objects=items)
+
+
+def test_objects_come_and_go_and_what_stays_keeps_its_nodes(server):
+    show = Show(server, room("ball", "other"), LOOKS)
+    show.display.set(FRAMES, True)
+    show.display.set(FRAMES, False)
+    show._click("ball")
+    nodes = dict(zip(show.m.body_names, show.nodes._bodies, strict=True))
+    surfaces = {part.body: node for part, node in show.nodes._parts[VISUALS]}
+    arm, other = surfaces[show.m.body_id("upper")], surfaces[show.m.body_id("other")]
+    gone = surfaces[show.m.body_id("ball")]
+    m = room("third", "other")
+    show.move(m, LOOKS)
+    now = dict(zip(m.body_names, show.nodes._bodies, strict=True))
+    assert {name for name in now if now[name] is nodes.get(name)} == {*now} - {"third"}
+    kept = {part.body: node for part, node in show.nodes._parts[VISUALS]}
+    assert (kept[m.body_id("upper")], kept[m.body_id("other")]) == (arm, other)
+    assert gone._impl.removed
+    assert nodes["ball"]._impl.removed
+    assert (show.picked, show._told.visible) == ("", False)
+    assert not any(node.visible for node in show.nodes._layers[FRAMES])
+    assert f"{m.nbody - 1} bodies" in show._title.content
+    qpos = m.qpos0.copy()
+    qpos[m.jnt_qposadr[m.jnt_id("third")]] = 5.0
+    show.put(Instant.still(m, qpos))
+    assert now["third"].position[0] == 5.0
+    show._click("third")  # by its name, wherever it is in the Model
+    assert show.picked == "third"
 
 
 def test_names_of_a_hostile_file_are_text_and_nothing_else(server):

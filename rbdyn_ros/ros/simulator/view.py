@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -54,6 +55,19 @@ class ViewedSimulation:
     def instants(self, energy: bool = False) -> list[Instant]:
         """Return the present state of all robots, with their energies if wanted."""
         return [watched.instant(energy) for watched in self._watched]
+
+    def recast(self, robot: int) -> Cast | None:
+        """Return a robot with the objects of the last instant; None if others are there now."""
+        watched, shown = self._watched[robot], self._robots[robot]
+        world = shown.entities.world
+        if world.m is not watched.m:
+            return None
+        return replace(
+            cast_of(shown),
+            description=world.description,
+            floating_base=world.floating,
+            world=watched.world,
+        )
 
     def pause(self, paused: bool) -> str:
         """Pause or resume time."""

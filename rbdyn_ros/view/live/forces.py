@@ -140,18 +140,31 @@ class Pushes:
         name: str,
     ) -> None:
         self._server, self._push, self._speed, self._cast = server, push, speed, cast
-        self._spring = HandSpring(m)
-        self._bodies = m.body_names
+        self._take(m)
         self._target: Any = None
         self._owner: int | None = None
         self._instant: Instant | None = None
         self._handle: Any = None
         self._pulling = False
-        links = tuple(n for n, b in zip(m.frame_names, m.frame_bodyid, strict=True) if b > 0)
-        self._links = links
-        if links:
-            last = m.frame_names.index(m.body_names[-1])
-            self._build(links, m.frame_names[last], name)
+        if self._links:
+            self._build(self._links, m.body_names[-1], name)
+
+    def _take(self, m: Model) -> None:
+        self._spring, self._bodies = HandSpring(m), m.body_names
+        frames = zip(m.frame_names, m.frame_bodyid, strict=True)
+        self._links = tuple(name for name, body in frames if body > 0)
+
+    def move(self, m: Model) -> None:
+        """Go on with other objects; a link that is gone is pulled no more."""
+        if self._handle is None:
+            return
+        chosen = self._chosen
+        self._instant = None
+        self._take(m)
+        if chosen not in self._links:
+            self._target = None
+        self._link.options = self._links
+        self._link.value = chosen if chosen in self._links else self._links[0]
 
     def _build(self, links: tuple[str, ...], link: str, name: str) -> None:
         server, gui = self._server, self._server.gui

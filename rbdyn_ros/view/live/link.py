@@ -21,7 +21,7 @@ from rbdyn_ros.dynamics.instant import Instant
 Numbers = Sequence[float]
 
 #: The requests on each pipe.
-PROMPT = frozenset({"instants", "push", "drive", "release"})
+PROMPT = frozenset({"instants", "recast", "push", "drive", "release"})
 QUEUED = frozenset({"pause", "step", "reset", "set_speed"})
 #: Reports of the view, without an answer: its address, a warning, or why it cannot serve.
 SERVING, WARNED, FAILED = "serving", "warned", "failed"
@@ -34,6 +34,9 @@ class Simulated(Protocol):
 
     def instants(self, energy: bool = False) -> list[Instant]:
         """Return the current instants of all robots, with their energies if asked for."""
+
+    def recast(self, robot: int) -> Cast | None:
+        """Return a robot as it is now, with other objects than before; None: ask again."""
 
     def pause(self, paused: bool) -> str:
         """Pause or continue the simulation."""
@@ -92,6 +95,7 @@ class Cast:
         time_mode: realtime, lockstep or fast.
         speed: requested simulated seconds per second.
         refusals: by name of an order, the reason why it is never accepted.
+        world: of the instants with the Model of this description, see Instant.
     """
 
     name: str
@@ -107,6 +111,7 @@ class Cast:
     time_mode: str = "realtime"
     speed: float = 1.0
     refusals: Mapping[str, str] = field(default_factory=dict)
+    world: int = 0
 
     @property
     def folder(self) -> Path | None:
@@ -143,6 +148,10 @@ class Remote:
 
     def instants(self, energy: bool = False) -> list[Instant]:
         found: list[Instant] = self._ask("instants", energy)
+        return found
+
+    def recast(self, robot: int) -> Cast | None:
+        found: Cast | None = self._ask("recast", robot)
         return found
 
     def pause(self, paused: bool) -> str:
@@ -203,4 +212,5 @@ def answered(simulated: Simulated, what: str, arguments: Sequence[Any]) -> Any:
     try:
         return getattr(simulated, what)(*arguments)
     except Exception as error:  # noqa: BLE001 - the message is shown in the view
-        return [] if what == "instants" else f"{what} failed: {error!r}"
+        nothing: dict[str, Any] = {"instants": [], "recast": None}
+        return nothing.get(what, f"{what} failed: {error!r}")

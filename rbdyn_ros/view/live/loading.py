@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from rbdyn_ros.description.appearance.shapes import Appearance, read_appearance
 from rbdyn_ros.errors import Finding, RbdynError, quote
-from rbdyn_ros.loading.load import complete
+from rbdyn_ros.loading.load import complete, rearranged
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.view.live.link import Cast
 
@@ -28,6 +29,26 @@ def load(cast: Cast) -> tuple[Model, Appearance]:
     except RbdynError as error:
         text = f"its appearance cannot be read, so its inertias are shown: {error}"
         return m, Appearance(findings=(Finding("no-looks", text, "warning"),))
+
+
+def moved(cast: Cast, before: Model, looks: Appearance) -> tuple[Model, Appearance]:
+    """Return a robot with other objects, and what is left of its first appearance.
+
+    Args:
+        cast: the robot.
+        before: its last Model.
+        looks: its first appearance.
+
+    Raises:
+        RbdynError: the Model cannot be made.
+    """
+    m = rearranged(cast.description, before, cast.floating_base, cast.strict)
+    known = set(m.frame_names)
+    visuals, collisions = (
+        tuple(look for look in shapes if look.link in known)
+        for shapes in (looks.visuals, looks.collisions)
+    )
+    return m, replace(looks, visuals=visuals, collisions=collisions)
 
 
 def warning_of(findings: Mapping[str, Sequence[Finding]]) -> str:

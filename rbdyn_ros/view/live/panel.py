@@ -18,7 +18,7 @@ from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.view.live.clock import Clock
 from rbdyn_ros.view.live.forces import Pushes, Torques
 from rbdyn_ros.view.live.link import FAILED, SERVING, WARNED, Cast, Remote, Simulated
-from rbdyn_ros.view.live.loading import load, warning_of
+from rbdyn_ros.view.live.loading import load, moved, warning_of
 from rbdyn_ros.view.web.charts import Charts
 from rbdyn_ros.view.web.server import address_of, open_server
 from rbdyn_ros.view.web.show import Show, frame_camera
@@ -104,6 +104,8 @@ class Live:
         instants = self._simulated.instants(energy)
         if len(instants) != len(self.robots):
             return
+        for robot, instant in zip(self.robots, instants, strict=True):
+            robot.enter(instant.world)
         with self._server.atomic():
             self.clock.put(instants)
             for robot, instant in zip(self.robots, instants, strict=True):
@@ -146,6 +148,8 @@ class LiveRobot:
         clock: Clock,
     ) -> None:
         m, looks = load(cast)
+        self._server, self._looks, self._world = server, looks, cast.world
+        self._recast = partial(simulated.recast, number)
         self.name, self.label = cast.name, cast.name or m.name
         self._last: tuple[object, ...] = ()
         self.folder = server.gui.add_folder(cast.name or None)
@@ -165,8 +169,23 @@ class LiveRobot:
         self.pushes.fit(self.show.scene.size)
         self.show.on_click(self.pushes.choose)
 
+    def enter(self, world: int) -> None:
+        """Show the objects of a world, unless they are shown already."""
+        cast = self._recast() if world != self._world else None
+        if cast is None or cast.world != world:
+            return
+        m, looks = moved(cast, self.show.m, self._looks)
+        with self._server.atomic():
+            self.show.move(m, looks)
+            self.pushes.move(m)
+            self.charts.move(m)
+        self.pushes.fit(self.show.scene.size)
+        self._world = world
+
     def put(self, instant: Instant) -> None:
-        """Show an instant, unless it is shown already."""
+        """Show an instant of the present world, unless it is shown already."""
+        if instant.world != self._world:
+            return
         self.pushes.put(instant)
         self.charts.put(instant)
         now = (instant.time, instant.tick, instant.qpos.tobytes())

@@ -6,14 +6,10 @@ import math
 import time
 from collections import deque
 from dataclasses import replace
-from typing import Any
-
-import numpy as np
 
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.dynamics.toolbox.terms import kinetic_energy, potential_energy
-from rbdyn_ros.model.matching import Match
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.state import LoopState
@@ -56,56 +52,46 @@ class Watched:
 
     Args:
         loop: to watch.
+
+    Attributes:
+        m: Model of the last instant.
+        world: its number, see Instant.
     """
 
     def __init__(self, loop: Loop) -> None:
         self._loop, self._pace = loop, Pace()
-        self._shown = loop.m
-        self._match = Match(loop.m, loop.m)
+        self.m, self.world = loop.m, 0
         self._plant: Model | None = None
 
     def instant(self, energy: bool = False) -> Instant:
         """Return the current instant of the robot, with its energies if asked for."""
         loop, control = self._loop, self._loop.time
-        m = loop.m
         if not loop.running and control.tick == 0:
             # reading its latest state would run a loop that is about to start
-            still = Instant.still(m, loop.start_position)
+            still = Instant.still(loop.m, loop.start_position)
             return replace(still, paused=True, wanted=control.real_time_factor)
         state = loop.readout.latest()
-        m = state.m
+        if state.m is not self.m:
+            self.m, self.world = state.m, self.world + 1
         paused, fault = control.paused, ""
         if state.fault >= 0:
-            fault = f"the state of joint '{m.jnt_names[state.fault]}' diverged"
+            fault = f"the state of joint '{state.m.jnt_names[state.fault]}' diverged"
         stopped = paused or bool(fault) or control.waiting
         return Instant(
             time=state.time,
-            **self._seen(state),
+            qpos=state.qpos,
+            qvel=state.qvel,
+            effort=state.effort,
+            xfrc=state.xfrc,
+            contact=state.contact if state.m.ngeom else None,
             energy=self._energy(state) if energy else None,
             paused=paused,
             fault=fault,
             factor=self._pace.at(time.monotonic(), state.time, stopped),
             tick=state.tick,
             wanted=control.real_time_factor,
+            world=self.world,
         )
-
-    def _seen(self, state: LoopState) -> dict[str, Any]:
-        """Return the part of a state that is shown: that of the objects of the start."""
-        if state.m is self._shown:
-            contact = state.contact if state.m.ngeom else None
-            names = ("qpos", "qvel", "effort", "xfrc")
-            return {**{name: getattr(state, name) for name in names}, "contact": contact}
-        if self._match.old is not state.m:
-            self._match = Match(state.m, self._shown)
-        places = self._match.places
-        seen: dict[str, Any] = {"qpos": self._match.coordinates(state.qpos, self._shown.qpos0)}
-        sizes = {"qvel": "nv", "effort": "nv", "xfrc": "nbody", "contact": "nbody"}
-        for name, size in sizes.items():
-            whole = getattr(state, name)
-            old, new = places[size]
-            seen[name] = np.zeros((getattr(self._shown, size), *whole.shape[1:]))
-            seen[name][new] = whole[old]
-        return seen
 
     def _energy(self, state: LoopState) -> tuple[float, float] | None:
         """Return potential and kinetic energy with the current payloads and gravity."""

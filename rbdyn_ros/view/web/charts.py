@@ -94,22 +94,28 @@ class Quantities:
     def __init__(self, m: Model) -> None:
         own = np.flatnonzero((m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE))
         self.joints = tuple(m.jnt_names[j] for j in own.tolist())
-        self._qposadr, self._dofadr = m.jnt_qposadr[own], m.jnt_dofadr[own]
         self.width = 3 * len(own) + len(ENERGIES) + 1
         self._factor = 0.0
+        self.move(m)
+
+    def move(self, m: Model) -> None:
+        """Go on with a Model with other objects; a joint that is gone has zeros."""
+        known = {name: j for j, name in enumerate(m.jnt_names)}
+        self._there = np.array([name in known for name in self.joints], np.bool_)
+        there = [known[name] for name in self.joints if name in known]
+        self._qposadr, self._dofadr = m.jnt_qposadr[there], m.jnt_dofadr[there]
 
     def row(self, instant: Instant) -> Array:
         """Return the numbers (width,): positions, velocities, efforts, energies, factor."""
         if math.isfinite(instant.factor):
             self._factor = instant.factor
         potential, kinetic = instant.energy or (0.0, 0.0)
+        joints = np.zeros((3, len(self.joints)))
+        joints[0, self._there] = instant.qpos[self._qposadr]
+        joints[1, self._there] = instant.qvel[self._dofadr]
+        joints[2, self._there] = instant.effort[self._dofadr]
         return np.concatenate(
-            [
-                instant.qpos[self._qposadr],
-                instant.qvel[self._dofadr],
-                instant.effort[self._dofadr],
-                [potential, kinetic, potential + kinetic, self._factor],
-            ]
+            [joints.ravel(), [potential, kinetic, potential + kinetic, self._factor]]
         )
 
     def columns(self, chosen: Sequence[int]) -> dict[str, tuple[tuple[str, ...], list[int]]]:
@@ -159,6 +165,10 @@ class Charts:
             )
             self._boxes = self._joint_boxes()
         box.on_update(lambda _: self._show(box.value))
+
+    def move(self, m: Model) -> None:
+        """Go on with a Model with other objects; the joints shown stay the same."""
+        self._quantities.move(m)
 
     def _joint_boxes(self) -> list[Any]:
         """Return a check box for each joint."""

@@ -55,21 +55,30 @@ class Display:
     """
 
     def __init__(self, server: viser.ViserServer, nodes: Nodes) -> None:
-        self._nodes, scene = nodes, nodes.scene
+        self._nodes, self._gui = nodes, server.gui
         gui = server.gui
         self._folder = gui.add_folder("Display", order=LAST, expand_by_default=False)
-        on = {*scene.shown, FORCES, LINES, GRID}
         self.boxes: dict[str, Any] = {}
+        self.move()
         with self._folder:
-            for layer in _present(scene):
-                label = layer.capitalize()
-                self.boxes[layer] = gui.add_checkbox(label, layer in on, hint=_HINTS[layer])
-                self._apply(layer)
             if VISUALS in self.boxes:
                 self.opacity = gui.add_slider("Opacity", 0.05, 1.0, 0.05, 1.0)
                 self.opacity.on_update(lambda _: nodes.set_opacity(self.opacity.value))
             self.graph = gui.add_button("Connectivity graph")
             self.graph.on_click(lambda event: self._show_graph(event.client))
+
+    def move(self) -> None:
+        """Add a box for each layer that the present scene has and no earlier one had."""
+        scene = self._nodes.scene
+        on = {*scene.shown, FORCES, LINES, GRID}
+        with self._folder:
+            for layer in _present(scene):
+                if layer not in self.boxes:
+                    box = self._gui.add_checkbox(
+                        layer.capitalize(), layer in on, hint=_HINTS[layer]
+                    )
+                    self.boxes[layer] = box
+                    self._apply(layer)
 
     def set(self, layer: str, visible: bool) -> None:
         """Show or hide a layer, as its check box does."""

@@ -16,6 +16,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.view.scene.parts import MASS, Part
 from rbdyn_ros.view.scene.scene import (
+    COLLISIONS,
     FORCES,
     FRAMES,
     GRID,
@@ -43,6 +44,9 @@ COUPLE: Rgb = (150, 90, 190)
 #: Thicknesses and lengths relative to the size of the robot.
 LINE, ARROW, HEAD, AXES = 0.004, 0.006, 0.015, 0.06
 
+#: The layer of the name of a clicked body.
+LABEL = "label"
+
 #: Largest number of frames with labels; more would not be legible.
 MOST_LABELS = 300
 
@@ -54,7 +58,7 @@ class Nodes:
         server: server from open_server.
         scene: the scene of the robot.
         root: name of the parent node of all nodes, "/..." .
-        clicked: called with the number of a clicked body.
+        clicked: called with the name of a clicked body.
     """
 
     def __init__(
@@ -62,21 +66,71 @@ class Nodes:
         server: viser.ViserServer,
         scene: Scene,
         root: str,
-        clicked: Callable[[int], None],
+        clicked: Callable[[str], None],
     ) -> None:
         self._server, self._viser, self.scene = server, server.scene, scene
         self._root, self._clicked = root, clicked
         self._opacity, self._numbers = 1.0, itertools.count()
         self._lock = threading.RLock()  # callbacks of browsers run in threads
         self._layers: dict[str, list[Any]] = {}
+        self._hidden: set[str] = set()
         self._parts: dict[str, list[tuple[Part, Any]]] = {}
         self._arrows: dict[str, Any] = {}
         self._top = self._viser.add_frame(root, show_axes=False)
-        self._bodies = [
-            self._viser.add_frame(f"{root}/{body}", show_axes=False)
-            for body in range(scene.m.nbody)
-        ]
+        self._bodies = [self._frame() for _ in range(scene.m.nbody)]
         self._at: BodyPlacement | None = None
+
+    def _frame(self) -> Any:
+        """Return a new frame for a body."""
+        return self._viser.add_frame(f"{self._root}/{next(self._numbers)}", show_axes=False)
+
+    def move(self, scene: Scene) -> None:
+        """Show the scene of the robot with other objects; bodies that stay keep their surfaces."""
+        with self._lock, self._server.atomic():
+            before, frames = self._surfaces(), self._frames_by_name()
+            self.scene, self._at = scene, None
+            self._arrows.clear()
+            gone = frames.keys() - set(scene.m.body_names)
+            self._bodies = [frames.get(name) or self._frame() for name in scene.m.body_names]
+            for layer in [layer for layer in self._layers if layer != LABEL]:
+                self._layers[layer] = self._remade(layer, before.get(layer, {}))
+                for node in self._layers[layer]:
+                    node.visible = layer not in self._hidden
+            for name in gone:
+                frames[name].remove()
+
+    def _frames_by_name(self) -> dict[str, Any]:
+        return dict(zip(self.scene.m.body_names, self._bodies, strict=True))
+
+    def _surfaces(self) -> dict[str, dict[Any, list[Any]]]:
+        """Return the nodes of surfaces by layer, and by what they show."""
+        found: dict[str, dict[Any, list[Any]]] = {}
+        for layer, parts in self._parts.items():
+            for part, node in parts:
+                key = _key(self.scene, part)
+                found.setdefault(layer, {}).setdefault(key, []).append(node)
+        return found
+
+    def _remade(self, layer: str, before: dict[Any, list[Any]]) -> list[Any]:
+        """Return the nodes of a layer in the present scene; remove the others."""
+        if layer not in (VISUALS, COLLISIONS):
+            for node in self._layers[layer]:
+                node.remove()
+            self._parts.pop(layer, None)
+            return self._make(layer)
+        parts, nodes = self.scene.parts(layer), []
+        self._parts[layer] = []
+        for part in parts:
+            same = before.get(_key(self.scene, part))
+            if same:
+                nodes.append(same.pop())
+                self._parts[layer].append((part, nodes[-1]))
+            else:
+                nodes.append(self._surface(layer, part))
+        for left in before.values():
+            for node in left:
+                node.remove()
+        return nodes
 
     def put(self, instant: Instant) -> None:
         """Move all nodes to an instant, in one update.
@@ -96,6 +150,7 @@ class Nodes:
         with self._lock, self._server.atomic():
             if visible and layer not in self._layers:
                 self._layers[layer] = self._make(layer)
+            (self._hidden.discard if visible else self._hidden.add)(layer)
             for node in self._layers.get(layer, ()):
                 node.visible = visible
             if visible and self._at is not None:
@@ -111,13 +166,13 @@ class Nodes:
     def label(self, body: int | None) -> None:
         """Show the name of one body beside it; None: of no body."""
         with self._lock, self._server.atomic():
-            for node in self._layers.pop("label", ()):
+            for node in self._layers.pop(LABEL, ()):
                 node.remove()
             if body is not None:
-                name = f"{self._root}/{body}/label"
+                name = self._name(body, LABEL)
                 text = self.scene.m.body_names[body]
                 at = self.scene.m.body_ipos[body]
-                self._layers["label"] = [self._viser.add_label(name, text, position=at)]
+                self._layers[LABEL] = [self._viser.add_label(name, text, position=at)]
 
     def remove(self) -> None:
         """Remove all nodes from the scene."""
@@ -132,7 +187,7 @@ class Nodes:
         return make[layer]()
 
     def _name(self, body: int, kind: str) -> str:
-        return f"{self._root}/{body}/{kind} {next(self._numbers)}"
+        return f"{self._bodies[body].name}/{kind} {next(self._numbers)}"
 
     def _surface(self, layer: str, part: Part) -> Any:
         opacity = self._opacity if layer == VISUALS else 1.0
@@ -149,7 +204,8 @@ class Nodes:
         )
         self._parts.setdefault(layer, []).append((part, node))
         if part.body > 0:
-            node.on_click(lambda _: self._clicked(part.body))
+            name = self.scene.m.body_names[part.body]
+            node.on_click(lambda _: self._clicked(name))
         return node
 
     def _whole_mass(self) -> Any:
@@ -246,6 +302,14 @@ class Nodes:
                 points = getattr(at, kind).astype(np.float32)
                 if not np.array_equal(node.points, points):
                     node.points = points
+
+
+def _key(scene: Scene, part: Part) -> tuple[Any, ...]:
+    """Return what a part shows and where; equal parts of one body have equal keys."""
+    numbers = np.concatenate([part.pos, part.quat, part.color, part.scale])
+    surface = part.surface
+    shape = surface.vertices.tobytes(), surface.faces.tobytes()
+    return scene.m.body_names[part.body], numbers.tobytes(), shape
 
 
 def _opacity(part: Part, opacity: float) -> float | None:

@@ -70,6 +70,20 @@ class Show:
         """
         self.nodes.put(instant)
 
+    def move(self, m: Model, looks: Appearance) -> None:
+        """Show the robot with other objects; what stays keeps its nodes, layers and camera.
+
+        Args:
+            m: the Model with these objects.
+            looks: its appearance.
+        """
+        if self.picked and self.picked not in m.body_names:
+            self._click(self.picked)
+        self.m, self.scene = m, Scene(m, looks)
+        self.nodes.move(self.scene)
+        self.display.move()
+        self._title.content = title(m, self.name)
+
     def on_click(self, call: Callable[[str], None]) -> None:
         """Call a function with the name of a clicked body, or "" when it is deselected.
 
@@ -84,9 +98,8 @@ class Show:
             handle.remove()
         self.nodes.remove()
 
-    def _click(self, body: int) -> None:
-        name = self.m.body_names[body]
-        again = name == self.picked
+    def _click(self, name: str) -> None:
+        body, again = self.m.body_names.index(name), name == self.picked
         self.picked = "" if again else name
         self.nodes.label(None if again else body)
         with self.server.atomic():

@@ -267,6 +267,45 @@ def test_several_robots_are_in_one_view(simulate, page, two_joints):
     simulator.end_well()
 
 
+@needs_viser
+def test_objects_that_come_and_go_at_run_time_are_shown(simulate, peer, page):
+    srv = pytest.importorskip("simulation_interfaces.srv", reason="not built")
+    scene = "config/scenes/gripper.yaml"
+    simulator = simulate("--scene", scene, "--ros-args", *VIEW, "-p", "on_timeout:=hold")
+    shown = page(simulator)
+    shown.get_by_text("5 bodies", exact=False).wait_for()
+    links = shown.get_by_label("Link", exact=True)
+    request = srv.SpawnEntity.Request(name="crate")
+    resource = getattr(request, "entity_resource", request)
+    resource.uri = "primitive:box?size=0.1,0.1,0.1&mass=0.2"
+    at = request.initial_pose.pose.position
+    at.x, at.z = 1.0, 0.05
+    answer = peer.call(srv.SpawnEntity, "/simulator/spawn_entity", request)
+    assert answer.result.result == answer.result.RESULT_OK, answer.result.error_message
+    shown.get_by_text("6 bodies", exact=False).wait_for()
+
+    # it can be pushed
+    links.click()
+    shown.get_by_role("option", name="crate", exact=True).click()
+    fill(shown, "Seconds", 0.3)
+    press(shown, "Push")
+
+    def x():
+        request = srv.GetEntityState.Request(entity="crate")
+        answer = peer.call(srv.GetEntityState, "/simulator/get_entity_state", request)
+        return answer.state.pose.position.x
+
+    wait_until(lambda: x() > 1.01, "the crate to move", shown)
+    request = srv.DeleteEntity.Request(entity="crate")
+    answer = peer.call(srv.DeleteEntity, "/simulator/delete_entity", request)
+    assert answer.result.result == answer.result.RESULT_OK, answer.result.error_message
+    shown.get_by_text("5 bodies", exact=False).wait_for()
+    wait_until(lambda: links.input_value() != "crate", "another link", shown)
+    assert not shown.complaints
+    assert "view" not in simulator.text().split(SERVES)[1]  # no warning of the view
+    simulator.end_well()
+
+
 class DrivenRobot:
     """A stand-in for a robot whose joints a view commands."""
 
