@@ -15,6 +15,7 @@ BENCHMARKS = {
     "rays": "a lidar above a robot, against MuJoCo in turns",
     "creep": "a box at rest on a slope, against MuJoCo with several contact settings",
     "toolbox": "Jacobians, momentum, regressors, derivatives, against Pinocchio in turns",
+    "ik": "inverse kinematics of 30,000 poses, against a loop around Pinocchio in turns",
     "specialize": "code made for one robot, alone and in batches, against MuJoCo and Pinocchio",
     "derivatives": "derivatives made for one robot, against the toolbox in turns",
     "scaling": "cost against the number of bodies, from 10 to 10,000",

@@ -79,6 +79,8 @@ from rbdyn_ros.dynamics.toolbox.frames import frame_jacobian as frame_jacobian
 from rbdyn_ros.dynamics.toolbox.frames import frame_jacobian_dot as frame_jacobian_dot
 from rbdyn_ros.dynamics.toolbox.frames import frame_pose as frame_pose
 from rbdyn_ros.dynamics.toolbox.frames import frame_velocity as frame_velocity
+from rbdyn_ros.dynamics.toolbox.ik import IkResult as IkResult
+from rbdyn_ros.dynamics.toolbox.ik import ik as ik
 from rbdyn_ros.dynamics.toolbox.inertia import frame_mobility as frame_mobility
 from rbdyn_ros.dynamics.toolbox.inertia import inverse_mass_matrix as inverse_mass_matrix
 from rbdyn_ros.dynamics.toolbox.inertia import operational_inertia as operational_inertia

@@ -101,7 +101,7 @@ def position_errors(m: Model, qpos: ArrayLike) -> Array:
 
 def _close(m: Model, d: Data, free: NDArray[np.bool_], tolerance: float) -> Array:
     """Move d.qpos towards closed constraints; return the remaining errors."""
-    holonomic = _holonomic(m)
+    holonomic = holonomic_rows(m)
     _survey(m, d)
     error: Array = d.efc_pos.copy()
     for _ in range(MAX_STEPS):
@@ -130,7 +130,7 @@ def _close(m: Model, d: Data, free: NDArray[np.bool_], tolerance: float) -> Arra
     return error
 
 
-def _holonomic(m: Model) -> NDArray[np.bool_]:
+def holonomic_rows(m: Model) -> NDArray[np.bool_]:
     """Return which equations have a position error: all but the slip of bodies that roll."""
     holonomic = np.ones(m.nefc, bool)
     for kind, _, rows in constraint_rows(m):

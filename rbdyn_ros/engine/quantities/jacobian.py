@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.follow import follow, follow_acceleration
-from rbdyn_ros.engine.jit import brief, inline
+from rbdyn_ros.engine.jit import brief, inline, kernel
 from rbdyn_ros.engine.kinematics import axes, com_vel, poses
 from rbdyn_ros.engine.quantities.chain import follow_chain, motion_about
 from rbdyn_ros.engine.quantities.coordinates import acts_on, clear
@@ -71,6 +71,20 @@ def frame_jacobian(m: Model, d: Data, frame: int, reference: int, J: Matrix) -> 
         motion_about(m, d, j, j + 1, point, d.chain_xpos, d.chain_xmat)
         for c in range(m.jnt_dofadr_all[j], m.jnt_dofadr_all[j] + m.jnt_dofnum[j]):
             _add_column(m, J, j, c, _seen(reference, R, load6(d.chain_cdof, c)))
+
+
+@kernel
+def pose_and_jacobian(m, d, frame, J):
+    """Write J (6, nv) as frame_jacobian for LOCAL_WORLD_ALIGNED; return the frame's pose."""
+    number = follow_chain(m, d, m.frame_bodyid[frame])
+    x, R = _place(m, frame, LOCAL, d.chain_xpos, d.chain_xmat)
+    clear(J)
+    for n in range(number):
+        j = d.chain[n] - 1
+        motion_about(m, d, j, j + 1, x, d.chain_xpos, d.chain_xmat)
+        for c in range(m.jnt_dofadr_all[j], m.jnt_dofadr_all[j] + m.jnt_dofnum[j]):
+            _add_column(m, J, j, c, load6(d.chain_cdof, c))
+    return x, R
 
 
 @brief

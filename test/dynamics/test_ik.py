@@ -1,0 +1,375 @@
+"""rb.ik: against forward kinematics, Pinocchio, closed forms and the conditions of an optimum.
+
+Every found configuration is judged by frame_pose of a new Data (or by Pinocchio), never by the
+numbers that the solver reports.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+from support import mechanisms, robots
+from support.mechanisms import see_constraints
+from support.refusals import refused
+
+import rbdyn_ros as rb
+
+POSES = 150
+BODY = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)
+HALF = math.pi / 2
+#: a, alpha, d of the KUKA LBR iiwa 14 in the classic convention, and its limits [deg]
+IIWA = [(0, -HALF, 0.36), (0, HALF, 0), (0, HALF, 0.42), (0, -HALF, 0), (0, -HALF, 0.4),
+        (0, HALF, 0), (0, 0, 0.126)]  # fmt: skip
+IIWA_LIMITS = (170, 120, 170, 120, 170, 120, 175)
+
+
+def iiwa():
+    inertial = rb.Inertial(1.0, inertia=(0.01, 0.01, 0.01, 0.0, 0.0, 0.0))
+    rows = [
+        rb.dh.DHRow(a, alpha, d, 0.0, inertial=inertial,
+                    limit=rb.Limit(-math.radians(most), math.radians(most)))
+        for (a, alpha, d), most in zip(IIWA, IIWA_LIMITS, strict=True)
+    ]  # fmt: skip
+    return rb.build(rb.dh.distal(rows, name="iiwa"))
+
+
+def planar(*lengths, mimic=None, **limits):
+    """Return a planar arm about z: links along x, joints j0, j1 ..., the frame tip."""
+    s = rb.SystemBuilder("planar")
+    parent, place = "base", 0.0
+    for k, length in enumerate(lengths):
+        s.body(f"link{k}", BODY)
+        limit = {"limit": limits[f"j{k}"]} if f"j{k}" in limits else {}
+        s.joint(f"j{k}", "revolute" if limit else "continuous", parent, f"link{k}",
+                xyz=(place, 0, 0), axis=(0, 0, 1), **limit)  # fmt: skip
+        parent, place = f"link{k}", length
+    s.body("tip", BODY).joint("end", "fixed", parent, "tip", xyz=(place, 0, 0))
+    if mimic:
+        s.couple(*mimic)
+    return rb.build(s)
+
+
+ARMS = {
+    "ur5_robot.urdf": "tool0",
+    "panda.urdf": "panda_hand",
+    "seven_dof_arm.urdf": "tool_flange",
+    "iiwa": "link7",
+}
+
+
+def arm(name):
+    if name == "iiwa":
+        return iiwa()
+    if name == "seven_dof_arm.urdf":
+        return rb.load_urdf("config/robots/seven_dof_arm.urdf")
+    return rb.load_urdf(robots.find(name))
+
+
+def drawn(m, frame, number, seed=7):
+    """Return poses of a frame at random configurations within the limits."""
+    d, rng = rb.make_data(m), np.random.default_rng(seed)
+    poses = []
+    for _ in range(number):
+        d.qpos = rb.random_qpos(m, rng)
+        poses.append(rb.frame_pose(m, d, frame))
+    return np.array([p for p, _ in poses]), np.array([R for _, R in poses])
+
+
+def misses(m, qpos, frame, position=None, rotation=None):
+    """Return the errors of position [m] and angle [rad] of a configuration."""
+    d = rb.make_data(m)
+    d.qpos = qpos
+    p, R = rb.frame_pose(m, d, frame)
+    place = 0.0 if position is None else np.linalg.norm(p - position)
+    if rotation is None:
+        return place, 0.0
+    return place, Rotation.from_matrix(rotation @ R.T).magnitude()
+
+
+def within(m, qpos):
+    limited = (m.jnt_limited == 1) & (m.jnt_dofnum == 1)
+    q = np.asarray(qpos)[..., m.jnt_qposadr[limited]]
+    low, high = m.jnt_range[limited].T
+    return bool(((low <= q) & (q <= high)).all())
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_arms_reach_all_that_forward_kinematics_reaches(name):
+    m, frame = arm(name), ARMS[name]
+    d = rb.make_data(m)
+    places, turns = drawn(m, frame, POSES)
+    found = rb.ik(m, d, frame, places, turns)
+    assert found.success.mean() >= 0.999
+    assert within(m, found.qpos)
+    for k in np.flatnonzero(found.success):
+        place, turn = misses(m, found.qpos[k], frame, places[k], turns[k])
+        assert place <= 1.01e-8
+        assert turn <= 1.01e-8
+    assert np.array_equal(d.qpos, m.qpos0)
+
+
+@pytest.mark.parametrize("name", ["ur5_robot.urdf", "panda.urdf"])
+def test_pinocchio_agrees(name):
+    pin = pytest.importorskip("pinocchio")
+    m, frame = arm(name), ARMS[name]
+    model = pin.buildModelFromUrdf(str(robots.find(name)), mimic=True)
+    data = model.createData()
+    places, turns = drawn(m, frame, 20)
+    for place, turn, q in zip(
+        places, turns, rb.ik(m, rb.make_data(m), frame, places, turns).check(), strict=True
+    ):
+        pin.framesForwardKinematics(model, data, np.asarray(q))
+        theirs = data.oMf[model.getFrameId(frame)]
+        assert np.abs(theirs.translation - place).max() < 2e-8
+        assert np.abs(theirs.rotation - turn).max() < 2e-8
+
+
+@pytest.mark.parametrize("name", ["ur5_robot.urdf", "panda.urdf"])
+def test_a_batch_is_its_single_calls_to_the_bit(name):
+    m, frame = arm(name), ARMS[name]
+    d = rb.make_data(m)
+    places, turns = drawn(m, frame, 40)
+    batch = rb.ik(m, d, frame, places, turns)
+    quats = np.roll(Rotation.from_matrix(turns).as_quat(), 1, axis=1)
+    by_quat = rb.ik(m, d, frame, places, quats)
+    assert np.abs(by_quat.qpos - batch.qpos).max() < 1e-5
+    for k in range(40):
+        single = rb.ik(m, rb.make_data(m), frame, places[k], turns[k])
+        assert np.array_equal(single.qpos, batch.qpos[k])
+        assert single[1:] == tuple(x[k] for x in batch[1:])
+
+
+def test_part_of_a_pose():
+    m = arm("seven_dof_arm.urdf")
+    d = rb.make_data(m)
+    places, turns = drawn(m, "tool_flange", 50)
+    for k, q in enumerate(rb.ik(m, d, "tool_flange", places).check()):
+        assert misses(m, q, "tool_flange", places[k])[0] <= 1.01e-8
+    for k, q in enumerate(rb.ik(m, d, "tool_flange", rotation=turns).check()):
+        assert misses(m, q, "tool_flange", None, turns[k])[1] <= 1.01e-8
+    one_for_all = rb.ik(m, d, "tool_flange", places[:3] * 0.5 + [0.0, 0.0, 0.4], turns[0])
+    assert one_for_all.success.shape == (3,)
+
+
+def test_both_closed_form_solutions_of_a_planar_arm():
+    m = planar(0.5, 0.4)
+    d = rb.make_data(m)
+    target = np.array([0.3, 0.5, 0.0])
+    elbow = math.acos((target @ target - 0.5**2 - 0.4**2) / (2 * 0.5 * 0.4))
+    for sign in (1.0, -1.0):
+        inner = math.atan2(0.4 * math.sin(sign * elbow), 0.5 + 0.4 * math.cos(sign * elbow))
+        shoulder = math.atan2(target[1], target[0]) - inner
+        d.qpos = [shoulder + 0.2, sign * elbow - 0.3 * sign]  # near the one that is wanted
+        q = rb.ik(m, d, "tip", target).check()
+        np.testing.assert_allclose(q, [shoulder, sign * elbow], atol=1e-7)
+
+
+def test_limits_choose_the_branch_or_forbid_the_target():
+    target = np.array([0.3, 0.5, 0.0])
+    m = planar(0.5, 0.4, j1=(-3.0, -0.2))
+    d = rb.make_data(m)
+    d.qpos = [0.5, 1.2]  # on the wrong side
+    assert rb.ik(m, d, "tip", target).check()[1] < -0.2
+    narrow = planar(0.5, 0.4, j1=(-0.2, 0.2))
+    found = rb.ik(narrow, rb.make_data(narrow), "tip", target)
+    assert not found.success
+    assert within(narrow, found.qpos)
+    # the elbow at its limit and the shoulder towards the target: the nearest point
+    reach = math.sqrt(0.5**2 + 0.4**2 + 2 * 0.5 * 0.4 * math.cos(0.2))
+    assert found.position_error == pytest.approx(reach - np.linalg.norm(target), rel=1e-5)
+    with refused(rb.ModelError, "not-reached", "target"):
+        found.check()
+
+
+def test_a_target_out_of_reach_is_approached():
+    m = planar(0.5, 0.4)
+    found = rb.ik(m, rb.make_data(m), "tip", [[2.0, 0.0, 0.0], [0.6, 0.0, 0.0]])
+    assert found.success.tolist() == [False, True]
+    assert found.position_error[0] == pytest.approx(1.1, abs=1e-6)
+    assert found.attempts[0] == 100
+    with refused(rb.ModelError, "not-reached", "target"):
+        found.check()
+    few = rb.ik(m, rb.make_data(m), "tip", [2.0, 0.0, 0.0], attempts=3)
+    assert few.attempts == 3
+
+
+def test_mimic_joints_follow_within_their_own_limits():
+    free = planar(0.5, 0.4, mimic=("j1", "j0", -2.0, 0.1))
+    target = np.array([0.5 * math.cos(0.7) + 0.4 * math.cos(-0.6), 0.0, 0.0])
+    target[1] = 0.5 * math.sin(0.7) + 0.4 * math.sin(0.7 - 1.3)
+    target[0] = 0.5 * math.cos(0.7) + 0.4 * math.cos(0.7 - 1.3)
+    q = rb.ik(free, rb.make_data(free), "tip", target).check()
+    np.testing.assert_allclose(q, [0.7], atol=1e-7)
+    # the same arm whose second joint may not go to -1.3: its leader stops before 0.7
+    limited = planar(0.5, 0.4, j1=(-1.0, 3.0), mimic=("j1", "j0", -2.0, 0.1))
+    found = rb.ik(limited, rb.make_data(limited), "tip", target)
+    assert not found.success
+    assert -2.0 * found.qpos[0] + 0.1 >= -1.0 - 1e-12
+
+
+def test_a_ball_joint_stops_at_its_cone():
+    s = rb.SystemBuilder("ball").body("a", BODY)
+    m = rb.build(s.joint("j", "spherical", "base", "a", limit=(0.0, 0.8)))
+    d = rb.make_data(m)
+    turn = Rotation.from_rotvec([0.3, 0.5, 0.2]).as_matrix()
+    assert misses(m, rb.ik(m, d, "a", rotation=turn).check(), "a", None, turn)[1] < 1e-8
+    far = rb.ik(m, d, "a", rotation=Rotation.from_rotvec([0.0, 1.5, 0.0]).as_matrix())
+    assert not far.success
+    assert far.rotation_error == pytest.approx(0.7, abs=1e-3)
+    assert Rotation.from_quat(np.roll(far.qpos, -1)).magnitude() <= 0.8 + 1e-9
+
+
+def test_closed_loops_stay_closed():
+    m = rb.build(mechanisms.delta())
+    d = rb.make_data(m)
+    d.qpos = mechanisms.delta_at(m, np.array([0.0, 0.0, -0.5]))
+    for target in ([0.05, 0.04, -0.45], [-0.08, 0.02, -0.52], [0.0, -0.1, -0.48]):
+        found = rb.ik(m, d, "platform", target)
+        q = found.check()
+        judge = rb.make_data(m)
+        judge.qpos = q
+        see_constraints(m, judge)
+        assert np.abs(judge.efc_pos).max() <= 1.01e-8
+        assert misses(m, q, "platform", target)[0] <= 1.01e-8
+        motors = [q[m.jnt_qposadr[m.jnt_id(f"motor_{i}")]] for i in range(3)]
+        np.testing.assert_allclose(motors, mechanisms.delta_motors(target), atol=1e-6)
+
+
+def test_only_joints_that_carry_the_frame_move():
+    m = rb.load_urdf(robots.find("talos_reduced.urdf"), floating_base=True, strict=False)
+    d = rb.make_data(m)
+    d.qpos = rb.random_qpos(m, np.random.default_rng(3))
+    fixed = [name for name in m.jnt_names if "arm_left" not in name]
+    hand = "gripper_left_base_link"
+    p, _ = rb.frame_pose(m, d, hand)
+    q = rb.ik(m, d, hand, p + np.array([0.02, -0.01, 0.02]), fixed=fixed).check()
+    moved = np.flatnonzero(q != d.qpos)
+    names = {m.jnt_names[int(np.flatnonzero(m.jnt_qposadr <= k)[-1])] for k in moved}
+    assert names
+    assert all("arm_left" in name for name in names)
+    # with the base free as well the hand goes anywhere
+    assert rb.ik(m, d, hand, [5.0, 3.0, 2.0], np.eye(3)).success
+
+
+def test_angles_end_near_the_start():
+    m = arm("ur5_robot.urdf")
+    assert m.jnt_range[0, 1] > 6.0  # two turns
+    d = rb.make_data(m)
+    d.qpos = [5.0, -1.0, 1.2, 4.0, -4.5, 3.0]
+    places, turns = drawn(m, "tool0", 50)
+    q = rb.ik(m, d, "tool0", places, turns).check()
+    low, high = m.jnt_range.T
+    way = q - d.qpos
+    nearer = q - 2 * np.pi * np.sign(way)
+    could = (nearer >= low) & (nearer <= high) & (np.abs(way) > np.pi + 1e-9)
+    assert not could.any()
+
+
+@pytest.mark.parametrize("name", ["panda.urdf", "seven_dof_arm.urdf", "iiwa"])
+def test_a_posture_is_the_nearest_as_far_as_the_target_leaves_room(name):
+    m, frame = arm(name), ARMS[name]
+    d = rb.make_data(m)
+    posture = rb.random_qpos(m, np.random.default_rng(11))
+    places, turns = drawn(m, frame, 20)
+    plain, posed = (
+        rb.ik(m, d, frame, places, turns, posture=wanted).check() for wanted in (None, posture)
+    )
+    chain = [k for k in range(m.nv) if "finger" not in m.jnt_names[m.dof_jntid[k]]]
+
+    def distance(q):
+        return np.linalg.norm((q - posture)[..., chain], axis=-1)
+
+    assert (distance(posed) <= distance(plain) + 1e-9).all()
+    assert (distance(posed) < distance(plain) - 1e-3).any()
+    judge, low_high = rb.make_data(m), m.jnt_range[m.dof_jntid]
+    for q in posed:
+        judge.qpos = q
+        J = rb.frame_jacobian(m, judge, frame)[:, chain]
+        room = np.minimum(q - low_high[:, 0], low_high[:, 1] - q)[chain] > 1e-9
+        _, size, V = np.linalg.svd(J[:, room])
+        null, way = V[int((size > 1e-6).sum()) :], (posture - q)[chain][room]
+        # a target met to 1e-12 changes way.way by |way| 1e-12 / size, and a minimum shows the
+        # square of the step to it
+        hidden = math.sqrt(8.0 * np.linalg.norm(way) * 1e-12 / size.min())
+        # no direction that keeps the target comes nearer (Karush, Kuhn, Tucker)
+        assert np.abs(null @ way).max(initial=0.0) < 1e-6 + hidden
+
+
+def test_the_posture_itself_where_it_reaches_the_target():
+    m = arm("seven_dof_arm.urdf")
+    d = rb.make_data(m)
+    posture = np.array([0.3, 0.5, -0.4, -1.2, 0.6, 0.7, -0.2])
+    d.qpos = posture
+    target = rb.frame_pose(m, d, "tool_flange")
+    d.qpos = posture + np.array([0.3, -0.2, -0.3, 0.2, 0.3, 0.2, -0.3])
+    away = rb.ik(m, d, "tool_flange", *target).check()
+    assert np.abs(away - posture).max() > 0.05
+    q = rb.ik(m, d, "tool_flange", *target, posture=posture).check()
+    np.testing.assert_allclose(q, posture, atol=1e-5)
+
+
+def test_calls_do_not_depend_on_calls_before():
+    m = arm("panda.urdf")
+    d = rb.make_data(m)
+    places, turns = drawn(m, "panda_hand", 5)
+    first = rb.ik(m, d, "panda_hand", places, turns)
+    rb.ik(m, d, "panda_link4", places * 0.3, attempts=150)
+    d.buffer[:] = np.nan  # whatever a Data holds beside qpos
+    d.qpos = m.qpos0
+    again = rb.ik(m, d, "panda_hand", places, turns)
+    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+
+
+def test_no_targets():
+    m = planar(0.5, 0.4)
+    found = rb.ik(m, rb.make_data(m), "tip", np.zeros((0, 3)))
+    assert found.qpos.shape == (0, 2)
+    assert found.check().shape == (0, 2)
+
+
+TURN = np.eye(3)
+BAD = {
+    "no-target": ((), {}, rb.ParameterError, "position"),
+    "target": (([0.0, 0.0],), {}, rb.ParameterError, "position"),
+    "target 2": (([0, 0, 0], np.eye(4)[:, :2]), {}, rb.ParameterError, "rotation"),
+    "target 3": ((np.zeros((2, 3)), np.tile(TURN, (3, 1, 1))), {}, rb.ParameterError,
+                       "rotation"),
+    "target 4": (("abc",), {}, rb.ParameterError, "position"),
+    "target 5": (([0.0, math.nan, 0.0],), {}, rb.ParameterError, "position"),
+    "target 6": (([0.0, 1.0, 0.0], np.full((3, 3), math.inf)), {}, rb.ParameterError, "rotation"),
+    "not-a-rotation": ((None, 2.0 * TURN), {}, rb.ParameterError, "rotation"),
+    "not-a-rotation 2": ((None, np.diag([1.0, 1.0, -1.0])), {}, rb.ParameterError, "rotation"),
+    "not-a-rotation 3": ((None, [0.0, 0.0, 0.0, 0.0]), {}, rb.ParameterError, "rotation"),
+    "posture": (([0.1, 0, 0],), {"posture": [0.0]}, rb.ParameterError, "posture"),
+    "fixed": (([0.1, 0, 0],), {"fixed": "j0"}, rb.ParameterError, "fixed"),
+    "unknown-joint": (([0.1, 0, 0],), {"fixed": ["j7"]}, rb.ModelError, "j7"),
+    "tolerance": (([0.1, 0, 0],), {"tolerance": 0.0}, rb.ParameterError, "tolerance"),
+    "attempts": (([0.1, 0, 0],), {"attempts": 0}, rb.ParameterError, "attempts"),
+    "attempts 2": (([0.1, 0, 0],), {"attempts": 1e3}, rb.ParameterError, "attempts"),
+    "frame-cannot-move": (([0.1, 0, 0],), {"fixed": ["j0", "j1"]}, rb.ModelError, "tip"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_refusals(case):
+    arguments, options, error, element = BAD[case]
+    m = planar(0.5, 0.4)
+    d = rb.make_data(m)
+    with refused(error, case.split(" ")[0], element):
+        rb.ik(m, d, "tip", *arguments, **options)
+    assert np.array_equal(d.qpos, m.qpos0)
+
+
+def test_refusals_of_model_frame_and_start():
+    m = planar(0.5, 0.4)
+    d = rb.make_data(m)
+    with refused(rb.ModelError, "unknown-frame", "tipp"):
+        rb.ik(m, d, "tipp", [0.1, 0.0, 0.0])
+    with refused(rb.ModelError, "data-of-other-model"):
+        rb.ik(planar(0.5, 0.4), d, "tip", [0.1, 0.0, 0.0])
+    with refused(rb.ModelError, "frame-cannot-move", "base"):
+        rb.ik(m, d, "base", [0.1, 0.0, 0.0])
+    d.qpos[1] = math.nan
+    with refused(rb.ParameterError, "qpos"):
+        rb.ik(m, d, "tip", [0.1, 0.0, 0.0])
