@@ -128,11 +128,12 @@ from rbdyn_ros.model.model import Model as Model
 from rbdyn_ros.recording.reader import read_run as read_run
 from rbdyn_ros.recording.recorder import Recorder as Recorder
 from rbdyn_ros.report.describe import describe as describe
+from rbdyn_ros.rollouts.batch import Batch as Batch
 from rbdyn_ros.rollouts.payloads import payload_params as payload_params
 from rbdyn_ros.rollouts.policies import ComputedTorquePolicy as ComputedTorquePolicy
 from rbdyn_ros.rollouts.policies import PDGravityPolicy as PDGravityPolicy
 from rbdyn_ros.rollouts.policies import PDPolicy as PDPolicy
-from rbdyn_ros.rollouts.result import Rollout as Rollout
+from rbdyn_ros.rollouts.rollout import Rollout as Rollout
 from rbdyn_ros.rollouts.rollout import rollout as rollout
 from rbdyn_ros.specialization.specialized import Specialized as Specialized
 from rbdyn_ros.specialization.specialized import specialize as specialize

@@ -91,10 +91,10 @@ def steps(nstep: object, every: object) -> tuple[int, int]:
     return total, per_row
 
 
-def thread_count(threads: object) -> int:
+def thread_count(threads: object, name: str = "threads") -> int:
     """Return the number of threads, by default the number of cores of this process."""
     if threads is not None:
-        return count("threads", threads, 1, MAX_THREADS, element="")
+        return count(name, threads, 1, MAX_THREADS, element="")
     return (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     )

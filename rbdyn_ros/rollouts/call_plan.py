@@ -15,15 +15,19 @@ from collections.abc import Callable
 import numba
 import numpy as np
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array, populate_array
 
 from rbdyn_ros.engine import jit
 from rbdyn_ros.engine.addresses import call_address
 from rbdyn_ros.engine.optional import data_at, model_at
 from rbdyn_ros.engine.views import DATA, MODEL
-from rbdyn_ros.rollouts.driver import CACHE_DIRECTORY, call_memory
+from rbdyn_ros.rollouts.driver import (
+    CACHE_DIRECTORY,
+    array_at,
+    call_memory,
+    floats_at,
+    ints_at,
+)
 
 #: Length of the header, a cache line, and the indices of its two addresses; model/data.py defines
 #: where the addresses of stages are.
@@ -36,7 +40,7 @@ PLAN_FIELDS = {
     "counter": "slot of the counter nbad",
     "mass": "first slot of the masses of bodies; -1: the robot has the Model's",
     "subtree": "first slot of the masses of subtrees",
-    "step": "address of advance",
+    "step": "address of substep",
     "law": "address of the law; 0: no law",
     "law_memory": "first slot of the law's memory",
     "law_forces": "first slot of its forces",
@@ -51,6 +55,8 @@ PLAN_FIELDS = {
 PLAN = np.dtype([(name, np.int64) for name in PLAN_FIELDS])
 PLAN_SIZE = PLAN.itemsize
 
+_plans = array_at(numba.from_dtype(PLAN), PLAN_SIZE)
+
 
 def begin(row):
     """Sum the masses of subtrees, if the robot has masses of its own.
@@ -58,10 +64,10 @@ def begin(row):
     Args:
         row: address of the Data.
     """
-    header = _ints(row - 8 * HEADER, HEADER)
+    header = ints_at(row - 8 * HEADER, HEADER)
     plan = _plans(header[PLAN_AT], 1)[0]
     if plan.mass >= 0:
-        m, memory = model_at(header[TABLE_AT]), _floats(row, plan.slots)
+        m, memory = model_at(header[TABLE_AT]), floats_at(row, plan.slots)
         own, total = plan.mass, plan.subtree
         for i in range(m.nbody):
             memory[total + i] = memory[own + i]
@@ -75,9 +81,9 @@ def advance(row):
     Args:
         row: address of the Data.
     """
-    header = _ints(row - 8 * HEADER, HEADER)
+    header = ints_at(row - 8 * HEADER, HEADER)
     plan = _plans(header[PLAN_AT], 1)[0]
-    memory = _floats(row, plan.slots)
+    memory = floats_at(row, plan.slots)
     m, d = model_at(header[TABLE_AT]), data_at(header[TABLE_AT], row)
     if plan.law != 0:
         if plan.law_time_count > 0:
@@ -89,8 +95,9 @@ def advance(row):
         call_memory(plan.law, row + 8 * plan.law_memory)
         for k in range(m.nv):
             d.qfrc_applied[k] = memory[plan.law_forces + k]
-    _call_advance(plan.step, m, d, 1)
-    memory[plan.counter] = d.nbad
+    _call_stage(plan.step, m, d)
+    memory[plan.counter] += d.nbad
+    d.nbad = 0
 
 
 def observe(row):
@@ -99,55 +106,23 @@ def observe(row):
     Args:
         row: address of the Data.
     """
-    header = _ints(row - 8 * HEADER, HEADER)
+    header = ints_at(row - 8 * HEADER, HEADER)
     count = _plans(header[PLAN_AT], 1)[0].observers
-    addresses = _ints(header[PLAN_AT] + PLAN_SIZE, count)
+    addresses = ints_at(header[PLAN_AT] + PLAN_SIZE, count)
     m, d = model_at(header[TABLE_AT]), data_at(header[TABLE_AT], row)
     for k in range(count):
         _call_stage(addresses[k], m, d)
 
 
-def _array_at(kind, size=8):
-    """Return a function of an address and a length that returns an array over that memory."""
-
-    @intrinsic
-    def array_at(context, address, count):
-        def generate(context, builder, signature, values):
-            array = make_array(signature.return_type)(context, builder)
-            element = context.get_data_type(kind).as_pointer()
-            populate_array(
-                array,
-                data=builder.inttoptr(values[0], element),
-                shape=cgutils.pack_array(builder, [values[1]]),
-                strides=cgutils.pack_array(builder, [values[1].type(size)]),
-                itemsize=values[1].type(size),
-                meminfo=None,
-            )
-            return array._getvalue()
-
-        return types.Array(kind, 1, "C")(types.int64, types.int64), generate
-
-    return array_at
-
-
-_ints, _floats = _array_at(types.int64), _array_at(types.float64)
-_plans = _array_at(numba.from_dtype(PLAN), PLAN_SIZE)
-
-
-def _call(context, builder, signature, values):
-    """Call the entry point for callers outside Numba, which takes views."""
-    call_address(builder, values[0], values[1:], context.get_value_type(types.none))
-    return context.get_dummy_value()
-
-
 @intrinsic
 def _call_stage(context, address, m, d):
-    return types.void(types.int64, m, d), _call
+    """Call the entry point of a kernel for callers outside Numba, which takes views."""
 
+    def generate(context, builder, signature, values):
+        call_address(builder, values[0], values[1:], context.get_value_type(types.none))
+        return context.get_dummy_value()
 
-@intrinsic
-def _call_advance(context, address, m, d, nstep):
-    return types.void(types.int64, m, d, types.int64), _call
+    return types.void(types.int64, m, d), generate
 
 
 def code_address(code: Callable[[int], None]) -> int:
@@ -162,9 +137,9 @@ def _compiled(code):
 
 
 @functools.cache
-def kernel_address(kernel, *more):
-    """Return the address of a kernel of (m, d, ...): the code that its Entry calls."""
-    signature = (MODEL, DATA, *more)
+def kernel_address(kernel):
+    """Return the address of a kernel of (m, d): the code that its Entry calls."""
+    signature = (MODEL, DATA)
     if signature not in kernel.overloads:
         kernel.compile(signature)
     made = kernel.overloads[signature]

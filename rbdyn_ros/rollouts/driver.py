@@ -1,7 +1,8 @@
 """The compiled loop over robots and steps. It calls the code of a step by its address.
 
 That code works on one block of memory: slots of W numbers, one for each of the W robots that
-advance side by side. Lists of slots locate the numbers.
+advance side by side. A thread takes blocks of W robots, reads their numbers into its memory,
+advances them, and writes their numbers back. Lists of slots locate the numbers.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
+from numba.np.arrayobj import make_array, populate_array
 
 from rbdyn_ros.engine import jit
 from rbdyn_ros.engine.addresses import INT64, call_address
@@ -20,40 +23,142 @@ from rbdyn_ros.engine.addresses import INT64, call_address
 #: Functions of a step: before the first step, at every step, and at every row of outputs.
 BEGIN, ADVANCE, OBSERVE = range(3)
 
-#: Columns of health: the counter nbad, and 1 if the final state is not finite.
-NBAD, DIVERGED = range(2)
+#: Words that all threads share: the next block to take, and 1 to stop. Each has a cache line.
+NEXT, STOP, WORDS = 0, 8, 16
+
+#: Words of a thread: its block, the end of its blocks, its next step, and the robot-steps it has
+#: done. In another cache line: 1 while it works.
+BLOCK, END, STEP, DONE, BUSY, OWN_WORDS = 0, 1, 2, 3, 8, 16
+
+#: Columns of the segments of `Kept`.
+SLOT, PLACE, LENGTH, PER_CONTACT = range(4)
 
 CACHE_DIRECTORY = jit.cache_below("rollouts", Path(__file__).parent.glob("*.py"))
+kernel = jit.kernels_in(CACHE_DIRECTORY)
 
 
-class CallTable(NamedTuple):
-    """Numbers of robots, and their slots in the memory of a robot.
+class Numbers(NamedTuple):
+    """Numbers of robots in any arrays, and their slots in the memory.
 
     Attributes:
-        values: an array whose first axis is robots and whose last axis is entries.
-        slots: (n,), by entry; for health, the slots of nbad and of the state.
+        at: (n,), address of the number of robot 0.
+        by: (n,), distance from robot to robot [bytes]; 0: all robots share the number.
+        slots: (n,).
+    """
+
+    at: Any
+    by: Any
+    slots: Any
+
+
+class Rows(NamedTuple):
+    """Numbers of robots by step, and their slots in the memory.
+
+    Attributes:
+        values: (robots, steps or rows, n).
+        slots: (n,).
     """
 
     values: Any
     slots: Any
 
 
-class BlockPiece(NamedTuple):
-    """A block of robots over a range of steps.
+class Health(NamedTuple):
+    """Whether robots are well.
 
     Attributes:
-        every: steps from one row of outputs to the next.
-        first: robot.
-        last: robot, not included.
-        begin: step.
-        end: step, not included.
+        nbad: (robots,), the counter.
+        diverged: (robots,), whether a number of the state is not finite.
+        slots: slots of nbad and of the state.
     """
 
+    nbad: Any
+    diverged: Any
+    slots: Any
+
+
+class Kept(NamedTuple):
+    """What the engine remembers from step to step beside the state: friction, above all.
+
+    Attributes:
+        values: (robots, n), copied bit by bit; the first is the number of contacts. If a call
+            does not go on, (1, n) zeros.
+        segments: (k, 4), by SLOT, PLACE, LENGTH, PER_CONTACT: numbers that lie in a row. If
+            PER_CONTACT is not 0, only so many for each contact are in use.
+    """
+
+    values: Any
+    segments: Any
+
+
+class Task(NamedTuple):
+    """Sizes of a call.
+
+    Attributes:
+        robots: their number.
+        nstep: number of steps; 0: only the outputs.
+        every: steps from one row of outputs to the next.
+        chunk: blocks that a thread takes at a time.
+        piece: steps of one block that a thread does before it returns.
+        goes_on: 0: robots begin without memory of earlier steps, and leave none.
+    """
+
+    robots: int
+    nstep: int
     every: int
-    first: int
-    last: int
-    begin: int
-    end: int
+    chunk: int
+    piece: int
+    goes_on: int
+
+
+class Work(NamedTuple):
+    """The arrays of a call.
+
+    Attributes:
+        ids: the robots; empty: all.
+        read: Numbers at the start.
+        write: Numbers at the end.
+        ctrl: Rows, the inputs of each step.
+        out: Rows, outputs.
+        health: Health.
+        kept: Kept.
+        task: Task.
+    """
+
+    ids: Any
+    read: Numbers
+    write: Numbers
+    ctrl: Rows
+    out: Rows
+    health: Health
+    kept: Kept
+    task: Task
+
+
+def array_at(kind, size=8):
+    """Return a function of an address and a length that returns an array over that memory."""
+
+    @intrinsic
+    def made(context, address, count):
+        def generate(context, builder, signature, values):
+            array = make_array(signature.return_type)(context, builder)
+            element = context.get_data_type(kind).as_pointer()
+            populate_array(
+                array,
+                data=builder.inttoptr(values[0], element),
+                shape=cgutils.pack_array(builder, [values[1]]),
+                strides=cgutils.pack_array(builder, [values[1].type(size)]),
+                itemsize=values[1].type(size),
+                meminfo=None,
+            )
+            return array._getvalue()
+
+        return types.Array(kind, 1, "C")(types.int64, types.int64), generate
+
+    return made
+
+
+ints_at, floats_at = array_at(types.int64), array_at(types.float64)
 
 
 @intrinsic
@@ -68,72 +173,195 @@ def call_memory(context, address, memory):
     return types.void(types.int64, types.int64), generate
 
 
-def drive(code, address, memory, fresh, start, ctrl, out, health, piece):
-    """Advance the robots of a piece over its steps, W at a time.
+@intrinsic
+def add(context, words, place, value):
+    """Add to a word at once for all threads, and return what it was."""
 
-    If the piece does not have all steps, its robots must be one block, in the same memory as for
-    the steps before. Unused lanes of the last block repeat the last robot.
+    def generate(context, builder, signature, values):
+        array = make_array(signature.args[0])(context, builder, values[0])
+        word = cgutils.gep(builder, array.data, values[1])
+        return builder.atomic_rmw("add", word, values[2], "seq_cst")
+
+    return types.int64(words, types.int64, types.int64), generate
+
+
+def drive(code, address, memory, work, words, own):
+    """Do one piece of a thread's part; return whether something is left.
+
+    A thread stays with its block until it has done all steps. Unused lanes of the last block
+    repeat its last robot.
 
     Args:
         code: addresses by BEGIN, ADVANCE, OBSERVE; 0: nothing to call.
         address: of memory.
         memory: (slots, W), aligned to 64 bytes.
-        fresh: (slots,), initial values.
-        start: CallTable of (nbatch, n), the start of each robot.
-        ctrl: CallTable of (nbatch, nstep, n), the inputs of each step.
-        out: CallTable of (nbatch, rows, n), outputs.
-        health: CallTable of (nbatch, 2), by NBAD, DIVERGED.
-        piece: BlockPiece.
+        work: Work.
+        words: by NEXT, STOP; shared by all threads.
+        own: by BLOCK, END, STEP, DONE, BUSY; the thread's.
     """
-    width, most, nstep = memory.shape[1], len(health.values) - 1, ctrl.values.shape[1]
-    for block in range(piece.first, piece.last, width):
-        if piece.begin == 0:
-            for lane in range(width):
-                for k in range(len(fresh)):
-                    memory[k, lane] = fresh[k]
-                for k in range(len(start.slots)):
-                    memory[start.slots[k], lane] = start.values[min(block + lane, most), k]
+    width, task = memory.shape[1], work.task
+    blocks = (task.robots + width - 1) // width
+    left = task.piece
+    while left > 0 and add(words, STOP, 0) == 0:
+        if own[BLOCK] == own[END]:
+            own[BLOCK] = add(words, NEXT, task.chunk)
+            own[END] = min(own[BLOCK] + task.chunk, blocks)
+            if own[BLOCK] >= blocks:
+                own[BLOCK] = own[END]
+                add(own, BUSY, -own[BUSY])
+                return False
+        first = own[BLOCK] * width
+        last = min(first + width, task.robots)
+        if own[STEP] == 0:
+            _enter(memory, address, work, first, last)
             call_memory(code[BEGIN], address)
-        for n in range(piece.begin, piece.end):
-            for lane in range(width):
-                for k in range(len(ctrl.slots)):
-                    memory[ctrl.slots[k], lane] = ctrl.values[min(block + lane, most), n, k]
-            call_memory(code[ADVANCE], address)
-            if (n + 1) % piece.every == 0:
+        begin, end = own[STEP], min(own[STEP] + left, task.nstep)
+        _advance(code, address, memory, work, first, last, begin, end)
+        left -= max(1, end - begin)
+        own[DONE] += (end - begin) * (last - first)
+        own[STEP] = end
+        if end == task.nstep:
+            if end == 0:
                 call_memory(code[OBSERVE], address)
-                for lane in range(width):
-                    for k in range(len(out.slots)):
-                        robot, row = min(block + lane, most), n // piece.every
-                        out.values[robot, row, k] = memory[out.slots[k], lane]
-        if piece.end == nstep:
+            _leave(memory, address, work, first, last)
+            own[STEP] = 0
+            own[BLOCK] += 1
+    if left > 0:  # stopped
+        add(own, BUSY, -own[BUSY])
+        return False
+    return True
+
+
+@kernel
+def _robot(work, place):
+    """Return the number of a robot from its place in the call."""
+    return work.ids[place] if len(work.ids) > 0 else place
+
+
+@kernel
+def _enter(memory, address, work, first, last):
+    """Read the numbers of a block."""
+    width, read = memory.shape[1], work.read
+    whole = len(work.ids) == 0 and last - first == width
+    for lane in range(width):
+        memory[work.health.slots[0], lane] = 0.0  # nbad
+    for k in range(len(read.slots)):
+        slot, at, by = read.slots[k], read.at[k], read.by[k]
+        if whole and by == 8:
+            column = floats_at(at + by * first, width)
             for lane in range(width):
-                finite = True
-                for k in range(1, len(health.slots)):
-                    finite = finite and np.isfinite(memory[health.slots[k], lane])
-                robot = min(block + lane, most)
-                health.values[robot, NBAD] = int(memory[health.slots[0], lane])
-                health.values[robot, DIVERGED] = 0 if finite else 1
+                memory[slot, lane] = column[lane]
+        else:
+            for lane in range(width):
+                robot = _robot(work, min(first + lane, last - 1))
+                memory[slot, lane] = floats_at(at + by * robot, 1)[0]
+    if len(work.kept.segments) > 0:
+        _exchange(memory, address, work, first, True)
 
 
-_FLOATS, _INTS = types.float64[::1], types.int64[::1]
-_SLOTS, _INT = types.float64[:, ::1], types.int64
-_START, _CTRL, _OUT, _HEALTH = (
-    types.NamedTuple((values, _INTS), CallTable)
-    for values in (
-        _SLOTS,
-        types.Array(types.float64, 3, "A", readonly=True),
-        types.float64[:, :, ::1],
-        types.int64[:, ::1],
-    )
+@kernel
+def _leave(memory, address, work, first, last):
+    """Write the numbers of a block."""
+    width, write, health = memory.shape[1], work.write, work.health
+    whole = len(work.ids) == 0 and last - first == width
+    for k in range(len(write.slots)):
+        slot, at, by = write.slots[k], write.at[k], write.by[k]
+        if whole and by == 8:
+            column = floats_at(at + by * first, width)
+            for lane in range(width):
+                column[lane] = memory[slot, lane]
+        else:
+            for lane in range(last - first):
+                robot = _robot(work, first + lane)
+                floats_at(at + by * robot, 1)[0] = memory[slot, lane]
+    for lane in range(last - first):
+        finite = True
+        for k in range(1, len(health.slots)):
+            finite = finite and np.isfinite(memory[health.slots[k], lane])
+        robot = _robot(work, first + lane)
+        health.nbad[robot] += int(memory[health.slots[0], lane])
+        health.diverged[robot] = not finite
+    if len(work.kept.segments) > 0 and work.task.goes_on != 0:
+        _exchange(memory, address, work, first, False)
+
+
+@kernel
+def _exchange(memory, address, work, place, entering):
+    """Copy what the engine remembers of a robot into its memory, or out of it."""
+    bits = ints_at(address, memory.shape[0])
+    robot = _robot(work, place) if work.task.goes_on != 0 else 0
+    kept, segments = work.kept.values[robot], work.kept.segments
+    count = kept[0] if entering else bits[segments[0, SLOT]]
+    for s in range(len(segments)):
+        slot, begin, per = segments[s, SLOT], segments[s, PLACE], segments[s, PER_CONTACT]
+        length = per * count if per > 0 else segments[s, LENGTH]
+        for k in range(length):
+            if entering:
+                bits[slot + k] = kept[begin + k]
+            else:
+                kept[begin + k] = bits[slot + k]
+
+
+@kernel
+def _advance(code, address, memory, work, first, last, begin, end):
+    """Do steps of a block, and store the rows of outputs that fall due."""
+    width, ctrl, out = memory.shape[1], work.ctrl, work.out
+    for n in range(begin, end):
+        for lane in range(width):
+            for k in range(len(ctrl.slots)):
+                memory[ctrl.slots[k], lane] = ctrl.values[min(first + lane, last - 1), n, k]
+        call_memory(code[ADVANCE], address)
+        if (n + 1) % work.task.every == 0:
+            call_memory(code[OBSERVE], address)
+            row = n // work.task.every
+            for lane in range(last - first):
+                for k in range(len(out.slots)):
+                    out.values[first + lane, row, k] = memory[out.slots[k], lane]
+
+
+def settled(own, tries):
+    """Return whether no thread works any more; look so many times."""
+    for _ in range(tries):
+        busy = 0
+        for k in range(len(own)):
+            busy += add(own[k], BUSY, 0)
+        if busy == 0:
+            return True
+    return False
+
+
+_FLOATS, _INTS, _INT = types.float64[:, ::1], types.int64[::1], types.int64
+_READ_ONLY = types.Array(types.float64, 3, "A", readonly=True)
+_NUMBERS = types.NamedUniTuple(_INTS, 3, Numbers)
+_WORK = types.NamedTuple(
+    (
+        _INTS,
+        _NUMBERS,
+        _NUMBERS,
+        types.NamedTuple((_READ_ONLY, _INTS), Rows),
+        types.NamedTuple((types.float64[:, :, ::1], _INTS), Rows),
+        types.NamedTuple((_INTS, types.boolean[::1], _INTS), Health),
+        types.NamedUniTuple(types.int64[:, ::1], 2, Kept),
+        types.NamedUniTuple(_INT, len(Task._fields), Task),
+    ),
+    Work,
 )
-_PIECE = types.NamedUniTuple(_INT, len(BlockPiece._fields), BlockPiece)
-_DRIVE = (_INTS, _INT, _SLOTS, _FLOATS, _START, _CTRL, _OUT, _HEALTH, _PIECE)
 
 
 @functools.cache
 def compiled_drive():
-    """Return the compiled loop over the robots: without the GIL, and without type checks."""
-    kernel: Any = jit.compile_cached(drive, jit.OPTIONS, CACHE_DIRECTORY)
-    if _DRIVE not in kernel.overloads:
-        kernel.compile(_DRIVE)
-    return kernel.overloads[_DRIVE].entry_point
+    """Return `drive`, compiled: without the GIL, and without type checks."""
+    return _point(drive, (_INTS, _INT, _FLOATS, _WORK, _INTS, _INTS))
+
+
+@functools.cache
+def compiled_settled():
+    """Return `settled`, compiled."""
+    return _point(settled, (types.int64[:, ::1], _INT))
+
+
+def _point(function, signature):
+    compiled: Any = jit.compile_cached(function, jit.OPTIONS, CACHE_DIRECTORY)
+    if signature not in compiled.overloads:
+        compiled.compile(signature)
+    return compiled.overloads[signature].entry_point

@@ -11,10 +11,9 @@ from collections.abc import Collection
 from typing import Any
 
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
-from rbdyn_ros.arrays import Array
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine import forward
 from rbdyn_ros.engine.views import MODEL, OPTIONS
@@ -26,7 +25,19 @@ from rbdyn_ros.rollouts import call_plan
 from rbdyn_ros.rollouts.call_plan import HEADER, PLAN, PLAN_AT, TABLE_AT
 from rbdyn_ros.rollouts.law import APPLIED, REFERENCE, RolloutLaw
 from rbdyn_ros.rollouts.outputs import observers
+from rbdyn_ros.rollouts.params import model_array
 from rbdyn_ros.specialization.functions import STATE
+
+FIELDS = {field.name: field for field in DATA_FIELDS}
+
+#: Fields by which a step depends on the steps before, beside the state: memory of friction (the
+#: first nstick contacts), the last position in which loops were closed, and where the search for
+#: contacts between moving bodies begins.
+BY_CONTACT = ("stick_key", "stick_force", "stick_torque")
+REMEMBERED = (
+    "nstick", "stick_qfrc", "closed_known", "closed_time", "closed_qpos", "drive_locked",
+    "drive_stop", "sweep_order", "push_axis", *BY_CONTACT,
+)  # fmt: skip
 
 #: Numbers in a cache line. Every array starts at one.
 LINE = 8
@@ -44,7 +55,8 @@ class EngineStep:
     Attributes:
         width: 1.
         addresses: by BEGIN, ADVANCE, OBSERVE.
-        fresh: (slots,), initial values of the memory.
+        segments: memory of friction, of closed loops and of contacts between bodies.
+        remembered: number of its entries.
         slots: first slot and length, by name of a field of Data or Model, or of an input of the
             law.
 
@@ -62,7 +74,7 @@ class EngineStep:
             each.name: (m.data_offsets[each.name], int(np.prod(each.shape(vars(m)), dtype=int)))
             for each in DATA_FIELDS
         }
-        values = {name: _array(m, name) for name in own}
+        values = {name: model_array(m, name) for name in own}
         if "body_mass" in own:
             values["body_subtreemass"] = m.body_subtreemass
         self._moved = {name: self._take(name, array.size) for name, array in values.items()}
@@ -70,17 +82,18 @@ class EngineStep:
         plan["counter"] = self._take("nbad", 1)
         plan["mass"] = self._moved.get("body_mass", -1)
         plan["subtree"] = self._moved.get("body_subtreemass", -1)
-        plan["step"] = call_plan.kernel_address(forward.advance, types.int64)
+        plan["step"] = call_plan.kernel_address(forward.substep)
         self._plan_law(plan, law)
         observing = observers(outputs)
         plan["slots"], plan["observers"] = self._end, len(observing)
         addresses = [*map(call_plan.kernel_address, observing)]
         self._plan = np.array([*plan.view(np.int64), *addresses])
-        self.fresh = np.zeros(self._end)
-        self.fresh[: m.data_slots] = make_data(m).buffer
+        self._fresh = np.zeros(self._end)
+        self._fresh[: m.data_slots] = make_data(m).buffer
         m.opt.find_stages("dof_frictionloss" in own)
         for name, slot in self._moved.items():
-            self.fresh[slot : slot + values[name].size] = values[name].reshape(-1)
+            self._fresh[slot : slot + values[name].size] = values[name].reshape(-1)
+        self.segments, self.remembered = _segments(m)
         self.addresses = np.array([
             call_plan.code_address(call_plan.begin) if "body_mass" in own else 0,
             call_plan.code_address(call_plan.advance),
@@ -118,6 +131,7 @@ class EngineStep:
         raw = np.zeros(LINE + slots + len(table))
         first = -raw.ctypes.data % (8 * LINE) // 8
         row = raw[first + HEADER : first + slots]
+        row[:] = self._fresh
         address = int(row.ctypes.data)
         for name, slot in self._moved.items():
             place = (OPTIONS if name == "gravity" else MODEL).fields[name][0]
@@ -139,6 +153,14 @@ class EngineStep:
             table[list(SIZES).index("nstiff")] += 1
 
 
-def _array(m: Model, name: str) -> Array:
-    array: Array = m.opt.gravity if name == "gravity" else getattr(m, name)
-    return array
+def _segments(m: Model) -> tuple[Ints, int]:
+    """Return the segments of what a step takes over from the one before, and their length."""
+    segments, end = [], 0
+    for name in REMEMBERED:
+        shape = FIELDS[name].shape(vars(m))
+        size = int(np.prod(shape, dtype=int))
+        by_contact = size // m.ncontact if name in BY_CONTACT and size else 0
+        if size:
+            segments.append((m.data_offsets[name], end, size, by_contact))
+        end += size
+    return np.array(segments, np.int64), end

@@ -1,17 +1,34 @@
-"""The arrays of a rollout: inputs and outputs of each robot's memory."""
+"""Robots of one Model for the compiled loop: their code, their arrays, the memories of threads."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.rollouts.driver import DIVERGED, NBAD, BlockPiece, CallTable, compiled_drive
-from rbdyn_ros.rollouts.params import Columns
-from rbdyn_ros.rollouts.result import Rollout
-from rbdyn_ros.rollouts.sharing import Advance
+from rbdyn_ros.arrays import Array, Bools, Ints
+from rbdyn_ros.errors import Finding, ModelError
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.rollouts.driver import Health, Kept, Numbers, Rows, Task, Work, compiled_drive
+from rbdyn_ros.rollouts.engine_step import EngineStep
+from rbdyn_ros.rollouts.lane_step import LaneStep
+from rbdyn_ros.rollouts.law import RolloutLaw
+from rbdyn_ros.rollouts.outputs import STEP_OUTPUTS
+from rbdyn_ros.rollouts.params import Columns, with_springs
+from rbdyn_ros.rollouts.pool import Pool
+from rbdyn_ros.specialization.machine import check_compiler
+
+#: Steps of a piece times the work of a step (Model.work): about 10 ms.
+PIECE_WORK = 50_000
+
+#: Parts in which a thread takes its share of the robots, so that all threads end together.
+PARTS = 8
+
+STATE = ("qpos", "qvel")
+
+_ALL = np.empty(0, np.int64)
 
 
 class Step(Protocol):
@@ -20,92 +37,195 @@ class Step(Protocol):
     Attributes:
         width: robots that advance side by side.
         addresses: by BEGIN, ADVANCE, OBSERVE; 0: nothing to call.
-        fresh: (slots,), initial values of the memory.
         slots: by name of an array, its first slot and the number of entries that are read.
+        segments: what the code remembers from step to step beside the state, see driver.Kept.
+        remembered: how many numbers these are.
     """
 
     width: int
     addresses: Ints
-    fresh: Array
     slots: dict[str, tuple[int, int]]
+    segments: Ints
+    remembered: int
 
     def memory(self) -> tuple[int, Array]:
         """Return the address of a new memory for one thread, and the memory (slots, width)."""
 
 
+@dataclass(frozen=True)
+class Robots:
+    """The arrays of robots beside their numbers.
+
+    Attributes:
+        nbad: (count,), times that the inertia of a dof was not positive.
+        diverged: (count,), whether qpos or qvel is not finite.
+        kept: (count, remembered) of a Step; (1, remembered) zeros if no call goes on from another.
+    """
+
+    nbad: Ints
+    diverged: Bools
+    kept: Ints
+
+    @classmethod
+    def new(cls, count: int, kept: Ints) -> Robots:
+        """Return robots that are well."""
+        return cls(np.zeros(count, np.int64), np.zeros(count, np.bool_), kept)
+
+
 class Job:
-    """Arrays for the compiled loop, see drive.
+    """Code and robots, ready to be advanced.
 
     Args:
         step: the code of a step.
-        nbatch: number of robots.
-        every: steps per row of outputs.
-        given: initial values of the robots.
-        acting: name of the array that receives ctrl.
-        ctrl: inputs of the steps, (nbatch or 1, nstep, n).
-        widths: of outputs, by name.
+        robots: the robots.
+        work: work of a step, see Model.work.
+        read: numbers of the robots at the start of a call.
+        write: numbers at its end.
+        sizes: number of entries of each field of the state.
     """
 
     def __init__(
-        self, step: Step, nbatch: int, every: int, given: Sequence[Columns], acting: str,
-        ctrl: Array, widths: Mapping[str, int],
+        self, step: Step, robots: Robots, work: int, read: Sequence[Columns],
+        write: Sequence[Columns], sizes: Sequence[int],
     ) -> None:  # fmt: skip
-        self._drive = compiled_drive()  # once, not in every thread
-        self._step, self._every, self._widths = step, every, widths
-        self._start = _start(step, given, nbatch)
-        self._ctrl = _acting(step, acting, ctrl, nbatch)
-        out = _slots(step, widths)
-        self._out = CallTable(np.empty((nbatch, ctrl.shape[1] // every, len(out))), out)
-        state = {each.array: each.places.size for each in given if each.array in ("qpos", "qvel")}
-        health = _slots(step, {"nbad": 1} | state)
-        self._health = CallTable(np.zeros((nbatch, 2), np.int64), health)
+        self._drive, self._step = compiled_drive(), step  # compiled once, not in every thread
+        self._arrays = robots, read, write  # kept alive, as the loop knows addresses only
+        self._count = len(robots.nbad)
+        self._read, self._write = _numbers(step, read), _numbers(step, write)
+        health = slots_of(step, {"nbad": 1} | dict(zip(STATE, sizes, strict=True)))
+        self._health = Health(robots.nbad, robots.diverged, health)
+        self._kept = Kept(robots.kept, step.segments)
+        self._goes_on = len(robots.kept) == self._count
+        self._piece = max(1, PIECE_WORK // (work * step.width))
+        self._nothing = (
+            Rows(_read_only(np.empty((1, 1, 0))), _ALL),
+            Rows(np.empty((1, 1, 0)), _ALL),
+        )
+        self._memories: list[tuple[int, Array]] = []
 
-    def worker(self) -> Advance:
-        """Return a function that advances robots in a memory of its own."""
-        step = self._step
-        address, memory = step.memory()
+    def run(
+        self, pool: Pool, nstep: int, every: int = 0, ids: Ints = _ALL,
+        ctrl: Rows | None = None, out: Rows | None = None,
+        shown: Callable[[int], None] | None = None,
+    ) -> None:  # fmt: skip
+        """Advance robots.
 
-        def advance(first: int, last: int, begin: int, end: int) -> None:
-            self._drive(
-                step.addresses, address, memory, step.fresh, self._start, self._ctrl, self._out,
-                self._health, BlockPiece(self._every, first, last, begin, end),
-            )  # fmt: skip
+        Args:
+            pool: the threads.
+            nstep: number of steps; 0: compute the outputs only.
+            every: steps per row of outputs; 0: all.
+            ids: the robots; empty: all.
+            ctrl: inputs of the steps.
+            out: outputs to fill.
+            shown: called with the number of robot-steps done.
 
-        return advance
-
-    def result(self, shapes: Mapping[str, tuple[int, ...]]) -> Rollout:
-        """Return the outputs; shapes: by name."""
-        ends = np.cumsum(list(self._widths.values())).tolist()
-        begins = [0, *ends[:-1]]
-        out, health = self._out.values, self._health.values
-        rows = out.shape[:2]
-        outputs: dict[str, Any] = {
-            name: out[:, :, begin:end].reshape(*rows, *shape)
-            for (name, shape), begin, end in zip(shapes.items(), begins, ends, strict=True)
-        }
-        return Rollout(outputs, health[:, DIVERGED] > 0, health[:, NBAD].copy())
-
-
-def _start(step: Step, given: Sequence[Columns], nbatch: int) -> CallTable:
-    """Return the initial values, without those that the step does not read."""
-    tables, slots = [np.empty((nbatch, 0))], [np.empty(0, np.int64)]
-    for each in given:
-        first, count = step.slots.get(each.array, (0, 0))
-        used = each.places < count
-        tables.append(np.broadcast_to(each.values[:, used], (nbatch, int(used.sum()))))
-        slots.append(first + each.places[used])
-    return CallTable(np.concatenate(tables, axis=1), np.concatenate(slots))
+        Raises:
+            KeyboardInterrupt: after Ctrl-C; numbers of robots are then at the start or at the end.
+        """
+        count = len(ids) or self._count
+        blocks = -(-count // self._step.width)
+        chunk = max(1, min(blocks // (PARTS * pool.threads), self._piece // max(1, nstep)))
+        task = Task(count, nstep, every or max(1, nstep), chunk, self._piece, self._goes_on)
+        work = Work(
+            ids, self._read, self._write, ctrl or self._nothing[0], out or self._nothing[1],
+            self._health, self._kept, task,
+        )  # fmt: skip
+        threads = min(pool.threads, -(-blocks // chunk))
+        while len(self._memories) < threads:
+            self._memories.append(self._step.memory())
+        drive, code, memories = self._drive, self._step.addresses, self._memories
+        pool.run(lambda k, words, own: drive(code, *memories[k], work, words, own), threads, shown)
 
 
-def _acting(step: Step, name: str, ctrl: Array, nbatch: int) -> CallTable:
-    """Return the inputs of the steps that the step reads, without a copy."""
+def step_rows(step: Step, name: str, ctrl: Array, nbatch: int) -> Rows:
+    """Return the inputs of the steps that the step reads, without a copy.
+
+    Args:
+        step: the code of a step.
+        name: the array that receives them.
+        ctrl: (nbatch or 1, nstep, n).
+        nbatch: number of robots.
+    """
     first, count = step.slots.get(name, (0, 0))
     count = min(count, ctrl.shape[2])
     rows = np.broadcast_to(ctrl[:, :, :count], (nbatch, ctrl.shape[1], count))
-    rows.flags.writeable = False
-    return CallTable(rows, first + np.arange(count))
+    return Rows(_read_only(rows), first + np.arange(count))
 
 
-def _slots(step: Step, widths: Mapping[str, int]) -> Ints:
-    found = [step.slots.get(name, (0, 0))[0] + np.arange(n) for name, n in widths.items()]
+def slots_of(step: Step, sizes: dict[str, int]) -> Ints:
+    """Return the slots of the first entries of arrays."""
+    found = [step.slots.get(name, (0, 0))[0] + np.arange(n) for name, n in sizes.items()]
     return np.concatenate(found)
+
+
+def _read_only(rows: Array) -> Array:
+    rows.flags.writeable = False
+    return rows
+
+
+def _numbers(step: Step, given: Sequence[Columns]) -> Numbers:
+    """Return where the numbers are, without those that the step does not read."""
+    at, by, slots = [_ALL], [_ALL], [_ALL]
+    for each in given:
+        first, count = step.slots.get(each.array, (0, 0))
+        column = np.flatnonzero(each.places < count)
+        start, (robot, entry) = each.values.ctypes.data, each.values.strides
+        at.append(start + entry * column)
+        by.append(np.full(column.size, robot if len(each.values) > 1 else 0))
+        slots.append(first + each.places[column])
+    return Numbers(*(np.concatenate(each) for each in (at, by, slots)))
+
+
+def step_code(
+    m: Model, own: Mapping[str, Sequence[int]], law: RolloutLaw | None, given: Collection[str],
+    outputs: Collection[str], specialize: bool,
+) -> Step:  # fmt: skip
+    """Return the code of a step; the Model keeps it for later calls.
+
+    Args:
+        m: the Model.
+        own: indices in flat arrays at which robots differ, by field of the Model, or "gravity".
+        law: computes the forces of every step; None: no law.
+        given: the forces that are inputs: qfrc_applied, xfrc_applied.
+        outputs: fields that are computed for rows of outputs.
+        specialize: whether to compile code for this Model.
+
+    Raises:
+        ModelError: the Model cannot be specialised.
+    """
+    check_compiler("rollout")
+    observed = tuple(name for name in outputs if name not in STEP_OUTPUTS)
+    places = {name: tuple(indices) for name, indices in own.items()}
+    known: dict[Any, Any] = vars(m).setdefault("rollout_code", {})
+    key = (specialize, repr(m.opt), m.opt.gravity.tobytes(), tuple(given), *places.items())
+    key += (law.key,) if law else ()
+    repeats = law is None or law.key is not None  # a function of the user may change
+    if repeats and (key, observed) in known:
+        found: Step = known[key, observed]
+        return found
+    if law is not None:
+        law.check_repeatable()
+    model = with_springs(m, places)
+    if not specialize:
+        made: Step = EngineStep(model, places, law, observed)
+    elif repeats and key in known:
+        made = known[key].observing(observed)
+    else:
+        made = _lane_step(model, places, law, given, observed)
+    if repeats:
+        known[key, observed] = made
+        known.setdefault(key, made)
+    return made
+
+
+def _lane_step(
+    m: Model, own: Mapping[str, Sequence[int]], law: RolloutLaw | None, given: Collection[str],
+    outputs: Collection[str],
+) -> LaneStep:  # fmt: skip
+    try:
+        return LaneStep(m, own, law, given, outputs)
+    except ModelError as error:
+        if error.code != "not-traceable":
+            raise
+        text = f"{error}; specialize=False uses the engine's own code"
+        raise ModelError(Finding("not-traceable", text, "error", m.name)) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -27,8 +28,8 @@ class LaneStep:
     Args:
         m: the Model.
         own: indices in flat arrays at which robots differ, by field of the Model, or "gravity".
-        law: computes the forces of every step; None: ctrl holds them, or they are zero.
-        given: whether ctrl holds the forces.
+        law: computes the forces of every step; None: no law.
+        given: the forces that are inputs, of FORCES; others are zero, or the law's.
         outputs: fields of a Data.
         width: robots side by side; None: the length of a vector register.
 
@@ -38,47 +39,53 @@ class LaneStep:
         ModelError: the Model cannot be traced.
     """
 
+    segments = np.empty((0, 4), np.int64)  # a tree without contact remembers nothing
+    remembered = 0
+
     def __init__(
         self,
         m: Model,
         own: Mapping[str, Collection[int]],
         law: RolloutLaw | None,
-        given: bool,
+        given: Collection[str],
         outputs: Collection[str],
         width: int | None = None,
     ) -> None:
+        self._m, self._own = m, own
         still = (*own, *(law.gains if law else ()))
-        programs = _programs(m, own, law, given, outputs, still)
-        self._lanes = compile_lanes(programs, width)
-        self.width = self._lanes.width
-        self.slots = self._lanes.slots
-        names = ("begin", "advance", "observe")
-        found = [self._lanes.address(name) if name in programs else 0 for name in names]
-        self.addresses = np.array(found)
-        self.fresh = np.zeros(self._lanes.size)
+        once, always = hoist(_step_program(m, own, law, given), still)
+        programs = {"begin": once, "advance": always}
+        programs = {name: each for name, each in programs.items() if each.outputs}
+        room = {name: 1 + max(places) for name, places in own.items() if places}
+        self._lanes = compile_lanes(programs, width, {"qpos": m.nq, "qvel": m.nv} | room)
+        begin, advance = (self._lanes.code.addresses.get(name, 0) for name in ("begin", "advance"))
+        self._addresses = begin, advance
+        self.observe(outputs)
+
+    def observe(self, outputs: Collection[str]) -> None:
+        """Compute other outputs, in memory beside the memory of the step."""
+        program = _observers(self._m, tuple(self._own.items()), outputs)
+        address, self._whole = 0, self._lanes
+        if program.outputs:
+            programs = {"observe": program}
+            self._whole = compile_lanes(programs, self._lanes.width, beside=self._lanes)
+            address = self._whole.address("observe")
+        self.width, self.slots = self._whole.width, self._whole.slots
+        self.addresses = np.array([*self._addresses, address])
+
+    def observing(self, outputs: Collection[str]) -> LaneStep:
+        """Return the same step with other outputs."""
+        other = copy.copy(self)
+        other.observe(outputs)
+        return other
 
     def memory(self) -> tuple[int, Array]:
         """Return the address of a new memory, and the memory (slots, W)."""
-        return self._lanes.memory()
-
-
-def _programs(
-    m: Model,
-    own: Mapping[str, Collection[int]],
-    law: RolloutLaw | None,
-    given: bool,
-    outputs: Collection[str],
-    constant: Collection[str],
-) -> dict[str, Program]:
-    """Return the programs "begin" (constant operations), "advance" and "observe" (outputs)."""
-    once, always = hoist(_step_program(m, own, law, given), constant)
-    observe = _observers(m, tuple(own.items()), outputs)
-    programs = {"begin": once, "advance": always, "observe": observe}
-    return {name: each for name, each in programs.items() if each.outputs}
+        return self._whole.memory()
 
 
 def _step_program(
-    m: Model, own: Mapping[str, Collection[int]], law: RolloutLaw | None, given: bool
+    m: Model, own: Mapping[str, Collection[int]], law: RolloutLaw | None, given: Collection[str]
 ) -> Program:
     """Return the program of s.step, with known forces built in.
 
@@ -90,7 +97,8 @@ def _step_program(
     step = run_traced(tracing, "step")
     whole = program(tracing.graph, step)
     values = built_in(m, whole, graph, symbolic)
-    values |= {("xfrc_applied", k): 0.0 for k in range(6 * m.nbody)}
+    if "xfrc_applied" not in given:
+        values |= {("xfrc_applied", k): 0.0 for k in range(6 * m.nbody)}
     forces = np.full(m.nv, 0.0, object)
     if law is not None:
         inputs = _shared_inputs(m, own)
@@ -98,12 +106,14 @@ def _step_program(
         ahead = program(tracing.graph, acting, beside=step)
         known = built_in(m, ahead, graph, symbolic)
         forces = replay(ahead, graph, known).get(APPLIED, forces)
-    if not given:
+    if APPLIED not in given:
         values |= {(APPLIED, k): force for k, force in enumerate(forces)}
     after = replay(whole, graph, values)
     sizes = {"time": 1, "qpos": m.nq, "qvel": m.nv, "nbad": 1}
     outputs = {name: after[name][:size] for name, size in sizes.items() if size}
-    return program(graph, outputs if given else outputs | {APPLIED: forces}, fused=False)
+    if APPLIED not in given:
+        outputs[APPLIED] = forces
+    return program(graph, outputs, fused=False)
 
 
 def _shared_inputs(m: Model, own: Mapping[str, Collection[int]]) -> dict[str, list[int]]:

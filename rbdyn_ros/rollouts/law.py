@@ -12,8 +12,8 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
-from rbdyn_ros.model.model import Model
-from rbdyn_ros.rollouts.plain_tree import plain_tree
+from rbdyn_ros.model.model import Model, unchecked_model
+from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAME_DIMS
 from rbdyn_ros.rollouts.policies import (
     ComputedTorquePolicy,
     PDGravityPolicy,
@@ -35,6 +35,13 @@ BUILT_IN = (PDPolicy, PDGravityPolicy, ComputedTorquePolicy)
 REFERENCE = "reference"
 APPLIED = "qfrc_applied"
 
+#: Sizes of everything beyond a plain tree.
+_SURROUNDINGS = (
+    *("ngeom", "nvert", "nobstacle"),
+    *("ngeomall", "nvertall", "nedge", "nexclude", "nmeet", "npush", "nface", "nfacevert"),
+)
+_CONSTRAINTS = ("nloop", "nlength", "npoint", "ngear", "nterm", "nroll", "nefc", "nwrench")
+
 
 @dataclass(frozen=True)
 class RolloutLaw:
@@ -53,7 +60,7 @@ class RolloutLaw:
     @functools.cached_property
     def known(self) -> Model:
         """The Model that the law uses: a plain tree without passive forces."""
-        known = plain_tree(self.m)
+        known = _plain_tree(self.m)
         known.opt.passive = False
         return known
 
@@ -175,6 +182,19 @@ def law_of(m: Model, policy: Any, width: int) -> RolloutLaw:
         taken = inspect.signature(policy)
         raise _refused(f"the policy takes {taken}; it is called with (t, qpos, qvel, reference)")
     return RolloutLaw(m, policy, width)
+
+
+def _plain_tree(m: Model) -> Model:
+    """Return the Model without contact and constraints, with options of its own."""
+    if m.ngeom == 0 and m.nefc == 0:
+        return m.replaced()
+    dropped = {*_SURROUNDINGS, *_CONSTRAINTS}
+    arrays = {
+        each.name: getattr(m, each.name)[:0] if dropped & set(each.dims) else getattr(m, each.name)
+        for each in MODEL_FIELDS
+    }
+    names = {name: () if dim in dropped else getattr(m, name) for name, dim in NAME_DIMS.items()}
+    return unchecked_model(m.name, arrays, names, m.replaced().opt, (), m)
 
 
 def _takes_four(function: Callable[..., Any]) -> bool:

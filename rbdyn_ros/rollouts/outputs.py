@@ -45,8 +45,9 @@ OBSERVERS = (
     Function("energies", _energies, STATE, ("energy",)),
 )
 
-#: All outputs. Each observed output needs the first kernel.
-OUTPUTS = (*STEP_OUTPUTS, *OBSERVED[kinematics])
+#: The outputs that are computed from the new state; each needs the first kernel.
+OBSERVED_OUTPUTS = OBSERVED[kinematics]
+OUTPUTS = (*STEP_OUTPUTS, *OBSERVED_OUTPUTS)
 
 _FIELD = {field.name: field for field in DATA_FIELDS}
 
@@ -78,11 +79,16 @@ def output_shapes(m: Model, outputs: object) -> dict[str, tuple[int, ...]]:
 
 def check_memory(nbatch: int, rows: int, width: int) -> None:
     """Raise ParameterError if the outputs do not fit in the memory of this machine."""
-    needed = 8 * nbatch * rows * width
+    what = f"the outputs, {nbatch} x {rows} x {width} numbers,"
+    remedy = "use fewer robots, a larger `every` or fewer outputs"
+    check_fits(8 * nbatch * rows * width, what, "outputs", remedy)
+
+
+def check_fits(
+    needed: int, what: str, element: str = "nsim", remedy: str = "use fewer robots"
+) -> None:
+    """Raise ParameterError if arrays do not fit in the memory of this machine."""
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > installed:
-        text = (
-            f"the outputs, {nbatch} x {rows} x {width} numbers, need {needed} bytes, and this "
-            f"machine has {installed}; use fewer robots, a larger `every` or fewer outputs"
-        )
-        raise bad_argument("outputs", text)
+        text = f"{what} need {needed} bytes, and this machine has {installed}; {remedy}"
+        raise bad_argument(element, text)

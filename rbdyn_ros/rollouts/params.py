@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +51,11 @@ class Columns:
     values: Array
     names: tuple[str, ...] = ()
 
+    @classmethod
+    def whole(cls, array: str, values: Array) -> Columns:
+        """Return all entries of an array, from rows (nbatch, n) or (1, n)."""
+        return cls(array, np.arange(values.shape[1]), values)
+
 
 def columns(m: Model, params: object) -> list[Columns]:
     """Return the parameters of a rollout as columns, one Columns per array.
@@ -80,10 +85,10 @@ def columns(m: Model, params: object) -> list[Columns]:
 
 def _whole(m: Model, name: str, given: ArrayLike) -> Columns:
     """Return all entries of an array but the world's, which must be unchanged."""
-    own = m.opt.gravity if name == GRAVITY else getattr(m, name)
+    own = model_array(m, name)
     values = _rows(f"params[{name!r}]", given, own.shape)
-    kind = FIELDS[name]
-    names, places = [name] * own.size, np.arange(own.size)
+    kind, places = FIELDS[name], open_places(m, name)
+    names = [name] * own.size
     if kind:
         names = [part for k in range(own.shape[0]) for part in [_owner(m, name, k)] * own[k].size]
     if kind == "body":
@@ -93,14 +98,31 @@ def _whole(m: Model, name: str, given: ArrayLike) -> Columns:
                 f"params[{name!r}] changes the world, body 0; allowed are the numbers of the Model"
             )
             raise bad_argument("params", text)
-        values, places, names = values[:, world:], places[world:], names[world:]
     if name == "jnt_stiffness":
         moved = m.jnt_class == JointClass.FREE
         if values[:, ~moved].any():
             joint = m.jnt_names[int(np.flatnonzero(values.any(axis=0) & ~moved)[0])]
             raise bad_argument("params", _no_spring(name, joint))
-        values, places, names = values[:, moved], places[moved], [names[k] for k in places[moved]]
-    return Columns(name, places, values, tuple(names))
+    return Columns(name, places, values[:, places], tuple(names[k] for k in places))
+
+
+def model_array(m: Model, name: str) -> Array:
+    """Return an array of FIELDS."""
+    array: Array = m.opt.gravity if name == GRAVITY else getattr(m, name)
+    return array
+
+
+def open_places(m: Model, name: str) -> Ints:
+    """Return the indices of the flat array at which robots may differ.
+
+    The world has no inertia, and joints that others move have no springs.
+    """
+    array = model_array(m, name)
+    if FIELDS[name] == "body":
+        return np.arange(array[0].size, array.size)
+    if name == "jnt_stiffness":
+        return np.flatnonzero(m.jnt_class == JointClass.FREE)
+    return np.arange(array.size)
 
 
 def _parts(m: Model, name: str, given: Mapping[Any, ArrayLike]) -> list[Columns]:
@@ -211,11 +233,10 @@ def _impossible(given: Columns, row: int, column: int, found: str, allowed: str)
     return bad_argument("params", f"{text}; allowed are {allowed}")
 
 
-def with_springs(m: Model, given: Collection[Columns]) -> Model:
+def with_springs(m: Model, own: Mapping[str, Sequence[int]]) -> Model:
     """Return the Model with a spring wherever a robot may have one, so that it is computed."""
-    for each in given:
-        if each.array == "jnt_stiffness":
-            stiffness = m.jnt_stiffness.copy()
-            stiffness[each.places] = 1.0  # replaced by the value of each robot
-            return m.replaced(jnt_stiffness=stiffness)
-    return m
+    if "jnt_stiffness" not in own:
+        return m
+    stiffness = m.jnt_stiffness.copy()
+    stiffness[list(own["jnt_stiffness"])] = 1.0  # replaced by the value of each robot
+    return m.replaced(jnt_stiffness=stiffness)

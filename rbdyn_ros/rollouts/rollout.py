@@ -2,26 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbdyn_ros.arrays import Array
-from rbdyn_ros.errors import Finding, ModelError, bad_argument
+from rbdyn_ros.arrays import Array, Bools, Ints
+from rbdyn_ros.errors import bad_argument, did_you_mean
 from rbdyn_ros.model.model import Model, check_model
 from rbdyn_ros.rollouts import arguments
-from rbdyn_ros.rollouts.engine_step import EngineStep
-from rbdyn_ros.rollouts.job import Job, Step
-from rbdyn_ros.rollouts.lane_step import LaneStep
+from rbdyn_ros.rollouts.driver import Rows
+from rbdyn_ros.rollouts.job import Job, Robots, slots_of, step_code, step_rows
 from rbdyn_ros.rollouts.law import APPLIED, REFERENCE, RolloutLaw, law_of
-from rbdyn_ros.rollouts.outputs import STEP_OUTPUTS, check_memory, output_shapes
-from rbdyn_ros.rollouts.params import FIELDS, Columns, columns, with_springs
+from rbdyn_ros.rollouts.outputs import check_memory, output_shapes
+from rbdyn_ros.rollouts.params import FIELDS, Columns, columns
 from rbdyn_ros.rollouts.policies import Policy
-from rbdyn_ros.rollouts.result import Rollout
-from rbdyn_ros.rollouts.sharing import Sharing
-from rbdyn_ros.specialization.machine import check_compiler
+from rbdyn_ros.rollouts.pool import Pool
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """Outputs of robots, read as attributes: r.qpos is (nbatch, rows, nq).
+
+    Row k is the result after (k + 1) * every steps.
+
+    Attributes:
+        outputs: by name, (nbatch, rows, ...); views into one array.
+        diverged: (nbatch,), whether qpos or qvel is not finite at the end.
+        nbad: (nbatch,), number of times that the inertia of a dof was not positive, as Data.nbad.
+    """
+
+    outputs: dict[str, Array]
+    diverged: Bools
+    nbad: Ints
+
+    def __getattr__(self, name: str) -> Any:
+        outputs = vars(self).get("outputs", {})
+        if name in outputs:
+            return outputs[name]
+        hint = did_you_mean(name, outputs)
+        raise AttributeError(f"this rollout has no output '{name}'{hint}; there are "
+                             f"{', '.join(outputs)}")  # fmt: skip
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in self.outputs.items())
+        return f"<Rollout of {len(self.diverged)}: {shapes}; {self.diverged.sum()} diverged>"
 
 
 def rollout(
@@ -84,22 +112,53 @@ def rollout(
     rows = arguments.control(ctrl, nstep, None if policy is not None else m.nv)
     law = law_of(m, policy, rows.shape[2]) if policy is not None else None
     own = columns(m, params)
-    given = [*_states(qpos, qvel), *own, *(_gains(m, law) if law else [])]
+    start = [Columns.whole(name, x) for name, x in (("qpos", qpos), ("qvel", qvel))]
+    given = [*start, *own, *(_gains(m, law) if law else [])]
     nbatch = arguments.batch_size({"ctrl": len(rows), **_counts(given)})
     widths = {name: int(np.prod(shape, dtype=int)) for name, shape in shapes.items()}
     check_memory(nbatch, nstep // every, sum(widths.values()))
-    given_forces = law is None and rows.shape[2] > 0
-    step = _step(m, own, law, given_forces, outputs, specialize)
-    job = Job(step, nbatch, every, given, REFERENCE if law else APPLIED, rows, widths)
-    Sharing(nbatch, nstep, step.width, m.work).run(job.worker, threads, progress)
-    return job.result(shapes)
+    forces = (APPLIED,) if law is None and rows.shape[2] > 0 else ()
+    places = {each.array: each.places.tolist() for each in own}
+    step = step_code(m, places, law, forces, outputs, specialize)
+    robots = Robots.new(nbatch, np.zeros((1, step.remembered), np.int64))
+    given.append(Columns.whole("time", np.zeros((1, 1))))
+    job = Job(step, robots, m.work, given, (), (m.nq, m.nv))
+    ctrl_rows = step_rows(step, REFERENCE if law else APPLIED, rows, nbatch)
+    out = np.empty((nbatch, nstep // every, sum(widths.values())))
+    with (
+        _bar(nbatch * nstep, progress) as shown,
+        contextlib.closing(Pool(threads, "rollout")) as pool,
+    ):
+        job.run(
+            pool, nstep, every, ctrl=ctrl_rows, out=Rows(out, slots_of(step, widths)), shown=shown
+        )
+    return _result(out, shapes, widths, robots)
 
 
-def _states(qpos: Array, qvel: Array) -> list[Columns]:
-    return [
-        Columns(name, np.arange(values.shape[1]), values)
-        for name, values in (("qpos", qpos), ("qvel", qvel))
-    ]
+@contextlib.contextmanager
+def _bar(total: int, wanted: bool) -> Iterator[Callable[[int], None] | None]:
+    """Open a progress bar; yield a function that shows the number of robot-steps done."""
+    if not wanted:
+        yield None
+        return
+    from rbdyn_ros.report import progress  # its library is slow to import
+
+    with progress.bar(
+        total, desc="rollout", unit="step", unit_scale=True, delay=progress.PATIENCE
+    ) as bar:
+        yield lambda done: bar.update(done - bar.n)
+
+
+def _result(
+    out: Array, shapes: Mapping[str, tuple[int, ...]], widths: Mapping[str, int], robots: Robots
+) -> Rollout:
+    """Return the outputs as views of one array."""
+    outputs, begin = {}, 0
+    for name, shape in shapes.items():
+        end = begin + widths[name]
+        outputs[name] = out[:, :, begin:end].reshape(*out.shape[:2], *shape)
+        begin = end
+    return Rollout(outputs, robots.diverged, robots.nbad)
 
 
 def _gains(m: Model, law: RolloutLaw) -> list[Columns]:
@@ -114,7 +173,7 @@ def _gains(m: Model, law: RolloutLaw) -> list[Columns]:
             raise bad_argument(name, text)
         rows = np.atleast_2d(values)
         full = np.broadcast_to(rows, (len(rows), m.nv))
-        found.append(Columns(name, np.arange(m.nv), full))
+        found.append(Columns.whole(name, full))
     return found
 
 
@@ -122,39 +181,3 @@ def _counts(given: Sequence[Columns]) -> dict[str, int]:
     """Return the number of robots of each argument, by its name."""
     called = {"qpos": "qpos0", "qvel": "qvel0"} | {name: f"params['{name}']" for name in FIELDS}
     return {called.get(each.array, each.array): len(each.values) for each in given}
-
-
-def _step(
-    m: Model, own: Sequence[Columns], law: RolloutLaw | None, given: bool, outputs: Sequence[str],
-    specialize: bool,
-) -> Step:  # fmt: skip
-    """Return the code of a step; the Model keeps it for later calls."""
-    check_compiler("rollout")
-    observed = tuple(name for name in outputs if name not in STEP_OUTPUTS)
-    places = {each.array: tuple(each.places.tolist()) for each in own}
-    key = (specialize, repr(m.opt), m.opt.gravity.tobytes(), given, observed, *places.items())
-    known: dict[Any, Step] = vars(m).setdefault("rollout_code", {})
-    key += (law.key,) if law else ()
-    if key not in known:
-        made = _made_step(with_springs(m, own), places, law, given, observed, specialize)
-        if law is not None and law.key is None:  # a function of the user may change
-            return made
-        known[key] = made
-    return known[key]
-
-
-def _made_step(
-    m: Model, own: Mapping[str, Sequence[int]], law: RolloutLaw | None, given: bool,
-    outputs: Sequence[str], specialize: bool,
-) -> Step:  # fmt: skip
-    if law is not None:
-        law.check_repeatable()
-    if not specialize:
-        return EngineStep(m, own, law, outputs)
-    try:
-        return LaneStep(m, own, law, given, outputs)
-    except ModelError as error:
-        if error.code != "not-traceable":
-            raise
-        text = f"{error}; specialize=False uses the engine's own code"
-        raise ModelError(Finding("not-traceable", text, "error", m.name)) from None

@@ -46,23 +46,31 @@ class Lanes:
         return int(rows.ctypes.data), rows.reshape(-1, self.width)
 
 
-def compile_lanes(programs: Mapping[str, Program], width: int | None = None) -> Lanes:
+def compile_lanes(
+    programs: Mapping[str, Program],
+    width: int | None = None,
+    room: Mapping[str, int] | None = None,
+    beside: Lanes | None = None,
+) -> Lanes:
     """Compile programs. Arrays of the same name share their memory.
 
     Args:
         programs: by name.
         width: W; None: the length of a vector register.
+        room: least lengths of arrays by name.
+        beside: other programs for the same W; these use their memory, which has room enough.
     """
     lanes = width or processor().vector_width
-    slots: dict[str, tuple[int, int]] = {}
-    lengths: dict[str, int] = {}
+    slots, size = (dict(beside.slots), beside.size) if beside else ({}, 0)
+    lengths = dict(room or {})
     for program in programs.values():
         for array, length in program.lengths().items():
             lengths[array] = max(lengths.get(array, 0), length)
-    size = 0
     for array, length in lengths.items():
-        slots[array] = size, length
-        size += length
+        if array not in slots:
+            slots[array] = size, length
+            size += length
+        assert slots[array][1] >= length
 
     def make() -> str:
         memory = Memory({array: first for array, (first, _) in slots.items()}, lanes)
@@ -74,6 +82,8 @@ def compile_lanes(programs: Mapping[str, Program], width: int | None = None) -> 
     written = [
         f"{name}: {program.operations} {program.outputs}" for name, program in programs.items()
     ]
+    if beside or room:
+        written.append(repr({array: slots[array] for array in lengths}))
     key = [hashlib.sha256("\n".join(written).encode()).hexdigest(), "lanes", str(lanes)]
     return Lanes(lanes, slots, size, machine.code(key, tuple(programs), make))
 

@@ -8,7 +8,7 @@ from support import specialised, specialised_models
 
 import rbdyn_ros as rb
 from rbdyn_ros.loading.assets import bundled_robot
-from rbdyn_ros.rollouts import rollout as module
+from rbdyn_ros.rollouts import job as module
 from rbdyn_ros.rollouts.lane_step import LaneStep
 from rbdyn_ros.rollouts.rollout import rollout
 

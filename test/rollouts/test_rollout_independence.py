@@ -7,8 +7,7 @@ import pytest
 from support.robots import needs_robots
 from support.rollouts import light_forces, robot, starts
 
-from rbdyn_ros.rollouts import rollout as module
-from rbdyn_ros.rollouts import sharing
+from rbdyn_ros.rollouts import job as module
 from rbdyn_ros.rollouts.lane_step import LaneStep
 from rbdyn_ros.rollouts.policies import PDGravityPolicy
 from rbdyn_ros.rollouts.rollout import rollout
@@ -60,7 +59,7 @@ def test_bits_do_not_depend_on_the_size_of_pieces(specialize, monkeypatch):
     m = robot("arm")
     expected = rolled(m, specialize=specialize)
     for piece in (1, 4 * 8 * m.nv, 10**9):  # one step; some steps of a block; all at once
-        monkeypatch.setattr(sharing, "PIECE_WORK", piece)
+        monkeypatch.setattr(module, "PIECE_WORK", piece)
         assert_same(rolled(m, specialize=specialize), expected)
 
 

@@ -12,7 +12,7 @@ SCRIPT = """
 import os, signal, sys, threading
 import numpy as np
 import rbdyn_ros as rb
-from rbdyn_ros.rollouts import sharing
+from rbdyn_ros.rollouts import pool
 from rbdyn_ros.rollouts.rollout import rollout
 
 m = rb.load_urdf(sys.argv[1])
@@ -22,16 +22,14 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 short = dict(nstep=5, specialize=specialize)
 before = rollout(m, m.qpos0, np.ones(6), **short)
 
-work, begun = sharing.Sharing._work, threading.Event()
-def watched(self, make, done, k):
-    def marked():
-        advance = make()
-        def one(*piece):
-            advance(*piece)
-            begun.set()
-        return one
-    work(self, marked, done, k)
-sharing.Sharing._work = watched
+run, begun = pool.Pool.run, threading.Event()
+def watched(self, piece, threads, shown=None):
+    def marked(*given):
+        left = piece(*given)
+        begun.set()
+        return left
+    run(self, marked, threads, shown)
+pool.Pool.run = watched
 
 def interrupt():
     begun.wait()

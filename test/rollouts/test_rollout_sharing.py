@@ -1,12 +1,18 @@
 """Sharing robots among threads: each step once and in order, progress bars and errors."""
 
+import functools
 import threading
+import time
 
+import numpy as np
 import pytest
 
+import rbdyn_ros as rb
 from rbdyn_ros.report import progress
-from rbdyn_ros.rollouts import sharing
-from rbdyn_ros.rollouts.sharing import Sharing
+from rbdyn_ros.rollouts import job
+from rbdyn_ros.rollouts.driver import BUSY, STOP
+from rbdyn_ros.rollouts.lane_step import LaneStep
+from rbdyn_ros.rollouts.pool import Pool
 
 
 class Bar:
@@ -38,20 +44,11 @@ def bar(monkeypatch):
     return made
 
 
-class Recorded:
-    """What threads were asked to do: by robot the pieces of steps, and who did them."""
-
-    def __init__(self):
-        self.pieces, self.lock = {}, threading.Lock()
-
-    def __call__(self):
-        def advance(first, last, begin, end):
-            with self.lock:
-                for robot in range(first, last):
-                    who = threading.get_ident()
-                    self.pieces.setdefault(robot, []).append((begin, end, who))
-
-        return advance
+@pytest.fixture(scope="module")
+def pendulum():
+    rod = rb.Inertial(1.0, rb.Pose((0.0, 0.0, -0.5)), (0.1, 0.1, 0.01, 0.0, 0.0, 0.0))
+    system = rb.SystemBuilder("pendulum", base="world").body("rod", rod)
+    return rb.build(system.joint("hinge", "continuous", "world", "rod", axis=(0.0, 1.0, 0.0)))
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -60,45 +57,53 @@ class Recorded:
     ("nbatch", "nstep", "piece"), [(1, 1, 10), (1, 1000, 10), (37, 5, 10**4), (37, 100, 7 * 40)]
 )
 def test_every_step_of_every_robot_is_done_once_and_in_order(
-    nbatch, nstep, piece, width, threads, bar, monkeypatch
+    nbatch, nstep, piece, width, threads, bar, monkeypatch, pendulum
 ):
-    monkeypatch.setattr(sharing, "PIECE_WORK", piece)
-    done = Recorded()
-    Sharing(nbatch, nstep, width, 7).run(done, threads, True)
-    assert sorted(done.pieces) == list(range(nbatch))
-    for pieces in done.pieces.values():
-        begins, ends, who = zip(*pieces, strict=True)
-        assert begins == (0, *ends[:-1])
-        assert ends[-1] == nstep
-        assert len(set(who)) == 1  # its state is in the memory of that thread
-        longest = max(1, piece // (7 * width))
-        assert all(end - begin <= longest for begin, end, _ in pieces)
+    monkeypatch.setattr(job, "PIECE_WORK", piece)
+    monkeypatch.setattr(job, "LaneStep", functools.partial(LaneStep, width=width))
+    m = pendulum.replaced()  # nothing is remembered
+    qvel = np.random.default_rng(1).uniform(-1.0, 1.0, (nbatch, 1))
+    found = rb.rollout(
+        m, np.zeros(1), qvel, nstep=nstep, threads=threads, outputs=("time", "qpos")
+    )
+    times = np.cumsum(np.full(nstep, m.opt.timestep))
+    np.testing.assert_array_equal(found.time, np.broadcast_to(times, (nbatch, nstep)))
+    s = rb.specialize(m)
+    for k in range(nbatch):
+        d = rb.make_data(m)
+        d.qvel = qvel[k]
+        s.step(d, nstep)
+        assert d.qpos[0] == found.qpos[k, -1, 0]
     (shown,) = bar
     assert (shown.total, shown.n, shown.closed) == (nbatch * nstep, nbatch * nstep, True)
 
 
-def test_no_progress_bar_without_progress(bar):
-    Sharing(3, 3, 1, 1).run(Recorded(), 1, False)
+def test_no_progress_bar_without_progress(bar, pendulum):
+    rb.rollout(pendulum, np.zeros(1), np.zeros(1), nstep=3, progress=False)
     assert bar == []
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
-def test_an_error_in_a_thread_stops_the_others_and_closes_the_bar(error, bar):
-    """Otherwise the other thread would never end."""
-    met = threading.Barrier(2)
-    steps = [0]
+def test_an_error_in_the_calling_thread_waits_until_the_others_have_stopped(error):
+    """Otherwise they would write into arrays that are gone."""
+    met, steps = threading.Barrier(2), []
 
-    def make():
-        mine = met.wait()
+    def piece(k, words, own):
+        if not steps or k == 0:
+            met.wait()
+        if k == 0:
+            raise error("for a test")
+        steps.append(1)
+        if words[STOP]:
+            own[BUSY] = 0
+            return False
+        return True
 
-        def advance(first, last, begin, end):
-            if mine == 0:
-                raise error("for a test")
-            steps[0] += 1
-
-        return advance
-
+    pool = Pool(2, "rollout")
     with pytest.raises(error, match="for a test"):
-        Sharing(2, 2**62, 1, 1).run(make, 2, True)
-    assert bar[0].closed
+        pool.run(piece, 2)
+    ended = len(steps)
+    time.sleep(0.01)
+    assert len(steps) == ended > 0
+    pool.close()
     assert not [t for t in threading.enumerate() if t.name.startswith("rollout")]

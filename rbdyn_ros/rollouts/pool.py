@@ -1,0 +1,168 @@
+"""Threads that share the robots of a call, and stay for the next one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.engine.interrupts import deferred
+from rbdyn_ros.rollouts.driver import (
+    BUSY,
+    DONE,
+    OWN_WORDS,
+    STOP,
+    WORDS,
+    compiled_settled,
+)
+
+#: Times that a thread that has finished looks whether the others have, before it sleeps: 20 us.
+TRIES = 500
+
+#: Shortest and longest sleep of a thread that waits for the others [s].
+SHORT, LONG = 5e-5, 5e-3
+
+#: Function of (thread, words, words of the thread): do a piece; return whether something is left.
+Piece = Callable[[int, Any, Any], bool]
+
+
+class Share:
+    """One call that several threads share.
+
+    Args:
+        piece: does a piece.
+        threads: number of threads.
+    """
+
+    def __init__(self, piece: Piece, threads: int) -> None:
+        self.words = np.zeros(WORDS, np.int64)
+        self.own = np.zeros((threads, OWN_WORDS), np.int64)
+        self._piece = piece
+
+    def work(self, k: int) -> None:
+        """Do pieces as thread k until nothing is left."""
+        own = self.own[k]
+        own[BUSY] = 1  # the code clears it
+        while self._piece(k, self.words, own):
+            pass
+
+    def lead(self, wake: Callable[[], None], shown: Callable[[int], None] | None) -> None:
+        """Wake the others and work as thread 0; call `shown` with the robot-steps done."""
+        settled, own = compiled_settled(), self.own[0]
+        try:
+            wake()
+            while self._piece(0, self.words, own):
+                if shown is not None:
+                    shown(int(self.own[:, DONE].sum()))
+            if len(self.own) > 1 and not settled(self.own, TRIES):
+                self._wait(settled, shown)
+        except BaseException:
+            self.words[STOP] = 1
+            with deferred():  # the others still write into arrays of the caller
+                self._wait(settled, None)
+            raise
+        if shown is not None:
+            shown(int(self.own[:, DONE].sum()))
+
+    def _wait(
+        self, settled: Callable[[Any, int], bool], shown: Callable[[int], None] | None
+    ) -> None:
+        nap = SHORT
+        while not settled(self.own, 1):
+            time.sleep(nap)
+            nap = min(LONG, 1.5 * nap)
+            if shown is not None:
+                shown(int(self.own[:, DONE].sum()))
+
+
+class _Mail:
+    """What the helpers of a pool are to do; they hold no reference to the pool."""
+
+    def __init__(self) -> None:
+        self.share: Share | None = None
+        self.ended = False
+        self.bells: list[Any] = []  # locks, each released to wake a helper
+
+    def ring(self, count: int) -> None:
+        for bell in self.bells[:count]:
+            with contextlib.suppress(RuntimeError):  # it is awake already
+                bell.release()
+
+
+class Pool:
+    """Threads that help the calling one. They start with the first call that needs them.
+
+    Args:
+        threads: number of threads, with the calling one.
+        name: prefix of their names.
+    """
+
+    def __init__(self, threads: int, name: str) -> None:
+        self.threads, self._name = threads, name
+        self._renew()
+
+    def _renew(self) -> None:
+        self._process = os.getpid()
+        self._mail, self._helpers = _Mail(), list[threading.Thread]()
+        self._lock = threading.Lock()
+        self._finalizer = weakref.finalize(self, _dismiss, self._mail)
+
+    def run(self, piece: Piece, threads: int, shown: Callable[[int], None] | None = None) -> None:
+        """Do all pieces, on at most so many threads. One call at a time; others wait.
+
+        Raises:
+            KeyboardInterrupt: after Ctrl-C, when all threads have stopped.
+        """
+        if self._process != os.getpid():  # after a fork no helper exists
+            self._renew()
+        share = Share(piece, min(threads, self.threads))
+        others = len(share.own) - 1
+        with self._lock:
+            self._start(others)
+            self._mail.share = share
+            try:
+                share.lead(lambda: self._mail.ring(others), shown)
+            finally:
+                self._mail.share = None
+
+    def close(self) -> None:
+        """End the threads."""
+        self._finalizer()
+        if self._process == os.getpid():
+            for helper in self._helpers:
+                helper.join()
+
+    def _start(self, count: int) -> None:
+        while len(self._helpers) < count:
+            number = len(self._helpers) + 1
+            bell = threading.Lock()
+            bell.acquire()
+            self._mail.bells.append(bell)
+            helper = threading.Thread(
+                target=_help, args=(self._mail, bell, number), name=f"{self._name}-{number}",
+                daemon=True,
+            )  # fmt: skip
+            helper.start()
+            self._helpers.append(helper)
+
+
+def _help(mail: _Mail, bell: Any, number: int) -> None:
+    while True:
+        bell.acquire()
+        if mail.ended:
+            return
+        share = mail.share
+        if share is not None and number < len(share.own):
+            share.work(number)
+        del share  # its arrays may go
+
+
+def _dismiss(mail: _Mail) -> None:
+    mail.ended = True
+    mail.ring(len(mail.bells))
