@@ -346,9 +346,13 @@ def test_the_ball_of_a_scene_is_the_reach_of_an_arm(name, farthest):
     assert 0.7 * farthest < scene.radius < farthest
 
 
-def test_the_ball_of_a_scene_stays_with_a_free_base_and_with_closed_loops():
-    m = rb.load_urdf(ARM, floating_base=True)
+@pytest.mark.parametrize("base", ["floating", "sixdof_fp", "sixdof_fs"])
+def test_the_ball_of_a_scene_stays_with_a_floating_base(base):
+    m = rb.load_urdf(ARM, floating_base=base)
     assert Scene(m, NONE).radius < 1.0  # a random base would be up to 1 m away in each direction
+
+
+def test_the_ball_of_a_scene_stays_with_closed_loops():
     scene = Scene(rb.load(Path(__file__).parents[2] / "examples/crank_slider.yaml"), NONE)
     assert scene.radius <= scene.size
 

@@ -49,6 +49,8 @@ SURFACES = (VISUALS, COLLISIONS, BOXES, ELLIPSOIDS, MASSES)
 SMALLEST = 1e-3
 #: Number of random configurations that show how far a robot reaches.
 CONFIGURATIONS = 24
+#: Joints with 7 coordinates, whose 6 degrees of freedom have no limits.
+FLOATING = (JointType.FREE, JointType.SIXDOF_FP, JointType.SIXDOF_FS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -182,13 +184,13 @@ class Scene:
     def _ball(self, points: Array) -> tuple[Array, float]:
         """Return a ball around points (n, 3) and around the robot in random configurations.
 
-        A free base stays in its place. Closed loops do too: random positions would open them.
+        A floating base stays in its place. Closed loops do too: random positions would open them.
         """
         m, rng, every, corners = self.m, np.random.default_rng(0), [points], self._corners()
-        free = (m.jnt_type == JointType.FREE).nonzero()[0]
+        floating = np.isin(m.jnt_type, FLOATING).nonzero()[0]
         for _ in range(0 if m.nefc else CONFIGURATIONS):
             qpos = random_qpos(m, rng)
-            for k in m.jnt_qposadr[free].tolist():
+            for k in m.jnt_qposadr[floating].tolist():
                 qpos[k : k + 7] = m.qpos0[k : k + 7]
             every.append(_points(self.place(Instant.still(m, qpos)), corners))
         reached = np.concatenate(every)
