@@ -3,6 +3,7 @@
 import threading
 
 import numpy as np
+import rclpy.subscription
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from rclpy.executors import SingleThreadedExecutor
@@ -16,6 +17,10 @@ NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 #: For all states in lock-step, also when the test is slow to read them.
 ALL = QoSProfile(depth=10_000)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+_INFO = getattr(rclpy.subscription, "MessageInfo", None)
+#: Whether rclpy gives the publisher of a message. Otherwise the controller counts publishers.
+SENDERS_KNOWN = "publisher_gid" in getattr(_INFO, "__annotations__", {})
 
 #: A UR5 with its elbow bent, far from its stops.
 UR5_START = {

@@ -12,7 +12,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 pytest.importorskip("diagnostic_msgs.msg", reason="diagnostic_msgs is not installed")
 pytest.importorskip("trajectory_msgs.msg", reason="trajectory_msgs is not installed")
 
-from arm_pair import UR5_START, start_pair
+from arm_pair import SENDERS_KNOWN, UR5_START, start_pair
 from lying_driver import LyingDriver
 from support.lies import LIES, PROCESSES, Lie, late
 from support.robots import find
@@ -147,6 +147,8 @@ def lied_to(shared):
 
 @pytest.mark.parametrize("kind", FAULTS, ids=lambda kind: f"{kind.code}-{kind.reaction}")
 def test_a_row_of_the_table_of_faults(kind, lied_to):
+    if (kind.code, kind.reaction) == ("rivals", "blind") and not SENDERS_KNOWN:
+        pytest.skip("this rclpy does not give the publisher of a message")
     for _ in range(TRIES):
         said = ending(kind, *lied_to)
         late = any(other in said for other in OF_TIME) or kind.reaction == "brake"
