@@ -13,6 +13,7 @@ BENCHMARKS = {
     "contact": "a robot and a box on the floor, against MuJoCo in turns",
     "contact_batch": "batches on the floor, against mujoco.rollout in turns",
     "rays": "a lidar above a robot, against MuJoCo in turns",
+    "stepping": "batches stepped from outside, against mujoco.batch in turns",
     "creep": "a box at rest on a slope, against MuJoCo with several contact settings",
     "toolbox": "Jacobians, momentum, regressors, derivatives, against Pinocchio in turns",
     "ik": "inverse kinematics of 30,000 poses, against a loop around Pinocchio in turns",

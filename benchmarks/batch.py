@@ -147,12 +147,13 @@ def _fraction(work: int, times: list[float], peak: list[float]) -> float:
     return 100 * median_ratio(peak, times) * work * NBATCH * NSTEP / flops()
 
 
-def _velocities(nv: int) -> Any:
+def velocities(nv: int) -> Any:
+    """Return joint velocities of the robots, (NBATCH, nv)."""
     return np.random.default_rng(0).uniform(-0.1, 0.1, (NBATCH, nv))
 
 
 def _ours(m: rb.Model, threads: int, specialize: bool) -> Job:
-    qvel = _velocities(m.nv)
+    qvel = velocities(m.nv)
     return repeated(
         lambda: rb.rollout(
             m, m.qpos0, qvel, nstep=NSTEP, threads=threads, specialize=specialize, progress=False
@@ -164,7 +165,7 @@ def _mujoco_rollout(model: Any) -> Job:
     datas = [mujoco.MjData(model) for _ in range(THREADS)]
     state = np.zeros((NBATCH, mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS)))
     state[:, 1 : 1 + model.nq] = model.qpos0
-    state[:, 1 + model.nq : 1 + model.nq + model.nv] = _velocities(model.nv)
+    state[:, 1 + model.nq : 1 + model.nq + model.nv] = velocities(model.nv)
     pool = rollout.Rollout(nthread=THREADS)
     return repeated(lambda: pool.rollout(model, datas, state, nstep=NSTEP))
 
@@ -172,7 +173,7 @@ def _mujoco_rollout(model: Any) -> Job:
 def _mujoco_batch(model: Any) -> Job:
     from mujoco.batch import Batch
 
-    batch, qvel = Batch(model, NBATCH, nthread=THREADS), _velocities(model.nv)
+    batch, qvel = Batch(model, NBATCH, nthread=THREADS), velocities(model.nv)
 
     def run() -> None:
         batch.qpos, batch.qvel = model.qpos0, qvel

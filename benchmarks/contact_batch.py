@@ -48,7 +48,7 @@ def main() -> None:
     print(f"| a step of one of {NBATCH} | rb.rollout, us | {' | '.join(heads)} |\n{'|---' * 4}|")
     for name, make in SCENES.items():
         m, theirs = make()
-        qpos = _settled(m, theirs)
+        qpos = settled(m, theirs)
         for state, speed in SPEEDS.items():
             print(_row(f"{name}, {state}", m, theirs, qpos, speed), flush=True)
 
@@ -61,7 +61,7 @@ def _row(name: str, m: rb.Model, theirs: Any, qpos: Array, speed: float) -> str:
     return f"| {name} | {_each(ours):.2f} | {' | '.join(cells)} |"
 
 
-def _settled(m: rb.Model, theirs: Any) -> Array:
+def settled(m: rb.Model, theirs: Any) -> Array:
     """Return where it rests: cubes start on top of each other, a robot above the floor."""
     d = rb.make_data(m)
     d.qpos[:] = theirs.qpos0

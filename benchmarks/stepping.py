@@ -1,0 +1,103 @@
+"""Batches stepped from outside: rb.Batch against mujoco.batch, in turns in one process.
+
+    python -m benchmarks.stepping [ROBOT ...]
+
+One call is one timestep of all robots, as with a policy in Python. The time is for one robot.
+Without contact every robot starts at qpos0 with its own joint velocities and falls. With contact
+every copy starts where our engine has brought it to rest on the floor, and rests there: the same
+geometries in both. mujoco.batch is new in MuJoCo 3.17.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections.abc import Callable
+from typing import Any
+
+import mujoco
+import numpy as np
+
+import rbdyn_ros as rb
+from benchmarks.batch import NBATCH, SKIPPED, has_mujoco_batch, velocities
+from benchmarks.contact_batch import CONES, SCENES, settled
+from benchmarks.six_robots import Robot, chosen
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.measuring import peers
+from rbdyn_ros.measuring.machine import machine
+from rbdyn_ros.measuring.turns import Job, in_turns, median_ratio, repeated
+
+NTOUCH, THREADS, ROUNDS = 64, 2, 15
+HUNDRED = 100
+
+HEAD = (
+    f"| a step of one of {NBATCH} | rb.Batch, us | 100 steps a call, us "
+    f"| mujoco.batch, us | ratio |\n{'|---' * 5}|"
+)
+TOUCHING = (
+    f"| a step of one of {NTOUCH} | rb.Batch, us | "
+    f"{' | '.join(f'mujoco.batch, {cone}, us, and its ratio' for cone in CONES)} |\n{'|---' * 4}|"
+)
+
+
+def row(robot: Robot) -> str:
+    """Return the table row of a robot without contact."""
+    m = robot.load()
+    model = peers.mujoco_model(robot.path.read_text(), robot.floats, m.opt.timestep)
+    qvel = velocities(m.nv)
+    jobs = [_ours(m, NBATCH, m.qpos0, qvel), _ours(m, NBATCH, m.qpos0, qvel, HUNDRED)]
+    if has_mujoco_batch():
+        jobs.append(_mujoco(model, NBATCH, model.qpos0, velocities(model.nv)))
+    ours, hundred, *theirs = in_turns(jobs, rounds=ROUNDS)
+    cells = [_us(ours, NBATCH), _us(hundred, NBATCH * HUNDRED)]
+    for times in theirs:
+        cells += [_us(times, NBATCH), f"{median_ratio(times, ours):.1f}"]
+    return f"| {robot.name} | {' | '.join(cells)} |"
+
+
+def touching_row(name: str, make: Callable[[], tuple[rb.Model, Any]]) -> str:
+    """Return the table row of a scene at rest on the floor."""
+    m, model = make()
+    qpos, qvel = settled(m, model), np.zeros(m.nv)
+    jobs = [_ours(m, NTOUCH, qpos, qvel)]
+    for cone in CONES.values():
+        model.opt.cone = cone
+        jobs.append(_mujoco(model, NTOUCH, qpos, qvel))
+    ours, *others = in_turns(jobs, rounds=ROUNDS)
+    cells = [f"{_us(times, NTOUCH)}, {median_ratio(times, ours):.1f}" for times in others]
+    return f"| {name} | {_us(ours, NTOUCH)} | {' | '.join(cells)} |"
+
+
+def _us(times: list[float], robots: int) -> str:
+    return f"{statistics.median(times) / robots:.3f}"
+
+
+def _ours(m: rb.Model, nsim: int, qpos: Array, qvel: Array, nstep: int = 1) -> Job:
+    b = rb.Batch(m, nsim, nthread=THREADS)
+    b.qpos, b.qvel = qpos, qvel
+    return repeated(lambda: b.step(nstep=nstep))
+
+
+def _mujoco(model: Any, nsim: int, qpos: Array, qvel: Array) -> Job:
+    from mujoco.batch import Batch
+
+    batch = Batch(model, nsim, nthread=THREADS)
+    batch.qpos, batch.qvel = qpos, qvel
+    return repeated(batch.step)
+
+
+def main(words: list[str] | None = None) -> None:
+    print(f"{machine()}\nmujoco {mujoco.__version__}\n")
+    print(HEAD if has_mujoco_batch() else f"{SKIPPED}\n\n{HEAD}")
+    for robot in chosen(words or []):
+        print(row(robot), flush=True)
+    if has_mujoco_batch() and not words:
+        print(f"\n{TOUCHING}")
+        for name, make in SCENES.items():
+            print(touching_row(name, make), flush=True)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Batches stepped from outside, in turns.")
+    parser.add_argument("robot", nargs="*", metavar="ROBOT", help="part of a name; default: all")
+    main(parser.parse_args().robot)
