@@ -90,6 +90,11 @@ def scaled3(a, s):
 
 
 @inline
+def add_scaled3(a, b, s):
+    return a[0] + b[0] * s, a[1] + b[1] * s, a[2] + b[2] * s
+
+
+@inline
 def select3(condition, a, b):
     return (
         select(condition, a[0], b[0]),

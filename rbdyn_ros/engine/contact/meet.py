@@ -37,7 +37,8 @@ def meet(m, d):
     place, found = d.geom_place, d.push_found
     for g in range(m.ngeom):
         place_geom(m, d, g, place)
-        place[g, WAY] = m.opt.timestep * _speed(m, d, g)
+        centre, i = load3(place, g), m.geom_bodyid_all[g]
+        place[g, WAY] = m.opt.timestep * fastest(m, d, i, centre, m.geom_rbound_all[g])
         bound(m, g, place, place[g, WAY])
     number = sweep(m, m.ngeom, place, d.sweep_order, m.push_geom, m.push_adr, m.push_num, found)
     if number <= len(found):
@@ -48,13 +49,6 @@ def meet(m, d):
     for pair in range(m.npush):  # too many to list
         if bounds_near(m, place, m.push_geom[pair, 0], m.push_geom[pair, 1]):
             _meet(m, d, pair)
-
-
-@inline
-def _speed(m, d, g):
-    """Return an upper bound of the speed of all points of a geometry."""
-    i, centre = m.geom_bodyid_all[g], load3(d.geom_place, g)
-    return fastest(m, d, i, centre, m.geom_rbound_all[g])
 
 
 @kernel

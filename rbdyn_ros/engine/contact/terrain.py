@@ -22,6 +22,7 @@ from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import (
     add3,
+    add_scaled3,
     dot3,
     load3,
     load9,
@@ -75,7 +76,8 @@ def _meet(m, d, g, o):
     B = mat_mul(F_T, load9(d.xmat, i))  # the body in the field
     b = mat_vec(F_T, sub3(load3(d.xpos, i), load3(m.obstacle_pos, o)))
     R, t = mat_mul(B, load9(m.geom_mat_all, g)), add3(b, mat_vec(B, load3(m.geom_pos_all, g)))
-    reach = m.opt.timestep * _speed(m, d, g)
+    centre = add3(load3(d.xpos, i), mat_vec(load9(d.xmat, i), load3(m.geom_pos, g)))
+    reach = m.opt.timestep * fastest(m, d, i, centre, m.geom_rbound[g])
     half, size = load3(m.geom_half_all, g), load3(m.obstacle_size, o)
     x = abs(R[0]) * half[0] + abs(R[1]) * half[1] + abs(R[2]) * half[2] + reach
     y = abs(R[3]) * half[0] + abs(R[4]) * half[1] + abs(R[5]) * half[2] + reach
@@ -97,14 +99,6 @@ def _meet(m, d, g, o):
 
 
 @inline
-def _speed(m, d, g):
-    """Return an upper bound of the speed of all points of a geometry."""
-    i = m.geom_bodyid[g]
-    centre = add3(load3(d.xpos, i), mat_vec(load9(d.xmat, i), load3(m.geom_pos, g)))
-    return fastest(m, d, i, centre, m.geom_rbound[g])
-
-
-@inline
 def _touch(m, d, g, o, x, normal, dist, feature):
     """List a contact at the point x of the geometry, in the frame of the field."""
     F, i = load9(m.obstacle_mat, o), m.geom_bodyid[g]
@@ -112,11 +106,6 @@ def _touch(m, d, g, o, x, normal, dist, feature):
     pair = m.ngeom * m.nobstacle + m.npush + g * m.nobstacle + o
     other = m.ngeomall - m.nobstacle + o
     list_contact(m, d, pair, other, g, 0, i, at, mat_vec(F, normal), dist, feature)
-
-
-@inline
-def add_scaled3(a, b, s):
-    return add3(a, scaled3(b, s))
 
 
 # the grid
