@@ -8,6 +8,7 @@ from rbdyn_ros.arrays import Arrays, Bools, Ints, NamedArrays
 from rbdyn_ros.description.meshes.hulls import hull_faces
 from rbdyn_ros.model.geometries import FACE_CORNERS
 from rbdyn_ros.model.geoms import GeomType, rows
+from rbdyn_ros.model.joints import JointType
 
 _FREE_DOFS = 6
 
@@ -58,7 +59,8 @@ def of_one_robot(fields: NamedArrays, pairs: Ints) -> Bools:
     """Return whether both geometries of each pair (n, 2) are of one robot.
 
     A free tree is a robot of its own, and everything else that is joined to the world is one; so
-    are trees that loop joints connect. An obstacle is of no robot.
+    are trees that loop joints connect, except welds: an object that a hand carries is no part of
+    the robot, and one that is welded to the world is still in its way. An obstacle is of no robot.
     """
     robots = _robots(fields)[fields["geom_bodyid_all"][pairs]]
     links = len(fields["geom_bodyid_all"]) - len(fields["obstacle_type"])
@@ -71,7 +73,8 @@ def _robots(fields: NamedArrays) -> Ints:
     root = fields["body_rootid"]
     free = np.concatenate([[False], np.asarray(fields["jnt_dofnum"]) == _FREE_DOFS])
     robots: Ints = np.where(free[root], root, 0)
-    for first, second in fields["loop_bodyid"].tolist():
+    moving = np.asarray(fields["loop_type"]) != JointType.WELD
+    for first, second in fields["loop_bodyid"][moving].tolist():
         low, high = sorted((robots[first], robots[second]))
         robots[robots == high] = low
     return robots

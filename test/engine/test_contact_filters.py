@@ -7,9 +7,28 @@ import pytest
 from support.refusals import refused
 
 import rbdyn_ros as rb
+from rbdyn_ros.description.build.entities import Weld, with_welds
+from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.source import read
+from rbdyn_ros.loading.load import complete, rearranged
 
 BALL = rb.Sphere(0.1)
 MASKS = [(0, 0), (1, 1), (2, 1), (1, 2), (4, 0), (0, 4)]
+
+
+def test_welds_make_no_robot_of_two():
+    """What hangs in the world, or is carried, is still in the way of all but its other half."""
+    described = read("config/scenes/gripper.yaml")
+    m = complete(described)
+
+    def pairs(weld):
+        new = rearranged(with_welds(described, [weld]), m)
+        return {frozenset(new.geom_names_all[g] for g in pair) for pair in new.push_geom.tolist()}
+
+    every = {frozenset(m.geom_names_all[g] for g in pair) for pair in m.push_geom.tolist()}
+    assert pairs(Weld("cube", "world", Pose((0, 0, 0.5)), (("cube",), ("table",)))) == every
+    carried = pairs(Weld("cube", "hand", Pose((0, 0, -0.3)), (("cube",), ("hand",))))
+    assert carried == every - {frozenset({"cube", "hand"})}
 
 
 def ball(name, at, **more):
