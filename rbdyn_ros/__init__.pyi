@@ -24,6 +24,8 @@ from rbdyn_ros.description.types import Inertial as Inertial
 from rbdyn_ros.description.types import Limit as Limit
 from rbdyn_ros.description.types import Trajectory as Trajectory
 from rbdyn_ros.dynamics.assembly import assemble as assemble
+from rbdyn_ros.dynamics.attaching import attach as attach
+from rbdyn_ros.dynamics.attaching import carry as carry
 from rbdyn_ros.dynamics.collisions import Distance as Distance
 from rbdyn_ros.dynamics.collisions import collisions as collisions
 from rbdyn_ros.dynamics.collisions import distance as distance

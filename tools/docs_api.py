@@ -52,7 +52,7 @@ GROUPS = (
     Group(
         "Loading and saving",
         "From a file to a Model, and back: [simulations.md](../guides/simulations.md).",
-        ("loading", "dynamics.payload", "report"),
+        ("loading", "dynamics.payload", "dynamics.attaching", "report"),
     ),
     Group(
         "Building",

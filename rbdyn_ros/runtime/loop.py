@@ -11,6 +11,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.engine import jit
 from rbdyn_ros.errors import Finding, RbdynError, refusal
+from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.matching import Match
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
@@ -115,7 +116,13 @@ class Loop:
         while self._thread.is_alive() and not self.readout.begun:
             time.sleep(1e-4)
 
-    def move(self, base: Model, m: Model, start: Array, between: Callable[[], None]) -> None:
+    def move(
+        self,
+        base: Model,
+        m: Model,
+        start: Array,
+        between: Callable[[Data], tuple[Model, Model] | None],
+    ) -> None:
         """Go on with a Model that has other objects, between two ticks; time goes on.
 
         What both Models have, by its name, keeps its state to the last bit. What is new starts at
@@ -125,8 +132,9 @@ class Loop:
             base: the new Model without payloads; it becomes `m`.
             m: the new Model with payloads.
             start: (nq,) position after a reset.
-            between: called after the last state of the old Model, before the first of the new one;
-                it must read all states.
+            between: called with the Data of the last tick, after the last state of the old Model
+                and before the first of the new one; it must read all states. It may return other
+                Models of the same layout in place of `base` and `m`, which follow from this tick.
 
         Raises:
             RbdynError: the loop does not run, makes single steps, or its state diverged.
@@ -138,7 +146,7 @@ class Loop:
             self._check_movable()
             self._halt()
             try:
-                between()
+                base, m = between(self.plant.d) or (base, m)
                 carry_shared(s, new, match)
                 self.plant.move(new, base, m, start, match)
                 s.become(new)

@@ -7,10 +7,12 @@ import threading
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Bools
+from rbdyn_ros.dynamics.carrying import carry_data
 from rbdyn_ros.dynamics.stages import make_data
+from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.matching import Match
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.runtime.carrying import carried_faults, carry_data, measure_new
+from rbdyn_ros.runtime.carrying import carried_faults, measure_new
 from rbdyn_ros.runtime.kernels import edits
 from rbdyn_ros.runtime.preparation import delays_in_ticks, models_with
 from rbdyn_ros.runtime.requests import Requests
@@ -62,6 +64,11 @@ class Plant:
         self.set_faults(faults)
         self._still = make_data(self._models[1])
         s.row_address[()], s.still_address[()] = self._d.address, self._still.address
+
+    @property
+    def d(self) -> Data:
+        """The simulated Data; to read while no loop runs."""
+        return self._d
 
     @property
     def rows(self) -> tuple[Array, Array]:

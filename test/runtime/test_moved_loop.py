@@ -32,7 +32,7 @@ def go_on(loop, described):
     base = rearranged(described, loop.m)
     read_states = []
 
-    def drain():
+    def drain(_):
         while (state := loop.readout.next_state(0.0)) is not None:
             read_states.append(state)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, Protocol
@@ -28,6 +29,9 @@ from rbdyn_ros.ros.simulator.places import Part, Places
 from rbdyn_ros.ros.simulator.world import WORLD, World
 from rbdyn_ros.runtime.loop import Loop
 
+#: Returns the world of a new weld, in the pose of the tick of the exchange.
+Settle = Callable[[Places], World]
+
 #: Most spawned objects and obstacles of a simulation.
 MOST_SPAWNED = 100
 
@@ -43,7 +47,7 @@ class Owner(Protocol):
     @property
     def recorded(self) -> bool: ...
 
-    def move(self, world: World) -> None: ...
+    def move(self, world: World, settle: Settle | None = None) -> World: ...
 
 
 class Entities:
@@ -124,7 +128,9 @@ class Entities:
         """
         world = self._with_fixed_base() if to == WORLD else self.world
         weld = world.weld(link, to, self._places())
-        self.enter(self._changed(world, attached=(*world.attached, weld)))
+        new, before = self._changed(world, attached=(*world.attached, weld)), self.world
+        # its Model takes a while to make, in which time goes on
+        self.enter(new, lambda places: new.settled(before, places))
         return self.world.listed
 
     def detach(self, link: str, to: str) -> str:
@@ -167,8 +173,12 @@ class Entities:
         """Return to the objects of the start: those that were deleted are at their start."""
         self.enter(self._first)
 
-    def enter(self, world: World) -> None:
+    def enter(self, world: World, settle: Settle | None = None) -> None:
         """Go on in a world: what it has in common with the present one keeps its state.
+
+        Args:
+            world: the world.
+            settle: returns the world in its place, of the same layout, between the two ticks.
 
         Raises:
             RbdynError: a recording is under way, or the loop does not answer.
@@ -181,8 +191,7 @@ class Entities:
                 "record a scene that has all objects from the start",
                 "recorded",
             )
-        self._robot.move(world)
-        self.world = world
+        self.world = self._robot.move(world, settle)
 
     def _changed(self, world: World, **changes: Any) -> World:
         """Return a world with other parts; its Model begins as the present one does."""

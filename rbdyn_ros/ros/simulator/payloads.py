@@ -114,19 +114,20 @@ class Payloads:
             parts.append(_bytes(gravity))
         return b"".join(parts)
 
-    def move(self, base: Model, exchange: Callable[[Model, tuple[Payload, ...]], None]) -> None:
+    def move(self, base: Model, exchange: Callable[[Model, tuple[Payload, ...]], Model]) -> None:
         """Go on with a Model that has other objects; payloads of links that are gone end.
 
         Args:
             base: the Model without payloads.
-            exchange: makes the loop go on with the Model that has them, and with what remains.
+            exchange: makes the loop go on with the Model that has them, and with what remains;
+                returns the Model with which it goes on.
         """
         with self._lock:
             known = set(base.frame_names)
             kept = {link: payload for link, payload in self._payloads.items() if link in known}
             m = _loaded(base, kept, self._gravity)
-            exchange(m, tuple(kept.values()))
-            self._payloads, self.m = kept, m
+            self.m = exchange(m, tuple(kept.values()))
+            self._payloads = kept
 
     def all(self) -> tuple[Payload, ...]:
         """Return the present payloads."""

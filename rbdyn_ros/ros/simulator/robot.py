@@ -13,6 +13,7 @@ import numpy as np
 from rclpy.node import Node
 
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, refusal
+from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
@@ -26,12 +27,13 @@ from rbdyn_ros.ros.common.stamps import TickStamps
 from rbdyn_ros.ros.common.trajectory import TrajectoryParser
 from rbdyn_ros.ros.simulator import parameters as params
 from rbdyn_ros.ros.simulator.commanders import AnswerAges
-from rbdyn_ros.ros.simulator.entities import Entities
+from rbdyn_ros.ros.simulator.entities import Entities, Settle
 from rbdyn_ros.ros.simulator.faults import make_faults
 from rbdyn_ros.ros.simulator.markers import open_markers
 from rbdyn_ros.ros.simulator.outputs import Cadence, Outputs
 from rbdyn_ros.ros.simulator.payloads import Payloads, SavedPayloads
 from rbdyn_ros.ros.simulator.placement import given_state
+from rbdyn_ros.ros.simulator.places import Places
 from rbdyn_ros.ros.simulator.reception import Reception
 from rbdyn_ros.ros.simulator.record import NodeRecorder
 from rbdyn_ros.ros.simulator.sensors import SensorTopics
@@ -313,27 +315,47 @@ class Robot:
         """Whether the robot is recorded."""
         return self._recorder is not None
 
-    def move(self, world: World) -> None:
+    def move(self, world: World, settle: Settle | None = None) -> World:
         """Go on in a world with other objects, between two ticks; all of it, or nothing.
+
+        Args:
+            world: the world.
+            settle: see Entities.enter.
+
+        Returns:
+            the world in which it goes on.
 
         Raises:
             RbdynError: the loop does not answer, or a topic or a sensor refuses the world.
         """
-        commits = list[Callable[[], None]]()
+        commits, before, now = list[Callable[[], None]](), self.m, world
 
-        def exchange(m: Model, loads: Sequence[Payload]) -> None:
+        def exchange(m: Model, loads: Sequence[Payload]) -> Model:
             # what can fail comes first, while nothing has changed
             description = world.description
             if self._sensors is not None:
                 commits.append(self._sensors.prepare(world.m, description, m, loads))
             commits.append(self.outputs.prepare(world.m, description))
-            self.loop.move(world.m, m, world.start, self.outputs.drain)
+
+            loaded = m
+
+            def between(d: Data) -> tuple[Model, Model]:
+                nonlocal now, loaded
+                self.outputs.drain()
+                if settle is not None:
+                    now = settle(Places(before, d.qpos, d.time))
+                    loaded = now.with_weld_pose(m)
+                return now.m, loaded
+
+            self.loop.move(world.m, m, world.start, between)
+            return loaded
 
         with self.outputs.lock:
             self.payloads.move(world.m, exchange)
-            self.m, self.given = world.m, replace(self.given, description=world.description)
+            self.m, self.given = now.m, replace(self.given, description=now.description)
             for commit in commits:
                 commit()
+        return now
 
     def reset(self, time: bool, state: bool, robot: bool, seed: int | None = None) -> None:
         """Reset loop and sensors, see runtime.plant.Plant.reset.

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.build.entities import Weld, with_welds
 from rbdyn_ros.description.build.renaming import root_of
 from rbdyn_ros.description.geometries import Obstacle
 from rbdyn_ros.description.objects import Object
-from rbdyn_ros.description.poses import IN_PLACE, compose, inverse
+from rbdyn_ros.description.poses import IN_PLACE, Pose, compose, inverse
 from rbdyn_ros.description.types import Description
+from rbdyn_ros.dynamics.attaching import with_loop_pose
 from rbdyn_ros.errors import did_you_mean, listing, quote, refusal
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.simulator.places import Places
@@ -66,19 +67,44 @@ class World:
             RbdynError: a link is unknown, or both are parts of one body or attached already.
         """
         base = self._link(to)
-        # a robot with a floating base had no link for the world until now
-        fixed = base == root_of(self.loose) and base not in self.m.frame_names
+        fixed = self._is_new_root(base)
         of, on = self._body(link), 0 if fixed else self._body(base)
         if of == on:
             raise refusal(f"{quote(link)} and {quote(to)} are parts of one rigid body")
         if self._welds(link, base):
             raise refusal(f"{quote(link)} and {quote(to)} are attached already")
-        pose = compose(inverse(IN_PLACE if fixed else places.of(base)), places.of(link))
+        pose = self._between(link, base, places)
         solid = list(dict.fromkeys(geom.link for geom in self.loose.geometries))
         links, others = ([x for x in solid if self._body(x) == body] for body in (of, on))
         if on == 0:
             others += [obstacle.name for obstacle in self.loose.obstacles]
         return Weld(link, base, pose, (tuple(links), tuple(others)))
+
+    def settled(self, before: World, places: Places) -> World:
+        """Return this world with its last weld in the pose that the links have now.
+
+        Args:
+            before: the world in which they are.
+            places: in that world.
+        """
+        last = self.attached[-1]
+        weld = replace(last, pose=before._between(last.link, last.to, places))
+        world = replace(self, attached=(*self.attached[:-1], weld))
+        return replace(world, m=world.with_weld_pose(self.m))
+
+    def with_weld_pose(self, m: Model) -> Model:
+        """Return a Model of this world, or one with payloads, with the pose of the last weld."""
+        weld = self.attached[-1]
+        return with_loop_pose(m, weld.name, m.frame_id(weld.to), weld.pose)
+
+    def _is_new_root(self, link: str) -> bool:
+        """Whether a link is the one of the world that a robot with a floating base gets."""
+        return link == root_of(self.loose) and link not in self.m.frame_names
+
+    def _between(self, link: str, to: str, places: Places) -> Pose:
+        """Return the pose of a link in another one."""
+        new = to not in self.m.frame_names
+        return compose(inverse(IN_PLACE if new else places.of(to)), places.of(link))
 
     def without(self, link: str, to: str) -> tuple[Weld, ...]:
         """Return what is attached beside these two links.

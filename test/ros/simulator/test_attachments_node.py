@@ -6,11 +6,13 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 pytest.importorskip("simulation_interfaces.srv", reason="simulation_interfaces is not built")
 pytest.importorskip("rbdyn_interfaces.srv", reason="rbdyn_interfaces is not built")
+pytest.importorskip("tf2_msgs.msg", reason="tf2_msgs is not built")
 
 from geometry_msgs.msg import Vector3
 from sensor_msgs.msg import JointState
 from simulation_interfaces import srv
 from support.refusals import worded
+from tf2_msgs.msg import TFMessage
 
 from rbdyn_interfaces import srv as own
 
@@ -119,6 +121,30 @@ def test_what_is_attached_to_the_world_stays_and_a_reset_lets_it_go(simulate, pe
     answer = peer.call(srv.DeleteEntity, "/simulator/delete_entity", deleted)
     assert answer.result.result == answer.result.RESULT_OK
     refused(ask("detach", "cube", "ball"), "nothing is attached")
+
+
+def test_what_falls_is_attached_where_it_is_then(simulate, peer, ask, state):
+    """Its Model takes a while to make, in which it falls by tens of centimetres."""
+    simulate("--scene", SCENE, *HOLD)
+    high = state("cube")
+    high.pose.position.x, high.pose.position.z = 1.0, 60.0
+    answer = put(peer, "cube", high)
+    assert answer.result.result == answer.result.RESULT_OK, answer.result.error_message
+    heights = []
+    poses = peer.collect(TFMessage, "object_poses")
+
+    def fallen():
+        heights[:] = [t.transform.translation.z for message in poses for t in message.transforms
+                      if t.child_frame_id == "cube"]  # fmt: skip
+        return bool(heights) and 20.0 < heights[-1] < 58.0
+
+    peer.until(fallen)
+    done(ask("attach", "cube", "world"), "attached are 'cube' to 'world'")
+    count = len(poses)
+    peer.until(lambda: len(poses) > count + 5)
+    fallen()
+    assert np.diff(heights).max() < 1e-9  # it never goes up again
+    assert place(state("cube"))[2] == pytest.approx(heights[-1], abs=1e-9)
 
 
 def test_a_floating_base_is_attached_to_the_world(simulate, peer, ask, state):

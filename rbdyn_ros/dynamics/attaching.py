@@ -1,0 +1,161 @@
+"""Attach two links to each other in their present pose, and carry a state to another Model."""
+
+from __future__ import annotations
+
+import copy
+from itertools import product
+
+import numpy as np
+
+from rbdyn_ros.arrays import Arrays, Ints
+from rbdyn_ros.description.poses import IN_PLACE, Pose, compose, inverse
+from rbdyn_ros.dynamics.carrying import carry_data
+from rbdyn_ros.dynamics.entry import check_pair
+from rbdyn_ros.dynamics.stages import make_data
+from rbdyn_ros.dynamics.toolbox.frames import frame_pose
+from rbdyn_ros.errors import Finding, ParameterError, quote
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.lumping import Placement
+from rbdyn_ros.model.matching import Match
+from rbdyn_ros.model.model import Model, check_mass_matrix_fits, check_model, unchecked_model
+from rbdyn_ros.model.model_fields import MODEL_FIELDS, PRIMARY
+from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
+
+#: The name of what does not move.
+WORLD = "world"
+
+
+def attach(m: Model, d: Data, link: str, to: str = WORLD) -> tuple[Model, Data]:
+    """Return a Model in which a link keeps its present pose in another one, and its Data.
+
+    This is a weld, a loop joint without freedom, as of a suction cup, a tool changer or a magnet;
+    `joint_forces` writes its force to `d.loop_force`. The two bodies touch each other no more. The
+    Data goes on with the state of d, see `carry`. The given Model and Data stay as they are, and
+    `carry(m2, d2, m)` detaches.
+
+    Args:
+        m: the Model.
+        d: its Data; qpos says where the links are.
+        link: name of a link.
+        to: name of a link, or "world".
+
+    Returns:
+        the Model with one more loop joint, named "LINK on TO", and its Data.
+
+    Raises:
+        ModelError: d was not made for m, there is no such link, or the integrator takes no loops.
+        ParameterError: both are parts of one rigid body, or attached already.
+    """
+    check_pair(m, d, "attach")
+    first, second = _place(m, link), _place(m, to)
+    name = f"{link} on {to}"
+    ends = sorted((first.body, second.body))
+    if ends[0] == ends[1]:
+        raise _refused(f"{quote(link)} and {quote(to)} are parts of one rigid body", link)
+    welds = m.loop_bodyid[m.loop_type == JointType.WELD]
+    if any(sorted(pair) == ends for pair in welds.tolist()) or name in m.loop_names:
+        raise _refused(f"{quote(link)} and {quote(to)} are attached already", link)
+    pose = compose(inverse(_pose(m, d, to)), _pose(m, d, link))
+    arrays: Arrays = {field: getattr(m, field) for field in PRIMARY}
+    arrays |= _with_weld(m, second.then(pose), first) | _without_contact(m, *ends)
+    names = dict(m.names)
+    names["loop_names"] = (*m.loop_names, name)
+    names["loop_usertype"] = (*m.loop_usertype, "")
+    new = unchecked_model(m.name, arrays, names, copy.copy(m.opt), m.findings)
+    check_mass_matrix_fits(new)
+    return new, carry(m, d, new)
+
+
+def carry(m: Model, d: Data, other: Model) -> Data:
+    """Return the state of a Data as a Data of another Model, by the names of bodies and joints.
+
+    What both Models have keeps its bits: positions, velocities, time, forces, controls and the
+    memory of friction. What is new starts at the qpos0 of the other Model, at rest. The modes of
+    `set_drive` are not carried.
+
+    Args:
+        m: the Model of d.
+        d: a Data of m.
+        other: a Model with other objects, or with other attachments.
+
+    Raises:
+        ModelError: d was not made for m, or other is not a Model.
+    """
+    check_pair(m, d, "carry")
+    check_model(other, "carry")
+    new = make_data(other)
+    carry_data(d, new, Match(m, other))
+    return new
+
+
+def with_loop_pose(m: Model, loop: str, frame: int, pose: Pose) -> Model:
+    """Return a Model in which a loop joint is at another place of its predecessor.
+
+    Args:
+        m: the Model.
+        loop: name of the joint.
+        frame: number of a frame of its predecessor.
+        pose: of the joint's frame in that frame.
+    """
+    k = m.loop_names.index(loop)
+    place = _of_frame(m, frame).then(pose)
+    arrays = {field.name: getattr(m, field.name) for field in MODEL_FIELDS}
+    for name, value in (("loop_pos", place.pos), ("loop_quat", mat_to_quat(place.mat))):
+        arrays[name] = np.array(arrays[name])
+        arrays[name][k, 0] = value
+    return unchecked_model(m.name, arrays, m.names, copy.copy(m.opt), m.findings, m)
+
+
+def _with_weld(m: Model, there: Placement, here: Placement) -> Arrays:
+    """Return the fields loop_* with one more weld, between two frames."""
+    more = {
+        "loop_type": JointType.WELD,
+        "loop_bodyid": [there.body, here.body],
+        "loop_pos": [there.pos, here.pos],
+        "loop_quat": [mat_to_quat(there.mat), mat_to_quat(here.mat)],
+        "loop_axis": [1.0, 0.0, 0.0],
+        "loop_basis": np.eye(3).ravel(),
+        "loop_param": np.zeros(m.loop_param.shape[1]),
+    }
+    return {
+        name: np.concatenate([getattr(m, name), np.array([row], getattr(m, name).dtype)])
+        for name, row in more.items()
+    }
+
+
+def _without_contact(m: Model, low: int, high: int) -> Arrays:
+    """Return the fields in which the geometries of two bodies touch each other no more."""
+    body = m.geom_bodyid_all
+    pairs = product(np.flatnonzero(body == low).tolist(), np.flatnonzero(body == high).tolist())
+    between = {(min(pair), max(pair)) for pair in pairs}
+    known = {*between, *map(tuple, m.exclude_geom.tolist())}
+    excluded: Ints = np.array(sorted(known), np.int64).reshape(-1, 2)
+    left = [pair for pair in m.push_geom.tolist() if tuple(pair) not in between]
+    pushing: Ints = np.array(left, np.int64).reshape(-1, 2)
+    # links of the world are listed only beside pairs that push: the last one stays
+    return {"exclude_geom": excluded, "push_geom": pushing if left else m.push_geom}
+
+
+def _place(m: Model, link: str) -> Placement:
+    """Return the place of a link in its body."""
+    if link == WORLD and WORLD not in m.frame_names:
+        return Placement(0, np.zeros(3), np.eye(3))
+    return _of_frame(m, m.frame_id(link))
+
+
+def _of_frame(m: Model, frame: int) -> Placement:
+    body = int(m.frame_bodyid[frame])
+    return Placement(body, m.frame_pos[frame], quat_to_mat(m.frame_quat[frame]))
+
+
+def _pose(m: Model, d: Data, link: str) -> Pose:
+    """Return the pose of a link in the world."""
+    if link == WORLD and WORLD not in m.frame_names:
+        return IN_PLACE
+    pos, mat = frame_pose(m, d, link)
+    return Pose(tuple(pos.tolist()), tuple(mat_to_quat(mat).tolist()))
+
+
+def _refused(text: str, element: str) -> ParameterError:
+    return ParameterError(Finding("attach", f"attach: {text}", "error", element))

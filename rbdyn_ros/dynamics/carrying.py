@@ -1,0 +1,122 @@
+"""Carry the state of a Data over to a Model with other objects, by the names of the parts.
+
+Everything that stays keeps its bits: positions, velocities, time and the memory of friction. What
+is new starts at the qpos0 of the new Model, at rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.arrays import Ints
+from rbdyn_ros.engine.contact.touch import FEATURES
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.data_fields import DATA_FIELDS
+from rbdyn_ros.model.fields import Field
+from rbdyn_ros.model.matching import Match, common_numbers
+
+#: Sizes whose entries belong to pairs and contacts, or are computed anew in every step.
+UNMATCHED = ("ncontact", "nskyline", "nway", "nplace", "nfound", "naxis", "nM")
+#: Fields of Data that count the contacts of UNMATCHED.
+COUNTS = ("ncon", "nmutual", "ndropped", "nstick")
+#: Sizes that are another one, or 0.
+SAME = {"ntouch": "nbody", "nsettle": "nv", "nclosing": "nq", "nlocking": "njnt", "nshare": "nv"}
+
+
+def carry_data(old: Data, new: Data, match: Match) -> None:
+    """Write the state of a Data into a Data of the new Model."""
+    fields = [field for field in DATA_FIELDS if field.name not in COUNTS]
+    known = [field for field in fields if not set(field.dims) & {*UNMATCHED}]
+    carry_fields(
+        known, _views(old, known), _views(new, known), match, vars(match.old), vars(match.new)
+    )
+    _carry_friction(old, new, match)
+
+
+def carry_fields(
+    fields: Iterable[Field], old: Any, new: Any, match: Match, before: Any, now: Any
+) -> None:
+    """Copy the common entries of fields.
+
+    Args:
+        fields: whose entries are copied.
+        old: the arrays by name.
+        new: to write.
+        match: of the two Models.
+        before: the sizes of the old arrays, by name.
+        now: the sizes of the new ones.
+    """
+    for field in fields:
+        axes = [_places(match, dim, before, now) for dim in field.dims]
+        source, target = old[field.name], new[field.name]
+        if not axes:
+            target[()] = source
+        elif None not in axes:
+            target[np.ix_(*(a[1] for a in axes if a))] = source[np.ix_(*(a[0] for a in axes if a))]
+
+
+def _views(d: Data, fields: Iterable[Field]) -> dict[str, Any]:
+    return {f.name: vars(d)[f.name if f.dims else f"_{f.name}"] for f in fields}
+
+
+def _places(match: Match, dim: str | int, before: Any, now: Any) -> tuple[Ints, Ints] | None:
+    """Return the common entries along a dimension; None if they are not known."""
+    if isinstance(dim, int):
+        return np.arange(dim), np.arange(dim)
+    if (name := SAME.get(dim, dim)) in match.places:
+        old, new = match.places[name]
+        there = (old < before[dim]) & (new < now[dim])
+        return old[there], new[there]
+    return (np.arange(now[dim]), np.arange(now[dim])) if before[dim] == now[dim] else None
+
+
+def _carry_friction(old: Data, new: Data, match: Match) -> None:
+    """Carry the memory of friction and the separating axes, whose pairs have other numbers."""
+    pairs = _Pairs(match)
+    kept = [
+        (key, c)
+        for c in range(old.nstick)
+        if (key := pairs.new_key(int(old.stick_key[c]))) is not None
+    ]
+    for n, (key, c) in enumerate(sorted(kept)[: match.new.ncontact]):
+        new.stick_key[n] = key
+        new.stick_force[n], new.stick_torque[n] = old.stick_force[c], old.stick_torque[c]
+    vars(new)["_nstick"][()] = min(len(kept), match.new.ncontact)
+    for pair in range(len(old.push_axis)):
+        place = pairs.pushing(pair)
+        if place is not None and place < len(new.push_axis):
+            new.push_axis[place] = old.push_axis[pair]
+
+
+class _Pairs:
+    """The new numbers of the pairs of a Model: with obstacles first, then of push_geom."""
+
+    def __init__(self, match: Match) -> None:
+        self._old, self._new = match.old, match.new
+        self._geom = common_numbers(match.old.geom_names, match.new.geom_names)
+        self._obstacle = common_numbers(match.old.obstacle_names, match.new.obstacle_names)
+        pushing = match.new.push_geom.tolist()
+        self._pushing = {(g, h): pair for pair, (g, h) in enumerate(pushing)}
+
+    def new_key(self, key: int) -> int | None:
+        """Return the key of a contact in the new Model; None: the pair is gone."""
+        pair, feature = divmod(key, FEATURES)
+        old, new = self._old, self._new
+        others = pair - old.ngeom * old.nobstacle
+        if others >= 0:
+            place = self.pushing(others)
+            found = None if place is None else new.ngeom * new.nobstacle + place
+        else:
+            g, o = (int(n) for n in divmod(pair, old.nobstacle))
+            geom, obstacle = self._geom.get(g), self._obstacle.get(o)
+            gone = geom is None or obstacle is None
+            found = None if gone else geom * new.nobstacle + obstacle
+        return None if found is None else found * FEATURES + feature
+
+    def pushing(self, pair: int) -> int | None:
+        """Return the new number of a pair of push_geom."""
+        g, h = (self._geom.get(int(geom)) for geom in self._old.push_geom[pair])
+        return None if g is None or h is None else self._pushing.get((g, h))

@@ -1,0 +1,167 @@
+"""Links that are attached to each other, and states carried to other Models, in closed form."""
+
+import numpy as np
+import pytest
+from support.refusals import refused
+
+import rbdyn_ros as rb
+from rbdyn_ros.errors import ModelError, ParameterError
+
+G = 9.81
+PENDULUM = """<robot name="p"><link name="base"/><link name="rod"><inertial>
+<origin xyz="0 0 -0.4"/><mass value="0.7"/>
+<inertia ixx="0.02" iyy="0.02" izz="0.001" ixy="0" ixz="0" iyz="0"/></inertial>
+<collision><origin xyz="0 0 -0.4"/><geometry><sphere radius="0.05"/></geometry></collision></link>
+<joint name="swing" type="continuous"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>
+</joint></robot>"""
+BALL = rb.Object("ball", rb.Sphere(0.05), mass=0.3, pose=rb.pose((0.2, 0.1, -0.8)))
+OTHER = rb.Object("other", rb.Sphere(0.05), mass=0.5, pose=rb.pose((3.0, 0.0, 0.0)))
+
+
+def scene(*objects, robot=PENDULUM, **more):
+    m = rb.scene(robot, objects=objects, floor=False, **more)
+    m.opt.timestep = 1e-3
+    return m
+
+
+def place(m, d, link):
+    return np.array(rb.frame_pose(m, d, link)[0])
+
+
+def test_a_ball_hangs_in_the_world_and_falls_when_it_is_let_go():
+    m = scene(BALL, OTHER)
+    d = rb.make_data(m)
+    rb.step(m, d, 100)
+    held, h = rb.attach(m, d, "ball")
+    assert held.loop_names == ("ball on world",)
+    at, other = place(m, d, "ball"), d.qpos[-7:].copy()
+    assert np.array_equal(h.qpos, d.qpos)
+    assert (h.time, held.nq) == (d.time, m.nq)
+    rb.step(held, h, 1)
+    # the other one falls on, to the last bit
+    rb.step(m, d, 1)
+    assert np.array_equal(h.qpos[-7:], d.qpos[-7:])
+    assert not np.array_equal(other, d.qpos[-7:])
+    rb.step(held, h, 999)
+    assert place(held, h, "ball") == pytest.approx(at, abs=1e-12)
+    free = rb.carry(held, h, m)
+    assert np.array_equal(free.qpos, h.qpos)
+    free.qvel[:] = 0.0
+    rb.step(m, free, 200)
+    fallen = G * 1e-6 * 200 * 201 / 2  # of the semi-implicit method, exactly
+    assert place(m, free, "ball")[2] == pytest.approx(at[2] - fallen, abs=1e-12)
+
+
+def test_the_force_of_a_weld_carries_the_weight():
+    held, h = rb.attach(m := scene(BALL), rb.make_data(m), "ball")
+    rb.forward(held, h)
+    rb.joint_forces(held, h)
+    assert h.loop_force[0, 3:] == pytest.approx([0.0, 0.0, 0.3 * G], abs=1e-12)
+
+
+def test_a_pendulum_with_a_ball_swings_as_one_with_this_payload():
+    """Oracle: the ball's mass and inertia as a payload of the rod, one rigid body."""
+    m = scene(BALL)
+    d = rb.make_data(m)
+    held, h = rb.attach(m, d, "ball", "rod")
+    inertia = 0.4 * 0.3 * 0.05**2
+    alone = rb.load_urdf(PENDULUM)
+    alone.opt.timestep = 1e-3
+    loaded = rb.with_payload(alone, "rod", 0.3, (0.2, 0.1, -0.8), (inertia,) * 3 + (0.0,) * 3)
+    one = rb.make_data(loaded)
+    for model, data in ((held, h), (loaded, one)):
+        data.qvel[0] = 0.0
+        rb.step(model, data, 1000)
+    # the weld is kept by the positions, too; it is stiff, so the step differs by its order
+    assert h.qpos[0] == pytest.approx(one.qpos[0], abs=2e-5)
+    assert abs(one.qpos[0]) > 0.1
+    apart = np.array(rb.frame_pose(held, h, "rod")[1]).T @ (place(held, h, "ball"))
+    assert apart == pytest.approx((0.2, 0.1, -0.8), abs=1e-9)
+
+
+def test_attachments_end_one_by_one():
+    m = scene(BALL, OTHER)
+    d = rb.make_data(m)
+    one, a = rb.attach(m, d, "ball")
+    both, b = rb.attach(one, a, "other", "ball")
+    assert both.loop_names == ("ball on world", "other on ball")
+    rb.step(both, b, 50)
+    loose = rb.carry(both, b, m)
+    last, e = rb.attach(m, loose, "other", "ball")
+    rb.step(last, e, 100)
+    assert place(last, e, "ball")[2] < -0.8 - 0.04
+    assert place(last, e, "other") - place(last, e, "ball") == pytest.approx(
+        (2.8, -0.1, 0.8), abs=1e-9
+    )
+
+
+def test_a_ball_that_hangs_in_the_world_is_still_in_the_way():
+    """The rod swings against it, and stops there; unattached it would be knocked away."""
+    near = rb.Object("near", rb.Sphere(0.05), mass=0.3, pose=rb.pose((-0.2, 0.0, -0.35)))
+    m = scene(near)
+    d = rb.make_data(m)
+    d.qpos[0] = -0.3
+    held, h = rb.attach(m, d, "near")
+    assert held.push_geom.tolist() == m.push_geom.tolist()
+    h.qvel[0] = 3.0
+    lowest = np.inf
+    for _ in range(300):
+        rb.step(held, h)
+        lowest = min(lowest, rb.distance(held, h, "rod", "near").distance)
+    assert -1e-4 < lowest < 1e-3
+    assert place(held, h, "near") == pytest.approx((-0.2, 0.0, -0.35), abs=1e-9)
+
+
+def test_two_attached_bodies_touch_no_more():
+    m = rb.scene(PENDULUM, objects=[BALL, OTHER], floor=False)
+    held, _ = rb.attach(m, rb.make_data(m), "ball", "rod")
+    names = [{held.geom_names_all[g] for g in pair} for pair in held.push_geom.tolist()]
+    assert {"ball", "rod"} not in names
+    assert {"ball", "other"} in names
+    assert {"rod", "other"} in names
+
+
+def test_a_belt_that_stops_brakes_what_lies_on_it():
+    """With mu g, in closed form, after it has ridden along."""
+    surface = rb.Surface(friction=0.4)
+    belt = rb.Obstacle("belt", rb.Box((20.0, 1.0, 0.1)), rb.pose((0.0, 0.0, -0.05)), 0.4,
+                       velocity=(0.5, 0.0, 0.0))  # fmt: skip
+    crate = rb.Object("crate", rb.Box((0.1, 0.1, 0.1)), mass=1.0, pose=rb.pose((0.0, 0.0, 0.05)),
+                      surface=surface)  # fmt: skip
+    m = rb.scene(objects=[crate], obstacles=[belt], floor=False)
+    m.opt.timestep = 1e-3
+    d = rb.make_data(m)
+    rb.step(m, d, 1000)
+    assert d.qvel[0] == pytest.approx(0.5, abs=1e-9)
+    still = m.replaced(obstacle_velocity=np.zeros((1, 3)))
+    d = rb.carry(m, d, still)
+    rb.step(still, d, 50)
+    assert d.qvel[0] == pytest.approx(0.5 - 0.4 * G * 0.05, rel=1e-6)
+    rb.step(still, d, 500)
+    assert np.abs(d.qvel).max() < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("link", "to", "error", "code"),
+    [
+        ("bal", "world", ModelError, "unknown-frame"),
+        ("ball", "rodd", ModelError, "unknown-frame"),
+        ("ball", "ball", ParameterError, "attach"),
+        ("base", "world", ParameterError, "attach"),
+        ("other", "ball", ParameterError, "attach"),
+        ("ball", "other", ParameterError, "attach"),
+    ],
+)
+def test_what_cannot_be_attached_is_refused(link, to, error, code):
+    m = scene(BALL, OTHER)
+    held, h = rb.attach(m, rb.make_data(m), "other", "ball")
+    with refused(error, code):
+        rb.attach(held, h, link, to)
+
+
+def test_a_data_of_another_model_is_refused():
+    m = scene(BALL)
+    with refused(ModelError, "data-of-other-model"):
+        rb.attach(m, rb.make_data(scene(BALL)), "ball")
+    with refused(ModelError, "not-a-model"):
+        rb.carry(m, rb.make_data(m), "other")
