@@ -106,10 +106,15 @@ ERRORS = {
     "objects:\n  a: {sphere: {radius: 1}, mass: 1}\n  a: {sphere: {radius: 1}, mass: 1}":
         ("duplicate-key", 4),
     "surfaces:\n  s: {friction: -1}\nobjects:\n  a: {sphere: {radius: 1}, mass: 1, surface: s}":
-        ("negative-friction", 5),
+        ("negative-friction", 3),
     "surfaces:\n  s: {restitution: 2}\nobjects:\n  a: {sphere: {radius: 1}, mass: 1, surface: s}":
-        ("large-restitution", 5),
+        ("large-restitution", 3),
     "surfaces:\n  s: {slippery: 2}": ("unknown-key", 3),
+    "surfaces:\n  unused: {friction: -1}": ("negative-friction", 3),
+    "objects:\n  a: {sphere: {radius: 1}, mass: 1}\nobstacles:\n  a: {sphere: {radius: 1}}":
+        ("duplicate-name", 5),
+    f"robot: {{file: {ARM}}}\nobjects:\n  world: {{sphere: {{radius: 1}}, mass: 1}}":
+        ("duplicate-name", 4),
     "objects: [a]": ("bad-value", 2),
     "object:\n  a: {}": ("unknown-key", 2),
     "robot: missing.urdf": ("no-such-file", 2),
@@ -187,7 +192,7 @@ def test_height_fields_are_files_of_numbers_or_pictures(write, tmp_path):
 def test_heights_that_are_no_grid(write, tmp_path, text):
     (tmp_path / "hills.csv").write_bytes(text.encode("latin-1"))
     with pytest.raises(rb.DescriptionError) as error:
-        rb.load(write(FIELD + "obstacles: {a: {height_field: {file: hills.csv, size: [4, 2]}}}\n"))
+        rb.load(write(FIELD + "obstacles: {b: {height_field: {file: hills.csv, size: [4, 2]}}}\n"))
     codes = {finding.code for finding in error.value.findings}
     assert codes <= {"bad-height-field", "bad-heights"}
 

@@ -93,7 +93,7 @@ def scene_description(
         source: file of the scene, for messages.
         package_dirs: folders to search for packages of robots and meshes.
     """
-    audit_names("robot or object", _named(parts), audit)
+    audit_names("part of the scene", _named(parts), audit)
     described = {
         name: _robot(name, placed, package_dirs, audit) for name, placed in parts.robots.items()
     }
@@ -102,6 +102,7 @@ def scene_description(
     joined = Description(parts.name, (Link(base),), (), source or parts.name, base=base)
     for name, robot in robots.items():
         joined = with_robot(joined, robot, name, parts.robots[name])
+    _audit_taken(joined, parts, audit)
     seen: set[str] = set()
     for item in parts.objects:
         if item.name not in seen:
@@ -124,7 +125,24 @@ class _Named:
 
 def _named(parts: SceneParts) -> list[_Named]:
     robots = [_Named(name, robot.line) for name, robot in parts.robots.items() if name]
-    return [*robots, *(_Named(item.name, item.line) for item in parts.objects)]
+    others: list[Object | Obstacle] = [*parts.objects, *parts.obstacles]
+    return [*robots, *(_Named(item.name, item.line) for item in others)]
+
+
+def _audit_taken(robots: Description, parts: SceneParts, audit: Audit) -> None:
+    """Add an error for every object and obstacle with the name of a part of the robots."""
+    taken = {
+        **{geometry.name: "a geometry" for geometry in robots.geometries},
+        **{joint.name: "a joint" for joint in robots.joints},
+        **{link.name: "a link" for link in robots.links},
+    }
+    kinds: dict[str, Sequence[Object | Obstacle]]
+    kinds = {"object": parts.objects, "obstacle": parts.obstacles}
+    for kind, items in kinds.items():
+        for item in items:
+            if item.name in taken and (kind == "object" or taken[item.name] != "a joint"):
+                text = f"{taken[item.name]} of the scene has this name; choose another"
+                audit.error("duplicate-name", f"{kind} {quote(item.name)}", item.line, text)
 
 
 def _base(robots: Mapping[str, Description], placed: Mapping[str, Placed]) -> str:

@@ -44,6 +44,7 @@ from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.build.scene import SceneParts, scene_description
+from rbdyn_ros.description.checks.geometries import audit_surface
 from rbdyn_ros.description.files import read_bytes
 from rbdyn_ros.description.geometries import (
     Contact,
@@ -182,10 +183,13 @@ class _Reader:
         self._check_version()
         top, form = self._top, self._form
         form.table(top, "scene", "", KEYS)
-        for name, node in self._section("surfaces").nodes.items():
+        section = self._section("surfaces")
+        for name, node in section.nodes.items():
             owner = f"surface {quote(name)}"
             table = form.table(node, "surface", owner, SURFACE)
             self._surfaces[name] = read_surface(table, owner, form) if table else None
+            if (surface := self._surfaces[name]) is not None:  # whether anything has it or not
+                audit_surface(surface, owner, section.lines[name], self._audit)
         name = self._path.stem or "scene"
         if "name" in top.nodes:
             name = form.name(top.nodes["name"], "name", "") or name
