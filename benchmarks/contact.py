@@ -128,7 +128,7 @@ def _with_geometries(m: rb.Model, urdf: str) -> Any:
     spec.worldbody.add_geom(
         type=mujoco.mjtGeom.mjGEOM_PLANE, size=[9, 9, 1], contype=1, conaffinity=0
     )
-    for g in range(m.ngeom):
+    for g in range(m.ngeommoving):
         _add_geometry(spec, m, g)
     return spec.compile()
 
@@ -150,7 +150,8 @@ def _add_geometry(spec: Any, m: rb.Model, g: int) -> None:
     friction = [m.geom_friction[g], 0.0, 0.0]
     if m.geom_type[g] == GeomType.MESH:
         first = m.geom_vertadr[g]
-        corners = m.vert_pos[first : first + m.geom_vertnum[g]]
+        corners = m.vert_pos[first : first + m.geom_vertnum[g]] @ m.geom_mat[g].reshape(3, 3).T
+        corners += m.geom_pos[g]
         spec.add_mesh(name=f"hull{g}", uservert=np.ravel(corners).tolist())
         kind = mujoco.mjtGeom.mjGEOM_MESH
         body.add_geom(type=kind, meshname=f"hull{g}", friction=friction, **what)

@@ -42,7 +42,7 @@ def _lines() -> Iterator[str]:
     os.sched_setaffinity(0, {min(cores)})
     ours, peer = in_turns((_ours(m, d, None), _theirs(theirs, other)), seconds=0.2)
     ratio = median_ratio(peer, ours)
-    yield f"| {m.ngeomall} geometries | {_rate(ours)} | {_rate(peer)} | {ratio:.2f} |"
+    yield f"| {m.ngeom} geometries | {_rate(ours)} | {_rate(peer)} | {ratio:.2f} |"
     (ours,) = in_turns((_ours(m, d, triangles),), seconds=0.2)
     number = len(triangles.triangle)
     yield f"| {number} triangles of visual meshes | {_rate(ours)} | | |"

@@ -68,9 +68,10 @@ def simulate(m):
 def silhouette(m, d):
     """Return the outline (2, n) of every geometry seen along y, the nearest one last."""
     outlines = []
-    for g in range(m.ngeom):
+    for g in range(m.ngeommoving):
         body = m.geom_bodyid[g]
         corners = m.vert_pos[m.geom_vertadr[g] :][: m.geom_vertnum[g]]
+        corners = m.geom_pos[g] + corners @ m.geom_mat[g].reshape(3, 3).T
         places = d.xpos[body] + corners @ d.xmat[body].reshape(3, 3).T
         side = places[:, [0, 2]]
         outlines.append((places[:, 1].mean(), side[ConvexHull(side).vertices].T))

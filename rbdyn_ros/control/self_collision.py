@@ -51,7 +51,7 @@ class SelfCollision:
         self._reach = _reach_of_dofs(m)[self._dofs]
         self._d, self._memory, self._lock = make_data(m), Memory(m), threading.Lock()
         overlapping = {(one.geom1, one.geom2) for one in self.overlaps}
-        names, self._obstacle = m.geom_names_all, m.ngeomall - m.nobstacle
+        names, self._obstacle = m.geom_names, m.ngeomlink
         wanted = (
             world if h >= self._obstacle else links and (names[g], names[h]) not in overlapping
             for g, h in m.meet_geom
@@ -99,7 +99,7 @@ class SelfCollision:
     def _refusal(self, pair: int, what: str, at: float, dist: float) -> RbdynError:
         """Return the error of a pair that is too near at a time of a path."""
         g, h = self._m.meet_geom[pair].tolist()
-        one, other = self._m.geom_names_all[g], self._m.geom_names_all[h]
+        one, other = self._m.geom_names[g], self._m.geom_names[h]
         how = f"be {1e3 * dist:.3g} mm apart" if dist >= 0.0 else "touch"
         world = h >= self._obstacle
         where = "by exclude in the scene file" if world else "in an SRDF"
@@ -129,8 +129,8 @@ def _reach(m: Model) -> Array:
         text = f"self-collision is not checked: joint '{m.jnt_names[j]}' {why}"
         raise ParameterError(Finding("self-collision", text, "error", m.jnt_names[j]))
     far = np.zeros(m.nbody)  # of the points of a subtree from the origin of its body
-    beyond = np.linalg.norm(m.geom_pos_all, axis=1) + m.geom_rbound_all
-    np.maximum.at(far, m.geom_bodyid_all, beyond)
+    beyond = np.linalg.norm(m.geom_pos, axis=1) + m.geom_rbound
+    np.maximum.at(far, m.geom_bodyid, beyond)
     length = np.linalg.norm(m.body_pos, axis=1)
     for i in range(m.nbody - 1, 0, -1):
         parent = m.body_parentid[i]

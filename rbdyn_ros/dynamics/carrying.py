@@ -97,7 +97,6 @@ class _Pairs:
     def __init__(self, match: Match) -> None:
         self._old, self._new = match.old, match.new
         self._geom = common_numbers(match.old.geom_names, match.new.geom_names)
-        self._obstacle = common_numbers(match.old.obstacle_names, match.new.obstacle_names)
         pushing = match.new.push_geom.tolist()
         self._pushing = {(g, h): pair for pair, (g, h) in enumerate(pushing)}
 
@@ -105,15 +104,15 @@ class _Pairs:
         """Return the key of a contact in the new Model; None: the pair is gone."""
         pair, feature = divmod(key, FEATURES)
         old, new = self._old, self._new
-        others = pair - old.ngeom * old.nobstacle
+        others = pair - old.ngeomlink * old.nobstacle
         if others >= 0:
             place = self.pushing(others)
-            found = None if place is None else new.ngeom * new.nobstacle + place
+            found = None if place is None else new.ngeomlink * new.nobstacle + place
         else:
             g, o = (int(n) for n in divmod(pair, old.nobstacle))
-            geom, obstacle = self._geom.get(g), self._obstacle.get(o)
+            geom, obstacle = self._geom.get(g), self._geom.get(old.ngeomlink + o)
             gone = geom is None or obstacle is None
-            found = None if gone else geom * new.nobstacle + obstacle
+            found = None if gone else geom * new.nobstacle + obstacle - new.ngeomlink
         return None if found is None else found * FEATURES + feature
 
     def pushing(self, pair: int) -> int | None:

@@ -17,7 +17,7 @@ from rbdyn_ros.engine.collision.support import PLANE
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, listing
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.data_fields import PLACE
-from rbdyn_ros.model.geometries import MOST_PAIRED
+from rbdyn_ros.model.geom_pairs import MOST_PAIRED
 from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.model import Model, check_model
 from rbdyn_ros.model.part_numbers import number_of
@@ -60,12 +60,12 @@ class Memory:
     """
 
     def __init__(self, m: Model) -> None:
-        self.place = np.zeros((m.ngeomall, PLACE))
-        self.order: Ints = np.arange(m.ngeomall)
+        self.place = np.zeros((m.ngeom, PLACE))
+        self.order: Ints = np.arange(m.ngeom)
         self.axes = np.zeros((max(m.nmeet, 1), 3))
         self.no_axis = np.zeros((1, 3))
-        self.flat = (m.geom_type_all == PLANE).tolist()
-        self.terrain = (m.geom_type_all == GeomType.HFIELD).tolist()
+        self.flat = (m.geom_type == PLANE).tolist()
+        self.terrain = (m.geom_type == GeomType.HFIELD).tolist()
         self.found = np.zeros(m.nmeet, np.int64)
         self.out = np.zeros((m.nmeet, 10))
 
@@ -79,7 +79,7 @@ def distance(m: Model, d: Data, geom1: str | int, geom2: str | int) -> Distance:
     Args:
         m: the Model, loaded with `contact`.
         d: its Data.
-        geom1: name or number of a geometry or an obstacle, see m.geom_names_all.
+        geom1: name or number of a geometry or an obstacle, see m.geom_names.
         geom2: another one.
 
     Raises:
@@ -99,18 +99,18 @@ def distance(m: Model, d: Data, geom1: str | int, geom2: str | int) -> Distance:
 
 
 def _number(m: Model, geom: str | int) -> int:
-    if type(geom) is str and geom in m.geom_numbers_all:  # the usual case, fast
-        return m.geom_numbers_all[geom]
-    return number_of("geometry", m.geom_numbers_all, m.geom_names_all, geom)
+    if type(geom) is str and geom in m.geom_numbers:  # the usual case, fast
+        return m.geom_numbers[geom]
+    return number_of("geometry", m.geom_numbers, m.geom_names, geom)
 
 
 def _no_distance(m: Model, g: int, h: int) -> ParameterError:
     if g == h:
-        text = f"distance: geom1 and geom2 are both {m.geom_names_all[g]!r}; give two geometries"
+        text = f"distance: geom1 and geom2 are both {m.geom_names[g]!r}; give two geometries"
         return ParameterError(Finding("same-geometry", text, "error", "geom2"))
     for k in (g, h):
-        if m.geom_type_all[k] == GeomType.HFIELD:
-            text = f"distance: {m.geom_names_all[k]!r} is a height field, which has no distances"
+        if m.geom_type[k] == GeomType.HFIELD:
+            text = f"distance: {m.geom_names[k]!r} is a height field, which has no distances"
             return ParameterError(Finding("height-field", text, "error", "geom2"))
     text = "distance: two planes have no distance; at most one geometry may be a plane"
     return ParameterError(Finding("two-planes", text, "error", "geom2"))
@@ -174,7 +174,7 @@ def _memory(m: Model, d: Data) -> Memory:
 
 
 def _named(m: Model, g: int, h: int, row: Array) -> Distance:
-    names = m.geom_names_all
+    names = m.geom_names
     return Distance(names[g], names[h], float(row[0]), row[4:7], row[7:10], row[1:4])
 
 
@@ -219,7 +219,7 @@ def overlap_text(robot: str, overlaps: Sequence[Distance]) -> str:
 
 
 def _check_geometries(m: Any, function: str) -> None:
-    if m.ngeomall == 0:
+    if m.ngeom == 0:
         text = (
             f"{function}: '{m.name}' has no geometries; a robot file needs <collision> elements, "
             "and is loaded with contact=True"
@@ -230,9 +230,9 @@ def _check_geometries(m: Any, function: str) -> None:
 def check_pairs(m: Any, function: str) -> None:
     """Raise ModelError if a Model has no list of pairs."""
     _check_geometries(m, function)
-    if m.ngeomall > MOST_PAIRED:
+    if m.ngeom > MOST_PAIRED:
         text = (
-            f"{function}: '{m.name}' has {m.ngeomall} geometries; their pairs are listed for at "
+            f"{function}: '{m.name}' has {m.ngeom} geometries; their pairs are listed for at "
             f"most {MOST_PAIRED}. rb.distance works for each pair"
         )
         raise ModelError(Finding("too-many-geometries", text, "error", function))

@@ -43,7 +43,7 @@ def contacts(m: Model, d: Data) -> list[ContactPoint]:
         ModelError: d was not made for m.
     """
     check_pair(m, d, "contacts")
-    if m.ngeom == 0:
+    if m.ncontact == 0:
         return []
     n = min(d.ncon, m.ncontact)
     geoms = d.contact_geom[:n].tolist()
@@ -54,7 +54,7 @@ def contacts(m: Model, d: Data) -> list[ContactPoint]:
     found = []
     for k, distance in enumerate(d.contact_dist[:n].tolist()):
         point, normal, force, torque = (row[k] for row in rows)
-        name1, name2 = (m.geom_names_all[g] for g in geoms[k])
+        name1, name2 = (m.geom_names[g] for g in geoms[k])
         found.append(ContactPoint(name1, name2, point, normal, distance, force, torque))
     return found
 

@@ -80,7 +80,7 @@ def contact_on_bodies(m: Model, d: Data) -> Array | None:
 
     Data.cfrc_contact is [moment; force] about the tree's centre of mass, so moments are shifted.
     """
-    if m.ngeom == 0:
+    if m.ncontact == 0:
         return None
     moment, force = d.cfrc_contact[:, :3], d.cfrc_contact[:, 3:]
     arm = d.subtree_com[m.body_rootid] - d.xipos

@@ -81,35 +81,33 @@ class RayShapes:
 
 
 def geometry_shapes(m: Model) -> RayShapes:
-    """Return all geometries of a Model, in the order of m.geom_names_all; made once."""
+    """Return all geometries of a Model, in the order of m.geom_names; made once."""
     kept: RayShapes | None = vars(m).get("ray_shapes")
     if kept is None:
-        kept = vars(m).setdefault(
-            "ray_shapes", RayShapes(_geometry(m, g) for g in range(m.ngeomall))
-        )
+        kept = vars(m).setdefault("ray_shapes", RayShapes(_geometry(m, g) for g in range(m.ngeom)))
     return kept
 
 
 def obstacle_shapes(m: Model) -> list[RayShape]:
     """Return the obstacles of a Model."""
-    return [_geometry(m, g) for g in range(m.ngeomall - m.nobstacle, m.ngeomall)]
+    return [_geometry(m, g) for g in range(m.ngeomlink, m.ngeom)]
 
 
 def _geometry(m: Model, g: int) -> RayShape:
-    kind = GeomType(m.geom_type_all[g])
+    kind = GeomType(m.geom_type[g])
     triangles = np.zeros((0, 3, 3))
     if kind == GeomType.MESH:
         triangles = hull_triangles(_corners(m, g))
     elif kind == GeomType.HFIELD:
         triangles = _terrain(m, g)
-    body, mat = int(m.geom_bodyid_all[g]), m.geom_mat_all[g].reshape(3, 3)
-    size, name = m.geom_size_all[g], m.geom_names_all[g]
-    return RayShape(name, body, m.geom_pos_all[g], mat, kind, size, triangles)
+    body, mat = int(m.geom_bodyid[g]), m.geom_mat[g].reshape(3, 3)
+    size, name = m.geom_size[g], m.geom_names[g]
+    return RayShape(name, body, m.geom_pos[g], mat, kind, size, triangles)
 
 
 def _corners(m: Model, g: int) -> Array:
-    first = int(m.geom_vertadr_all[g])
-    corners: Array = m.vert_pos_all[first : first + int(m.geom_vertnum_all[g])]
+    first = int(m.geom_vertadr[g])
+    corners: Array = m.vert_pos[first : first + int(m.geom_vertnum[g])]
     return corners
 
 
@@ -125,11 +123,10 @@ def hull_triangles(corners: Array) -> Triangles:
 
 
 def _terrain(m: Model, g: int) -> Triangles:
-    o = g - (m.ngeomall - m.nobstacle)
-    k = int(m.obstacle_fieldid[o])
+    k = int(m.geom_fieldid[g])
     rows, columns = int(m.field_nrow[k]), int(m.field_ncol[k])
     heights = m.field_height[m.field_adr[k] :][: rows * columns].reshape(rows, columns)
-    vertices, faces = field_triangles(heights, m.obstacle_size[o])
+    vertices, faces = field_triangles(heights, m.geom_size[g])
     triangles: Triangles = vertices[faces]
     return triangles
 

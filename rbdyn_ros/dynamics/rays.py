@@ -30,7 +30,7 @@ class RayHits(NamedTuple):
 
     Attributes:
         distance: (n,) from the origin of each ray [m]; infinity if it met nothing.
-        geom: (n,) number of the shape, in m.geom_names_all or in the names of `shapes`; -1 for
+        geom: (n,) number of the shape, in m.geom_names or in the names of `shapes`; -1 for
             nothing.
         normal: (n, 3) outward unit normal of the surface, in the world; 0 for nothing.
     """

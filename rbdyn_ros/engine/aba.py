@@ -93,7 +93,7 @@ def count_bad(m, d):
 @inline
 def _eliminate_joint(m, d, i, step, viscosity_step, stop_step):
     A, p = rigid_inertia(d.cinert[i]), applied_bias(m, d, i)
-    if m.ngeom > 0 and d.body_touches[i] != 0:
+    if m.ncontact > 0 and d.body_touches[i] != 0:
         A = yielding(d, i, step, A)
     if m.body_haschild[i]:
         A, p = add21(A, load21(d.IA, i)), add6(p, load6(d.pA, i))
@@ -145,7 +145,7 @@ def applied_bias(m, d, i):
     f = (t[0], t[1], t[2])
     n = cross3(sub3(load3(d.xipos, i), load3(d.subtree_com, m.body_rootid[i])), f)
     p = load6(d.cfrc_bias, i)
-    if m.ngeom > 0:
+    if m.ncontact > 0:
         p = add_scaled6(p, load6(d.cfrc_contact, i), -1.0)
     return (
         p[0] - n[0] - t[3], p[1] - n[1] - t[4], p[2] - n[2] - t[5],

@@ -58,7 +58,7 @@ def fwd_velocity(m: Model, d: Data) -> None:
 @kernel
 def _press(m, d):
     """Contact forces at the present velocities; a timestep finds its own."""
-    if m.ngeom > 0:
+    if m.ncontact > 0:
         call_stage(m.press_stage, m, d)
 
 
@@ -218,7 +218,7 @@ def _may_try(m, d):
 @inline
 def _solves(m, d):
     """Return whether the step solves for forces of contact, or of joints that stop."""
-    return d.nstopped > 0 or (m.ngeom > 0 and d.ncon > 0)
+    return d.nstopped > 0 or (m.ncontact > 0 and d.ncon > 0)
 
 
 @kernel

@@ -45,7 +45,7 @@ def velocity_stages(m, d):
     com_vel(m, d)
     passive(m, d)
     bias_force(m, d)
-    if m.ngeom > 0:
+    if m.ncontact > 0:
         call_stage(m.contact_stage, m, d)
     if m.nefc > 0:
         call_stage(m.constraint_stage, m, d)
@@ -57,7 +57,7 @@ def integrate(m, d):
     h = m.opt.timestep
     if m.opt.integrator_id == RK4:
         _keep_start(m, d)
-    if m.ngeom > 0 and d.ncon == 0:
+    if m.ncontact > 0 and d.ncon == 0:
         d.nstick = 0  # friction has nothing to remember
     # contact, and joints that stop, are too stiff for trial states: the step is an Euler step
     done, free = False, d.ncon == 0 and d.nstopped == 0
@@ -72,7 +72,7 @@ def integrate(m, d):
 @kernel
 def _euler(m, d, h):
     d.efc_rate[0] = 1.0 / h  # the step removes the velocity error
-    if m.ngeom > 0 and d.ncon > 0:
+    if m.ncontact > 0 and d.ncon > 0:
         call_stage(m.settle_stage, m, d)
     elif d.nstopped > 0:
         call_stage(m.opt.stop_stage, m, d)

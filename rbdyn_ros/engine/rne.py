@@ -84,7 +84,7 @@ def rne_acc(m: Model, d: Data) -> None:
         reflect(m, d, d.cfrc_sum, d.qfrc_inverse)
     for k in range(m.nv):
         d.qfrc_inverse[k] += m.dof_armature[k] * d.qacc[k] - d.qfrc_passive[k]
-    if m.ngeom > 0:
+    if m.ncontact > 0:
         for k in range(m.nv):
             d.qfrc_inverse[k] -= d.qfrc_contact[k]
     if m.ndrive > 0:
@@ -124,7 +124,7 @@ def _driving_force(m, d):
     load_drives(m, d, d.cfrc_sum)
     if m.nspring > 0 and m.opt.passive:
         spring_loads(m, d)
-    if m.ngeom > 0:
+    if m.ncontact > 0:
         for i in range(1, m.nbody):
             relieve_drives(m, d, i, load6(d.cfrc_contact, i))
 

@@ -27,7 +27,7 @@ def placed_objects(m: Model, description: Description) -> tuple[Model, list[Find
         DescriptionError: an object overlaps a robot, another object, or an obstacle that it does
             not leave upwards.
     """
-    if not description.objects or m.ngeomall == 0:
+    if not description.objects or m.ngeom == 0:
         return m, []
     check_pairs(m, "scene")
     search = _Search(m, description)
@@ -58,7 +58,7 @@ def placed_entity(m: Model, description: Description, name: str, qpos: Array) ->
     Raises:
         DescriptionError: it overlaps a robot or an object, or does not leave an obstacle upwards.
     """
-    if m.ngeomall == 0 or not m.nmeet:
+    if m.ngeom == 0 or not m.nmeet:
         return 0.0
     search = _Search(m, description)
     search.d.qpos = qpos
@@ -85,9 +85,9 @@ class _Search:
         bodies = [int(m.frame_bodyid[m.frame_id(name)]) for name in description.objects]
         self._tree = dict(zip(description.objects, bodies, strict=True))
         self._name = {body: name for name, body in self._tree.items()}
-        root = m.body_rootid[m.geom_bodyid_all]
+        root = m.body_rootid[m.geom_bodyid]
         self._object: Ints = np.where(np.isin(root, bodies), root, 0)
-        self._first_obstacle = m.ngeomall - m.nobstacle
+        self._first_obstacle = m.ngeomlink
 
     def raise_out(self, name: str) -> float:
         """Raise an object out of the obstacles; return how far [m]."""
@@ -115,7 +115,7 @@ class _Search:
         number = self.d.ncon
         geoms = self.d.contact_geom[:number]
         mine = self._object[geoms[:, 1]] == tree
-        mine &= self.m.geom_type_all[geoms[:, 0]] == GeomType.HFIELD
+        mine &= self.m.geom_type[geoms[:, 0]] == GeomType.HFIELD
         return max(float(-self.d.contact_dist[:number][mine].min(initial=0.0)), 0.0)
 
     def _overlaps(self, reach: float) -> tuple[Ints, Array]:
@@ -126,17 +126,17 @@ class _Search:
 
     def check_obstacle(self, name: str) -> None:
         """Raise DescriptionError if an obstacle overlaps a robot or an object."""
-        names = self.m.geom_names_all
+        names = self.m.geom_names
         obstacle = names.index(name, self._first_obstacle)
         for pair, distance in zip(*self._overlaps(-TOUCHING), strict=True):
             other = int(pair.min())
-            if obstacle in pair and self.m.geom_bodyid_all[other] > 0:
+            if obstacle in pair and self.m.geom_bodyid[other] > 0:
                 text = f"it would be {-1e3 * distance:.3g} mm inside {quote(names[other])}"
                 raise DescriptionError(Finding("object-overlaps", text), self._source)
 
     def check(self, only: str = "") -> None:
         """Raise DescriptionError about every object, or one, that overlaps something else."""
-        names, findings = self.m.geom_names_all, []
+        names, findings = self.m.geom_names, []
         for pair, distance in zip(*self._overlaps(-TOUCHING), strict=True):
             objects = self._object[pair].tolist()
             if objects[0] == objects[1]:  # of one object, or of none

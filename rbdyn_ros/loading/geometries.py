@@ -13,7 +13,7 @@ from rbdyn_ros.engine.kinematics import com_pos, com_vel, kinematics
 from rbdyn_ros.errors import Finding
 from rbdyn_ros.loading.mobility import LOCKED, mobility
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.geometries import MOST_PAIRED
+from rbdyn_ros.model.geom_pairs import MOST_PAIRED
 from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.model import Model
 
@@ -34,37 +34,48 @@ def with_masses(m: Model) -> Model:
     A body alone moves more easily than with others attached, so its contacts become softer, not
     unstable.
     """
-    if m.ngeom == 0:
+    if m.ncontact == 0:
         return m
     masses = _own_masses(m)
     if 0 < m.nv <= MOST_DOFS and m.nM > 0:
         free, held = (_corner_mobility(m, inverse) for inverse in mobility(m))
         moves = held > LOCKED * free
         masses = np.where(moves, 1.0 / np.where(moves, held, 1.0), masses)
-    return m.replaced(geom_mass0=masses)
+    return m.replaced(geom_mass0=np.append(masses, np.zeros(m.ngeom - m.ngeommoving)))
 
 
 def _own_masses(m: Model) -> Array:
-    """Return the mass of the body of each geometry, or of its subtree if the body is massless."""
+    """Return the mass of the body of each moving geometry, of its subtree if it is massless."""
     mass = np.where(m.body_mass > 0.0, m.body_mass, m.body_subtreemass)
-    masses: Array = mass[m.geom_bodyid]
+    masses: Array = mass[m.geom_bodyid[: m.ngeommoving]]
     return masses
 
 
 def _corner_mobility(m: Model, inverse: Array) -> Array:
-    """Return the mean mobility of the corners of each geometry; `inverse` is M^-1 or M_c^-1."""
+    """Return the mean mobility of the corners of each moving geometry.
+
+    `inverse` is M^-1 or M_c^-1.
+    """
     d = make_data(m)
     _kinematics(m, d)
     _com_pos(m, d)
-    touching, which = np.unique(m.geom_bodyid, return_inverse=True)
+    moving, number = m.ngeommoving, m.geom_vertnum[: m.ngeommoving]
+    touching, which = np.unique(m.geom_bodyid[:moving], return_inverse=True)
     S = _jacobians(m, d, touching)
     L = (S.reshape(-1, m.nv) @ inverse).reshape(S.shape) @ S.transpose(0, 2, 1)
-    geometry = np.repeat(np.arange(m.ngeom), m.geom_vertnum)
+    geometry = np.repeat(np.arange(moving), number)
     body = m.geom_bodyid[geometry]
-    at = np.einsum("nij,nj->ni", d.xmat[body].reshape(-1, 3, 3), m.vert_pos) + d.xpos[body]
+    in_body = _turned(m.geom_mat[geometry], m.vert_pos[: len(geometry)]) + m.geom_pos[geometry]
+    at = _turned(d.xmat[body], in_body) + d.xpos[body]
     corners = _traces(L[which[geometry]], at - d.subtree_com[m.body_rootid[body]]) / 3.0
-    mean: Array = np.bincount(geometry, corners, m.ngeom) / m.geom_vertnum
+    mean: Array = np.bincount(geometry, corners, moving) / number
     return mean
+
+
+def _turned(mats: Array, vectors: Array) -> Array:
+    """Return vectors (n, 3) turned by rotation matrices (n, 9)."""
+    turned: Array = np.einsum("nij,nj->ni", mats.reshape(-1, 3, 3), vectors)
+    return turned
 
 
 def _jacobians(m: Model, d: Data, bodies: NDArray[np.int64]) -> Array:
@@ -117,7 +128,7 @@ def geometry_findings(m: Model, description: Description) -> list[Finding]:
             "a floor; distances and collisions are known"
         )
         return [Finding("no-obstacles", text, "note")]
-    if m.ngeom == 0:
+    if m.ngeommoving == 0:
         text = f"{_count(total)}, all on links that are fixed to the world: there is no contact"
         return [Finding("no-geometries", text, "warning")]
     text = f"{_count(m.ngeommoving)} can touch {len(description.obstacles)} obstacles"
@@ -125,17 +136,17 @@ def geometry_findings(m: Model, description: Description) -> list[Finding]:
         text = f"{_count(m.ngeommoving)} can touch the obstacle '{description.obstacles[0].name}'"
     if m.npush > 0:
         text += f"; {m.npush} pairs of geometries push each other"
-    if m.ngeom < total:
-        text += f"; {total - m.ngeom} on links that are fixed to the world are left out"
+    if m.npush == 0 and m.ngeommoving < total:
+        text += f"; {total - m.ngeommoving} on links that are fixed to the world are left out"
     return [Finding("geometries", text, "note"), *_corners_only(m), *_too_many(m)]
 
 
 def _too_many(m: Model) -> list[Finding]:
     """Return a warning if there are too many geometries to list their pairs."""
-    if m.ngeomall <= MOST_PAIRED:
+    if m.ngeom <= MOST_PAIRED:
         return []
     text = (
-        f"{m.ngeomall} geometries: pairs are listed for at most {MOST_PAIRED}, so bodies do not "
+        f"{m.ngeom} geometries: pairs are listed for at most {MOST_PAIRED}, so bodies do not "
         "push each other; they touch obstacles only"
     )
     return [Finding("too-many-geometries", text, "warning")]
@@ -143,8 +154,8 @@ def _too_many(m: Model) -> list[Finding]:
 
 def _corners_only(m: Model) -> list[Finding]:
     """Return a warning if a mesh can touch a sphere or box."""
-    small = np.isin(m.obstacle_type, (GeomType.SPHERE, GeomType.BOX)).any()
-    if not (small and (m.geom_type == GeomType.MESH).any()):
+    small = np.isin(m.geom_type[m.ngeomlink :], (GeomType.SPHERE, GeomType.BOX)).any()
+    if not (small and (m.geom_type[: m.ngeommoving] == GeomType.MESH).any()):
         return []
     text = (
         "meshes touch boxes and spheres with their corners only: an obstacle smaller than a facet "

@@ -18,7 +18,7 @@ def without_overlaps(m: Model) -> tuple[Model, list[Finding]]:
     own = of_one_robot(vars(m), m.push_geom)
     if not own.any():
         return m, []
-    numbers = m.geom_numbers_all
+    numbers = m.geom_numbers
     overlaps = {(numbers[one.geom1], numbers[one.geom2]): one for one in start_overlaps(m)}
     left_out = [overlaps[pair] for pair in map(tuple, m.push_geom.tolist()) if pair in overlaps]
     if not left_out:

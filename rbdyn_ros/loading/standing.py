@@ -28,7 +28,7 @@ def out_of_obstacles(m: Model) -> tuple[Model, list[Finding]]:
 
     A floating robot is raised until it just touches.
     """
-    if m.ngeom == 0:
+    if m.ncontact == 0:
         return m, []
     if JointType(m.jnt_type[0]) not in HEIGHT or m.jnt_reversed[0]:
         return m, _warned(m)
@@ -55,7 +55,7 @@ def _warned(m: Model) -> list[Finding]:
         return []
     fixed = _with_world(d)
     obstacle, geom = d.contact_geom[fixed[np.argmin(d.contact_dist[fixed])]]
-    other = m.geom_names_all[obstacle]
+    other = m.geom_names[obstacle]
     text = (
         f"qpos0 puts the geometry '{m.geom_names[geom]}' {depth:.3g} m into the obstacle "
         f"'{other}', which will push it out violently; choose another start"
@@ -72,11 +72,11 @@ def bodies_overlap(m: Model) -> list[Finding]:
     geoms, dist = d.contact_geom[: d.ncon], d.contact_dist[: d.ncon]
     deepest: dict[tuple[int, int], float] = {}
     for pair, depth in zip(map(tuple, geoms.tolist()), (-dist).tolist(), strict=True):
-        if pair[0] < m.ngeom and depth > max(DEEP, deepest.get(pair, 0.0)):
+        if pair[0] < m.ngeomlink and depth > max(DEEP, deepest.get(pair, 0.0)):
             deepest[pair] = depth
     if not deepest:
         return []
-    names = m.geom_names_all
+    names = m.geom_names
     pairs = [f"{names[g]} and {names[h]} ({1e3 * by:.3g} mm)" for (g, h), by in deepest.items()]
     text = (
         f"qpos0 puts bodies into each other, which will push them apart: {listing(pairs)}; choose "

@@ -44,7 +44,7 @@ from rbdyn_ros.model.options import Options
 
 SUFFIX = ".npz"
 FORMAT = "rbdyn_ros model"
-VERSION = 8
+VERSION = 9
 HEADER = "header"
 MAX_BYTES = 1 << 30  # unpacked: a robot of a million bodies
 MAX_HEADER = 1 << 26  # names and findings, unpacked

@@ -16,10 +16,11 @@ import numpy as np
 from rbdyn_ros.arrays import Arrays, NamedArrays
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.errors import ModelError, did_you_mean, listing, quote, shown
-from rbdyn_ros.model.audit_geoms import audit_all_geoms, audit_geom_arrays, wrong_array
+from rbdyn_ros.model.audit_geoms import audit_geom_arrays, audit_geom_lists, wrong_array
 from rbdyn_ros.model.callbacks import registered_motion
 from rbdyn_ros.model.couplings import joint_classes
 from rbdyn_ros.model.fields import Field, frozen
+from rbdyn_ros.model.geoms import NO_LINK
 from rbdyn_ros.model.joints import JOINT_KINDS, JointClass, JointKind, JointType, joint_kinds
 from rbdyn_ros.model.model_fields import DERIVED, MODEL_FIELDS, NAME_DIMS, PRIMARY
 from rbdyn_ros.model.number_rules import descending, limit_ranges, wrong_numbers
@@ -42,11 +43,10 @@ INDICES = {
     "term_jntid": "njnt",
     "term_coord": "nv",
     "geom_bodyid": "nbody",
-    "geom_bodyid_all": "nbody",
-    "exclude_geom": "ngeomall",
-    "edge_vert": "nvertall",
-    "push_geom": "ngeomall",
-    "face_vert": "nvertall",
+    "exclude_geom": "ngeom",
+    "edge_vert": "nvert",
+    "push_geom": "ngeom",
+    "face_vert": "nvert",
 }
 
 #: Fields of counts that add up to a size, and the least count.
@@ -54,10 +54,9 @@ SHARES = {
     "drive_knotnum": ("nknot", 0),
     "length_pointnum": ("npoint", 2),
     "gear_termnum": ("nterm", 1),
-    "geom_vertnum": ("nvert", 1),
-    "geom_vertnum_all": ("nvertall", 0),
+    "geom_vertnum": ("nvert", 0),
     "vert_edgenum": ("nedge", 0),
-    "geom_facenum_all": ("nface", 0),
+    "geom_facenum": ("nface", 0),
     "face_vertnum": ("nfacevert", 3),
 }
 
@@ -156,7 +155,7 @@ def audit_arrays(arrays: NamedArrays, names: Names, audit: Audit) -> None:
     audit_geom_arrays(arrays, audit)
     if audit.errors:
         return
-    audit_all_geoms(arrays, audit)
+    audit_geom_lists(arrays, audit)
     kinds = joint_kinds(arrays["jnt_type"], names["jnt_usertype"])
     _audit_couplings(arrays, kinds, audit)
     if audit.errors:
@@ -210,6 +209,7 @@ def _audit_numbers(arrays: NamedArrays, audit: Audit) -> None:
 
 def _audit_ranges(arrays: NamedArrays, sizes: Sizes, audit: Audit) -> None:
     _audit_range(arrays, "jnt_mimic", -1, sizes["njnt"] - 1, audit)
+    _audit_range(arrays, "geom_frameid", NO_LINK, sizes["nframe"] - 1, audit)
     _audit_range(arrays, "jnt_class", 0, len(JointClass) - 1, audit)
     for name in FLAGS:
         _audit_range(arrays, name, 0, 1, audit)

@@ -1,28 +1,29 @@
-"""Audit the arrays of geometries and obstacles of a Model from outside."""
+"""Audit the arrays of geometries of a Model from outside."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.arrays import Ints, NamedArrays
+from rbdyn_ros.arrays import NamedArrays
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.bounds import BOUNDS
 from rbdyn_ros.description.checks.geometries import MOST_BITS, MOST_HEIGHTS
-from rbdyn_ros.model.geometries import FACE_CORNERS
-from rbdyn_ros.model.geoms import RIM, GeomType
+from rbdyn_ros.model.geom_pairs import links_of
+from rbdyn_ros.model.geoms import NO_LINK, RIM, GeomType
+from rbdyn_ros.model.number_rules import endless_friction
+from rbdyn_ros.model.pushing import FACE_CORNERS
 
-#: Fields of types, and their allowed types.
-GEOM_TYPES: dict[str, list[GeomType]] = {
-    "geom_type": [kind for kind in GeomType if kind > GeomType.HFIELD],
-    "obstacle_type": [GeomType.PLANE, GeomType.HFIELD, GeomType.SPHERE, GeomType.BOX],
-    "geom_type_all": list(GeomType),
-}
+#: Allowed types of geometries of links, and of obstacles.
+OF_LINKS = [kind for kind in GeomType if kind > GeomType.HFIELD]
+OF_WORLD = [GeomType.PLANE, GeomType.HFIELD, GeomType.SPHERE, GeomType.BOX]
 #: Fields of 31 bits.
-MASKS = ("geom_contype_all", "geom_conaffinity_all")
+MASKS = ("geom_contype", "geom_conaffinity")
 #: Counts of height fields.
 FIELD_COUNTS = ("field_nrow", "field_ncol")
-#: Number of corners of each type, on which kernels rely; a mesh has any number.
+#: Number of corners of each type, on which kernels rely; a mesh has any number above 0.
 CORNERS = {
+    GeomType.PLANE: 0,
+    GeomType.HFIELD: 0,
     GeomType.SPHERE: 1,
     GeomType.CAPSULE: 2,
     GeomType.CYLINDER: 2 * RIM,
@@ -38,11 +39,7 @@ SIZES = {
 }
 #: More than any length of a checked geometry [m].
 LONGEST = 10.0 * BOUNDS["contact length"].high
-_LENGTHS = (
-    *("geom_size", "geom_rbound", "geom_radius", "obstacle_size"),
-    *("geom_size_all", "geom_rbound_all"),
-)
-_ROTATIONS = ("geom_mat", "obstacle_mat", "geom_mat_all")
+_LENGTHS = ("geom_size", "geom_rbound")
 #: Rotations are orthogonal to better than this.
 TOLERANCE = 1e-9
 
@@ -54,59 +51,62 @@ def audit_geom_arrays(arrays: NamedArrays, audit: Audit) -> None:
         arrays: of the right shapes; audit_arrays.py audits the indices.
         audit: receives the errors.
     """
-    for name, kinds in GEOM_TYPES.items():
-        if not np.isin(arrays[name], kinds).all():
-            wrong_array(audit, name, "has an entry that is not an allowed geometry type")
-    fixed = arrays["geom_bodyid"] == 0
-    if fixed.any() and len(arrays["push_geom"]) == 0:
-        wrong_array(audit, "geom_bodyid", "has a geometry of the world, which does not move")
+    _audit_order(arrays, audit)
+    _audit_sizes(arrays, audit)
+    R = arrays["geom_mat"].reshape(-1, 3, 3)
+    with np.errstate(all="ignore"):  # NaN is reported elsewhere
+        apart = np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)).max(initial=0.0)
+        turned = (np.linalg.det(R) > 0.0).all()
+    if not (apart <= TOLERANCE and turned):
+        wrong_array(audit, "geom_mat", "has a matrix that is not a rotation")
+    if why := endless_friction(arrays):
+        wrong_array(audit, "geom_friction", why)
+
+
+def _audit_order(arrays: NamedArrays, audit: Audit) -> None:
+    """Add an error unless moving bodies come first, obstacles last, each with allowed types."""
+    types, bodies, frames = arrays["geom_type"], arrays["geom_bodyid"], arrays["geom_frameid"]
+    fixed, free = bodies == 0, frames == NO_LINK
     if (np.diff(fixed.astype(np.int64)) < 0).any():
         wrong_array(audit, "geom_bodyid", "has a geometry of the world before a moving one")
-    _audit_sizes(arrays, audit)
-    for kind, number in CORNERS.items():
-        if (arrays["geom_vertnum"][arrays["geom_type"] == kind] != number).any():
-            message = f"gives a {kind.name.lower()} a number of corners other than {number}"
-            wrong_array(audit, "geom_vertnum", message)
-    for name in _ROTATIONS:
-        R = arrays[name].reshape(-1, 3, 3)
-        with np.errstate(all="ignore"):  # NaN is reported elsewhere
-            apart = np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)).max(initial=0.0)
-            turned = (np.linalg.det(R) > 0.0).all()
-        if not (apart <= TOLERANCE and turned):
-            wrong_array(audit, name, "has a matrix that is not a rotation")
+    if (np.diff(free.astype(np.int64)) < 0).any():
+        wrong_array(audit, "geom_frameid", "has an obstacle before a geometry of a link")
+    known = (frames >= 0) & (frames < len(arrays["frame_bodyid"]))
+    if bodies[free].any() or (arrays["frame_bodyid"][frames[known]] != bodies[known]).any():
+        wrong_array(audit, "geom_bodyid", "is not that of the link, or 0 for an obstacle")
+    if not (np.isin(types[~free], OF_LINKS).all() and np.isin(types[free], OF_WORLD).all()):
+        wrong_array(audit, "geom_type", "has an entry that is not an allowed geometry type")
 
 
 def _audit_sizes(arrays: NamedArrays, audit: Audit) -> None:
+    types = arrays["geom_type"]
     for name in _LENGTHS:
         if not ((arrays[name] >= 0.0) & (arrays[name] <= LONGEST)).all():
             wrong_array(audit, name, f"has a length outside 0 to {LONGEST:.0f} m")
-    for types in GEOM_TYPES:
-        name = types.replace("type", "size")
-        for kind, number in SIZES.items():
-            if (arrays[name][arrays[types] == kind, :number] == 0.0).any():
-                wrong_array(audit, name, f"has a {kind.name.lower()} with a size of 0")
+    for kind, number in SIZES.items():
+        if (arrays["geom_size"][types == kind, :number] == 0.0).any():
+            wrong_array(audit, "geom_size", f"has a {kind.name.lower()} with a size of 0")
+    corners = arrays["geom_vertnum"]
+    for kind, number in CORNERS.items():
+        if (corners[types == kind] != number).any():
+            message = f"gives a {kind.name.lower()} a number of corners other than {number}"
+            wrong_array(audit, "geom_vertnum", message)
+    if (corners[types == GeomType.MESH] == 0).any():
+        wrong_array(audit, "geom_vertnum", "gives a mesh no corners")
 
 
-def audit_all_geoms(arrays: NamedArrays, audit: Audit) -> None:
-    """Add an error for arrays of all geometries that do not fit together.
+def audit_geom_lists(arrays: NamedArrays, audit: Audit) -> None:
+    """Add an error for lists of fields, corners, pairs and faces that do not fit together.
 
     Args:
         arrays: audited by audit_geom_arrays, and their counts add up.
         audit: receives the errors.
     """
-    types, bodies = arrays["geom_type_all"], arrays["geom_bodyid_all"]
-    first_obstacle = len(types) - len(arrays["obstacle_type"])
-    if first_obstacle < 0 or bodies[first_obstacle:].any():
-        wrong_array(audit, "geom_bodyid_all", "does not end with the obstacles, on body 0")
-    _audit_fields(arrays, types, first_obstacle, audit)
-    if bodies[types == GeomType.PLANE].any():
-        wrong_array(audit, "geom_type_all", "has a plane on a moving body")
+    _audit_fields(arrays, audit)
     for name in MASKS:
         if ((arrays[name] < 0) | (arrays[name] > MOST_BITS)).any():
             wrong_array(audit, name, f"has a number outside 0 to {MOST_BITS}")
-    number = arrays["geom_vertnum_all"]
-    if ((number > 0) != (types == GeomType.MESH)).any():
-        wrong_array(audit, "geom_vertnum_all", "is not above 0 for meshes and 0 for all others")
+    number = arrays["geom_vertnum"]
     corners = np.repeat(np.repeat(number, number), arrays["vert_edgenum"])
     if ((arrays["edge_vert"] < 0) | (arrays["edge_vert"] >= corners)).any():
         wrong_array(audit, "edge_vert", "has a corner that is not of the same geometry")
@@ -114,13 +114,12 @@ def audit_all_geoms(arrays: NamedArrays, audit: Audit) -> None:
         pairs = arrays[name]
         if (pairs[:, 0] >= pairs[:, 1]).any():
             wrong_array(audit, name, "has a pair that is not ascending")
-    _audit_pushing(arrays, first_obstacle, audit)
+    _audit_pushing(arrays, audit)
 
 
-def _audit_fields(arrays: NamedArrays, types: Ints, first_obstacle: int, audit: Audit) -> None:
+def _audit_fields(arrays: NamedArrays, audit: Audit) -> None:
     """Add an error for height fields whose heights do not fit their rows and columns."""
     rows, columns = arrays["field_nrow"], arrays["field_ncol"]
-    is_field = arrays["obstacle_type"] == GeomType.HFIELD
     for name in FIELD_COUNTS:
         if ((arrays[name] < 2) | (arrays[name] > MOST_HEIGHTS)).any():
             wrong_array(audit, name, f"has a number outside 2 to {MOST_HEIGHTS}")
@@ -128,31 +127,24 @@ def _audit_fields(arrays: NamedArrays, types: Ints, first_obstacle: int, audit: 
     number = rows * columns
     if number.max(initial=0) > MOST_HEIGHTS or number.sum() != len(arrays["field_height"]):
         wrong_array(audit, "field_height", "has another length than rows times columns")
-    if np.count_nonzero(is_field) != len(rows):
+    if np.count_nonzero(arrays["geom_type"] == GeomType.HFIELD) != len(rows):
         wrong_array(audit, "field_nrow", "is not that of all height fields")
-    if not np.array_equal(types[max(first_obstacle, 0) :] == GeomType.HFIELD, is_field):
-        wrong_array(audit, "geom_type_all", "has other height fields than obstacle_type")
-    elif (types[: max(first_obstacle, 0)] == GeomType.HFIELD).any():
-        wrong_array(audit, "geom_type_all", "has a height field that is no obstacle")
 
 
-def _audit_pushing(arrays: NamedArrays, first_obstacle: int, audit: Audit) -> None:
+def _audit_pushing(arrays: NamedArrays, audit: Audit) -> None:
     """Add an error for pairs that push each other which the kernels could not follow."""
-    pairs, body = arrays["push_geom"], arrays["geom_bodyid_all"]
+    pairs, body = arrays["push_geom"], arrays["geom_bodyid"]
     order = pairs[:, 0] * len(body) + pairs[:, 1]
     if (np.diff(order) <= 0).any():
         wrong_array(audit, "push_geom", "is not ascending")
-    if (pairs >= first_obstacle).any() or (body[pairs[:, 0]] == body[pairs[:, 1]]).any():
+    if (pairs >= links_of(arrays)).any() or (body[pairs[:, 0]] == body[pairs[:, 1]]).any():
         wrong_array(audit, "push_geom", "has an obstacle, or two geometries of one body")
-    if len(pairs) > 0 and not np.array_equal(arrays["geom_bodyid"], body[:first_obstacle]):
-        message = f"is not that of all {first_obstacle} geometries of links"
-        wrong_array(audit, "geom_bodyid", message)
-    number = arrays["geom_facenum_all"]
-    if (number[arrays["geom_type_all"] != GeomType.MESH] > 0).any():
-        wrong_array(audit, "geom_facenum_all", "has faces of a geometry that is no mesh")
+    number = arrays["geom_facenum"]
+    if (number[arrays["geom_type"] != GeomType.MESH] > 0).any():
+        wrong_array(audit, "geom_facenum", "has faces of a geometry that is no mesh")
     if (arrays["face_vertnum"] > FACE_CORNERS).any():
         wrong_array(audit, "face_vertnum", f"has a face of more than {FACE_CORNERS} corners")
-    corners = np.repeat(np.repeat(arrays["geom_vertnum_all"], number), arrays["face_vertnum"])
+    corners = np.repeat(np.repeat(arrays["geom_vertnum"], number), arrays["face_vertnum"])
     if (arrays["face_vert"] >= corners).any():
         wrong_array(audit, "face_vert", "has a corner that is not of the same geometry")
 

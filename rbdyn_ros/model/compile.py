@@ -7,7 +7,6 @@ from rbdyn_ros.errors import DescriptionError, Finding, ModelError
 from rbdyn_ros.model.bodies import body_arrays, frame_arrays, spring_arrays
 from rbdyn_ros.model.callbacks import registered_motion
 from rbdyn_ros.model.constraints import constraint_names, constraints
-from rbdyn_ros.model.geometries import all_geom_names, all_geoms
 from rbdyn_ros.model.geoms import geom_names, geoms
 from rbdyn_ros.model.height_fields import height_fields
 from rbdyn_ros.model.joint_arrays import joint_arrays, kind_of, loop_arrays, type_of
@@ -41,16 +40,12 @@ def compile_model(description: Description, floating_base: str = "") -> Model:
         **spring_arrays(description.springs, tree),
         **constraints(description.constraints, tree.frames, numbers),
         **geoms(description, tree.frames),
-        **all_geoms(description, tree.frames),
         **height_fields(description.obstacles),
     }
-    arrays |= no_pairs(len(arrays["geom_bodyid_all"]))
+    arrays |= no_pairs(len(arrays["geom_bodyid"]))
     names = _names(description, tree)
     m = unchecked_model(description.name, arrays, names, findings=description.findings)
     pairs = pushing_pairs(vars(m), description.self_collision)
-    if len(pairs) > 0:
-        arrays |= geoms(description, tree.frames, True)
-        names |= geom_names(description, tree.frames, True)
     if len(pairs) > 0 or m.nfield > 0:
         arrays |= pushing(vars(m), pairs)
         m = unchecked_model(description.name, arrays, names, findings=description.findings)
@@ -64,8 +59,7 @@ def _names(description: Description, tree: Tree) -> dict[str, list[str]]:
     """Return the lists NAMES."""
     return {
         **constraint_names(description.constraints),
-        **geom_names(description, tree.frames),
-        "geom_names_all": all_geom_names(description, tree.frames),
+        "geom_names": geom_names(description, tree.frames),
         "body_names": _body_names(tree),
         "jnt_names": [joint.name for joint in tree.joints],
         "frame_names": list(tree.frames),

@@ -103,7 +103,7 @@ DATA_FIELDS = (
     Field(
         "contact_geom",
         ("ncontact", 2),
-        "geom1, geom2: numbers in geom_names_all; geom1 is of the world, or the lower one",
+        "geom1, geom2: numbers in geom_names; geom1 is of the world, or the lower one",
         "int",
         "contact",
     ),

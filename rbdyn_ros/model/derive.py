@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from rbdyn_ros.arrays import Ints, NamedArrays
 from rbdyn_ros.model.constraints import equations
 from rbdyn_ros.model.couplings import joint_addresses, leaders
-from rbdyn_ros.model.geometries import (
+from rbdyn_ros.model.geom_pairs import (
     bounding_boxes,
     by_geometry,
+    corner_radius,
     far_corners,
     meetings,
     obstacle_filter,
@@ -42,9 +43,8 @@ def derive(primary: NamedArrays, names: Mapping[str, Sequence[str]]) -> dict[str
         "length_pointadr": starts(primary["length_pointnum"]),
         "gear_termadr": starts(primary["gear_termnum"]),
         "geom_vertadr": starts(primary["geom_vertnum"]),
-        "geom_vertadr_all": starts(primary["geom_vertnum_all"]),
         "vert_edgeadr": starts(primary["vert_edgenum"]),
-        "geom_faceadr_all": starts(primary["geom_facenum_all"]),
+        "geom_faceadr": starts(primary["geom_facenum"]),
         "face_vertadr": starts(primary["face_vertnum"]),
         **_bodies(primary, kinds),
         **_joints(primary, kinds),
@@ -52,12 +52,13 @@ def derive(primary: NamedArrays, names: Mapping[str, Sequence[str]]) -> dict[str
     }
     known |= equations(known, [kind.nv for kind in loop_kinds])
     known |= inertia_pattern(known)
+    known |= corner_radius(known)
     known |= bounding_boxes(known)
     known |= far_corners(known)
     known |= meetings(known)
     known |= obstacle_filter(known)
     known |= field_indices(known)
-    known |= by_geometry("push", primary["push_geom"], len(primary["geom_bodyid_all"]))
+    known |= by_geometry("push", primary["push_geom"], len(primary["geom_bodyid"]))
     return {name: known[name] for name in DERIVED}
 
 

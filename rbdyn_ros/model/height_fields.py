@@ -30,21 +30,21 @@ def height_fields(obstacles: tuple[Obstacle, ...]) -> Arrays:
 
 
 def field_indices(fields: NamedArrays) -> Arrays:
-    """Return obstacle_fieldid, field_adr and field_ridge.
+    """Return geom_fieldid, field_adr and field_ridge.
 
     Args:
         fields: the primary fields of a Model.
     """
-    is_field = fields["obstacle_type"] == GeomType.HFIELD
+    is_field = fields["geom_type"] == GeomType.HFIELD
     rows, columns = fields["field_nrow"], fields["field_ncol"]
     number = rows * columns
     starts = np.cumsum(number) - number
     flags = [np.zeros(0, np.int64)]
-    for k, half in enumerate(fields["obstacle_size"][is_field]):
+    for k, half in enumerate(fields["geom_size"][is_field]):
         heights = fields["field_height"][starts[k] : starts[k] + number[k]]
         flags.append(_ridges(heights.reshape(rows[k], columns[k]), half).ravel())
     return {
-        "obstacle_fieldid": np.where(is_field, np.cumsum(is_field) - 1, -1),
+        "geom_fieldid": np.where(is_field, np.cumsum(is_field) - 1, -1),
         "field_adr": starts,
         "field_ridge": np.concatenate(flags),
     }

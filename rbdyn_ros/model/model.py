@@ -23,7 +23,7 @@ from rbdyn_ros.model.callbacks import (
 from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.derive import derive
 from rbdyn_ros.model.fields import frozen, immutable
-from rbdyn_ros.model.geoms import MAX_SKYLINE, moving_pairs
+from rbdyn_ros.model.former_names import OF_OBSTACLES, RENAMED, former_view, with_new_names
 from rbdyn_ros.model.graph import Graph
 from rbdyn_ros.model.inertia_pattern import MAX_M_ENTRIES
 from rbdyn_ros.model.joints import JOINT_KINDS, JointKind, JointType, user_kind
@@ -47,7 +47,7 @@ from rbdyn_ros.model.model_fields import (
 from rbdyn_ros.model.options import Options
 from rbdyn_ros.model.part_numbers import PartNumbers, number_of, part_numbers
 from rbdyn_ros.model.replacing import check_replacements
-from rbdyn_ros.model.sizes import sizes_of
+from rbdyn_ros.model.sizes import MAX_SKYLINE, moving_pairs, sizes_of
 
 #: Timesteps of any Model that are one call; of a large one they take some 0.1 s.
 FEW_STEPS = 8
@@ -55,11 +55,14 @@ FEW_STEPS = 8
 #: Work of one call, in bodies times timesteps; a body takes some 0.3 us.
 WORK_AT_ONCE = 5000
 
-#: Fields that sha256 leaves out, beside the arrays of all geometries.
-_NOT_HASHED = ("jnt_class", "jnt_acceleration", "jnt_deceleration", "jnt_jerk")
+#: Fields that sha256 leaves out: filters act by geom_touches and push_geom.
+_NOT_HASHED = (
+    *("jnt_class", "jnt_acceleration", "jnt_deceleration", "jnt_jerk"),
+    *("geom_contype", "geom_conaffinity", "exclude_geom", "meet_geom", "meet_adr", "meet_num"),
+)
 
-#: Sizes of the fields and lists that serve distances only.
-_FOR_DISTANCES = ("ngeomall", "nvertall", "nedge", "nexclude", "nmeet")
+#: Sizes of the fields and lists of geometries.
+_OF_GEOMETRIES = ("ngeom", "ngeommoving", "nvert", "nedge", "nfield", "nheight", "nface")
 
 
 #: The attributes with the numbers of parts, and the lists of their names.
@@ -69,7 +72,6 @@ _NUMBERED = {
     "frame_numbers": "frame_names",
     "loop_numbers": "loop_names",
     "geom_numbers": "geom_names",
-    "geom_numbers_all": "geom_names_all",
 }
 
 
@@ -129,7 +131,7 @@ class Model:
             needed.update(CONSTRAINT_STAGES, DRIVE_STAGES)
         if self.ndrive > 0:
             needed.update(("report_stage", *self.lock_stages))
-        if self.ngeom > 0:
+        if self.ncontact > 0:
             needed.update(CONTACT_STAGES)
         if self.nskyline > 0:
             needed.add("island_stage")
@@ -193,7 +195,7 @@ class Model:
         """Largest work of a timestep; a body of a plain tree is 1, a multiplication 0.01."""
         factorisation = int((self.M_rownnz**2).sum()) // 100 if self.nM else 0
         constraints = self.nefc * (self.nv + self.nefc)
-        contacts = self.nobstacle * (self.ngeom + self.nvert // 16) + 4 * self.nplace
+        contacts = self.nobstacle * (self.ngeommoving + self.nvert // 16) + 4 * self.nplace
         contacts += 30 * self.nfield * self.ngeommoving
         islands = self.nskyline * self.nv // 300
         return int(self.nbody + factorisation + constraints + contacts + islands)
@@ -223,7 +225,6 @@ class Model:
     frame_numbers: PartNumbers
     loop_numbers: PartNumbers
     geom_numbers: PartNumbers
-    geom_numbers_all: PartNumbers
 
     def body_id(self, body: str | int) -> int:
         """Return the number of a body; raises ModelError with the nearest name."""
@@ -242,7 +243,7 @@ class Model:
         return number_of("loop joint", self.loop_numbers, self.loop_names, joint)
 
     def geom_id(self, geom: str | int) -> int:
-        """Return the number of a geometry of a moving body; raises ModelError."""
+        """Return the number of a geometry; raises ModelError with the nearest name."""
         return number_of("geometry", self.geom_numbers, self.geom_names, geom)
 
     def jnt_kind(self, j: int) -> JointKind:
@@ -276,7 +277,7 @@ class Model:
         curved = np.isin(self.jnt_type, turning)
         motion = {
             "constraints": self.nefc > 0,
-            "geometries in contact": self.ngeom > 0,
+            "geometries in contact": self.ncontact > 0,
             **self._odd_joints(),
         }
         passive = {
@@ -317,7 +318,7 @@ class Model:
             ModelError: a field is not replaceable, or an array has a wrong shape or wrong numbers.
         """
         new = {field.name: getattr(self, field.name) for field in MODEL_FIELDS}
-        new |= check_replacements(vars(self), arrays)
+        new |= check_replacements(vars(self), with_new_names(self, arrays))
         kept = self.findings if findings is None else findings
         return unchecked_model(self.name, new, self.names, copy.copy(self.opt), kept, self)
 
@@ -341,14 +342,15 @@ class Model:
         """Hash of everything that determines the motion: names and arrays, not the options.
 
         Fields that older versions lacked are left out: jnt_class follows from the addresses, and
-        limits of planned motions, the geometries for distances and filters that let everything
-        through do not act.
+        limits of planned motions, filters that let everything through, and geometries that
+        nothing can touch do not act.
         """
-        names = [self.names[name] for name, dim in NAME_DIMS.items() if dim not in _FOR_DISTANCES]
+        idle = () if self.ncontact > 0 else _OF_GEOMETRIES
+        names = [self.names[name] for name, dim in NAME_DIMS.items() if dim not in idle]
         digest = hashlib.sha256("\0".join(itertools.chain(*names)).encode())
         for field in MODEL_FIELDS:
             values = getattr(self, field.name)
-            if field.name in _NOT_HASHED or field.dims[0] in _FOR_DISTANCES:
+            if field.name in _NOT_HASHED or field.dims[0] in idle:
                 continue
             if field.name == "geom_touches":
                 if (values == 1).all():
@@ -501,3 +503,6 @@ def _stage(name: str, doc: str) -> property:
 
 for _name, _doc in STAGES.items():
     setattr(Model, _name, _stage(_name, _doc))
+
+for _name in (*OF_OBSTACLES, *RENAMED):
+    setattr(Model, _name, former_view(_name))

@@ -37,6 +37,15 @@ def wrong_numbers(name: str, array: NDArray[Any]) -> str:
     return ""
 
 
+def endless_friction(fields: NamedArrays) -> str:
+    """Return why the friction of a link cannot be infinite, or an empty string.
+
+    Only the world leaves friction to the other geometry.
+    """
+    endless = ~np.isfinite(fields["geom_friction"]) & (fields["geom_frameid"] >= 0)
+    return "is infinite for a geometry of a link; allowed for obstacles" if endless.any() else ""
+
+
 def limit_ranges(fields: NamedArrays) -> list[tuple[str, NDArray[np.float64]]]:
     """Return the fields of ranges with the ranges (n, 2) that act."""
     limited = fields["jnt_range"][fields["jnt_limited"] == 1]

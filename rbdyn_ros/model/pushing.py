@@ -6,9 +6,12 @@ import numpy as np
 
 from rbdyn_ros.arrays import Arrays, Bools, Ints, NamedArrays
 from rbdyn_ros.description.meshes.hulls import hull_faces
-from rbdyn_ros.model.geometries import FACE_CORNERS
+from rbdyn_ros.model.geom_pairs import links_of
 from rbdyn_ros.model.geoms import GeomType, rows
 from rbdyn_ros.model.joints import JointType
+
+#: Most corners of a face; of a rounder one some are left out.
+FACE_CORNERS = 16
 
 _FREE_DOFS = 6
 
@@ -22,7 +25,7 @@ def no_pairs(count: int) -> Arrays:
     none = np.zeros(0, np.int64)
     return {
         "push_geom": none.reshape(0, 2),
-        "geom_facenum_all": np.zeros(count, np.int64),
+        "geom_facenum": np.zeros(count, np.int64),
         "face_normal": np.zeros((0, 3)),
         "face_vertnum": none,
         "face_vert": none,
@@ -40,14 +43,13 @@ def pushing_pairs(fields: NamedArrays, self_collision: bool) -> Ints:
         fields: all fields of a Model.
         self_collision: whether links of one robot push each other.
     """
-    links = len(fields["geom_bodyid_all"]) - len(fields["obstacle_type"])
     pairs = fields["meet_geom"]
-    pairs = pairs[pairs[:, 1] < links]
+    pairs = pairs[pairs[:, 1] < links_of(fields)]
     if not self_collision:
         pairs = pairs[~of_one_robot(fields, pairs)]
     joined = np.concatenate([fields["loop_bodyid"], fields["roll_bodyid"]])
     known = {frozenset(two) for two in joined.tolist()}
-    bodies = fields["geom_bodyid_all"][pairs]
+    bodies = fields["geom_bodyid"][pairs]
     apart = np.array([frozenset(two) not in known for two in bodies.tolist()], bool)
     if len(fields["M_colind"]) == 0:
         apart &= (bodies == 0).any(axis=1)
@@ -62,9 +64,9 @@ def of_one_robot(fields: NamedArrays, pairs: Ints) -> Bools:
     are trees that loop joints connect, except welds: an object that a hand carries is no part of
     the robot, and one that is welded to the world is still in its way. An obstacle is of no robot.
     """
-    robots = _robots(fields)[fields["geom_bodyid_all"][pairs]]
-    links = len(fields["geom_bodyid_all"]) - len(fields["obstacle_type"])
-    same: Bools = (robots[:, 0] == robots[:, 1]) & (pairs.max(axis=1, initial=0) < links)
+    robots = _robots(fields)[fields["geom_bodyid"][pairs]]
+    by_links = pairs.max(axis=1, initial=0) < links_of(fields)
+    same: Bools = (robots[:, 0] == robots[:, 1]) & by_links
     return same
 
 
@@ -85,15 +87,15 @@ def pushing(fields: NamedArrays, pairs: Ints) -> Arrays:
 
     If there is a height field, meshes of moving bodies touch it and need faces, too.
     """
-    count = len(fields["geom_bodyid_all"])
+    count = len(fields["geom_bodyid"])
     number = np.zeros(count, np.int64)
     normals, lengths, corners = [], list[int](), list[int]()
-    starts, sizes = fields["geom_vertadr_all"], fields["geom_vertnum_all"]
-    touching = np.flatnonzero(fields["geom_bodyid_all"] if len(fields["field_nrow"]) > 0 else [])
+    starts, sizes = fields["geom_vertadr"], fields["geom_vertnum"]
+    touching = np.flatnonzero(fields["geom_bodyid"] if len(fields["field_nrow"]) > 0 else [])
     for g in np.union1d(pairs, touching).astype(np.int64).tolist():
-        if fields["geom_type_all"][g] != GeomType.MESH:
+        if fields["geom_type"][g] != GeomType.MESH:
             continue
-        points = fields["vert_pos_all"][starts[g] : starts[g] + sizes[g]]
+        points = fields["vert_pos"][starts[g] : starts[g] + sizes[g]]
         for normal, ring in hull_faces(points):
             few = _few(ring)
             normals.append(normal)
@@ -102,7 +104,7 @@ def pushing(fields: NamedArrays, pairs: Ints) -> Arrays:
             number[g] += 1
     return {
         "push_geom": pairs,
-        "geom_facenum_all": number,
+        "geom_facenum": number,
         "face_normal": rows(normals, 3),
         "face_vertnum": np.array(lengths, np.int64),
         "face_vert": np.array(corners, np.int64),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rbdyn_ros.errors import Finding, ModelError, did_you_mean
 from rbdyn_ros.model.joints import JointClass, JointType
 from rbdyn_ros.model.model_fields import REPLACEABLE
-from rbdyn_ros.model.number_rules import descending, limit_ranges, wrong_numbers
+from rbdyn_ros.model.number_rules import descending, endless_friction, limit_ranges, wrong_numbers
 
 #: The attributes of a Model by name.
 Current = Mapping[str, Any]
@@ -33,6 +33,8 @@ def check_replacements(current: Current, arrays: Mapping[str, Any]) -> dict[str,
         for name, ranges in limit_ranges(new):
             if why := descending(ranges):
                 raise _refused(name, why)
+        if why := endless_friction(new):
+            raise _refused("geom_friction", why)
     return checked
 
 

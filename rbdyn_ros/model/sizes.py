@@ -8,10 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.model.geometries import MOST_AXES, MOST_FOUND
-from rbdyn_ros.model.geoms import contact_capacity, skyline_entries
+from rbdyn_ros.model.geom_pairs import MOST_AXES, MOST_FOUND, links_of
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model_fields import SIZES
+
+OF_BOX = 8  # most corners that an obstacle adds to a geometry's corners
+OF_FIELD = 32  # most contacts of a geometry and a height field that count
+OF_PAIR = 8  # most contacts of two geometries that push each other
+MOST_LISTED = 1000  # contacts of a few geometries
+OF_GEOM = 16  # contacts of each of many geometries
+
+#: Largest matrix, in entries of its triangle, of a Model whose moving bodies push each other.
+MAX_SKYLINE = 8_000_000
 
 #: The array whose length each of these sizes is.
 _LENGTHS = {
@@ -37,11 +45,8 @@ _LENGTHS = {
     "nwrench": "wrench_bodyid",
     "ngeom": "geom_bodyid",
     "nvert": "vert_pos",
-    "nobstacle": "obstacle_type",
     "nfield": "field_nrow",
     "nheight": "field_height",
-    "ngeomall": "geom_bodyid_all",
-    "nvertall": "vert_pos_all",
     "nedge": "edge_vert",
     "nexclude": "exclude_geom",
     "nmeet": "meet_geom",
@@ -62,6 +67,7 @@ def sizes_of(arrays: Mapping[str, NDArray[Any]], nloopdata: int) -> dict[str, in
     coordinates = found["ndrive"] + found["nmimic"]
     types = np.asarray(arrays["jnt_type"])
     balls = (np.asarray(arrays["jnt_limited"]) == 1) & (np.asarray(arrays["jnt_dofnum"]) == 3)
+    links, contacts = links_of(arrays), contact_capacity(arrays)
     found |= {
         "nqall": found["nq"] + coordinates,
         "nvall": found["nv"] + coordinates,
@@ -76,14 +82,42 @@ def sizes_of(arrays: Mapping[str, NDArray[Any]], nloopdata: int) -> dict[str, in
         "nlocking": found["njnt"] if found["nefc"] > 0 else 0,
         "nclosing": found["nq"] if found["nefc"] > 0 else 0,
         "nloopdata": nloopdata,
-        "ntouch": found["nbody"] if found["ngeom"] > 0 else 0,
-        "nsettle": found["nv"] if found["ngeom"] > 0 else 0,
+        "ntouch": found["nbody"] if contacts > 0 else 0,
+        "nsettle": found["nv"] if contacts > 0 else 0,
         "ngeommoving": int(np.count_nonzero(arrays["geom_bodyid"])),
-        "nplace": found["ngeom"] if found["npush"] > 0 else 0,
+        "ngeomlink": links,
+        "nobstacle": found["ngeom"] - links,
+        "nplace": links if found["npush"] > 0 else 0,
         "naxis": found["npush"] if found["npush"] <= MOST_AXES else 0,
         "nfound": min(found["npush"], MOST_FOUND),
-        "ncontact": contact_capacity(arrays),
+        "ncontact": contacts,
     }
     found["nskyline"] = skyline_entries(arrays)
     found["nway"] = found["nvall"] if found["nskyline"] > 0 else 0
     return {name: found[name] for name in SIZES}
+
+
+def contact_capacity(arrays: Mapping[str, NDArray[Any]]) -> int:
+    """Return the number of contacts that a Data can list; 0 if nothing can touch."""
+    pushing, links = len(arrays["push_geom"]), links_of(arrays)
+    obstacles, fields = len(arrays["geom_frameid"]) - links, len(arrays["field_nrow"])
+    corners = arrays["geom_vertnum"][arrays["geom_bodyid"] > 0]
+    touching = (corners + OF_BOX).sum() * obstacles + OF_FIELD * len(corners) * fields
+    most = max(MOST_LISTED, OF_GEOM * links) if pushing else MOST_LISTED
+    return int(min(touching + OF_PAIR * pushing, most))
+
+
+def moving_pairs(arrays: Mapping[str, NDArray[Any]]) -> int:
+    """Return the number of pairs of geometries on two moving bodies that push each other."""
+    return int((arrays["geom_bodyid"][arrays["push_geom"]] > 0).all(axis=1).sum())
+
+
+def skyline_entries(arrays: Mapping[str, NDArray[Any]]) -> int:
+    """Return the entries of the lower triangle that contact between moving bodies needs, or 0.
+
+    It is 0 also where that would be too large, or M is: too_large_matrix refuses the Model.
+    """
+    nv = len(arrays["dof_bodyid"])
+    entries = nv * (nv + 1) // 2
+    fits = len(arrays["M_colind"]) > 0 and entries <= MAX_SKYLINE
+    return entries if fits and moving_pairs(arrays) > 0 else 0

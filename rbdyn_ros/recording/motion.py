@@ -47,7 +47,7 @@ def from_states(m: Model, found: RobotData, _source: str) -> dict[str, Any]:
         "effort": np.full((n, m.nv), np.nan) if effort is None else effort,
         "xfrc": None if xfrc is None else xfrc.reshape(n, -1, 6),
         "contact": None if contact is None else contact.reshape(n, -1, 6),
-        "stick": tuple(states.sticks) if m.ngeom else None,
+        "stick": tuple(states.sticks) if m.ncontact else None,
         "stick_qfrc": stick_qfrc,
         "measured": _series(found.joints, stamps[0], 0, found.since, by_stamp=True),
         "commanded": _commands(m, found, stamps[0], 0),

@@ -131,7 +131,7 @@ GEOM_HEAD = ("name", "body", "shape", "size", "at [m]", "friction", "effective m
 
 
 def geom_rows(m: Model) -> list[Row]:
-    """Return a row per geometry of a moving body."""
+    """Return a row per geometry of a link."""
     return [
         (
             cut(m.geom_names[g]),
@@ -142,7 +142,7 @@ def geom_rows(m: Model) -> list[Row]:
             _friction(m.geom_friction[g], _viscosity(m, g)),
             f"{m.geom_mass0[g]:.4g}",
         )
-        for g in range(m.ngeom)
+        for g in range(m.ngeomlink)
     ]
 
 
@@ -153,14 +153,14 @@ def obstacle_rows(m: Model) -> list[Row]:
     """Return a row per obstacle."""
     return [
         (
-            cut(m.obstacle_names[o]),
-            GeomType(m.obstacle_type[o]).name.lower(),
-            _model_size(m.obstacle_type[o], m.obstacle_size[o], 0),
-            numbers(m.obstacle_pos[o]),
-            direction(m.obstacle_mat[o].reshape(3, 3)[:, 2]),
-            _friction(m.obstacle_friction[o], None),
+            cut(m.geom_names[g]),
+            GeomType(m.geom_type[g]).name.lower(),
+            _model_size(m.geom_type[g], m.geom_size[g], 0),
+            numbers(m.geom_pos[g]),
+            direction(m.geom_mat[g].reshape(3, 3)[:, 2]),
+            _friction(m.geom_friction[g], None),
         )
-        for o in range(m.nobstacle)
+        for g in range(m.ngeomlink, m.ngeom)
     ]
 
 

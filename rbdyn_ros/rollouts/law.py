@@ -37,8 +37,8 @@ APPLIED = "qfrc_applied"
 
 #: Sizes of everything beyond a plain tree.
 _SURROUNDINGS = (
-    *("ngeom", "nvert", "nobstacle"),
-    *("ngeomall", "nvertall", "nedge", "nexclude", "nmeet", "npush", "nface", "nfacevert"),
+    *("ngeom", "ngeommoving", "nobstacle", "nvert", "nedge", "nfield", "nheight"),
+    *("nexclude", "nmeet", "npush", "nface", "nfacevert"),
 )
 _CONSTRAINTS = ("nloop", "nlength", "npoint", "ngear", "nterm", "nroll", "nefc", "nwrench")
 
@@ -186,7 +186,7 @@ def law_of(m: Model, policy: Any, width: int) -> RolloutLaw:
 
 def _plain_tree(m: Model) -> Model:
     """Return the Model without contact and constraints, with options of its own."""
-    if m.ngeom == 0 and m.nefc == 0:
+    if m.ncontact == 0 and m.nefc == 0:
         return m.replaced()
     dropped = {*_SURROUNDINGS, *_CONSTRAINTS}
     arrays = {

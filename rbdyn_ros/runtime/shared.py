@@ -243,7 +243,7 @@ FIELDS = (
 
 def stick_length(m: Model) -> int:
     """Return the numbers of a state's memory of friction, of at most MOST_STICKS contacts."""
-    return 1 + STICK_NUMBERS * min(m.ncontact, MOST_STICKS) if m.ngeom else 0
+    return 1 + STICK_NUMBERS * min(m.ncontact, MOST_STICKS) if m.ncontact else 0
 
 
 def _sizes(m: Model, nring: int | None) -> dict[str, int]:

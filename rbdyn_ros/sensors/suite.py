@@ -112,7 +112,7 @@ class Suite:
             for k, spec in enumerate(self.specs)
         ]
         names = [spec.name for spec in self.specs if isinstance(spec, ContactSpec)]
-        if names and m.ngeom == 0:
+        if names and m.ncontact == 0:
             self.notes.append(
                 f"sensor '{names[0]}' never reports contact: the robot was loaded without contact "
                 "or has no collision geometries"

@@ -122,7 +122,7 @@ def _chosen(condition: Symbol, yes: Objects, no: Objects) -> Objects:
 def _check_traceable(m: Model, what: str) -> None:
     """Raise ModelError if a Model cannot become straight-line code."""
     stored = (m.jnt_class == JointClass.DRIVEN) & (m.jnt_mimic < 0) & (m.jnt_motion == 0)
-    if m.ngeom > 0:
+    if m.ncontact > 0:
         raise not_traceable("its contacts change while it moves; load it without contact", what)
     if m.nefc > m.ngear:
         raise not_traceable("the rank of its constraints may change while it moves", what)

@@ -187,7 +187,7 @@ def test_contact_is_an_argument(load, tmp_path):
     path.write_text(robot(shape(BOX), shape(BALL)))
     assert load(path).ngeom == 0
     m = load(path, contact=True)
-    assert (m.ngeom, m.nobstacle, m.geom_names) == (2, 1, ("a", "a_1"))
+    assert (m.ngeom, m.nobstacle, m.geom_names) == (3, 1, ("a", "a_1", "floor"))
     assert [f.severity for f in m.findings if f.code == "geometries"] == ["note"]
     with refused(ParameterError, "bad-contact"):
         load(path, contact="on")
@@ -196,7 +196,7 @@ def test_contact_is_an_argument(load, tmp_path):
 def test_a_saved_model_takes_no_contact_or_floating_base(tmp_path):
     m = rb.load_urdf(robot(shape(BOX)), contact=True)
     rb.save(m, tmp_path / "m.npz")
-    assert rb.load(tmp_path / "m.npz").ngeom == 1
+    assert rb.load(tmp_path / "m.npz").ngeom == 2
     for name in ("contact", "floating_base"):
         with refused(ParameterError, f"bad-{name}", name):
             rb.load(tmp_path / "m.npz", **{name: True})
@@ -238,7 +238,7 @@ def test_the_builder_adds_geometries_and_obstacles():
         Obstacle("ball", Sphere(0.2), Pose((1.0, 0.0, 0.0)), math.inf),
     )
     m = rb.build(builder())
-    assert (m.ngeom, m.nobstacle) == (1, 2)
+    assert (m.ngeom, m.nobstacle) == (3, 2)
 
 
 @pytest.mark.parametrize(
@@ -323,7 +323,8 @@ def test_every_real_robot_reads_with_all_its_meshes():
 def test_real_robots_become_models(name):
     m = rb.load_urdf(robots.find(name), floating_base="sixdof_fp", strict=False, contact=True)
     assert m.ngeom > 0
-    assert (m.geom_mass0 > 0.0).all()
+    assert (m.geom_mass0[: m.ngeommoving] > 0.0).all()
+    assert not m.geom_mass0[m.ngeommoving :].any()
     # no corner moves more mass than twice the robot's
     assert m.geom_mass0.max() < 2.0 * m.body_subtreemass[1]
     assert np.isfinite(m.vert_pos).all()

@@ -208,9 +208,8 @@ def test_surfaces_apply_by_geometry_then_link_then_default():
     )
     contact = Contact(surface=of_all, surfaces={"hand": of_link, "b": of_geom})
     m = rb.build(described, contact=contact)
-    assert m.geom_names == ("a", "b", "c", "d")
-    assert m.geom_friction.tolist() == [0.2, 0.3, 0.4, 0.1]
-    assert m.obstacle_names == ("floor",)
+    assert m.geom_names == ("a", "b", "c", "d", "floor")
+    assert m.geom_friction.tolist() == [0.2, 0.3, 0.4, 0.1, np.inf]
 
 
 def test_a_surface_of_an_unknown_geometry():
@@ -243,8 +242,8 @@ BALL_OF_STONE = Obstacle("ball", Sphere(1.0))
 )
 def test_the_caller_replaces_obstacles_of_the_same_name(own, asked, names, heights):
     m = rb.build(system(GEOM, obstacles=own), contact=asked)
-    assert m.obstacle_names == names
-    assert m.obstacle_pos[:, 2].tolist() == heights
+    assert m.geom_names[m.ngeomlink :] == names
+    assert m.geom_pos[m.ngeomlink :][:, 2].tolist() == heights
 
 
 # findings

@@ -132,18 +132,18 @@ def test_collisions_of_the_robot(tmp_path, said, argument):
     path.write_text(f"rbdyn_mechanism: 1\nrobot: r.urdf\n{said}{own}")
     m = rb.load(path, contact=argument)
     on = argument or "true" in said
-    assert m.geom_names == (("a", "knee") if on else ())
-    assert m.obstacle_names == (("floor",) if on else ())
+    assert m.geom_names == (("a", "knee", "floor") if on else ("knee",))
+    assert (m.ncontact > 0) == on
 
 
 def test_obstacles_of_the_file_and_of_a_contact(tmp_path):
     path = tmp_path / "m.yaml"
     path.write_text(START + "contact: true\nfloor: {height: -1}\n")
-    assert rb.load(path).obstacle_pos.tolist() == [[0.0, 0.0, -1.0]]
+    assert rb.load(path).geom_pos[-1:].tolist() == [[0.0, 0.0, -1.0]]
     more = Contact(obstacles=(Obstacle("ball", Sphere(1.0)), FLOOR))
     m = rb.load(path, contact=more)
-    assert m.obstacle_names == ("floor", "ball")
-    assert m.obstacle_pos[0].tolist() == [0.0, 0.0, 0.0]
+    assert m.geom_names[m.ngeomlink :] == ("floor", "ball")
+    assert m.geom_pos[m.ngeomlink :][0].tolist() == [0.0, 0.0, 0.0]
 
 
 def test_a_mesh_beside_the_file(tmp_path):
@@ -153,7 +153,8 @@ def test_a_mesh_beside_the_file(tmp_path):
     text = START + "geometries: {g: {link: a, mesh: {file: %s, scale: [2, 1, 1]}}}\nfloor: {}\n"
     path.write_text(text % "t.obj")
     m = rb.load(path)
-    assert np.array_equal(np.sort(m.vert_pos.sum(axis=1)), [0.0, 1.0, 1.0, 2.0])
+    corners = m.geom_pos[0] + m.vert_pos
+    assert np.array_equal(np.sort(corners.sum(axis=1)), [0.0, 1.0, 1.0, 2.0])
     path.write_text(text % "none.obj")
     with refused(DescriptionError, "mesh-missing", "geometry 'g'", line=5, found="none.obj"):
         rb.load(path)

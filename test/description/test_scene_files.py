@@ -48,7 +48,7 @@ def test_the_bundled_scene():
     m = rb.load(SCENE)
     assert m.name == "gripper"
     assert m.jnt_names == ("lift", "left", "right", "cube", "ball")
-    assert m.obstacle_names == ("floor", "table")
+    assert m.geom_names[m.ngeomlink :] == ("floor", "table")
     looks = read_appearance(SCENE)
     links = {look.link for look in looks.visuals}
     assert links == {"mount", "hand", "left_finger", "right_finger", "cube", "ball"}
@@ -83,8 +83,8 @@ def test_everything_that_a_scene_may_have(write):
     assert m.qpos0[m.jnt_qposadr[m.jnt_id("left/elbow_pitch")]] == 0.5
     at = m.jnt_qposadr[m.jnt_id("cube")]
     np.testing.assert_allclose(m.qpos0[at : at + 7], (3.0, 0.0, 1.0, 0.8, 0.6, 0.0, 0.0))
-    assert m.obstacle_names == ("floor", "step")
-    assert m.obstacle_pos[0].tolist() == [0.0, 0.0, -0.5]
+    assert m.geom_names[m.ngeomlink :] == ("floor", "step")
+    assert m.geom_pos[m.ngeomlink :][0].tolist() == [0.0, 0.0, -0.5]
     friction = dict(zip(m.geom_names, m.geom_friction, strict=True))
     assert (friction["bar_0"], friction["cube"]) == (1.5, 0.8)
     assert [m.body_mass[m.body_names.index(name)] for name in ("cube", "stone")] == [0.5, 2.0]
@@ -160,7 +160,7 @@ def test_versions_and_options(write):
     with refused(rb.DescriptionError, "bad-version", line=1):
         rb.load(write("rbdyn_scene: 2\n"))
     scene = write("rbdyn_scene: 1\nobjects: {a: {sphere: {radius: 1}, mass: 1}}\n")
-    assert rb.load(scene, contact=True).ngeom == 1
+    assert rb.load(scene, contact=True).ngeomlink == 1
     with refused(rb.ParameterError, "scene-base", "floating_base"):
         rb.load(scene, floating_base=True)
     with refused(rb.ParameterError, "scene-contact", "contact"):
@@ -185,7 +185,7 @@ def test_height_fields_are_files_of_numbers_or_pictures(write, tmp_path):
         m = rb.load(write(FIELD + f"obstacles: {{hills: {{height_field: {text}}}}}\n"))
         np.testing.assert_allclose(m.field_height, heights)
         assert (m.field_nrow[0], m.field_ncol[0]) == (2, 3)
-        assert m.obstacle_size[0].tolist() == [2.0, 1.0, 0.0]
+        assert m.geom_size[m.ngeomlink :][0].tolist() == [2.0, 1.0, 0.0]
 
 
 @pytest.mark.parametrize("text", ["1, 2\n3", "1, a\n2, 3", "1, nan\n2, 3", "1, 2", "", "\xff\xfe"])

@@ -31,7 +31,7 @@ def srdf(*elements):
 
 
 def listed(m):
-    names = m.geom_names_all
+    names = m.geom_names
     return {(names[g], names[h]) for g, h in m.meet_geom if names[h] != "floor"}
 
 

@@ -10,7 +10,7 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.dynamics import collisions as module
-from rbdyn_ros.model.geometries import MOST_PAIRED
+from rbdyn_ros.model.geom_pairs import MOST_PAIRED
 
 ARM = """<robot name="arm">{links}{joints}</robot>"""
 LINK = """<link name="l{n}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0"
@@ -36,13 +36,15 @@ def names_of(found):
 
 
 def listed(m):
-    return {(m.geom_names_all[g], m.geom_names_all[h]) for g, h in m.meet_geom}
+    return {(m.geom_names[g], m.geom_names[h]) for g, h in m.meet_geom}
 
 
 def test_moving_geometries_come_first_then_fixed_ones_then_obstacles(arm):
-    assert arm.geom_names_all == ("l1", "l2", "l3", "l0", "floor")
-    assert arm.geom_names == arm.geom_names_all[: arm.ngeom]
-    assert arm.geom_bodyid_all.tolist() == [1, 2, 3, 0, 0]
+    assert arm.geom_names == ("l1", "l2", "l3", "l0", "floor")
+    assert arm.geom_bodyid.tolist() == [1, 2, 3, 0, 0]
+    assert (arm.ngeommoving, arm.ngeomlink, arm.nobstacle, arm.ngeom) == (3, 4, 1, 5)
+    assert [arm.frame_names[k] for k in arm.geom_frameid[:4]] == ["l1", "l2", "l3", "l0"]
+    assert arm.geom_frameid[4] == -1
 
 
 def test_parent_and_child_do_not_count_but_a_floor_is_nobodys_parent(arm):
@@ -119,7 +121,7 @@ def test_the_sweep_finds_what_all_pairs_have():
         near = apart - radius[second] <= margin
         expected = list(zip(first[near], second[near], strict=True))
         expected += [(n, 80) for n in np.flatnonzero(centre[:, 2] - radius <= margin)]
-        found = [tuple(map(m.geom_numbers_all.get, pair)) for pair in
+        found = [tuple(map(m.geom_numbers.get, pair)) for pair in
                  names_of(rb.collisions(m, d, margin))]  # fmt: skip
         assert found == sorted(expected)
 
@@ -166,7 +168,7 @@ def test_bad_exclusions(exclude, code):
 def test_obstacles_named_like_a_link_get_a_number():
     ball = rb.Obstacle("l1", rb.Sphere(0.1), rb.Pose((5.0, 0.0, 0.0)))
     m = rb.load_urdf(arm_text(), contact=rb.Contact(obstacles=(ball,)))
-    assert m.geom_names_all[-1] == "l1_1"
+    assert m.geom_names[-1] == "l1_1"
     assert rb.distance(m, rb.make_data(m), "l1", "l1_1").distance > 4.0
 
 

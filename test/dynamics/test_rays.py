@@ -152,7 +152,7 @@ def test_a_floor_is_met_from_above_and_from_below():
     hits = rb.cast_rays(m, d, [[5, 0, 1], [5, 0, -3], [5, 0, 1], [5, 0, 1]],
                         [[0, 0, -1], [0, 0, 1], [1, 0, 0], [3, 0, -4]])  # fmt: skip
     assert hits.distance.tolist() == pytest.approx([2.0, 2.0, np.inf, 2.5])
-    assert [m.geom_names_all[g] for g in hits.geom if g >= 0] == ["floor"] * 3
+    assert [m.geom_names[g] for g in hits.geom if g >= 0] == ["floor"] * 3
     assert hits.normal[1].tolist() == [0.0, 0.0, 1.0]
 
 
@@ -254,7 +254,7 @@ def test_rays_of_a_frame_move_with_it_and_pass_through_excluded_bodies():
     past = rb.cast_rays(m, d, [0, 0, 0], [0, 1, 0], frame="ball", exclude=["ball"])
     assert past.distance == pytest.approx([3.9], abs=1e-14)
     assert past.normal[0] == pytest.approx([-1.0, 0.0, 0.0], abs=1e-14)
-    assert m.geom_names_all[past.geom[0]] == "wall"
+    assert m.geom_names[past.geom[0]] == "wall"
 
 
 def test_the_length_of_a_direction_does_not_matter(both):

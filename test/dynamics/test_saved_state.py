@@ -76,7 +76,7 @@ def test_drive_modes_come_and_go_with_the_state():
 def test_a_state_fits_the_robot_with_other_numbers_only():
     m, d = tumbling_box()
     saved = rb.save_state(m, d)
-    icy = m.replaced(geom_friction=[0.1])
+    icy = m.replaced(geom_friction=[0.1, 0.1])
     other = rb.make_data(icy)
     rb.load_state(icy, other, saved)
     np.testing.assert_array_equal(other.qpos, d.qpos)

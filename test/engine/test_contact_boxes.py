@@ -73,9 +73,9 @@ def overlap(m, p, R):
     Returns the largest part of their half sizes that both still keep away from a common point.
     """
     faces = np.vstack([np.eye(3), -np.eye(3)])
-    half, other = m.geom_size[0], m.obstacle_size[0]
+    half, other = m.geom_size
     A = np.vstack([faces @ R.T, faces])
-    b = np.concatenate([faces @ R.T @ p + np.tile(half, 2), faces @ m.obstacle_pos[0]])
+    b = np.concatenate([faces @ R.T @ p + np.tile(half, 2), faces @ m.geom_pos[1]])
     b[6:] += np.tile(other, 2)
     found = linprog([0.0, 0.0, 0.0, -1.0], np.c_[A, np.ones(12)], b, bounds=[(None, None)] * 4)
     return -found.fun
@@ -87,7 +87,7 @@ def test_no_overlap_is_missed_and_none_is_invented():
     seen = {True: 0, False: 0}
     for _ in range(400):
         turn = Rotation.random(random_state=int(rng.integers(1 << 30)))
-        p = rng.uniform(-0.3, 0.3, 3) + m.obstacle_pos[0]
+        p = rng.uniform(-0.3, 0.3, 3) + m.geom_pos[1]
         room = overlap(m, p, turn.as_matrix())
         if abs(room) < 1e-4:
             continue

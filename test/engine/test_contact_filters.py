@@ -23,9 +23,9 @@ def test_welds_make_no_robot_of_two():
 
     def pairs(weld):
         new = rearranged(with_welds(described, [weld]), m)
-        return {frozenset(new.geom_names_all[g] for g in pair) for pair in new.push_geom.tolist()}
+        return {frozenset(new.geom_names[g] for g in pair) for pair in new.push_geom.tolist()}
 
-    every = {frozenset(m.geom_names_all[g] for g in pair) for pair in m.push_geom.tolist()}
+    every = {frozenset(m.geom_names[g] for g in pair) for pair in m.push_geom.tolist()}
     assert pairs(Weld("cube", "world", Pose((0, 0, 0.5)), (("cube",), ("table",)))) == every
     carried = pairs(Weld("cube", "hand", Pose((0, 0, -0.3)), (("cube",), ("hand",))))
     assert carried == every - {frozenset({"cube", "hand"})}
@@ -101,7 +101,7 @@ def falling(**contact):
 def test_a_contact_filters_by_the_name_of_a_link_a_geometry_or_an_obstacle():
     for name in ("low", "low ball"):
         m = falling(filters={name: rb.Filter(conaffinity=0, contype=2)})
-        assert m.geom_contype_all.tolist() == [2, 1, 1]
+        assert m.geom_contype.tolist() == [2, 1, 1]
         assert m.npush == 0
         assert m.geom_touches.tolist() == [[0], [1]]
     m = falling(filters={"floor": rb.Filter(0, 0)})

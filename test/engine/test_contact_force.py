@@ -255,7 +255,7 @@ def test_two_obstacles_and_two_geometries():
     d = touching.placed(m, (-0.01, 0.0, -0.02))
     rb.forward(m, d)
     found = [(g, o, dist) for g, o, _, _, dist, _ in touching.contacts(d)]
-    names = [(m.geom_names[g], m.obstacle_names[o]) for g, o, _ in found]
+    names = [(m.geom_names[g], m.geom_names[m.ngeomlink + o]) for g, o, _ in found]
     assert names == [("skin", "floor"), ("skin", "wall"), ("ball", "floor"), ("ball", "wall")]
     assert [x[2] for x in found] == pytest.approx([-0.02, -0.01, -0.07, -0.11], rel=1e-12)
     # the wall's z axis is the world's x axis

@@ -71,7 +71,7 @@ def test_one_lies_on_the_other(zoo, low, high):
     at, normal, dist = points(d)
     numbers = NUMBER[low], NUMBER[high]
     assert d.ncon == (max(numbers) if min(numbers) > 2 else min(numbers))
-    names = [zoo.geom_names_all[g] for g in d.contact_geom[0]]
+    names = [zoo.geom_names[g] for g in d.contact_geom[0]]
     assert names == [f"low {low}", f"high {high}"]
     assert np.abs(normal - [0.0, 0.0, 1.0]).max() < 1e-12
     assert dist == pytest.approx(-0.001, abs=1e-12)
@@ -174,7 +174,7 @@ def test_piles_of_random_poses(solids):
         assert (np.diff(d.contact_key[:n]) > 0).all()
         deepest = {}
         for c in range(n):
-            pair = tuple(solids.geom_names_all[g] for g in d.contact_geom[c])
+            pair = tuple(solids.geom_names[g] for g in d.contact_geom[c])
             deepest[pair] = min(deepest.get(pair, 0.0), d.contact_dist[c])
         found = {(one.geom1, one.geom2): one for one in rb.collisions(solids, d)}
         clear = {pair for pair, one in found.items() if one.distance < -1e-9}
@@ -233,7 +233,7 @@ def test_links_of_real_robots_touch_where_the_distances_say_so(name, poses):
         rb.forward(m, d)
         listed = {tuple(sorted(pair)) for pair in d.contact_geom[: d.ncon].tolist()}
         found = {
-            (m.geom_numbers_all[one.geom1], m.geom_numbers_all[one.geom2]): one.distance
+            (m.geom_numbers[one.geom1], m.geom_numbers[one.geom2]): one.distance
             for one in rb.collisions(m, d)
         }
         assert {pair for pair, dist in found.items() if dist < -1e-9} <= listed <= set(found)

@@ -280,7 +280,7 @@ def test_a_free_body_touches_links_that_are_fixed_to_the_world():
     system.joint("weld", "fixed", "world", "post")
     system.geometry("on the post", "post", CUBE).geometry("on the ground", "world", CUBE)
     m = rb.build(system)
-    assert list(m.geom_names) == ["skin", "on the post", "on the ground"]
+    assert list(m.geom_names) == ["skin", "on the post", "on the ground", "floor"]
     d = touching.placed(m, (0.0, 0.0, 0.5))
     rb.forward(m, d)
     assert d.ncon == 0

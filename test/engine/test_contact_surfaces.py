@@ -120,4 +120,4 @@ def test_rolling_friction_stops_a_ball_and_holds_it_on_a_slope():
 def test_values_that_are_refused(field, value):
     m, _ = ball()
     with refused(ModelError, "model-array", field):
-        m.replaced(**{field: [value]})
+        m.replaced(**{field: 2 * [value]})

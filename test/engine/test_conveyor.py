@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 from support import touching
 from support.refusals import refused
 
@@ -24,7 +25,7 @@ def belt(velocity=(SPEED, 0.0, 0.0), rpy=(0.0, 0.0, 0.0), shape=None, mass=MASS)
 
 def settled(m, height=0.0):
     """Return Data of the body at rest on the belt, which stood still until now."""
-    still = m.replaced(obstacle_velocity=np.zeros((1, 3)))
+    still = m.replaced(geom_velocity=np.zeros((2, 3)))
     still.opt.timestep = H
     before = touching.placed(still, (0.0, 0.0, height))
     rb.step(still, before, 500)
@@ -89,10 +90,25 @@ def test_a_belt_carries_uphill_without_slip():
 
 def test_the_velocity_is_in_the_axes_of_the_shape():
     m = belt(rpy=(0.0, 0.0, np.pi / 2))
-    assert m.obstacle_velocity[0] == pytest.approx([0.0, SPEED, 0.0], abs=1e-15)
+    assert m.geom_velocity[1] == pytest.approx([0.0, SPEED, 0.0], abs=1e-15)
     d = settled(m)
     rb.step(m, d, 300)
     assert d.qvel[:3] == pytest.approx([0.0, SPEED, 0.0], abs=1e-9)
+
+
+def test_a_body_with_tracks_drives_against_its_own_surface():
+    """The same law with the belt on the moving body: it drives at the speed of its tracks."""
+    m = belt((0.0, 0.0, 0.0))
+    m = m.replaced(geom_velocity=[[-SPEED, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    d = settled(m)
+    turn = Rotation.from_rotvec((0.0, 0.0, 0.7))
+    d.qpos[3:7] = touching.wxyz(turn)
+    rb.step(m, d, 500)
+    ahead = turn.apply((SPEED, 0.0, 0.0))
+    assert d.qvel[:3] == pytest.approx(ahead, abs=1e-9)
+    start = d.qpos[:3].copy()
+    rb.step(m, d, 500)
+    assert d.qpos[:3] - start == pytest.approx(500 * H * ahead, abs=1e-9)
 
 
 def test_a_velocity_across_the_surface_changes_no_bit():
@@ -122,7 +138,7 @@ def scene_file(folder, velocity):
 
 def test_a_scene_file_has_belts(tmp_path):
     m = rb.load(scene_file(tmp_path, "[0.3, 0.1, 0]"))
-    assert m.obstacle_velocity.tolist() == [[0.3, 0.1, 0.0]]
+    assert m.geom_velocity.tolist() == [[0.0, 0.0, 0.0], [0.3, 0.1, 0.0]]
     d = rb.make_data(m)
     rb.step(m, d, 1000)
     assert d.qvel[:3] == pytest.approx([0.3, 0.1, 0.0], abs=1e-6)
@@ -157,5 +173,5 @@ def test_an_obstacle_whose_velocity_is_none_is_refused(velocity):
 
 @pytest.mark.parametrize("velocity", [[1.0, 0.0], [np.nan, 0.0, 0.0], [1e300, 0.0, 0.0]])
 def test_a_replaced_velocity_that_is_none_is_refused(velocity):
-    with refused(rb.ModelError, "model-array", "obstacle_velocity"):
-        belt().replaced(obstacle_velocity=[velocity])
+    with refused(rb.ModelError, "model-array", "geom_velocity"):
+        belt().replaced(geom_velocity=2 * [velocity])

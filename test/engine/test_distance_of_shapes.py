@@ -8,8 +8,7 @@ from scipy.spatial.transform import Rotation
 from support.touching import wxyz
 
 import rbdyn_ros as rb
-from rbdyn_ros.model.geometries import MANY_CORNERS
-from rbdyn_ros.model.geoms import GeomType
+from rbdyn_ros.model.geoms import MANY_CORNERS, GeomType
 
 EACH = 3  # shapes of a kind
 POSES = 40  # of each pair of kinds
@@ -89,7 +88,7 @@ def test_random_poses_against_coal(zoo, twin, first, second):
             if name != "floor":
                 put(zoo, d, name, rng.normal(size=3) * 0.08, Rotation.random(random_state=rng))
         found = measured(zoo, d, *names)
-        dist, normal = twin.distance(d, *map(zoo.geom_numbers_all.get, names))
+        dist, normal = twin.distance(d, *map(zoo.geom_numbers.get, names))
         # where the two differ, coal has not converged on a cylinder: the slab is the proof
         assert found.distance == pytest.approx(dist, abs=CLOSE[smooth]) or smooth
         if not smooth and abs(dist) > 1e-4:
@@ -100,21 +99,21 @@ def test_random_poses_against_coal(zoo, twin, first, second):
 
 def highest(m, d, name, v):
     """Return the height of a geometry along v, from its definition."""
-    g = m.geom_numbers_all[name]
-    i, (r, half, _) = m.geom_bodyid_all[g], m.geom_size_all[g]
+    g = m.geom_numbers[name]
+    i, (r, half, _) = m.geom_bodyid[g], m.geom_size[g]
     R = d.xmat[i].reshape(3, 3)
-    p, R = d.xpos[i] + R @ m.geom_pos_all[g], R @ m.geom_mat_all[g].reshape(3, 3)
+    p, R = d.xpos[i] + R @ m.geom_pos[g], R @ m.geom_mat[g].reshape(3, 3)
     u = R.T @ v
-    if m.geom_vertnum_all[g]:
-        height = (m.vert_pos_all[m.geom_vertadr_all[g] :][: m.geom_vertnum_all[g]] @ u).max()
+    if m.geom_type[g] == GeomType.MESH:
+        height = (m.vert_pos[m.geom_vertadr[g] :][: m.geom_vertnum[g]] @ u).max()
     else:
         height = {
             GeomType.PLANE: 0.0,
             GeomType.SPHERE: r,
             GeomType.CAPSULE: r + half * abs(u[2]),
             GeomType.CYLINDER: r * np.hypot(u[0], u[1]) + half * abs(u[2]),
-            GeomType.BOX: np.abs(u) @ m.geom_size_all[g],
-        }[m.geom_type_all[g]]
+            GeomType.BOX: np.abs(u) @ m.geom_size[g],
+        }[m.geom_type[g]]
     return p @ v + height
 
 
@@ -219,7 +218,7 @@ def test_a_large_hull_is_climbed_and_not_searched():
     ball[200:] *= 0.1
     points = 0.1 * ball
     m = system({"large": rb.Points(tuple(map(tuple, points)))})
-    assert MANY_CORNERS < m.nvertall <= 200 + 200
+    assert MANY_CORNERS < m.nvert <= 200 + 200
     assert (m.vert_edgenum >= 3).all()
     d = rb.make_data(m)
     for turn in Rotation.random(50, random_state=rng):

@@ -47,9 +47,8 @@ def test_an_object_is_where_it_was_put_with_its_mass():
     rb.kinematics(m, d)
     np.testing.assert_allclose(d.xpos[2], at.pos)
     np.testing.assert_allclose(m.body_ipos[2], (0.25, 0.0, 0.0), atol=1e-15)
-    assert m.geom_names[1:] == ("bell_0", "bell_1", "ball")
-    assert m.geom_friction[1:].tolist() == [0.3, 0.3, 0.8]
-    assert m.obstacle_names == ("floor",)
+    assert m.geom_names[1:] == ("bell_0", "bell_1", "ball", "floor")
+    assert m.geom_friction[1:].tolist() == [0.3, 0.3, 0.8, np.inf]
 
 
 def test_a_hull_has_the_inertia_of_its_body():

@@ -192,8 +192,8 @@ def test_functions_of_another_size(saved):
 
 def test_every_stored_index_has_a_range():
     listed = (audit_arrays.FLAGS, audit_arrays.INDICES, audit_arrays.SHARES)
-    types = (audit_arrays.TYPES, audit_geoms.GEOM_TYPES)
-    checked = [*itertools.chain(*listed, *types), "jnt_mimic", "jnt_class"]
+    checked = [*itertools.chain(*listed), *audit_arrays.TYPES, "jnt_mimic", "jnt_class"]
+    checked += ["geom_type", "geom_frameid"]
     checked += [*audit_geoms.MASKS, *audit_geoms.FIELD_COUNTS]
     assert sorted(checked) == sorted(INTS)
 
@@ -355,34 +355,31 @@ def test_invalid_constraints(saved, name, value):
     [
         ("geom_bodyid", 0),
         ("geom_type", 0),
-        ("obstacle_type", 5),
+        ("geom_type", 5),
+        ("geom_frameid", -2),
+        ("geom_frameid", 1 << 20),
         ("geom_vertnum", 0),
         ("geom_size", -1.0),
         ("geom_size", 0.0),
         ("geom_size", 1.1e6),
-        ("obstacle_size", 0.0),
-        ("obstacle_size", 1e300),
+        ("geom_size", 1e300),
         ("geom_solref", 0.0),
         ("geom_solref", [0.01, -1.0]),
-        ("geom_mass0", 0.0),
+        ("geom_mass0", -1.0),
         ("geom_stiffness", -1.0),
         ("geom_rbound", -1.0),
         ("geom_friction", -1.0),
-        ("obstacle_friction", -1.0),
-        ("obstacle_velocity", np.nan),
+        ("geom_friction", np.inf),
+        ("geom_velocity", np.nan),
         ("geom_mat", 1.0),
-        ("obstacle_mat", np.diag([1.0, 1.0, -1.0]).ravel()),
-        ("geom_bodyid_all", 1),
-        ("geom_size_all", 0.0),
-        ("geom_mat_all", 1.0),
-        ("geom_rbound_all", -1.0),
-        ("geom_type_all", 0),
-        ("geom_vertnum_all", 1),
+        ("geom_mat", np.diag([1.0, 1.0, -1.0]).ravel()),
+        ("geom_bodyid", 1),
+        ("geom_vertnum", 1),
         ("exclude_geom", 1),
-        ("geom_contype_all", -1),
+        ("geom_contype", -1),
         ("field_nrow", 1),
         ("field_ncol", 1 << 21),
-        ("geom_conaffinity_all", 1 << 31),
+        ("geom_conaffinity", 1 << 31),
     ],
 )
 def test_invalid_geometries(saved, name, value):
@@ -398,8 +395,8 @@ def test_invalid_geometries(saved, name, value):
 def test_geometries_have_the_corners_of_their_type(m, saved, kind, number):
     """A kernel reads the second corner of a capsule, whatever the number of corners."""
     header, arrays = unpacked(saved)
-    arrays["geom_type"][:] = GeomType.MESH  # which may have any number
-    for g in range(m.ngeom):
+    arrays["geom_type"][: m.ngeomlink] = GeomType.MESH  # which may have any number
+    for g in range(m.ngeomlink):
         arrays["geom_type"][g] = GeomType[kind]
         pack(saved, header, arrays)
         if m.geom_vertnum[g] == number:
@@ -486,7 +483,8 @@ def test_nan_and_infinity(saved, name):
     pack(saved, header, arrays)
     assert ("bad-array", name) in found(saved)
     arrays[name] = good
-    arrays[name].flat[0] = -np.inf if name.endswith("_range") else np.inf
+    place = -1 if name == "geom_friction" else 0  # of an obstacle
+    arrays[name].flat[place] = -np.inf if name.endswith("_range") else np.inf
     pack(saved, header, arrays)
     if name in UNLIMITED:
         load_model(saved)
@@ -536,7 +534,7 @@ def test_another_version(saved):
     header, arrays = unpacked(saved)
     header["version"] = 99
     pack(saved, header, arrays)
-    with refused(rb.DescriptionError, "other-version", found="99", allowed="8"):
+    with refused(rb.DescriptionError, "other-version", found="99", allowed="9"):
         load_model(saved)
 
 

@@ -51,21 +51,21 @@ class CoalTwin:
 
     def __init__(self, m):
         self.m, self.request, self.result = m, request(), coal.DistanceResult()
-        ends = np.cumsum(m.geom_vertnum_all)
+        ends = np.cumsum(m.geom_vertnum)
         self.shapes = [
             shape(
-                m.geom_type_all[g],
-                m.geom_size_all[g],
-                m.vert_pos_all[ends[g] - m.geom_vertnum_all[g] : ends[g]],
+                m.geom_type[g],
+                m.geom_size[g],
+                m.vert_pos[ends[g] - m.geom_vertnum[g] : ends[g]],
             )
-            for g in range(m.ngeomall)
+            for g in range(m.ngeom)
         ]
 
     def pose(self, d, g):
         """Return position and rotation of a geometry; d.xpos and d.xmat must be up to date."""
-        i = self.m.geom_bodyid_all[g]
+        i = self.m.geom_bodyid[g]
         R = d.xmat[i].reshape(3, 3)
-        return d.xpos[i] + R @ self.m.geom_pos_all[g], R @ self.m.geom_mat_all[g].reshape(3, 3)
+        return d.xpos[i] + R @ self.m.geom_pos[g], R @ self.m.geom_mat[g].reshape(3, 3)
 
     def distance(self, d, g, h):
         """Return the signed distance of two geometries, and the normal."""
@@ -79,7 +79,7 @@ class CoalTwin:
 
     def distances(self, d):
         """Return the distance of each pair of meet_geom, by names."""
-        names = self.m.geom_names_all
+        names = self.m.geom_names
         return {
             (names[g], names[h]): self.distance(d, g, h)[0] for g, h in self.m.meet_geom.tolist()
         }

@@ -83,13 +83,13 @@ def _remembered(start, d):
 
 def _turned(m, d, c, force):
     """Return a force in the axes of geom1's body in world axes."""
-    body = m.geom_bodyid_all[d.contact_geom[c, 0]]
+    body = m.geom_bodyid[d.contact_geom[c, 0]]
     return d.xmat[body].reshape(3, 3) @ force
 
 
 def _point_jacobian(m, d, c):
     """Return the velocity of geom2 relative to geom1 at the contact, by qvel."""
-    one, two = m.geom_bodyid_all[d.contact_geom[c]]
+    one, two = m.geom_bodyid[d.contact_geom[c]]
     J = rb.frame_jacobian(m, d, m.body_names[two], "world")
     if one > 0:
         J = J - rb.frame_jacobian(m, d, m.body_names[one], "world")
@@ -98,14 +98,14 @@ def _point_jacobian(m, d, c):
 
 def _surface(m, geom1, geom2):
     """Return k, b, D and mu of a pair, near-rigid or with a time constant."""
-    h, moving = m.opt.timestep, [geom2, geom1] if m.geom_bodyid_all[geom1] > 0 else [geom2]
+    h, moving = m.opt.timestep, [geom2, geom1] if m.geom_bodyid[geom1] > 0 else [geom2]
     trees = [m.body_subtreemass[m.body_rootid[m.geom_bodyid[g]]] for g in moving]
     masses = [max(m.geom_mass0[g], SHARE * tree) for g, tree in zip(moving, trees, strict=True)]
     mass, mus, shortest = masses[0], [m.geom_friction[g] for g in moving], h / np.pi
     if len(moving) > 1:
         mass, shortest = max(min(masses), LIGHT * max(trees)), h / (2.0 * np.pi)
     else:
-        mus.append(m.obstacle_friction[geom1 - m.ngeomall + m.nobstacle])
+        mus.append(m.geom_friction[geom1])
     g = max(moving, key=lambda g: m.geom_solref[g, 0])
     t, ratio = max(m.geom_solref[g, 0], shortest), m.geom_solref[g, 1]
     strength = np.linalg.norm(m.opt.gravity)

@@ -71,7 +71,7 @@ def wxyz(turn):
 def contacts(d):
     """Return the contacts that are listed, each as (geometry, obstacle, pos, normal, dist, f)."""
     n = min(d.ncon, len(d.contact_dist))
-    first = d.model.ngeomall - d.model.nobstacle
+    first = d.model.ngeomlink
     return [
         (
             d.contact_geom[c, 1],
@@ -88,12 +88,13 @@ def contacts(d):
 def corners(m, d, g):
     """Return the corners of a geometry in the world; needs kinematics."""
     i, first = m.geom_bodyid[g], m.geom_vertadr[g]
-    local = m.vert_pos[first : first + m.geom_vertnum[g]]
+    corners = m.vert_pos[first : first + m.geom_vertnum[g]]
+    local = m.geom_pos[g] + corners @ m.geom_mat[g].reshape(3, 3).T
     return d.xpos[i] + local @ d.xmat[i].reshape(3, 3).T
 
 
 def lift(m, d, height):
     """Raise a robot with a free base until its lowest point is that far above z = 0."""
     rb.kinematics(m, d)
-    lowest = min((corners(m, d, g)[:, 2] - m.geom_radius[g]).min() for g in range(m.ngeom))
+    lowest = min((corners(m, d, g)[:, 2] - m.geom_radius[g]).min() for g in range(m.ngeommoving))
     d.qpos[2] += height - lowest

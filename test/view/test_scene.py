@@ -421,7 +421,7 @@ def test_objects_of_a_scene_are_drawn_beside_a_robot_with_looks():
         assert set(parts) == set(range(m.nbody))
         np.testing.assert_allclose(np.ptp(parts[cube].corners(), axis=0), 0.04)
         np.testing.assert_allclose(np.ptp(parts[ball].corners(), axis=0), 0.06, atol=1e-6)
-        assert len(scene.parts(COLLISIONS)) == m.ngeom
+        assert len(scene.parts(COLLISIONS)) == m.ngeomlink
 
 
 def test_a_height_field_is_drawn_as_the_surface_that_bodies_touch():

@@ -42,7 +42,7 @@ def epa(m, a, b, R, t, S, names, n):
         Depth, unit normal from A to B, and the points of A and B whose difference is depth times
         normal; all in A.
     """
-    size = m.geom_rbound_all[a] + m.geom_rbound_all[b]
+    size = m.geom_rbound[a] + m.geom_rbound[b]
     n, normal = _filled(m, a, b, R, t, S, names, n, FLAT * size)
     if n < 4:  # A - B is flat
         x, y = weighted(S, n)

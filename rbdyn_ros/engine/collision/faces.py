@@ -34,17 +34,17 @@ def face(m, g, v, corners, names):
     Returns:
         Their number, and the unit normal if there are three or more.
     """
-    kind = m.geom_type_all[g]
+    kind = m.geom_type[g]
     if kind == BOX:
-        return _of_box(load3(m.geom_size_all, g), v, corners, names)
+        return _of_box(load3(m.geom_size, g), v, corners, names)
     if kind == CYLINDER:
-        return _of_cylinder(m.geom_size_all[g, 0], m.geom_size_all[g, 1], v, corners, names)
+        return _of_cylinder(m.geom_size[g, 0], m.geom_size[g, 1], v, corners, names)
     if kind == CAPSULE:
-        half = m.geom_size_all[g, 1]
+        half = m.geom_size[g, 1]
         _write(corners, names, 0, (0.0, 0.0, -half), 0)
         _write(corners, names, 1, (0.0, 0.0, half), 1)
         return 2, ZERO3
-    if kind == SPHERE or m.geom_facenum_all[g] == 0:
+    if kind == SPHERE or m.geom_facenum[g] == 0:
         x, name = support(m, g, v, 0)
         _write(corners, names, 0, x, name)
         return 1, ZERO3
@@ -101,15 +101,15 @@ def _of_cylinder(radius, half, v, corners, names):
 
 @kernel
 def _of_hull(m, g, v, corners, names):
-    first = m.geom_faceadr_all[g]
+    first = m.geom_faceadr[g]
     best, most = first, -np.inf
-    for f in range(first, first + m.geom_facenum_all[g]):
+    for f in range(first, first + m.geom_facenum[g]):
         along = dot3(v, load3(m.face_normal, f))
         if along > most:
             best, most = f, along
     number = m.face_vertnum[best]
     for n in range(number):
         corner = m.face_vert[m.face_vertadr[best] + n]
-        x = load3(m.vert_pos_all, m.geom_vertadr_all[g] + corner)
+        x = load3(m.vert_pos, m.geom_vertadr[g] + corner)
         _write(corners, names, n, x, corner)
     return number, load3(m.face_normal, best)

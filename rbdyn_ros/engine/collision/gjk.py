@@ -39,7 +39,7 @@ def gjk(m, a, b, R, t, reach, S, names):
         nearest point of A - B, or a direction that separates them, in A. It is zero if they
         overlap or touch.
     """
-    small = TOUCHING * (m.geom_rbound_all[a] + m.geom_rbound_all[b])
+    small = TOUCHING * (m.geom_rbound[a] + m.geom_rbound[b])
     v = scaled3(t, -1.0)
     if dot3(v, v) == 0.0:
         v = (1.0, 0.0, 0.0)

@@ -29,7 +29,7 @@ from rbdyn_ros.engine.spatial import (
     transposed,
 )
 from rbdyn_ros.engine.stack import stack_floats, stack_ints
-from rbdyn_ros.model.geometries import FACE_CORNERS
+from rbdyn_ros.model.pushing import FACE_CORNERS
 
 #: Most points of a pair: a disc on fewer would tip over them too early.
 POINTS = 8
@@ -84,7 +84,7 @@ def manifold(m, a, b, R, t, nearest, reach, points, names):
     of_b = mat_vec(R, of_b)
     r_a, r_b = radius_of(m, a), radius_of(m, b)
     part = FACES_FIRST if r_a + r_b == 0.0 else ROUND_FIRST
-    bias = part * min(m.geom_rbound_all[a], m.geom_rbound_all[b])
+    bias = part * min(m.geom_rbound[a], m.geom_rbound[b])
     least = dist + r_a + r_b - bias
     apart_a = _apart(m, a, b, R, t, of_a) if n_a > 2 and n_b > 1 else -np.inf
     apart_b = _apart(m, a, b, R, t, scaled3(of_b, -1.0)) if n_b > 2 and n_a > 1 else -np.inf
@@ -236,7 +236,7 @@ def _beside(m, a, b, R, t, normal, reach, points, names):
 
     Returns their number, and the normal: from one axis to the other, which is exact for cylinders.
     """
-    h_a, h_b = m.geom_size_all[a, 1], m.geom_size_all[b, 1]
+    h_a, h_b = m.geom_size[a, 1], m.geom_size[b, 1]
     u, v = (0.0, 0.0, h_a), mat_vec(R, (0.0, 0.0, h_b))
     n = cross3(u, v)
     if dot3(n, n) > (PARALLEL * h_a * h_b) ** 2:
@@ -251,7 +251,7 @@ def _beside(m, a, b, R, t, normal, reach, points, names):
     length = np.sqrt(dot3(between, between))
     if length > 0.0:
         normal = scaled3(between, 1.0 / length)
-    r_a, r_b, kept = m.geom_size_all[a, 0], m.geom_size_all[b, 0], 0
+    r_a, r_b, kept = m.geom_size[a, 0], m.geom_size[b, 0], 0
     for end in range(2):
         x, y = _side_by_side(u, t, v, low if end == 0 else high)
         dist = dot3(normal, sub3(y, x)) - r_a - r_b

@@ -45,17 +45,17 @@ def near_pairs(
         d: its Data.
         reach: largest distance.
         skipped: 1 for each pair to leave out.
-        place: (ngeomall, PLACE), receives the poses of all geometries.
+        place: (ngeom, PLACE), receives the poses of all geometries.
         order: all geometries, in the order of the last call.
         axes: (nmeet, 3), directions that separated hulls the last time, or zero.
         found: (nmeet), receives the numbers of the pairs, ascending.
         out: (nmeet, 10), receives what `measure` writes, in the order of `found`.
     """
     poses(m, d)
-    for g in range(m.ngeomall):
+    for g in range(m.ngeom):
         place_geom(m, d, g, place)
         bound(m, g, place, 0.5 * reach)
-    number = sweep(m, m.ngeomall, place, order, m.meet_geom, m.meet_adr, m.meet_num, found)
+    number = sweep(m, m.ngeom, place, order, m.meet_geom, m.meet_adr, m.meet_num, found)
     sort(found, number)
     near = 0
     for n in range(number):

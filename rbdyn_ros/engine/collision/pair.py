@@ -28,7 +28,7 @@ from rbdyn_ros.engine.stack import stack_floats, stack_ints
 @inline
 def in_order(m, g, h):
     """Return two geometries with their types in order: the algorithms know A before B."""
-    swap = m.geom_type_all[g] > m.geom_type_all[h]
+    swap = m.geom_type[g] > m.geom_type[h]
     return (h, g, True) if swap else (g, h, False)
 
 
@@ -72,7 +72,7 @@ def nearest_points(m, a, b, R, t, reach, axis):
 
     The pose of B in A is R, t. Beyond `reach` the distance may be infinite; `axis` as in measure.
     """
-    kind, other = m.geom_type_all[a], m.geom_type_all[b]
+    kind, other = m.geom_type[a], m.geom_type[b]
     if kind == PLANE:
         return from_plane(m, b, R, t)
     if kind == SPHERE and (other == BOX or other == CYLINDER):
@@ -114,8 +114,8 @@ def _boxes_apart(m, a, b, R, t, reach):
 
     It is cheaper than a search for the farthest corners.
     """
-    half, other = load3(m.geom_half_all, a), load3(m.geom_half_all, b)
-    most = reach + ROUNDING * (m.geom_rbound_all[a] + m.geom_rbound_all[b])
+    half, other = load3(m.geom_half, a), load3(m.geom_half, b)
+    most = reach + ROUNDING * (m.geom_rbound[a] + m.geom_rbound[b])
     back = mat_vec(transposed(R), t)
     for k in range(3):
         along_a = abs(R[3 * k]) * other[0] + abs(R[3 * k + 1]) * other[1]

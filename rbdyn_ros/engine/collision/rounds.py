@@ -57,16 +57,16 @@ def of_rounds(m, a, b, R, t):
 def of_ball(m, a, b, R, t):
     """Return the distance of a sphere and a box or a cylinder."""
     dist, away = distance(
-        m.geom_type_all[b], load3(m.geom_size_all, b), scaled3(mat_vec(transposed(R), t), -1.0)
+        m.geom_type[b], load3(m.geom_size, b), scaled3(mat_vec(transposed(R), t), -1.0)
     )
     normal = scaled3(mat_vec(R, away), -1.0)
-    r = m.geom_size_all[a, 0]
+    r = m.geom_size[a, 0]
     return dist - r, normal, scaled3(normal, r), scaled3(normal, dist)
 
 
 @inline
 def _half_axis(m, g):
-    return (0.0, 0.0, 0.0 if m.geom_type_all[g] == SPHERE else m.geom_size_all[g, 1])
+    return (0.0, 0.0, 0.0 if m.geom_type[g] == SPHERE else m.geom_size[g, 1])
 
 
 @kernel

@@ -33,8 +33,8 @@ SMOOTH = -1  # number of a point that is not a corner
 @inline
 def radius_of(m, g):
     """Return the radius of a geometry around its core."""
-    kind = m.geom_type_all[g]
-    return m.geom_size_all[g, 0] if kind == SPHERE or kind == CAPSULE else 0.0
+    kind = m.geom_type[g]
+    return m.geom_size[g, 0] if kind == SPHERE or kind == CAPSULE else 0.0
 
 
 @kernel
@@ -44,10 +44,10 @@ def support(m, g, v, start):
     Also its number: equal numbers are equal points, except SMOOTH. `start` is the number of a
     corner of a mesh to start from; 0 starts from the best of eight.
     """
-    kind = m.geom_type_all[g]
+    kind = m.geom_type[g]
     if kind == SPHERE:
         return ZERO3, 0
-    size = load3(m.geom_size_all, g)
+    size = load3(m.geom_size, g)
     if kind == CAPSULE:
         up = v[2] >= 0.0
         return (0.0, 0.0, size[1] if up else -size[1]), 1 if up else 0
@@ -65,26 +65,26 @@ def support(m, g, v, start):
         if across == 0.0:
             return (size[0], 0.0, z), SMOOTH
         return (size[0] * v[0] / across, size[0] * v[1] / across, z), SMOOTH
-    first = m.geom_vertadr_all[g]
+    first = m.geom_vertadr[g]
     if m.vert_edgenum[first] == 0:
         corner = _search(m, g, first, v)
     else:
         corner = _climb(m, first, v, start if start > 0 else _far_corner(m, g, v))
-    return load3(m.vert_pos_all, first + corner), corner
+    return load3(m.vert_pos, first + corner), corner
 
 
 @inline
 def _far_corner(m, g, v):
     octant = (1 if v[0] >= 0.0 else 0) + (2 if v[1] >= 0.0 else 0) + (4 if v[2] >= 0.0 else 0)
-    return m.geom_vertfar_all[g, octant]
+    return m.geom_vertfar[g, octant]
 
 
 @kernel
 def _search(m, g, first, v):
     """Return the farthest of a few corners."""
     best, most = 0, -np.inf
-    for n in range(m.geom_vertnum_all[g]):
-        height = dot3(v, load3(m.vert_pos_all, first + n))
+    for n in range(m.geom_vertnum[g]):
+        height = dot3(v, load3(m.vert_pos, first + n))
         if height > most:
             best, most = n, height
     return best
@@ -93,13 +93,13 @@ def _search(m, g, first, v):
 @kernel
 def _climb(m, first, v, corner):
     """Return the farthest of many corners: climb along edges of the hull, always upwards."""
-    most = dot3(v, load3(m.vert_pos_all, first + corner))
+    most = dot3(v, load3(m.vert_pos, first + corner))
     best = corner
     while True:
         at = first + corner
         for e in range(m.vert_edgeadr[at], m.vert_edgeadr[at] + m.vert_edgenum[at]):
             neighbour = m.edge_vert[e]
-            height = dot3(v, load3(m.vert_pos_all, first + neighbour))
+            height = dot3(v, load3(m.vert_pos, first + neighbour))
             if height > most:
                 best, most = neighbour, height
         if best == corner:

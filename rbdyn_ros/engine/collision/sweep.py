@@ -34,10 +34,10 @@ ROUNDING = 1e-12
 @inline
 def place_geom(m, d, g, place):
     """Write the pose of a geometry in the world to its row of `place`."""
-    i = m.geom_bodyid_all[g]
+    i = m.geom_bodyid[g]
     R = load9(d.xmat, i)
-    store3(place, g, add3(load3(d.xpos, i), mat_vec(R, load3(m.geom_pos_all, g))))
-    R = mat_mul(R, load9(m.geom_mat_all, g))
+    store3(place, g, add3(load3(d.xpos, i), mat_vec(R, load3(m.geom_pos, g))))
+    R = mat_mul(R, load9(m.geom_mat, g))
     place[g, 3], place[g, 4], place[g, 5] = R[0], R[1], R[2]
     place[g, 6], place[g, 7], place[g, 8] = R[3], R[4], R[5]
     place[g, 9], place[g, 10], place[g, 11] = R[6], R[7], R[8]
@@ -58,9 +58,9 @@ def pose_of(place, g):
 @inline
 def bound(m, g, place, reach):
     """Write the bounding box and sphere of a geometry, larger by `reach`."""
-    radius = m.geom_rbound_all[g]
+    radius = m.geom_rbound[g]
     place[g, REACH] = radius + reach
-    flat, margin, half = m.geom_type_all[g] == PLANE, reach + ROUNDING * radius, m.geom_half_all[g]
+    flat, margin, half = m.geom_type[g] == PLANE, reach + ROUNDING * radius, m.geom_half[g]
     for k in range(3):
         most = margin
         for n in range(3):
@@ -139,12 +139,12 @@ def bounds_near(m, place, g, h):
     for k in range(3):
         if place[g, LOW + k] > place[h, HIGH + k] or place[h, LOW + k] > place[g, HIGH + k]:
             return False
-    plane, ball = (g, h) if m.geom_type_all[g] == PLANE else (h, g)
+    plane, ball = (g, h) if m.geom_type[g] == PLANE else (h, g)
     p, R = pose_of(place, plane)
     q, _ = pose_of(place, ball)
     between = sub3(q, p)
     most = place[g, REACH] + place[h, REACH]
-    if m.geom_type_all[plane] == PLANE:
+    if m.geom_type[plane] == PLANE:
         return R[2] * between[0] + R[5] * between[1] + R[8] * between[2] <= most
     return most >= 0.0 and dot3(between, between) <= most * most
 

@@ -166,7 +166,7 @@ def inertia_of_step(m, d):
         d.qLD[m.M_rowadr[i] + m.M_rownnz[i] - 1] += viscosity_step * d.dof_viscosity[i]
     if d.nstopped != 0:
         add_stops(m, d, step)
-    if m.ngeom > 0 and d.ncon > 0 and step > 0.0:
+    if m.ncontact > 0 and d.ncon > 0 and step > 0.0:
         add_yielding(m, d, step)
 
 

@@ -66,8 +66,8 @@ def find(m, d):
     for g in range(m.ngeommoving):
         centre = _in_world(d, m.geom_bodyid[g], load3(m.geom_pos, g))
         reach = m.opt.timestep * fastest(m, d, m.geom_bodyid[g], centre, m.geom_rbound[g])
-        for o in range(m.nobstacle):
-            if m.geom_touches[g, o] != 1:
+        for o in range(m.ngeomlink, m.ngeom):
+            if m.geom_touches[g, o - m.ngeomlink] != 1:
                 continue
             dist, _ = _from_obstacle(m, o, centre)
             if dist < m.geom_rbound[g] + reach:
@@ -81,11 +81,11 @@ def find(m, d):
 @kernel
 def _meet(m, d, g, o, reach):
     """Find the contacts of a geometry and an obstacle, up to the distance `reach`."""
-    kind, other = m.geom_type[g], m.obstacle_type[o]
+    kind, other = m.geom_type[g], m.geom_type[o]
     if kind == CYLINDER and other == PLANE:
         _rims(m, d, g, o, reach)
     elif other == SPHERE and kind != SPHERE and kind != MESH:
-        _corner_of_obstacle(m, d, g, o, load3(m.obstacle_pos, o), m.obstacle_size[o, 0], reach, 0)
+        _corner_of_obstacle(m, d, g, o, load3(m.geom_pos, o), m.geom_size[o, 0], reach, 0)
     elif other == BOX and kind == BOX:
         first = d.ncon
         _boxes(m, d, g, o, reach)
@@ -93,10 +93,9 @@ def _meet(m, d, g, o, reach):
     elif other == PLANE:
         _lowest_corners(m, d, g, o, reach)
     else:
-        first = m.geom_vertadr[g]
+        first, (p, R) = m.geom_vertadr[g], _pose(m, d, g)
         for n in range(m.geom_vertnum[g]):
-            x = _in_world(d, m.geom_bodyid[g], load3(m.vert_pos, first + n))
-            _corner(m, d, g, o, x, reach, n)
+            _corner(m, d, g, o, add3(p, mat_vec(R, load3(m.vert_pos, first + n))), reach, n)
         if other == BOX and kind == CAPSULE:
             _middle(m, d, g, o, reach)
         elif other == BOX and kind == CYLINDER:
@@ -106,11 +105,8 @@ def _meet(m, d, g, o, reach):
 @kernel
 def _boxes(m, d, g, o, reach):
     points, names = stack_floats(CORNERS, 4), stack_ints(CORNERS, 1)
-    i = m.geom_bodyid[g]
-    R_body, half = load9(d.xmat, i), load3(m.geom_size, g)
-    p = add3(load3(d.xpos, i), mat_vec(R_body, load3(m.geom_pos, g)))
-    R = mat_mul(R_body, load9(m.geom_mat, g))
-    q, T, block = load3(m.obstacle_pos, o), load9(m.obstacle_mat, o), load3(m.obstacle_size, o)
+    (p, R), half = _pose(m, d, g), load3(m.geom_size, g)
+    q, T, block = load3(m.geom_pos, o), load9(m.geom_mat, o), load3(m.geom_size, o)
     number, normal = box_points(p, R, half, q, T, block, reach, points, names)
     for n in range(number):
         touch(m, d, g, o, load3(points, n), normal, points[n, 3], names[n, 0])
@@ -122,11 +118,18 @@ def _in_world(d, i, x):
 
 
 @inline
+def _pose(m, d, g):
+    """Return position and rotation of a geometry in the world."""
+    i = m.geom_bodyid[g]
+    return _in_world(d, i, load3(m.geom_pos, g)), mat_mul(load9(d.xmat, i), load9(m.geom_mat, g))
+
+
+@inline
 def _from_obstacle(m, o, x):
     """Return the distance of a point of the world to an obstacle, and the direction away."""
-    R = load9(m.obstacle_mat, o)
-    local = mat_vec(transposed(R), sub3(x, load3(m.obstacle_pos, o)))
-    dist, away = distance(m.obstacle_type[o], load3(m.obstacle_size, o), local)
+    R = load9(m.geom_mat, o)
+    local = mat_vec(transposed(R), sub3(x, load3(m.geom_pos, o)))
+    dist, away = distance(m.geom_type[o], load3(m.geom_size, o), local)
     return dist, mat_vec(R, away)
 
 
@@ -141,24 +144,23 @@ def _corner(m, d, g, o, x, reach, feature):
 
 @kernel
 def _lowest_corners(m, d, g, o, reach):
-    """Add contacts of corners with a plane, in body axes, as most corners are far away."""
-    i = m.geom_bodyid[g]
-    up = (m.obstacle_mat[o, 2], m.obstacle_mat[o, 5], m.obstacle_mat[o, 8])
-    height = dot3(up, sub3(load3(d.xpos, i), load3(m.obstacle_pos, o)))
-    normal = mat_vec(transposed(load9(d.xmat, i)), up)
+    """Add contacts of corners with a plane, in axes of the geometry, as most are far away."""
+    p, R = _pose(m, d, g)
+    up = (m.geom_mat[o, 2], m.geom_mat[o, 5], m.geom_mat[o, 8])
+    height = dot3(up, sub3(p, load3(m.geom_pos, o)))
+    normal = mat_vec(transposed(R), up)
     first = m.geom_vertadr[g]
     for n in range(m.geom_vertnum[g]):
         x = load3(m.vert_pos, first + n)
         if height + dot3(normal, x) < m.geom_radius[g] + reach:
-            _corner(m, d, g, o, _in_world(d, i, x), reach, n)
+            _corner(m, d, g, o, add3(p, mat_vec(R, x)), reach, n)
 
 
 @kernel
 def _corner_of_obstacle(m, d, g, o, x, radius, reach, feature):
     """Add the contact of a point of an obstacle, the centre of a sphere, with a geometry."""
-    i = m.geom_bodyid[g]
-    R = mat_mul(load9(d.xmat, i), load9(m.geom_mat, g))
-    local = mat_vec(transposed(R), sub3(x, _in_world(d, i, load3(m.geom_pos, g))))
+    p, R = _pose(m, d, g)
+    local = mat_vec(transposed(R), sub3(x, p))
     dist, away = distance(m.geom_type[g], load3(m.geom_size, g), local)
     if dist < radius + reach:
         normal = scaled3(mat_vec(R, away), -1.0)
@@ -168,7 +170,7 @@ def _corner_of_obstacle(m, d, g, o, x, radius, reach, feature):
 
 @kernel
 def _corners_of_box(m, d, g, o, reach):
-    p, R, half = load3(m.obstacle_pos, o), load9(m.obstacle_mat, o), load3(m.obstacle_size, o)
+    p, R, half = load3(m.geom_pos, o), load9(m.geom_mat, o), load3(m.geom_size, o)
     for n in range(8):
         corner = (
             half[0] if n & 1 else -half[0],
@@ -186,10 +188,8 @@ def _rims(m, d, g, o, reach):
     Three such points of an end on the plane resist tilting equally in every direction, whichever
     is the lowest.
     """
-    i = m.geom_bodyid[g]
-    centre = _in_world(d, i, load3(m.geom_pos, g))
-    R = mat_mul(load9(d.xmat, i), load9(m.geom_mat, g))
-    up = (m.obstacle_mat[o, 2], m.obstacle_mat[o, 5], m.obstacle_mat[o, 8])
+    centre, R = _pose(m, d, g)
+    up = (m.geom_mat[o, 2], m.geom_mat[o, 5], m.geom_mat[o, 8])
     x, y, _ = mat_vec(transposed(R), up)
     upright = x * x + y * y < UPRIGHT * UPRIGHT  # the lowest point is noise
     angle = 0.0 if upright else np.arctan2(-y, -x)
@@ -208,9 +208,9 @@ def _middle(m, d, g, o, reach):
     If the axis is parallel to a face, a whole segment is equally near and both its ends make
     contact: each is the nearest point when the axis is tilted a little to its side.
     """
-    i, first = m.geom_bodyid[g], m.geom_vertadr[g]
-    p = _in_world(d, i, load3(m.vert_pos, first))
-    line = sub3(_in_world(d, i, load3(m.vert_pos, first + 1)), p)
+    (centre, R), half = _pose(m, d, g), m.geom_size[g, 1]
+    p = add3(centre, mat_vec(R, (0.0, 0.0, -half)))
+    line = mat_vec(R, (0.0, 0.0, 2.0 * half))
     tilt = LEVEL * np.sqrt(dot3(line, line))
     low, high = _nearest(m, o, p, line, tilt), _nearest(m, o, p, line, -tilt)
     if high - low < NO_END:

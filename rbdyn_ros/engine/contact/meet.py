@@ -35,12 +35,14 @@ def _by_address(table, row):
 def meet(m, d):
     """List the contacts of the pairs of push_geom, in their order."""
     place, found = d.geom_place, d.push_found
-    for g in range(m.ngeom):
+    for g in range(m.ngeomlink):
         place_geom(m, d, g, place)
-        centre, i = load3(place, g), m.geom_bodyid_all[g]
-        place[g, WAY] = m.opt.timestep * fastest(m, d, i, centre, m.geom_rbound_all[g])
+        centre, i = load3(place, g), m.geom_bodyid[g]
+        place[g, WAY] = m.opt.timestep * fastest(m, d, i, centre, m.geom_rbound[g])
         bound(m, g, place, place[g, WAY])
-    number = sweep(m, m.ngeom, place, d.sweep_order, m.push_geom, m.push_adr, m.push_num, found)
+    number = sweep(
+        m, m.ngeomlink, place, d.sweep_order, m.push_geom, m.push_adr, m.push_num, found
+    )
     if number <= len(found):
         sort(found, number)
         for n in range(number):
@@ -57,7 +59,7 @@ def _meet(m, d, pair):
     g, h = m.push_geom[pair, 0], m.push_geom[pair, 1]
     reach = d.geom_place[g, WAY] + d.geom_place[h, WAY]
     first = d.ncon
-    if m.geom_type_all[g] == BOX and m.geom_type_all[h] == BOX:
+    if m.geom_type[g] == BOX and m.geom_type[h] == BOX:
         _boxes(m, d, pair, g, h, reach)
     else:
         _hulls(m, d, pair, g, h, reach)
@@ -69,7 +71,7 @@ def _boxes(m, d, pair, g, h, reach):
     points, names = stack_floats(CORNERS, 4), stack_ints(CORNERS, 1)
     p, R = pose_of(d.geom_place, g)
     q, T = pose_of(d.geom_place, h)
-    half, other = load3(m.geom_size_all, g), load3(m.geom_size_all, h)
+    half, other = load3(m.geom_size, g), load3(m.geom_size, h)
     number, normal = box_points(q, T, other, p, R, half, reach, points, names)
     for n in range(number):  # points of h
         x = sub3(load3(points, n), scaled3(normal, 0.5 * points[n, 3]))
@@ -98,8 +100,8 @@ def _hulls(m, d, pair, g, h, reach):
 @inline
 def _touch(m, d, pair, g, h, x, normal, dist, feature):
     """List a contact, whose normal points from g to h; a geometry of the world is geom1."""
-    key = m.ngeom * m.nobstacle + pair
-    i, j = m.geom_bodyid_all[g], m.geom_bodyid_all[h]
+    key = m.ngeomlink * m.nobstacle + pair
+    i, j = m.geom_bodyid[g], m.geom_bodyid[h]
     if j == 0:
         list_contact(m, d, key, h, g, j, i, x, scaled3(normal, -1.0), dist, feature)
     else:

@@ -34,6 +34,8 @@ from rbdyn_ros.engine.spatial import (
     dot3,
     load3,
     load6,
+    load9,
+    mat_vec,
     scaled3,
     store3,
     store6,
@@ -53,14 +55,12 @@ def start_contacts(m, d):
     d.nmutual = 0
     for c in range(d.ncon):
         one, i, x = d.contact_body[c, 0], d.contact_body[c, 1], load3(d.contact_pos, c)
-        v = point_velocity(m, d, i, x)
+        v = add3(point_velocity(m, d, i, x), _belts(m, d, c))
         store3(d.contact_arm2, c, sub3(x, load3(d.subtree_com, m.body_rootid[i])))
         if one > 0:
             d.nmutual = d.nmutual + 1
             v = sub3(v, point_velocity(m, d, one, x))
             store3(d.contact_arm1, c, sub3(x, load3(d.subtree_com, m.body_rootid[one])))
-        else:
-            v = sub3(v, _belt(m, d, c))
         prepare(m, d, c, dot3(load3(d.contact_normal, c), v))
         store3(d.contact_vel, c, v)
         store3(d.contact_force, c, ZERO3)
@@ -71,12 +71,18 @@ def start_contacts(m, d):
 
 
 @inline
-def _belt(m, d, c):
-    """Return the velocity of an obstacle's surface, along the surface."""
-    o = d.contact_geom[c, 0] - (m.ngeomall - m.nobstacle)
-    if o < 0:  # a geometry of a link that is fixed to the world
+def _belts(m, d, c):
+    """Return the velocity of the surface of geom2 relative to that of geom1, moved by belts."""
+    return sub3(_belt(m, d, c, 1), _belt(m, d, c, 0))
+
+
+@inline
+def _belt(m, d, c, side):
+    """Return the velocity of a geometry's surface relative to its body, along the surface."""
+    v = load3(m.geom_velocity, d.contact_geom[c, side])
+    if v[0] == 0.0 and v[1] == 0.0 and v[2] == 0.0:
         return ZERO3
-    v, normal = load3(m.obstacle_velocity, o), load3(d.contact_normal, c)
+    v, normal = mat_vec(load9(d.xmat, d.contact_body[c, side]), v), load3(d.contact_normal, c)
     return sub3(v, scaled3(normal, dot3(normal, v)))
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.engine.contact.distances import CAPSULE, CYLINDER, SPHERE, distance
-from rbdyn_ros.engine.contact.touch import fastest, list_contact, order
+from rbdyn_ros.engine.contact.touch import fastest, list_contact, order, pair_number
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import (
@@ -63,8 +63,8 @@ def _by_address(table, row):
 def terrain(m, d):
     """List the contacts of the geometries of moving bodies with height fields."""
     for g in range(m.ngeommoving):
-        for o in range(m.nobstacle):
-            if m.geom_touches[g, o] == BY_FIELD:
+        for o in range(m.ngeomlink, m.ngeom):
+            if m.geom_touches[g, o - m.ngeomlink] == BY_FIELD:
                 first = d.ncon
                 _meet(m, d, g, o)
                 order(d, first)
@@ -72,13 +72,13 @@ def terrain(m, d):
 
 @kernel
 def _meet(m, d, g, o):
-    i, F_T = m.geom_bodyid[g], transposed(load9(m.obstacle_mat, o))
+    i, F_T = m.geom_bodyid[g], transposed(load9(m.geom_mat, o))
     B = mat_mul(F_T, load9(d.xmat, i))  # the body in the field
-    b = mat_vec(F_T, sub3(load3(d.xpos, i), load3(m.obstacle_pos, o)))
-    R, t = mat_mul(B, load9(m.geom_mat_all, g)), add3(b, mat_vec(B, load3(m.geom_pos_all, g)))
+    b = mat_vec(F_T, sub3(load3(d.xpos, i), load3(m.geom_pos, o)))
+    R, t = mat_mul(B, load9(m.geom_mat, g)), add3(b, mat_vec(B, load3(m.geom_pos, g)))
     centre = add3(load3(d.xpos, i), mat_vec(load9(d.xmat, i), load3(m.geom_pos, g)))
     reach = m.opt.timestep * fastest(m, d, i, centre, m.geom_rbound[g])
-    half, size = load3(m.geom_half_all, g), load3(m.obstacle_size, o)
+    half, size = load3(m.geom_half, g), load3(m.geom_size, o)
     x = abs(R[0]) * half[0] + abs(R[1]) * half[1] + abs(R[2]) * half[2] + reach
     y = abs(R[3]) * half[0] + abs(R[4]) * half[1] + abs(R[5]) * half[2] + reach
     z = abs(R[6]) * half[0] + abs(R[7]) * half[1] + abs(R[8]) * half[2] + reach
@@ -87,13 +87,13 @@ def _meet(m, d, g, o):
     kind = m.geom_type[g]
     if kind == SPHERE or kind == CAPSULE:
         for n in range(m.geom_vertnum[g]):
-            at = add3(b, mat_vec(B, load3(m.vert_pos, m.geom_vertadr[g] + n)))
+            at = add3(t, mat_vec(R, load3(m.vert_pos, m.geom_vertadr[g] + n)))
             _ball(m, d, g, o, at, n, reach)
     elif kind == CYLINDER:
         _rims(m, d, g, o, R, t, reach)
     else:
         for n in range(m.geom_vertnum[g]):
-            at = add3(b, mat_vec(B, load3(m.vert_pos, m.geom_vertadr[g] + n)))
+            at = add3(t, mat_vec(R, load3(m.vert_pos, m.geom_vertadr[g] + n)))
             _corner(m, d, g, o, at, n, reach)
     _ridges(m, d, g, o, R, t, (x, y, z), reach)
 
@@ -101,11 +101,10 @@ def _meet(m, d, g, o):
 @inline
 def _touch(m, d, g, o, x, normal, dist, feature):
     """List a contact at the point x of the geometry, in the frame of the field."""
-    F, i = load9(m.obstacle_mat, o), m.geom_bodyid[g]
-    at = add3(load3(m.obstacle_pos, o), mat_vec(F, x))
-    pair = m.ngeom * m.nobstacle + m.npush + g * m.nobstacle + o
-    other = m.ngeomall - m.nobstacle + o
-    list_contact(m, d, pair, other, g, 0, i, at, mat_vec(F, normal), dist, feature)
+    F, i = load9(m.geom_mat, o), m.geom_bodyid[g]
+    at = add3(load3(m.geom_pos, o), mat_vec(F, x))
+    pair = m.ngeomlink * m.nobstacle + m.npush + pair_number(m, g, o)
+    list_contact(m, d, pair, o, g, 0, i, at, mat_vec(F, normal), dist, feature)
 
 
 # the grid
@@ -114,9 +113,9 @@ def _touch(m, d, g, o, x, normal, dist, feature):
 @inline
 def _grid(m, o):
     """Return the first height, rows and columns of a field, and the lengths of a cell."""
-    k = m.obstacle_fieldid[o]
+    k = m.geom_fieldid[o]
     rows, columns = m.field_nrow[k], m.field_ncol[k]
-    half = load3(m.obstacle_size, o)
+    half = load3(m.geom_size, o)
     return m.field_adr[k], rows, columns, 2.0 * half[0] / (columns - 1), 2.0 * half[1] / (rows - 1)
 
 
@@ -131,7 +130,7 @@ def _first_last(at, reach, half, cell, number):
 def _point(m, o, grid, r, c):
     """Return a corner of a field."""
     adr, _rows, columns, wide, long = grid
-    x, y = c * wide - m.obstacle_size[o, 0], r * long - m.obstacle_size[o, 1]
+    x, y = c * wide - m.geom_size[o, 0], r * long - m.geom_size[o, 1]
     return x, y, m.field_height[adr + r * columns + c]
 
 
@@ -150,7 +149,7 @@ def _plane(m, o, grid, r, c, lower, x):
     else:
         beside = m.field_height[at + columns]
         a, b = (opposite - beside) / wide, (beside - here) / long
-    east, north = x[0] + m.obstacle_size[o, 0] - c * wide, x[1] + m.obstacle_size[o, 1] - r * long
+    east, north = x[0] + m.geom_size[o, 0] - c * wide, x[1] + m.geom_size[o, 1] - r * long
     up = 1.0 / np.sqrt(1.0 + a * a + b * b)
     return (x[2] - here - a * east - b * north) * up, (-a * up, -b * up, up)
 
@@ -162,7 +161,7 @@ def _under(m, o, grid, x):
     The number is -1 beside the field.
     """
     _adr, rows, columns, wide, long = grid
-    u, v = (x[0] + m.obstacle_size[o, 0]) / wide, (x[1] + m.obstacle_size[o, 1]) / long
+    u, v = (x[0] + m.geom_size[o, 0]) / wide, (x[1] + m.geom_size[o, 1]) / long
     if not (u >= 0.0 and v >= 0.0 and u <= columns - 1.0 and v <= rows - 1.0):
         return -1, np.inf, (0.0, 0.0, 1.0)
     r, c = min(int(v), rows - 2), min(int(u), columns - 2)
@@ -206,7 +205,7 @@ def _ball(m, d, g, o, x, end, reach):
         _touch(m, d, g, o, at, normal, dist - radius, FACES + 2 * triangle + end)
         return
     _adr, rows, columns, wide, long = grid
-    size, most = load3(m.obstacle_size, o), radius + reach
+    size, most = load3(m.geom_size, o), radius + reach
     r0, r1 = _first_last(x[1], most, size[1], long, rows)
     c0, c1 = _first_last(x[0], most, size[0], wide, columns)
     for r in range(r0, r1):
@@ -228,8 +227,8 @@ def _ball(m, d, g, o, x, end, reach):
 def _is_on(m, o, grid, r, c, lower, x):
     """Return whether a point of the plane of a triangle is on the triangle."""
     _adr, _rows, _columns, wide, long = grid
-    u = (x[0] + m.obstacle_size[o, 0]) / wide - c
-    v = (x[1] + m.obstacle_size[o, 1]) / long - r
+    u = (x[0] + m.geom_size[o, 0]) / wide - c
+    v = (x[1] + m.geom_size[o, 1]) / long - r
     least, most = (v, u) if lower else (u, v)
     return least >= -EDGE_ON and most <= 1.0 + EDGE_ON and most - least >= -EDGE_ON
 
@@ -237,7 +236,7 @@ def _is_on(m, o, grid, r, c, lower, x):
 @inline
 def _is_known(m, d, o, x, first, near):
     """Return whether there is a contact at a point of the field, from number `first` on."""
-    at = add3(load3(m.obstacle_pos, o), mat_vec(load9(m.obstacle_mat, o), x))
+    at = add3(load3(m.geom_pos, o), mat_vec(load9(m.geom_mat, o), x))
     for c in range(first, d.ncon):
         between = sub3(at, load3(d.contact_pos, c))
         if dot3(between, between) < near * near:
@@ -251,7 +250,7 @@ def _is_known(m, d, o, x, first, near):
 @kernel
 def _ridges(m, d, g, o, R, t, wide_half, reach):
     """Add the contacts of the convex edges and corners of the field below a geometry."""
-    grid, size = _grid(m, o), load3(m.obstacle_size, o)
+    grid, size = _grid(m, o), load3(m.geom_size, o)
     adr, rows, columns, wide, long = grid
     low = t[2] - wide_half[2]
     r0, r1 = _first_last(t[1], wide_half[1], size[1], long, rows)
@@ -289,10 +288,10 @@ def _from_hull(m, g, x):
     Outside it is less than the distance, but above 0.
     """
     most, best = -np.inf, (0.0, 0.0, 1.0)
-    for f in range(m.geom_faceadr_all[g], m.geom_faceadr_all[g] + m.geom_facenum_all[g]):
-        corner = m.geom_vertadr_all[g] + m.face_vert[m.face_vertadr[f]]
+    for f in range(m.geom_faceadr[g], m.geom_faceadr[g] + m.geom_facenum[g]):
+        corner = m.geom_vertadr[g] + m.face_vert[m.face_vertadr[f]]
         normal = load3(m.face_normal, f)
-        dist = dot3(normal, sub3(x, load3(m.vert_pos_all, corner)))
+        dist = dot3(normal, sub3(x, load3(m.vert_pos, corner)))
         if dist > most:
             most, best = dist, normal
     return (np.inf, best) if most == -np.inf else (most, best)
@@ -326,7 +325,7 @@ def _edge(m, d, g, o, grid, R, t, r, c, k, p, line, reach):
     turn = transposed(R)
     a, b = mat_vec(turn, sub3(p, t)), mat_vec(turn, sub3(add3(p, line), t))
     for n in range(3):  # beside the bounding box of the geometry
-        most = m.geom_half_all[g, n] + reach
+        most = m.geom_half[g, n] + reach
         if min(a[n], b[n]) > most or max(a[n], b[n]) < -most:
             return
     low = high = place = _deepest(m, g, R, t, p, line, 0.0, reach)

@@ -1,6 +1,6 @@
 """The list of contacts: who touches where, in the order of pairs of geometries and features.
 
-A contact is between geom1 and geom2, numbers in geom_names_all: geom1 is of the world, or the
+A contact is between geom1 and geom2, numbers in geom_names: geom1 is of the world, or the
 lower number of two on moving bodies. The normal points from geom1 to geom2, and forces and
 velocities are those of geom2, relative to geom1.
 
@@ -26,8 +26,13 @@ def touch(m, d, g, o, x, normal, dist, feature):
     """List the contact of geometry g with obstacle o at x, at distance `dist` along `normal`."""
     body = m.geom_bodyid[g]
     if _hits(m, dist, dot3(normal, point_velocity(m, d, body, x))):
-        other = m.ngeomall - m.nobstacle + o
-        _enter(m, d, g * m.nobstacle + o, other, g, 0, body, x, normal, dist, feature)
+        _enter(m, d, pair_number(m, g, o), o, g, 0, body, x, normal, dist, feature)
+
+
+@inline
+def pair_number(m, g, o):
+    """Return the number of the pair of a geometry and an obstacle."""
+    return g * m.nobstacle + o - m.ngeomlink
 
 
 @kernel

@@ -98,7 +98,7 @@ class NodeRecording:
         """Record a state."""
         assert self._file is not None
         acts = state.xfrc.reshape(-1) if state.xfrc.any() else _NOTHING
-        contact = state.contact.reshape(-1) if state.m.ngeom else _NOTHING
+        contact = state.contact.reshape(-1) if state.m.ncontact else _NOTHING
         joints = state.stick_qfrc if state.m.nstop else _NOTHING
         memory = state.stick.reshape(-1), joints
         lists = (state.qpos, state.qvel, state.qacc, state.effort, acts, contact, *memory)

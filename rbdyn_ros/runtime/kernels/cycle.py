@@ -259,7 +259,7 @@ def _hand_over(m, d, s):
         for n in range(6):
             s.row_xfrc[i, n] = d.xfrc_applied[i, n]
     row = s.row
-    if m.ngeom > 0:
+    if m.ncontact > 0:
         _write_contact(m, d, s)
         row = row[: _write_stick(d, s)]
     post(s.state_version, s.state_slots, s.state_float_slots, s.state, row)

@@ -83,7 +83,7 @@ class Watched:
             qvel=state.qvel,
             effort=state.effort,
             xfrc=state.xfrc,
-            contact=state.contact if state.m.ngeom else None,
+            contact=state.contact if state.m.ncontact else None,
             energy=self._energy(state) if energy else None,
             paused=paused,
             fault=fault,

@@ -71,9 +71,9 @@ class PictureScene:
         arms = np.concatenate([line(b, nowhere, b, p) for b, p in zip(ends, at, strict=True)], 1)
         self.others = np.concatenate([arms, line(ends[0], at[0], ends[1], at[1])], axis=1)
 
-        plane = m.obstacle_type == GeomType.PLANE
-        self._plane_pos = m.obstacle_pos[plane]
-        self._plane_mat = m.obstacle_mat[plane].reshape(-1, 3, 3)
+        plane = m.geom_type == GeomType.PLANE
+        self._plane_pos = m.geom_pos[plane]
+        self._plane_mat = m.geom_mat[plane].reshape(-1, 3, 3)
         self.obstacles: list[Solid] = []
         low, high = self.extent()
         self.obstacles = obstacles_of(m, float((high - low).max()))

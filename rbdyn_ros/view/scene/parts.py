@@ -102,15 +102,13 @@ def parts_of_looks(
 
 
 def geometry_parts(m: Model, color: Color) -> list[Part]:
-    """Return the contact geometries of a Model that have a volume."""
+    """Return the geometries of links that have a volume."""
     parts = []
-    for g in range(m.ngeom):
+    for g in range(m.ngeomlink):
         first, count = m.geom_vertadr[g], m.geom_vertnum[g]
         shape = _geometry(m.geom_type[g], m.geom_size[g], m.vert_pos[first : first + count])
         if shape is not None:
-            mesh = isinstance(shape, Points)  # its corners are in the axes of the body
-            pos, mat = (np.zeros(3), np.eye(3)) if mesh else (m.geom_pos[g], m.geom_mat[g])
-            body, quat = int(m.geom_bodyid[g]), mat_to_quat(mat.reshape(3, 3))
+            body, pos, quat = int(m.geom_bodyid[g]), m.geom_pos[g], mat_to_quat(m.geom_mat[g])
             parts += [Part(body, surface, pos, quat, color) for surface in surfaces_of(shape)]
     return parts
 
@@ -185,21 +183,20 @@ def mass_balls(m: Model, size: float) -> list[Part]:
 def obstacle_parts(m: Model) -> list[Part]:
     """Return boxes, spheres and height fields of the world; planes are drawn as the grid."""
     parts = []
-    for o, (kind, pos, mat, half) in enumerate(
-        zip(m.obstacle_type, m.obstacle_pos, m.obstacle_mat, m.obstacle_size, strict=True)
-    ):
+    for g in range(m.ngeomlink, m.ngeom):
+        kind, half = m.geom_type[g], m.geom_size[g]
+        pos, quat = m.geom_pos[g], mat_to_quat(m.geom_mat[g])
         if kind == GeomType.PLANE:
             continue
         if kind == GeomType.HFIELD:
-            k = int(m.obstacle_fieldid[o])
+            k = int(m.geom_fieldid[g])
             grid = (int(m.field_nrow[k]), int(m.field_ncol[k]))
             heights = m.field_height[m.field_adr[k] :][: grid[0] * grid[1]].reshape(grid)
             surface = terrain_surface(heights, half)
-            parts.append(Part(0, surface, pos, mat_to_quat(mat), OBSTACLE))
+            parts.append(Part(0, surface, pos, quat, OBSTACLE))
             continue
         is_box = kind == GeomType.BOX
         shape = Box(tuple(2.0 * half)) if is_box else Sphere(float(half[0]))
-        quat = mat_to_quat(mat)
         parts += [Part(0, surface, pos, quat, OBSTACLE) for surface in surfaces_of(shape)]
     return parts
 

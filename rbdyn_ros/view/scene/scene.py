@@ -135,7 +135,8 @@ class Scene:
         if not looks:
             return []
         seen = {int(m.body_rootid[m.frame_bodyid[m.frame_id(look.link)]]) for look in looks}
-        return [p for p in geometry_parts(m, color) if int(m.body_rootid[p.body]) not in seen]
+        parts = geometry_parts(m, color)
+        return [p for p in parts if p.body > 0 and int(m.body_rootid[p.body]) not in seen]
 
     @functools.cached_property
     def obstacles(self) -> list[Part]:
@@ -218,9 +219,9 @@ def _layers_shown(looks: Appearance) -> tuple[str, ...]:
 
 def _floor(m: Model, lowest: float, size: float) -> float:
     """Return the height of the grid: a level floor, else 0, else below the robot."""
-    level = (m.obstacle_type == GeomType.PLANE) & (m.obstacle_mat[:, 8] > 1.0 - 1e-9)
+    level = (m.geom_type == GeomType.PLANE) & (m.geom_mat[:, 8] > 1.0 - 1e-9)
     if level.any():
-        return float(m.obstacle_pos[level, 2].max())
+        return float(m.geom_pos[level, 2].max())
     return 0.0 if lowest > -0.02 * size else lowest
 
 
