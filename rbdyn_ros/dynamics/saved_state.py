@@ -53,13 +53,10 @@ def load_state(m: Model, d: Data, saved: SavedState) -> None:
 
     Raises:
         ModelError: d was not made for m, or the state is of another robot.
-        ParameterError: saved is not a SavedState.
+        ParameterError: saved is not what save_state returns.
     """
     check_pair(m, d, "load_state")
-    given: object = saved
-    if not isinstance(given, SavedState):
-        text = f"load_state: expected what save_state returned, got {shown(given)}"
-        raise ParameterError(Finding("not-a-state", text, "error", "saved"))
+    _check_state(saved)
     if saved.layout != _layout(m) or np.shape(saved.row) != d.buffer.shape:
         text = (
             f"load_state: the state is of {quote(saved.robot)}, which has other joints, bodies or "
@@ -71,6 +68,32 @@ def load_state(m: Model, d: Data, saved: SavedState) -> None:
         d.take_drive_modes()
     else:
         d.drop_drive_modes()
+
+
+def _check_state(saved: object) -> None:
+    """Raise ParameterError unless it has the types of a SavedState: it may come from a file."""
+    if not isinstance(saved, SavedState):
+        text = f"load_state: expected what save_state returned, got {shown(saved)}"
+        raise ParameterError(Finding("not-a-state", text, "error", "saved"))
+    row: object = saved.row
+    plain = type(row) is np.ndarray and row.dtype == np.float64 and row.ndim == 1
+    for name, fits, allowed in (
+        ("robot", type(saved.robot) is str, "a string"),
+        ("layout", type(saved.layout) is str, "a string"),
+        ("row", plain, "an array of floats with one axis"),
+        ("driven", type(saved.driven) is bool, "True or False"),
+    ):
+        if not fits:
+            found = _kind(getattr(saved, name))
+            text = f"load_state: {name} of the state is {found}; expected {allowed}"
+            raise ParameterError(Finding("not-a-state", text, "error", name, None, found, allowed))
+
+
+def _kind(value: object) -> str:
+    """Return what a value is, on one line."""
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype} with the shape {value.shape}"
+    return shown(value)
 
 
 def _layout(m: Model) -> str:

@@ -200,7 +200,7 @@ def step(m: Model, d: Data, nstep: int) -> int:
     advance(m, d, nstep)
     singular = SINGULAR if regular and d.nsingular > 0 else 0
     unsolved = UNSOLVED if solved and _often_unsolved(m, d) else 0
-    return singular + unsolved + (DROPPED if d.ndropped > 0 else 0)
+    return singular + unsolved + (DROPPED if m.ngeom > 0 and d.ndropped > 0 else 0)
 
 
 @inline

@@ -18,8 +18,13 @@ import numpy as np
 from closed_loop import FILES, SEVEN, ClosedLoop, model
 from support.lies import LIES, LOOP, NONE
 
+import rbdyn_ros as rb
+from rbdyn_ros.control.arm import Arm, mounted_gravity
+from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.faults import Fault
 from rbdyn_ros.control.friction import Friction
+from rbdyn_ros.control.gate import SafetyGate
+from rbdyn_ros.control.laws import GravityCompensation
 from rbdyn_ros.control.limits import Limits
 from rbdyn_ros.control.paths import Path as JointPath
 from rbdyn_ros.errors import RbdynError
@@ -30,6 +35,11 @@ SPEEDS = (0.0, 0.2, 1.0)
 JUDGED, BEFORE = 1.3, 0.02
 #: Coupling may speed up joints that coast, so they begin a little below their limits.
 SPARE, SPARE_OF = 0.9, dict.fromkeys((SEVEN, "panda.urdf", "kinova.urdf"), 0.75)
+#: Centre of mass [m] and inertia of payloads, and the arm_tolerance that finds a load [N m].
+COMPACT = (0.0, 0.0, 0.05), (0.0,) * 6
+TOLERANCE = {"payload": 3.0, "gravity": 5.0}
+#: Time until a controller that restarts answers again [s].
+DOWN = 0.4
 #: What a lie may add [rad or m], and the largest speed as a part of the limit.
 FARTHEST, FASTEST = 0.3, 1.2
 
@@ -95,7 +105,8 @@ def moving(case, **keywords):
     if case.friction:
         plant = rubbed(m)
         more = {"plant": plant, "arm": {"friction": Friction.of_model(plant).scaled(0.9)}}
-    loop = ClosedLoop(m, gate={"blend_time": 0.02}, gravity_damping=5.0, **more, **keywords)
+    settings = {"gravity_damping": 5.0, "arm_tolerance": TOLERANCE.get(case.lie, 0.0)}
+    loop = ClosedLoop(m, gate={"blend_time": 0.02}, **settings, **more, **keywords)
     loop.h = case.period
     loop.arm()
     loop.run(0.05)
@@ -134,30 +145,104 @@ def follow(loop):
     )
 
 
+def tell_payload(loop, time):
+    """Tell the armed controller of a payload that is not there; it must not be taken."""
+    if time == 0.0:
+        try:
+            loop.controller.set_payload(last_link(loop.plant), 1.0, *COMPACT)
+        except RbdynError:
+            return
+        raise RuntimeError("a payload that is not there was taken")
+
+
+def hang_payload(loop, time):
+    """Hang a payload on the arm that nobody tells the controller of."""
+    if time == 0.0:
+        loop.plant = rb.with_payload(loop.plant, last_link(loop.plant), 1.8, *COMPACT)
+        d, loop.d = loop.d, rb.make_data(loop.plant)
+        loop.d.qpos, loop.d.qvel = d.qpos, d.qvel
+
+
+def tilt_base(loop, time):
+    """Tilt the base while the arm is disarmed, and try to arm it then; it must be refused."""
+    if time == 0.0:
+        loop.controller.disarm()
+        tilted = mounted_gravity((np.radians(20.0), 0.0, 0.0), (0.0, 0.0, -9.81))
+        loop.plant.opt.gravity = tilted
+        loop.watchdog = GravityCompensation(Arm(loop.plant, tilted), 20.0)
+    elif time >= JUDGED:
+        try:
+            loop.controller.try_arm(loop.now)
+        except RbdynError as error:
+            if "measures" in str(error):
+                return
+        raise RuntimeError("an arm on another base was armed")
+
+
+def restart_controller(loop, time):
+    """End the controller; another one begins after DOWN, and must begin disarmed."""
+    if time == 0.0:
+        loop.publish, loop.watched = False, np.inf
+    elif not loop.publish and time >= DOWN:
+        old = loop.controller
+        gate = SafetyGate(old.arm.m, old.gate.limits, old.gate.settings)
+        loop.gate, loop.controller = gate, Controller(old.arm, gate, old.settings)
+        loop.controller.set_mode(old.mode)
+        loop.publish, loop.watched = True, loop.now
+    elif time >= JUDGED and loop.controller.armed:
+        raise RuntimeError("a controller that began anew is armed")
+
+
+#: Rows that are more than other states: functions of the loop and the time since the onset [s].
+HARNESS = {
+    "payload": tell_payload,
+    "unknown_payload": hang_payload,
+    "gravity": tilt_base,
+    "controller_restart": restart_controller,
+}
+
+
+def last_link(m):
+    """Return the link that carries loads: no finger, whose motor is weak."""
+    return "panda_hand" if m.name == "panda" else m.body_names[-1]
+
+
+def possible(case):
+    """Whether a row makes sense in a mode, at a speed."""
+    if case.lie == "gravity":  # arming needs an arm at rest
+        return case.speed == 0.0
+    # in mode gravity nothing but the load says how the arm is to move
+    return case.lie != "unknown_payload" or case.mode != "gravity"
+
+
 def lied(loop, lie):
     """Run with a lie; return positions, velocities, and the time of the fault [s]."""
     change = lie.start() if lie.liar else None
+    special = HARNESS.get(lie.name, lambda _loop, _time: None)
     onset, rows, found = loop.now, [], np.nan
-    original = loop.controller.on_state
     for _ in range(round(JUDGED / loop.h)):
         rows.append((loop.d.qpos.copy(), loop.d.qvel.copy()))
         time = (loop.now - onset) * 1e-9
-        loop.send = lambda time=time: deliver(loop, original, change, time)
+        special(loop, time)
+        loop.send = lambda time=time: deliver(loop, change, time)
         loop.tick()
         if np.isnan(found) and loop.controller.fault is not None:
             found = time
+    special(loop, JUDGED)
     del loop.send
     return *(np.array(column) for column in zip(*rows, strict=True)), found
 
 
-def deliver(loop, on_state, change, time):
+def deliver(loop, change, time):
     """Send what the liar makes of the present state; return the last answer."""
     state = loop.state()
     arrival = state.pop("arrival")
     answer = None
     for row in change(state, time) if change else [state]:
         arrays = {k: np.asarray(row[k], float) for k in ("position", "velocity", "effort")}
-        given = on_state(row["names"], stamp=row["stamp"], arrival=arrival, **arrays)
+        given = loop.controller.on_state(
+            row["names"], stamp=row["stamp"], arrival=arrival, **arrays
+        )
         answer = answer if given is None else given
     return answer
 
@@ -201,11 +286,11 @@ def cases(
     kinds=(), robots=(FILES[0],), frictions=(False,), modes=MODES, speeds=SPEEDS, periods=(0.001,)
 ):
     """Return all cases."""
-    names = [lie.name for lie in LIES if LOOP in lie.where and (lie.liar or lie.kind != "loads")]
-    names = [name for name in names if name != "controller_restart"]
+    names = [lie.name for lie in LIES if LOOP in lie.where]
     chosen = [name for name in names if not kinds or name in kinds]
     rows = itertools.product(robots, frictions, periods, modes, speeds, chosen)
-    return [Case(name, mode, speed, file, dry, h) for file, dry, h, mode, speed, name in rows]
+    found = [Case(name, mode, speed, file, dry, h) for file, dry, h, mode, speed, name in rows]
+    return [case for case in found if possible(case)]
 
 
 def allowed(case, verdict):

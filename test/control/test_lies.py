@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from battery import (
     FASTEST,
+    HARNESS,
     MODES,
     Case,
     allowed,
     beyond,
     both,
-    cases,
     judged,
     lied,
     moving,
@@ -20,7 +20,7 @@ from battery import (
     rubbed,
 )
 from closed_loop import SEVEN, ClosedLoop, armed, model
-from support.lies import LIES, NONE, filtered
+from support.lies import LIES, LOOP, NONE, filtered
 
 from rbdyn_ros.control.faults import CODES, FAULTS
 from rbdyn_ros.control.history import TRUSTED
@@ -31,12 +31,22 @@ STIFF = {"impedance_stiffness": 200.0}
 PAGE = (Path(__file__).parents[2] / "docs/guides/real_arm.md").read_text(encoding="utf-8")
 #: Each kind meets another mode, at 20 % of the velocity limits; battery.py runs all modes, speeds,
 #: robots and frictions.
-KINDS = [case.lie for case in cases(modes=MODES[:1], speeds=(0.2,))]
+KINDS = [lie.name for lie in LIES if LOOP in lie.where and lie.name not in HARNESS]
 #: Lies about velocities are worst where feedback is strong.
 WORST = ["velocity_sign", "velocity_zero", "frozen", "lag_75_ms", "loss"]
 CASES = [Case(name, MODES[k % 4], 0.2) for k, name in enumerate(KINDS)]
 CASES += [Case(name, "hold", 1.0) for name in WORST]
 CASES += [Case("frozen_noisy", mode, 1.0) for mode in ("gravity", "computed_torque", "impedance")]
+#: Loads, and a controller that restarts, in the modes that show them most.
+CASES += [
+    Case("payload", "computed_torque", 0.0),
+    Case("payload", "gravity", 0.2),
+    Case("unknown_payload", "hold", 0.0),
+    Case("unknown_payload", "computed_torque", 0.2),
+    Case("unknown_payload", "impedance", 0.2, "panda.urdf"),
+    Case("gravity", "hold", 0.0),
+    *(Case("controller_restart", mode, 1.0) for mode in MODES),
+]
 #: The held arm oscillates, and its driver applies the last efforts until its timeout.
 CASES += [Case("velocity_degrees", "computed_torque", 0.0)]
 #: An arm without friction and with light wrists shows errors of the prediction most.

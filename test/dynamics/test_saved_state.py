@@ -1,6 +1,7 @@
 """A saved state of a Data decides its whole future."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -92,6 +93,30 @@ def test_only_saved_states_are_loaded(saved):
     m = rb.load_urdf(bundled_robot("seven_dof_arm"))
     with refused(rb.ParameterError, "not-a-state", "saved"):
         rb.load_state(m, rb.make_data(m), saved)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("robot", 5),
+        ("layout", np.zeros(2)),
+        ("row", None),
+        ("row", [0.0]),
+        ("row", np.zeros(3, object)),
+        ("row", np.zeros(3, np.float32)),
+        ("row", np.ma.masked_array(np.zeros(3), True)),
+        ("row", np.zeros((1, 3))),
+        ("driven", "yes"),
+        ("driven", np.zeros(2)),
+    ],
+)
+def test_a_saved_state_of_other_types_is_refused(field, value):
+    """It may come from another process."""
+    m = rb.load_urdf(bundled_robot("seven_dof_arm"))
+    d = rb.make_data(m)
+    saved = replace(rb.save_state(m, d), **{field: value})
+    with refused(rb.ParameterError, "not-a-state", field):
+        rb.load_state(m, d, saved)
 
 
 def test_a_saved_state_cannot_change():

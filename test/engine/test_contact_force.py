@@ -1,5 +1,7 @@
 """The force at a point that touches: its law by numbers, and the sums it enters."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -7,6 +9,7 @@ from support import robots, touching
 
 import rbdyn_ros as rb
 from rbdyn_ros.engine.contact.law import DEEPEST, STICK
+from rbdyn_ros.loading.assets import bundled_robot
 
 MASS = 2.0
 WEIGHT = MASS * touching.G
@@ -244,6 +247,16 @@ def test_more_contacts_than_fit_are_dropped_and_counted():
     assert d.cfrc_contact[1, 5] == pytest.approx(1000.0, rel=1e-12)
     rb.step(m, d, 2)
     assert np.isfinite(d.qvel).all()
+
+
+def test_a_robot_without_geometries_is_not_warned_of_contacts():
+    """Its counter holds what was there before."""
+    m = rb.load_urdf(bundled_robot("pendulum"))
+    d = rb.make_data(m)
+    d.buffer.view(np.int64)[m.data_offsets["ndropped"]] = 7
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rb.step(m, d)
 
 
 def test_two_obstacles_and_two_geometries():

@@ -34,7 +34,7 @@ NAMES = (
         "dae",
         "table",
     ),
-    *("model", "recording", "sensors", "data"),
+    *("model", "recording", "sensors", "state", "parameters", "data"),
 )
 TOGETHER = 2
 #: A process that takes this many times its CPU time, and GRACE seconds more, hangs.

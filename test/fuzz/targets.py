@@ -10,18 +10,25 @@ index from the end of its array, so the target "data" refuses these as well (Str
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import io
 import itertools
 import struct
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
+import yaml
 
 import rbdyn_ros as rb
+from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.controller import Controller
+from rbdyn_ros.control.gate import SafetyGate
+from rbdyn_ros.control.limits import Limits
 from rbdyn_ros.description.appearance.shapes import read_appearance
 from rbdyn_ros.description.mechanism_files import mechanism
 from rbdyn_ros.description.meshes.files import MeshFiles
@@ -32,10 +39,14 @@ from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.model_fields import PRIMARY
 from rbdyn_ros.recording.reader import read_run
+from rbdyn_ros.ros.arm import parameters as arm_parameters
+from rbdyn_ros.ros.common import parameters
+from rbdyn_ros.ros.simulator import parameters as simulator_parameters
 from rbdyn_ros.sensors.reader import read_sensors_text
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDER = Path(__file__).parent / "seeds"
+SEVEN = REPOSITORY / "config/robots/seven_dof_arm.urdf"
 CRANK_SLIDER = REPOSITORY / "examples/crank_slider.yaml"
 #: Changed robots with more bodies are read, but not moved.
 FEW_BODIES = 40
@@ -188,8 +199,7 @@ def fuzz_recording(data: bytes) -> None:
 
 
 def fuzz_sensors(data: bytes) -> None:
-    text = (REPOSITORY / "config/robots/seven_dof_arm.urdf").read_text()
-    m, described = _armed(text)
+    m, described = _armed(SEVEN.read_text())
     read_sensors_text(data, m, described)
 
 
@@ -245,25 +255,48 @@ def two_hinges() -> rb.SystemBuilder:
 
 @functools.cache
 def strict_datas() -> list[Any]:
-    """Return the Data of a tree, a closed loop, and a tree with contact and a driven joint."""
-    touching = two_hinges().geometry("g", "b", rb.Sphere(0.1)).floor(-0.5)
-    models = [rb.load_urdf(pendulum()), rb.load(CRANK_SLIDER), rb.build(touching)]
+    """Return the Data of a tree, and those of `several`."""
+    models = [rb.load_urdf(pendulum()), *several()]
     for m in models:
         make_strict(m)
-    datas = [started(m) for m in models]
-    rb.set_drive(models[2], datas[2], "j", "velocity", 1.0)
-    return datas
+    return [driven(m) for m in models]
+
+
+def several() -> list[rb.Model]:
+    """Return a closed loop, a tree with contact, and moving bodies that touch each other."""
+    return [rb.load(CRANK_SLIDER), rb.build(touching()), rb.build(stack())]
+
+
+def driven(m: rb.Model) -> Any:
+    """Return the Data of a Model; a joint of the tree with contact is driven."""
+    d = started(m)
+    if "j" in m.jnt_names:
+        rb.set_drive(m, d, "j", "velocity", 1.0)
+    return d
 
 
 @functools.cache
 def checked_datas() -> list[Any]:
-    """Return the Data of a tree with a driven joint: few stages, for they are compiled first."""
-    d = started(rb.build(two_hinges()))
-    rb.set_drive(d.model, d, "j", "velocity", 1.0)
-    for stage in STAGES:
+    """Return the Data of a tree with a driven joint, and of `several`; compile all stages."""
+    datas = [driven(m) for m in (rb.build(two_hinges()), *several())]
+    for d, stage in itertools.product(datas, STAGES):
         with contextlib.suppress(RbdynError):
             stage(d.model, d.copy())
-    return [d]
+    return datas
+
+
+def stack() -> rb.SystemBuilder:
+    """Return two free boxes, one on the other, on a floor."""
+    system = rb.SystemBuilder("stack", base="world").floor()
+    for k, name in enumerate(("low", "high")):
+        system.body(name, rb.shapes.box((0.2, 0.2, 0.2), mass=1.0))
+        system.joint(f"free_{name}", "floating", "world", name, xyz=(0.0, 0.0, 0.099 + 0.198 * k))
+        system.geometry(f"hull_{name}", name, rb.Box((0.2, 0.2, 0.2)))
+    return system
+
+
+def touching() -> rb.SystemBuilder:
+    return two_hinges().geometry("g", "b", rb.Sphere(0.1)).floor(-0.05)
 
 
 def started(m: rb.Model) -> Any:
@@ -317,6 +350,81 @@ def fuzz_rows(datas: Callable[[], list[Any]], data: bytes) -> None:
     STAGES[stage % len(STAGES)](d.model, d)
 
 
+#: What a field of a saved state may be instead, see fuzz_state.
+FORGED = (
+    *(None, 7, True, "", "nan", b"", [], [[1.0], [2.0, 3.0]], {}, np.nan, object()),
+    *(np.zeros(0), np.zeros(3), np.zeros((2, 2)), np.zeros(2, object), np.array("x"), range(3)),
+)
+FIELDS = ("robot", "layout", "row", "driven")
+
+
+def states() -> list[bytes]:
+    """Return seeds: each has hostile numbers in the row, or forges one field."""
+    forged = itertools.product(range(len(strict_datas())), range(len(FIELDS)), range(len(FORGED)))
+    hostile = itertools.product(range(len(strict_datas())), range(len(HOSTILE)))
+    return [
+        *(bytes([robot, len(FIELDS), n]) for robot, n in hostile),
+        *(bytes([robot, field, k]) for robot, field, k in forged),
+    ]
+
+
+def fuzz_state(data: bytes) -> None:
+    """Load a saved state that was changed, as another process may send it, and take a step.
+
+    Three bytes choose the robot, the field and what it is instead; the field after the last one
+    is hostile numbers everywhere. Then ten bytes each choose an entry of the row and its bits.
+    """
+    robot, field, k = data[:3].ljust(3, b"\0")
+    d = strict_datas()[robot % len(strict_datas())]
+    m, saved = d.model, rb.save_state(d.model, d)
+    row = saved.row.copy()
+    if field % (len(FIELDS) + 1) == len(FIELDS):
+        row.view(np.int64)[:] = HOSTILE[k % len(HOSTILE)]
+    for place, bits in struct.iter_unpack("<Hq", data[3 : 3 + (len(data) - 3) // 10 * 10]):
+        row.view(np.int64)[place % len(row)] = bits
+    changes = {"row": row, "driven": bool(k % 2)}
+    if field % (len(FIELDS) + 1) < len(FIELDS):
+        changes[FIELDS[field % (len(FIELDS) + 1)]] = FORGED[k % len(FORGED)]
+    other = d.copy()
+    make_strict(other)
+    rb.load_state(m, other, dataclasses.replace(saved, **changes))
+    rb.step(m, other)
+
+
+def fuzz_parameters(data: bytes) -> None:
+    """Check the values of a parameter file as both nodes do, and make the settings of an arm.
+
+    ROS 2 itself reads the file; what YAML refuses, or ROS has no type for, never arrives.
+    """
+    try:
+        given = dict(named(yaml.safe_load(data)))
+    except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError):
+        return
+    parameters.live(given, simulator_parameters.PARAMETERS)
+    table = arm_parameters.PARAMETERS
+    values = {row.name: row.checked(row.default) for row in table} | parameters.live(given, table)
+    chosen, m = SimpleNamespace(**values), _armed(SEVEN.read_text())[0]
+    settings, gate = arm_parameters.settings(chosen), arm_parameters.gate_settings(chosen, False)
+    limits = dataclasses.replace(
+        Limits.of(m, chosen.joints),
+        acceleration=chosen.acceleration_limit,
+        latency=chosen.latency_limit,
+        contact=chosen.contact_effort,
+    ).tightened(*(values[name] for name in arm_parameters.TIGHTENING))
+    arm = Arm(m, chosen.gravity, chosen.mounting_rpy, arm_parameters.friction_of(chosen, m))
+    Controller(arm, SafetyGate(m, limits, gate), settings)
+
+
+def named(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the full names and values of the parameters in a file."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            known = key == "ros__parameters" or (not name and str(key).startswith("/"))
+            yield from named(inner, name if known else f"{name}.{key}".lstrip("."))
+    elif isinstance(value, bool | int | float | str | list):
+        yield name, value
+
+
 TARGETS = {
     "urdf": Target(
         files("config/robots/pendulum.urdf", "config/robots/seven_dof_arm.urdf"), fuzz_urdf
@@ -335,6 +443,10 @@ TARGETS = {
     "model": Target(lambda: [saved()[1]], fuzz_model),
     "recording": Target(record, fuzz_recording),
     "sensors": Target(files("config/sensors.yaml"), fuzz_sensors),
+    "state": Target(states, fuzz_state),
+    "parameters": Target(
+        files("config/arm_controller.yaml", "config/simulator.yaml"), fuzz_parameters
+    ),
     "data": Target(rows(strict_datas), functools.partial(fuzz_rows, strict_datas)),
     "bounds": Target(rows(checked_datas), functools.partial(fuzz_rows, checked_datas)),
 }

@@ -1,5 +1,6 @@
 """A simulated arm and its controller in two processes, and helpers to test them."""
 
+import functools
 import threading
 
 import numpy as np
@@ -102,12 +103,14 @@ class Pair:
 
     Args:
         simulator, controller: processes.
+        begin: starts another controller.
         peer: node of the test.
         space: namespace of both, with a slash behind it.
     """
 
-    def __init__(self, simulator, controller, peer, space="", qos=NEWEST):
+    def __init__(self, simulator, controller, peer, space="", qos=NEWEST, begin=None):
         self.simulator, self.controller, self.peer, self.space = simulator, controller, peer, space
+        self._begin = begin
         node = self.node = f"{space}arm_controller"
         self.arm = Watched(peer, f"{space}joint_states", qos)
         self.said, self.reports, self.commands = [], [], 0
@@ -126,6 +129,13 @@ class Pair:
 
     def _count(self, _message):
         self.commands += 1
+
+    def restart_controller(self):
+        """Kill the controller, start another one, and wait until it controls the arm."""
+        self.controller.kill()
+        self.said.clear()
+        self.controller = self._begin()
+        self.peer.until(lambda: self.said)
 
     def commands_in(self, seconds):
         """Return the number of commands that arrive in some simulated time."""
@@ -297,6 +307,7 @@ def start_pair(
         others["remap"] = {"__ns": f"/{space.rstrip('/')}"}
     # on a busy machine states are late, and the simulator's clock falls behind
     patient = {"state_timeout": 1.0, "simulated_clock": "true"}
-    controller = control(urdf, mode=mode, **patient | others)
+    begin = functools.partial(control, urdf, mode=mode, **patient | others)
+    controller = begin()
     simulator.wait_for("simulating '")
-    return Pair(simulator, controller, peer, space, ALL if lockstep else NEWEST)
+    return Pair(simulator, controller, peer, space, ALL if lockstep else NEWEST, begin)
