@@ -260,6 +260,10 @@ def with_object(
     except UnusableMeshError as error:
         audit.error(error.code, owner, item.line, f"the mesh {quote(str(item.shape))} {error}")
         return joined
+    if not any(link.inertial is not None and link.inertial.mass > 0.0 for link in made.links):
+        text = "it has no mass, so it cannot move freely; give a link an <inertial>"
+        audit.error("no-mass", owner, item.line, text)
+        return joined
     joint = Joint(
         item.name,
         "floating",

@@ -169,6 +169,9 @@ def _primitive(name: str, words: str, pose: Pose) -> Object | Obstacle:
     if not isinstance(shape, Box | Sphere):
         text = f"a {kind} needs a mass or a density; without them only boxes and spheres are fixed"
         raise ResultError(PARSE_ERROR, text)
+    if "restitution" in given:
+        text = f"the restitution of a fixed {kind} has no effect: that of what hits it counts"
+        raise ResultError(PARSE_ERROR, text)
     friction: dict[str, Any] = {"friction": given["friction"][0]} if "friction" in given else {}
     return Obstacle(name, shape, pose, **friction)
 
@@ -202,6 +205,7 @@ def _parsed(key: str, text: str, count: int) -> tuple[float, ...]:
     if len(numbers) != count:
         what = f"{count} numbers with commas between them" if count > 1 else "a number"
         raise ResultError(PARSE_ERROR, f"{key} is {quote(text)}; allowed is {what}")
-    positive = key not in SURFACE
-    values = finite(key, numbers, (count,), above=0.0 if positive else None, **REQUEST)
-    return tuple(float(x) for x in values)
+    above = None if key in SURFACE else 0.0
+    if count == 1:
+        return (float(finite(key, numbers[0], above=above, **REQUEST)),)
+    return tuple(finite(key, numbers, (count,), above=above, **REQUEST).tolist())
