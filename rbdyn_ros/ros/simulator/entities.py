@@ -216,6 +216,12 @@ class Entities:
         found = self.world.spawned.get(name)
         return found if isinstance(found, Obstacle) else None
 
+    def placed(self, name: str) -> list[Part]:
+        """Return the shapes of an object, or of the robot (name empty), in the world."""
+        if fixed := self.fixed(name):
+            return [Part(fixed.shape, fixed.origin)]
+        return self._places().placed(self.world.loose, name)
+
     def bounds(self, name: str) -> tuple[Array, Array]:
         """Return the corners of the box around an object, or around the robot (name empty).
 

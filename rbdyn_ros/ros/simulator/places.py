@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -37,11 +37,17 @@ class Places:
     def parts(self, description: Description, name: str) -> list[Part]:
         """Return the shapes of an object, or of the robot (name empty), in its root link."""
         m = self._m
-        roots = {m.frame_bodyid[m.frame_id(other)]: other for other in description.objects}
         moving = [link for link in m.frame_names if m.frame_bodyid[m.frame_id(link)] > 0]
         back = inverse(self.of(name or (moving or m.frame_names)[0]))
+        placed = self.placed(description, name)
+        return [replace(part, pose=compose(back, part.pose)) for part in placed]
+
+    def placed(self, description: Description, name: str) -> list[Part]:
+        """Return the shapes of an object, or of the robot (name empty), in the world."""
+        m = self._m
+        roots = {m.frame_bodyid[m.frame_id(other)]: other for other in description.objects}
         return [
-            Part(geom.shape, compose(back, compose(self.of(geom.link), geom.origin)))
+            Part(geom.shape, compose(self.of(geom.link), geom.origin))
             for geom in description.geometries
             if roots.get(m.body_rootid[m.frame_bodyid[m.frame_id(geom.link)]], "") == name
         ]

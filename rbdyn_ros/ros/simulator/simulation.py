@@ -15,6 +15,7 @@ from rbdyn_ros.errors import RbdynError, refusal
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.ros.common.convert import xyzw
+from rbdyn_ros.ros.simulator.places import Part
 from rbdyn_ros.ros.simulator.robot import Robot, SavedRobot
 
 Vector = Sequence[float]
@@ -209,6 +210,11 @@ class Simulation:
         own = "" if entity.kind == "robot" else name
         low, high = entity.robot.entities.bounds(own)
         return low.tolist(), high.tolist()
+
+    def shapes(self, name: str) -> list[Part]:
+        """Return the shapes of an entity in the world, where they are now."""
+        entity = self._entities[name]
+        return entity.robot.entities.placed("" if entity.kind == "robot" else name)
 
     def _only_robot(self) -> Robot:
         """Return the robot; raise RbdynError if there are several, or it does not run."""

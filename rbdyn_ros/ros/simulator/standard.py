@@ -9,11 +9,15 @@ from typing import Any
 
 from rclpy.node import Node
 
+from rbdyn_ros.description.geometries import Sphere
+from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.errors import RbdynError, quote, refusal
 from rbdyn_ros.ros.common.convert import time_message
 from rbdyn_ros.ros.common.magnitudes import LARGEST_STATE, check_magnitude, check_pose
 from rbdyn_ros.ros.common.qos import SERVICES
 from rbdyn_ros.ros.simulator.name_filter import matching
+from rbdyn_ros.ros.simulator.places import Part
+from rbdyn_ros.ros.simulator.regions import Region, region_of
 from rbdyn_ros.ros.simulator.result import ResultError, fill_result
 from rbdyn_ros.ros.simulator.simulation import Simulation
 from rbdyn_ros.ros.simulator.spawnables import FORMATS
@@ -225,10 +229,10 @@ class StandardServices:
     def _chosen(self, filters: Any) -> list[str]:
         """Return the entities that pass the filters."""
         unsupported = self._result.RESULT_FEATURE_UNSUPPORTED
-        if filters.bounds.type != filters.bounds.TYPE_EMPTY:
-            raise ResultError(
-                unsupported, "entities are not filtered by bounds; leave filters.bounds empty"
-            )
+        try:
+            region = region_of(filters.bounds)
+        except RbdynError as error:
+            raise refusal(f"filters.bounds: {error}") from error
         if filters.tags.tags:
             raise ResultError(unsupported, "robots have no tags; leave filters.tags empty")
         wanted = {category.category for category in filters.categories}
@@ -236,9 +240,17 @@ class StandardServices:
         if wanted:
             known = [name for name in known if self._category(name) in wanted]
         try:
-            return matching(filters.filter, known)
+            known = matching(filters.filter, known)
         except RbdynError as error:
             raise refusal(f"filters.filter: {error}") from error
+        return known if region is None else [name for name in known if self._is_in(region, name)]
+
+    def _is_in(self, region: Region, name: str) -> bool:
+        """Whether a shape of an entity overlaps a region, or its origin, if it has no shapes."""
+        simulation = self._simulation
+        x, y, z = simulation.entity_state(name)[0]
+        point = Part(Sphere(0.0), Pose((x, y, z)))
+        return any(map(region.overlaps, simulation.shapes(name) or [point]))
 
     def _category(self, name: str) -> int:
         from simulation_interfaces.msg import EntityCategory

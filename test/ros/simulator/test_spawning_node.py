@@ -10,6 +10,7 @@ pytest.importorskip("simulation_interfaces.srv", reason="simulation_interfaces i
 pytest.importorskip("tf2_msgs.msg", reason="tf2_msgs is not built")
 
 from commander import Commander
+from geometry_msgs.msg import Vector3
 from sensor_msgs.msg import JointState
 from simulation_interfaces import srv
 from simulation_interfaces.msg import EntityCategory, SimulatorFeatures
@@ -93,6 +94,14 @@ def test_a_box_falls_on_the_table_is_found_and_goes(simulate, peer, ask, spawn):
     assert info.category.category == EntityCategory.CATEGORY_DYNAMIC_OBJECT
     high, low = done(ask("GetEntityBounds", entity="box")).bounds.points
     assert (high.x, low.z) == pytest.approx((0.05, -0.05))
+
+    # around the box there is nothing else
+    filters = srv.GetEntities.Request().filters
+    filters.bounds.type = filters.bounds.TYPE_SPHERE
+    filters.bounds.points = [Vector3(x=-0.15, y=0.2, z=0.5), Vector3(x=0.11)]
+    assert done(ask("GetEntities", filters=filters)).entities == ["box"]
+    filters.bounds.points[1].x = 0.09
+    assert done(ask("GetEntities", filters=filters)).entities == []
 
     # on the box a second one, which falls when the first goes
     done(spawn("second", xyz=(0.0, 0.0, 0.2), frame="box"))

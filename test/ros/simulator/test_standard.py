@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("simulation_interfaces")
 
 import rclpy
+from geometry_msgs.msg import Vector3
 from rclpy.action import ActionClient
 from rclpy.executors import SingleThreadedExecutor
 from simulation_interfaces import srv
@@ -71,6 +72,9 @@ class CountingSimulation:
 
     def kind(self, _):
         return "robot"
+
+    def shapes(self, _):
+        return []
 
     def stamp_ns(self, _):
         return 1_500_000_000
@@ -281,7 +285,15 @@ def test_entities_and_filters(ask, simulation):
     assert entities(ask, categories=[robot], filter="l") == (["rail"], OK)
     assert entities(ask, filter="(a") == ([], FAILED)
     request = GetEntities.Request()
-    request.filters.bounds.type = request.filters.bounds.TYPE_SPHERE
+    bounds = request.filters.bounds
+    bounds.type = bounds.TYPE_SPHERE
+    assert entities(ask, bounds=bounds) == ([], FAILED)
+    # without shapes the origin counts: the rail is at (1, 2, 3)
+    bounds.points = [Vector3(x=1.0, y=2.0, z=3.5), Vector3(x=0.51)]
+    assert entities(ask, bounds=bounds) == (["rail"], OK)
+    bounds.points[1].x = 0.49
+    assert entities(ask, bounds=bounds) == ([], OK)
+    request.filters.tags.tags = ["red"]
     assert result_of(ask(GetEntities, "get_entities", filters=request.filters)) == UNSUPPORTED
 
 
