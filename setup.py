@@ -109,6 +109,7 @@ setup(
         share("config", "*.yaml", "*.rviz"),
         share("config/sros2", "*"),
         share("config/ros2_control", "*"),
+        share("config/arms", "*.yaml"),
         share("config/robots", "*.urdf"),
         share("config/scenes", "*"),
         # to be built beside ROS 2 from PyPI

@@ -1,4 +1,4 @@
-"""Write the generated files: pages of docs/reference/, config/*.yaml, the SROS2 policy.
+"""Write the generated files: pages of docs/reference/, config/*.yaml, the SROS2 policy, arms.
 
     python tools/docs.py            write them
     python tools/docs.py --check    list those that are outdated; exit status 1 if there are any
@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 from docs_api import api_page
+from docs_arms import arms_page
 from docs_fields import fields_page
 from docs_parameters import ROOT, parameter_files
 from docs_policy import policy_text
@@ -27,6 +28,7 @@ def pages() -> dict[Path, str]:
         FOLDER / "api.md": api_page(),
         ROOT / "config/sros2/policy.xml": policy_text(),
         **parameter_files(),
+        **arms_page(),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 #: Mass [kg], centre of mass (3,) [m], inertia (6,) [kg m^2], see Arm.with_payload.
 Payload = tuple[float, tuple[float, ...], tuple[float, ...]]
 
-_gravity_term = public(terms.gravity_term)
+_gravity_term, _coriolis_term = public(terms.gravity_term), public(terms.coriolis_term)
 
 
 def mounted_gravity(mounting: ArrayLike, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> Array:
@@ -60,6 +60,7 @@ class Arm:
         friction: friction of the joints; None: no friction.
         robot_compensates_gravity: the robot itself adds g(qpos), without payloads, to every
             command.
+        robot_compensates_coriolis: it adds C qvel, without payloads, at the measured velocity.
         payloads: payloads by the name of their link.
         code: specialised code of the laws, see `specialized`; None: the engine computes them.
 
@@ -71,7 +72,7 @@ class Arm:
         names: names of the joints with a dof, in the order of the dofs (nv).
         sha256: hash of the Model as loaded.
         is_plain: a command is the effort of the rigid body dynamics: there is no friction, and the
-            robot compensates no gravity.
+            robot compensates neither gravity nor Coriolis forces.
 
     Raises:
         ModelError: a joint has several coordinates, the robot has loops, or the code is of
@@ -86,14 +87,16 @@ class Arm:
         mounting: ArrayLike = (0.0, 0.0, 0.0),
         friction: Friction | None = None,
         robot_compensates_gravity: bool = False,
+        robot_compensates_coriolis: bool = False,
         payloads: Mapping[str, Payload] = MappingProxyType({}),
         code: LawCode | None = None,
     ) -> None:
         check_arm(m)
-        self._given = m, gravity, mounting, friction, robot_compensates_gravity
+        own = robot_compensates_gravity, robot_compensates_coriolis
+        self._given = m, gravity, mounting, friction, *own
         self.code = code
         self.friction = Friction.of(m.nv) if friction is None else friction.check_dofs(m.nv)
-        self.robot_compensates_gravity = robot_compensates_gravity
+        self.robot_compensates_gravity, self.robot_compensates_coriolis = own
         self.names: tuple[str, ...] = tuple(m.jnt_names[j] for j in m.dof_jntid)
         self.sha256: str = m.sha256()
         if code is not None and code.sha256 != self.sha256:
@@ -111,7 +114,7 @@ class Arm:
         self._row = np.empty(m.nv)
         f = self.friction
         self._rubs = bool((f.viscous + f.coulomb + f.stribeck).any())
-        self.is_plain = not (self._rubs or robot_compensates_gravity)
+        self.is_plain = not (self._rubs or any(own))
 
     def twin(self) -> Arm:
         """Return the same robot with Data of its own, for another thread."""
@@ -177,14 +180,22 @@ class Arm:
         out[:] = d.qfrc_inverse
         return out
 
-    def command(self, effort: Array, qpos: Array, qvel: Array) -> Array:
+    def command(
+        self, effort: Array, qpos: Array, qvel: Array, rubbing: Array | None = None
+    ) -> Array:
         """Turn efforts of the rigid body dynamics (nv,) into commands, in place.
 
-        It adds friction at qvel and subtracts the robot's own gravity compensation.
+        It adds friction and subtracts what the robot compensates itself.
+
+        Args:
+            effort: (nv,).
+            qpos: (nv,) measured positions.
+            qvel: (nv,) measured velocities.
+            rubbing: (nv,) velocities of the friction; None: the measured ones.
         """
         if self._rubs:
-            effort += self.friction.effort(qvel, self._row)
-        return self.without_own(effort, qpos)
+            effort += self.friction.effort(qvel if rubbing is None else rubbing, self._row)
+        return self.without_own(effort, qpos, qvel)
 
     def applied(self, command: Array, qpos: Array, qvel: Array, out: Array) -> Array:
         """Write and return the efforts (nv,) of the rigid body dynamics under a command (nv,).
@@ -194,19 +205,33 @@ class Arm:
         out[:] = command
         if self._rubs:
             out -= self.friction.effort(qvel, self._row)
-        if self.robot_compensates_gravity:
-            self._bare_d.qpos[:] = qpos
-            _gravity_term(self.bare, self._bare_d, self._row)
-            out += self._row
+        for term in self._own_terms(qpos, qvel):
+            out += term
         return out
 
-    def without_own(self, effort: Array, qpos: Array) -> Array:
-        """Subtract the robot's own gravity compensation from efforts (nv,), in place."""
-        if self.robot_compensates_gravity:
-            self._bare_d.qpos[:] = qpos
-            _gravity_term(self.bare, self._bare_d, self._row)
-            effort -= self._row
+    def without_own(self, effort: Array, qpos: Array, qvel: Array | None = None) -> Array:
+        """Subtract what the robot compensates itself from efforts (nv,), in place.
+
+        Args:
+            effort: (nv,).
+            qpos: (nv,) measured positions.
+            qvel: (nv,) measured velocities; None: the arm is at rest.
+        """
+        for term in self._own_terms(qpos, qvel):
+            effort -= term
         return effort
+
+    def _own_terms(self, qpos: Array, qvel: Array | None) -> Iterator[Array]:
+        """Yield the efforts (nv,) that the robot adds itself, each in the same array."""
+        d = self._bare_d
+        if self.robot_compensates_gravity:
+            d.qpos[:] = qpos
+            _gravity_term(self.bare, d, self._row)
+            yield self._row
+        if self.robot_compensates_coriolis and qvel is not None:
+            d.qpos[:], d.qvel[:] = qpos, qvel
+            _coriolis_term(self.bare, d, self._row)
+            yield self._row
 
 
 @entry

@@ -2,9 +2,9 @@
 
 A law is an object that holds its gains. `law(qpos, qvel, target)` returns the law's own array
 (nv,), which the next call overwrites. The efforts are ready for the robot: they contain friction,
-but not the gravity that the robot compensates itself (see Arm). Friction is computed at the
-desired velocity, which has no noise or delay and starts a sticking joint. GravityCompensation,
-which has no desired velocity, uses the measured one.
+but not the gravity and the Coriolis forces that the robot compensates itself (see Arm). Friction
+is computed at the desired velocity, which has no noise or delay and starts a sticking joint.
+GravityCompensation, which has no desired velocity, uses the measured one.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Law:
             self._compute(arm.m, d, rows, self._gains, self.effort)
         if arm.is_plain:
             return self.effort
-        return arm.command(self.effort, qpos, target.qvel if self.tracks else qvel)
+        return arm.command(self.effort, qpos, qvel, target.qvel if self.tracks else None)
 
 
 def checked_gains(name: str, gains: ArrayLike, n: int) -> Array:

@@ -176,6 +176,8 @@ def test_a_file_for_an_arm_that_compensates_gravity_is_refused(launch_file, tmp_
         ("sim_initial_positions:=0.5", "sim_initial_positions is '0.5'"),
         ("sim_initial_positions:={a: high}", "sim_initial_positions is '{a: high}'"),
         ("robot_compensates_gravity:=true", "robot_compensates_gravity is true"),
+        ("robot_compensates_coriolis:=true", "robot_compensates_coriolis is true"),
+        ("arm:=ur5e", "arm is 'ur5e'"),
     ],
 )
 def test_invalid_arguments_of_the_simulated_arm_are_refused(launch_file, given, words):

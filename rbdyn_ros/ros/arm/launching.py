@@ -31,16 +31,23 @@ AS_AN_ARM = {"on_timeout": "gravity", "publish_clock": False}
 #: Parameters of the controller of a simulated arm, whose friction is exactly that of the file and
 #: whose clock falls behind when the computer is busy.
 FOR_A_SIMULATED_ARM = {"dry_run": False, "friction_compensation": 1.0, "simulated_clock": True}
+#: What a real arm may carry itself; the simulated one does not.
+COMPENSATES = (
+    "robot_compensates_gravity",
+    "robot_compensates_coriolis",
+    "robot_compensates_friction",
+)
 #: Parameters of the controller that the simulator needs too.
 TEXTS = ("urdf", "robot_description")
 OF_THE_ARM = (
     *TEXTS,
+    "arm",
     "scene",
     "xacro_args",
     "strict",
     "gravity",
     "mounting_rpy",
-    "robot_compensates_gravity",
+    *COMPENSATES,
 )
 
 
@@ -122,14 +129,21 @@ def _arm_parameters(strong: Mapping[str, str], file: str, space: str) -> dict[st
     arm = _in_file(file, node) if file else {}
     for name in OF_THE_ARM:
         if name in strong:
-            plain = name in (*TEXTS, "scene")
+            plain = name in (*TEXTS, "scene", "arm")
             arm[name] = strong[name] if plain else yaml.safe_load(strong[name])
     # an empty string means no value, as for the node
     arm = {name: arm[name] for name in OF_THE_ARM if arm.get(name, "") != ""}
-    if arm.get("robot_compensates_gravity") is True:
+    for name in COMPENSATES:
+        if arm.get(name) is True:
+            what = name.removeprefix("robot_compensates_")
+            raise RuntimeError(
+                f"{name} is true; the simulated arm does not compensate {what}, so leave it out "
+                "with sim:=true"
+            )
+    if "arm" in arm:
         raise RuntimeError(
-            "robot_compensates_gravity is true; the simulated arm does not compensate gravity, so "
-            "leave it out with sim:=true"
+            f"arm is '{arm['arm']}'; the simulated arm has no such driver and compensates "
+            "nothing, so leave it out with sim:=true"
         )
     return arm
 

@@ -34,10 +34,11 @@ from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.ros.arm import parameters as arm_params
 from rbdyn_ros.ros.arm.diagnosis import diagnose_arm
 from rbdyn_ros.ros.arm.follow_action import FollowAction
+from rbdyn_ros.ros.arm.presets import ArmPreset, applied_text, preset_of
 from rbdyn_ros.ros.arm.scene import ArmScene, read_arm_scene
 from rbdyn_ros.ros.arm.self_collision import collision_check
 from rbdyn_ros.ros.arm.services import ArmServices
-from rbdyn_ros.ros.arm.topics import ArmTopics
+from rbdyn_ros.ros.arm.topics import ArmTopics, explicit_topics
 from rbdyn_ros.ros.arm.trajectories import TrajectoryController
 from rbdyn_ros.ros.common import parameters, process
 from rbdyn_ros.ros.common.answer import MessageLog, parameters_result, serve
@@ -60,6 +61,7 @@ class ArmController(process.ManagedNode):
 
     def __init__(self, stop: threading.Event, urdf: Path | None = None) -> None:
         given = [Parameter("urdf", value=str(urdf))] if urdf else []
+        self._preset: ArmPreset | None = None
         super().__init__("arm_controller", stop, given)
         self._arm: TrajectoryController | None = None
         self._topics: ArmTopics | None = None
@@ -69,8 +71,16 @@ class ArmController(process.ManagedNode):
         self._last_rivals = ""
 
     def declare(self) -> SimpleNamespace:
-        """Declare the parameters and return their values."""
-        values = parameters.declare(self, arm_params.PARAMETERS)
+        """Declare the parameters and return their values; those of a preset are defaults."""
+        given = parameters.overrides(self)
+        name = given.get("arm", "")
+        self._preset = preset_of(name) if name and isinstance(name, str) else None
+        defaults = {} if self._preset is None else self._preset.defaults
+        values = parameters.declare(self, arm_params.PARAMETERS, defaults)
+        if self._preset is not None:
+            self._preset.check_sending(values.dry_run)
+            explicit = explicit_topics(self, self._preset)
+            self.get_logger().info(applied_text(self._preset, given, explicit))
         self.add_on_set_parameters_callback(self._on_parameters)
         return values
 
@@ -92,6 +102,7 @@ class ArmController(process.ManagedNode):
             self.values.output,
             self.values.states_reliability,
             self.values.realtime,
+            self._preset,
         )
         ArmServices(self, controller, self._messages)
         self._action = FollowAction(self, controller)
@@ -106,12 +117,15 @@ class ArmController(process.ManagedNode):
         values = self.values
         scene = read_arm_scene(values.scene) if values.scene else None
         m, source = load_robot(self, _without_scene(values, scene), self.stop)
+        if self._preset is not None:
+            self._preset.check_joints(m.jnt_names)
         arm = Arm(
             m,
             values.gravity,
             values.mounting_rpy,
             arm_params.friction_of(values, m),
             values.robot_compensates_gravity,
+            values.robot_compensates_coriolis,
         )
         if values.specialize:
             what = f"compiled the laws of '{m.name}'"

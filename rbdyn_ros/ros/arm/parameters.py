@@ -10,6 +10,7 @@ from rbdyn_ros.control.friction import Friction
 from rbdyn_ros.control.gate import GateSettings
 from rbdyn_ros.control.limits import ACCELERATION, LATENCY
 from rbdyn_ros.control.settings import MODES, ControlSettings
+from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.parameters import Parameter, group, per_joint
 from rbdyn_ros.ros.common.shared_parameters import (
@@ -43,6 +44,12 @@ STIFFNESS, DAMPING = "N m/rad or N/m", "N m s/rad or N s/m"
 PARAMETERS = (
     *group(
         "robot",
+        Parameter(
+            "arm",
+            "",
+            "arm by name, such as ur5e: the topics of its driver, and what its own controller "
+            "compensates, see config/arms; set parameters and topics count more",
+        ),
         Parameter("urdf", "", "path of a .urdf or .xacro file"),
         XACRO_ARGS,
         DESCRIPTION,
@@ -62,6 +69,16 @@ PARAMETERS = (
             "robot_compensates_gravity",
             False,
             "the arm's own controller adds gravity compensation, without payloads",
+        ),
+        Parameter(
+            "robot_compensates_coriolis",
+            False,
+            "the arm's own controller adds Coriolis and centrifugal efforts, without payloads",
+        ),
+        Parameter(
+            "robot_compensates_friction",
+            False,
+            "the arm's own controller compensates friction; friction_compensation must be 0 then",
         ),
         Parameter(
             "effort_includes_gravity",
@@ -380,8 +397,16 @@ def friction_of(values: SimpleNamespace, m: Model) -> Friction:
     """Return the friction to compensate.
 
     Raises:
-        ParameterError: a list has neither one value nor nv values.
+        ParameterError: a list has neither one value nor nv values, or the robot compensates
+            friction too.
     """
+    if values.robot_compensates_friction and values.friction_compensation > 0.0:
+        text = (
+            f"friction_compensation is {values.friction_compensation:g}, but the arm's own "
+            "controller compensates friction (robot_compensates_friction); set it to 0, or "
+            "friction counts twice"
+        )
+        raise ParameterError(Finding("friction-twice", text, "error", "friction_compensation"))
     found = {name: getattr(values, f"friction.{name}") for name in _FRICTION}
     if getattr(values, "friction.from_robot"):
         found |= {"viscous": m.dof_damping, "coulomb": m.dof_frictionloss}

@@ -196,7 +196,7 @@ def _answer(
 ) -> JointEfforts:
     """Return the efforts of the joints; raises RbdynError if one is not finite."""
     if as_command:
-        arm.without_own(effort, state.qpos)
+        arm.without_own(effort, state.qpos, state.qvel)
     chosen = effort[joints.dofadr]
     for k in np.flatnonzero(~np.isfinite(chosen))[:1]:
         raise refusal(

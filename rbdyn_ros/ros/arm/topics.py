@@ -18,6 +18,7 @@ from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
 from rbdyn_ros.ros.arm.claim import ArmClaim
 from rbdyn_ros.ros.arm.diagnosis import AnswerTimes
+from rbdyn_ros.ros.arm.presets import ArmPreset
 from rbdyn_ros.ros.common import convert
 from rbdyn_ros.ros.common.convert import Prepared
 from rbdyn_ros.ros.common.endpoints import with_sender
@@ -33,6 +34,13 @@ PRIORITY = 70
 EFFORTS = {"joint_commands": JointState, "effort_commands": Float64MultiArray}
 
 
+def explicit_topics(node: Node, preset: ArmPreset) -> dict[str, str]:
+    """Return the full names of a preset's topics that a remapping of the node names."""
+    found = {name: node.resolve_topic_name(name) for name in preset.topics}
+    plain = {name: node.resolve_topic_name(name, only_expand=True) for name in preset.topics}
+    return {name: topic for name, topic in found.items() if topic != plain[name]}
+
+
 class ArmTopics:
     """Answers every state in a thread of its own, so that other callbacks do not delay it.
 
@@ -44,6 +52,7 @@ class ArmTopics:
         output: joint_commands, effort_commands or both.
         reliability: of the subscription to joint_states.
         realtime: mode of real-time scheduling.
+        preset: names the driver's topics where no remapping does; None: there is no preset.
 
     Attributes:
         failure: exception that ended the thread.
@@ -52,9 +61,15 @@ class ArmTopics:
     """
 
     def __init__(
-        self, node: Node, controller: Controller, output: str, reliability: str, realtime: Mode
+        self,
+        node: Node,
+        controller: Controller,
+        output: str,
+        reliability: str,
+        realtime: Mode,
+        preset: ArmPreset | None = None,
     ) -> None:
-        self._mode = realtime
+        self._mode, self._preset = realtime, preset
         self.grant, self._begun = Grant(), threading.Event()
         self.failure: BaseException | None = None
         self.times = AnswerTimes()
@@ -68,7 +83,7 @@ class ArmTopics:
         }
         self._shown = self._publisher(node, JointState, "~/efforts")
         self._message = _prepared(controller.names)
-        states = node.resolve_topic_name("joint_states")
+        states = self._topic(node, "joint_states")
         self._claim = ArmClaim(self._node, self._shown.topic_name, self._commanding(node), states)
         self._node.create_subscription(
             JointState, states, with_sender(self._on_state), _qos(reliability)
@@ -82,14 +97,20 @@ class ArmTopics:
         self._thread = threading.Thread(target=self._run, name="rbdyn-control")
 
     def _publisher(self, node: Node, kind: Any, name: str) -> Any:
-        topic = node.resolve_topic_name(name)
-        return self._node.create_publisher(kind, topic, reliable(10))
+        return self._node.create_publisher(kind, self._topic(node, name), reliable(10))
+
+    def _topic(self, node: Node, name: str) -> str:
+        """Return the full name of a topic: the remapped one, the preset's, or its own."""
+        explicit = self._preset is None or name in explicit_topics(node, self._preset)
+        if explicit or self._preset is None or name not in self._preset.topics:
+            return node.resolve_topic_name(name)
+        return node.resolve_topic_name(self._preset.topics[name].value)
 
     def _commanding(self, node: Node) -> dict[str, bool]:
         """Return the topics that command the arm, and whether this node publishes there."""
         if self._controller.settings.dry_run:
             return {}
-        return {node.resolve_topic_name(name): name in self._efforts for name in EFFORTS}
+        return {self._topic(node, name): name in self._efforts for name in EFFORTS}
 
     def check_claim(self) -> None:
         """Tell the controller whether other nodes command the arm; for any thread."""
