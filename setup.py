@@ -58,8 +58,10 @@ IDENTIFY = ["rosbags>=0.10", "mcap>=1.5"]  # recordings of ROS
 VIEW = ["viser>=1.1,<1.2"]  # its server is guarded through parts that a release may move
 RECORD = ["mcap>=1.5", "mcap-ros2-support>=0.5", "rosbags>=0.10"]  # recordings as MCAP
 TORCH, JAX = ["torch>=2.2"], ["jax>=0.4.31"]  # share the arrays of a Batch
+GYM = ["gymnasium>=1.1"]
 DOCS = ["mkdocs-material>=9.5"]
 TEST = [
+    *GYM,
     "pytest>=7.4,<9.2",  # from 9.2 on pytest-xdist 3.8 does not see its groups: test/conftest.py
     "pytest-xdist>=3.5",
     "hypothesis>=6.80",
@@ -145,6 +147,7 @@ setup(
         "record": RECORD,
         "torch": TORCH,
         "jax": JAX,
+        "gym": GYM,
         "docs": DOCS,
         "test": TEST,
     },

@@ -97,7 +97,8 @@ GROUPS = (
     ),
     Group(
         "Specialised code and rollouts",
-        "[specialisation.md](../guides/specialisation.md), [rollouts.md](../guides/rollouts.md).",
+        "[specialisation.md](../guides/specialisation.md), [rollouts.md](../guides/rollouts.md), "
+        "[batch.md](../guides/batch.md).",
         ("specialization", "rollouts"),
     ),
     Group(

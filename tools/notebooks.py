@@ -112,6 +112,8 @@ def _imports(head: str, text: str) -> str:
     if "import argparse\n" not in head:
         return head
     head = head.replace("import argparse\n", "")
+    if "pathlib" not in text:  # it writes no files
+        return f"{SETTINGS}{head}"
     more = TEMPORARY if "parse_args().out" in text else TEMPORARY + SETTINGS
     head = head.replace("from pathlib import Path\n", f"from pathlib import Path\n{more}")
     if not re.search(r"\b(draw|animate)\(", text.partition("def main")[2]):
@@ -130,7 +132,8 @@ def _unfolded(main: ast.FunctionDef, lines: list[str]) -> Iterator[tuple[str, st
         if _is_call(node, "add_argument"):
             options.append(_option(node))
         elif "parser.parse_args()" in code:
-            yield "code", _settings(code, options), ["parameters"]
+            writes = any("pathlib" in line for line in lines)
+            yield "code", _settings(code, options, writes), ["parameters"]
         else:
             if source.startswith("\n") and paragraph:
                 yield from _paragraph(paragraph)
@@ -161,13 +164,14 @@ def _option(node: ast.stmt) -> tuple[str, str, str]:
     name = ast.literal_eval(node.value.args[0]).removeprefix("--")
     value = FOLDER if name == "out" else "True" if "action" in given else ""
     value = "[]" if "nargs" in given else value
-    return name, value or ast.unparse(given["default"]), ast.literal_eval(given["help"])
+    default = ast.unparse(given["default"]).replace("'", '"') if "default" in given else ""
+    return name, value or default, ast.literal_eval(given["help"])
 
 
-def _settings(code: str, options: list[tuple[str, str, str]]) -> str:
+def _settings(code: str, options: list[tuple[str, str, str]], writes: bool) -> str:
     """Return the cell that replaces the command line."""
     variable = code.partition(" = ")[0]
-    temporary = "temporary = TemporaryDirectory()  # removed with the kernel\n"
+    temporary = "temporary = TemporaryDirectory()  # removed with the kernel\n" if writes else ""
     if code.endswith(".out"):
         return f"{temporary}{variable} = {FOLDER}"
     rows = "".join(f"    {name}={value},  # {text}\n" for name, value, text in options)

@@ -1,0 +1,315 @@
+"""Gymnasium environments over rb.Batch: many robots that learn side by side.
+
+    from rbdyn_ros.gym import BatchEnv
+
+    class Upright(BatchEnv):
+        def reward(self, actions):
+            return np.cos(self.batch.qpos[:, 0])
+
+    envs = Upright(m, 256, nstep=20, horizon=200)
+
+pip install "rbdyn_ros[gym]" installs gymnasium.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rbdyn_ros.arrays import Array, Bools
+from rbdyn_ros.checks.numbers import count, finite
+from rbdyn_ros.errors import Finding, ModelError, ParameterError, bad_argument, not_allowed
+from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.rollouts.batch import Batch
+
+try:
+    import gymnasium
+    from gymnasium.vector import AutoresetMode, VectorEnv
+    from gymnasium.vector.utils import batch_space
+except ImportError as error:
+    text = "rbdyn_ros.gym needs gymnasium 1.1 or later: pip install 'rbdyn_ros[gym]'"
+    raise ImportError(text) from error
+
+#: A robot ends its episode at once if it diverges; it then gets this reward.
+DIVERGED_REWARD = 0.0
+
+
+class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
+    """Robots of a Model as a gymnasium VectorEnv; a subclass says what the task is.
+
+    An action is one number from -1 to 1 for each actuated degree of freedom, times `effort`; it
+    acts for nstep timesteps. An observation is a row of 32-bit floats. Override `reward`, and what
+    else the task needs: `observe` with `limits`, `ended`, `start`. They work on the arrays of all
+    robots at once.
+
+    An episode ends by `ended`, or if its robot diverges (terminated), or after `horizon` actions
+    (truncated). Then gymnasium's autoreset modes say what happens: the next step resets the robot
+    and ignores its action (NEXT_STEP); the same step resets it and returns the last observation in
+    infos["final_obs"] (SAME_STEP); or the caller resets it, by
+    reset(options={"reset_mask": mask}) (DISABLED).
+
+    Args:
+        m: the Model.
+        num_envs: number of robots.
+        nstep: timesteps of an action.
+        horizon: actions of an episode at most.
+        effort: force of an action of 1 [N m or N], one number or one per actuated degree of
+            freedom; None: the effort limits of the Model.
+        autoreset_mode: an AutoresetMode, or its value.
+        nthread: number of threads; 0: one per core.
+
+    Attributes:
+        batch: the robots, an rb.Batch; every step computes the fields that are bound.
+        actuated: (na,), the degrees of freedom that actions act on.
+        actions_taken: (num_envs,), actions since the last reset.
+
+    Raises:
+        ParameterError: an argument is not allowed, or a joint has no effort limit.
+        ModelError: m is not a Model, or has no actuated joint.
+    """
+
+    def __init__(
+        self,
+        m: Model,
+        num_envs: int,
+        *,
+        nstep: int = 10,
+        horizon: int = 1000,
+        effort: ArrayLike | None = None,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        nthread: int = 0,
+    ) -> None:
+        self.batch = Batch(m, num_envs, nthread)
+        self.num_envs = num_envs
+        self.nstep = count("nstep", nstep, 1)
+        self.horizon = count("horizon", horizon, 1)
+        self.autoreset_mode = _mode(autoreset_mode)
+        self.metadata = {"autoreset_mode": self.autoreset_mode, "render_modes": []}
+        moved = (m.jnt_class == JointClass.FREE) & (m.jnt_actuated == 1)
+        self.actuated = np.flatnonzero(moved[m.dof_jntid])
+        self.effort = _effort(m, self.actuated, effort)
+        one = np.ones(self.actuated.size, np.float32)
+        self.single_action_space = gymnasium.spaces.Box(-one, one)
+        low, high = (np.asarray(x, np.float32) for x in self.limits())
+        self.single_observation_space: Any = gymnasium.spaces.Box(low, high)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.actions_taken = np.zeros(num_envs, np.int64)
+        self._over: Bools = np.zeros(num_envs, bool)
+        self._seen = np.zeros((num_envs, low.size), np.float32)
+
+    # what a task is made of
+
+    def observe(self) -> Array:
+        """Return an observation of every robot, (num_envs, n): by default qpos, then qvel.
+
+        It is clipped to the observation space.
+        """
+        return np.concatenate([self.batch.qpos, self.batch.qvel], axis=1)
+
+    def limits(self) -> tuple[Array, Array]:
+        """Return the lowest and the highest observation, (n,) each.
+
+        By default those of positions and velocities in the Model; infinite, where there is none or
+        if `observe` is overridden.
+        """
+        if type(self).observe is not BatchEnv.observe:
+            high = np.full(np.asarray(self.observe()).shape[1], np.inf)
+            return -high, high
+        m = self.batch.model
+        low, high = np.full(m.nq + m.nv, -np.inf), np.full(m.nq + m.nv, np.inf)
+        for j in np.flatnonzero((m.jnt_class == JointClass.FREE) & (m.jnt_dofnum == 1)):
+            if m.jnt_limited[j]:
+                low[m.jnt_qposadr[j]], high[m.jnt_qposadr[j]] = m.jnt_range[j]
+            high[m.nq + m.jnt_dofadr[j]] = m.jnt_velocity[j]
+            low[m.nq + m.jnt_dofadr[j]] = -m.jnt_velocity[j]
+        return low, high
+
+    def reward(self, actions: Array) -> Array:
+        """Return the reward of every robot for its action and its new state, (num_envs,)."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method reward(actions)")
+
+    def ended(self) -> Bools:
+        """Return which robots have ended their episode, (num_envs,): by default none."""
+        return np.zeros(self.num_envs, bool)
+
+    def start(self, robots: Bools) -> None:
+        """Write the state in which episodes of some robots begin; they are at m.qpos0, at rest.
+
+        Draw random numbers from self.np_random.
+
+        Args:
+            robots: mask (num_envs,).
+        """
+
+    # gymnasium's interface
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin new episodes; return observations and infos.
+
+        Args:
+            seed: of self.np_random; None: go on.
+            options: {"reset_mask": (num_envs,) of bools}: only these robots.
+        """
+        super().reset(seed=seed)
+        mask = (options or {}).get("reset_mask", np.ones(self.num_envs, bool))
+        if (
+            not isinstance(mask, np.ndarray)
+            or mask.dtype != bool
+            or mask.shape != self._over.shape
+        ):
+            allowed = f"an array ({self.num_envs},) of bools"
+            raise not_allowed("options['reset_mask']", mask, allowed, "options")
+        self._begin(mask)
+        self._look()
+        return self._seen.copy(), {}
+
+    def step(self, actions: ArrayLike) -> tuple[Any, Array, Bools, Bools, dict[str, Any]]:
+        """Take an action for every robot; return observations, rewards, ends and infos.
+
+        infos["diverged"] marks robots that diverged in this step, if there are any.
+
+        Raises:
+            ParameterError: actions are not numbers (num_envs, na), or a robot has ended and
+                autoreset is off.
+        """
+        wanted = self._checked(actions)
+        ending = self._over
+        if self.autoreset_mode == AutoresetMode.DISABLED and ending.any():
+            text = f"robot {int(ending.argmax())} has ended its episode"
+            remedy = "reset it by reset(options={'reset_mask': mask}) before the next step"
+            raise bad_argument("actions", f"{text}; {remedy}")
+        self.batch.qfrc_applied[:, self.actuated] = wanted * self.effort
+        self.batch.step(nstep=self.nstep)
+        self.actions_taken += 1
+        diverged = self.batch.diverged.copy()
+        self._look()
+        with np.errstate(invalid="ignore"):
+            rewards = np.array(self.reward(wanted), np.float64)
+            terminated = np.asarray(self.ended(), bool) | diverged
+        rewards[diverged] = DIVERGED_REWARD
+        truncated = (self.actions_taken >= self.horizon) & ~terminated
+        infos: dict[str, Any] = {}
+        if ending.any():  # NEXT_STEP: these begin instead
+            self._begin(ending)
+            self._look()
+            rewards[ending], terminated[ending], truncated[ending] = 0.0, False, False
+            diverged &= ~ending
+        if diverged.any():
+            infos |= {"diverged": diverged, "_diverged": diverged.copy()}
+        over = terminated | truncated
+        if self.autoreset_mode == AutoresetMode.SAME_STEP and over.any():
+            last = np.full(self.num_envs, None, object)  # as gymnasium's own vector environments
+            for k in np.flatnonzero(over):
+                last[k] = self._seen[k].copy()
+            infos = {"final_info": infos, "_final_info": over.copy()}
+            infos |= {"final_obs": last, "_final_obs": over.copy()}
+            self._begin(over)
+            self._look()
+        self._over = over & (self.autoreset_mode != AutoresetMode.SAME_STEP)
+        return self._seen.copy(), rewards, terminated, truncated, infos
+
+    def close_extras(self, **kwargs: Any) -> None:  # noqa: ARG002 - gymnasium passes them
+        """Let go of the robots and their threads."""
+        vars(self).pop("batch", None)
+
+    def _begin(self, robots: Bools) -> None:
+        if robots.any():
+            self.batch.reset(robots)
+            self.start(robots)
+            self.batch.forward(robots)
+            self.actions_taken[robots] = 0
+            self._over = self._over & ~robots
+
+    def _look(self) -> None:
+        """Update the observations; a robot that diverged keeps its last one."""
+        seen = np.asarray(self.observe(), np.float64)
+        if seen.shape != self._seen.shape:
+            text = f"observe returned the shape {seen.shape}; its limits say {self._seen.shape}"
+            raise bad_argument("observe", text)
+        space = self.single_observation_space
+        with np.errstate(over="ignore"):
+            seen = np.clip(seen, space.low, space.high).astype(np.float32)
+        well = np.isfinite(seen).all(axis=1) & ~self.batch.diverged
+        self._seen[well] = seen[well]
+
+    def _checked(self, actions: ArrayLike) -> Array:
+        """Return the actions, clipped to their space."""
+        try:
+            given = np.asarray(actions, np.float64)
+        except (TypeError, ValueError):
+            given = np.empty(0)
+        shape = self.num_envs, self.actuated.size
+        if given.shape != shape:
+            raise bad_argument("actions", f"actions must be numbers {shape}, got {given.shape}")
+        return np.clip(given, -1.0, 1.0)
+
+
+class RobotEnv(gymnasium.Env):  # type: ignore[misc, type-arg, unused-ignore]
+    """One robot of a task as a plain gymnasium.Env, for libraries that take no VectorEnv.
+
+    Args:
+        task: a subclass of BatchEnv.
+        m: the Model.
+        settings: the other arguments of the task.
+    """
+
+    def __init__(self, task: type[BatchEnv], m: Model, **settings: Any) -> None:
+        self.robots = task(m, 1, autoreset_mode=AutoresetMode.DISABLED, **settings)
+        self.action_space = self.robots.single_action_space
+        self.observation_space = self.robots.single_observation_space
+        self.metadata = {"render_modes": []}
+
+    def reset(
+        self,
+        *,
+        seed: int | None = None,
+        options: dict[str, Any] | None = None,  # noqa: ARG002 - there are none
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin a new episode; return the observation and infos."""
+        super().reset(seed=seed)
+        self.robots._np_random = self.np_random  # noqa: SLF001 - both are seeded as one
+        seen, _ = self.robots.reset(options=None)
+        return seen[0], {}
+
+    def step(self, action: ArrayLike) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Take an action; return observation, reward, whether the episode ended, and infos."""
+        seen, rewards, terminated, truncated, infos = self.robots.step(np.asarray(action)[None])
+        told = {"diverged": True} if "diverged" in infos else {}
+        return seen[0], float(rewards[0]), bool(terminated[0]), bool(truncated[0]), told
+
+    def close(self) -> None:
+        """Let go of the robot."""
+        self.robots.close()
+
+
+def _mode(given: object) -> AutoresetMode:
+    try:
+        return AutoresetMode(given)
+    except ValueError:
+        allowed = ", ".join(repr(mode.value) for mode in AutoresetMode)
+        raise not_allowed("autoreset_mode", given, f"one of {allowed}") from None
+
+
+def _effort(m: Model, dofs: Any, given: ArrayLike | None) -> Array:
+    """Return the force of an action of 1, for each actuated dof."""
+    if dofs.size == 0:
+        text = f"'{m.name}' has no actuated joint, so no action would move it"
+        raise ModelError(Finding("no-actuator", text, "error", m.name))
+    if given is not None:
+        values = np.asarray(finite("effort", given, None, 0.0))
+        if values.shape not in ((), dofs.shape):
+            text = f"effort has the shape {values.shape}; allowed are one number or {dofs.shape}"
+            raise bad_argument("effort", text)
+        return np.broadcast_to(values, dofs.shape)
+    limits: Array = m.jnt_effort[m.dof_jntid[dofs]]
+    if not np.isfinite(limits).all():
+        joint = m.jnt_names[m.dof_jntid[dofs[int(np.argmin(np.isfinite(limits)))]]]
+        text = f"joint '{joint}' has no effort limit; give `effort`, the force of an action of 1"
+        raise ParameterError(Finding("bad-argument", text, "error", "effort"))
+    return limits
