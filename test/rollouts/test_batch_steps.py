@@ -33,6 +33,13 @@ def boxes(count=3):
     return rb.build(system)
 
 
+@functools.cache
+def quadruped():
+    """A robot whose links touch each other and a floor."""
+    urdf, contact = find("solo12.urdf"), rb.Contact(self_collision=True)
+    return rb.load_urdf(urdf, floating_base=True, strict=False, contact=contact)
+
+
 def filled(m, nsim, **more):
     """Return a Batch of robots with states and forces at random."""
     b = rb.Batch(m, nsim, **more)
@@ -132,9 +139,7 @@ def test_contact_runs_on_the_engine_with_the_bits_of_step():
 @needs_robots
 def test_hulls_that_touch_each_other_have_the_bits_of_step():
     """The search for contacts begins where the last one ended."""
-    urdf = find("solo12.urdf")
-    contact = rb.Contact(self_collision=True)
-    m = rb.load_urdf(urdf, floating_base=True, strict=False, contact=contact)
+    m = quadruped()
     b = filled(m, 3)
     b.qvel[:] *= 3.0
     b.qpos[:, :3] = [0.0, 0.0, 0.3]
@@ -331,12 +336,29 @@ def test_a_robot_without_mass_counts_in_nbad():
     assert b.nbad.tolist() == [0, 0]
 
 
-def test_contact_in_nan_positions_does_no_harm():
-    m = boxes()
-    b = rb.Batch(m, 3)
+@needs_robots
+@pytest.mark.parametrize("make", [boxes, quadruped])
+def test_robots_that_diverge_in_contact_do_not_disturb_the_others(make):
+    """They use the same memory, one after the other."""
+    m = make()
+    b = rb.Batch(m, 6, nthread=1)
+    if make is quadruped:
+        b.qpos[:] = starts(m, 6)[0]
+        b.qpos[:, :3] = [0.0, 0.0, 0.3]
+    else:
+        for n in range(3):
+            b.qpos[:, 7 * n : 7 * n + 3] = [0.01 * n, 0.0, 0.1 + 0.21 * n]
+    b.qvel[:] = np.random.default_rng(8).uniform(-0.5, 0.5, (6, m.nv))
     b.qpos[1] = np.nan
-    b.step(nstep=5)
-    assert b.diverged.tolist() == [False, True, False]
+    b.qvel[3] = 1e200
+    one_by_one = datas(b)
+    for nstep in (1, 1, 30, 1, 30):
+        b.step(nstep=nstep)
+        for d in one_by_one:
+            rb.step(m, d, nstep)
+    assert b.diverged.tolist() == [k in (1, 3) for k in range(6)]
+    assert_equal(b, one_by_one, [0, 2, 4, 5])
+    assert any(d.ncon > 0 for d in one_by_one)
 
 
 def test_a_robot_that_cannot_move():
