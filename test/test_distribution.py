@@ -1,4 +1,4 @@
-"""What travels in a wheel, a source distribution and a release, and its versions."""
+"""What travels in a wheel, a source distribution and a release, its versions and platforms."""
 
 import ast
 import re
@@ -86,6 +86,38 @@ def test_all_of_the_package_travels(installed):
     assert found == set(tracked("rbdyn_ros"))
     assert {"rbdyn_ros/py.typed", "rbdyn_ros/__init__.pyi"} <= found
     assert "rbdyn_ros/ros/messages/python_only.cmake" in found
+
+
+#: Runs the library as on a system that lacks what only Linux has.
+ELSEWHERE = """
+import ctypes, os, sys
+for name in [name for name in dir(os) if name.startswith(("sched_", "memfd_", "eventfd"))]:
+    delattr(os, name)
+class Library(ctypes.CDLL):
+    def __getattr__(self, name):
+        if name in ("prctl", "mlockall", "clock_nanosleep"):
+            raise AttributeError(name)
+        return super().__getattr__(name)
+ctypes.CDLL = Library
+import rbdyn_ros as rb
+from rbdyn_ros.cli import main
+from rbdyn_ros.loading.assets import bundled_robot
+m = rb.load_urdf(bundled_robot("pendulum"))
+d = rb.make_data(m)
+rb.step(m, d, 10)
+rb.specialize(m).step(d, 10)
+rb.rollout(m, [d.qpos, d.qpos], d.qvel, nstep=10)
+for arguments in (["info"], ["check", "pendulum"]):
+    try:
+        main(arguments)
+    except SystemExit as done:
+        assert done.code == 0, arguments
+"""
+
+
+def test_the_library_needs_no_call_that_only_linux_has():
+    """There is no such machine for the tests; what they miss there is a call of the system."""
+    subprocess.run([sys.executable, "-c", ELSEWHERE], capture_output=True, check=True)
 
 
 def test_all_versions_are_one():
