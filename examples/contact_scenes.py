@@ -1,4 +1,4 @@
-"""Bodies that touch each other: a card house, an arch, dominoes, a stack, a grasp.
+"""Bodies that touch each other: a card house, an arch, dominoes, a stack, a grasp, a trot.
 
     python examples/contact_scenes.py [--out FOLDER] [--film] [SCENE ...]
 
@@ -22,6 +22,8 @@ INNER, OUTER, STONES = 0.3, 0.4, 9  # radii [m] and stones of the arch
 DOMINO, PITCH, DOMINOES = (0.008, 0.024, 0.048), 0.02, 15
 PUSH = 5.0  # of the first domino [rad/s]
 CUBE, CUBES = 0.1, 10
+LEG, HIP, KNEE = 0.2, 0.6, -1.2  # length of thigh and shank [m]; angles of a standing leg [rad]
+STRIDE, LIFT, PACE = 0.2, 0.35, 2.5  # of the trot: hip and knee angles [rad]; steps a second
 GRIPPER = share_dir() / "config" / "scenes" / "gripper.yaml"
 
 
@@ -96,6 +98,64 @@ def grasp():
     return m, rb.make_data(m)
 
 
+def quadruped():
+    """A robot with four legs of two joints above hills of a few centimetres."""
+    rng, cells = np.random.default_rng(4), 60
+    coarse = rng.uniform(0.0, 0.06, (12, 12))
+    near = np.linspace(0.0, 11.0, cells)
+    rows = np.array([np.interp(near, np.arange(12), row) for row in coarse])
+    hills = np.array([np.interp(near, np.arange(12), column) for column in rows.T]).T
+    ground = rb.Obstacle("floor", rb.HeightField(hills, (3.0, 3.0)), friction=0.8)
+    start = {f"{leg}_{kind}": angle for leg in LEGS for kind, angle in JOINTS.items()}
+    robot = rb.Placed(dog(), rb.pose((-0.6, 0.0, 0.42)), floating_base=True, start=start)
+    m = rb.scene(robot, obstacles=[ground])
+    return m, rb.make_data(m)
+
+
+#: Place of each hip, and whether its leg moves with the first or the second diagonal pair.
+LEGS = {
+    "fl": (0.22, 0.2, 0.0), "fr": (0.22, -0.2, 0.5),
+    "rl": (-0.22, 0.2, 0.5), "rr": (-0.22, -0.2, 0.0),
+}  # fmt: skip
+JOINTS = {"hip": HIP, "knee": KNEE}
+
+
+def dog():
+    """Return the robot as URDF."""
+    inertia = '<inertia ixx="{0}" iyy="{0}" izz="{0}" ixy="0" ixz="0" iyz="0"/>'
+    trunk = f"""<link name="trunk"><inertial><mass value="8"/>{inertia.format(0.15)}</inertial>
+        <collision><geometry><box size="0.5 0.2 0.1"/></geometry></collision></link>"""
+    capsule = f"""<origin xyz="0 0 {-LEG / 2}"/><geometry><capsule radius="0.02"
+        length="{LEG}"/></geometry>"""
+    limit = '<axis xyz="0 1 0"/><limit lower="-3" upper="3" effort="60" velocity="30"/>'
+    parts = [trunk]
+    for leg, (x, y, _) in LEGS.items():
+        places = {"hip": ("trunk", f"{x} {y} 0"), "knee": (f"{leg}_hip_link", f"0 0 {-LEG}")}
+        for kind, (parent, at) in places.items():
+            parts.append(f"""<link name="{leg}_{kind}_link"><inertial>
+                <origin xyz="0 0 {-LEG / 2}"/><mass value="0.4"/>{inertia.format(2e-3)}</inertial>
+                <collision>{capsule}</collision></link>
+                <joint name="{leg}_{kind}" type="revolute"><parent link="{parent}"/>
+                <child link="{leg}_{kind}_link"/><origin xyz="{at}"/>{limit}</joint>""")
+    return f'<robot name="dog" version="1.2">{"".join(parts)}</robot>'
+
+
+def trot(m, d, time):
+    """Advance by a step: springs in the joints; after a second diagonal legs swing in turns."""
+    for leg, (_, _, phase) in LEGS.items():
+        turn = 2.0 * np.pi * (PACE * max(time - 1.0, 0.0) + phase)
+        going = 1.0 if 1.0 < time < 4.0 else 0.0
+        wanted = {
+            "hip": HIP + going * STRIDE * np.cos(turn),
+            "knee": KNEE - going * LIFT * max(np.sin(turn), 0.0),
+        }
+        for kind, angle in wanted.items():
+            j = m.jnt_id(f"{leg}_{kind}")
+            q, v = d.qpos[m.jnt_qposadr[j]], d.qvel[m.jnt_dofadr[j]]
+            d.qfrc_applied[m.jnt_dofadr[j]] = 120.0 * (angle - q) - 3.0 * v
+    rb.step(m, d)
+
+
 def let_go(m, d, _time):
     """Advance by a step in which only weight, friction and normal forces act."""
     rb.step(m, d)
@@ -124,6 +184,7 @@ SCENES = {
     "dominoes": (dominoes, let_go, 2.0, (25.0, -60.0)),
     "stack": (stack, let_go, 3.0, (12.0, -60.0)),
     "grasp": (grasp, grip, 3.0, (15.0, -50.0)),
+    "quadruped": (quadruped, trot, 6.0, (20.0, -65.0)),
 }
 FPS = 25
 

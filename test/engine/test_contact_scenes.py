@@ -45,6 +45,22 @@ def test_without_friction_it_falls(scene):
     assert (start - heights(d)).max() > 0.5 * start.max()
 
 
+def test_a_quadruped_trots_over_hills_and_stands():
+    """Whatever the last bits of its start are: each way over the hills is another one."""
+    make, trot, seconds, _ = SCENES["quadruped"]
+    for shift in (0.0, 1e-9, 1e-3):
+        m, d = make()
+        d.qpos[1] += shift
+        start, lowest = d.qpos[0], np.inf
+        for k in range(round(seconds / m.opt.timestep)):
+            trot(m, d, k * m.opt.timestep)
+            lowest = min(lowest, d.qpos[2])
+        assert d.qpos[0] - start > 0.8
+        assert lowest > 0.3  # it never falls
+        assert abs(d.qvel).max() < 0.02  # its joints are springs that come to rest
+        assert d.nunsolved < 10
+
+
 def test_dominoes_fall_one_after_the_other():
     m, d = SCENES["dominoes"][0]()
     number, tall = EXAMPLE["DOMINOES"], EXAMPLE["DOMINO"][2]
