@@ -23,7 +23,7 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.model import Model, check_model
 from rbdyn_ros.rollouts import arguments
-from rbdyn_ros.rollouts.job import Job, Robots, Step, step_code
+from rbdyn_ros.rollouts.job import Job, Robots, Step, remembered, step_code
 from rbdyn_ros.rollouts.outputs import OBSERVED_OUTPUTS, check_fits
 from rbdyn_ros.rollouts.params import FIELDS, GRAVITY, Columns, model_array, open_places
 from rbdyn_ros.rollouts.pool import Pool
@@ -153,7 +153,8 @@ class Batch:
         for name in INPUTS:
             if name in self._views:
                 self._views[name][rows] = self.model.qpos0 if name == "qpos" else 0.0
-        self._robots.kept[rows] = 0
+        counts, _ = self._step.places.get("stick_key", (0, 0))  # nstick is before it
+        self._robots.kept[rows, :counts] = 0
         self._robots.nbad[rows] = 0
         self._run(0, ids)
 
@@ -210,10 +211,21 @@ class Batch:
         for name in INPUTS:
             if name in self._views:
                 setattr(d, name, self._views[name][k])
-        for slot, place, length, _ in self._step.segments.tolist():
-            kept = self._robots.kept[k, place : place + length]
-            d.buffer[slot : slot + length].view(np.int64)[:] = kept
+        kept = self._robots.kept[k]
+        for slot, place, length, by_contact in self._step.segments.tolist():
+            used = by_contact * int(kept[0]) or length * (by_contact == 0)
+            d.buffer[slot : slot + used].view(np.int64)[:] = kept[place : place + used]
         return d
+
+    @property
+    def ndropped(self) -> Ints:
+        """(nsim,), contacts of the last timestep that did not fit in the list, as in Data."""
+        return self._counted("ndropped")
+
+    @property
+    def nunsolved(self) -> Ints:
+        """(nsim,), timesteps with inexact contact forces, since reset, as in Data."""
+        return self._counted("nunsolved")
 
     @property
     def specialized(self) -> bool:
@@ -259,6 +271,10 @@ class Batch:
         how = f"the engine's own code ({self._why})" if self._why else "code for this Model"
         return f"<Batch of {self.nsim} '{self.model.name}' by {how}, {self.nthread} threads>"
 
+    def _counted(self, name: str) -> Ints:
+        place, size = self._step.places.get(name, (0, 0))
+        return self._robots.kept[:, place].copy() if size else np.zeros(self.nsim, np.int64)
+
     def _allocate(self, name: str, shape: tuple[int, ...]) -> Array:
         """Return a new live array; its memory is compact and begins at a cache line."""
         size = int(np.prod(shape, dtype=int))
@@ -283,7 +299,7 @@ class Batch:
         """Find the code, and tell it where the arrays are."""
         m, held = self.model, {name: Columns.whole(name, self._flat(name)) for name in self._views}
         self._step, self._why = self._code()
-        old, size = self._robots, self._step.remembered
+        old, size = self._robots, remembered(self._step)
         if old.kept.shape[1] != size:
             check_fits(8 * self.nsim * size, f"the contacts of {self.nsim} robots")
             kept = np.zeros((self.nsim, size), np.int64)
@@ -346,9 +362,10 @@ class Batch:
         if wrong.any():
             raise bad_argument("ids", f"ids has {given[wrong][0]}; allowed are {allowed}")
         chosen = np.ascontiguousarray(given, np.int64)
-        seen = np.bincount(chosen, minlength=1)
-        if seen.max() > 1:
-            raise bad_argument("ids", f"ids has {seen.argmax()} twice; allowed are {allowed}")
+        ordered = np.sort(chosen, kind="stable")  # they often are in order
+        twice = ordered[1:][ordered[1:] == ordered[:-1]]
+        if twice.size:
+            raise bad_argument("ids", f"ids has {twice[0]} twice; allowed are {allowed}")
         return chosen
 
 

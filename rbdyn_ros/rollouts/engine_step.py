@@ -35,8 +35,8 @@ FIELDS = {field.name: field for field in DATA_FIELDS}
 #: contacts between moving bodies begins.
 BY_CONTACT = ("stick_key", "stick_force", "stick_torque")
 REMEMBERED = (
-    "nstick", "stick_qfrc", "closed_known", "closed_time", "closed_qpos", "drive_locked",
-    "drive_stop", "sweep_order", "push_axis", *BY_CONTACT,
+    "nstick", "ndropped", "nunsolved", "stick_qfrc", "closed_known", "closed_time",
+    "closed_qpos", "drive_locked", "drive_stop", "sweep_order", "push_axis", *BY_CONTACT,
 )  # fmt: skip
 
 #: Numbers in a cache line. Every array starts at one.
@@ -55,8 +55,9 @@ class EngineStep:
     Attributes:
         width: 1.
         addresses: by BEGIN, ADVANCE, OBSERVE.
-        segments: memory of friction, of closed loops and of contacts between bodies.
-        remembered: number of its entries.
+        segments: memory of friction, of closed loops and of contacts between bodies; and what
+            is counted.
+        places: by name of a field, its first entry in that memory, and the number of entries.
         slots: first slot and length, by name of a field of Data or Model, or of an input of the
             law.
 
@@ -93,7 +94,7 @@ class EngineStep:
         m.opt.find_stages("dof_frictionloss" in own)
         for name, slot in self._moved.items():
             self._fresh[slot : slot + values[name].size] = values[name].reshape(-1)
-        self.segments, self.remembered = _segments(m)
+        self.segments, self.places = _segments(m)
         self.addresses = np.array([
             call_plan.code_address(call_plan.begin) if "body_mass" in own else 0,
             call_plan.code_address(call_plan.advance),
@@ -153,14 +154,14 @@ class EngineStep:
             table[list(SIZES).index("nstiff")] += 1
 
 
-def _segments(m: Model) -> tuple[Ints, int]:
-    """Return the segments of what a step takes over from the one before, and their length."""
-    segments, end = [], 0
+def _segments(m: Model) -> tuple[Ints, dict[str, tuple[int, int]]]:
+    """Return the segments of what a step takes over from the one before, and their places."""
+    segments, places, end = [], {}, 0
     for name in REMEMBERED:
-        shape = FIELDS[name].shape(vars(m))
-        size = int(np.prod(shape, dtype=int))
+        size = int(np.prod(FIELDS[name].shape(vars(m)), dtype=int))
         by_contact = size // m.ncontact if name in BY_CONTACT and size else 0
         if size:
             segments.append((m.data_offsets[name], end, size, by_contact))
+        places[name] = end, size
         end += size
-    return np.array(segments, np.int64), end
+    return np.array(segments, np.int64), places

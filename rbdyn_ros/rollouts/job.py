@@ -39,14 +39,16 @@ class Step(Protocol):
         addresses: by BEGIN, ADVANCE, OBSERVE; 0: nothing to call.
         slots: by name of an array, its first slot and the number of entries that are read.
         segments: what the code remembers from step to step beside the state, see driver.Kept.
-        remembered: how many numbers these are.
+        places: by name of a field, its first entry in that memory, and the number of entries.
     """
 
     width: int
     addresses: Ints
     slots: dict[str, tuple[int, int]]
     segments: Ints
-    remembered: int
+
+    @property
+    def places(self) -> dict[str, tuple[int, int]]: ...
 
     def memory(self) -> tuple[int, Array]:
         """Return the address of a new memory for one thread, and the memory (slots, width)."""
@@ -59,7 +61,7 @@ class Robots:
     Attributes:
         nbad: (count,), times that the inertia of a dof was not positive.
         diverged: (count,), whether qpos or qvel is not finite.
-        kept: (count, remembered) of a Step; (1, remembered) zeros if no call goes on from another.
+        kept: (count, n), the memory of a Step; (1, n) zeros if no call goes on from another.
     """
 
     nbad: Ints
@@ -150,6 +152,11 @@ def step_rows(step: Step, name: str, ctrl: Array, nbatch: int) -> Rows:
     count = min(count, ctrl.shape[2])
     rows = np.broadcast_to(ctrl[:, :, :count], (nbatch, ctrl.shape[1], count))
     return Rows(_read_only(rows), first + np.arange(count))
+
+
+def remembered(step: Step) -> int:
+    """Return the number of entries of the memory of a step."""
+    return max((first + count for first, count in step.places.values()), default=0)
 
 
 def slots_of(step: Step, sizes: dict[str, int]) -> Ints:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -40,7 +40,7 @@ class LaneStep:
     """
 
     segments = np.empty((0, 4), np.int64)  # a tree without contact remembers nothing
-    remembered = 0
+    places: ClassVar[dict[str, tuple[int, int]]] = {}
 
     def __init__(
         self,

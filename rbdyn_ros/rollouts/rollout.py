@@ -15,7 +15,7 @@ from rbdyn_ros.errors import bad_argument, did_you_mean
 from rbdyn_ros.model.model import Model, check_model
 from rbdyn_ros.rollouts import arguments
 from rbdyn_ros.rollouts.driver import Rows
-from rbdyn_ros.rollouts.job import Job, Robots, slots_of, step_code, step_rows
+from rbdyn_ros.rollouts.job import Job, Robots, remembered, slots_of, step_code, step_rows
 from rbdyn_ros.rollouts.law import APPLIED, REFERENCE, RolloutLaw, law_of
 from rbdyn_ros.rollouts.outputs import check_memory, output_shapes
 from rbdyn_ros.rollouts.params import FIELDS, Columns, columns
@@ -120,7 +120,7 @@ def rollout(
     forces = (APPLIED,) if law is None and rows.shape[2] > 0 else ()
     places = {each.array: each.places.tolist() for each in own}
     step = step_code(m, places, law, forces, outputs, specialize)
-    robots = Robots.new(nbatch, np.zeros((1, step.remembered), np.int64))
+    robots = Robots.new(nbatch, np.zeros((1, remembered(step)), np.int64))
     given.append(Columns.whole("time", np.zeros((1, 1))))
     job = Job(step, robots, m.work, given, (), (m.nq, m.nv))
     ctrl_rows = step_rows(step, REFERENCE if law else APPLIED, rows, nbatch)

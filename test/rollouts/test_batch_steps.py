@@ -1,6 +1,7 @@
 """rb.Batch leaves the bits of s.step and of rb.step, with any number of robots and threads."""
 
 import functools
+import warnings
 
 import numpy as np
 import pytest
@@ -277,6 +278,23 @@ def test_reset_restores_the_start_of_the_chosen_robots(specialize):
     np.testing.assert_array_equal(b.qpos, moved)
 
 
+@needs_robots
+def test_trouble_with_contacts_is_counted():
+    """A robot deep in the floor touches it with everything."""
+    m = quadruped()
+    b = rb.Batch(m, 2)
+    b.qvel[1] = 1e3
+    one_by_one = datas(b)
+    b.step(nstep=3)
+    for d in one_by_one:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            rb.step(m, d, 3)
+    assert b.ndropped.tolist() == [d.ndropped for d in one_by_one]
+    assert b.nunsolved.tolist() == [d.nunsolved for d in one_by_one]
+    assert b.nunsolved.any() or b.ndropped.any()
+
+
 def test_reset_forgets_friction():
     m = boxes(1)
     b = rb.Batch(m, 2)
@@ -286,6 +304,7 @@ def test_reset_forgets_friction():
     b.reset([0])
     d = b.get_data(0)
     assert d.nstick == 0 < b.get_data(1).nstick
+    assert b.nunsolved.tolist() == b.ndropped.tolist() == [0, 0]
     assert d.buffer.tobytes() == rb.make_data(m).buffer.tobytes()
 
 
