@@ -44,13 +44,20 @@ class Share:
         self.words = np.zeros(WORDS, np.int64)
         self.own = np.zeros((threads, OWN_WORDS), np.int64)
         self._piece = piece
+        self._error: BaseException | None = None
 
     def work(self, k: int) -> None:
         """Do pieces as thread k until nothing is left."""
         own = self.own[k]
-        own[BUSY] = 1  # the code clears it
-        while self._piece(k, self.words, own):
-            pass
+        own[BUSY] = 1  # the code clears it as soon as nothing is left
+        try:
+            while self._piece(k, self.words, own):
+                pass
+        except BaseException as error:  # noqa: BLE001 - the leading thread raises it
+            self._error = error
+            self.words[STOP] = 1
+        finally:
+            own[BUSY] = 0
 
     def lead(self, wake: Callable[[], None], shown: Callable[[int], None] | None) -> None:
         """Wake the others and work as thread 0; call `shown` with the robot-steps done."""
@@ -67,6 +74,8 @@ class Share:
             with deferred():  # the others still write into arrays of the caller
                 self._wait(settled, None)
             raise
+        if self._error is not None:
+            raise self._error
         if shown is not None:
             shown(int(self.own[:, DONE].sum()))
 

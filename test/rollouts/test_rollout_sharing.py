@@ -83,6 +83,25 @@ def test_no_progress_bar_without_progress(bar, pendulum):
     assert bar == []
 
 
+def test_an_error_in_another_thread_is_raised_in_the_calling_one():
+    met = threading.Barrier(2)
+
+    def piece(k, words, own):
+        if not words[STOP]:
+            met.wait()
+            if k == 1:
+                raise MemoryError("for a test")
+            while not words[STOP]:
+                time.sleep(0.001)
+        return False
+
+    pool = Pool(2, "rollout")
+    with pytest.raises(MemoryError, match="for a test"):
+        pool.run(piece, 2)
+    pool.run(lambda *_: False, 2)  # the thread is still there
+    pool.close()
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_an_error_in_the_calling_thread_waits_until_the_others_have_stopped(error):
     """Otherwise they would write into arrays that are gone."""
