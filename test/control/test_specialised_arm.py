@@ -53,7 +53,8 @@ def test_efforts_are_those_of_the_engine(file):
 def test_specialised_laws_include_payloads_friction_and_own_gravity(file):
     m = model(file)
     friction = Friction.of(m.nv, viscous=0.7, coulomb=0.3)
-    plain = Arm(m, (0.5, 1.0, -9.0), TURNED, friction, robot_compensates_gravity=True)
+    own = {"robot_compensates_gravity": True, "robot_compensates_coriolis": True}
+    plain = Arm(m, (0.5, 1.0, -9.0), TURNED, friction, **own)
     special = plain.specialized()
     link, mass, com, inertia = PAYLOAD
     link = link if link in m.frame_names else "tool_flange"

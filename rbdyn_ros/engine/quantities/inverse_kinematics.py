@@ -147,16 +147,19 @@ def straighten(targets: Matrix, most: float) -> int:
         whose numbers are not finite; -1 if there is none.
     """
     for t in range(targets.shape[0]):
+        total = 0.0
+        for k in range(12):
+            total += targets[t, k]
+        if not np.isfinite(total):
+            return t
         for _ in range(3):
             R = _rotation_of(targets[t])
             S = mat_mul(transposed(R), R)
             gap = 0.0
             for k in range(9):
                 gap = max(gap, abs(S[k] - IDENTITY[k]))
-            x, y, z = targets[t, 0], targets[t, 1], targets[t, 2]
             right_handed = dot3(cross3((R[0], R[1], R[2]), (R[3], R[4], R[5])), (R[6], R[7], R[8]))
-            # NaN compares as False
-            if not (gap <= most and right_handed > 0.0 and np.isfinite(x + y + z)):
+            if gap > most or right_handed < 0.0:
                 return t
             # R (3 - R^T R) / 2
             half = (

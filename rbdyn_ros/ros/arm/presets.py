@@ -141,12 +141,18 @@ def applied_text(preset: ArmPreset, given: Mapping[str, Any], topics: Mapping[st
     lines = [f"arm '{preset.name}' behind {preset.driver}; its preset was not run on the arm:"]
     for name, fact in preset.parameters.items():
         if name in given and given[name] != fact.value:
-            lines.append(f"  {name} is {given[name]}, set explicitly; the preset has {fact.value}")
+            mine, theirs = _written(given[name]), _written(fact.value)
+            lines.append(f"  {name} is {mine}, set explicitly; the preset has {theirs}")
         else:
-            lines.append(f"  {name} is {fact.value}: {fact.note}")
+            lines.append(f"  {name} is {_written(fact.value)}: {fact.note}")
     for name, fact in preset.topics.items():
         if name in topics:
             lines.append(f"  topic {name} is {topics[name]}, explicitly, not {fact.value}")
         else:
             lines.append(f"  topic {name} is {fact.value}: {fact.note}")
     return "\n".join(lines)
+
+
+def _written(value: Any) -> str:
+    """Return a value as ROS writes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

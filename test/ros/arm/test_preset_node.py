@@ -20,7 +20,7 @@ def test_a_preset_names_topics_and_explicit_values_count_more(control, peer):
     peer.until(lambda: publishers(peer, commands))
     said = node.text()
     assert "arm 'ur5e' behind ur_robot_driver; its preset was not run on the arm" in said
-    assert "robot_compensates_gravity is True" in said
+    assert "robot_compensates_gravity is true" in said
     assert "output is effort_commands" in said
     assert not publishers(peer, "/effort_commands")
     node.end_well()
@@ -30,7 +30,7 @@ def test_a_preset_names_topics_and_explicit_values_count_more(control, peer):
     )
     peer.until(lambda: publishers(peer, "/mine"))
     said = node.text()
-    assert "robot_compensates_friction is False, set explicitly; the preset has True" in said
+    assert "robot_compensates_friction is false, set explicitly; the preset has true" in said
     assert "topic effort_commands is /mine, explicitly" in said
     node.end_well()
 

@@ -90,7 +90,7 @@ def test_explicit_values_count_more_and_the_log_says_so():
     preset = presets.preset_of("ur5e")
     given = {"robot_compensates_friction": False, "output": "effort_commands"}
     text = presets.applied_text(preset, given, {"effort_commands": "/mine"})
-    assert "robot_compensates_friction is False, set explicitly; the preset has True" in text
+    assert "robot_compensates_friction is false, set explicitly; the preset has true" in text
     assert "output is effort_commands: " in text
     assert "topic effort_commands is /mine, explicitly" in text
     assert "topic joint_states is joint_states: " in text
