@@ -87,11 +87,13 @@ def _loaded(options: argparse.Namespace) -> Model:
 def _fill(server: viser.ViserServer, model: Model, options: argparse.Namespace) -> None:
     """Add the robot and its sliders to the view; warn about parts that cannot be shown."""
     from rbdyn_ros.description.appearance.shapes import read_appearance
+    from rbdyn_ros.dynamics.configuration import moved_starts
     from rbdyn_ros.view.web.show import Show
     from rbdyn_ros.view.web.sliders import Sliders
 
     looks = read_appearance(options.file, package_dirs=options.package_dir)
     show = Show(server, model, looks)
-    Sliders(show)
+    if moved := moved_starts(model, Sliders(show).qpos):
+        print(f"rbdyn view: joints whose limits exclude 0 start elsewhere: {moved}", flush=True)
     for finding in (*looks.findings, *show.scene.findings):
         warn("view", finding)

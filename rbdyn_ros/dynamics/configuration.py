@@ -137,6 +137,20 @@ def start_within_limits(m: Model) -> Array:
     return qpos
 
 
+def moved_starts(m: Model, qpos: Array) -> str:
+    """Return where joints are whose limits exclude their qpos0, or "" if there is none.
+
+    Only joints count that qpos (nq,) has where start_within_limits puts them. With closed loops
+    there is none, for these decide where joints are.
+    """
+    inside, joints = start_within_limits(m), (m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE)
+    return ", ".join(
+        f"'{m.jnt_names[j]}' at {qpos[k]:.4g}"
+        for j, k in zip(np.flatnonzero(joints), m.jnt_qposadr[joints].tolist(), strict=True)
+        if qpos[k] == inside[k] != m.qpos0[k] and m.nefc == 0
+    )
+
+
 def motion_limits(m: Model) -> Array:
     """Return the limits of planned motions of every degree of freedom, infinite if there is none.
 

@@ -528,6 +528,21 @@ def test_the_command_prints_its_address_and_ends_at_ctrl_c(tmp_path):
     assert "gone.stl" in warning
 
 
+@robots.needs_robots
+def test_the_command_names_joints_that_do_not_start_at_zero():
+    process = run_view(robots.find("panda.urdf"), "--port", 0)
+    try:
+        lines = [process.stdout.readline() for _ in range(2)]
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert lines[0] == (
+        "rbdyn view: joints whose limits exclude 0 start elsewhere: 'panda_joint4' at -1.571\n"
+    )
+    assert "http://127.0.0.1:" in lines[1]
+
+
 @pytest.mark.parametrize(
     ("words", "status", "named"),
     [

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from rclpy.node import Node
 
+from rbdyn_ros.dynamics.configuration import moved_starts
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, refusal
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointType
@@ -37,7 +38,7 @@ from rbdyn_ros.ros.simulator.places import Places
 from rbdyn_ros.ros.simulator.reception import Reception
 from rbdyn_ros.ros.simulator.record import NodeRecorder
 from rbdyn_ros.ros.simulator.sensors import SensorTopics
-from rbdyn_ros.ros.simulator.start import moved_starts, start_position
+from rbdyn_ros.ros.simulator.start import start_position
 from rbdyn_ros.ros.simulator.topic_based import TopicBasedParser
 from rbdyn_ros.ros.simulator.world import World
 from rbdyn_ros.runtime.head_start import head_start, is_compiled
@@ -137,8 +138,9 @@ class Robot:
         overrides = parameters.overrides(self.node)
         given = {k: v for k, v in overrides.items() if k.startswith(params.INITIAL)}
         self._start = start_position(m, given)
-        if message := moved_starts(m, self._start):
-            logger.info(message)
+        if moved := moved_starts(m, self._start):
+            text = "joints whose limits exclude 0 start elsewhere: {}. Parameters {}<joint> set others"
+            logger.info(text.format(moved, params.INITIAL))
         self._declare_facts()
         self._faults = make_faults(m, vars(values))
         self._sensors = self._make_sensors()

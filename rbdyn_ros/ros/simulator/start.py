@@ -56,22 +56,6 @@ def start_position(m: Model, given: dict[str, Any]) -> Array:
     return _assembled(m, qpos, named, limits, addresses)
 
 
-def moved_starts(m: Model, qpos: Array) -> str:
-    """Return a message about joints that do not start at 0 because of their limits, or ""."""
-    joints, inside = SingleJoints.free(m), start_within_limits(m)
-    said = [
-        f"'{name}' at {qpos[k]:.4g}"
-        for name, k in zip(joints.names, joints.qposadr.tolist(), strict=True)
-        if qpos[k] == inside[k] != m.qpos0[k]
-    ]
-    if m.nefc > 0 or not said:
-        return ""
-    return (
-        f"joints whose limits exclude 0 start elsewhere: {', '.join(said)}. Parameters "
-        f"{INITIAL}<joint> set other starts"
-    )
-
-
 def position_limits(m: Model, name: str) -> tuple[float, float]:
     """Return the limits of a joint [rad or m]; infinite if it has none."""
     low, high = position_ranges(m, [m.jnt_id(name)])[0].tolist()

@@ -93,6 +93,14 @@ def _words(m: Model, j: int, nq: int) -> tuple[tuple[str, str], ...]:
     return words or tuple((str(k + 1), units[k] if units else "rad") for k in range(nq))
 
 
+def floating_entries(m: Model) -> list[int]:
+    """Return the indices in qpos of joints with 7 coordinates, such as a floating base."""
+    free = [
+        j for j in range(m.njnt) if m.jnt_kind(j).nq == 7 and m.jnt_class[j] == JointClass.FREE
+    ]
+    return [int(m.jnt_qposadr[j]) + k for j in free for k in range(7)]
+
+
 def read_numbers(m: Model, coordinates: list[Coordinate], qpos: Array) -> list[float]:
     """Return the value of each coordinate at qpos (nq,)."""
     numbers: list[float] = []

@@ -16,9 +16,9 @@ from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.dynamics.stages import kinematics, make_data
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.geoms import GeomType
-from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.view.scene.coordinates import floating_entries
 from rbdyn_ros.view.scene.joint_marks import Mark, joint_marks
 from rbdyn_ros.view.scene.lines import Lines, lines_of
 from rbdyn_ros.view.scene.parts import (
@@ -49,8 +49,6 @@ SURFACES = (VISUALS, COLLISIONS, BOXES, ELLIPSOIDS, MASSES)
 SMALLEST = 1e-3
 #: Number of random configurations that show how far a robot reaches.
 CONFIGURATIONS = 24
-#: Joints with 7 coordinates, whose 6 degrees of freedom have no limits.
-FLOATING = (JointType.FREE, JointType.SIXDOF_FP, JointType.SIXDOF_FS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,11 +186,10 @@ class Scene:
         A floating base stays in its place. Closed loops do too: random positions would open them.
         """
         m, rng, every, corners = self.m, np.random.default_rng(0), [points], self._corners()
-        floating = np.isin(m.jnt_type, FLOATING).nonzero()[0]
+        floating = floating_entries(m)
         for _ in range(0 if m.nefc else CONFIGURATIONS):
             qpos = random_qpos(m, rng)
-            for k in m.jnt_qposadr[floating].tolist():
-                qpos[k : k + 7] = m.qpos0[k : k + 7]
+            qpos[floating] = m.qpos0[floating]
             every.append(_points(self.place(Instant.still(m, qpos)), corners))
         reached = np.concatenate(every)
         middle = 0.5 * (reached.min(axis=0) + reached.max(axis=0))

@@ -14,11 +14,11 @@ from rbdyn_ros.dynamics.assembly import assemble
 from rbdyn_ros.dynamics.configuration import random_qpos, start_within_limits
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.errors import ModelError
-from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.view.scene.coordinates import (
     Coordinate,
     coordinates_of,
+    floating_entries,
     parse_qpos,
     qpos_text,
     read_numbers,
@@ -57,7 +57,7 @@ class Sliders:
         closed = show.m.nefc > 0
         self._qpos: Array = show.m.qpos0.copy() if closed else start_within_limits(show.m)
         show.put(Instant.still(show.m, self._qpos))
-        self._floating = np.isin(np.arange(show.m.nq), _entries_of_free_joints(show.m))
+        self._floating = floating_entries(show.m)
         self._lock, self._rng = threading.RLock(), np.random.default_rng()
         reach = max(1.0, round(2.0 * show.scene.size, 1))
         every = coordinates_of(show.m, reach)
@@ -186,14 +186,6 @@ def _between(value: object, one: Coordinate) -> float:
     number = float(value) if isinstance(value, int | float) else math.nan
     low, high = sorted((one.low, one.high))
     return min(max(number, low), high) if math.isfinite(number) else low
-
-
-def _entries_of_free_joints(m: Model) -> list[int]:
-    """Return the indices in qpos of free joints."""
-    free = [
-        j for j in range(m.njnt) if m.jnt_kind(j).nq == 7 and m.jnt_class[j] == JointClass.FREE
-    ]
-    return [int(m.jnt_qposadr[j]) + k for j in free for k in range(7)]
 
 
 def _name(m: Model, one: Coordinate) -> str:

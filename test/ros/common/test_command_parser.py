@@ -11,9 +11,10 @@ from support.mechanisms import crank_slider_gap
 from support.refusals import refused
 
 import rbdyn_ros as rb
+from rbdyn_ros.dynamics.configuration import moved_starts
 from rbdyn_ros.ros.common.commands import command_parser
 from rbdyn_ros.ros.common.single_joints import SingleJoints
-from rbdyn_ros.ros.simulator.start import moved_starts, start_position
+from rbdyn_ros.ros.simulator.start import start_position
 from rbdyn_ros.runtime.types import EFFORT
 
 BOX = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)
