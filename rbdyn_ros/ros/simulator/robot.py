@@ -71,6 +71,11 @@ class SavedRobot:
     seeded_tick: int
 
 
+STARTS_ELSEWHERE = (
+    "joints whose limits exclude 0 start elsewhere: {}. Parameters {}<joint> set other starts"
+)
+
+
 class Robot:
     """One robot, its loop and its topics.
 
@@ -139,8 +144,7 @@ class Robot:
         given = {k: v for k, v in overrides.items() if k.startswith(params.INITIAL)}
         self._start = start_position(m, given)
         if moved := moved_starts(m, self._start):
-            text = "joints whose limits exclude 0 start elsewhere: {}. Parameters {}<joint> set others"
-            logger.info(text.format(moved, params.INITIAL))
+            logger.info(STARTS_ELSEWHERE.format(moved, params.INITIAL))
         self._declare_facts()
         self._faults = make_faults(m, vars(values))
         self._sensors = self._make_sensors()
