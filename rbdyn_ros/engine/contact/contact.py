@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rbdyn_ros.engine.collision.sweep import ROUNDING
 from rbdyn_ros.engine.contact.boxes import CORNERS, box_points
 from rbdyn_ros.engine.contact.distances import CAPSULE, CYLINDER, PLANE, SPHERE, distance
 from rbdyn_ros.engine.contact.memory import recall
@@ -149,6 +150,10 @@ def _lowest_corners(m, d, g, o, reach):
     up = (m.geom_mat[o, 2], m.geom_mat[o, 5], m.geom_mat[o, 8])
     height = dot3(up, sub3(p, load3(m.geom_pos, o)))
     normal = mat_vec(transposed(R), up)
+    half, margin = load3(m.geom_half, g), reach + ROUNDING * m.geom_rbound[g]
+    deep = abs(normal[0]) * half[0] + abs(normal[1]) * half[1] + abs(normal[2]) * half[2]
+    if height - deep > margin:  # its bounding box is above the plane
+        return
     first = m.geom_vertadr[g]
     for n in range(m.geom_vertnum[g]):
         x = load3(m.vert_pos, first + n)
