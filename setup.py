@@ -59,6 +59,7 @@ VIEW = ["viser>=1.1,<1.2"]  # its server is guarded through parts that a release
 RECORD = ["mcap>=1.5", "mcap-ros2-support>=0.5", "rosbags>=0.10"]  # recordings as MCAP
 TORCH, JAX = ["torch>=2.2"], ["jax>=0.4.31"]  # share the arrays of a Batch
 GYM = ["gymnasium>=1.1"]
+DECOMPOSE = ["coacd>=1.0"]  # convex parts of meshes
 DOCS = ["mkdocs-material>=9.5"]
 TEST = [
     *GYM,
@@ -148,6 +149,7 @@ setup(
         "torch": TORCH,
         "jax": JAX,
         "gym": GYM,
+        "decompose": DECOMPOSE,
         "docs": DOCS,
         "test": TEST,
     },

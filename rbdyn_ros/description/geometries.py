@@ -200,6 +200,8 @@ class Contact:
             robots always do.
         filters: by the name of a geometry, of a link or of an obstacle: which geometries it
             touches.
+        decompose: whether a mesh that is not convex becomes several convex geometries (needs the
+            package coacd) instead of its convex hull. Parts are numbered after the first one.
     """
 
     obstacles: tuple[Obstacle, ...] = (FLOOR,)
@@ -208,3 +210,4 @@ class Contact:
     exclude: tuple[tuple[str, str], ...] = ()
     self_collision: bool = False
     filters: Mapping[str, Filter] = field(default_factory=dict)
+    decompose: bool = False

@@ -101,6 +101,7 @@ _FIELDS: dict[type, dict[str, Kind]] = {
         "surfaces": (Mapping, "a mapping of names to Surfaces"),
         "filters": (Mapping, "a mapping of names to Filters"),
         "self_collision": _FLAG,
+        "decompose": _FLAG,
     },
     Exclusion: {"first": _TEXT, "second": _TEXT, "line": _LINE},
     Finding: {"code": _TEXT, "message": _TEXT, "severity": _TEXT, "element": _TEXT, "line": _LINE},

@@ -19,6 +19,7 @@ from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.bounds import BOUNDS, audit_range
 from rbdyn_ros.description.geometries import Points
 from rbdyn_ros.description.meshes.dae import check_dae, without_materials
+from rbdyn_ros.description.meshes.decomposition import NoPartsError, convex_parts
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.hulls import NoHullError, hull_corners, reduced
 from rbdyn_ros.description.poses import Vec3
@@ -35,10 +36,16 @@ _TITLE, _HEAD, _TRIANGLE = 80, 84, 50
 
 
 class Meshes:
-    """The meshes of one robot; each file is read once."""
+    """The meshes of one robot; each file is read once.
 
-    def __init__(self, files: MeshFiles) -> None:
-        self._files = files
+    Args:
+        files: finds them.
+        decompose: whether `read_convex` returns the parts of a convex decomposition.
+    """
+
+    def __init__(self, files: MeshFiles, *, decompose: bool = False) -> None:
+        self._files, self._decompose = files, decompose
+        self._parts: dict[Path, list[Array]] = {}
         self._hulls: dict[Path, Array] = {}
 
     def points(self, name: str, scale: Vec3) -> Points:
@@ -60,6 +67,46 @@ class Meshes:
         except NoHullError as error:
             raise UnusableMeshError("bad-mesh", "has no convex hull") from error
         return Points(tuple((x, y, z) for x, y, z in corners.tolist()))
+
+    def convex(self, name: str, scale: Vec3) -> tuple[Points, ...]:
+        """Return the corners of the parts of a mesh's convex decomposition, each as `points`.
+
+        Raises:
+            NoPartsError: the mesh is flat or open, or has too many triangles, or coacd fails.
+            UnusableMeshError: as for `points`, or the package coacd is not installed.
+        """
+        path = self._files.find(name)
+        if path not in self._parts:
+            found = list[Array]()
+            for part in read_parts(path):
+                faces = np.asarray(getattr(part.geometry, "faces", ()), np.int64).reshape(-1, 3)
+                found += convex_parts(part.vertices, faces[:, ::-1] if part.mirrored else faces)
+            self._parts[path] = found
+        corners = (reduced(scaled(part, scale)) for part in self._parts[path])
+        return tuple(Points(tuple((x, y, z) for x, y, z in part.tolist())) for part in corners)
+
+    def read_convex(
+        self, name: str, scale: Vec3, owner: str, line: int | None, audit: Audit
+    ) -> tuple[Points, ...] | None:
+        """Return the convex parts of a mesh if wanted, else its hull; None after an error.
+
+        Arguments as for `read`; if not strict, a mesh without an inside has its hull instead.
+        """
+        if self._decompose:
+            if not audit_scale(scale, owner, line, audit):
+                return None
+            try:
+                return self.convex(name, scale)
+            except UnusableMeshError as error:
+                message = f"the mesh {quote(name, 200)} {error}"
+                if error.code == "coacd-missing":
+                    audit.error(error.code, owner, line, message, found=name)
+                    return None
+                if isinstance(error, NoPartsError):
+                    instead = "its convex hull is taken"
+                    audit.repair(error.code, owner, line, message, instead, found=name)
+        hull = self.read(name, scale, owner, line, audit)
+        return None if hull is None else (hull,)
 
     def read(
         self, name: str, scale: Vec3, owner: str, line: int | None, audit: Audit

@@ -56,14 +56,15 @@ WANTED = {
 def read_collisions(robot: Element, meshes: Meshes, audit: Audit) -> tuple[Geometry, ...]:
     """Return the geometries of all links, in the order of the file.
 
-    A geometry has the name of its element, else of its link; repeated names get a number.
+    A geometry has the name of its element, else of its link; repeated names get a number. A mesh
+    is one geometry, or one for each convex part.
 
     Args:
         robot: the root element, not pruned yet.
         meshes: of the robot.
         audit: receives errors; an unusable mesh is an error if strict, else it is left out.
     """
-    reader = ShapeReader("collision", meshes.read, audit, version_of(robot))
+    reader = ShapeReader("collision", meshes.read_convex, audit, version_of(robot))
     names = _UniqueNames()
     geometries = []
     for link, element in reader.elements(robot):
@@ -72,7 +73,10 @@ def read_collisions(robot: Element, meshes: Meshes, audit: Audit) -> tuple[Geome
         read = reader.read(element, f"link {quote(link)}")
         if read is not None:
             shape, origin = read
-            geometries.append(Geometry(names.free(name), link, shape, origin, line=element.line))
+            geometries += [
+                Geometry(names.free(name), link, part, origin, line=element.line)
+                for part in (shape if isinstance(shape, tuple) else (shape,))
+            ]
     reader.pruner.note_unused(robot_element(robot.get("name", "")))
     return tuple(geometries)
 

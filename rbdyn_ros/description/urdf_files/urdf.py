@@ -108,7 +108,8 @@ def read_file(
     check_srdf(srdf, wanted is not None)
     data = read_bytes(path, "a .urdf or .xacro file", "a path or the text of a URDF")
     audit = Audit(strict=strict)
-    meshes = Meshes(MeshFiles(path.parent, package_dirs))
+    decompose = wanted is not None and wanted.decompose
+    meshes = Meshes(MeshFiles(path.parent, package_dirs), decompose=decompose)
     contacts = None if wanted is None else _Contacts(wanted, meshes, SrdfSource(srdf, path))
     if path.suffix.lower() != ".xacro":
         check_no_arguments(xacro_args, path)
@@ -150,7 +151,8 @@ def read_text(
     """
     wanted = check_contact(contact)
     check_srdf(srdf, wanted is not None)
-    meshes = Meshes(MeshFiles(folder, package_dirs))
+    decompose = wanted is not None and wanted.decompose
+    meshes = Meshes(MeshFiles(folder, package_dirs), decompose=decompose)
     contacts = None if wanted is None else _Contacts(wanted, meshes, SrdfSource(srdf, None))
     return _read(text, source, Audit(strict=strict), contacts)
 

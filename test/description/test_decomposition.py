@@ -1,0 +1,166 @@
+"""Convex decomposition of collision meshes by coacd, and meshes that have none."""
+
+import sys
+
+import numpy as np
+import pytest
+from scipy.spatial import ConvexHull
+from support.refusals import refused
+
+import rbdyn_ros as rb
+from rbdyn_ros.description.meshes import decomposition
+from rbdyn_ros.description.urdf_files.urdf import read
+
+FORK = [(0, 0), (3, 0), (3, 3), (2, 3), (2, 1), (1, 1), (1, 3), (0, 3)]
+QUADS = [(0, 1, 4, 5), (1, 2, 3, 4), (0, 5, 6, 7)]
+
+
+def fork(open_at=0):
+    """Return the OBJ of a fork of two prongs and volume 7, without its last triangles."""
+    corners = [(*x, z) for z in (0, 1) for x in FORK]
+    quads = [q[::-1] for q in QUADS] + [tuple(c + 8 for c in q) for q in QUADS]
+    quads += [(k, (k + 1) % 8, (k + 1) % 8 + 8, k + 8) for k in range(8)]
+    triangles = [t for a, b, c, d in quads for t in ((a, b, c), (a, c, d))]
+    return obj(corners, triangles[: len(triangles) - open_at])
+
+
+def obj(corners, triangles):
+    lines = [f"v {x} {y} {z}" for x, y, z in corners]
+    return "\n".join(lines + [f"f {a + 1} {b + 1} {c + 1}" for a, b, c in triangles]) + "\n"
+
+
+@pytest.fixture
+def robot(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def write(mesh, scale="1 1 1"):
+        (tmp_path / "m.obj").write_text(mesh)
+        path = tmp_path / "r.urdf"
+        path.write_text(
+            '<robot name="r"><link name="tool"><inertial><mass value="1"/><inertia ixx="1" '
+            'ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial><collision><geometry>'
+            f'<mesh filename="m.obj" scale="{scale}"/></geometry></collision></link></robot>'
+        )
+        return path
+
+    return write
+
+
+def parts(path, **arguments):
+    found = read(path, contact=rb.Contact(decompose=True), **arguments)
+    return found, [np.array(one.shape.points) for one in found.geometries]
+
+
+def holds(hull, point):
+    return (hull.equations @ [*point, 1.0] <= 1e-9).all()
+
+
+@pytest.mark.parametrize(
+    ("scale", "size"), [("1 1 1", (1, 1, 1)), ("-0.1 0.2 0.1", (-0.1, 0.2, 0.1))]
+)
+def test_a_fork_keeps_the_room_between_its_prongs(robot, scale, size):
+    pytest.importorskip("coacd")
+    described, corners = parts(robot(fork(), scale))
+    hulls = [ConvexHull(points) for points in corners]
+    assert len(hulls) >= 3
+    assert [one.link for one in described.geometries] == len(hulls) * ["tool"]
+    assert [one.name for one in described.geometries[:3]] == ["tool", "tool_1", "tool_2"]
+    between, prong = np.multiply((1.5, 2.0, 0.5), size), np.multiply((0.5, 2.0, 0.5), size)
+    assert not any(holds(hull, between) for hull in hulls)
+    assert any(holds(hull, prong) for hull in hulls)
+    assert sum(hull.volume for hull in hulls) == pytest.approx(7.0 * abs(np.prod(size)), rel=0.05)
+
+
+def test_without_decomposition_it_is_one_hull(robot):
+    (one,) = read(robot(fork()), contact=True).geometries
+    assert ConvexHull(np.array(one.shape.points)).volume == pytest.approx(9.0)
+
+
+def test_a_model_has_all_parts_on_one_body(robot):
+    pytest.importorskip("coacd")
+    m = rb.load_urdf(robot(fork()), floating_base=True, contact=rb.Contact(decompose=True))
+    assert m.ngeommoving >= 3
+    assert set(m.geom_bodyid[: m.ngeommoving].tolist()) == {1}
+    assert m.npush == 0
+
+
+def test_the_parts_are_kept_on_disk(robot, tmp_path, monkeypatch):
+    coacd = pytest.importorskip("coacd")
+    path = robot(fork())
+    _, first = parts(path)
+    (file,) = (tmp_path / "cache" / "rbdyn_ros" / "convex_parts").iterdir()
+    run, calls = coacd.run_coacd, []
+    monkeypatch.setattr(coacd, "run_coacd", lambda *a, **k: calls.append(1) or run(*a, **k))
+    _, again = parts(path)
+    assert not calls
+    file.write_bytes(file.read_bytes()[:-100])  # damaged: made anew, with the same result
+    _, anew = parts(path)
+    assert calls == [1]
+    for one, two, three in zip(first, again, anew, strict=True):
+        np.testing.assert_array_equal(one, two)
+        np.testing.assert_array_equal(one, three)
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(robot, tmp_path):
+    pytest.importorskip("coacd")
+    (tmp_path / "cache").write_text("")
+    assert len(parts(robot(fork()))[1]) >= 3
+
+
+FLAT = obj([(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0)], [(0, 1, 2), (0, 2, 3)])
+BAD = {"flat-mesh": FLAT, "open-mesh": fork(open_at=1)}
+
+
+@pytest.mark.parametrize("code", BAD)
+def test_a_mesh_without_an_inside_is_refused_or_has_its_hull(robot, code):
+    path = robot(BAD[code])
+    with refused(rb.DescriptionError, code, "link 'tool'", line=1, found="m.obj"):
+        parts(path)
+    described, corners = parts(path, strict=False)
+    assert len(corners) == 1
+    assert [one.code for one in described.findings] == [code]
+
+
+def test_too_many_triangles_are_refused(robot, monkeypatch):
+    monkeypatch.setattr(decomposition, "MOST_TRIANGLES", 20)
+    with refused(rb.DescriptionError, "mesh-too-large", "link 'tool'"):
+        parts(robot(fork()))
+
+
+def test_not_a_number_is_refused(robot):
+    with refused(rb.DescriptionError, "bad-mesh", "link 'tool'"):
+        parts(robot(fork().replace("v 0 0 0", "v nan 0 0", 1)))
+
+
+def test_a_failure_of_coacd_is_no_silent_hull(robot, monkeypatch):
+    coacd = pytest.importorskip("coacd")
+
+    def fail(*_, **__):
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setattr(coacd, "run_coacd", fail)
+    path = robot(fork())
+    with refused(rb.DescriptionError, "bad-mesh", "link 'tool'", found="m.obj"):
+        parts(path)
+    described, corners = parts(path, strict=False)
+    assert len(corners) == 1
+    assert "out of luck" in described.findings[0].message
+
+
+@pytest.mark.parametrize("scale", ["0 1 1", "1e-9 1e-9 1e-9"])
+def test_a_bad_scale_is_reported_once(robot, scale):
+    with pytest.raises(rb.DescriptionError) as caught:
+        parts(robot(fork(), scale))
+    assert len(caught.value.findings) == 1
+
+
+def test_without_coacd_the_package_is_named(robot, monkeypatch):
+    monkeypatch.setitem(sys.modules, "coacd", None)
+    for strict in (True, False):
+        with refused(rb.DescriptionError, "coacd-missing", "link 'tool'", found="m.obj"):
+            parts(robot(fork()), strict=strict)
+
+
+def test_decompose_is_true_or_false(robot):
+    with refused(rb.ParameterError, "wrong-kind"):
+        read(robot(fork()), contact=rb.Contact(decompose="yes"))
