@@ -190,6 +190,11 @@ class Simulation:
         """Add an object or an obstacle to the world, see Entities.spawn."""
         self._only_robot().entities.spawn(entity)
 
+    def joints_of(self, name: str) -> list[str]:
+        """Return the names of the joints of an object beside the one by which it floats."""
+        names = self._only_robot().m.jnt_names
+        return [joint for joint in names if joint.startswith(f"{name}/")]
+
     def delete(self, name: str) -> None:
         """Remove an object or a spawned obstacle, see Entities.delete."""
         entity = self._entities[name]

@@ -55,6 +55,7 @@ class Spawning:
         from simulation_interfaces import srv
 
         self._simulation, self.features = simulation, list[str]()
+        self._logger = node.get_logger()
         for kind, name, features in OFFERED:
             if hasattr(srv, kind):
                 answer = self._answering(getattr(self, f"_{name}"))
@@ -104,6 +105,12 @@ class Spawning:
         except DescriptionError as error:
             code = INVALID_POSE if error.code == "object-overlaps" else PARSE_ERROR
             raise ResultError(code, _sentence(error)) from error
+        if joints := self._simulation.joints_of(name):
+            text = (
+                f"spawned {quote(name)}: its joints {listing(joints)} take no commands; robots "
+                "with commands are given at the start"
+            )
+            self._logger.warning(text)
         return name
 
     def _pose(self, stamped: Any) -> Pose:

@@ -115,12 +115,13 @@ def test_a_box_falls_on_the_table_is_found_and_goes(simulate, peer, ask, spawn):
 
 
 def test_a_urdf_brings_its_joints_and_a_fixed_box_stays(simulate, peer, ask, spawn):
-    simulate("--scene", SCENE, "--paused", "--ros-args", "-p", "on_timeout:=hold")
+    simulator = simulate("--scene", SCENE, "--paused", "--ros-args", "-p", "on_timeout:=hold")
     states = peer.hear(JointState, "joint_states")
     done(spawn("shelf", "primitive:box?size=0.4,0.4,0.1", (1.5, 0.0, 0.5)))
     answer = spawn("", "", (1.5, 0.0, 0.8), URDF, allow_renaming=True)
     assert done(answer).entity_name == "mallet"
     peer.until(lambda: states[-1].name == ["lift", "left", "right", "mallet/hinge"])
+    simulator.wait_for("spawned 'mallet': its joints 'mallet/hinge' take no commands")
     assert done(ask("GetEntities")).entities[-2:] == ["mallet", "shelf"]
     static = done(ask("GetEntityInfo", entity="shelf")).info.category.category
     assert static == EntityCategory.CATEGORY_STATIC_OBJECT
