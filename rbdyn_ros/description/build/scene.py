@@ -130,19 +130,23 @@ def _named(parts: SceneParts) -> list[_Named]:
 
 
 def _audit_taken(robots: Description, parts: SceneParts, audit: Audit) -> None:
-    """Add an error for every object and obstacle with the name of a part of the robots."""
-    taken = {
-        **{geometry.name: "a geometry" for geometry in robots.geometries},
-        **{joint.name: "a joint" for joint in robots.joints},
-        **{link.name: "a link" for link in robots.links},
-    }
-    kinds: dict[str, Sequence[Object | Obstacle]]
-    kinds = {"object": parts.objects, "obstacle": parts.obstacles}
-    for kind, items in kinds.items():
-        for item in items:
-            if item.name in taken and (kind == "object" or taken[item.name] != "a joint"):
-                text = f"{taken[item.name]} of the scene has this name; choose another"
-                audit.error("duplicate-name", f"{kind} {quote(item.name)}", item.line, text)
+    """Add an error for objects and obstacles with the name of a part of the robots.
+
+    An object has a link, a joint and geometries; an obstacle is named beside geometries only.
+    """
+    shapes = {geometry.name: "a geometry" for geometry in robots.geometries}
+    joints = {joint.name: "a joint" for joint in robots.joints}
+    taken = {**shapes, **joints, **{link.name: "a link" for link in robots.links}}
+
+    def audit_part(kind: str, item: Object | Obstacle, known: Mapping[str, str]) -> None:
+        if item.name in known:
+            text = f"{known[item.name]} of the scene has this name; choose another"
+            audit.error("duplicate-name", f"{kind} {quote(item.name)}", item.line, text)
+
+    for item in parts.objects:
+        audit_part("object", item, taken)
+    for obstacle in parts.obstacles:
+        audit_part("obstacle", obstacle, shapes)
 
 
 def _base(robots: Mapping[str, Description], placed: Mapping[str, Placed]) -> str:
