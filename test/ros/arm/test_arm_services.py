@@ -16,12 +16,14 @@ from support.pinocchio_twin import pin
 from support.refusals import refused, worded
 from support.robots import find
 
+import rbdyn_ros as rb
 from rbdyn_interfaces.srv import (
     GetComputedTorque,
     GetGravityEffort,
     GetInverseDynamics,
     SetPayload,
 )
+from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.ros.arm import services as arm_services
 from rbdyn_ros.ros.arm.queries import ArmQueries
@@ -119,6 +121,18 @@ def test_friction_and_own_gravity_compensation(peer, robot):
     )
     g = Twin().inverse(robot.qpos, 0 * v, 0 * v)
     np.testing.assert_allclose(np.subtract(plain.effort, command.effort), g, **CLOSE)
+
+
+def test_a_command_leaves_out_all_that_the_robot_adds(peer, robot):
+    """Gravity and Coriolis forces at the measured velocity."""
+    m = rb.load_urdf(find("panda.urdf"))
+    robot.arm = Arm(m, robot_compensates_gravity=True, robot_compensates_coriolis=True)
+    kind, service = GetInverseDynamics, "get_inverse_dynamics"
+    asked = {"use_current_state": True, "include_gravity": True}
+    plain = answered(peer, kind, service, **asked)
+    command = answered(peer, kind, service, **asked, as_command=True)
+    added = Twin().inverse(robot.qpos, robot.qvel, 0 * robot.qvel)
+    np.testing.assert_allclose(np.subtract(plain.effort, command.effort), added, **CLOSE)
 
 
 def test_computed_torque_with_present_and_given_gains(peer, robot):
