@@ -258,7 +258,7 @@ class Relay:
         self.node.destroy_node()
 
 
-def start_arm(simulate, urdf, start, rate=1000, space="", lockstep=False):
+def start_arm(simulate, urdf, start, rate=1000, space="", lockstep=False, more=()):
     """Start to simulate an arm that holds its position without commands; do not wait for it.
 
     Args:
@@ -268,8 +268,17 @@ def start_arm(simulate, urdf, start, rate=1000, space="", lockstep=False):
         rate: of the states [Hz].
         space: namespace, with a slash behind it.
         lockstep: each tick waits for its command, as soon as there are commands.
+        more: further words of the command line.
     """
-    words = ["-p", f"urdf:={urdf}", "-p", "on_timeout:=hold", "-p", f"publish_rate:={float(rate)}"]
+    words = [
+        *more,
+        "-p",
+        f"urdf:={urdf}",
+        "-p",
+        "on_timeout:=hold",
+        "-p",
+        f"publish_rate:={float(rate)}",
+    ]
     for name, position in start.items():
         words += ["-p", f"initial_positions.{name}:={position}"]
     if lockstep:  # before the first command it waits once for the timeout
