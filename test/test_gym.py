@@ -213,11 +213,16 @@ def test_the_example_learns_to_swing_up():
     assert share > 80.0
 
 
-def test_the_example_trains_by_stable_baselines3():
+def test_stable_baselines3_trains_on_robots():
+    """By the adapter in the example, and one robot at a time."""
     pytest.importorskip("stable_baselines3", reason="stable-baselines3 is not installed")
     example = runpy.run_path(str(ROOT / "examples" / "swing_up.py"))
     from stable_baselines3 import PPO
 
     m = rb.load_urdf(bundled_robot("pendulum"))
+    train = example["train_by_ppo"]
+    train.__globals__["HORIZON"] = 30  # robots begin anew in the one round of learning
+    act = train(m, steps=64 * 100)
+    assert act(np.zeros((5, 3), np.float32)).shape == (5, 1)
     env = RobotEnv(example["SwingUp"], m, nstep=20, horizon=50, effort=2.0)
-    PPO("MlpPolicy", env, n_steps=64, batch_size=64).learn(128)
+    PPO("MlpPolicy", env, n_steps=64, batch_size=64, device="cpu").learn(128)

@@ -113,7 +113,8 @@ def _imports(head: str, text: str) -> str:
         return head
     head = head.replace("import argparse\n", "")
     if "pathlib" not in text:  # it writes no files
-        return f"{SETTINGS}{head}"
+        standard, blank, others = head.lstrip("\n").partition("\n\n")
+        return f"{standard}\n{SETTINGS}{blank[1:]}{others}"
     more = TEMPORARY if "parse_args().out" in text else TEMPORARY + SETTINGS
     head = head.replace("from pathlib import Path\n", f"from pathlib import Path\n{more}")
     if not re.search(r"\b(draw|animate)\(", text.partition("def main")[2]):
