@@ -84,7 +84,8 @@ FAULTS = (
     FaultKind(
         "frozen",
         "a joint stops, or its numbers repeat (but for noise up to 1e-4 rad or m), although the "
-        "efforts sent should have moved it by 0.04 rad or m, or its velocity by 0.015",
+        "efforts sent should have moved it by 0.04 rad or m, or its velocity by 0.015; or it "
+        "stands still, and its measured effort does not follow the commands",
         "blind",
     ),
     FaultKind("effort", "a law's effort is not a number", "brake"),

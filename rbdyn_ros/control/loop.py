@@ -58,6 +58,7 @@ class ControlLoop:
         self._ending = Ending(arm, settings, gate.limits)
         self._witness = Witness(arm, self._dofs, gate.limits.effort)
         self._holding, self._commanded = np.zeros(arm.m.nv), np.zeros(arm.m.nv)
+        self._unknown = np.full(arm.m.nv, np.nan)
         self._returned = np.zeros(len(self.names))
         self._period = math.nan  # between states [s]
         self._wrong: Fault | None = None  # of the newest state
@@ -114,12 +115,14 @@ class ControlLoop:
         blocked = BY_HAND if self.mode == "gravity" else max(CONTACT, contact)
         if gate.fault is not None:
             blocked = ANYTHING
-        k = witness.look(seen.qpos, seen.qvel, sent, gate.step, contact, blocked)
+        felt = self._unknown if self.settings.arm_without_effort else seen.effort
+        k = witness.look(seen.qpos, seen.qvel, sent, gate.step, contact, blocked, felt)
         if k >= 0:
             text = (
                 f"joint '{self.arm.names[k]}' stands still at {seen.qpos[k]:.4g}, or its numbers "
                 f"repeat; by the efforts sent it should have moved by more than {FROZEN:g}, or by "
-                f"its velocity of {seen.qvel[k]:.4g} by more than {PASSED:g}"
+                f"its velocity of {seen.qvel[k]:.4g} by more than {PASSED:g}, or its measured "
+                "effort does not follow them"
             )
             return Fault("frozen", text, blind=True)
         self._remember(arrival)

@@ -4,7 +4,8 @@ From a state the forward dynamics of the efforts sent predict the next one. The 
 push, the acceleration that the model does not explain: an unknown payload, friction, a hand. A
 joint has frozen if its numbers repeat, or if it stops, although the efforts beyond push and
 friction should have moved it. A joint that something blocks looks the same, so contact is a matter
-of how much effort it may withstand.
+of how much effort it may withstand. Measured efforts tell the two apart: they follow the commands
+of a joint that is held, but not where a driver repeats old states.
 """
 
 from __future__ import annotations
@@ -43,6 +44,10 @@ MOVED, STOPPED = 0.25, 0.25
 #: the arm, a hand; and after a fault, when efforts change too fast for a prediction that knows
 #: nothing of the delay of commands, anything.
 CONTACT, BY_HAND, ANYTHING = 0.1, 0.25, 1e6
+#: Where a joint stands still, the measured effort must follow a command that changed by more than
+#: this share of the effort limit: by this share of the change, after this time [s]. It does so
+#: where friction, a contact or a hand holds the joint, but not in a state that is repeated.
+HEARD, FOLLOWED, DELAY = 0.02, 0.1, 0.04
 #: A joint with a larger suspicion may have frozen; from 1 on it is a fault.
 SUSPECTED = 0.25
 #: A stop is compared with the motion of this time before it [s].
@@ -57,10 +62,13 @@ INERTIA_EVERY = 64
 #: dry friction and the largest effort give.
 EXPECTED, PUSH, STEADY, PLACE, SPEED, LAG, BEHIND, PEAK, FROST, HINT, EXACTLY = range(11)
 #: Rows of a standstill, from EXACTLY and from NEARLY on: position and velocity, the velocity that
-#: the joint should have gained, its two ways, and the push before.
-WHERE, WITH, GAINED, WAY, COURSE, LEARNT, MOVING, STANDING = range(8)
+#: the joint should have gained, its two ways, the push before, whether it moved, and its duration.
+WHERE, WITH, GAINED, WAY, COURSE, LEARNT, MOVING, LASTS, STANDING = range(9)
 NEARLY = EXACTLY + STANDING
-DUE, ODD, GRIP, MOST, ROWS = range(NEARLY + STANDING, NEARLY + STANDING + 5)
+#: Command and measured effort where a joint began to stand still, and for how long the measured
+#: one has not followed.
+TOLD, FELT, DEAF = range(NEARLY + STANDING, NEARLY + STANDING + 3)
+DUE, ODD, GRIP, MOST, ROWS = range(DEAF + 1, DEAF + 6)
 
 
 class Witness:
@@ -115,6 +123,7 @@ class Witness:
         dt: float,
         contact: float,
         blocked: float,
+        felt: Array,
     ) -> int:
         """Compare a state with the prediction; return the joint that has frozen, or -1.
 
@@ -125,6 +134,7 @@ class Witness:
             dt: time since then; after a longer time than LONGEST the prediction begins anew [s].
             contact: effort that a contact may withstand, as a share of the effort limits.
             blocked: the same where the numbers of a joint do not repeat to the last bit.
+            felt: (nv,) measured efforts, NaN where there are none [N m or N].
         """
         if not dt <= LONGEST:
             self.pause()
@@ -132,12 +142,26 @@ class Witness:
         if self._count % INERTIA_EVERY == 0:
             _weigh.call(self._m_at, self._d_at, qpos, self._dry, self._most, dense, memory)
         self._count += 1
+        told = effort
         if not self._arm.is_plain:
             effort = self._arm.applied(effort, qpos, qvel, self._applied)
         dofs = self._dofs
         m_at, d_at, found = self._m_at, self._d_at, self._found
         worst: int = _look.call(
-            m_at, d_at, qpos, qvel, effort, dt, contact, blocked, dofs, dense, memory, found
+            m_at,
+            d_at,
+            qpos,
+            qvel,
+            effort,
+            told,
+            felt,
+            dt,
+            contact,
+            blocked,
+            dofs,
+            dense,
+            memory,
+            found,
         )
         self.suspicion = float(found[0])
         return worst if found[1] > 1.0 else -1
@@ -176,6 +200,8 @@ def _look(
     qpos: Vector,
     qvel: Vector,
     applied: Vector,
+    told: Vector,
+    felt: Vector,
     dt: float,
     contact: float,
     blocked: float,
@@ -188,7 +214,7 @@ def _look(
     for k in range(m.nv):
         d.qpos[k], d.qvel[k], d.qfrc_applied[k] = qpos[k], qvel[k], applied[k]
     forward_dynamics(m, d)
-    worst = _witness(d.qacc, qpos, qvel, dt, contact, blocked, dofs, dense, memory)
+    worst = _witness(d.qacc, qpos, qvel, told, felt, dt, contact, blocked, dofs, dense, memory)
     found[0], found[1] = 0.0, memory[FROST, worst]
     for k in dofs:
         found[0] = max(found[0], memory[HINT, k])
@@ -200,6 +226,8 @@ def _witness(
     qacc: Vector,
     qpos: Vector,
     qvel: Vector,
+    told: Vector,
+    felt: Vector,
     dt: float,
     contact: float,
     blocked: float,
@@ -237,7 +265,8 @@ def _witness(
         pushes = a if load > held else 0.0
         exact = _stand(0.0, 0.0, pushes, held, moved, dt, EXACTLY, k, memory)
         near = _stand(STILL, STILL_SPEED, pushes, withstood, moved, dt, NEARLY, k, memory)
-        repeated = max(exact, near)
+        deaf = _listen(told[k], felt[k], dense[k, k], dt, blocked, k, memory)
+        repeated = max(exact, near, deaf)
         memory[HINT, k] = max(repeated, memory[BEHIND, k] * np.sign(memory[PEAK, k]) / FROZEN)
         memory[FROST, k] = max(repeated, _stop(k, memory))
     worst = -1
@@ -268,6 +297,22 @@ def _compare(
     memory[PEAK, k] *= kept
     if abs(v) > abs(memory[PEAK, k]):  # what was before it has nothing to do with a stop
         memory[PEAK, k], memory[LAG, k], memory[BEHIND, k] = v, 0.0, 0.0
+
+
+@kernel
+def _listen(
+    told: float, felt: float, inertia: float, dt: float, blocked: float, k: int, memory: Matrix
+) -> float:
+    """Return the suspicion that the measured effort of a standing joint is an old one."""
+    unknown = np.isnan(felt) or felt == 0.0  # drivers that measure none often say 0
+    if memory[NEARLY + LASTS, k] == 0.0 or unknown or blocked >= ANYTHING:
+        memory[TOLD, k], memory[FELT, k], memory[DEAF, k] = told, felt, 0.0
+        return 0.0
+    change, followed = abs(told - memory[TOLD, k]), abs(felt - memory[FELT, k])
+    heard = HEARD * memory[MOST, k] * inertia
+    waits = change > heard and followed < FOLLOWED * change
+    memory[DEAF, k] = memory[DEAF, k] + dt if waits else 0.0
+    return memory[DEAF, k] / DELAY  # type: ignore[no-any-return]
 
 
 @kernel
@@ -303,6 +348,7 @@ def _stand(
     beyond = abs(a) - memory[GRIP, k] - stand[LEARNT] - withstood
     if beyond > 0.0:
         stand[GAINED] += dt * np.copysign(beyond, a)
+    stand[LASTS] += dt
     stand[WAY] += dt * stand[GAINED]
     stand[COURSE] += dt * v * max(stand[MOVING], first == EXACTLY)
     return max(abs(stand[WAY]) / FROZEN, abs(stand[COURSE]) / PASSED)  # type: ignore[no-any-return]

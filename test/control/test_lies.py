@@ -19,7 +19,7 @@ from battery import (
     references,
     rubbed,
 )
-from closed_loop import SEVEN, ClosedLoop, armed, model
+from closed_loop import FILES, SEVEN, ClosedLoop, armed, model
 from support.lies import LIES, LOOP, NONE, filtered
 
 from rbdyn_ros.control.faults import CODES, FAULTS
@@ -28,6 +28,7 @@ from rbdyn_ros.control.paths import Path as JointPath
 
 #: A wall that a joint is 0.3 rad behind is pressed with 40 % of the effort limit of 150 N m.
 STIFF = {"impedance_stiffness": 200.0}
+KINOVA = "kinova.urdf"
 PAGE = (Path(__file__).parents[2] / "docs/guides/real_arm.md").read_text(encoding="utf-8")
 #: Each kind meets another mode, at 20 % of the velocity limits; battery.py runs all modes, speeds,
 #: robots and frictions.
@@ -37,6 +38,8 @@ WORST = ["velocity_sign", "velocity_zero", "frozen", "lag_75_ms", "loss"]
 CASES = [Case(name, MODES[k % 4], 0.2) for k, name in enumerate(KINDS)]
 CASES += [Case(name, "hold", 1.0) for name in WORST]
 CASES += [Case("frozen_noisy", mode, 1.0) for mode in ("gravity", "computed_torque", "impedance")]
+#: From rest, with noise, only measured efforts that do not follow the commands tell in time.
+CASES += [Case("frozen_noisy", "computed_torque", 0.0, file) for file in FILES if file != KINOVA]
 #: Loads, and a controller that restarts, in the modes that show them most.
 CASES += [
     Case("payload", "computed_torque", 0.0),
@@ -163,6 +166,33 @@ def test_contact_effort_allows_firm_contact_in_impedance(coarse):
     fault, share = pressed(loop, coarse)
     assert fault is None
     assert 0.25 < share < 0.5
+
+
+@pytest.mark.parametrize("late", [0.0, 0.03])
+@pytest.mark.parametrize("slow", [0.0, 0.1])
+def test_late_and_slow_measured_efforts_are_no_freeze(late, slow):
+    """Of a joint that a wall holds, with a delay [s] and a filter of the effort [s]."""
+    loop = armed(mode="impedance", settle=0.3, **STIFF)
+    loop.gate.use(replace(loop.gate.limits, contact=0.5))
+    seen, shown, tick = [], loop.applied.copy(), loop.tick
+
+    def measured(**state):
+        seen.append(loop.applied.copy())
+        past = seen[max(0, len(seen) - 1 - round(late / loop.h))]
+        shown[:] += (past - shown) * (loop.h / (slow + loop.h))
+        tick(**state | {"effort": shown.copy()})
+
+    loop.tick = measured
+    assert pressed(loop)[0] is None
+
+
+@pytest.mark.parametrize("effort", [0.0, np.nan])
+def test_efforts_that_are_not_measured_say_nothing_about_a_freeze(effort):
+    loop = armed(mode="impedance", settle=0.3, **STIFF)
+    loop.gate.use(replace(loop.gate.limits, contact=0.5))
+    tick = loop.tick
+    loop.tick = lambda **state: tick(**state | {"effort": np.full(6, effort)})
+    assert pressed(loop)[0] is None
 
 
 def test_more_than_contact_effort_is_a_freeze():

@@ -466,7 +466,14 @@ LIES = (
         frozen("position"),
         still=(NONE,),
     ),
-    Lie("frozen_efforts", "freezes", "measured efforts repeated", (NONE,), frozen("effort")),
+    # a joint that friction holds then looks like one whose whole state is old
+    Lie(
+        "frozen_efforts",
+        "freezes",
+        "measured efforts repeated",
+        (NONE, "frozen"),
+        frozen("effort"),
+    ),
     # publishers: only between processes
     Lie(
         "second_states",
