@@ -55,7 +55,6 @@ class Data:
     def __init__(self, model: Model) -> None:
         keep = self.__dict__
         keep["model"] = model
-        model.opt.find_stages(model.nstop > 0)
         raw: Any = np.zeros(model.data_slots + 2 * HEAD_SLOTS)
         start = HEAD_SLOTS + -raw.ctypes.data % 64 // 8  # the row begins on a cache line
         memory = memoryview(raw)
