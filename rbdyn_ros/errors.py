@@ -139,10 +139,14 @@ def listing(names: Collection[str], most: int = 8) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return `` (did you mean 'x'?)`` for the nearest other name, or an empty string."""
+    """Return `` (did you mean 'x'?)`` for the nearest other name, or an empty string.
+
+    Upper and lower case are alike.
+    """
     # A nearest name is always of similar length; the test keeps hostile input from being slow.
     longest = min(2 * len(name) + 2, 200)
     candidates = [other for other in known if len(name) <= 2 * len(other) + 2 and other]
     candidates = [other for other in candidates if len(other) <= longest and other != name]
-    nearest = difflib.get_close_matches(name, candidates, n=1, cutoff=0.6)
-    return f" (did you mean '{nearest[0]}'?)" if nearest else ""
+    same = {other.lower(): other for other in reversed(candidates)}  # of several the first
+    nearest = difflib.get_close_matches(name.lower(), same, n=1, cutoff=0.6)
+    return f" (did you mean '{same[nearest[0]]}'?)" if nearest else ""

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from rbdyn_ros.errors import Finding, ModelError
-
-if TYPE_CHECKING:
-    from rbdyn_ros.model.model import Model
 
 #: Arrays of obstacles, and the fields whose last entries they are.
 OF_OBSTACLES = {
@@ -51,14 +48,14 @@ def former_view(name: str) -> property:
     """Return the property of a Model that stands for a former name."""
     new = OF_OBSTACLES.get(name) or RENAMED[name]
 
-    def view(m: Model) -> Any:
+    def view(m: Any) -> Any:
         _warn(name, new)
         return getattr(m, new)[m.ngeomlink :] if name in OF_OBSTACLES else getattr(m, new)
 
     return property(view, doc=f"Former name of {new}.")
 
 
-def with_new_names(m: Model, arrays: Mapping[str, Any]) -> dict[str, Any]:
+def with_new_names(m: Any, arrays: Mapping[str, Any]) -> dict[str, Any]:
     """Return replacements of a Model's arrays in which those of obstacles have their new names.
 
     Raises:

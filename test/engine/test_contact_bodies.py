@@ -403,7 +403,7 @@ def test_a_closed_loop_pushes_a_ball():
 def test_a_pile_that_is_too_large_is_refused(monkeypatch):
     m, _ = three_balls()
     saved = pickle.dumps(m)
-    monkeypatch.setattr("rbdyn_ros.model.geoms.MAX_SKYLINE", 100)
+    monkeypatch.setattr("rbdyn_ros.model.sizes.MAX_SKYLINE", 100)
     with refused(rb.DescriptionError, "no-contact-matrix"):
         three_balls()
     with refused(rb.ModelError, "no-contact-matrix"):

@@ -124,7 +124,7 @@ def preset_of(name: str) -> ArmPreset:
     if name in known:
         return known[name]
     text = (
-        f"arm is {quote(name)}{did_you_mean(name.lower(), known)}; allowed are "
+        f"arm is {quote(name)}{did_you_mean(name, known)}; allowed are "
         f"{', '.join(known)}, or nothing for an arm without a preset"
     )
     raise ParameterError(Finding("unknown-arm", text, "error", "arm", None, name))
