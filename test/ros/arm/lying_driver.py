@@ -7,6 +7,7 @@ import numpy as np
 from arm_pair import Relay
 from commander import executor
 from geometry_msgs.msg import InertiaStamped, Vector3Stamped
+from rclpy.duration import Duration
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from support.lies import stalls
@@ -49,7 +50,7 @@ class LyingDriver(Relay):
             publisher = peer.publisher(InertiaStamped, LOADED[lie.name])
             with self._lock:
                 self._loads = publisher
-                self._others.append(lambda: peer.node.destroy_publisher(publisher))
+                self._others.append(lambda: _close(peer.node, publisher))
         if lie.name == "constant_offset":
             with self._lock:
                 self._change = lambda state, _t: [state | {"stamp": state["stamp"] + OFFSET}]
@@ -129,6 +130,12 @@ class LyingDriver(Relay):
         message = Vector3Stamped()
         message.vector.x, message.vector.z = x, -np.sqrt(9.81**2 - x**2)
         peer.send(Vector3Stamped, "simulator/gravity", message)
+
+
+def _close(node, publisher):
+    """Destroy a publisher when all has arrived: what is under way would be lost with it."""
+    assert publisher.wait_for_all_acked(Duration(seconds=120))
+    node.destroy_publisher(publisher)
 
 
 def as_message(state):
