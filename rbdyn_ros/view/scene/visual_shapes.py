@@ -63,7 +63,10 @@ def visual_shapes(
 
 
 def _of_look(m: Model, look: LinkShape) -> RayShape | Finding | None:
-    """Return a visual as a shape, or why it is none; None if `looks` has reported it."""
+    """Return a visual as a shape, or a warning that its mesh cannot be read.
+
+    None stands for a mesh that was not found, which `looks` has reported.
+    """
     if isinstance(look.shape, Placeholder):
         return None
     frame = m.frame_id(look.link)
