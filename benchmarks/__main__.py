@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 
-from rbdyn_ros.measuring.machine import machine
+from rbdyn_ros.machine import machine
 
 BENCHMARKS = {
     "engine": "one robot from Python, against MuJoCo and Pinocchio in turns",

@@ -26,8 +26,8 @@ from mujoco import rollout
 import rbdyn_ros as rb
 from benchmarks.peak import flops, peak_job
 from benchmarks.six_robots import SIX, Robot, chosen
+from rbdyn_ros.machine import machine
 from rbdyn_ros.measuring import peers
-from rbdyn_ros.measuring.machine import machine
 from rbdyn_ros.measuring.turns import Job, in_turns, median_ratio, repeated
 from rbdyn_ros.specialization.functions import STATE, traced
 from rbdyn_ros.specialization.program import program

@@ -21,7 +21,7 @@ from mujoco import rollout
 import rbdyn_ros as rb
 from benchmarks.contact import stack, talos
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.measuring.machine import machine
+from rbdyn_ros.machine import machine
 from rbdyn_ros.measuring.turns import Job, in_turns, median_ratio, repeated
 
 NBATCH, NSTEP, THREADS, ROUNDS = 64, 100, 2, 9

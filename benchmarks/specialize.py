@@ -22,7 +22,7 @@ from benchmarks import batch, compiling
 from benchmarks.peak import flops, peak_job
 from benchmarks.six_robots import Robot, chosen
 from rbdyn_ros.engine.processor import processor
-from rbdyn_ros.measuring.machine import machine
+from rbdyn_ros.machine import machine
 from rbdyn_ros.measuring.peers import peers
 from rbdyn_ros.measuring.turns import (
     STEPS,

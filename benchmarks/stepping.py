@@ -25,8 +25,8 @@ from benchmarks.batch import NBATCH, SKIPPED, has_mujoco_batch, velocities
 from benchmarks.contact_batch import CONES, SCENES, settled
 from benchmarks.six_robots import Robot, chosen
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.machine import machine
 from rbdyn_ros.measuring import peers
-from rbdyn_ros.measuring.machine import machine
 from rbdyn_ros.measuring.turns import Job, in_turns, median_ratio, repeated
 
 NTOUCH, THREADS, ROUNDS = 64, 2, 15

@@ -141,7 +141,7 @@ def _timed(
 
 def _found(m: Model, others: list[Peer], rows: dict[str, list[list[float]]]) -> dict[str, Any]:
     """Return the result as `--json` prints it."""
-    from rbdyn_ros.measuring.machine import cores, processor
+    from rbdyn_ros.machine import cores, processor
     from rbdyn_ros.measuring.turns import median_ratio
 
     times = []

@@ -14,8 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rbdyn_ros import __version__
-from rbdyn_ros.measuring import machine
+from rbdyn_ros import __version__, machine
 
 _PACKAGE = "rbdyn_ros"
 _LIBRARIES = ("numpy", "scipy", "numba", "llvmlite")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from rbdyn_ros.dynamics.entry import Entry, check_pair, handles
 from rbdyn_ros.dynamics.ray_shapes import RayShapes, geometry_shapes, tree_of
 from rbdyn_ros.engine.collision.rays import PLACED, cast, place_shapes
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
+from rbdyn_ros.machine import cores
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 
@@ -151,8 +151,7 @@ def _from_frame(m: Model, d: Data, frame: int, starts: Array, along: Array) -> t
 def _share(work: Callable[[slice], None], rays: int) -> None:
     """Cast all rays, by as many threads as there are cores and pieces of work."""
     pieces = [slice(first, min(first + PIECE, rays)) for first in range(0, rays, PIECE)]
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    threads = min(cores or 1, len(pieces))
+    threads = min(cores(), len(pieces))
     if threads < 2:
         for piece in pieces:
             work(piece)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import count, finite
 from rbdyn_ros.errors import bad_argument
+from rbdyn_ros.machine import cores
 
 #: A float counts exactly up to this many steps.
 MAX_STEPS = 2**53
@@ -95,6 +94,4 @@ def thread_count(threads: object, name: str = "threads") -> int:
     """Return the number of threads, by default the number of cores of this process."""
     if threads is not None:
         return count(name, threads, 1, MAX_THREADS, element="")
-    return (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
+    return cores()

@@ -12,11 +12,11 @@ import pytest
 from support.commands import run
 
 import rbdyn_ros as rb
+from rbdyn_ros import machine
 from rbdyn_ros.commands import inventory
 from rbdyn_ros.commands.info import info_text
 from rbdyn_ros.engine import jit
 from rbdyn_ros.loading.assets import bundled_robot, bundled_robots
-from rbdyn_ros.measuring import machine
 from rbdyn_ros.runtime import compiled
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from rbdyn_ros import __version__
 from rbdyn_ros.errors import Finding, RbdynError
+from rbdyn_ros.machine import cores
 from rbdyn_ros.ros import rclpy_is_a_wheel
 from rbdyn_ros.ros.messages.sources import LISTS, OWN, package_folders, package_names
 
@@ -90,7 +91,7 @@ def build(lock: int) -> None:
         "compiler, once and in about a minute"
     )
     _use_local_includes()
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with ThreadPoolExecutor(cores()) as pool:
         for _ in pool.map(lambda folder: _build_package(folder, lock), folders):
             pass
     STAMP.write_text(_versions(), encoding="ascii")
