@@ -45,20 +45,30 @@ def with_payload(
         ModelError: the frame is unknown.
         ParameterError: no rigid body has these numbers, or the link is fixed to the world.
     """
-    f = m.frame_id(frame)
-    body = int(m.frame_bodyid[f])
-    load = _rigid_body(mass, com, inertia)
-    if body == 0:
-        text = (
-            f"link '{m.frame_names[f]}' is fixed to the world, so a payload there changes nothing"
-            "; allowed are links that move"
-        )
-        raise ParameterError(Finding("payload", text, "error", m.frame_names[f]))
+    f = payload_frame(m, frame)
+    body, load = int(m.frame_bodyid[f]), _rigid_body(mass, com, inertia)
     arrays = {field.name: getattr(m, field.name) for field in MODEL_FIELDS}
     if load.mass > 0.0:
         place = Placement(body, m.frame_pos[f], quat_to_mat(m.frame_quat[f]))
         arrays |= _loaded(m, body, load, place)
     return unchecked_model(m.name, arrays, m.names, copy.copy(m.opt), m.findings, m)
+
+
+def payload_frame(m: Model, frame: str | int) -> int:
+    """Return the number of the link that a payload is fixed to.
+
+    Raises:
+        ModelError: the frame is unknown.
+        ParameterError: the link is fixed to the world.
+    """
+    f = m.frame_id(frame)
+    if m.frame_bodyid[f] == 0:
+        text = (
+            f"link '{m.frame_names[f]}' is fixed to the world, so a payload there changes nothing"
+            "; allowed are links that move"
+        )
+        raise ParameterError(Finding("payload", text, "error", m.frame_names[f]))
+    return f
 
 
 def _rigid_body(mass: object, com: object, inertia: object) -> Inertial:

@@ -11,8 +11,8 @@ from rbdyn_ros.description.checks.inertials import as_matrix, as_six
 from rbdyn_ros.dynamics.payload import (
     check_calculable,
     check_rigid_bodies,
+    payload_frame,
     refused_payload,
-    with_payload,
 )
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
@@ -39,8 +39,7 @@ def payload_params(
         ModelError: the frame is unknown.
         ParameterError: no rigid body has these numbers, or the link is fixed to the world.
     """
-    with_payload(m, frame, 0.0, (0.0, 0.0, 0.0))  # checks the frame
-    f = m.frame_id(frame)
+    f = payload_frame(m, frame)
     b = int(m.frame_bodyid[f])
     load, com, inertia = _checked(mass, com, inertia)
     turn = quat_to_mat(m.frame_quat[f])
