@@ -137,6 +137,8 @@ from rbdyn_ros.rollouts.policies import PDGravityPolicy as PDGravityPolicy
 from rbdyn_ros.rollouts.policies import PDPolicy as PDPolicy
 from rbdyn_ros.rollouts.rollout import Rollout as Rollout
 from rbdyn_ros.rollouts.rollout import rollout as rollout
+from rbdyn_ros.sensors.scanning import Scan as Scan
+from rbdyn_ros.sensors.scanning import scan as scan
 from rbdyn_ros.specialization.specialized import Specialized as Specialized
 from rbdyn_ros.specialization.specialized import specialize as specialize
 from rbdyn_ros.view.pictures.animation import animate as animate

@@ -92,6 +92,7 @@ GROUPS = (
             "dynamics.collisions",
             "dynamics.rays",
             "dynamics.ray_shapes",
+            "sensors.scanning",
             "view.scene.visual_shapes",
         ),
     ),

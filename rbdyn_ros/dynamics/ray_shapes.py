@@ -90,7 +90,12 @@ def geometry_shapes(m: Model) -> RayShapes:
 
 def obstacle_shapes(m: Model) -> list[RayShape]:
     """Return the obstacles of a Model."""
-    return [_geometry(m, g) for g in range(m.ngeomlink, m.ngeom)]
+    return some_geometries(m, range(m.ngeomlink, m.ngeom))
+
+
+def some_geometries(m: Model, numbers: Iterable[int]) -> list[RayShape]:
+    """Return some geometries of a Model."""
+    return [_geometry(m, g) for g in numbers]
 
 
 def _geometry(m: Model, g: int) -> RayShape:

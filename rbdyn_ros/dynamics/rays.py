@@ -83,11 +83,36 @@ def cast_rays(
     met = geometry_shapes(m) if shapes is None else shapes
     if shapes is None and not met.names:
         raise _nothing(m)
+    if number is not None:
+        starts, along = _from_frame(m, d, number, starts, along)
+    return meet(m, d, met, starts, along, reach, excluded, cores())
+
+
+def meet(
+    m: Model,
+    d: Data,
+    met: RayShapes,
+    starts: Array,
+    along: Array,
+    reach: float,
+    excluded: Sequence[int],
+    threads: int,
+) -> RayHits:
+    """Return what rays in the world meet first; as cast_rays, whose checks it leaves out.
+
+    Args:
+        m: the Model.
+        d: its Data.
+        met: what rays can meet.
+        starts: where the rays start, (n, 3) contiguous.
+        along: unit vectors, (n, 3) contiguous.
+        reach: largest distance.
+        excluded: numbers of bodies that rays pass through.
+        threads: how many may work at most.
+    """
     n = len(met.names)
     placed, boxes = np.zeros((n, PLACED)), np.zeros((n, 6))
     _place.call(*handles(m, d), met.body, met.kind, met.shape, placed, boxes)
-    if number is not None:
-        starts, along = _from_frame(m, d, number, starts, along)
     shown = ~np.isin(met.body, excluded)
     node, order = tree_of(boxes, met.bounded[shown[met.bounded]])
     planes = met.planes[shown[met.planes]]
@@ -99,7 +124,7 @@ def cast_rays(
             met.triangle, starts[part], along[part], reach, hit[part], found[part],
         )  # fmt: skip
 
-    _share(work, len(starts))
+    _share(work, len(starts), threads)
     return RayHits(found[:, 0].copy(), hit, found[:, 1:].copy())
 
 
@@ -148,10 +173,10 @@ def _from_frame(m: Model, d: Data, frame: int, starts: Array, along: Array) -> t
     return np.ascontiguousarray(starts @ R.T + p), np.ascontiguousarray(along @ R.T)
 
 
-def _share(work: Callable[[slice], None], rays: int) -> None:
-    """Cast all rays, by as many threads as there are cores and pieces of work."""
+def _share(work: Callable[[slice], None], rays: int, threads: int) -> None:
+    """Cast all rays, by at most so many threads, and no more than there are pieces of work."""
     pieces = [slice(first, min(first + PIECE, rays)) for first in range(0, rays, PIECE)]
-    threads = min(cores(), len(pieces))
+    threads = min(threads, len(pieces))
     if threads < 2:
         for piece in pieces:
             work(piece)

@@ -1,4 +1,4 @@
-"""Simulated sensors, without ROS: IMU, force and torque at a joint, contact.
+"""Simulated sensors, without ROS: IMU, force and torque at a joint, contact, lidar, range.
 
 specs = read_sensors("sensors.yaml", m, description)
 suite = Suite(m, description, specs, period_ns=1_000_000, seed=0)
@@ -6,6 +6,10 @@ for k, reading in suite.read(state):
     print(suite.specs[k].name, reading)
 """
 
+from rbdyn_ros.sensors.ray_specs import Fan as Fan
+from rbdyn_ros.sensors.ray_specs import LidarSpec as LidarSpec
+from rbdyn_ros.sensors.ray_specs import RangeNoise as RangeNoise
+from rbdyn_ros.sensors.ray_specs import RangeSpec as RangeSpec
 from rbdyn_ros.sensors.reader import read_sensors as read_sensors
 from rbdyn_ros.sensors.reader import read_sensors_text as read_sensors_text
 from rbdyn_ros.sensors.specs import ContactSpec as ContactSpec

@@ -21,6 +21,7 @@ _LEVELS = 40  # of the random walk: 2^40 ticks are 34 years at 1 kHz
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 _WHITE = np.uint64(0)  # kinds of noise; from 1 on, levels of the random walk
+_UNIFORM = np.uint64(_LEVELS + 2)
 _LEVEL = np.arange(_LEVELS + 1, dtype=np.uint64)
 
 
@@ -52,6 +53,11 @@ class Hashed:
         """Return (channels,) independent standard normal numbers of a tick."""
         return self._normal(np.array(_WHITE), np.array(tick, np.uint64), self._key)
 
+    def uniform(self, tick: int) -> Array:
+        """Return (channels,) independent numbers of a tick, evenly between 0 and 1."""
+        word = self._word(np.array(_UNIFORM), np.array(tick, np.uint64), self._key)
+        return np.asarray(_share(word))
+
     def walk(self, tick: int) -> Array:
         """Return (channels,) sums of `tick` independent standard normal numbers.
 
@@ -70,10 +76,19 @@ class Hashed:
     @staticmethod
     def _normal(kind: Words, index: Words, key: Words) -> Array:
         """Return standard normal numbers of words that broadcast."""
-        word = _mixed(_mixed(key + kind * np.uint64(_GOLDEN)) ^ index)
-        first = ((word >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+        word = Hashed._word(kind, index, key)
+        first = _share(word)
         second = (_mixed(word + np.uint64(_GOLDEN)) >> np.uint64(11)).astype(np.float64) * 2.0**-53
         return np.asarray(np.sqrt(-2.0 * np.log(first)) * np.cos(2.0 * np.pi * second))
+
+    @staticmethod
+    def _word(kind: Words, index: Words, key: Words) -> Words:
+        return _mixed(_mixed(key + kind * np.uint64(_GOLDEN)) ^ index)
+
+
+def _share(word: Words) -> Array:
+    """Return words as numbers between 0 and 1; 0 is never reached."""
+    return np.asarray(((word >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53)
 
 
 class Noise:

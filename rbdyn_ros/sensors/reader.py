@@ -24,6 +24,8 @@
         threshold: 5.0              # [N], default 1
         noise: {force: {stddev: 0.5}}
 
+Lidars and range sensors: see ray_reader.py.
+
 Units are SI. Noise has `stddev`, `bias`, `bias_walk` and `resolution`, each a number or a list of
 three, one per axis; orientation has no `resolution`. specs.py describes all keys.
 """
@@ -33,6 +35,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.files import read_bytes
@@ -42,6 +45,8 @@ from rbdyn_ros.description.types import Description, Joint
 from rbdyn_ros.description.urdf_files.guard import refuse
 from rbdyn_ros.errors import quote
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.sensors.ray_reader import RayForm
+from rbdyn_ros.sensors.ray_specs import LidarSpec, RangeSpec
 from rbdyn_ros.sensors.specs import (
     MEASURED,
     SIDES,
@@ -65,13 +70,17 @@ _NAME_ALLOWED = (
 )
 
 
-def read_sensors(path: str | Path, m: Model, description: Description) -> tuple[Spec, ...]:
+def read_sensors(
+    path: str | Path, m: Model, description: Description, *, period_ns: int | None = None
+) -> tuple[Spec, ...]:
     """Read a sensors file.
 
     Args:
         path: of the file.
         m: the robot.
         description: of the robot.
+        period_ns: duration of a tick of the loop [ns], which limits the rates of lidars and range
+            sensors; None: it does not.
 
     Returns:
         The sensors, in the order of the file.
@@ -80,11 +89,20 @@ def read_sensors(path: str | Path, m: Model, description: Description) -> tuple[
         DescriptionError: with all errors of the document, each with its line.
     """
     data = read_bytes(Path(path), "a .yaml file", "the path of a sensors file")
-    return read_sensors_text(data, m, description, source=str(path))
+    folder = Path(path).parent
+    return read_sensors_text(
+        data, m, description, source=str(path), folder=folder, period_ns=period_ns
+    )
 
 
 def read_sensors_text(
-    text: str | bytes, m: Model, description: Description, *, source: str = "<text>"
+    text: str | bytes,
+    m: Model,
+    description: Description,
+    *,
+    source: str = "<text>",
+    folder: Path = Path(),
+    period_ns: int | None = None,
 ) -> tuple[Spec, ...]:
     """Read sensors from text; arguments, result and errors as for read_sensors.
 
@@ -93,6 +111,8 @@ def read_sensors_text(
         m: the robot.
         description: of the robot.
         source: name of the document, for messages.
+        folder: that the names of other files are relative to.
+        period_ns: as for read_sensors.
     """
     audit = Audit()
     top = parse(text, source, audit, "a sensors file")
@@ -101,20 +121,23 @@ def read_sensors_text(
         line = top.line if version is None else top.lines[VERSION]
         message = f"this is not a sensors file: it does not have '{VERSION}: 1' at the top"
         refuse("not-a-sensors-file", message, source, line, allowed=f"{VERSION}: 1")
-    reader = _Reader(Form(audit), m, description)
+    form = Form(audit)
+    reader = _Reader(form, m, description, RayForm(form, folder, period_ns))
     specs = reader.sensors(top)
     audit.raise_errors(source)
     return specs
 
 
 class _Reader:
-    def __init__(self, form: Form, m: Model, description: Description) -> None:
-        self.form, self.m = form, m
+    def __init__(self, form: Form, m: Model, description: Description, rays: RayForm) -> None:
+        self.form, self.m, self.rays = form, m, rays
         self.joints = {joint.name: joint for joint in description.joints}
         self.kinds: dict[str, Callable[[str, YamlTable], Spec | None]] = {
             "imu": self.imu,
             "force_torque": self.force_torque,
             "contact": self.contact,
+            "lidar": self.lidar,
+            "range": self.range,
         }
 
     def sensors(self, top: YamlTable) -> tuple[Spec, ...]:
@@ -195,13 +218,34 @@ class _Reader:
             self.error("fixed-link", owner, table.lines["link"], message, link, "a moving link")
         return ContactSpec(name, link, threshold, rate, noise)
 
+    def lidar(self, name: str, table: YamlTable) -> LidarSpec | None:
+        """Return a lidar."""
+        owner = f"sensor {quote(name)}"
+        return self.rays.lidar(table, owner, self.links(name, table, owner))
+
+    def range(self, name: str, table: YamlTable) -> RangeSpec | None:
+        """Return a range sensor."""
+        owner = f"sensor {quote(name)}"
+        return self.rays.range(table, owner, self.links(name, table, owner))
+
+    def links(self, name: str, table: YamlTable, owner: str) -> dict[str, Any]:
+        """Return the name and the links of a sensor with rays; None where there is an error."""
+        values: dict[str, Any] = {"name": name}
+        if "link" in table.nodes:
+            values["link"] = self.link(table, owner)
+        if "exclude" in table.nodes:
+            read, node = self.known_link, table.nodes["exclude"]
+            values["exclude"] = self.form.items(node, "exclude", "link", owner, read)
+        return values
+
+    def known_link(self, node: Node, what: str, owner: str) -> str | None:
+        """Return the name of a link of the robot."""
+        name = self.form.name(node, what, owner)
+        return name if name is None else self.known(name, self.m.frame_names, "link", owner, node)
+
     def link(self, table: YamlTable, owner: str, key: str = "link") -> str | None:
         """Return the name of a link of the robot."""
-        if key not in table.nodes:
-            return None
-        node = table.nodes[key]
-        name = self.form.name(node, key, owner)
-        return name if name is None else self.known(name, self.m.frame_names, "link", owner, node)
+        return self.known_link(table.nodes[key], key, owner) if key in table.nodes else None
 
     def joint(self, table: YamlTable, owner: str) -> Joint | None:
         """Return a joint of the robot, fixed or moving."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from rbdyn_ros.sensors.ray_specs import LidarSpec, RangeSpec
+
 Vec3 = tuple[float, float, float]
 
 ZERO: Vec3 = (0.0, 0.0, 0.0)
@@ -100,4 +102,4 @@ class ContactSpec:
     noise: Noises = field(default_factory=dict)
 
 
-Spec = ImuSpec | ForceTorqueSpec | ContactSpec
+Spec = ImuSpec | ForceTorqueSpec | ContactSpec | LidarSpec | RangeSpec

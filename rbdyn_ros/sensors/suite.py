@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,9 +10,15 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.poses import quat_mul
 from rbdyn_ros.description.types import Description
+from rbdyn_ros.dynamics.ray_shapes import RayShapes
+from rbdyn_ros.errors import Finding, ModelError
+from rbdyn_ros.machine import cores
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import mat_to_quat
+from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.sensors.noise import Noise
+from rbdyn_ros.sensors.ray_specs import LidarSpec, RangeSpec
+from rbdyn_ros.sensors.scanning import RayNoise, Scan, Scanner
 from rbdyn_ros.sensors.scene import Payload, SensorScene, StateLike
 from rbdyn_ros.sensors.specs import ContactSpec, ForceTorqueSpec, ImuSpec, NoiseSpec, Spec
 
@@ -63,7 +69,13 @@ class ContactReading(WrenchReading):
     touching: bool
 
 
-Reading = ImuReading | WrenchReading
+Reading = ImuReading | WrenchReading | Scan
+
+#: The sensors that measure by rays.
+RayKinds = (LidarSpec, RangeSpec)
+
+#: Returns the shapes of a Model that sensors see which see the visuals.
+Visuals = Callable[[Model], RayShapes]
 
 
 @dataclass(slots=True)
@@ -72,14 +84,15 @@ class _Sensor:
 
     spec: Spec
     every: int
-    noise: Noise
+    noise: Noise | RayNoise
     last: tuple[int, int] = field(default=(-1, -1))
 
 
 class Suite:
     """The sensors of one robot.
 
-    One thread asks for readings; others may call `use` and `reseed`.
+    One thread asks for readings; another one may ask for scans, and others may call `use` and
+    `reseed`.
 
     Args:
         m: the robot as it was loaded.
@@ -87,12 +100,13 @@ class Suite:
         specs: its sensors.
         period_ns: duration of a tick [ns].
         seed: seed of the noise.
+        visuals: returns the shapes that sensors see whose `sees` is visual.
 
     Attributes:
         notes: messages for the user.
 
     Raises:
-        ModelError: m was not loaded from the description.
+        ModelError: m was not loaded from the description, or rays have nothing to meet.
     """
 
     def __init__(
@@ -102,8 +116,10 @@ class Suite:
         specs: Sequence[Spec],
         period_ns: int,
         seed: int = 0,
+        visuals: Visuals | None = None,
     ) -> None:
         self.specs = tuple(specs)
+        self._visuals = visuals
         self.notes: list[str] = []
         self._m, self._description, self._period_ns = m, description, period_ns
         self._scene = SensorScene(m, description, self.specs)
@@ -111,6 +127,9 @@ class Suite:
             _Sensor(spec, self._every(spec), self._noise(k, spec, seed))
             for k, spec in enumerate(self.specs)
         ]
+        self._scanners = self._make_scanners(m)
+        for scanner in self._scanners.values():  # compiles its kernels before the clock runs
+            scanner.measure(m.qpos0, np.zeros(m.nv), 0.0, 1)
         names = [spec.name for spec in self.specs if isinstance(spec, ContactSpec)]
         if names and m.ncontact == 0:
             self.notes.append(
@@ -131,7 +150,22 @@ class Suite:
             )
         return every
 
-    def _noise(self, k: int, spec: Spec, seed: int, begun: int = 0) -> Noise:
+    def _make_scanners(self, m: Model) -> dict[int, Scanner]:
+        """Return what measures the sensors with rays, by their numbers."""
+        specs = {k: spec for k, spec in enumerate(self.specs) if isinstance(spec, RayKinds)}
+        visible = [spec for spec in specs.values() if spec.sees == "visual"]
+        if visible and self._visuals is None:
+            text = f"sensor '{visible[0].name}' sees visuals; Suite(..., visuals=) is missing"
+            raise ModelError(Finding("no-visuals", text, "error", "visuals"))
+        shapes = self._visuals(m) if visible and self._visuals is not None else None
+        return {
+            k: Scanner(m, spec, shapes if spec.sees == "visual" else None)
+            for k, spec in specs.items()
+        }
+
+    def _noise(self, k: int, spec: Spec, seed: int, begun: int = 0) -> Noise | RayNoise:
+        if isinstance(spec, RayKinds):
+            return RayNoise(spec, seed, k, begun)
         kinds = tuple(spec.noise.get(name, NoiseSpec()) for name in QUANTITIES[type(spec)])
         return Noise(kinds, seed, k, self._period_ns * 1e-9, begun)
 
@@ -162,6 +196,7 @@ class Suite:
     ) -> None:
         """Go on with a Model that has other objects; arguments as for Suite and `use`."""
         self._m, self._description = m, description
+        self._scanners = self._make_scanners(m)
         self.use(plant, payloads)
 
     def read(self, state: StateLike) -> list[tuple[int, Reading]]:
@@ -172,32 +207,52 @@ class Suite:
         """Return the numbers of the sensors that are due in this state, once per period.
 
         A sensor with a period of n ticks reads at the ticks 0, n, 2n, ...; if that state is
-        missing, at the first state after it.
+        missing, at the first state after it. A lidar reads when it had the time for a sweep.
         """
         due = []
         for k, sensor in enumerate(self._sensors):
             now = (state.epoch, state.tick // sensor.every)
             if now != sensor.last:
                 sensor.last = now
-                due.append(k)
+                sweep = sensor.spec.sweep if isinstance(sensor.spec, LidarSpec) else 0.0
+                if state.tick * self._period_ns >= sweep * NANOSECONDS:
+                    due.append(k)
         return due
 
     def measure(self, numbers: Sequence[int], state: StateLike) -> list[tuple[int, Reading]]:
         """Return the readings of some sensors in a state, due or not."""
-        if not numbers:
-            return []
-        scene = self._scene
-        scene.enter(state)
-        return [(k, _reading(self._sensors[k], scene, state)) for k in numbers]
+        scene, scanners = self._scene, self._scanners
+        if any(k not in scanners for k in numbers):
+            scene.enter(state)
+        return [
+            (k, self.scan(k, state) if k in scanners else _reading(self._sensors[k], scene, state))
+            for k in numbers
+        ]
+
+    def scan(self, k: int, state: StateLike, threads: int | None = None) -> Scan:
+        """Return the reading of a lidar or range sensor in a state, due or not.
+
+        Args:
+            k: number of the sensor.
+            state: the state.
+            threads: how many may work at most; None: one for each core.
+        """
+        m, noise = self._m, self._sensors[k].noise
+        qpos, qvel = state.qpos[: m.nq], state.qvel[: m.nv]
+        true = self._scanners[k].measure(qpos, qvel, state.time, threads or cores())
+        assert isinstance(noise, RayNoise)
+        return noise.applied(state.tick, true)
 
 
 def _reading(sensor: _Sensor, scene: SensorScene, state: StateLike) -> Reading:
     spec, noise = sensor.spec, sensor.noise
+    assert isinstance(noise, Noise)
     if isinstance(spec, ImuSpec):
         return _imu(spec, scene, noise, state.tick)
     if isinstance(spec, ForceTorqueSpec):
         reading = noise.measured(state.tick, scene.joint_wrench(spec))
         return WrenchReading(reading[:3], reading[3:])
+    assert isinstance(spec, ContactSpec)
     true = scene.contact_wrench(spec, state.contact)
     reading = noise.measured(state.tick, true)
     touching = bool(np.linalg.norm(true[:3]) > spec.threshold)

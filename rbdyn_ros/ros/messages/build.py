@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import importlib
 import importlib.metadata
 import os
@@ -17,7 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rbdyn_ros import __version__
-from rbdyn_ros.errors import Finding, RbdynError
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError
+from rbdyn_ros.loading.assets import share_dir
 from rbdyn_ros.machine import cores
 from rbdyn_ros.ros import rclpy_is_a_wheel
 from rbdyn_ros.ros.messages.sources import LISTS, OWN, package_folders, package_names
@@ -52,7 +54,7 @@ def is_built() -> bool:
     """Return whether the packages were built for this rbdyn_ros and this ROS 2."""
     try:
         return STAMP.read_text(encoding="ascii") == _versions()
-    except OSError:
+    except (OSError, ParameterError):  # no stamp, or no sources: installed without data files
         return False
 
 
@@ -100,8 +102,13 @@ def build(lock: int) -> None:
 
 
 def _versions() -> str:
-    """Return the versions that the packages are built for."""
-    return f"rbdyn_ros {__version__}, rclpy {importlib.metadata.version('ros-rclpy')}\n"
+    """Return the versions that the packages are built for, and a hash of their fields."""
+    digest = hashlib.sha256()
+    own = (share_dir() / OWN).glob("*/*.[ms][sr][gv]")
+    for path in sorted([*own, *LISTS.glob("*.ini")]):
+        digest.update(path.read_bytes())
+    rclpy = importlib.metadata.version("ros-rclpy")
+    return f"rbdyn_ros {__version__}, rclpy {rclpy}, fields {digest.hexdigest()[:16]}\n"
 
 
 def _check_tools() -> None:

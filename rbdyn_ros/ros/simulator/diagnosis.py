@@ -67,6 +67,8 @@ class Observation:
         newly_given_up: the same in the window.
         late: number of rejected commands that answered an old state since the start.
         newly_late: the same in the window.
+        dropped: number of readings of lidars and range sensors that were dropped since the start.
+        newly_dropped: the same in the window.
         model_sha256: hash of the loaded robot.
         locked: whether the fault is a drive that locked.
     """
@@ -93,6 +95,8 @@ class Observation:
     newly_given_up: int
     late: int
     newly_late: int
+    dropped: int
+    newly_dropped: int
     model_sha256: str
     locked: bool = False
 
@@ -217,11 +221,17 @@ def _state(o: Observation) -> Status:
             word == "waiting" and o.window.ticks == 0,
             f"time waits for the commands of tick {o.tick} since the last report",
         ),
+        _warning(
+            o.newly_dropped > 0,
+            f"{o.newly_dropped} readings of lidars or range sensors were dropped since the last "
+            "report: their thread cannot follow",
+        ),
     ]
     values: dict[str, object] = {
         "state": word,
         "tick": o.tick,
         "fault_joint": o.fault,
+        "dropped_readings": o.dropped,
         "model_sha256": o.model_sha256,
     }
     return _status("state", word, complaints, values)

@@ -257,6 +257,8 @@ class Simulator(RecordedTopics, process.ManagedNode):
             robot.loop.stop()
         if self._publisher is not None:
             self._publisher.stop()
+        for robot in self._robots:
+            robot.close()
         if self._view is not None:
             self._view.close()
         if self._recording is not None:

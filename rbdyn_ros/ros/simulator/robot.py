@@ -13,6 +13,7 @@ import numpy as np
 from rclpy.node import Node
 
 from rbdyn_ros.dynamics.configuration import moved_starts
+from rbdyn_ros.dynamics.ray_shapes import RayShapes
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, refusal
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointType
@@ -40,6 +41,7 @@ from rbdyn_ros.ros.simulator.record import NodeRecorder
 from rbdyn_ros.ros.simulator.sensors import SensorTopics
 from rbdyn_ros.ros.simulator.start import start_position
 from rbdyn_ros.ros.simulator.topic_based import TopicBasedParser
+from rbdyn_ros.ros.simulator.visible import Visible
 from rbdyn_ros.ros.simulator.world import World
 from rbdyn_ros.runtime.head_start import head_start, is_compiled
 from rbdyn_ros.runtime.loop import Loop, warm
@@ -111,6 +113,7 @@ class Robot:
         self._recorder = recorder
         self.node, self.name, self.values, self.time_node = node, name, values, time_node
         self._seed = int(values.seed)
+        self._visible: Visible | None = None
 
     def load(self, stop: threading.Event, fallback: Path | None) -> None:
         """Find the robot, make its Model and compile its kernels.
@@ -200,7 +203,17 @@ class Robot:
             self._period_ns,
             values.frame_prefix,
             values.seed,
+            self._visuals,
+            values.time_mode == "realtime",
         )
+
+    def _visuals(self, m: Model) -> RayShapes:
+        """Return the shapes that sensors see whose `sees` is visual."""
+        if self._visible is None:
+            self._visible = Visible(m, self.given)
+            for finding in self._visible.findings:
+                self.node.get_logger().warning(str(finding))
+        return self._visible(m)
 
     def open(self, wakeup: Wakeup, time_base: int, clock: Any) -> None:
         """Make the loop and the topics; the loop does not run yet.
@@ -291,6 +304,16 @@ class Robot:
     def rejected(self) -> int:
         """Number of rejected messages."""
         return self.reception.log.rejected
+
+    @property
+    def dropped_readings(self) -> int:
+        """Number of readings of lidars and range sensors that were dropped."""
+        return 0 if self._sensors is None else self._sensors.dropped
+
+    def close(self) -> None:
+        """End the thread of the sensors, when nothing is published any more."""
+        if self._sensors is not None:
+            self._sensors.close()
 
     def stamp_ns(self, tick: int) -> int:
         """Return the stamp of a tick [ns]."""

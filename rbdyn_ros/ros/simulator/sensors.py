@@ -3,6 +3,7 @@
 IMU            <name>/data      sensor_msgs/Imu; <name>/data_raw without orientation (REP 145)
 force/torque   <name>/wrench    geometry_msgs/WrenchStamped, like ros2_control's broadcaster
 contact        <name>/contact   std_msgs/Bool, and <name>/wrench
+lidar, range   see ray_topics.py
 """
 
 from __future__ import annotations
@@ -28,8 +29,11 @@ from rbdyn_ros.ros.common import convert
 from rbdyn_ros.ros.common.convert import Prepared
 from rbdyn_ros.ros.common.qos import reliable
 from rbdyn_ros.ros.common.throttle import Throttle
+from rbdyn_ros.ros.simulator.ray_topics import RayTopic
+from rbdyn_ros.ros.simulator.ray_work import RayWork
 from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.sensors.noise import variance
+from rbdyn_ros.sensors.ray_specs import LidarSpec, RangeSpec
 from rbdyn_ros.sensors.reader import read_sensors
 from rbdyn_ros.sensors.scene import Payload
 from rbdyn_ros.sensors.specs import ContactSpec, ForceTorqueSpec, ImuSpec, NoiseSpec, Spec
@@ -38,6 +42,7 @@ from rbdyn_ros.sensors.suite import (
     ImuReading,
     Reading,
     Suite,
+    Visuals,
     WrenchReading,
 )
 
@@ -60,10 +65,12 @@ class SensorTopics:
         period_ns: length of a tick [ns].
         frame_prefix: of the names of frames.
         seed: of the noise.
+        visuals: returns the shapes of a Model that sensors see whose `sees` is visual.
+        threaded: whether a thread of its own measures lidars and range sensors, see ray_work.py.
 
     Raises:
         DescriptionError: the file is refused.
-        ModelError: m was not made from the description.
+        ModelError: m was not made from the description, or rays have nothing to meet.
     """
 
     def __init__(
@@ -75,16 +82,22 @@ class SensorTopics:
         period_ns: int,
         frame_prefix: str = "",
         seed: int = 0,
+        visuals: Visuals | None = None,
+        threaded: bool = False,
     ) -> None:
         if isinstance(sensors, str | Path):
-            specs: Sequence[Spec] = read_sensors(sensors, m, description)
+            specs: Sequence[Spec] = read_sensors(sensors, m, description, period_ns=period_ns)
         else:
             specs = sensors
-        self._suite = Suite(m, description, specs, period_ns, seed)
+        self._suite = Suite(m, description, specs, period_ns, seed, visuals)
         self._logger, self._unfinite = node.get_logger(), Throttle()
         for note in self._suite.notes:
             self._logger.warning(note)
-        self._topics = [_topic(node, spec, frame_prefix) for spec in self._suite.specs]
+        topics = enumerate(_topic(node, spec, frame_prefix) for spec in self._suite.specs)
+        topic_of = dict(topics)
+        self._rays = {k: x for k, x in topic_of.items() if isinstance(x, RayTopic)}
+        self._topics = {k: x for k, x in topic_of.items() if not isinstance(x, RayTopic)}
+        self._ray_work = RayWork(period_ns, threaded)
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:
         """Publish the due readings that have subscribers.
@@ -92,7 +105,11 @@ class SensorTopics:
         Noise depends on the tick alone, so it is the same for any subscribers. Readings that are
         not finite are not published.
         """
-        heard = [k for k in self._suite.due(state) if self._topics[k].is_heard()]
+        due = self._suite.due(state)
+        if self._rays:
+            rays = {k: self._rays[k] for k in due if k in self._rays and self._rays[k].is_heard()}
+            self._ray_work.take(self._suite, rays, stamp_ns, state)
+        heard = [k for k in due if k in self._topics and self._topics[k].is_heard()]
         for k, reading in self._suite.measure(heard, state):
             if _is_finite(reading):
                 self._topics[k].publish(stamp_ns, reading)
@@ -103,6 +120,15 @@ class SensorTopics:
                     f"{self._unfinite.count})"
                 )
                 self._logger.warning(why)
+
+    @property
+    def dropped(self) -> int:
+        """Number of readings of lidars and range sensors that were dropped."""
+        return self._ray_work.dropped
+
+    def close(self) -> None:
+        """End the thread of the lidars and range sensors, when nothing publishes any more."""
+        self._ray_work.close()
 
     @property
     def every(self) -> tuple[int, ...]:
@@ -190,7 +216,11 @@ class _ContactTopics(_Topic):
         self._wrench.publish(stamp_ns, reading)
 
 
-def _topic(node: Node, spec: Spec, prefix: str) -> _ImuTopic | _WrenchTopic | _ContactTopics:
+def _topic(
+    node: Node, spec: Spec, prefix: str
+) -> _ImuTopic | _WrenchTopic | _ContactTopics | RayTopic:
+    if isinstance(spec, LidarSpec | RangeSpec):
+        return RayTopic(node, spec, prefix)
     if isinstance(spec, ImuSpec):
         return _ImuTopic(node, spec, prefix)
     if isinstance(spec, ForceTorqueSpec):

@@ -55,7 +55,7 @@ class _Watch:
         self._robot, self._class = robot, kind
         self._sha256 = robot.loop.m.sha256()
         self._window = Window()
-        self._counts = (0, 0, 0, 0)
+        self._counts = (0, 0, 0, 0, 0)
         self._factor = robot.loop.time.real_time_factor
         self._publisher: Any = None
         if kind is not None:
@@ -75,6 +75,7 @@ class _Watch:
                 readout.saturated_ticks,
                 readout.lockstep_timeouts,
                 robot.reception.ages.late,
+                robot.dropped_readings,
             ),
         )
         new = [max(now - then, 0) for now, then in zip(self._counts, before, strict=True)]
@@ -104,6 +105,8 @@ class _Watch:
             newly_given_up=new[2],
             late=self._counts[3],
             newly_late=new[3],
+            dropped=self._counts[4],
+            newly_dropped=new[4],
             model_sha256=self._sha256,
         )
 
@@ -121,6 +124,7 @@ class _Watch:
         message.command_age = o.command_age
         message.accepted, message.rejected = o.accepted, o.rejected
         message.stale_joints, message.saturated_ticks = o.stale, o.saturated
+        message.dropped_readings = o.dropped
         message.paused, message.waiting, message.fault = o.paused, o.waiting, bool(o.fault)
         message.model_sha256 = o.model_sha256
         self._publisher.publish(message)

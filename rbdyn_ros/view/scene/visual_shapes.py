@@ -51,6 +51,11 @@ def visual_shapes(
     check_model(m, "visual_shapes")
     if not isinstance(looks, Appearance):
         looks = read_appearance(looks, package_dirs=package_dirs)
+    return with_visuals(m, looks, obstacle_shapes(m))
+
+
+def with_visuals(m: Model, looks: Appearance, others: Sequence[RayShape]) -> RayShapes:
+    """Return the visuals of a robot, and other shapes after them."""
     shapes: list[RayShape] = []
     findings: dict[str, Finding] = {finding.message: finding for finding in looks.findings}
     for look in looks.visuals:
@@ -59,7 +64,7 @@ def visual_shapes(
             findings.setdefault(shape.message, shape)
         elif shape is not None:
             shapes.append(shape)
-    return RayShapes([*shapes, *obstacle_shapes(m)], tuple(findings.values()))
+    return RayShapes([*shapes, *others], tuple(findings.values()))
 
 
 def _of_look(m: Model, look: LinkShape) -> RayShape | Finding | None:

@@ -50,6 +50,8 @@ WELL = Observation(
     newly_given_up=0,
     late=0,
     newly_late=0,
+    dropped=0,
+    newly_dropped=0,
     model_sha256="ab12",
 )
 
@@ -102,6 +104,7 @@ def test_a_healthy_robot():
         "state": "running",
         "tick": "5000",
         "fault_joint": "",
+        "dropped_readings": "0",
         "model_sha256": "ab12",
     }
 
@@ -211,6 +214,7 @@ def test_commands(changes, level):
         ({"fault": "elbow", "paused": True}, Level.ERROR, "'elbow'"),
         ({"paused": True, "waiting": True}, Level.OK, "paused"),
         ({"waiting": True}, Level.OK, "waiting"),
+        ({"newly_dropped": 2}, Level.WARN, "2 readings"),
         ({"waiting": True, "window": timing(0, 0)}, Level.WARN, "tick 5000"),
     ],
 )
@@ -224,7 +228,7 @@ def test_the_documentation_has_every_field_and_every_key():
     root = Path(__file__).parents[3]
     message = (root / "rbdyn_interfaces/msg/Statistics.msg").read_text()
     fields = re.findall(r"^[a-z0-9]+ +(\w+)", message, re.MULTILINE)
-    assert len(fields) == 18
+    assert len(fields) == 19
     keys = [key for status in diagnose(WELL) for key in status.values]
     text = (root / "docs/guides/observability.md").read_text()
     assert [name for name in [*fields, *keys] if f"`{name}`" not in text] == []

@@ -1,0 +1,239 @@
+"""Sensors that measure distances by rays, as declared in a sensor file or in Python."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from rbdyn_ros.checks.numbers import count, finite
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError, not_allowed
+
+#: What rays meet: the <collision> elements and obstacles, or the <visual> elements and obstacles.
+SEEN = ("collision", "visual")
+
+#: The kinds of a range sensor.
+RADIATION = ("infrared", "ultrasound")
+
+#: The most rays of a sensor.
+MAX_RAYS = 1_000_000
+
+#: Two ends of a fan that are this near to each other have one ray [rad].
+FULL_TURN = 1e-4
+
+#: Latencies and sweeps are shorter [s].
+LONGEST = 60.0
+
+_ANGLES = "azimuth and elevation of each ray, at most a turn"
+
+
+@dataclass(frozen=True, slots=True)
+class Fan:
+    """Rays at equal angles, with one at each end; the ends of a full turn are one ray.
+
+    Attributes:
+        first: angle of the first ray [rad].
+        last: angle of the last ray [rad], not below `first`.
+        rays: number of rays.
+    """
+
+    first: float
+    last: float
+    rays: int
+
+    @property
+    def step(self) -> float:
+        """Angle between two rays [rad]; 0 for a single ray."""
+        if self.last - self.first > 2.0 * math.pi - FULL_TURN:
+            return 2.0 * math.pi / self.rays
+        return (self.last - self.first) / (self.rays - 1) if self.rays > 1 else 0.0
+
+    def findings(self, name: str, limit: float) -> list[Finding]:
+        """Return what is wrong with a fan whose angles may be between -limit and limit."""
+        found = checked(
+            lambda: finite(f"{name}.from", self.first, low=-limit, high=limit, element=name),
+            lambda: finite(f"{name}.to", self.last, low=-limit, high=limit, element=name),
+            lambda: count(f"{name}.rays", self.rays, 1, MAX_RAYS, element=name),
+        )
+        if not found and not 0.0 <= self.last - self.first <= 2.0 * math.pi + FULL_TURN:
+            text = f"{name} goes from {self.first:g} to {self.last:g} rad; allowed is a fan "
+            text += "anticlockwise or upwards that is at most a full turn"
+            found = [Finding("bad-argument", text, "error", name)]
+        if not found and self.rays > 1 and self.last == self.first:
+            text = f"{name} has {self.rays} rays at one angle; allowed is 1"
+            found = [Finding("bad-argument", text, "error", name)]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class RangeNoise:
+    """The errors of a distance.
+
+    Attributes:
+        stddev: standard deviation of white noise [m].
+        bias: constant offset [m].
+        resolution: the smallest step [m]; 0: not rounded.
+    """
+
+    stddev: float = 0.0
+    bias: float = 0.0
+    resolution: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaySpec:
+    """What all sensors have that measure by rays; refused as a whole if a value is not allowed.
+
+    Attributes:
+        name: name of the sensor.
+        link: link whose frame the sensor has: x forward, z up.
+        rate: readings per second [Hz].
+        near: smallest distance that it measures [m].
+        far: largest distance that it measures [m].
+        noise: of each distance.
+        dropout: share of readings that are lost, 0 to 1.
+        latency: simulated time between a measurement and its message [s].
+        sees: one of SEEN.
+        exclude: links whose bodies rays pass through; None: the body of `link`.
+
+    Raises:
+        ParameterError: with a finding for each value that is not allowed.
+    """
+
+    name: str = field(kw_only=False)
+    link: str = field(kw_only=False)
+    rate: float
+    near: float
+    far: float
+    noise: RangeNoise = RangeNoise()
+    dropout: float = 0.0
+    latency: float = 0.0
+    sees: str = SEEN[0]
+    exclude: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if findings := self.findings():
+            raise ParameterError(findings)
+
+    def findings(self) -> list[Finding]:
+        """Return all that is wrong with the sensor."""
+        noise = self.noise
+        found = checked(
+            lambda: finite("rate", self.rate, above=0.0, high=1e6),
+            lambda: finite("near", self.near, low=0.0),
+            lambda: finite("far", self.far, above=0.0, high=1e9),
+            lambda: finite("noise.stddev", noise.stddev, low=0.0, element="noise"),
+            lambda: finite("noise.bias", noise.bias, element="noise"),
+            lambda: finite("noise.resolution", noise.resolution, low=0.0, element="noise"),
+            lambda: finite("dropout", self.dropout, low=0.0, high=1.0),
+            lambda: finite("latency", self.latency, low=0.0, high=LONGEST),
+        )
+        if self.sees not in SEEN:
+            found += not_allowed("sees", self.sees, " or ".join(SEEN), "sees").findings
+        if not found and self.near >= self.far:
+            text = f"near is {self.near:g} m and far is {self.far:g} m; allowed is near below far"
+            found.append(Finding("bad-argument", text, "error", "far"))
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LidarSpec(RaySpec):
+    """A lidar: a fan of rays in one row or in several, or rays at any angles.
+
+    A ray at azimuth a and elevation e goes along (cos e cos a, cos e sin a, sin e).
+
+    Attributes:
+        horizontal: azimuths of the columns: 0 is along x, anticlockwise about z.
+        vertical: elevations of the rows above the plane of x and y.
+        angles: azimuth and elevation of each ray, instead of both [rad].
+        sweep: time in which the columns, or `angles`, are measured one after the other [s]; the
+            last one ends at the time of the reading. 0: all at once.
+    """
+
+    horizontal: Fan = Fan(-math.pi, math.pi, 360)
+    vertical: Fan = Fan(0.0, 0.0, 1)
+    angles: tuple[tuple[float, float], ...] | None = None
+    sweep: float = 0.0
+
+    def findings(self) -> list[Finding]:
+        """Return all that is wrong with the sensor."""
+        found = RaySpec.findings(self)
+        found += checked(lambda: finite("sweep", self.sweep, low=0.0, high=LONGEST))
+        if not found and self.sweep * self.rate > 1.0 + 1e-9:
+            text = f"sweep is {self.sweep:g} s; allowed is at most the period, {1 / self.rate:g} s"
+            found.append(Finding("bad-argument", text, "error", "sweep"))
+        if self.angles is not None:
+            return found + self._angle_findings(self.angles)
+        found += self.horizontal.findings("horizontal", 2.0 * math.pi)
+        found += self.vertical.findings("vertical", 0.5 * math.pi)
+        rays = self.horizontal.rays * self.vertical.rays
+        if not found and rays > MAX_RAYS:
+            text = f"the lidar has {rays} rays; allowed are at most {MAX_RAYS}"
+            found.append(Finding("bad-argument", text, "error", "horizontal"))
+        return found
+
+    @staticmethod
+    def _angle_findings(angles: tuple[tuple[float, float], ...]) -> list[Finding]:
+        found = checked(
+            lambda: count("the number of angles", len(angles), 1, MAX_RAYS, element="angles")
+        )
+        turn = 2.0 * math.pi
+        found = found or checked(
+            lambda: finite("angles", angles, (None, 2), low=-turn, high=turn, allowed=_ANGLES),
+            lambda: finite(
+                "elevation", [e for _, e in angles], (None,), low=-0.5 * math.pi,
+                high=0.5 * math.pi, element="angles",
+            ),
+        )[:1]  # fmt: skip
+        return found
+
+    @property
+    def rows(self) -> int:
+        """Number of rows; 1 with `angles`."""
+        return 1 if self.angles is not None else self.vertical.rays
+
+    @property
+    def columns(self) -> int:
+        """Number of columns; with `angles` the number of rays."""
+        return self.horizontal.rays if self.angles is None else len(self.angles)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeSpec(RaySpec):
+    """A range sensor: the nearest distance in a cone along x.
+
+    Attributes:
+        field_of_view: full angle of the cone [rad], below pi; 0: a single ray.
+        radiation: one of RADIATION.
+        rays: number of rays in the cone.
+    """
+
+    field_of_view: float = 0.0
+    radiation: str = RADIATION[0]
+    rays: int = 32
+
+    def findings(self) -> list[Finding]:
+        """Return all that is wrong with the sensor."""
+        view = self.field_of_view
+        found = RaySpec.findings(self) + checked(
+            lambda: finite("field_of_view", view, low=0.0, high=math.pi - 1e-3),
+            lambda: count("rays", self.rays, 1, MAX_RAYS),
+        )
+        if self.radiation not in RADIATION:
+            found += not_allowed(
+                "radiation", self.radiation, " or ".join(RADIATION), "radiation"
+            ).findings
+        return found
+
+
+def checked(*checks: Callable[[], object]) -> list[Finding]:
+    """Return the findings of all checks."""
+    return [finding for check in checks for finding in _findings(check)]
+
+
+def _findings(check: Callable[[], object]) -> Iterable[Finding]:
+    try:
+        check()
+    except RbdynError as error:
+        return error.findings
+    return ()

@@ -1,0 +1,234 @@
+"""Scans: the distances that a lidar or a range sensor measures in a state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array, Ints
+from rbdyn_ros.checks.numbers import count
+from rbdyn_ros.dynamics.configuration import integrate_pos
+from rbdyn_ros.dynamics.entry import check_pair
+from rbdyn_ros.dynamics.ray_shapes import RayShapes, geometry_shapes
+from rbdyn_ros.dynamics.rays import meet
+from rbdyn_ros.dynamics.stages import make_data
+from rbdyn_ros.dynamics.toolbox.frames import frame_pose
+from rbdyn_ros.errors import Finding, ModelError
+from rbdyn_ros.machine import cores
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.sensors.noise import Hashed
+from rbdyn_ros.sensors.ray_specs import LidarSpec, RangeSpec
+
+RangingSpec = LidarSpec | RangeSpec
+
+#: A sweep is measured in at most so many instants; all columns of one see the same state.
+INSTANTS = 64
+
+_GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scan:
+    """What a lidar or a range sensor measured.
+
+    Attributes:
+        distance: (rows, columns) [m]; infinity: nothing up to `far`, -infinity: something nearer
+            than `near`, NaN: the reading was lost (REP 117).
+        direction: (rows, columns, 3) unit vectors of the rays, in the axes of the link.
+        geom: (rows, columns) numbers in `names`; -1 for nothing.
+        names: of the shapes that the rays can meet.
+    """
+
+    distance: Array
+    direction: Array
+    geom: Ints
+    names: tuple[str, ...]
+
+    @property
+    def points(self) -> Array:
+        """The measured points in the frame of the link, (rows, columns, 3); NaN without one."""
+        measured = np.where(np.isfinite(self.distance), self.distance, np.nan)
+        return np.asarray(measured[..., None] * self.direction)
+
+
+def scan(
+    m: Model,
+    d: Data,
+    sensor: RangingSpec,
+    *,
+    shapes: RayShapes | None = None,
+    seed: int | None = None,
+    tick: int = 0,
+) -> Scan:
+    """Return what a lidar or a range sensor measures at qpos.
+
+    In a sweep the robot moves with qvel: earlier rays start where it came from.
+
+    Args:
+        m: the Model, loaded with `contact` unless `shapes` are given.
+        d: its Data, which is not changed.
+        sensor: a LidarSpec or a RangeSpec.
+        shapes: what rays can meet instead of the geometries, see rb.visual_shapes.
+        seed: of noise and dropouts, a whole number; None: neither.
+        tick: number of the reading; the same tick has the same noise.
+
+    Raises:
+        ModelError: d was not made for m, the Model has no geometries, or no such link.
+        ParameterError: `tick` is not a whole number, 0 or more, or `seed` is none.
+    """
+    check_pair(m, d, "scan")
+    scanner = Scanner(m, sensor, shapes)
+    true = scanner.measure(d.qpos, d.qvel, d.time, cores())
+    if seed is None:
+        return true
+    noise = RayNoise(sensor, count("seed", seed, -(2**63), 2**64 - 1), 0)
+    return noise.applied(count("tick", tick, 0, 2**62), true)
+
+
+class Scanner:
+    """Scans of one sensor, in a Data of its own; for one thread.
+
+    Args:
+        m: the Model.
+        sensor: the sensor.
+        shapes: what rays can meet; None: the geometries.
+
+    Raises:
+        ModelError: the Model has no such link, or no geometries.
+    """
+
+    def __init__(self, m: Model, sensor: RangingSpec, shapes: RayShapes | None = None) -> None:
+        self._m, self._d, self.sensor = m, make_data(m), sensor
+        self._frame = m.frame_id(sensor.link)
+        links = (sensor.link,) if sensor.exclude is None else sensor.exclude
+        self._excluded = [int(m.frame_bodyid[m.frame_id(link)]) for link in links]
+        self._shapes = geometry_shapes(m) if shapes is None else shapes
+        if shapes is None and not self._shapes.names:
+            raise _nothing(m, sensor)
+        self._rays = directions(sensor)
+
+    def measure(self, qpos: Array, qvel: Array, time: float, threads: int) -> Scan:
+        """Return what the sensor measures without noise.
+
+        Args:
+            qpos: (nq,) position.
+            qvel: (nv,) velocity.
+            time: of this state [s].
+            threads: how many may work at most.
+        """
+        sensor, rays = self.sensor, self._rays
+        rows, columns = rays.shape[:2]
+        distance, geom = np.empty((rows, columns)), np.empty((rows, columns), np.int64)
+        for first, end, before in instants(sensor):
+            self._go(qpos, qvel, time, before)
+            part = rays[:, first:end].reshape(-1, 3)
+            distance[:, first:end], geom[:, first:end] = self._cast(part, threads, rows)
+        if isinstance(sensor, RangeSpec):
+            nearest = int(np.argmin(distance))
+            distance = distance.reshape(-1)[None, nearest : nearest + 1]
+            geom = geom.reshape(-1)[None, nearest : nearest + 1]
+            rays = np.array([[[1.0, 0.0, 0.0]]])
+        distance[distance < sensor.near] = -np.inf
+        return Scan(distance, rays, geom, self._shapes.names)
+
+    def _go(self, qpos: Array, qvel: Array, time: float, before: float) -> None:
+        """Move to the state some time before the given one."""
+        d = self._d
+        d.time = time - before
+        d.qpos[:] = qpos
+        if before > 0.0:
+            integrate_pos(self._m, d.qpos, np.ascontiguousarray(qvel), -before)
+
+    def _cast(self, rays: Array, threads: int, rows: int) -> tuple[Array, Ints]:
+        m, d = self._m, self._d
+        origin, R = frame_pose(m, d, self._frame)
+        starts = np.ascontiguousarray(np.broadcast_to(origin, rays.shape))
+        along = np.ascontiguousarray(rays @ R.T)
+        far = self.sensor.far
+        hits = meet(m, d, self._shapes, starts, along, far, self._excluded, threads)
+        return hits.distance.reshape(rows, -1), hits.geom.reshape(rows, -1)
+
+
+def directions(sensor: RangingSpec) -> Array:
+    """Return the unit vectors of the rays in the axes of the link, (rows, columns, 3)."""
+    if isinstance(sensor, RangeSpec):
+        return _cone(sensor.field_of_view, sensor.rays)
+    if sensor.angles is not None:
+        azimuth, elevation = (x[None] for x in np.array(sensor.angles).T)
+    else:
+        around, up = sensor.horizontal, sensor.vertical
+        azimuth = around.first + around.step * np.arange(around.rays)
+        elevation = (up.first + up.step * np.arange(up.rays))[:, None]
+    flat = np.cos(elevation)
+    rays = np.broadcast_arrays(flat * np.cos(azimuth), flat * np.sin(azimuth), np.sin(elevation))
+    return np.stack(rays, axis=-1)
+
+
+def _cone(view: float, rays: int) -> Array:
+    """Return directions evenly over a cone about x, the first one along x (1, rays, 3).
+
+    Source: Vogel, A better way to construct the sunflower head, 1979, on the sphere.
+    """
+    count = 1 if view == 0.0 else rays
+    k = np.arange(count)
+    x = 1.0 - (1.0 - np.cos(0.5 * view)) * k / max(count - 1, 1)
+    across, turn = np.sqrt(np.maximum(1.0 - x * x, 0.0)), _GOLDEN_ANGLE * k
+    return np.stack([x, across * np.cos(turn), across * np.sin(turn)], axis=-1)[None]
+
+
+def instants(sensor: RangingSpec) -> Sequence[tuple[int, int, float]]:
+    """Return the instants of a reading: first column, end of its columns, time before the state.
+
+    Columns are measured at equal intervals; an instant is in the middle of those of its columns.
+    """
+    if isinstance(sensor, RangeSpec):
+        return [(0, sensor.rays, 0.0)]
+    if sensor.sweep == 0.0:
+        return [(0, sensor.columns, 0.0)]
+    edges = np.linspace(0, sensor.columns, min(INSTANTS, sensor.columns) + 1).astype(int).tolist()
+    share = sensor.sweep / sensor.columns
+    return [(a, b, sensor.sweep - share * 0.5 * (a + b - 1)) for a, b in pairwise(edges)]
+
+
+class RayNoise:
+    """Noise and dropouts of a sensor, a function of seed, sensor, ray and tick.
+
+    Args:
+        spec: the sensor.
+        seed: any whole number.
+        sensor: number of the sensor.
+        begun: first tick; earlier ticks have the same noise.
+    """
+
+    def __init__(self, spec: RangingSpec, seed: int, sensor: int, begun: int = 0) -> None:
+        self._spec, self._begun = spec, begun
+        rays = spec.rows * spec.columns if isinstance(spec, LidarSpec) else 1
+        self._numbers = Hashed(seed, sensor, rays)
+
+    def applied(self, tick: int, true: Scan) -> Scan:
+        """Return a scan as it is measured in a tick."""
+        spec, noise, since = self._spec, self._spec.noise, max(tick - self._begun, 0)
+        distance = true.distance + noise.bias
+        if noise.stddev > 0.0:
+            distance += noise.stddev * self._numbers.white(since).reshape(distance.shape)
+        if noise.resolution > 0.0:
+            distance = np.round(distance / noise.resolution) * noise.resolution
+        distance[distance < spec.near] = -np.inf
+        distance[distance > spec.far] = np.inf
+        if spec.dropout > 0.0:
+            lost = self._numbers.uniform(since).reshape(distance.shape) < spec.dropout
+            distance[lost] = np.nan
+        return Scan(distance, true.direction, true.geom, true.names)
+
+
+def _nothing(m: Model, sensor: RangingSpec) -> ModelError:
+    text = (
+        f"sensor '{sensor.name}' sees the collision geometries, and '{m.name}' has none: it needs "
+        "<collision> elements and is loaded with contact (contact:=true), or the sensor sees: "
+        "visual"
+    )
+    return ModelError(Finding("no-geometries", text, "error", f"sensor '{sensor.name}'"))
