@@ -60,9 +60,11 @@ RECORD = ["mcap>=1.5", "mcap-ros2-support>=0.5", "rosbags>=0.10"]  # recordings 
 TORCH, JAX = ["torch>=2.2"], ["jax>=0.4.31"]  # share the arrays of a Batch
 GYM = ["gymnasium>=1.1"]
 DECOMPOSE = ["coacd>=1.0"]  # convex parts of meshes
+IK = ["daqp>=0.8"]  # quadratic programs of differential_ik
 DOCS = ["mkdocs-material>=9.5"]
 TEST = [
     *GYM,
+    *IK,
     "pytest>=7.4,<9.2",  # from 9.2 on pytest-xdist 3.8 does not see its groups: test/conftest.py
     "pytest-xdist>=3.5",
     "hypothesis>=6.80",
@@ -150,6 +152,7 @@ setup(
         "jax": JAX,
         "gym": GYM,
         "decompose": DECOMPOSE,
+        "ik": IK,
         "docs": DOCS,
         "test": TEST,
     },

@@ -76,6 +76,9 @@ from rbdyn_ros.dynamics.stages import step as step
 from rbdyn_ros.dynamics.toolbox.derivatives import forward_derivatives as forward_derivatives
 from rbdyn_ros.dynamics.toolbox.derivatives import inverse_derivatives as inverse_derivatives
 from rbdyn_ros.dynamics.toolbox.derivatives import linearise as linearise
+from rbdyn_ros.dynamics.toolbox.differential_ik import FrameTask as FrameTask
+from rbdyn_ros.dynamics.toolbox.differential_ik import PostureTask as PostureTask
+from rbdyn_ros.dynamics.toolbox.differential_ik import differential_ik as differential_ik
 from rbdyn_ros.dynamics.toolbox.frames import frame_acceleration as frame_acceleration
 from rbdyn_ros.dynamics.toolbox.frames import frame_jacobian as frame_jacobian
 from rbdyn_ros.dynamics.toolbox.frames import frame_jacobian_dot as frame_jacobian_dot

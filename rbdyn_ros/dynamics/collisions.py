@@ -137,7 +137,7 @@ def collisions(m: Model, d: Data, margin: float = 0.0) -> list[Distance]:
     check_pairs(m, "collisions")
     unlimited = isinstance(margin, float) and margin == np.inf
     reach = margin if unlimited else finite("margin", margin, low=0.0)
-    memory, overlapping = _memory(m, d), _skipped(m)
+    memory, overlapping = _memory(m, d), skipped_pairs(m)
     number = find_near(m, d, reach, overlapping, memory)
     pairs = m.meet_geom[memory.found[:number]].tolist()
     rows = memory.out[:number].copy()
@@ -195,7 +195,7 @@ def _overlaps(m: Model) -> tuple[Ints, Sequence[Distance]]:
     return kept
 
 
-def _skipped(m: Model) -> Ints:
+def skipped_pairs(m: Model) -> Ints:
     """Return flags of pairs that overlap at qpos0; the first call for a Model warns of them."""
     known = "start_overlaps" in vars(m)
     flags, overlaps = _overlaps(m)

@@ -322,6 +322,68 @@ def test_calls_do_not_depend_on_calls_before():
     assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
 
 
+def panda_at_a_wall(x=0.45):
+    """Return a Panda before a wall that bars what is farther than x, above 0.3 m."""
+    wall = rb.Obstacle("wall", rb.Box((0.1, 2.0, 0.8)), rb.pose((x + 0.05, 0.0, 0.7)))
+    return rb.load_urdf(robots.find("panda.urdf"), contact=rb.Contact(obstacles=(wall,)))
+
+
+@pytest.mark.filterwarnings("ignore:.*overlap at qpos0")
+def test_a_clearance_is_kept_by_what_is_found():
+    m = panda_at_a_wall()
+    d, judge, rng = rb.make_data(m), rb.make_data(m), np.random.default_rng(5)
+    poses = []
+    while len(poses) < 30:
+        judge.qpos = rb.random_qpos(m, rng)
+        if not rb.collisions(m, judge, 0.01):
+            poses.append(rb.frame_pose(m, judge, "panda_hand"))
+    places, turns = (np.array(part) for part in zip(*poses, strict=True))
+    clear = rb.ik(m, d, "panda_hand", places, turns, clearance=0.01, attempts=400)
+    plain = rb.ik(m, d, "panda_hand", places, turns, attempts=400)
+    near = []
+    for k in range(len(places)):
+        judge.qpos = clear.qpos[k]
+        assert rb.collisions(m, judge, 0.01) == []
+        assert max(misses(m, clear.qpos[k], "panda_hand", places[k], turns[k])) <= 1.01e-8
+        judge.qpos = plain.qpos[k]
+        near.append(bool(rb.collisions(m, judge, 0.01)))
+    assert clear.success.all()
+    assert not clear.too_near.any()
+    assert any(near)  # without a clearance
+    assert (clear.attempts >= plain.attempts).all()
+    same = ~np.array(near)
+    assert np.array_equal(clear.qpos[same], plain.qpos[same])
+
+
+@pytest.mark.filterwarnings("ignore:.*overlap at qpos0")
+def test_a_target_inside_an_obstacle_is_too_near():
+    m = panda_at_a_wall()
+    d = rb.make_data(m)
+    found = rb.ik(m, d, "panda_hand", (0.5, 0.0, 0.6), clearance=0.0, attempts=5)
+    assert (found.success, found.too_near, found.attempts) == (False, True, 5)
+    assert misses(m, found.qpos, "panda_hand", (0.5, 0.0, 0.6))[0] <= 1.01e-8  # but reached
+    assert found.position_error <= 1e-8
+    with refused(rb.ModelError, "too-near", "target"):
+        found.check()
+    far = rb.ik(m, d, "panda_hand", (5.0, 0.0, 0.6), clearance=0.0, attempts=5)
+    assert (far.success, far.too_near) == (False, False)
+
+
+def test_pairs_that_cannot_be_separated_do_not_count():
+    s = rb.SystemBuilder("planar").body("a", BODY).body("b", BODY)
+    s.joint("j0", "continuous", "base", "a", axis=(0, 0, 1))
+    s.joint("j1", "prismatic", "a", "b", xyz=(0.5, 0, 0), axis=(1, 0, 0), limit=(-1.0, 1.0))
+    s.body("c", BODY).joint("j2", "prismatic", "b", "c", xyz=(0.1, 0, 0), axis=(1, 0, 0))
+    for name in "ac":  # a finger that is as near to the hand as it likes, while j1 and j2 stay
+        s.geometry(f"{name}_ball", name, rb.Sphere(0.4 if name == "a" else 0.1))
+    m = rb.build(s, contact=rb.Contact(obstacles=()))
+    d = rb.make_data(m)
+    d.qpos[1] = 0.4
+    assert rb.ik(m, d, "c", (0.0, 1.0, 0.0), fixed=["j1", "j2"], clearance=0.6).success
+    found = rb.ik(m, d, "c", (0.0, 1.0, 0.0), clearance=0.6, attempts=3)
+    assert (found.success, found.too_near) == (False, True)
+
+
 def test_no_targets():
     m = planar(0.5, 0.4)
     found = rb.ik(m, rb.make_data(m), "tip", np.zeros((0, 3)))
@@ -348,6 +410,7 @@ BAD = {
     "tolerance": (([0.1, 0, 0],), {"tolerance": 0.0}, rb.ParameterError, "tolerance"),
     "attempts": (([0.1, 0, 0],), {"attempts": 0}, rb.ParameterError, "attempts"),
     "attempts 2": (([0.1, 0, 0],), {"attempts": 1e3}, rb.ParameterError, "attempts"),
+    "no-geometries": (([0.1, 0, 0],), {"clearance": 0.0}, rb.ModelError, "ik"),
     "frame-cannot-move": (([0.1, 0, 0],), {"fixed": ["j0", "j1"]}, rb.ModelError, "tip"),
 }  # fmt: skip
 

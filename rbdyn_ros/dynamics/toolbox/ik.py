@@ -14,24 +14,23 @@ from rbdyn_ros.dynamics.assembly import holonomic_rows
 from rbdyn_ros.dynamics.configuration import random_qpos
 from rbdyn_ros.dynamics.entry import Entry, check_pair, handles
 from rbdyn_ros.dynamics.stages import make_data
+from rbdyn_ros.dynamics.toolbox.clearance import Clearance
+from rbdyn_ros.dynamics.toolbox.ik_targets import targets_of
 from rbdyn_ros.engine.constants import survey
-from rbdyn_ros.engine.quantities.inverse_kinematics import solve_targets, straighten
+from rbdyn_ros.engine.quantities.inverse_kinematics import solve_targets
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, quote
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointClass, JointType
 from rbdyn_ros.model.model import Model
 
-_solve_targets, _straighten, _survey = Entry(solve_targets), Entry(straighten), Entry(survey)
+_solve_targets, _survey = Entry(solve_targets), Entry(survey)
 
 #: Largest number of attempts of one target.
 MOST_ATTEMPTS = 10_000
+#: Columns of a report; between the first two are the errors of position, rotation and loops.
+SOLVED, STEPS, ATTEMPTS, TOO_NEAR = 0, 4, 5, 6
 #: Targets of one call of the kernel, between which Ctrl-C gets through.
 PIECE = 16
-#: By how much a rotation from outside may miss being one.
-ROTATION_ERROR = 1e-6
-
-#: In place of a position or a rotation that is not given.
-NOWHERE, UNTURNED = np.zeros((1, 3)), np.eye(3).reshape(1, 9)
 
 
 class IkResult(NamedTuple):
@@ -45,6 +44,8 @@ class IkResult(NamedTuple):
         loop_error: the largest position error of closed loops [m or rad].
         iterations: steps of all attempts together.
         attempts: number of starts tried.
+        too_near: whether a target was reached, but only nearer to an obstacle or another link
+            than `clearance`; success is False then.
     """
 
     qpos: Array
@@ -54,6 +55,7 @@ class IkResult(NamedTuple):
     loop_error: Any
     iterations: Any
     attempts: Any
+    too_near: Any
 
     def check(self) -> Array:
         """Return qpos.
@@ -73,6 +75,12 @@ class IkResult(NamedTuple):
         if np.ndim(self.success):
             which = f"{int((~reached).sum())} of {reached.size} targets are not reached; number "
             which += f"{first} is"
+        if np.atleast_1d(self.too_near)[first]:
+            text = (
+                f"ik: {which} reached, but links come nearer to each other or to an obstacle "
+                f"than clearance from all of {attempts} starts; rb.collisions lists the pairs"
+            )
+            raise ModelError(Finding("too-near", text, "error", "target"))
         open_loops = f", with loops open by {loop:.3g} m or rad" if loop > 0.0 else ""
         text = (
             f"ik: {which} not reached from {attempts} starts: the nearest configuration is "
@@ -93,6 +101,7 @@ def ik(
     fixed: Sequence[str] = (),
     tolerance: float = 1e-8,
     attempts: int = 100,
+    clearance: float | None = None,
 ) -> IkResult:
     """Return a configuration within the joint limits in which a frame is at a target.
 
@@ -118,21 +127,24 @@ def ik(
         fixed: names of joints that stay where they are.
         tolerance: largest error of the position [m], of the angle [rad], and of loops.
         attempts: number of starts for each target.
+        clearance: smallest distance of links from each other and from obstacles [m], where the
+            joints that may move change it; m is loaded with `contact`, and `rb.collisions` says
+            which pairs are left out. None: distances do not matter.
 
     Returns:
         an IkResult; its `check()` returns the configuration or raises if there is none.
 
     Raises:
-        ModelError: d was not made for m, the frame or a fixed joint is unknown, or no joint that
-            may move carries the frame.
+        ModelError: d was not made for m, the frame or a fixed joint is unknown, no joint that
+            may move carries the frame, or a Model without geometries is given a clearance.
         ParameterError: there is no target, or an argument has the wrong shape, is not finite or
             is out of range.
 
     Source: Levenberg-Marquardt, Sugihara 2011; see engine/quantities/inverse_kinematics.py.
     """
     check_pair(m, d, "ik")
-    number, fixed = m.frame_id(frame), _names(fixed)
-    targets, single = _targets(position, rotation)
+    number, fixed = m.frame_id(frame), joint_names("ik", fixed)
+    targets, single = targets_of(position, rotation)
     kind = (number, fixed, position is not None, rotation is not None)
     problem = _problem(m, d, kind)
     start: Array = d.qpos.copy()
@@ -141,33 +153,65 @@ def ik(
     goal = start if posture is None else finite("posture", posture, (m.nq,), code="posture")
     tolerance = finite("tolerance", tolerance, above=0.0, code="tolerance")
     attempts = count("attempts", attempts, 1, MOST_ATTEMPTS, code="attempts")
-    found, report = np.empty((len(targets), m.nq)), np.empty((len(targets), 6))
-    seeds = _seeds(m, attempts - 1)
+    apart = None if clearance is None else Clearance(m, problem.dofs, "ik", clearance)
+    found, report = np.empty((len(targets), m.nq)), np.zeros((len(targets), 7))
+    seeds, m_and_d = _seeds(m, attempts - 1), handles(m, d)
+
+    def solve(piece: slice, first: int) -> None:
+        _solve_targets.call(
+            *m_and_d, *kind[:1], *kind[2:], *problem.arrays, tolerance, *problem.space, start,
+            seeds, first, attempts, posture is not None, goal, targets[piece], found[piece],
+            report[piece],
+        )  # fmt: skip
+
     try:
         for k in range(0, len(targets), PIECE):
-            piece = slice(k, k + PIECE)
-            _solve_targets.call(
-                *handles(m, d), *kind[:1], *kind[2:], *problem.arrays, tolerance, *problem.space,
-                start, seeds, attempts, posture is not None, goal, targets[piece], found[piece],
-                report[piece],
-            )  # fmt: skip
+            solve(slice(k, k + PIECE), 0)
+        if apart is not None:
+            for k in range(len(targets)):
+                _leave(d, apart, solve, k, found[k], report[k], attempts)
     finally:
         d.qpos[:] = start
     return _result(found, report, single)
 
 
+def _leave(
+    d: Data, apart: Clearance, solve: Any, k: int, qpos: Array, report: Array, attempts: int
+) -> None:
+    """Solve target k from other starts until links and obstacles are far enough apart."""
+    near, steps = None, 0.0
+    while report[SOLVED] == 1.0:
+        d.qpos[:] = qpos
+        if apart.kept(d):
+            report[STEPS] += steps
+            return
+        near = qpos.copy(), report[1:STEPS].copy()
+        if report[ATTEMPTS] == attempts:
+            break
+        steps += report[STEPS]
+        solve(slice(k, k + 1), int(report[ATTEMPTS]))
+    if near is not None:
+        qpos[:], report[1:STEPS] = near
+        report[SOLVED], report[TOO_NEAR] = 0.0, 1.0
+        report[STEPS] += steps
+
+
 def _result(found: Array, report: Array, single: bool) -> IkResult:
     if single:
-        success, place, turn, loop, steps, used = report[0].tolist()
-        return IkResult(found[0], success == 1.0, place, turn, loop, int(steps), int(used))
-    counts = report[:, 4:].astype(np.int64)
-    errors = report[:, 1:4].T.copy()
-    return IkResult(found, report[:, 0] == 1.0, *errors, *counts.T.copy())
+        success, place, turn, loop, steps, used, near = report[0].tolist()
+        return IkResult(
+            found[0], success == 1.0, place, turn, loop, int(steps), int(used), near == 1.0
+        )
+    place, turn, loop = report[:, 1:STEPS].T.copy()
+    steps, used = report[:, STEPS:TOO_NEAR].T.astype(np.int64)
+    near = report[:, TOO_NEAR] == 1.0
+    return IkResult(found, report[:, SOLVED] == 1.0, place, turn, loop, steps, used, near)
 
 
 class _Problem(NamedTuple):
     """What may move for a frame, and the memory of its solution; see Task and Space."""
 
+    dofs: Ints
     arrays: tuple[Any, ...]
     space: tuple[Any, ...]
 
@@ -184,7 +228,7 @@ def _new_problem(
 ) -> _Problem:
     dofs = _moving_dofs(m, frame, fixed)
     joints = m.dof_jntid[dofs]
-    at, limits = _limits(m, dofs)
+    at, limits = dof_limits(m, dofs)
     loops = np.flatnonzero(holonomic_rows(m))
     rows = 3 * position + 3 * rotation + len(loops)
     ends = np.append(m.jnt_qposadr[m.jnt_class == JointClass.FREE], m.nq)
@@ -201,7 +245,7 @@ def _new_problem(
         np.zeros((2, rows)), np.zeros((2, m.nv)), np.zeros(len(dofs), np.int64),
         np.zeros((2, m.nq)),
     )  # fmt: skip
-    return _Problem(arrays, space)
+    return _Problem(dofs, arrays, space)
 
 
 def _moving_dofs(m: Model, frame: int, fixed: tuple[str, ...]) -> Ints:
@@ -242,7 +286,7 @@ def _mark_coupled(m: Model, moves: Any) -> None:
         moves |= coupled[(coupled & moves).any(axis=1)].any(axis=0)
 
 
-def _limits(m: Model, dofs: Ints) -> tuple[Ints, Array]:
+def dof_limits(m: Model, dofs: Ints) -> tuple[Ints, Array]:
     """Return the entry of qpos of each dof with limits, else -1, and the limits (n, 2).
 
     A mimic joint's limits count for its leader.
@@ -272,79 +316,8 @@ def _seeds(m: Model, number: int) -> Array:
     return kept
 
 
-def _names(fixed: Any) -> tuple[str, ...]:
+def joint_names(function: str, fixed: Any) -> tuple[str, ...]:
     if isinstance(fixed, str) or not isinstance(fixed, Iterable):
-        text = f"ik: fixed is {fixed!r}; allowed is a list of joint names"
+        text = f"{function}: fixed is {fixed!r}; allowed is a list of joint names"
         raise ParameterError(Finding("fixed", text, "error", "fixed"))
     return tuple(fixed)
-
-
-def _targets(position: ArrayLike | None, rotation: ArrayLike | None) -> tuple[Array, bool]:
-    """Return the targets (n, 12), position and rotation matrix, and whether it is a single one."""
-    if position is None and rotation is None:
-        text = "ik: there is no target; give a position, a rotation, or both"
-        raise ParameterError(Finding("no-target", text, "error", "position"))
-    places = NOWHERE if position is None else _positions(position)
-    turns = UNTURNED if rotation is None else _matrices(rotation)
-    n = max(len(places), len(turns)) if len(places) and len(turns) else 0
-    if not (len(places) in (1, n) and len(turns) in (1, n)):
-        text = f"ik: there are {len(places)} positions and {len(turns)} rotations; give as many"
-        raise ParameterError(Finding("target", f"{text}, or one", "error", "rotation"))
-    targets = np.empty((n, 12))
-    targets[:, :3], targets[:, 3:] = places, turns
-    wrong = _straighten.call(targets, ROTATION_ERROR)
-    if wrong >= 0:
-        raise _wrong_target(position, rotation, wrong)
-    single = np.ndim(position) < 2 and (rotation is None or np.shape(rotation) in ((4,), (3, 3)))  # type: ignore[arg-type]
-    return targets, single
-
-
-def _positions(position: ArrayLike) -> Array:
-    """Return positions (n, 3)."""
-    places = _numbers("position", position)
-    if places.ndim not in (1, 2) or places.shape[-1] != 3:
-        raise _wrong_shape("position", places, "(3,) or (n, 3)")
-    return places.reshape(-1, 3)
-
-
-def _matrices(rotation: ArrayLike) -> Array:
-    """Return rotation matrices, row by row (n, 9)."""
-    turns = _numbers("rotation", rotation)
-    if turns.ndim in (2, 3) and turns.shape[-2:] == (3, 3):
-        return turns.reshape(-1, 9)
-    if turns.ndim not in (1, 2) or turns.shape[-1] != 4:
-        allowed = "a matrix (3, 3) or (n, 3, 3), or a quaternion wxyz (4,) or (n, 4)"
-        raise _wrong_shape("rotation", turns, allowed)
-    w, x, y, z = turns.reshape(
-        -1, 4
-    ).T  # of a quaternion q the matrix is that of a rotation, times q.q
-    rows = [
-        w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y),
-        2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x),
-        2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z,
-    ]  # fmt: skip
-    return np.stack(rows, axis=1)
-
-
-def _numbers(name: str, value: ArrayLike) -> Array:
-    """Return an array of numbers; the kernel refuses those that are not finite."""
-    if type(value) is np.ndarray and value.dtype == np.float64:  # the usual case, fast
-        return value
-    return finite(name, value, None, code="target")
-
-
-def _wrong_shape(name: str, found: Array, allowed: str) -> ParameterError:
-    text = f"ik: {name} has the shape {found.shape}; allowed is {allowed}"
-    return ParameterError(Finding("target", text, "error", name, None, "", allowed))
-
-
-def _wrong_target(position: Any, rotation: Any, wrong: int) -> ParameterError:
-    """Return the error of a target that is not finite, or whose rotation is none."""
-    if position is not None:
-        finite("position", position, None, code="target")
-    finite("rotation", rotation, None, code="target")
-    text = (
-        f"ik: rotation {wrong} is no rotation; allowed are right-handed orthonormal matrices and "
-        f"unit quaternions wxyz, to {ROTATION_ERROR:g}"
-    )
-    return ParameterError(Finding("not-a-rotation", text, "error", "rotation"))

@@ -108,13 +108,14 @@ def solve_targets(
     m: Model, d: Data, frame: int, position: bool, rotation: bool, loops: Ints, dofs: Ints,
     places: Ints, at: Ints, limits: Matrix, turning: Ints, balls: Ints, tolerance: float,
     J: Matrix, G: Matrix, A: Matrix, rows: Matrix, velocities: Matrix, held: Ints,
-    configurations: Matrix, start: Vector, seeds: Matrix, attempts: int, postured: bool,
-    posture: Vector, targets: Matrix, found: Matrix, report: Matrix,
+    configurations: Matrix, start: Vector, seeds: Matrix, first: int, attempts: int,
+    postured: bool, posture: Vector, targets: Matrix, found: Matrix, report: Matrix,
 ) -> None:  # fmt: skip
     """Write a configuration to found (n, nq) for each of targets (n, 12), from start and seeds.
 
     A row of targets is a position and a rotation matrix, row by row. A row of report (n, 6) is:
-    solved, the errors of position, rotation and loops, steps, attempts.
+    solved, the errors of position, rotation and loops, steps, attempts. Attempts before `first`,
+    which count too, are skipped: a caller was not content with their result.
     """
     task = Task(
         frame, position, rotation, loops, dofs, places, at, limits, turning, balls, tolerance
@@ -125,7 +126,9 @@ def solve_targets(
     )  # fmt: skip
     for t in range(targets.shape[0]):
         target = targets[t]
-        solved, steps, used = _from_all_starts(m, d, task, w, target, start, seeds, attempts)
+        solved, steps, used = _from_all_starts(
+            m, d, task, w, target, start, seeds, first, attempts
+        )
         if solved:
             _turn_back(d, task, posture if postured else start)
             if postured:
@@ -181,12 +184,12 @@ def _rotation_of(target):
 
 
 @kernel
-def _from_all_starts(m, d, task, w, target, start, seeds, attempts):
+def _from_all_starts(m, d, task, w, target, start, seeds, first, attempts):
     """Write qpos, solved or the nearest; return whether it is solved, the steps, the attempts."""
     least, steps = np.inf, 0
     for k in range(m.nq):
         d.qpos[k] = start[k]
-    for attempt in range(attempts):
+    for attempt in range(first, attempts):
         if attempt > 0:
             for n in range(task.places.size):
                 d.qpos[task.places[n]] = seeds[attempt - 1, task.places[n]]
@@ -195,7 +198,7 @@ def _from_all_starts(m, d, task, w, target, start, seeds, attempts):
         steps += taken
         if solved:
             return True, steps, attempt + 1
-        if cost < least or attempt == 0:
+        if cost < least or attempt == first:
             least = cost
             for k in range(m.nq):
                 w.best[k] = d.qpos[k]

@@ -1,0 +1,288 @@
+"""Differential inverse kinematics: the velocity that serves tasks best within all limits."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rbdyn_ros.arrays import Array, Bools, Ints
+from rbdyn_ros.checks.numbers import finite
+from rbdyn_ros.dynamics.assembly import holonomic_rows
+from rbdyn_ros.dynamics.configuration import differentiate_pos, motion_limits
+from rbdyn_ros.dynamics.entry import Entry, check_pair, handles
+from rbdyn_ros.dynamics.toolbox.clearance import Clearance
+from rbdyn_ros.dynamics.toolbox.ik import dof_limits, joint_names
+from rbdyn_ros.dynamics.toolbox.ik_targets import targets_of
+from rbdyn_ros.engine.constants import survey
+from rbdyn_ros.engine.quantities.differential_ik import pose_error, separation_rows
+from rbdyn_ros.errors import Finding, ModelError, ParameterError, RbdynError
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
+
+_pose_error, _separation_rows, _survey = Entry(pose_error), Entry(separation_rows), Entry(survey)
+
+#: Pairs that are farther apart than the clearance by this much do not count in a step [m].
+SIGHT = 0.1
+#: No bound, and the marks of inequalities and equalities, for daqp.
+UNBOUNDED, WITHIN, EQUAL = 1e30, 0, 5
+#: By how much a step may miss a bound [rad or m].
+TOLERANCE = 1e-9
+SOLVED = 1
+
+
+class FrameTask(NamedTuple):
+    """A pose of a frame to go to, or a velocity to have, or both: a target that moves.
+
+    Attributes:
+        frame: name or number of the frame.
+        position: of its origin in the world, (3,) [m]; None: any.
+        rotation: of its axes in the world: a matrix (3, 3), or a quaternion wxyz (4,); None: any.
+        velocity: of its origin, [angular; linear] in world axes, (6,) [rad/s; m/s]. With a pose
+            it is added to the way there.
+        position_weight: of an error in position [1/m].
+        rotation_weight: of an error in rotation [1/rad].
+        gain: share of the way that one step should take, from 0 to 1.
+    """
+
+    frame: str | int
+    position: ArrayLike | None = None
+    rotation: ArrayLike | None = None
+    velocity: ArrayLike | None = None
+    position_weight: float = 1.0
+    rotation_weight: float = 1.0
+    gain: float = 1.0
+
+
+class PostureTask(NamedTuple):
+    """A configuration to go to as far as other tasks leave room.
+
+    Attributes:
+        qpos: (nq,) the configuration.
+        weight: of an error of a dof, small beside the weights of frames [1/rad or 1/m].
+        gain: share of the way that one step should take, from 0 to 1.
+    """
+
+    qpos: ArrayLike
+    weight: float = 1e-3
+    gain: float = 0.1
+
+
+def differential_ik(
+    m: Model,
+    d: Data,
+    tasks: Sequence[FrameTask | PostureTask],
+    dt: float,
+    *,
+    fixed: Sequence[str] = (),
+    clearance: float | None = None,
+    damping: float = 1e-6,
+) -> Array:
+    """Return the velocity qvel (nv,) that brings frames towards their targets within the limits.
+
+    It minimises the weighted squares of what the tasks miss after one step qvel dt,
+
+        sum of w^2 |J qvel dt - gain e|^2 + damping |qvel dt|^2,
+
+    so that no joint passes a limit of position or velocity, closed loops stay closed, and with a
+    clearance nothing comes too near. Weights settle what tasks cannot have together. A joint
+    outside its limits, or a pair nearer than the clearance, may stay where it is but not go on.
+    Follow it with `rb.integrate_pos(m, d.qpos, qvel, dt)`. d.qpos stays as it is. Distances and
+    loops are linear in the step here, so they are met to the square of its length; a step that
+    moves a link by more than 0.1 m may pass through an obstacle.
+
+    Args:
+        m: the Model.
+        d: its Data; d.qpos is the present configuration.
+        tasks: FrameTask and PostureTask objects.
+        dt: length of the step [s].
+        fixed: names of joints that stay where they are.
+        clearance: smallest distance of links from each other and from obstacles [m]; m is loaded
+            with `contact`. None: distances do not matter.
+        damping: weight of the squared step: larger ones calm a robot near singularities.
+
+    Raises:
+        ModelError: d was not made for m, a name is unknown, a Model without geometries is given a
+            clearance, or closed loops cannot be kept within the limits.
+        ParameterError: an argument has the wrong shape or type, is not finite or out of range.
+        RbdynError: the package daqp is missing.
+
+    Source: Escande, Mansard, Wieber, Hierarchical quadratic programming, 2014, section 2. The
+    solver is daqp: Arnstrom, Bemporad, Axehill, A dual active-set solver for embedded quadratic
+    programming using recursive LDL' updates, 2022.
+    """
+    check_pair(m, d, "differential_ik")
+    dt = finite("dt", dt, above=0.0, code="dt")
+    damping = finite("damping", damping, above=0.0, code="damping")
+    if not np.isfinite(d.qpos).all():
+        finite("d.qpos", d.qpos, (m.nq,), code="qpos")
+    problem = _problem(m, d, joint_names("differential_ik", fixed), clearance)
+    J, e = _task_rows(m, d, tasks, dt)
+    J = J[:, problem.dofs]
+    H = J.T @ J
+    H.ravel()[:: len(H) + 1] += damping  # its diagonal
+    step = np.zeros(m.nv)
+    step[problem.dofs] = _solve(H, -(J.T @ e), *_bounds(m, d, problem, dt))
+    return step / dt
+
+
+class _Problem(NamedTuple):
+    """What does not depend on the configuration.
+
+    Attributes:
+        dofs: (n,) the dofs that may move.
+        at: (n,) the entry of qpos of each dof with limits, else -1.
+        limits: (n, 2) of its position [rad or m].
+        fastest: (n,) of its velocity [rad/s or m/s].
+        apart: the distances to keep, None: none.
+        loops: (nefc,) the equations of closed loops.
+    """
+
+    dofs: Ints
+    at: Ints
+    limits: Array
+    fastest: Array
+    apart: Clearance | None
+    loops: Bools
+
+
+def _problem(m: Model, d: Data, fixed: tuple[str, ...], clearance: float | None) -> _Problem:
+    kept: dict[Any, _Problem] = vars(d).setdefault("differential_ik", {})
+    kind = fixed, clearance
+    if kind not in kept:
+        kept[kind] = _new_problem(m, fixed, clearance)
+    return kept[kind]
+
+
+def _new_problem(m: Model, fixed: tuple[str, ...], clearance: float | None) -> _Problem:
+    dofs = _moving(m, fixed)
+    at, limits = dof_limits(m, dofs)
+    fastest = motion_limits(m)[0, dofs]
+    apart = None if clearance is None else Clearance(m, dofs, "differential_ik", clearance)
+    return _Problem(dofs, at, limits, fastest, apart, holonomic_rows(m))
+
+
+def _moving(m: Model, fixed: tuple[str, ...]) -> Ints:
+    moves = np.ones(m.nv, bool)
+    for name in fixed:
+        moves[m.dof_jntid == m.jnt_id(name)] = False
+    if not moves.any():
+        text = f"differential_ik: all joints of '{m.name}' are fixed, so nothing can move"
+        raise ParameterError(Finding("fixed", text, "error", "fixed"))
+    return np.flatnonzero(moves)
+
+
+def _task_rows(m: Model, d: Data, tasks: Any, dt: float) -> tuple[Array, Array]:
+    """Return the weighted rows of all tasks (rows, nv), and what a step should do there (rows)."""
+    if not isinstance(tasks, Sequence) or not tasks:
+        text = "differential_ik: tasks must be a list of FrameTask and PostureTask objects"
+        raise ParameterError(Finding("tasks", text, "error", "tasks"))
+    found = []
+    for k, task in enumerate(tasks):
+        if isinstance(task, FrameTask):
+            found.append(_frame_rows(m, d, task, f"tasks[{k}].", dt))
+        elif isinstance(task, PostureTask):
+            found.append(_posture_rows(m, d, task, f"tasks[{k}]."))
+        else:
+            text = f"differential_ik: tasks[{k}] is a {type(task).__name__}; allowed are FrameTask"
+            raise ParameterError(Finding("tasks", f"{text} and PostureTask", "error", "tasks"))
+    return np.concatenate([J for J, _ in found]), np.concatenate([e for _, e in found])
+
+
+def _frame_rows(m: Model, d: Data, task: FrameTask, name: str, dt: float) -> tuple[Array, Array]:
+    J, e = np.empty((6, m.nv)), np.empty(6)
+    frame, moving = m.frame_id(task.frame), task.velocity is not None
+    posed = np.repeat([task.rotation is not None, task.position is not None], 3)
+    target = np.eye(4, 3).ravel()
+    if posed.any() or not moving:
+        targets, single = targets_of(task.position, task.rotation)
+        if not single:
+            text = f"differential_ik: {name[:-1]} has {len(targets)} targets; allowed is one pose"
+            raise ParameterError(Finding("target", text, "error", "tasks"))
+        target = targets[0]
+    _pose_error.call(*handles(m, d), frame, target, J, e)
+    e *= finite(f"{name}gain", task.gain, low=0.0, high=1.0, code="gain") * posed
+    if moving:
+        e += dt * finite(f"{name}velocity", task.velocity, (6,), code="velocity")
+    weights = np.repeat(
+        [
+            finite(f"{name}rotation_weight", task.rotation_weight, low=0.0, code="weight"),
+            finite(f"{name}position_weight", task.position_weight, low=0.0, code="weight"),
+        ],
+        3,
+    )
+    rows = posed | moving
+    return (weights[:, None] * J)[rows], (weights * e)[rows]
+
+
+def _posture_rows(m: Model, d: Data, task: PostureTask, name: str) -> tuple[Array, Array]:
+    qpos = np.array(finite(f"{name}qpos", task.qpos, (m.nq,), code="posture"))
+    weight = finite(f"{name}weight", task.weight, low=0.0, code="weight")
+    gain = finite(f"{name}gain", task.gain, low=0.0, high=1.0, code="gain")
+    away = np.empty(m.nv)
+    differentiate_pos(m, away, 1.0, d.qpos, qpos)
+    return weight * np.eye(m.nv), weight * gain * away
+
+
+def _bounds(m: Model, d: Data, problem: _Problem, dt: float) -> tuple[Array, Array, Array, Any]:
+    """Return rows A (k, n), bounds of the step and the rows (n + k), and marks of equalities."""
+    low, high = _step_limits(d, problem, dt)
+    apart, room = np.empty((0, m.nv)), np.empty(0)
+    if problem.apart is not None:
+        apart, room = _separations(m, d, problem.apart)
+    loops, gaps = np.empty((0, m.nv)), np.empty(0)
+    if m.nefc > 0:
+        _survey.call(*handles(m, d))
+        loops, gaps = d.efc_J[problem.loops], -d.efc_pos[problem.loops]
+    marks = np.full(len(low) + len(room) + len(gaps), WITHIN, np.int32)
+    marks[len(low) + len(room) :] = EQUAL
+    return (
+        np.concatenate([apart, loops])[:, problem.dofs],
+        np.concatenate([low, -room, gaps]),
+        np.concatenate([high, np.full(len(room), UNBOUNDED), gaps]),
+        marks,
+    )
+
+
+def _step_limits(d: Data, problem: _Problem, dt: float) -> tuple[Array, Array]:
+    """Return the smallest and the largest step of each dof that moves; 0 is always between."""
+    q = np.where(problem.at >= 0, d.qpos[problem.at], 0.0)
+    fastest = np.minimum(problem.fastest * dt, UNBOUNDED)
+    low = np.maximum(np.minimum(problem.limits[:, 0] - q, 0.0), -fastest)
+    return low, np.minimum(np.maximum(problem.limits[:, 1] - q, 0.0), fastest)
+
+
+def _separations(m: Model, d: Data, apart: Clearance) -> tuple[Array, Array]:
+    """Return how distances grow with a step (n, nv), and by how much they may shrink (n)."""
+    near = apart.near(d, apart.distance + SIGHT)
+    rows = np.empty((len(near.rows), m.nv))
+    first, second = np.ascontiguousarray(near.bodies.T)
+    _separation_rows.call(*handles(m, d), first, second, near.rows, rows)
+    return rows, np.maximum(near.rows[:, 0] - apart.distance, 0.0)
+
+
+def _solve(H: Array, f: Array, A: Array, low: Array, high: Array, marks: Any) -> Array:
+    A = np.ascontiguousarray(A)
+    step, _, status, _ = _daqp().solve(H, f, A, high, low, marks, primal_tol=TOLERANCE)
+    if status != SOLVED:
+        text = (
+            "differential_ik: no step keeps the closed loops closed within the limits; give a "
+            "configuration whose loops are closed, see rb.assemble"
+        )
+        raise ModelError(Finding("no-step", text, "error", "tasks"))
+    n = len(f)
+    within: Array = np.clip(step, low[:n], high[:n])
+    return within
+
+
+@cache
+def _daqp() -> Any:
+    try:
+        return importlib.import_module("daqp")
+    except ImportError as error:
+        text = 'differential_ik needs the package daqp: pip install "rbdyn_ros[ik]"'
+        raise RbdynError(Finding("daqp-missing", text, "error", "daqp")) from error
