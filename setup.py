@@ -67,6 +67,7 @@ TEST = [
     *IK,
     "pytest>=7.4,<9.2",  # from 9.2 on pytest-xdist 3.8 does not see its groups: test/conftest.py
     "pytest-xdist>=3.5",
+    "opencv-python-headless>=4.8",  # its model of a lens
     "hypothesis>=6.80",
     'mujoco>=4.0; python_version >= "3.11"',
     'mujoco>=3.8; python_version < "3.11"',  # the last that installs on 3.10 is 3.17

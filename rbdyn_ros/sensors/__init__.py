@@ -1,4 +1,4 @@
-"""Simulated sensors, without ROS: IMU, force and torque at a joint, contact, lidar, range.
+"""Simulated sensors, without ROS: IMU, force and torque, contact, lidar, range, depth camera.
 
 specs = read_sensors("sensors.yaml", m, description)
 suite = Suite(m, description, specs, period_ns=1_000_000, seed=0)
@@ -6,6 +6,7 @@ for k, reading in suite.read(state):
     print(suite.specs[k].name, reading)
 """
 
+from rbdyn_ros.sensors.camera_specs import DepthSpec as DepthSpec
 from rbdyn_ros.sensors.ray_specs import Fan as Fan
 from rbdyn_ros.sensors.ray_specs import LidarSpec as LidarSpec
 from rbdyn_ros.sensors.ray_specs import RangeNoise as RangeNoise

@@ -1,4 +1,4 @@
-"""Read the lidars and range sensors of a sensor file.
+"""Read the lidars, range sensors and depth cameras of a sensor file.
 
 front:
   type: lidar
@@ -24,12 +24,22 @@ bumper:
   radiation: ultrasound         # default infrared
   rays: 32                      # default
   ...
+wrist:
+  type: depth
+  link: camera_optical_frame    # z forward, x right, y down
+  width: 640
+  height: 480
+  field_of_view: 1.2            # [rad], horizontal; or intrinsics: [fx, fy, cx, cy]
+  distortion: [0.1, -0.2, 0, 0, 0]  # default: none
+  encoding: 32FC1               # default; or 16UC1
+  segmentation: true            # default false
+  ...
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -38,6 +48,7 @@ from rbdyn_ros.description.mechanism_files.forms import Form
 from rbdyn_ros.description.mechanism_files.yaml_text import Node, YamlTable
 from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, quote
 from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.sensors.camera_specs import DepthSpec
 from rbdyn_ros.sensors.ray_specs import MAX_RAYS, Fan, LidarSpec, RangeNoise, RangeSpec
 
 RAY_KEYS = (
@@ -45,9 +56,13 @@ RAY_KEYS = (
 )  # fmt: skip
 LIDAR_KEYS = (*RAY_KEYS, "horizontal", "vertical", "angles", "sweep")
 RANGE_KEYS = (*RAY_KEYS, "field_of_view", "radiation", "rays")
+DEPTH_KEYS = (
+    *RAY_KEYS, "width", "height", "field_of_view", "intrinsics", "distortion", "encoding",
+    "segmentation",
+)  # fmt: skip
 NEEDED = ("link", "rate", "near", "far")
 
-S = TypeVar("S", LidarSpec, RangeSpec)
+S = TypeVar("S", LidarSpec, RangeSpec, DepthSpec)
 Readers = dict[str, Callable[[Node, str, str], Any]]
 
 _FAN = ("from", "to", "rays")
@@ -97,8 +112,35 @@ class RayForm:
         }
         return self._made(RangeSpec, table, owner, given, readers)
 
+    def depth(self, table: YamlTable, owner: str, given: dict[str, Any]) -> DepthSpec | None:
+        """Return a depth camera; `given` are values that were read already."""
+        form = self._form
+        needed = (*NEEDED, "width", "height")
+        form.table(table, "depth camera", owner, DEPTH_KEYS, needed)
+        if ("field_of_view" in table.nodes) == ("intrinsics" in table.nodes):
+            text = "it needs either 'field_of_view' or 'intrinsics'"
+            allowed = "field_of_view, intrinsics"
+            form.audit.error("missing-key", owner, table.line, text, allowed=allowed)
+            return None
+        readers: Readers = {
+            "width": form.whole,
+            "height": form.whole,
+            "field_of_view": form.number,
+            "intrinsics": lambda node, what, owner: form.numbers(node, what, owner, 4),
+            "distortion": form.numbers,
+            "encoding": form.name,
+            "segmentation": form.flag,
+        }
+        return self._made(DepthSpec, table, owner, given, readers, needed)
+
     def _made(
-        self, kind: type[S], table: YamlTable, owner: str, given: dict[str, Any], readers: Readers
+        self,
+        kind: type[S],
+        table: YamlTable,
+        owner: str,
+        given: dict[str, Any],
+        readers: Readers,
+        needed: Sequence[str] = NEEDED,
     ) -> S | None:
         """Return a sensor of the keys that are there; errors get the lines of their keys."""
         form = self._form
@@ -108,7 +150,7 @@ class RayForm:
         values = {key: every[key](node, key, owner) for key, node in table.nodes.items()
                   if key in every}  # fmt: skip
         values |= given
-        if None in values.values() or not all(key in values for key in NEEDED):
+        if None in values.values() or not all(key in values for key in needed):
             return None
         try:
             spec = kind(**values)

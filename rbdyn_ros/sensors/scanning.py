@@ -1,4 +1,4 @@
-"""Scans: the distances that a lidar or a range sensor measures in a state."""
+"""Scans: the distances that a lidar, a range sensor or a depth camera measures in a state."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.machine import cores
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.sensors.camera_specs import DepthSpec
 from rbdyn_ros.sensors.noise import Hashed
 from rbdyn_ros.sensors.ray_specs import LidarSpec, RangeSpec
 
-RangingSpec = LidarSpec | RangeSpec
+RangingSpec = LidarSpec | RangeSpec | DepthSpec
 
 #: A sweep is measured in at most so many instants; all columns of one see the same state.
 INSTANTS = 64
@@ -33,12 +34,14 @@ _GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scan:
-    """What a lidar or a range sensor measured.
+    """What a lidar, a range sensor or a depth camera measured.
 
     Attributes:
-        distance: (rows, columns) [m]; infinity: nothing up to `far`, -infinity: something nearer
-            than `near`, NaN: the reading was lost (REP 117).
-        direction: (rows, columns, 3) unit vectors of the rays, in the axes of the link.
+        distance: (rows, columns), along each ray, or along z for a depth camera [m]; infinity:
+            nothing up to `far`, -infinity: something nearer than `near`, NaN: the reading was
+            lost (REP 117).
+        direction: (rows, columns, 3), along each ray in the axes of the link: unit vectors, or
+            with z = 1 for a depth camera.
         geom: (rows, columns) numbers in `names`; -1 for nothing.
         names: of the shapes that the rays can meet.
     """
@@ -64,14 +67,14 @@ def scan(
     seed: int | None = None,
     tick: int = 0,
 ) -> Scan:
-    """Return what a lidar or a range sensor measures at qpos.
+    """Return what a lidar, a range sensor or a depth camera measures at qpos.
 
     In a sweep the robot moves with qvel: earlier rays start where it came from.
 
     Args:
         m: the Model, loaded with `contact` unless `shapes` are given.
         d: its Data, which is not changed.
-        sensor: a LidarSpec or a RangeSpec.
+        sensor: a LidarSpec, a RangeSpec or a DepthSpec.
         shapes: what rays can meet instead of the geometries, see rb.visual_shapes.
         seed: of noise and dropouts, a whole number; None: neither.
         tick: number of the reading; the same tick has the same noise.
@@ -110,6 +113,8 @@ class Scanner:
         if shapes is None and not self._shapes.names:
             raise _nothing(m, sensor)
         self._rays = directions(sensor)
+        self._length = np.linalg.norm(self._rays, axis=-1)
+        self._unit = self._rays / self._length[..., None]
 
     def measure(self, qpos: Array, qvel: Array, time: float, threads: int) -> Scan:
         """Return what the sensor measures without noise.
@@ -125,14 +130,18 @@ class Scanner:
         distance, geom = np.empty((rows, columns)), np.empty((rows, columns), np.int64)
         for first, end, before in instants(sensor):
             self._go(qpos, qvel, time, before)
-            part = rays[:, first:end].reshape(-1, 3)
-            distance[:, first:end], geom[:, first:end] = self._cast(part, threads, rows)
+            length = self._length[:, first:end]
+            part = self._unit[:, first:end].reshape(-1, 3)
+            far, geom[:, first:end] = self._cast(part, threads, rows, float(length.max()))
+            distance[:, first:end] = far / length
         if isinstance(sensor, RangeSpec):
             nearest = int(np.argmin(distance))
             distance = distance.reshape(-1)[None, nearest : nearest + 1]
             geom = geom.reshape(-1)[None, nearest : nearest + 1]
             rays = np.array([[[1.0, 0.0, 0.0]]])
         distance[distance < sensor.near] = -np.inf
+        beyond = distance > sensor.far
+        distance[beyond], geom[beyond] = np.inf, -1
         return Scan(distance, rays, geom, self._shapes.names)
 
     def _go(self, qpos: Array, qvel: Array, time: float, before: float) -> None:
@@ -143,18 +152,21 @@ class Scanner:
         if before > 0.0:
             integrate_pos(self._m, d.qpos, np.ascontiguousarray(qvel), -before)
 
-    def _cast(self, rays: Array, threads: int, rows: int) -> tuple[Array, Ints]:
+    def _cast(self, rays: Array, threads: int, rows: int, longest: float) -> tuple[Array, Ints]:
         m, d = self._m, self._d
         origin, R = frame_pose(m, d, self._frame)
         starts = np.ascontiguousarray(np.broadcast_to(origin, rays.shape))
         along = np.ascontiguousarray(rays @ R.T)
-        far = self.sensor.far
+        far = self.sensor.far * longest
         hits = meet(m, d, self._shapes, starts, along, far, self._excluded, threads)
         return hits.distance.reshape(rows, -1), hits.geom.reshape(rows, -1)
 
 
 def directions(sensor: RangingSpec) -> Array:
-    """Return the unit vectors of the rays in the axes of the link, (rows, columns, 3)."""
+    """Return the directions of the rays as in a Scan, (rows, columns, 3)."""
+    if isinstance(sensor, DepthSpec):
+        plane = sensor.plane()
+        return np.concatenate([plane, np.ones((*plane.shape[:2], 1))], axis=-1)
     if isinstance(sensor, RangeSpec):
         return _cone(sensor.field_of_view, sensor.rays)
     if sensor.angles is not None:
@@ -187,6 +199,8 @@ def instants(sensor: RangingSpec) -> Sequence[tuple[int, int, float]]:
     """
     if isinstance(sensor, RangeSpec):
         return [(0, sensor.rays, 0.0)]
+    if isinstance(sensor, DepthSpec):
+        return [(0, sensor.width, 0.0)]
     if sensor.sweep == 0.0:
         return [(0, sensor.columns, 0.0)]
     edges = np.linspace(0, sensor.columns, min(INSTANTS, sensor.columns) + 1).astype(int).tolist()
@@ -206,8 +220,7 @@ class RayNoise:
 
     def __init__(self, spec: RangingSpec, seed: int, sensor: int, begun: int = 0) -> None:
         self._spec, self._begun = spec, begun
-        rays = spec.rows * spec.columns if isinstance(spec, LidarSpec) else 1
-        self._numbers = Hashed(seed, sensor, rays)
+        self._numbers = Hashed(seed, sensor, _readings(spec))
 
     def applied(self, tick: int, true: Scan) -> Scan:
         """Return a scan as it is measured in a tick."""
@@ -223,6 +236,12 @@ class RayNoise:
             lost = self._numbers.uniform(since).reshape(distance.shape) < spec.dropout
             distance[lost] = np.nan
         return Scan(distance, true.direction, true.geom, true.names)
+
+
+def _readings(spec: RangingSpec) -> int:
+    if isinstance(spec, RangeSpec):
+        return 1
+    return spec.rows * spec.columns if isinstance(spec, LidarSpec) else spec.width * spec.height
 
 
 def _nothing(m: Model, sensor: RangingSpec) -> ModelError:

@@ -16,6 +16,7 @@ from rbdyn_ros.machine import cores
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import mat_to_quat
 from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.sensors.camera_specs import DepthSpec
 from rbdyn_ros.sensors.noise import Noise
 from rbdyn_ros.sensors.ray_specs import LidarSpec, RangeSpec
 from rbdyn_ros.sensors.scanning import RayNoise, Scan, Scanner
@@ -72,7 +73,7 @@ class ContactReading(WrenchReading):
 Reading = ImuReading | WrenchReading | Scan
 
 #: The sensors that measure by rays.
-RayKinds = (LidarSpec, RangeSpec)
+RayKinds = (LidarSpec, RangeSpec, DepthSpec)
 
 #: Returns the shapes of a Model that sensors see which see the visuals.
 Visuals = Callable[[Model], RayShapes]
@@ -230,7 +231,7 @@ class Suite:
         ]
 
     def scan(self, k: int, state: StateLike, threads: int | None = None) -> Scan:
-        """Return the reading of a lidar or range sensor in a state, due or not.
+        """Return the reading of a lidar, range sensor or depth camera in a state, due or not.
 
         Args:
             k: number of the sensor.

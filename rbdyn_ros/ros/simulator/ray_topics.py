@@ -23,7 +23,7 @@ from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.common.convert import time_message
 from rbdyn_ros.ros.common.qos import reliable
 from rbdyn_ros.sensors.ray_specs import RADIATION, LidarSpec, RangeSpec
-from rbdyn_ros.sensors.scanning import RangingSpec, Scan
+from rbdyn_ros.sensors.scanning import Scan
 
 QOS = reliable(5)
 
@@ -49,7 +49,7 @@ class RayTopic:
         prefix: of the names of frames.
     """
 
-    def __init__(self, node: Node, spec: RangingSpec, prefix: str) -> None:
+    def __init__(self, node: Node, spec: LidarSpec | RangeSpec, prefix: str) -> None:
         self.spec, self._frame = spec, prefix + spec.link
         kind: Any
         self._filled: Callable[[Any, Scan], Any]

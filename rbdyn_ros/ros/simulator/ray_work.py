@@ -1,4 +1,4 @@
-"""Measure lidars and range sensors beside the loop: in a thread, or at once in simulated time.
+"""Measure lidars, range sensors and depth cameras, beside the loop or in simulated time.
 
 In real time a thread of its own measures; each sensor has a mailbox of one state, so a thread that
 cannot follow drops readings, which are counted. In lock-step and fast mode the publishing thread
@@ -15,9 +15,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.ros.simulator.camera_topics import DepthTopics
 from rbdyn_ros.ros.simulator.ray_topics import RayTopic
 from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.sensors.suite import Suite
+
+#: The topics of a sensor with rays.
+Topics = RayTopic | DepthTopics
 
 #: The thread yields to the loop and to the publishing thread where cores are few.
 NICE = 10
@@ -29,7 +33,7 @@ class _Job:
 
     suite: Suite
     k: int
-    topic: RayTopic
+    topic: Topics
     stamp_ns: int
     state: LoopState
 
@@ -40,7 +44,7 @@ class _Late:
 
     epoch: int
     tick: int
-    topic: RayTopic
+    topic: Topics
     message: Any
 
 
@@ -66,7 +70,7 @@ class RayWork:
         self._thread: threading.Thread | None = None
 
     def take(
-        self, suite: Suite, numbers: dict[int, RayTopic], stamp_ns: int, state: LoopState
+        self, suite: Suite, numbers: dict[int, Topics], stamp_ns: int, state: LoopState
     ) -> None:
         """Publish late messages that are due, and make the readings of a state.
 

@@ -4,6 +4,7 @@ IMU            <name>/data      sensor_msgs/Imu; <name>/data_raw without orienta
 force/torque   <name>/wrench    geometry_msgs/WrenchStamped, like ros2_control's broadcaster
 contact        <name>/contact   std_msgs/Bool, and <name>/wrench
 lidar, range   see ray_topics.py
+depth          see camera_topics.py
 """
 
 from __future__ import annotations
@@ -29,9 +30,11 @@ from rbdyn_ros.ros.common import convert
 from rbdyn_ros.ros.common.convert import Prepared
 from rbdyn_ros.ros.common.qos import reliable
 from rbdyn_ros.ros.common.throttle import Throttle
+from rbdyn_ros.ros.simulator.camera_topics import DepthTopics
 from rbdyn_ros.ros.simulator.ray_topics import RayTopic
-from rbdyn_ros.ros.simulator.ray_work import RayWork
+from rbdyn_ros.ros.simulator.ray_work import RayWork, Topics
 from rbdyn_ros.runtime.state import LoopState
+from rbdyn_ros.sensors.camera_specs import DepthSpec
 from rbdyn_ros.sensors.noise import variance
 from rbdyn_ros.sensors.ray_specs import LidarSpec, RangeSpec
 from rbdyn_ros.sensors.reader import read_sensors
@@ -95,8 +98,8 @@ class SensorTopics:
             self._logger.warning(note)
         topics = enumerate(_topic(node, spec, frame_prefix) for spec in self._suite.specs)
         topic_of = dict(topics)
-        self._rays = {k: x for k, x in topic_of.items() if isinstance(x, RayTopic)}
-        self._topics = {k: x for k, x in topic_of.items() if not isinstance(x, RayTopic)}
+        self._rays = {k: x for k, x in topic_of.items() if isinstance(x, Topics)}
+        self._topics = {k: x for k, x in topic_of.items() if not isinstance(x, Topics)}
         self._ray_work = RayWork(period_ns, threaded)
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:
@@ -218,9 +221,11 @@ class _ContactTopics(_Topic):
 
 def _topic(
     node: Node, spec: Spec, prefix: str
-) -> _ImuTopic | _WrenchTopic | _ContactTopics | RayTopic:
+) -> _ImuTopic | _WrenchTopic | _ContactTopics | Topics:
     if isinstance(spec, LidarSpec | RangeSpec):
         return RayTopic(node, spec, prefix)
+    if isinstance(spec, DepthSpec):
+        return DepthTopics(node, spec, prefix)
     if isinstance(spec, ImuSpec):
         return _ImuTopic(node, spec, prefix)
     if isinstance(spec, ForceTorqueSpec):

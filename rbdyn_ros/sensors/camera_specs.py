@@ -1,0 +1,181 @@
+"""Cameras, as declared in a sensor file or in Python."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.checks.numbers import count, finite
+from rbdyn_ros.errors import Finding, not_allowed
+from rbdyn_ros.sensors.ray_specs import RaySpec, checked
+
+#: Encodings of a depth image: metres, or whole millimetres.
+DEPTH = ("32FC1", "16UC1")
+
+#: Numbers of coefficients of OpenCV's models: none, plumb_bob without and with k3, and rational.
+COEFFICIENTS = (0, 4, 5, 8)
+
+#: The most pixels of a picture.
+MAX_PIXELS = 8_000_000
+#: The largest depth in 16 bits [m].
+LARGEST_MILLIMETRES = 65.535
+
+#: A distorted pixel is found again up to this distance [pixels].
+INVERTED = 1e-6
+
+#: Step of differences in the plane z = 1.
+SMALL = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CameraSpec(RaySpec):
+    """A pinhole camera with OpenCV's distortion; its link is an optical frame (REP 103).
+
+    z looks forward, x right and y down. Pixel centres have whole coordinates, as in OpenCV.
+
+    Attributes:
+        width: columns of the picture.
+        height: rows of the picture.
+        field_of_view: horizontal angle of the picture without distortion [rad], below pi.
+        intrinsics: fx, fy, cx, cy [pixels], instead of `field_of_view`.
+        distortion: k1, k2, p1, p2 and, optionally, k3, and then k4, k5, k6, see OpenCV.
+    """
+
+    width: int
+    height: int
+    field_of_view: float = 1.0
+    intrinsics: tuple[float, float, float, float] | None = None
+    distortion: tuple[float, ...] = ()
+
+    def findings(self) -> list[Finding]:
+        """Return all that is wrong with the camera."""
+        found = RaySpec.findings(self) + checked(
+            lambda: count("width", self.width, 1, MAX_PIXELS),
+            lambda: count("height", self.height, 1, MAX_PIXELS),
+            lambda: finite("field_of_view", self.field_of_view, above=0.0, high=math.pi - 1e-3),
+        )
+        if not found and self.width * self.height > MAX_PIXELS:
+            text = f"the picture has {self.width} x {self.height} pixels; allowed are at most "
+            found.append(Finding("bad-argument", f"{text}{MAX_PIXELS}", "error", "width"))
+        if self.intrinsics is not None:
+            found += self._intrinsic_findings(self.intrinsics)
+        if len(self.distortion) not in COEFFICIENTS:
+            text = f"distortion has {len(self.distortion)} numbers; allowed are 0, 4, 5 or 8"
+            found.append(Finding("bad-argument", text, "error", "distortion"))
+        found += checked(lambda: finite("distortion", self.distortion, (None,)))
+        if not found and self.distortion and not self._is_invertible():
+            text = (
+                "the distortion folds the picture: some pixels see no direction, or several; "
+                "allowed are coefficients that are valid in the whole picture"
+            )
+            found.append(Finding("bad-argument", text, "error", "distortion"))
+        return found
+
+    @staticmethod
+    def _intrinsic_findings(intrinsics: tuple[float, float, float, float]) -> list[Finding]:
+        return checked(
+            lambda: finite("intrinsics", intrinsics, (4,)),
+            lambda: finite("fx and fy", intrinsics[:2], (2,), above=0.0, element="intrinsics"),
+        )[:1]
+
+    def _is_invertible(self) -> bool:
+        fx, fy, _, _ = self.matrix
+        plane = self.plane()
+        missed = np.abs(distorted(plane, self.distortion) - self._normalised()).max()
+        a, b = _slopes(plane, self.distortion)
+        unfolded = a[..., 0] * b[..., 1] > a[..., 1] * b[..., 0]
+        return bool(missed * max(fx, fy) < INVERTED and unfolded.all())
+
+    @property
+    def matrix(self) -> tuple[float, float, float, float]:
+        """The intrinsics fx, fy, cx, cy [pixels]."""
+        if self.intrinsics is not None:
+            return self.intrinsics
+        focal = 0.5 * self.width / math.tan(0.5 * self.field_of_view)
+        return focal, focal, 0.5 * (self.width - 1), 0.5 * (self.height - 1)
+
+    def _normalised(self) -> Array:
+        """Return the pixels in units of the focal length, (height, width, 2)."""
+        fx, fy, cx, cy = self.matrix
+        x, y = (np.arange(self.width) - cx) / fx, (np.arange(self.height) - cy) / fy
+        return np.stack(np.broadcast_arrays(x[None, :], y[:, None]), axis=-1)
+
+    def plane(self) -> Array:
+        """Return where each pixel looks through the plane z = 1, (height, width, 2)."""
+        return undistorted(self._normalised(), self.distortion)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DepthSpec(CameraSpec):
+    """A depth camera: the coordinate along z of what each pixel sees.
+
+    Attributes:
+        encoding: one of DEPTH.
+        segmentation: whether it also publishes what each pixel sees.
+    """
+
+    encoding: str = DEPTH[0]
+    segmentation: bool = False
+
+    def findings(self) -> list[Finding]:
+        """Return all that is wrong with the camera."""
+        found = CameraSpec.findings(self)
+        if self.encoding not in DEPTH:
+            found += not_allowed(
+                "encoding", self.encoding, " or ".join(DEPTH), "encoding"
+            ).findings
+        if not found and self.encoding == DEPTH[1] and self.far > LARGEST_MILLIMETRES:
+            text = f"far is {self.far:g} m; allowed is at most {LARGEST_MILLIMETRES} m in 16UC1"
+            found.append(Finding("bad-argument", text, "error", "far"))
+        return found
+
+
+def distorted(plane: Array, distortion: tuple[float, ...]) -> Array:
+    """Return points (..., 2) of the plane z = 1 where the lens shows them.
+
+    Source: OpenCV, camera calibration and 3D reconstruction, the pinhole model.
+    """
+    k1, k2, p1, p2, k3, k4, k5, k6 = (*distortion, *[0.0] * (8 - len(distortion)))
+    x, y = plane[..., 0], plane[..., 1]
+    r2 = x * x + y * y
+    radial = (1.0 + r2 * (k1 + r2 * (k2 + r2 * k3))) / (1.0 + r2 * (k4 + r2 * (k5 + r2 * k6)))
+    return np.stack(
+        [
+            x * radial + 2.0 * p1 * x * y + p2 * (r2 + 2.0 * x * x),
+            y * radial + p1 * (r2 + 2.0 * y * y) + 2.0 * p2 * x * y,
+        ],
+        axis=-1,
+    )
+
+
+def undistorted(shown: Array, distortion: tuple[float, ...], rounds: int = 30) -> Array:
+    """Return the points of the plane z = 1 that a lens shows at given points, by Newton's method.
+
+    A point that is not found is not finite, or `distorted` does not lead back to it.
+    """
+    if not any(distortion):
+        return shown
+    plane = shown.copy()
+    with np.errstate(all="ignore"):
+        for _ in range(rounds):
+            e = shown - distorted(plane, distortion)
+            a, b = _slopes(plane, distortion)
+            det = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+            x = (b[..., 1] * e[..., 0] - b[..., 0] * e[..., 1]) / det
+            y = (a[..., 0] * e[..., 1] - a[..., 1] * e[..., 0]) / det
+            plane += np.stack([x, y], axis=-1)
+            if not max(np.abs(x).max(), np.abs(y).max()) > 1e-13:
+                break
+    return np.asarray(plane)
+
+
+def _slopes(plane: Array, distortion: tuple[float, ...]) -> tuple[Array, Array]:
+    """Return the derivatives of `distorted` by x and by y, from differences."""
+    x, y = np.array((SMALL, 0.0)), np.array((0.0, SMALL))
+    return (
+        (distorted(plane + x, distortion) - distorted(plane - x, distortion)) / (2.0 * SMALL),
+        (distorted(plane + y, distortion) - distorted(plane - y, distortion)) / (2.0 * SMALL),
+    )

@@ -1,0 +1,99 @@
+"""Depth cameras as subscribers get them."""
+
+import json
+
+import numpy as np
+import pytest
+
+import rbdyn_ros as rb
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+
+from sensor_msgs.msg import CameraInfo, Image
+from std_msgs.msg import String
+from test_ray_topics import ROOM, STAMP, TICK, Still, node, spec  # noqa: F401 - a fixture
+
+from rbdyn_ros.description.urdf_files import urdf
+from rbdyn_ros.nanoseconds import nanoseconds
+from rbdyn_ros.ros.common.qos import LATCHED
+from rbdyn_ros.ros.simulator.camera_topics import camera_info, depth_pixels
+from rbdyn_ros.ros.simulator.sensors import SensorTopics
+from rbdyn_ros.sensors import DepthSpec
+
+#: The laser of the room as an optical frame: z is forward, x right, y down.
+FORWARD = '<origin xyz="0.5 0 1.2" rpy="-1.5707963267948966 0 -1.5707963267948966"/>'
+OPTICAL = ROOM.replace('<origin xyz="0.5 0 1.2"/>', FORWARD)
+
+
+def eye(name="eye", **given):
+    return spec(DepthSpec, name, **{"width": 40, "height": 30, **given})
+
+
+def pixels_of(message, kind):
+    assert message.step == message.width * np.dtype(kind).itemsize
+    assert not message.is_bigendian
+    return np.frombuffer(bytes(message.data), kind).reshape(message.height, message.width)
+
+
+def test_subscribers_read_pictures_and_calibrations(node, peer):  # noqa: F811
+    m, description = rb.load_urdf(OPTICAL, contact=True), urdf.read(OPTICAL)
+    lens = (0.1, -0.2, 0.001, 0.002)
+    specs = [
+        eye(distortion=lens, segmentation=True, near=4.6),
+        eye("mm", encoding="16UC1", intrinsics=(30.0, 31.0, 20.0, 15.0)),
+    ]
+    topics = SensorTopics(node, m, description, specs, TICK, "left_")
+    kinds = {
+        "eye/image_raw": Image,
+        "eye/camera_info": CameraInfo,
+        "eye/segmentation": Image,
+        "mm/image_raw": Image,
+        "mm/camera_info": CameraInfo,
+    }
+    heard = {name: peer.collect(kind, f"/left/{name}") for name, kind in kinds.items()}
+    names = peer.collect(String, "/left/eye/segmentation_names", LATCHED)
+    ticks = iter(range(100, 10**6, 100))
+
+    def publish():
+        tick = next(ticks)
+        topics.publish(STAMP + tick * TICK, Still(m, tick, 0.1))
+        return all(heard.values()) and names
+
+    peer.until(publish)
+    d = rb.make_data(m)
+    d.qpos[:] = 0.1
+    first, info, segments, millimetres, other = (messages[0] for messages in heard.values())
+    own = rb.scan(m, d, specs[0])
+    assert first.encoding == "32FC1"
+    np.testing.assert_array_equal(pixels_of(first, "f4"), own.distance.astype(np.float32))
+    assert (own.distance == -np.inf).any()
+    assert segments.encoding == "32SC1"
+    np.testing.assert_array_equal(pixels_of(segments, "i4"), own.geom)
+    assert json.loads(names[0].data) == list(m.geom_names)
+    for message in (first, info, segments):
+        assert message.header.frame_id == "left_laser"
+        assert (message.width, message.height) == (40, 30)
+    stamps = [{nanoseconds(x.header.stamp) for x in heard[name]} for name in kinds]
+    assert stamps[0] & stamps[1] & stamps[2], "pictures and calibrations have common stamps"
+    assert info.distortion_model == "plumb_bob"
+    assert list(info.d) == [*lens, 0.0]
+    assert other.k.tolist() == [30.0, 0.0, 20.0, 0.0, 31.0, 15.0, 0.0, 0.0, 1.0]
+    assert other.p.reshape(3, 4)[:, :3].reshape(-1).tolist() == other.k.tolist()
+    seen = pixels_of(millimetres, "u2")
+    assert millimetres.encoding == "16UC1"
+    assert seen[15, 20] == 4400
+    exact = rb.scan(m, d, specs[1]).distance
+    assert (seen[~np.isfinite(exact)] == 0).all()
+
+
+def test_nothing_is_zero_millimetres():
+    depth = np.array([[1.2344, 1.2346, np.inf], [-np.inf, np.nan, 65.535]])
+    expected = [[1234, 1235, 0], [0, 0, 65535]]
+    assert depth_pixels("16UC1", depth).tolist() == expected
+
+
+def test_eight_coefficients_are_the_rational_model():
+    lens = (0.3, 0.05, 0.001, 0.0005, 0.01, 0.2, 0.1, 0.02)
+    info = camera_info(eye(distortion=lens))
+    assert info.distortion_model == "rational_polynomial"
+    assert tuple(info.d) == lens
