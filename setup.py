@@ -118,6 +118,7 @@ setup(
         share("config/arms", "*.yaml"),
         share("config/robots", "*.urdf"),
         share("config/scenes", "*"),
+        share("config/trials", "*.yaml"),
         # to be built beside ROS 2 from PyPI
         share("rbdyn_interfaces", "CMakeLists.txt", "package.xml"),
         share("rbdyn_interfaces/msg", "*.msg"),

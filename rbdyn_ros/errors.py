@@ -53,6 +53,9 @@ class RbdynError(Exception):
         self.source = source
         super().__init__(self._text())
 
+    def __reduce__(self) -> tuple[type[RbdynError], tuple[tuple[Finding, ...], str]]:
+        return type(self), (self.findings, self.source)  # pickled whole, not only its text
+
     @property
     def code(self) -> str:
         return self.findings[0].code

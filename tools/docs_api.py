@@ -122,6 +122,7 @@ PACKAGES = (
         "Parameters from a recorded motion: [identification.md](../guides/identification.md).",
     ),
     ("sensors", "Readings of sensors: [sensors.md](../guides/sensors.md)."),
+    ("trials", "Controllers in many seeded runs: [trials.md](../guides/trials.md)."),
 )
 
 

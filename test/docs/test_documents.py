@@ -9,6 +9,7 @@ from support import documents, robots
 from support.documents import ROOT, blocks, of_language, page_names, text_of
 
 import rbdyn_ros as rb
+from rbdyn_ros import trials
 from rbdyn_ros.description.types import Description
 
 README = text_of("README.md")
@@ -77,6 +78,10 @@ def test_yaml_blocks_are_valid(block, tmp_path, monkeypatch):
             (tmp_path / "robots").symlink_to(robots.find("panda.urdf").parents[2])
         (tmp_path / "scene.yaml").write_text(block.text)
         assert rb.load(tmp_path / "scene.yaml").nobstacle > 0
+    elif "rbdyn_trial" in content:
+        robots_folder = str(ROOT / "config/robots")
+        (tmp_path / "trial.yaml").write_text(block.text.replace("../robots", robots_folder))
+        assert trials.load(tmp_path / "trial.yaml").limits
     elif "sensors" in content:
         from rbdyn_ros.description.source import read
         from rbdyn_ros.sensors import read_sensors_text

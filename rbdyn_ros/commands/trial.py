@@ -1,0 +1,176 @@
+"""Command `rbdyn trial`: test a controller in many seeded runs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rbdyn_ros.commands.common import (
+    DONE,
+    INTERRUPTED,
+    REFUSED,
+    USAGE,
+    FileOf,
+    folder_path,
+    report_error,
+)
+
+if TYPE_CHECKING:
+    from rbdyn_ros.commands.parser import Commands
+    from rbdyn_ros.trials.running import Results
+    from rbdyn_ros.trials.simulation.runs import Run
+    from rbdyn_ros.trials.trial import Trial
+
+EPILOG = """\
+Examples:
+  rbdyn trial trial.yaml
+  rbdyn trial trial.yaml --runs 10000 --workers 8 --out results
+  rbdyn trial trial.yaml --seed 17
+
+The folder of results has report.html, junit.xml, verdict.json and runs.jsonl. A trial that was
+interrupted goes on from it. Trial files name Python files, which run with all your rights.
+Exit status: 0 if the trial passed (or the run of --seed), 1 if it failed, is undecided or refused,
+2 if the command line or an output file is refused, 130 after Ctrl-C."""
+
+
+def add_trial(commands: Commands) -> None:
+    """Add `trial` to the subcommands of `rbdyn`."""
+    command = commands.add_parser(
+        "trial", help="test a controller in many seeded runs", epilog=EPILOG
+    )
+    command.add_argument("trial", type=FileOf((".yaml", ".yml")), help="a trial .yaml file")
+    command.add_argument(
+        "--out",
+        type=folder_path,
+        metavar="DIR",
+        help="folder of the results (default: the name of the file and '_results')",
+    )
+    command.add_argument(
+        "--runs", type=int, metavar="N", help="number of runs, for that of the file"
+    )
+    command.add_argument(
+        "--workers", type=int, metavar="N", help="number of processes (default: one per core)"
+    )
+    command.add_argument(
+        "--fresh", action="store_true", help="delete earlier results instead of going on"
+    )
+    command.add_argument("--seed", type=int, metavar="SEED", help="repeat this run only, print it")
+    command.add_argument("--json", action="store_true", help="print JSON")
+    command.set_defaults(run=_trial)
+
+
+def _trial(options: argparse.Namespace) -> int:
+    from rbdyn_ros.errors import ParameterError, RbdynError
+    from rbdyn_ros.trials.files.reader import load, with_runs
+
+    try:
+        trial = load(options.trial)
+        if options.runs is not None:
+            trial = with_runs(trial, options.runs)
+        if options.seed is not None:
+            return _repeat(trial, options)
+        return _whole(trial, options)
+    except ParameterError as error:
+        files = ("unwritable-file", "other-results", "bad-argument")
+        return report_error("trial", error, USAGE if error.code in files else REFUSED)
+    except RbdynError as error:
+        return report_error("trial", error, REFUSED)
+
+
+def _whole(trial: Trial, options: argparse.Namespace) -> int:
+    from rbdyn_ros.trials.output.reports import verdict_dict, write_reports
+    from rbdyn_ros.trials.running import run
+
+    out = folder(options)
+    with _bar(trial) as shown:
+        results = run(trial, out, workers=options.workers, fresh=options.fresh, progress=shown)
+    files = write_reports(results, out)
+    if options.json:
+        print(json.dumps(verdict_dict(results), indent=2, allow_nan=False))
+    else:
+        print(verdict_text(results))
+        print("\n".join(map(str, files)))
+    if results.interrupted:
+        print("rbdyn trial: interrupted; the same command goes on", file=sys.stderr)
+        return INTERRUPTED
+    return DONE if results.passed else REFUSED
+
+
+def _repeat(trial: Trial, options: argparse.Namespace) -> int:
+    """Repeat one run and compare it with the results that are there."""
+    from rbdyn_ros.trials.results.verdict import reasons
+    from rbdyn_ros.trials.running import repeat
+
+    run = repeat(trial, options.seed)
+    why = reasons(trial, run)
+    if options.json:
+        print(json.dumps(run.as_dict() | {"failures": why}, indent=2, allow_nan=False))
+        return REFUSED if why else DONE
+    print(f"seed {run.seed}: {'failed' if why else 'passed'}, {run.status}")
+    for reason in why:
+        print(f"  {reason}")
+    for title, values in (("sampled", run.values), ("measures", run.measures)):
+        print(f"{title}:")
+        for name, value in values.items():
+            print(f"  {name:<32}{'not finite' if value is None else f'{value:.9g}'}")
+    print(f"state at the end: {run.state or 'unknown'}{_compared(trial, run, options)}")
+    return REFUSED if why else DONE
+
+
+def _compared(trial: Trial, run: Run, options: argparse.Namespace) -> str:
+    from rbdyn_ros.errors import ParameterError
+    from rbdyn_ros.trials.results.results_file import earlier_runs
+    from rbdyn_ros.trials.running import RUNS_NAME
+
+    try:
+        known = earlier_runs(folder(options) / RUNS_NAME, trial)
+    except ParameterError:
+        return ""  # of another trial
+    if run.seed not in known or not run.state:
+        return ""
+    same = known[run.seed].state == run.state
+    return f", {'as' if same else 'NOT as'} in {folder(options)}"
+
+
+def folder(options: argparse.Namespace) -> Path:
+    """Return the folder of results."""
+    given: Path | None = options.out
+    return given if given is not None else Path(f"{options.trial.stem}_results")
+
+
+def verdict_text(results: Results) -> str:
+    """Return the verdict and a line for each limit."""
+    trial, verdict = results.trial, results.verdict
+    lines = [f"{trial.name}: {verdict}"]
+    for name, limit in trial.limits.items():
+        spread = verdict.measures.get(name)
+        if spread is None:
+            continue
+        worst = "not finite" if spread.worst is None else f"{spread.worst:.4g}"
+        lines.append(f"  {name:<16}{limit!s:<28}{spread.broken} outside, worst {worst} "
+                     f"(seed {spread.seed})")  # fmt: skip
+    ended = {name: count for name, count in verdict.statuses.items() if name != "finished"}
+    lines += [f"  {count} runs: {name}" for name, count in ended.items()]
+    return "\n".join(lines)
+
+
+@contextmanager
+def _bar(trial: Trial) -> Iterator[Callable[[Sequence[Run]], None]]:
+    from rbdyn_ros.report import progress
+    from rbdyn_ros.trials.results.verdict import reasons
+
+    failed = 0
+    with progress.bar(trial.runs, desc=trial.name[:40], unit="run") as bar:
+
+        def shown(runs: Sequence[Run]) -> None:
+            nonlocal failed
+            failed += sum(bool(reasons(trial, run)) for run in runs)
+            bar.set_postfix_str(f"{failed} failed", refresh=False)
+            bar.update(len(runs))
+
+        yield shown

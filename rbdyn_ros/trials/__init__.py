@@ -1,0 +1,53 @@
+"""Trials: a controller and a robot in many seeded runs, with limits and a verdict.
+
+    from rbdyn_ros import trials
+
+    trial = trials.load("trial.yaml")
+    results = trials.run(trial, "results")
+    print(results.verdict)
+
+The names are imported when they are first used, so a plugin of pytest costs others nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rbdyn_ros.trials.files.reader import load as load
+    from rbdyn_ros.trials.files.reader import with_runs as with_runs
+    from rbdyn_ros.trials.output.reports import write_reports as write_reports
+    from rbdyn_ros.trials.results.verdict import Spread as Spread
+    from rbdyn_ros.trials.results.verdict import Verdict as Verdict
+    from rbdyn_ros.trials.running import Results as Results
+    from rbdyn_ros.trials.running import repeat as repeat
+    from rbdyn_ros.trials.running import run as run
+    from rbdyn_ros.trials.simulation.runs import Run as Run
+    from rbdyn_ros.trials.simulation.simulated import History as History
+    from rbdyn_ros.trials.trial import Trial as Trial
+
+_MODULES = {
+    "History": "simulation.simulated",
+    "Results": "running",
+    "Run": "simulation.runs",
+    "Spread": "results.verdict",
+    "Trial": "trial",
+    "Verdict": "results.verdict",
+    "load": "files.reader",
+    "repeat": "running",
+    "run": "running",
+    "with_runs": "files.reader",
+    "write_reports": "output.reports",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'rbdyn_ros.trials' has no attribute '{name}'")
+    module = importlib.import_module(f"rbdyn_ros.trials.{_MODULES[name]}")
+    return globals().setdefault(name, getattr(module, name))
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})

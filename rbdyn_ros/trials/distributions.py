@@ -1,0 +1,115 @@
+"""Distributions of the numbers that differ between the runs of a trial.
+
+A distribution is its quantile function: it turns numbers in [0, 1) into samples, so that the
+samples of a run depend on nothing but its seed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+
+
+@dataclass(frozen=True)
+class Constant:
+    """The same number in every run."""
+
+    value: float
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The smallest and the largest sample."""
+        return self.value, self.value
+
+    def quantile(self, u: Array) -> Array:
+        """Return the samples of u, numbers in [0, 1)."""
+        return np.full(u.shape, self.value)
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Every number from low to high is as likely as any other."""
+
+    low: float
+    high: float
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The smallest and the largest sample."""
+        return self.low, self.high
+
+    def quantile(self, u: Array) -> Array:
+        """Return the samples of u, numbers in [0, 1)."""
+        found: Array = self.low + (self.high - self.low) * u
+        return found
+
+
+@dataclass(frozen=True)
+class LogUniform:
+    """The logarithm is uniform: every order of magnitude is as likely as any other."""
+
+    low: float
+    high: float
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The smallest and the largest sample."""
+        return self.low, self.high
+
+    def quantile(self, u: Array) -> Array:
+        """Return the samples of u, numbers in [0, 1)."""
+        found: Array = self.low * (self.high / self.low) ** u
+        return found
+
+
+@dataclass(frozen=True)
+class Normal:
+    """A normal distribution, cut off below low and above high."""
+
+    mean: float
+    stddev: float
+    low: float = -np.inf
+    high: float = np.inf
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The smallest and the largest sample."""
+        return self.low, self.high
+
+    def quantile(self, u: Array) -> Array:
+        """Return the samples of u, numbers in [0, 1)."""
+        from scipy.special import ndtr, ndtri  # slow to import
+
+        if self.stddev == 0.0:
+            return np.full(u.shape, self.mean)
+        if self.low > self.mean:  # 1 - 1e-9 has lost the digits that 1e-9 has
+            return -Normal(-self.mean, self.stddev, -self.high, -self.low).quantile(1.0 - u)
+        lowest, highest = (ndtr((x - self.mean) / self.stddev) for x in (self.low, self.high))
+        # a tail of 1e-300 keeps u = 0 finite
+        inside = np.maximum(lowest + (highest - lowest) * u, 1e-300)
+        found: Array = np.clip(self.mean + self.stddev * ndtri(inside), self.low, self.high)
+        return found
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of the values, each as likely as the others."""
+
+    values: tuple[float, ...]
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The smallest and the largest sample."""
+        return min(self.values), max(self.values)
+
+    def quantile(self, u: Array) -> Array:
+        """Return the samples of u, numbers in [0, 1)."""
+        values = np.array(self.values)
+        found: Array = values[np.minimum((u * len(values)).astype(int), len(values) - 1)]
+        return found
+
+
+Distribution = Constant | Uniform | LogUniform | Normal | Choice

@@ -1,0 +1,1 @@
+"""Reports and records of a trial."""

@@ -1,0 +1,148 @@
+"""The report of a trial: one HTML file without scripts and without links to elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+import numpy as np
+
+from rbdyn_ros.errors import ParameterError
+from rbdyn_ros.trials.results.verdict import FAILED, PASSED, Spread
+from rbdyn_ros.trials.running import Results
+from rbdyn_ros.trials.simulation.measures import MEASURES
+
+#: Failed runs in the table, and plots of sampled numbers.
+MOST_RUNS, MOST_PLOTS = 20, 12
+
+_COLOURS = {PASSED: "#1a7f37", FAILED: "#b3261e"}
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 62em; margin: 2em auto; padding: 0 1em;
+       color: #222 }
+table { border-collapse: collapse; margin: 1em 0 } td, th { border-bottom: 1px solid #ddd;
+       padding: 0.25em 0.8em; text-align: right } td:first-child, th:first-child, td.words
+       { text-align: left } img { max-width: 100%; height: auto }
+.verdict { font-size: 1.3em; padding: 0.5em 0.8em; color: #fff; border-radius: 4px }
+"""
+
+
+def page(results: Results) -> str:
+    """Return the report."""
+    trial, verdict = results.trial, results.verdict
+    colour = _COLOURS.get(verdict.decision, "#8a6d00")
+    parts = [
+        f"<h1>{escape(trial.name)}</h1>",
+        f'<p class="verdict" style="background: {colour}">{escape(str(verdict))}</p>',
+        _facts(results),
+        "<h2>Measures</h2>",
+        _measures(results),
+        "<h2>Worst runs</h2>",
+        _worst(results),
+        "<h2>Plots</h2>",
+        _plots(results),
+    ]
+    head = f"<meta charset='utf-8'><title>{escape(trial.name)}</title><style>{_STYLE}</style>"
+    return f"<!doctype html>\n<html lang='en'><head>{head}</head><body>\n" + "\n".join(
+        [*parts, "</body></html>\n"]
+    )
+
+
+def _facts(results: Results) -> str:
+    trial, verdict = results.trial, results.verdict
+    rule = trial.rule
+    wanted = "every run passes" if rule.pass_rate is None else (
+        f"with {100 * rule.confidence:g} % confidence at least {100 * rule.pass_rate:g} % of all "
+        "runs pass"
+    )  # fmt: skip
+    statuses = ", ".join(f"{count} {name}" for name, count in sorted(verdict.statuses.items()))
+    counted = (
+        f"{verdict.runs} of {verdict.wanted} runs of {trial.duration:g} s of '{trial.m.name}', "
+        f"seeds from {trial.first_seed}: {statuses or 'none'}."
+    )
+    facts = [
+        f"The trial passes if {wanted}.",
+        counted,
+        f"Repeat one: rbdyn trial {trial.path} --seed SEED. Digest of the trial: {trial.digest}.",
+    ]
+    if verdict.partial:
+        facts.insert(0, "These results are partial. Run the trial again to add the other runs.")
+    return "".join(f"<p>{escape(fact)}</p>" for fact in facts)
+
+
+def _measures(results: Results) -> str:
+    head = ("measure", "limit", "outside", "mean", "interval of the mean", "median", "95 %",
+            "worst", "seed")  # fmt: skip
+    rows = [_measure(results, *each) for each in results.verdict.measures.items()]
+    meanings = "".join(
+        f"<li>{escape(name)}: {escape(MEASURES[name])}</li>"
+        for name in results.verdict.measures
+        if name in MEASURES
+    )
+    return f"{_table(head, rows)}<details><summary>Meaning</summary><ul>{meanings}</ul></details>"
+
+
+def _measure(results: Results, name: str, spread: Spread) -> Sequence[str]:
+    limit = results.trial.limits.get(name)
+    interval = "" if spread.low is None else f"{_number(spread.low)} to {_number(spread.high)}"
+    return (
+        name, str(limit or ""), str(spread.broken) if limit else "", _number(spread.mean),
+        interval, _number(spread.median), _number(spread.p95), _number(spread.worst),
+        str(spread.seed),
+    )  # fmt: skip
+
+
+def _worst(results: Results) -> str:
+    failures = list(results.verdict.failures.items())
+    if not failures:
+        return "<p>No run has failed.</p>"
+    runs = {run.seed: run for run in results.runs}
+    rows = []
+    for seed, why in failures[:MOST_RUNS]:
+        values = ", ".join(f"{name} {value:.4g}" for name, value in runs[seed].values.items())
+        rows.append((str(seed), "; ".join(why), values))
+    more = len(failures) - len(rows)
+    rest = f"<p>{more} more runs have failed.</p>" if more > 0 else ""
+    return _table(("seed", "reasons", "sampled numbers"), rows, words=True) + rest
+
+
+def _plots(results: Results) -> str:
+    """Return the histograms of limited measures, and each over what it depends on most."""
+    limited = list(results.trial.limits) or list(results.verdict.measures)[:1]
+    try:
+        from rbdyn_ros.trials.output.plots import histogram, scatter
+
+        drawn = [histogram(results, name) for name in limited]
+        for measure in limited:
+            for sampled in influences(results, measure)[:2]:
+                if len(drawn) < len(limited) + MOST_PLOTS:
+                    drawn.append(scatter(results, sampled, measure))
+    except ParameterError as error:
+        return f"<p>{escape(str(error))}</p>"
+    return "\n".join(drawn)
+
+
+def influences(results: Results, measure: str) -> list[str]:
+    """Return the sampled numbers, the one with the strongest rank correlation first."""
+    from scipy.stats import spearmanr
+
+    runs = [run for run in results.runs if run.measures.get(measure) is not None]
+    found: dict[str, float] = {}
+    for varied in results.trial.varied:
+        x = [run.values[varied.name] for run in runs]
+        y = [run.measures[measure] for run in runs]
+        if len(set(x)) > 1 and len(set(y)) > 1:
+            found[varied.name] = abs(float(spearmanr(x, y).statistic))
+    return sorted(found, key=lambda name: -np.nan_to_num(found[name]))
+
+
+def _table(head: Iterable[str], rows: Iterable[Sequence[str]], words: bool = False) -> str:
+    kind = ' class="words"' if words else ""
+    lines = ["<tr>" + "".join(f"<th>{escape(cell)}</th>" for cell in head) + "</tr>"]
+    lines += [
+        "<tr>" + "".join(f"<td{kind}>{escape(x)}</td>" for x in row) + "</tr>" for row in rows
+    ]
+    return "<table>" + "\n".join(lines) + "</table>"
+
+
+def _number(value: float | None) -> str:
+    return "not finite" if value is None else f"{value:.4g}"

@@ -1,0 +1,1 @@
+"""Processes that simulate runs of a trial."""

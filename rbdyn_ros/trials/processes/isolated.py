@@ -1,0 +1,107 @@
+"""One run of a Python controller in a process of its own, with limits of time and memory."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import resource
+import select
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rbdyn_ros.trials.simulation.runs import CRASHED, MEMORY, TIMEOUT, Run, failed, run_shard
+from rbdyn_ros.trials.trial import Trial
+
+_MIB = 1 << 20
+
+
+def run_isolated(trial: Trial, seed: int, quiet: bool = True) -> Run:
+    """Simulate one run in a child process; whatever it does, the result is a Run.
+
+    The calling process must have no other threads.
+
+    Args:
+        trial: the trial.
+        seed: of the run.
+        quiet: whether output of the controller is discarded.
+    """
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        _be_child(lambda: run_shard(trial, [seed])[0], writer, trial.allowance.memory, quiet)
+    os.close(writer)
+    try:
+        answer = _read(reader, time.monotonic() + trial.allowance.time)
+    finally:
+        os.close(reader)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child, signal.SIGKILL)  # and what the controller has started
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+    if answer is None:
+        why = f"the run took longer than {trial.allowance.time:g} s"
+        return failed(trial, seed, TIMEOUT, why)
+    if answer:
+        found = pickle.loads(answer)  # noqa: S301 - from our own child
+        if isinstance(found, Run):
+            return found
+        return failed(trial, seed, *found)
+    if os.WIFSIGNALED(status):
+        name = signal.Signals(os.WTERMSIG(status)).name
+        return failed(trial, seed, CRASHED, f"the process of the run was ended by {name}")
+    code = os.waitstatus_to_exitcode(status)
+    return failed(trial, seed, CRASHED, f"the process of the run ended with status {code}")
+
+
+def _be_child(work: Callable[[], Run], writer: int, memory: float, quiet: bool) -> None:
+    """Do the work, send its result, and end the process."""
+    status = 1
+    try:
+        os.setpgid(0, 0)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        if quiet:
+            null = os.open(os.devnull, os.O_RDWR)
+            for stream in range(3):
+                os.dup2(null, stream)
+        limit = _address_space() + int(memory * _MIB)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        found: Any
+        try:
+            found = work()
+        except MemoryError:
+            found = MEMORY, f"the run needed more than {memory:g} MiB of memory"
+        except BaseException as error:  # noqa: BLE001 - sys.exit() of a controller too
+            found = CRASHED, f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        _write(writer, pickle.dumps(found))
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _address_space() -> int:
+    """Return the size of the address space of this process [bytes]."""
+    with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 - short of memory
+        return int(file.read().split()[0]) * resource.getpagesize()
+
+
+def _write(writer: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(writer, data) :]
+
+
+def _read(reader: int, deadline: float) -> bytes | None:
+    """Return what the child sends until it closes the pipe; None after the deadline."""
+    parts: list[bytes] = []
+    while True:
+        left = deadline - time.monotonic()
+        if left <= 0.0 or not select.select([reader], [], [], left)[0]:
+            return None
+        part = os.read(reader, 1 << 16)
+        if not part:
+            return b"".join(parts)
+        parts.append(part)

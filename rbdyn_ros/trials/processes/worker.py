@@ -1,0 +1,71 @@
+"""A process that simulates runs: python -m rbdyn_ros.trials.processes.worker DESCRIPTOR.
+
+It receives the trial and then lists of seeds through a socket, and answers each with the facts of
+these runs. It ends when the socket is closed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from typing import Any
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.errors import RbdynError
+from rbdyn_ros.trials.processes.isolated import run_isolated
+from rbdyn_ros.trials.simulation.runs import Run, run_shard
+from rbdyn_ros.trials.simulation.simulated import Simulated
+from rbdyn_ros.trials.trial import Trial
+
+
+def serve(channel: Connection[Any, Any]) -> None:
+    """Answer lists of seeds until the other end is closed."""
+    trial: Trial = channel.recv()
+    try:
+        prepare(trial)
+    except RbdynError as error:
+        channel.send(error)
+        return
+    channel.send([])  # ready for the first runs
+    while True:
+        seeds = channel.recv()
+        try:
+            channel.send(runs_of(trial, seeds))
+        except RbdynError as error:
+            channel.send(error)
+
+
+def prepare(trial: Trial) -> None:
+    """Load the code of the user and of the simulation, so that runs start from warm processes."""
+    if trial.controller.code is not None:
+        trial.controller.code.load()
+    for code in trial.functions.values():
+        code.load()
+    if trial.controller.isolated:
+        short = replace(trial, nstep=1, reference=trial.reference[:2])
+        Simulated(short, [trial.first_seed], None, _no_commands).run()
+
+
+def _no_commands(time: float, seen: Array, reference: Array, commands: Array) -> None:
+    """Command nothing."""
+
+
+def runs_of(trial: Trial, seeds: list[int]) -> list[Run]:
+    """Return the facts of runs; the runs of a Python controller are in children."""
+    if trial.controller.isolated:
+        return [run_isolated(trial, seed) for seed in seeds]
+    return run_shard(trial, seeds)
+
+
+def main() -> None:
+    """Serve the socket whose descriptor is the argument."""
+    try:
+        serve(Connection(int(sys.argv[1])))
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        os._exit(0)  # the trial has ended
+
+
+if __name__ == "__main__":
+    main()

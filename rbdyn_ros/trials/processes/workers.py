@@ -1,0 +1,153 @@
+"""The processes of a trial, each of which takes the next shard when it is ready."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from rbdyn_ros.errors import RbdynError, refusal
+from rbdyn_ros.trials.simulation.runs import LOST, Run, failed, shards
+from rbdyn_ros.trials.trial import Trial
+
+#: Environment of workers: one thread each, as there are as many as cores.
+SINGLE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+#: Times that a shard is given to another process after its process has ended.
+RETRIES = 2
+#: Time that a process may take to start, beside the time for the code of the user [s].
+STARTING = 60.0
+
+
+@dataclass
+class _Job:
+    """Runs that one process simulates, and how many processes have ended with them."""
+
+    seeds: list[int]
+    tried: int = 0
+
+
+class Worker:
+    """A process, and the channel to it.
+
+    Args:
+        trial: the trial.
+
+    Attributes:
+        job: the runs that it simulates; None: it is starting.
+        idle: whether it has nothing left to do.
+    """
+
+    def __init__(self, trial: Trial) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            command = [
+                sys.executable,
+                "-m",
+                "rbdyn_ros.trials.processes.worker",
+                str(theirs.fileno()),
+            ]
+            self.process = subprocess.Popen(  # noqa: S603 - our own Python and module
+                command,
+                pass_fds=(theirs.fileno(),),
+                env=os.environ | SINGLE | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,  # Ctrl-C ends the trial, which ends its processes
+            )
+        self.channel: Connection[Any, Any] = Connection(ours.detach())
+        self.job: _Job | None = None
+        self.idle = False
+        self.deadline = time.monotonic() + STARTING + trial.allowance.time
+        self._send(trial)
+
+    def give(self, job: _Job | None) -> None:
+        """Let the process simulate these runs; None: nothing is left."""
+        self.job, self.idle = job, job is None
+        if job is not None:
+            self._send(job.seeds)
+
+    def end(self) -> None:
+        """End the process."""
+        self.channel.close()
+        self.process.kill()
+        self.process.wait()
+
+    def _send(self, message: object) -> None:
+        with contextlib.suppress(OSError):  # the process has ended: receiving reports it
+            self.channel.send(message)
+
+
+def run_in_workers(trial: Trial, seeds: Sequence[int], count: int) -> Iterator[list[Run]]:
+    """Yield the facts of runs, shard by shard, as they are ready.
+
+    Args:
+        trial: the trial.
+        seeds: of the runs.
+        count: number of processes.
+
+    Raises:
+        RbdynError: the code of the user cannot be loaded or compiled, or takes too long to load.
+    """
+    left = deque(_Job(shard) for shard in shards(trial, seeds))
+    workers = [Worker(trial) for _ in range(min(count, len(left)))]
+    try:
+        while busy := [worker for worker in workers if not worker.idle]:
+            ready = wait([worker.channel for worker in busy], timeout=1.0)
+            _check_started(trial, busy)
+            for worker in busy:
+                if worker.channel not in ready:
+                    continue
+                answer = _answer(worker)
+                if answer is None:
+                    found = _given_up(trial, worker, left)
+                    worker.end()
+                    workers[workers.index(worker)] = Worker(trial)
+                else:
+                    found = answer
+                    worker.give(left.popleft() if left else None)
+                if found:
+                    yield found
+    finally:
+        for worker in workers:
+            worker.end()
+
+
+def _answer(worker: Worker) -> list[Run] | None:
+    """Return the facts that a process sends, none for its start; None if it has ended."""
+    try:
+        answer: list[Run] | RbdynError = worker.channel.recv()
+    except (EOFError, OSError):
+        return None
+    if isinstance(answer, RbdynError):
+        raise answer
+    return answer
+
+
+def _check_started(trial: Trial, workers: Sequence[Worker]) -> None:
+    """Raise RbdynError if a process has not loaded the code of the user in time."""
+    now = time.monotonic()
+    if any(worker.job is None and now > worker.deadline for worker in workers):
+        code = trial.controller.code
+        what = code.path if code is not None else "the trial"
+        raise refusal(f"{what} was not loaded within {STARTING + trial.allowance.time:g} s",
+                      "slow-start")  # fmt: skip
+
+
+def _given_up(trial: Trial, worker: Worker, left: deque[_Job]) -> list[Run]:
+    """Queue the runs of a process that has ended again; return them as lost after the last try."""
+    status, job = worker.process.wait(), worker.job
+    if job is None:
+        text = f"a process of the trial ended with status {status} while it loaded the trial"
+        raise refusal(text, "worker-ended")
+    if job.tried < RETRIES:
+        left.appendleft(_Job(job.seeds, job.tried + 1))
+        return []
+    why = f"the process of the run ended {job.tried + 1} times, last with status {status}"
+    return [failed(trial, seed, LOST, why) for seed in job.seeds]

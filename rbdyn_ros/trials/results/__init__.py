@@ -1,0 +1,1 @@
+"""The runs of a trial on disk, and what they say."""

@@ -1,0 +1,140 @@
+"""The file of results: a header, then one line of JSON for each run, as the runs are ready.
+
+Lines are only ever added, so an interrupted trial can go on: a line that was not written to its
+end is dropped, and only the seeds that are missing run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TextIO
+
+from rbdyn_ros import __version__
+from rbdyn_ros.errors import Finding, ParameterError, quote
+from rbdyn_ros.loading.output import unwritable
+from rbdyn_ros.trials.simulation.runs import Run
+from rbdyn_ros.trials.trial import Trial
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+VERSION = "rbdyn_trial_runs"
+
+
+class ResultsFile:
+    """The results of a trial on disk.
+
+    Args:
+        path: of the file, which may hold earlier runs of the same trial.
+        trial: the trial.
+        fresh: whether earlier runs are deleted.
+
+    Attributes:
+        runs: the runs by seed, earlier ones too.
+
+    Raises:
+        ParameterError: the file cannot be read or written, or is of another trial.
+    """
+
+    def __init__(self, path: Path, trial: Trial, fresh: bool = False) -> None:
+        self._path = path
+        header = {VERSION: 1, "trial": trial.name, "digest": trial.digest,
+                  "rbdyn_ros": __version__}  # fmt: skip
+        self.runs, kept = ({}, "") if fresh else _read(path, trial)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if not kept or len(kept.encode()) < path.stat().st_size:  # the last line is cut off
+                path.write_text(kept or json.dumps(header) + "\n", encoding="utf-8")
+            self._file: TextIO = path.open("a", encoding="utf-8")
+        except OSError as error:
+            raise unwritable(path, error) from error
+
+    def add(self, runs: Sequence[Run]) -> None:
+        """Add runs that are ready.
+
+        Raises:
+            ParameterError: the file cannot be written, for example because the disk is full.
+        """
+        lines = [json.dumps(run.as_dict(), allow_nan=False) + "\n" for run in runs]
+        try:
+            self._file.write("".join(lines))
+            self._file.flush()
+        except OSError as error:
+            raise unwritable(self._path, error) from error
+        self.runs |= {run.seed: run for run in runs}
+
+    def close(self) -> None:
+        """Close the file."""
+        try:
+            self._file.close()
+        except OSError as error:  # what was buffered does not fit on the disk
+            raise unwritable(self._path, error) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self.close()
+        except ParameterError:
+            if error is None:  # else the first error counts
+                raise
+
+
+def earlier_runs(path: Path, trial: Trial) -> dict[int, Run]:
+    """Return the runs in a file of results by seed; none if there is no file.
+
+    Raises:
+        ParameterError: the file cannot be read, or is of another trial.
+    """
+    return _read(path, trial)[0]
+
+
+def _read(path: Path, trial: Trial) -> tuple[dict[int, Run], str]:
+    """Return the runs in a file, and its whole lines."""
+    try:
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise _refused(f"the file {quote(str(path), 200)} cannot be read: {reason}") from error
+    whole = text[: text.rfind("\n") + 1]
+    lines = whole.splitlines()
+    if not text:
+        return {}, ""
+    header, name = _object(lines[0]) if lines else None, quote(str(path), 200)
+    if header is None or header.get(VERSION) != 1:
+        raise _refused(f"the file {name} is not a file of results")
+    if header.get("digest") != trial.digest:
+        raise _refused(
+            f"{name} has the results of another trial: the robot, the controller or what is "
+            "sampled has changed since"
+        )
+    runs = {}
+    for number, line in enumerate(lines[1:], 2):
+        try:
+            run = Run(**(_object(line) or {}))
+        except TypeError:
+            raise _refused(f"{name}, line {number} is not a run") from None
+        runs[run.seed] = run
+    return runs, whole
+
+
+def _refused(what: str) -> ParameterError:
+    text = f"{what}; choose another folder, or begin afresh (fresh=True, --fresh)"
+    return ParameterError(Finding("other-results", text, "error", "out"))
+
+
+def _object(line: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None

@@ -1,0 +1,192 @@
+"""What the runs of a trial say: passed or not, with confidence intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.trials.simulation.runs import FINISHED, Run
+from rbdyn_ros.trials.trial import Trial
+
+#: Resamples of a bootstrap. The mean of more runs than MOST is normally distributed.
+RESAMPLES, MOST = 2000, 2000
+
+PASSED, FAILED, UNDECIDED = "passed", "failed", "undecided"
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A measure over all runs that finished.
+
+    Attributes:
+        mean: with the bounds `low` and `high` of its confidence interval: by bootstrap, or of the
+            normal distribution for more than MOST runs.
+        median, p95: quantiles.
+        worst: the value nearest to or farthest beyond its limit; without a limit the largest.
+        seed: of that run.
+        broken: number of runs outside the limit.
+    """
+
+    mean: float | None
+    low: float | None
+    high: float | None
+    median: float | None
+    p95: float | None
+    worst: float | None
+    seed: int | None
+    broken: int
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of a trial.
+
+    Attributes:
+        decision: passed, failed or undecided (more runs are needed).
+        runs: number of runs that are there.
+        wanted: number of runs of the trial.
+        passes: number of runs within all limits.
+        rate: share of them.
+        low, high: confidence interval of the rate, by Clopper and Pearson.
+        statuses: number of runs by status.
+        measures: by name.
+        failures: by seed of a failed run, the reasons; worst first.
+    """
+
+    decision: str
+    runs: int
+    wanted: int
+    passes: int
+    rate: float
+    low: float
+    high: float
+    statuses: Mapping[str, int]
+    measures: Mapping[str, Spread]
+    failures: Mapping[int, tuple[str, ...]]
+
+    @property
+    def passed(self) -> bool:
+        """Whether the trial has passed, with all its runs."""
+        return self.decision == PASSED
+
+    @property
+    def partial(self) -> bool:
+        """Whether runs are missing."""
+        return self.runs < self.wanted
+
+    def __str__(self) -> str:
+        """Return the outcome as one sentence."""
+        part = f" ({self.runs} of {self.wanted} runs: partial)" if self.partial else ""
+        interval = f"{100 * self.low:.4g} to {100 * self.high:.4g} %"
+        counted = f"{self.passes} of {self.runs} runs within all limits"
+        return f"{self.decision}{part}: {counted}, confidence interval {interval}"
+
+
+def reasons(trial: Trial, run: Run) -> tuple[str, ...]:
+    """Return why a run has failed; nothing if it has passed."""
+    if run.status != FINISHED:
+        return (f"{run.status}: {run.why}",)
+    found = []
+    for name, limit in trial.limits.items():
+        value = run.measures.get(name)
+        if not limit.holds(value):
+            shown = "not finite" if value is None else f"{value:.6g}"
+            found.append(f"{name} is {shown}, allowed is {limit}")
+    return tuple(found)
+
+
+def judge(trial: Trial, runs: Sequence[Run]) -> Verdict:
+    """Return the verdict of runs, in the order of their seeds."""
+    from scipy.stats import binomtest  # slow to import
+
+    broken = {run.seed: reasons(trial, run) for run in runs}
+    passes = sum(not why for why in broken.values())
+    low, high = 0.0, 1.0
+    if runs:
+        low, high = binomtest(passes, len(runs)).proportion_ci(trial.rule.confidence, "exact")
+    statuses: dict[str, int] = {}
+    for run in runs:
+        statuses[run.status] = statuses.get(run.status, 0) + 1
+    spreads = {name: _spread(trial, name, runs) for name in _names(runs)}
+    ordered = sorted(runs, key=lambda run: -_excess(trial, run))
+    failures = {run.seed: broken[run.seed] for run in ordered if broken[run.seed]}
+    rate = passes / len(runs) if runs else 0.0
+    decision = _decision(trial, len(runs), passes, float(low), float(high))
+    return Verdict(
+        decision, len(runs), trial.runs, passes, rate, float(low), float(high), statuses, spreads,
+        failures,
+    )  # fmt: skip
+
+
+def _decision(trial: Trial, count: int, passes: int, low: float, high: float) -> str:
+    wanted = trial.rule.pass_rate
+    if wanted is None:
+        if passes < count:
+            return FAILED
+        return PASSED if count == trial.runs else UNDECIDED
+    if high < wanted:
+        return FAILED
+    return PASSED if low >= wanted and count == trial.runs else UNDECIDED
+
+
+def _names(runs: Sequence[Run]) -> list[str]:
+    return list(dict.fromkeys(name for run in runs for name in run.measures))
+
+
+def _excess(trial: Trial, run: Run) -> float:
+    """Return how far a run is outside its limits, by a factor; infinity if it did not finish."""
+    if run.status != FINISHED:
+        return np.inf
+    return max(
+        (_beyond(trial, name, run.measures.get(name)) for name in trial.limits), default=0.0
+    )
+
+
+def _beyond(trial: Trial, name: str, value: float | None) -> float:
+    """Return the distance of a measure outside its limit; negative inside."""
+    if value is None:
+        return np.inf
+    limit = trial.limits.get(name)
+    if limit is None:
+        return value
+    sides = [value - limit.high, limit.low - value]
+    scales = [abs(limit.high), abs(limit.low)]
+    finite = [side / (scale or 1.0) for side, scale in zip(sides, scales, strict=True)
+              if np.isfinite(side)]  # fmt: skip
+    return max(finite, default=0.0)
+
+
+def _spread(trial: Trial, name: str, runs: Sequence[Run]) -> Spread:
+    own = [run for run in runs if name in run.measures]
+    worst = max(own, key=lambda run: _beyond(trial, name, run.measures[name]))
+    limit = trial.limits.get(name)
+    broken = sum(not limit.holds(run.measures[name]) for run in own) if limit else 0
+    values = np.array([x for run in own if (x := run.measures[name]) is not None])
+    at_worst = worst.measures[name]
+    if not values.size:
+        return Spread(None, None, None, None, None, at_worst, worst.seed, broken)
+    low, high = _mean_interval(values, trial.rule.confidence)
+    median, p95 = np.quantile(values, (0.5, 0.95)).tolist()
+    mean = float(values.mean())
+    return Spread(mean, low, high, median, p95, at_worst, worst.seed, broken)
+
+
+def _mean_interval(values: Array, confidence: float) -> tuple[float, float]:
+    """Return the interval of the mean; its resamples are the same every time."""
+    from scipy.stats import bootstrap, norm
+
+    mean = float(values.mean())
+    if len(values) < 2 or np.ptp(values) == 0.0:
+        return mean, mean
+    if len(values) > MOST:
+        error = float(values.std(ddof=1)) / len(values) ** 0.5
+        low, high = norm.interval(confidence, mean, error)
+        return float(low), float(high)
+    found = bootstrap(
+        (values,), np.mean, n_resamples=RESAMPLES, batch=100, confidence_level=confidence,
+        method="percentile", random_state=np.random.default_rng(0),
+    ).confidence_interval  # fmt: skip
+    return float(found.low), float(found.high)

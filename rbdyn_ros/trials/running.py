@@ -1,0 +1,141 @@
+"""Run a trial: find the runs that are missing, simulate them, judge all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rbdyn_ros.checks.numbers import count
+from rbdyn_ros.trials.processes.isolated import run_isolated
+from rbdyn_ros.trials.processes.workers import run_in_workers
+from rbdyn_ros.trials.results.results_file import ResultsFile
+from rbdyn_ros.trials.results.verdict import Verdict, judge
+from rbdyn_ros.trials.simulation.runs import Run, run_shard, shards
+from rbdyn_ros.trials.simulation.simulated import Watcher
+from rbdyn_ros.trials.trial import Trial
+
+#: File of the runs in the folder of results.
+RUNS_NAME = "runs.jsonl"
+MAX_WORKERS = 1024
+
+
+@dataclass(frozen=True)
+class Results:
+    """The runs of a trial and what they say.
+
+    Attributes:
+        trial: the trial.
+        runs: in the order of their seeds.
+        verdict: see Verdict.
+        interrupted: whether Ctrl-C ended the trial; the other runs can still be added.
+    """
+
+    trial: Trial
+    runs: tuple[Run, ...]
+    verdict: Verdict
+    interrupted: bool = False
+
+    @property
+    def passed(self) -> bool:
+        """Whether the trial has passed, with all its runs."""
+        return self.verdict.passed
+
+
+def run(
+    trial: Trial,
+    out: str | Path | None = None,
+    *,
+    workers: int | None = None,
+    fresh: bool = False,
+    progress: Callable[[Sequence[Run]], None] | None = None,
+) -> Results:
+    """Simulate the runs of a trial that are not in its results yet, and judge all of them.
+
+    The runs do not depend on the number of processes, nor on which other runs there are. After
+    Ctrl-C the results hold the runs that were ready.
+
+    Args:
+        trial: the trial.
+        out: folder of the results, which a later call with the same trial goes on with; None:
+            nothing is written.
+        workers: number of processes; None: one per core.
+        fresh: whether earlier results in the folder are deleted.
+        progress: called with the runs that have become ready.
+
+    Raises:
+        ParameterError: an argument is not allowed, the folder holds the results of another trial,
+            a file cannot be written, or the controller cannot be loaded or traced.
+        ModelError: the controller does not support the robot.
+    """
+    processes = cores() if workers is None else count("workers", workers, 1, MAX_WORKERS)
+    if out is None:
+        done: dict[int, Run] = {}
+        stopped = _fill(trial, done, processes, done_adder(done), progress)
+        return results(trial, done, stopped)
+    with ResultsFile(Path(out) / RUNS_NAME, trial, fresh) as file:
+        stopped = _fill(trial, file.runs, processes, file.add, progress)
+    return results(trial, file.runs, stopped)
+
+
+def repeat(trial: Trial, seed: int, watch: Watcher | None = None) -> Run:
+    """Simulate one run of a trial again: it has the bits of the run in the whole trial.
+
+    Args:
+        trial: the trial.
+        seed: of the run; any whole number, also of a run that the trial does not have.
+        watch: called after every timestep with the `rb.Batch` of the run. A controller in Python
+            then runs in this process, without limits of time and memory.
+
+    Raises:
+        ParameterError: the seed is not allowed, or the controller cannot be loaded or traced.
+        ModelError: the controller does not support the robot.
+    """
+    number = count("seed", seed, 0, 2**62)
+    if trial.controller.isolated and watch is None:
+        trial.controller.code.load()  # type: ignore[union-attr]
+        return run_isolated(trial, number, quiet=False)
+    return run_shard(trial, [number], watch)[0]
+
+
+def results(trial: Trial, runs: dict[int, Run], interrupted: bool = False) -> Results:
+    """Return the results of runs by seed; runs with other seeds than the trial's are left out."""
+    found = tuple(runs[seed] for seed in trial.seeds if seed in runs)
+    return Results(trial, found, judge(trial, found), interrupted)
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def done_adder(done: dict[int, Run]) -> Callable[[Sequence[Run]], None]:
+    """Return a function that adds runs to a dictionary."""
+    return lambda runs: done.update({run.seed: run for run in runs})
+
+
+def _fill(
+    trial: Trial,
+    done: dict[int, Run],
+    processes: int,
+    add: Callable[[Sequence[Run]], None],
+    progress: Callable[[Sequence[Run]], None] | None,
+) -> bool:
+    """Simulate the runs that are missing; return whether Ctrl-C ended that."""
+    missing = [seed for seed in trial.seeds if seed not in done]
+    try:
+        for runs in _simulated(trial, missing, processes):
+            add(runs)
+            if progress is not None:
+                progress(runs)
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def _simulated(trial: Trial, seeds: Sequence[int], processes: int) -> Iterator[list[Run]]:
+    if processes == 1 and not trial.controller.isolated:
+        return (run_shard(trial, shard) for shard in shards(trial, seeds))
+    return run_in_workers(trial, seeds, processes)

@@ -1,0 +1,1 @@
+"""Simulate runs of a trial."""

@@ -1,0 +1,65 @@
+"""The measures of a run: what they are called, and their values."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.trials.simulation import kernels
+from rbdyn_ros.trials.simulation.simulated import Simulated
+from rbdyn_ros.trials.trial import Trial
+
+#: The built-in measures with their meaning; all of them are of the controlled joints.
+MEASURES = {
+    "tracking_rms": "root of the mean square of the position errors [rad or m]",
+    "tracking_max": "largest position error [rad or m]",
+    "overshoot": "farthest that a joint passes its last target, from its start [rad or m]",
+    "settling_time": "from then on all joints stay within settling_band of the last target [s]",
+    "effort_rms": "root of the mean square of the efforts [N m or N]",
+    "effort_max": "largest effort [N m or N]",
+    "effort_ratio": "largest effort as a share of the joint's limit",
+    "velocity_ratio": "largest speed as a share of the joint's limit",
+    "energy": "integral of |effort times speed| [J]",
+    "beyond_range": "farthest that a joint is outside its position limits [rad or m]",
+    "base_height": "lowest height of a floating base [m]",
+    "base_tilt": "largest angle between the z axes of a floating base and of the world [rad]",
+}
+#: Measures of robots with a floating base only.
+OF_BASE = ("base_height", "base_tilt")
+
+#: Values of measures; None: there is no finite value.
+Values = dict[str, float | None]
+
+
+def measures(shard: Simulated, i: int) -> Values:
+    """Return the built-in measures of run i of a shard."""
+    trial, total = shard.trial, shard.total[:, i]
+    values = _of_joints(trial, total, shard.over[1, :, i]) if trial.joints.names else {}
+    if trial.m.nq and np.isfinite(total[kernels.LOWEST_BASE]):
+        values["base_height"] = float(total[kernels.LOWEST_BASE])
+        values["base_tilt"] = float(total[kernels.LARGEST_TILT])
+    return {name: known(value) for name, value in values.items()}
+
+
+def known(value: float) -> float | None:
+    """Return a value as a float, or None if it is not finite."""
+    return float(value) if math.isfinite(value) else None
+
+
+def _of_joints(trial: Trial, total: Array, over: Array) -> dict[str, float]:
+    step, count = float(trial.m.opt.timestep), trial.nstep * len(trial.joints.names)
+    settled = total[kernels.LAST_OUTSIDE] + 1.0  # steps until then
+    return {
+        "tracking_rms": math.sqrt(total[kernels.ERROR_SQUARES] / count),
+        "tracking_max": total[kernels.LARGEST_ERROR],
+        "overshoot": over.max(),
+        "settling_time": settled * step if settled < trial.nstep else math.inf,
+        "effort_rms": math.sqrt(total[kernels.EFFORT_SQUARES] / count),
+        "effort_max": total[kernels.LARGEST_EFFORT],
+        "effort_ratio": total[kernels.EFFORT_RATIO],
+        "velocity_ratio": total[kernels.VELOCITY_RATIO],
+        "energy": total[kernels.WORK] * step,
+        "beyond_range": total[kernels.BEYOND_RANGE],
+    }

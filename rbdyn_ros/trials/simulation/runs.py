@@ -1,0 +1,138 @@
+"""Rows of results: the facts of each run of a shard."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rbdyn_ros.errors import RbdynError
+from rbdyn_ros.trials.python_code import blamed
+from rbdyn_ros.trials.simulation.measures import Values, known, measures
+from rbdyn_ros.trials.simulation.sampling import sample
+from rbdyn_ros.trials.simulation.simulated import HistoryWatcher, Simulated, Watcher
+from rbdyn_ros.trials.trial import Trial
+
+#: Runs side by side: enough to fill vector registers, few enough for the cache.
+SHARD = 256
+#: Memory for the states of a shard, if measures of the user look at them [bytes].
+HISTORY = 1 << 28
+
+#: How a run ends.
+FINISHED, DIVERGED, CRASHED, NOT_FINITE = "finished", "diverged", "crashed", "not finite"
+TIMEOUT, MEMORY, LOST, MEASURE_FAILED = "timeout", "out of memory", "lost", "measure failed"
+
+
+@dataclass(frozen=True)
+class Run:
+    """The facts of one run.
+
+    Attributes:
+        seed: its number.
+        status: how it ended: finished, diverged, not finite (a command), crashed, timeout, out of
+            memory, lost (its process ended), or measure failed.
+        why: the reason for another status than finished.
+        values: the sampled numbers by name.
+        measures: by name; None: there is no finite value.
+        state: hash of the state at its end; equal runs have equal hashes.
+    """
+
+    seed: int
+    status: str
+    why: str
+    values: Mapping[str, float]
+    measures: Mapping[str, float | None]
+    state: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the facts for JSON."""
+        return asdict(self)
+
+
+def shards(trial: Trial, seeds: Sequence[int]) -> Iterator[list[int]]:
+    """Divide seeds into the runs that are simulated side by side."""
+    size = 1 if trial.controller.isolated else SHARD
+    if trial.functions:
+        row = 8 * trial.nstep * (trial.m.nq + 2 * trial.m.nv)
+        size = max(1, min(size, HISTORY // row))
+    for first in range(0, len(seeds), size):
+        yield list(seeds[first : first + size])
+
+
+def run_shard(trial: Trial, seeds: Sequence[int], watch: Watcher | None = None) -> list[Run]:
+    """Simulate runs side by side and return their facts.
+
+    Args:
+        trial: the trial.
+        seeds: of the runs; one if the controller is a function in Python.
+        watch: called after every timestep with the batch.
+
+    Raises:
+        ParameterError: the controller of the trial cannot be loaded or traced.
+        ModelError: the controller does not support the robot.
+    """
+    history = HistoryWatcher(trial, len(seeds)) if trial.functions else None
+    watchers = [each for each in (history, watch) if each is not None]
+
+    def watching(batch: Any) -> None:
+        for each in watchers:
+            each(batch)
+
+    shard = Simulated(trial, seeds, watching if watchers else None)
+    if trial.controller.isolated:
+        try:
+            shard.run()
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a crash of the controller is a result
+            path = trial.controller.code.path if trial.controller.code else ""
+            return [failed(trial, seeds[0], CRASHED, blamed(error, path))]
+    else:
+        shard.run()
+    return [_facts(shard, i, history) for i in range(len(seeds))]
+
+
+def failed(trial: Trial, seed: int, status: str, why: str) -> Run:
+    """Return the facts of a run that has no measures."""
+    row = sample(trial, [seed])[0].tolist()
+    values = dict(zip((varied.name for varied in trial.varied), row, strict=True))
+    return Run(seed, status, why, values, {})
+
+
+def _facts(shard: Simulated, i: int, history: HistoryWatcher | None) -> Run:
+    seed, values = shard.seeds[i], shard.values(i)
+    found = measures(shard, i)
+    if shard.bad[i]:
+        why = "the controller commanded an effort that is not finite"
+        return Run(seed, NOT_FINITE, why, values, found, shard.ends(i))
+    if shard.batch.diverged[i]:
+        why = "the state is not finite"
+        return Run(seed, DIVERGED, why, values, dict.fromkeys(found), shard.ends(i))
+    if history is not None:
+        try:
+            found |= _own(shard.trial, history, i, seed, values)
+        except _MeasureError as error:
+            return Run(seed, MEASURE_FAILED, str(error), values, found, shard.ends(i))
+    return Run(seed, FINISHED, "", values, found, shard.ends(i))
+
+
+class _MeasureError(Exception):
+    """A measure of the user failed."""
+
+
+def _own(
+    trial: Trial, watcher: HistoryWatcher, i: int, seed: int, values: dict[str, float]
+) -> Values:
+    """Return the measures of the user."""
+    found: Values = {}
+    history = watcher.history(i, seed, values)
+    for name, code in trial.functions.items():
+        try:
+            value = float(code.load()(history))
+        except RbdynError:
+            raise
+        except Exception as error:
+            raise _MeasureError(f"measure {name}: {blamed(error, code.path)}") from error
+        found[name] = known(value) if not math.isnan(value) else None
+    return found

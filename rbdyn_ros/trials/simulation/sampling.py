@@ -1,0 +1,80 @@
+"""Samples of the runs: a row of numbers is a function of the seed of the run only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.rollouts.payloads import payload_params
+from rbdyn_ros.trials.trial import Trial
+
+#: Faults, in the order of their columns, and their values without a fault.
+FAULTS = {
+    "command_delay": 0.0,  # [s]
+    "command_drop": 0.0,  # probability
+    "state_delay": 0.0,  # [s]
+    "position_noise": 0.0,  # standard deviation [rad or m]
+    "velocity_noise": 0.0,  # standard deviation [rad/s or m/s]
+    "effort_scale": 1.0,
+}
+DELAYS = ("command_delay", "state_delay")
+
+AXES = ("x", "y", "z")
+
+
+def sample(trial: Trial, seeds: Sequence[int]) -> Array:
+    """Return the sampled numbers, (len(seeds), len(trial.varied))."""
+    count = len(trial.varied)
+    u = np.array([np.random.default_rng(seed).random(count) for seed in seeds])
+    u = u.reshape(len(seeds), count)
+    columns = [x.distribution.quantile(u[:, k]) for k, x in enumerate(trial.varied)]
+    return np.stack(columns, axis=1) if columns else u
+
+
+def starts(trial: Trial, rows: Array) -> tuple[Array, Array]:
+    """Return the positions (n, nq) and velocities (n, nv) at the start."""
+    m, joints = trial.m, trial.joints
+    qpos, qvel = np.tile(m.qpos0, (len(rows), 1)), np.zeros((len(rows), m.nv))
+    for k, varied in enumerate(trial.varied):
+        if varied.section == "start":
+            joint = joints.names.index(varied.part)
+            if varied.key == "position":
+                qpos[:, joints.qposadr[joint]] = rows[:, k]
+            else:
+                qvel[:, joints.dofadr[joint]] = rows[:, k]
+    return qpos, qvel
+
+
+def faults(trial: Trial, rows: Array) -> dict[str, Array]:
+    """Return the faults by name, (n,) each."""
+    found = {name: np.full(len(rows), usual) for name, usual in FAULTS.items()}
+    for k, varied in enumerate(trial.varied):
+        if varied.section == "faults":
+            found[varied.key] = rows[:, k].copy()
+    return found
+
+
+def params(trial: Trial, row: Array) -> dict[str, Mapping[str, Array]]:
+    """Return the parameters of the robot of one run, as `rb.rollout` takes them.
+
+    A run is computed by itself: sums over many runs at once would have other last bits.
+
+    Raises:
+        ParameterError: no rigid body has the numbers of the payload.
+    """
+    found: dict[str, dict[str, Array]] = {}
+    load = {"mass": 0.0, **dict.fromkeys(AXES, 0.0)}
+    for varied, value in zip(trial.varied, row, strict=True):
+        if varied.section == "vary":
+            found.setdefault(varied.key, {})[varied.part] = np.array(value)
+        elif varied.section == "payload":
+            load[varied.part or varied.key] = float(value)
+    if trial.payload_link:
+        com = np.array([load[axis] for axis in AXES])
+        loaded = payload_params(trial.m, trial.payload_link, load["mass"], com)
+        for name, parts in loaded.items():
+            entries = {body: values[0] for body, values in parts.items()}
+            found[name] = {**found.get(name, {}), **entries}
+    return {name: dict(parts) for name, parts in found.items()}

@@ -1,0 +1,196 @@
+"""Some runs of a trial, simulated side by side; a run does not depend on the others."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array, Ints
+from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.rollouts.batch import Batch
+from rbdyn_ros.rollouts.params import columns
+from rbdyn_ros.trials.simulation import kernels
+from rbdyn_ros.trials.simulation.laws import CommandLaw, law
+from rbdyn_ros.trials.simulation.sampling import faults, params, sample, starts
+from rbdyn_ros.trials.trial import Trial
+
+#: Called after every timestep with the batch.
+Watcher = Callable[[Batch], None]
+
+
+@dataclass(frozen=True)
+class History:
+    """One run as its own measures see it.
+
+    Attributes:
+        seed: of the run.
+        values: the sampled numbers by name.
+        time: (nstep,), ends of the timesteps [s].
+        qpos: (nstep, nq), positions at these times.
+        qvel: (nstep, nv), velocities at these times.
+        effort: (nstep, nv), efforts of the joints during the timesteps [N m or N].
+        reference: (nstep, nq + 2 nv), targets of qpos, qvel and qacc at these times.
+    """
+
+    seed: int
+    values: dict[str, float]
+    time: Array
+    qpos: Array
+    qvel: Array
+    effort: Array
+    reference: Array
+
+
+class Simulated:
+    """Runs that advance together.
+
+    Args:
+        trial: the trial; a controller in Python takes one run at a time.
+        seeds: of the runs.
+        watch: called after every timestep, or None.
+        controller: computes the commands; None: the controller of the trial.
+
+    Attributes:
+        samples: (n, len(trial.varied)), the sampled numbers.
+        total: accumulators of the measures, (len(kernels.ACCUMULATORS), n).
+        over: see kernels.score.
+        bad: (n,), 1 where the controller commanded a number that is not finite.
+        batch: the robots.
+
+    Raises:
+        ParameterError: a sample is not possible, or the controller cannot be loaded.
+    """
+
+    def __init__(
+        self, trial: Trial, seeds: Sequence[int], watch: Watcher | None = None,
+        controller: CommandLaw | None = None,
+    ) -> None:  # fmt: skip
+        m, n, joints = trial.m, len(seeds), trial.joints
+        self.trial, self.seeds, self._watch = trial, list(seeds), watch
+        self.samples = sample(trial, seeds)
+        self.batch = b = Batch(m, n, nthread=1)
+        start = starts(trial, self.samples)
+        b.qpos, b.qvel = start
+        self._give_params()
+        self._law, found = controller or law(trial), faults(trial, self.samples)
+        self._seeds = np.array(seeds, np.int64)
+        self._faults = found
+        command, state = (_ticks(found[name], trial) for name in ("command_delay", "state_delay"))
+        self._command_delay, self._state_delay = command, state
+        self._states = np.zeros((1 + int(state.max()), m.nq + m.nv, n))
+        self._commands = np.zeros((1 + int(command.max()), m.nv, n))
+        self._seen, self._wanted = np.zeros((m.nq + m.nv, n)), np.zeros((m.nv, n))
+        self._held, self.bad = np.zeros((m.nv, n)), np.zeros(n, np.int64)
+        self._largest = np.zeros(m.nv)
+        for joint, (number, count) in enumerate(zip(m.jnt_actuated, m.jnt_dofnum, strict=True)):
+            dofs = slice(m.jnt_dofadr_all[joint], m.jnt_dofadr_all[joint] + count)
+            self._largest[dofs] = m.jnt_effort[joint] if number else 0.0
+        self._joints = np.stack([joints.qposadr, joints.dofadr])
+        self._limits = _limits(trial)
+        self._targets = np.ascontiguousarray(trial.reference[:, joints.qposadr])
+        self._base = floating_base(m)
+        self.total = np.zeros((len(kernels.ACCUMULATORS), n))
+        self.total[kernels.LAST_OUTSIDE] = -1.0
+        self.total[kernels.LOWEST_BASE] = np.inf
+        self.over = np.zeros((2, len(joints.names), n))
+        self.over[0] = np.sign(start[0][:, joints.qposadr] - self._targets[-1]).T
+
+    def run(self) -> None:
+        """Advance the runs to their end; errors of the controller pass through."""
+        trial, b, m = self.trial, self.batch, self.trial.m
+        qpos, qvel, qfrc = b.qpos.T, b.qvel.T, b.qfrc_applied.T
+        faults, every, step = self._faults, trial.controller.every, float(m.opt.timestep)
+        noise = faults["position_noise"], faults["velocity_noise"]
+        channel = self._command_delay, faults["command_drop"], faults["effort_scale"]
+        seeds, goal = self._seeds, self._targets[-1]
+        for k in range(trial.nstep):
+            looks = k % every == 0
+            kernels.observe(
+                k, looks, seeds, self._state_delay, *noise, qpos, qvel, self._states,
+                self._joints, self._seen,
+            )  # fmt: skip
+            if looks:
+                self._law(k * step, self._seen, trial.reference[k], self._wanted)
+            kernels.act(
+                k, every, seeds, *channel, self._largest, self._wanted, self._commands,
+                self._held, self.bad, qfrc,
+            )  # fmt: skip
+            b.step()
+            kernels.score(
+                k, qpos, qvel, qfrc, self._targets[k + 1], goal, trial.settling_band,
+                self._limits, self._joints, self._base, self.total, self.over,
+            )  # fmt: skip
+            if self._watch is not None:
+                self._watch(b)
+
+    def values(self, i: int) -> dict[str, float]:
+        """Return the sampled numbers of a run by name."""
+        names = (varied.name for varied in self.trial.varied)
+        return dict(zip(names, self.samples[i].tolist(), strict=True))
+
+    def ends(self, i: int) -> str:
+        """Return a hash of the state at the end of a run: equal runs have equal hashes."""
+        state = np.concatenate([self.batch.qpos[i], self.batch.qvel[i]])
+        return hashlib.sha256(state.tobytes()).hexdigest()[:16]
+
+    def _give_params(self) -> None:
+        """Write the parameters in which the robots differ into the batch."""
+        m = self.trial.m
+        for i, row in enumerate(self.samples):
+            for given in columns(m, params(self.trial, row)):
+                array = self.batch.expand(given.array)
+                array[i].reshape(-1)[:] = _changed(array[i], given.places, given.values[0])
+
+
+class HistoryWatcher:
+    """Keeps all states of some runs.
+
+    Args:
+        trial: the trial.
+        runs: number of runs.
+    """
+
+    def __init__(self, trial: Trial, runs: int) -> None:
+        m = trial.m
+        self._trial, self._row = trial, 0
+        self.rows = np.zeros((trial.nstep, runs, m.nq + 2 * m.nv))
+
+    def __call__(self, batch: Batch) -> None:
+        """Keep the present state."""
+        parts = batch.qpos, batch.qvel, batch.qfrc_applied
+        self.rows[self._row] = np.concatenate(parts, axis=1)
+        self._row += 1
+
+    def history(self, i: int, seed: int, values: dict[str, float]) -> History:
+        """Return the history of a run."""
+        m, done = self._trial.m, self.rows[:, i]
+        time: Array = np.arange(1, self._trial.nstep + 1, dtype=np.float64) * float(m.opt.timestep)
+        qpos, qvel, effort = np.split(done, [m.nq, m.nq + m.nv], axis=1)
+        return History(seed, values, time, qpos, qvel, effort, self._trial.reference[1:])
+
+
+def floating_base(m: Model) -> int:
+    """Return the first entry in qpos of the first floating joint, or -1."""
+    free = np.flatnonzero(m.jnt_type == JointType.FREE)
+    return int(m.jnt_qposadr_all[free[0]]) if free.size else -1
+
+
+def _ticks(seconds: Array, trial: Trial) -> Ints:
+    found: Ints = np.rint(seconds / float(trial.m.opt.timestep)).astype(np.int64)
+    return found
+
+
+def _limits(trial: Trial) -> Array:
+    m, numbers = trial.m, trial.joints.numbers
+    rows = [*m.jnt_range[numbers].T, m.jnt_velocity[numbers], m.jnt_effort[numbers]]
+    return np.array(rows)
+
+
+def _changed(array: Array, places: Ints, values: Array) -> Array:
+    flat: Array = array.reshape(-1).copy()
+    flat[places] = values
+    return flat

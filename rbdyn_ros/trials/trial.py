@@ -1,0 +1,203 @@
+"""A trial: one robot and controller, in many runs that differ in sampled numbers."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rbdyn_ros import __version__
+from rbdyn_ros.arrays import Array, Ints
+from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model_fields import MODEL_FIELDS
+from rbdyn_ros.rollouts.policies import Policy
+from rbdyn_ros.trials.distributions import Distribution
+from rbdyn_ros.trials.python_code import PythonCode
+
+
+@dataclass(frozen=True)
+class Joints:
+    """The joints that a trial controls and judges: an actuator and one coordinate.
+
+    Attributes:
+        names: their names.
+        numbers: (n,), their numbers in the Model.
+        qposadr, dofadr: (n,), their entries in qpos and qvel.
+    """
+
+    names: tuple[str, ...]
+    numbers: Ints
+    qposadr: Ints
+    dofadr: Ints
+
+    @classmethod
+    def of(cls, m: Model) -> Joints:
+        """Return the joints of a Model."""
+        chosen = (m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE) & (m.jnt_actuated == 1)
+        numbers = np.flatnonzero(chosen)
+        names = tuple(m.jnt_names[j] for j in numbers)
+        return cls(names, numbers, m.jnt_qposadr_all[numbers], m.jnt_dofadr_all[numbers])
+
+
+@dataclass(frozen=True)
+class Controller:
+    """What computes the joint forces of every run.
+
+    Attributes:
+        policy: a law that is compiled, or None.
+        code: a function of the user, or None.
+        traced: whether the function is compiled too; otherwise each run calls it in Python.
+        every: timesteps from one command to the next.
+    """
+
+    policy: Policy | None = None
+    code: PythonCode | None = None
+    traced: bool = False
+    every: int = 1
+
+    @property
+    def isolated(self) -> bool:
+        """Whether each run needs a process of its own."""
+        return self.code is not None and not self.traced
+
+    @property
+    def written(self) -> str:
+        """All that determines the commands, as text."""
+        law = self.policy
+        gains = "" if law is None else {name: x.tolist() for name, x in law.gains.items()}
+        kind = "" if law is None else f"{type(law).__name__} {law.limit}"
+        return f"{kind} {gains} {self.code} {self.traced} {self.every}"
+
+
+@dataclass(frozen=True)
+class Varied:
+    """A number that differs between runs.
+
+    Attributes:
+        section: start, vary, payload or faults.
+        key: what it is, such as position or dof_damping.
+        part: the joint, body or axis that it belongs to, or "".
+        distribution: of its samples.
+    """
+
+    section: str
+    key: str
+    part: str
+    distribution: Distribution
+
+    @property
+    def name(self) -> str:
+        """Its name in results."""
+        section = "" if self.section == "vary" else f"{self.section}."
+        return f"{section}{self.key}{'.' if self.part else ''}{self.part}"
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The allowed range of a measure; a run outside it has failed."""
+
+    low: float = -np.inf
+    high: float = np.inf
+
+    def holds(self, value: float | None) -> bool:
+        """Whether a measure is inside; None, a measure without a finite value, never is."""
+        return value is not None and self.low <= value <= self.high
+
+    def __str__(self) -> str:
+        parts = [f"at least {self.low:g}"] * (self.low > -np.inf)
+        return " and ".join([*parts, *[f"at most {self.high:g}"] * (self.high < np.inf)])
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How the runs decide about the trial.
+
+    Attributes:
+        pass_rate: share of runs that must pass, with confidence; None: all runs must pass.
+        confidence: of the intervals and of the decision.
+    """
+
+    pass_rate: float | None = None
+    confidence: float = 0.95
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What a run of a Python controller may use.
+
+    Attributes:
+        time: wall time [s].
+        memory: memory beyond what the process has at its start [MiB].
+    """
+
+    time: float = 60.0
+    memory: float = 2048.0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A trial, as `load` reads it.
+
+    Attributes:
+        name: for reports.
+        path: of its file.
+        m: the Model of the robot or scene, with the timestep of the trial.
+        nstep: timesteps of a run.
+        controller: see Controller.
+        reference: (nstep + 1, nq + 2 nv), target qpos, qvel and qacc by timestep.
+        varied: the numbers that differ between runs.
+        payload_link: the link that the payload is fixed to, or "".
+        runs: number of runs.
+        first_seed: the seeds are first_seed, first_seed + 1, ...
+        settling_band: largest position error at rest [rad or m].
+        functions: measures of the user by name.
+        limits: by measure.
+        rule: see Rule.
+        allowance: see Allowance.
+    """
+
+    name: str
+    path: str
+    m: Model
+    nstep: int
+    controller: Controller
+    reference: Array
+    varied: tuple[Varied, ...] = ()
+    payload_link: str = ""
+    runs: int = 100
+    first_seed: int = 0
+    settling_band: float = 0.02
+    functions: Mapping[str, PythonCode] = field(default_factory=dict)
+    limits: Mapping[str, Limit] = field(default_factory=dict)
+    rule: Rule = Rule()
+    allowance: Allowance = Allowance()
+
+    @property
+    def seeds(self) -> range:
+        """The seeds of all runs."""
+        return range(self.first_seed, self.first_seed + self.runs)
+
+    @property
+    def duration(self) -> float:
+        """Simulated time of a run [s]."""
+        return self.nstep * float(self.m.opt.timestep)
+
+    @functools.cached_property
+    def joints(self) -> Joints:
+        """The joints that are controlled and judged."""
+        return Joints.of(self.m)
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """Hash of all that determines the facts of a run, but not their judgement."""
+        facts = hashlib.sha256(f"{__version__} {self.m.opt!r} {self.nstep}".encode())
+        for each in MODEL_FIELDS:
+            facts.update(getattr(self.m, each.name).tobytes())
+        facts.update(self.reference.tobytes())
+        facts.update(repr((self.varied, self.payload_link, self.settling_band)).encode())
+        facts.update(f"{self.controller.written} {sorted(self.functions.items())}".encode())
+        return facts.hexdigest()[:16]

@@ -1,0 +1,50 @@
+"""Trials of a pendulum, small enough for tests."""
+
+from pathlib import Path
+
+from rbdyn_ros import trials
+from rbdyn_ros.loading.assets import bundled_robot
+
+PENDULUM = f"""\
+rbdyn_trial: 1
+name: pendulum
+robot: {bundled_robot("pendulum")}
+runs: 20
+duration: 0.2
+controller: {{law: pd_gravity, stiffness: 40, damping: 4}}
+reference:
+  JOINT: {{times: [0.02, 0.15], positions: [0.0, 0.4]}}
+start:
+  position: {{normal: {{mean: 0, stddev: 0.05}}}}
+faults:
+  command_delay: {{choice: [0, 0.001, 0.002]}}
+limits: {{tracking_max: 0.1}}
+"""
+
+
+def joint():
+    """Return the name of the joint of the pendulum."""
+    import rbdyn_ros as rb
+
+    return rb.load_urdf(bundled_robot("pendulum")).jnt_names[0]
+
+
+def text(**changed):
+    """Return the trial file; a changed key replaces its lines, None deletes them."""
+    lines, found, skipping = PENDULUM.replace("JOINT", joint()).splitlines(), [], False
+    for line in lines:
+        key = line.partition(":")[0]
+        if not line.startswith(" "):
+            skipping = key in changed
+        if not skipping:
+            found.append(line)
+    found += [f"{key}: {value}" for key, value in changed.items() if value is not None]
+    return "\n".join(found) + "\n"
+
+
+def trial(folder, policy="", **changed):
+    """Return a trial whose Python code, if any, is in policy.py."""
+    Path(folder, "policy.py").write_text(policy)
+    path = Path(folder, "trial.yaml")
+    path.write_text(text(**changed))
+    return trials.load(path)

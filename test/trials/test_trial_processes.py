@@ -1,0 +1,214 @@
+"""Trials in several processes: equal rows, crashes as results, and going on."""
+
+import json
+import os
+import pickle
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from support.commands import AS_A_PROCESS
+from support.refusals import refused
+from support.trials import trial
+
+from rbdyn_ros import trials
+from rbdyn_ros.errors import DescriptionError, Finding, ParameterError
+from rbdyn_ros.trials.processes import workers
+from rbdyn_ros.trials.running import RUNS_NAME
+
+#: What the controller does wrong, and how the run ends.
+FAULTY = {
+    "raise ValueError('no torque')": ("crashed", "ValueError: no torque (policy.py, line 6)"),
+    "sys.exit(3)": ("crashed", "SystemExit: 3"),
+    "os._exit(4)": ("crashed", "the process of the run ended with status 4"),
+    "os.kill(os.getpid(), 11)": ("crashed", "the process of the run was ended by SIGSEGV"),
+    "while True: pass": ("timeout", "the run took longer than 2 s"),
+    "x = bytearray(10**9)": ("out of memory", "the run needed more than 300 MiB of memory"),
+    "return [1.0, 2.0]": ("crashed", ""),
+    "return 'much'": ("crashed", ""),
+    "return float('inf') + qvel": ("not finite", ""),
+}
+
+POLICY = """\
+import os, sys
+
+def control(t, qpos, qvel, reference):
+    if t > 0.05:
+        pass
+        FAULT
+    return 0.0 * qvel
+"""
+PYTHON = "{python: 'policy.py:control'}"
+ALLOWED = "{time: 2, memory: 300}"
+
+
+@pytest.mark.parametrize("fault", FAULTY)
+def test_what_a_controller_does_is_the_result_of_its_run(tmp_path, fault):
+    policy = POLICY.replace("FAULT", fault)
+    found = trial(tmp_path, policy, controller=PYTHON, process=ALLOWED, runs=1)
+    (run,) = trials.run(found, workers=1).runs
+    status, why = FAULTY[fault]
+    assert run.status == status
+    assert why in run.why
+    assert run.values
+
+
+def test_the_runs_do_not_depend_on_the_number_of_processes(tmp_path, monkeypatch):
+    found = trial(tmp_path)
+    one = trials.run(found, workers=1)
+    monkeypatch.setattr("rbdyn_ros.trials.simulation.runs.SHARD", 3)
+    two = trials.run(found, workers=2)
+    assert two.runs == one.runs
+    assert [run.seed for run in two.runs] == list(range(20))
+    assert trials.repeat(found, 17) == one.runs[17]
+
+
+def test_a_controller_in_python_runs_the_same_in_two_processes(tmp_path):
+    found = trial(tmp_path, POLICY.replace("FAULT", "pass"), controller=PYTHON, runs=4)
+    one, two = (trials.run(found, workers=count) for count in (1, 2))
+    assert one.runs == two.runs
+    assert {run.status for run in one.runs} == {"finished"}
+
+
+def test_code_that_cannot_be_loaded_is_refused_before_the_first_run(tmp_path):
+    found = trial(tmp_path, "x = 1 / 0\n", controller=PYTHON)
+    with refused(ParameterError, "broken-code") as caught:
+        trials.run(found, workers=1)
+    assert "policy.py, line 1" in str(caught.value)
+    found = trial(tmp_path, "def controll(): pass\n", controller=PYTHON)
+    with refused(ParameterError, "no-function") as caught:
+        trials.run(found, workers=1)
+    assert "did you mean 'controll'" in str(caught.value)
+    found = trial(tmp_path, "def control(:\n", controller="{traced: 'policy.py:control'}")
+    with refused(ParameterError, "broken-code"):
+        trials.run(found, workers=1)
+    found = trial(tmp_path, "def control(t): pass\n", controller="{traced: 'policy.py:control'}")
+    with refused(ParameterError, "policy"):
+        trials.run(found, workers=1)
+
+
+def test_a_process_that_ends_is_replaced_and_its_runs_are_done(tmp_path, monkeypatch):
+    found, killed = trial(tmp_path, runs=12), []
+    monkeypatch.setattr("rbdyn_ros.trials.simulation.runs.SHARD", 3)
+    give = workers.Worker.give
+
+    def deadly(worker, job):
+        give(worker, job)
+        if job is not None and not killed:
+            killed.append(worker.process.pid)
+            os.kill(worker.process.pid, signal.SIGKILL)
+
+    monkeypatch.setattr(workers.Worker, "give", deadly)
+    two = trials.run(found, workers=2)
+    assert killed
+    monkeypatch.undo()
+    assert two.runs == trials.run(found, workers=1).runs
+
+
+def test_runs_whose_process_ends_every_time_are_lost(tmp_path, monkeypatch):
+    give = workers.Worker.give
+
+    def deadly(worker, job):
+        give(worker, job)
+        if job is not None:
+            os.kill(worker.process.pid, signal.SIGKILL)
+
+    monkeypatch.setattr(workers.Worker, "give", deadly)
+    found = trial(tmp_path, POLICY.replace("FAULT", "pass"), controller=PYTHON, runs=1)
+    (run,) = trials.run(found, workers=1).runs
+    assert run.status == "lost"
+
+
+def test_a_trial_goes_on_from_its_results(tmp_path):
+    whole = trials.run(trial(tmp_path), workers=1)
+    out = tmp_path / "out"
+    trials.run(trial(tmp_path, runs=8), out, workers=1)
+    file = out / RUNS_NAME
+    text = file.read_text()
+    file.write_text(text[:-30])  # the process was ended while it wrote
+    added = []
+    found = trials.run(trial(tmp_path), out, workers=1, progress=added.extend)
+    assert [run.seed for run in added] == list(range(7, 20))
+    assert found.runs == whole.runs
+    assert len(file.read_text().splitlines()) == 21
+    # another limit judges the same runs
+    strict = trials.run(trial(tmp_path, limits="{tracking_max: 0}"), out, workers=1)
+    assert strict.runs == whole.runs
+    assert strict.verdict.passes == 0
+
+
+def test_results_of_another_trial_are_not_mixed(tmp_path):
+    out = tmp_path / "out"
+    trials.run(trial(tmp_path, runs=2), out, workers=1)
+    other = trial(tmp_path, runs=2, duration=0.1)
+    with refused(ParameterError, "other-results"):
+        trials.run(other, out, workers=1)
+    assert len(trials.run(other, out, workers=1, fresh=True).runs) == 2
+    for text in ("no json\n", "{}\n", f"{(out / RUNS_NAME).read_text()}[1]\n"):
+        (out / RUNS_NAME).write_text(text)
+        with refused(ParameterError, "other-results"):
+            trials.run(other, out, workers=1)
+
+
+def test_a_full_disk_keeps_what_was_written(tmp_path):
+    """A limit on the size of files gives the error of a full disk at a place of our choice."""
+    out, found = tmp_path / "out", trial(tmp_path)
+    trials.run(trial(tmp_path, runs=5), out, workers=1)
+    size = (out / RUNS_NAME).stat().st_size
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 700, hard))
+    try:
+        with refused(ParameterError, "unwritable-file"):
+            trials.run(found, out, workers=1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert trials.run(found, out, workers=1).runs == trials.run(found, workers=1).runs
+
+
+def test_ctrl_c_keeps_the_runs_that_are_ready(tmp_path):
+    """The same command goes on afterwards."""
+    policy = POLICY.replace("FAULT", "__import__('time').sleep(0.001)")
+    trial(tmp_path, policy, controller=PYTHON, runs=200)
+    words = ["trial", str(tmp_path / "trial.yaml"), "--out", str(tmp_path / "out")]
+    process = subprocess.Popen(
+        [*AS_A_PROCESS, *words, "--workers", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+    file = tmp_path / "out" / RUNS_NAME
+    try:
+        deadline = time.monotonic() + 120.0
+        while not file.exists() or len(file.read_text().splitlines()) < 3:
+            assert time.monotonic() < deadline
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        printed, wrong = process.communicate(timeout=60.0)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert "Traceback" not in wrong
+    assert "goes on" in wrong
+    assert "partial" in printed
+    verdict = json.loads((tmp_path / "out" / "verdict.json").read_text())
+    assert verdict["partial"]
+    assert verdict["interrupted"]
+    assert 2 <= verdict["runs"] < 200
+
+
+def test_the_package_of_trials_costs_nothing_to_import():
+    code = "import sys, rbdyn_ros.trials; print('numpy' in sys.modules, 'scipy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
+
+
+def test_an_error_crosses_processes_with_its_findings(tmp_path):
+    error = DescriptionError([Finding("a", "one", line=3), Finding("b", "two")], "x.yaml")
+    copied = pickle.loads(pickle.dumps(error))
+    assert (type(copied), copied.findings, str(copied)) == (
+        DescriptionError,
+        error.findings,
+        str(error),
+    )
