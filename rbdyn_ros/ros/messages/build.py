@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import importlib
 import importlib.metadata
 import os
@@ -18,16 +17,21 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rbdyn_ros import __version__
-from rbdyn_ros.errors import Finding, ParameterError, RbdynError
-from rbdyn_ros.loading.assets import share_dir
+from rbdyn_ros.errors import Finding, RbdynError
 from rbdyn_ros.machine import cores
 from rbdyn_ros.ros import rclpy_is_a_wheel
-from rbdyn_ros.ros.messages.sources import LISTS, OWN, package_folders, package_names
+from rbdyn_ros.ros.messages.sources import (
+    LISTS,
+    OWN,
+    fields_hash,
+    package_folders,
+    package_names,
+)
 
 PREFIX = Path(sys.prefix)
 #: Sources, build trees and logs; removed after a build that succeeds.
 BUILD = PREFIX / "rbdyn_messages"
-#: The versions that the packages were built for; written last.
+#: The versions and field lists that the packages were built for; written last.
 STAMP = PREFIX / "share" / OWN / "built_for"
 
 #: The include folders of the machine the wheels were built on, as their CMake exports name them.
@@ -51,10 +55,10 @@ def provide() -> None:
 
 
 def is_built() -> bool:
-    """Return whether the packages were built for this rbdyn_ros and this ROS 2."""
+    """Return whether the packages were built for these field lists and this ROS 2."""
     try:
         return STAMP.read_text(encoding="ascii") == _versions()
-    except (OSError, ParameterError):  # no stamp, or no sources: installed without data files
+    except (RbdynError, OSError):
         return False
 
 
@@ -102,13 +106,9 @@ def build(lock: int) -> None:
 
 
 def _versions() -> str:
-    """Return the versions that the packages are built for, and a hash of their fields."""
-    digest = hashlib.sha256()
-    own = (share_dir() / OWN).glob("*/*.[ms][sr][gv]")
-    for path in sorted([*own, *LISTS.glob("*.ini")]):
-        digest.update(path.read_bytes())
+    """Return the versions and the field lists that the packages are built for."""
     rclpy = importlib.metadata.version("ros-rclpy")
-    return f"rbdyn_ros {__version__}, rclpy {rclpy}, fields {digest.hexdigest()[:16]}\n"
+    return f"rbdyn_ros {__version__}, rclpy {rclpy}, fields {fields_hash()}\n"
 
 
 def _check_tools() -> None:
@@ -161,8 +161,21 @@ def _build_package(source: Path, lock: int) -> None:
     configure += ["-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=OFF"]
     configure += [f"-DCMAKE_PROJECT_INCLUDE={LISTS / 'python_only.cmake'}"]
     _run(configure, log, lock)
-    _run(["cmake", "--build", str(tree), "--target", "install"], log, lock)
+    _run(["cmake", "--build", str(tree)], log, lock)
+    _remove(source.name)
+    _run(["cmake", "--install", str(tree)], log, lock)
     _run([sys.executable, "-I", "-c", f"import {source.name}"], log, lock)
+
+
+def _remove(name: str) -> None:
+    """Remove an older build of a package.
+
+    Its libraries may be in use by a node: their files are replaced, never written to.
+    """
+    for path in (PREFIX / "lib").glob(f"lib{name}__*"):
+        path.unlink()
+    for folder in (PREFIX / "include", PREFIX / "share", Path(sysconfig.get_path("platlib"))):
+        shutil.rmtree(folder / name, ignore_errors=True)
 
 
 def _run(command: list[str], log: Path, lock: int) -> None:

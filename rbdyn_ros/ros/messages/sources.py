@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import hashlib
 from pathlib import Path
 
 from rbdyn_ros.loading.assets import share_dir
@@ -43,6 +44,20 @@ ament_package()
 def package_names() -> list[str]:
     """Return the names of all packages, the project's own one first."""
     return [OWN, *sorted(path.stem for path in LISTS.glob("*.ini"))]
+
+
+def fields_hash() -> str:
+    """Return a hash of the fields of all packages.
+
+    Raises:
+        ParameterError: this package was installed without its data files.
+    """
+    own = share_dir() / OWN
+    files = [*LISTS.glob("*.ini"), *own.glob("*/*.msg"), *own.glob("*/*.srv")]
+    digest = hashlib.sha256()
+    for path in sorted(files, key=lambda path: path.name):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
 
 
 def package_folders(folder: Path) -> list[Path]:

@@ -9,7 +9,7 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.loading.assets import share_dir
-from rbdyn_ros.ros.messages import build
+from rbdyn_ros.ros.messages import build, sources
 from rbdyn_ros.ros.messages.sources import LISTS, package_folders, package_names, write_package
 
 #: For a build that another thread waits for: it bounds a hang only [s].
@@ -64,6 +64,33 @@ def test_it_builds_for_other_versions_only(environment, monkeypatch, stamp, coun
     monkeypatch.setattr(build, "build", built.append)
     build.provide()
     assert len(built) == count
+
+
+def test_other_fields_are_other_versions(monkeypatch, tmp_path):
+    before = build._versions()
+    assert before == build._versions()
+    for path in LISTS.glob("*.ini"):
+        (tmp_path / path.name).write_text(path.read_text() + "    uint8 new\n")
+    monkeypatch.setattr(sources, "LISTS", tmp_path)
+    assert build._versions() != before
+
+
+def test_an_older_build_is_replaced_and_not_written_to(environment, monkeypatch):
+    """A node may be using its libraries."""
+    packages = environment / "packages"
+    monkeypatch.setattr(build.sysconfig, "get_path", lambda _: str(packages))
+    old = [
+        environment / "lib" / "liba_msgs__typesupport.so",
+        *(folder / "a_msgs" / "old" for folder in (environment / "share", packages)),
+    ]
+    other = environment / "lib" / "libb_msgs__typesupport.so"
+    for path in (*old, other):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("old")
+    with old[0].open() as used:
+        build._remove("a_msgs")
+        assert used.read() == "old"
+    assert [path.exists() for path in (*old, other)] == [False, False, False, True]
 
 
 def test_two_processes_that_start_at_once_build_once(environment, monkeypatch):
