@@ -119,6 +119,7 @@ setup(
         share("config/robots", "*.urdf"),
         share("config/scenes", "*"),
         share("config/trials", "*.yaml"),
+        share("config/worlds", "*"),
         # to be built beside ROS 2 from PyPI
         share("rbdyn_interfaces", "CMakeLists.txt", "package.xml"),
         share("rbdyn_interfaces/msg", "*.msg"),

@@ -61,6 +61,7 @@ def installed(tmp_path_factory):
         "config/hil.yaml",
         "config/scenes/gripper.urdf",
         "config/scenes/gripper.yaml",
+        "config/worlds/tables.yaml",
         "config/sim.rviz",
         "config/sros2/policy.xml",
         "config/ros2_control/controllers.yaml",

@@ -121,6 +121,9 @@ SIMULATOR = _services(
         "spawn_entity",
         "spawn_entities",
         "delete_entity",
+        "set_entity_info",
+        "load_world",
+        "unload_world",
         "load_state",
         "set_simulation_state",
         "reset_simulation",
@@ -137,6 +140,8 @@ SIMULATOR = _services(
         "get_entity_state",
         "get_entity_bounds",
         "get_spawnables",
+        "get_current_world",
+        "get_available_worlds",
     ),
 )
 SIMULATED = (

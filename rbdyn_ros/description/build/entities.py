@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.build.scene import WORLD, with_object, with_robot
+from rbdyn_ros.description.build.scene import (
+    WORLD,
+    SceneParts,
+    audit_parts,
+    with_object,
+    with_parts,
+    with_robot,
+)
 from rbdyn_ros.description.checks.check import audit_description
 from rbdyn_ros.description.checks.geometries import audit_obstacles
 from rbdyn_ros.description.geometries import Exclusion, Obstacle
@@ -55,7 +62,11 @@ def without_entity(scene: Description, name: str) -> Description:
     """Return a scene without an object, with all its links, or without an obstacle."""
     if name not in scene.objects:
         kept = tuple(one for one in scene.obstacles if one.name != name)
-        return replace(scene, obstacles=kept)
+        links = {link.name for link in scene.links}
+        pairs = scene.exclusions
+        if name not in links:  # an exclusion may name a link like the obstacle
+            pairs = tuple(pair for pair in pairs if name not in (pair.first, pair.second))
+        return replace(scene, obstacles=kept, exclusions=pairs)
     links = {name}
     while more := {j.child for j in scene.joints if j.parent in links} - links:
         links |= more
@@ -71,6 +82,39 @@ def without_entity(scene: Description, name: str) -> Description:
     }
     kept_parts: dict[str, Any] = {key: tuple(value) for key, value in parts.items()}
     return replace(scene, **kept_parts)
+
+
+def robots_of(scene: Description) -> Description:
+    """Return a scene with its robots alone."""
+    for name in (*scene.objects, *(obstacle.name for obstacle in scene.obstacles)):
+        scene = without_entity(scene, name)
+    return scene
+
+
+def with_world(
+    robots: Description,
+    parts: SceneParts,
+    source: str,
+    strict: bool = True,
+    package_dirs: Sequence[str | Path] = (),
+) -> Description:
+    """Return a scene of robots with the objects and the obstacles of a world.
+
+    Args:
+        robots: checked.
+        parts: of the world; its robots do not count.
+        source: of the parts, for messages.
+        strict: as for load_urdf.
+        package_dirs: as for load_urdf.
+
+    Raises:
+        DescriptionError: with all errors of the world.
+    """
+    audit = Audit(strict=strict)
+    audit_parts(replace(parts, robots={}), audit)
+    joined = with_parts(robots, parts, audit, package_dirs)
+    audit.raise_errors(source)
+    return replace(joined, source=source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +149,15 @@ def with_welds(scene: Description, welds: Iterable[Weld]) -> Description:
     return replace(scene, joints=tuple(joints), exclusions=tuple(exclusions))
 
 
+def with_obstacle_at(scene: Description, name: str, origin: Pose) -> Description:
+    """Return a scene in which an obstacle has another place.
+
+    Raises:
+        DescriptionError: the place is refused.
+    """
+    return _with_obstacle(scene, name, origin=origin)
+
+
 def with_surface_velocity(scene: Description, name: str, velocity: Vec3) -> Description:
     """Return a scene in which the surface of an obstacle has another velocity.
 
@@ -116,9 +169,14 @@ def with_surface_velocity(scene: Description, name: str, velocity: Vec3) -> Desc
     Raises:
         DescriptionError: the velocity is refused.
     """
-    moving = {one.name: replace(one, velocity=velocity, line=None) for one in scene.obstacles}
+    return _with_obstacle(scene, name, velocity=velocity)
+
+
+def _with_obstacle(scene: Description, name: str, **changes: Any) -> Description:
+    """Return a scene in which an obstacle has other properties."""
+    changed = {one.name: replace(one, line=None, **changes) for one in scene.obstacles}
     audit = Audit()
-    audit_obstacles([moving[name]], audit)
+    audit_obstacles([changed[name]], audit)
     audit.raise_errors("")
-    obstacles = tuple(moving[name] if one.name == name else one for one in scene.obstacles)
+    obstacles = tuple(changed[name] if one.name == name else one for one in scene.obstacles)
     return replace(scene, obstacles=obstacles)

@@ -66,6 +66,8 @@ class SceneParts:
         obstacles: shapes fixed in the world.
         floor: whether there is a floor at height 0, if no obstacle is called floor.
         exclude: pairs of links, objects, geometries or obstacles that do not push each other.
+        about: a description for people.
+        tags: words by which scenes are chosen.
     """
 
     name: str
@@ -74,6 +76,8 @@ class SceneParts:
     obstacles: Sequence[Obstacle]
     floor: bool = True
     exclude: Sequence[Exclusion] = ()
+    about: str = ""
+    tags: Sequence[str] = ()
 
 
 def scene_description(
@@ -93,7 +97,7 @@ def scene_description(
         source: file of the scene, for messages.
         package_dirs: folders to search for packages of robots and meshes.
     """
-    audit_names("part of the scene", _named(parts), audit)
+    audit_parts(parts, audit)
     described = {
         name: _robot(name, placed, package_dirs, audit) for name, placed in parts.robots.items()
     }
@@ -102,13 +106,31 @@ def scene_description(
     joined = Description(parts.name, (Link(base),), (), source or parts.name, base=base)
     for name, robot in robots.items():
         joined = with_robot(joined, robot, name, parts.robots[name])
+    audit.partial |= len(robots) < len(parts.robots)
+    return with_parts(joined, parts, audit, package_dirs)
+
+
+def with_parts(
+    joined: Description,
+    parts: SceneParts,
+    audit: Audit,
+    package_dirs: Sequence[str | Path] = (),
+) -> Description:
+    """Return a scene of robots with the other parts, in normal form unless the audit has errors.
+
+    Args:
+        joined: the robots.
+        parts: their names are different from each other.
+        audit: receives all errors.
+        package_dirs: as for scene_description.
+    """
     _audit_taken(joined, parts, audit)
     seen: set[str] = set()
     for item in parts.objects:
         if item.name not in seen:
             joined = with_object(joined, item, package_dirs, audit)
         seen.add(item.name)
-    audit.partial |= len(robots) < len(parts.robots) or bool(audit.errors)
+    audit.partial |= bool(audit.errors)
     obstacles = [*joined.obstacles, *parts.obstacles]
     if parts.floor and FLOOR.name not in {obstacle.name for obstacle in obstacles}:
         obstacles.insert(0, FLOOR)
@@ -121,6 +143,11 @@ def scene_description(
 class _Named:
     name: str
     line: int | None
+
+
+def audit_parts(parts: SceneParts, audit: Audit) -> None:
+    """Add an error for every name that two parts of a scene have."""
+    audit_names("part of the scene", _named(parts), audit)
 
 
 def _named(parts: SceneParts) -> list[_Named]:

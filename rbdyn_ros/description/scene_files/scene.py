@@ -2,6 +2,8 @@
 
     rbdyn_scene: 1                  # version of this format
     name: table                     # default: the name of the file
+    description: two tables         # for people who choose a world
+    tags: [indoor, table]           # by which worlds are chosen
     robot: panda.urdf               # one robot: a .urdf, .xacro or mechanism .yaml file
 
     robots:                         # or several; the names of their parts begin with `left/`
@@ -39,6 +41,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +85,7 @@ from rbdyn_ros.errors import Finding, ParameterError, quote
 
 VERSION = "rbdyn_scene"
 SECTIONS = ("robots", "surfaces", "objects", "obstacles")
-KEYS = (VERSION, "name", "robot", "floor", "exclude", *SECTIONS)
+KEYS = (VERSION, "name", "description", "tags", "robot", "floor", "exclude", *SECTIONS)
 PLACE = (*AT, "quat")
 ROBOT_KEYS = (
     "file",
@@ -164,7 +167,44 @@ def read_parts(
     """
     path = Path(path)
     data = read_bytes(path, "a .yaml file", "the path of a scene file")
+    return parts_of(data, path, audit, package_dirs)
+
+
+def parts_of(
+    data: bytes | str, path: Path, audit: Audit, package_dirs: Sequence[str | Path] = ()
+) -> SceneParts:
+    """Read the parts of a scene from the content of its file; arguments as for read_parts.
+
+    The path gives the scene its default name, and the folder from which files are found.
+    """
     return _Reader(parse(data, str(path), audit, "a scene"), path, audit, package_dirs).parts()
+
+
+@dataclass(frozen=True, slots=True)
+class Title:
+    """What a scene file says of the scene as a whole.
+
+    Attributes:
+        name: its name.
+        about: a description for people.
+        tags: words by which scenes are chosen.
+        has_robots: whether it names robots.
+    """
+
+    name: str
+    about: str
+    tags: tuple[str, ...]
+    has_robots: bool
+
+
+def read_title(path: Path, audit: Audit) -> Title:
+    """Read the title of a scene file, and neither its parts nor other files.
+
+    Raises:
+        DescriptionError: the document is not a scene file, or cannot be read at all.
+    """
+    data = read_bytes(path, "a .yaml file", "the path of a scene file")
+    return _Reader(parse(data, str(path), audit, "a scene"), path, audit, ()).title()
 
 
 class _Reader:
@@ -180,8 +220,7 @@ class _Reader:
 
     def parts(self) -> SceneParts:
         """Return everything that could be read."""
-        self._check_version()
-        top, form = self._top, self._form
+        title, top, form = self.title(), self._top, self._form
         form.table(top, "scene", "", KEYS)
         section = self._section("surfaces")
         for name, node in section.nodes.items():
@@ -190,9 +229,6 @@ class _Reader:
             self._surfaces[name] = read_surface(table, owner, form) if table else None
             if (surface := self._surfaces[name]) is not None:  # whether anything has it or not
                 audit_surface(surface, owner, section.lines[name], self._audit)
-        name = self._path.stem or "scene"
-        if "name" in top.nodes:
-            name = form.name(top.nodes["name"], "name", "") or name
         floor, obstacles = self._floor()
         obstacles += read_obstacles(self._section("obstacles"), self._path.parent, form)
         robots, objects = self._robots(), self._objects()
@@ -200,7 +236,23 @@ class _Reader:
             Exclusion(first, second, top.lines["exclude"])
             for first, second in self._exclude(top.nodes.get("exclude"), "the scene")
         ]
-        return SceneParts(name, robots, objects, obstacles, floor, excluded)
+        return SceneParts(
+            title.name, robots, objects, obstacles, floor, excluded, title.about, title.tags
+        )
+
+    def title(self) -> Title:
+        """Return name, description and tags."""
+        self._check_version()
+        nodes, form = self._top.nodes, self._form
+        name, about = self._path.stem or "scene", ""
+        tags: tuple[str, ...] = ()
+        if "name" in nodes:
+            name = form.name(nodes["name"], "name", "") or name
+        if "description" in nodes:
+            about = form.name(nodes["description"], "description", "") or ""
+        if "tags" in nodes:
+            tags = form.items(nodes["tags"], "tags", "tag", "", form.name) or ()
+        return Title(name, about, tags, not {"robot", "robots"}.isdisjoint(nodes))
 
     def _check_version(self) -> None:
         version, allowed, source = self._top.nodes.get(VERSION), f"{VERSION}: 1", str(self._path)

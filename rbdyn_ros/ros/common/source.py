@@ -13,6 +13,7 @@ from rclpy.node import Node
 from std_msgs.msg import String
 
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.build.scene import SceneParts
 from rbdyn_ros.description.scene_files.scene import (
     check_scene_options,
     is_scene,
@@ -42,14 +43,20 @@ class Source:
         text: URDF; empty for a mechanism file.
         received: it came over the topic, so another node publishes it.
         path: file it came from, or None.
-        is_scene: it came from a scene file; then `text` is that of its only robot, or empty.
+        parts: of the scene file that it came from; then `text` is that of its only robot, or
+            empty.
     """
 
     description: Description
     text: str
     received: bool = False
     path: Path | None = None
-    is_scene: bool = False
+    parts: SceneParts | None = None
+
+    @property
+    def is_scene(self) -> bool:
+        """Whether it came from a scene file."""
+        return self.parts is not None
 
 
 def load_robot(
@@ -123,11 +130,11 @@ def _of_scene(path: Path, arguments: Mapping[str, str], values: SimpleNamespace)
     """Return a scene, with the URDF of its robot if it has one."""
     check_scene_options(False, arguments)
     described = read_scene(path, strict=values.strict)
-    robots = read_parts(path, Audit(strict=False)).robots
-    text = ""
+    parts = read_parts(path, Audit(strict=False))
+    robots, text = parts.robots, ""
     if list(robots) == [""] and robots[""].source.suffix.lower() not in MECHANISM_SUFFIXES:
         text = urdf.read_file(robots[""].source, strict=values.strict)[1]
-    return Source(described, text, path=path, is_scene=True)
+    return Source(described, text, path=path, parts=parts)
 
 
 def _wait(node: Node, stop: threading.Event) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Protocol
 
@@ -12,21 +13,27 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.build.entities import (
     floating_scene,
+    robots_of,
     with_entity,
+    with_obstacle_at,
     with_surface_velocity,
+    with_world,
     without_entity,
 )
-from rbdyn_ros.description.geometries import Obstacle
+from rbdyn_ros.description.build.scene import SceneParts
+from rbdyn_ros.description.geometries import Obstacle, Plane
 from rbdyn_ros.description.objects import Object
-from rbdyn_ros.description.poses import Vec3
-from rbdyn_ros.errors import did_you_mean, listing, quote, refusal
-from rbdyn_ros.loading.free_objects import placed_entity
+from rbdyn_ros.description.poses import Pose, Vec3
+from rbdyn_ros.errors import Finding, did_you_mean, listing, quote, refusal
+from rbdyn_ros.loading.free_objects import placed_entity, placed_objects
 from rbdyn_ros.loading.load import rearranged
+from rbdyn_ros.loading.standing import out_of_obstacles
 from rbdyn_ros.model.matching import Match
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.source import Source
 from rbdyn_ros.ros.simulator.places import Part, Places
-from rbdyn_ros.ros.simulator.world import WORLD, World
+from rbdyn_ros.ros.simulator.world import WORLD, EntityInfo, World
+from rbdyn_ros.ros.simulator.world_files import FLOOR_ONLY, NOTHING, TEXT, WorldFile, world_file
 from rbdyn_ros.runtime.loop import Loop
 
 #: Returns the world of a new weld, in the pose of the tick of the exchange.
@@ -64,8 +71,9 @@ class Entities:
 
     def __init__(self, robot: Owner, floating: bool, start: Array) -> None:
         self._robot = robot
-        self.world = World(robot.given.description, floating, robot.m, start, {})
-        self._first = self.world
+        file = _file_of(robot.given)
+        self.world = World(robot.given.description, floating, robot.m, start, {}, file=file)
+        self._begin = self.world
 
     def spawn(self, entity: Object | Obstacle) -> None:
         """Add an object or an obstacle; raise it if it would be inside an obstacle.
@@ -73,14 +81,12 @@ class Entities:
         Raises:
             RbdynError: there are too many, it is refused, or the loop does not answer.
         """
-        world = self._with_fixed_base()
+        world = _with_fixed_base(self.world)
         self._check(len(world.spawned))
         spawned = {**world.spawned, entity.name: entity}
         loose = with_entity(world.loose, entity, self._robot.values.strict)
         new = self._changed(world, loose=loose, spawned=spawned)
-        latest = self._robot.loop.readout.latest()
-        now = Match(self.world.m, new.m).coordinates(latest.qpos, new.m.qpos0)
-        height = placed_entity(new.m, new.loose, entity.name, now)
+        height = placed_entity(new.m, new.loose, entity.name, self._now_in(new))
         if height > 0.0:
             at = new.m.jnt_qposadr[new.m.jnt_id(entity.name)] + 2
             qpos0, start = np.array(new.m.qpos0), new.start.copy()
@@ -90,18 +96,49 @@ class Entities:
         self.enter(new)
 
     def _check(self, count: int) -> None:
-        robot = self._robot
         if count >= MOST_SPAWNED:
             raise refusal(
                 f"{count} objects are spawned already, the most there can be; delete one first",
                 "too-many-objects",
             )
-        if not (robot.given.is_scene or self.world.loose.obstacles):
+        self._check_contact()
+
+    def _check_contact(self) -> None:
+        if self._begin.file is NOTHING:
             raise refusal(
                 "the robot was loaded without contact, so nothing holds an object; start the "
                 "simulator with contact:=true, or with a scene",
                 "no-contact",
             )
+
+    def loaded(self, file: WorldFile, parts: SceneParts) -> tuple[World, list[Finding]]:
+        """Return another world, to enter: the robots of the start, its objects and obstacles.
+
+        Args:
+            file: the world.
+            parts: its parts.
+
+        Returns:
+            the world, and warnings.
+
+        Raises:
+            RbdynError: it is refused.
+        """
+        if parts.objects or parts.obstacles or parts.floor:
+            self._check_contact()
+        robots, strict = self.robots_alone(), self._robot.values.strict
+        loose = with_world(robots.loose, parts, file.uri or str(TEXT), strict)
+        return _started(self._made(robots, robots, loose=loose, file=file))
+
+    def robots_alone(self) -> World:
+        """Return a world of the robots of the start alone, to enter: no world is loaded."""
+        begin = self._begin
+        world = _with_fixed_base(begin)
+        infos = {"": self.world.infos[""]} if "" in self.world.infos else {}
+        loose = robots_of(world.loose)
+        return self._made(
+            world, begin, loose=loose, spawned={}, attached=(), file=None, first=None, infos=infos
+        )
 
     def delete(self, name: str) -> None:
         """Remove an object or an obstacle; what lies on it or is attached to it falls.
@@ -114,7 +151,25 @@ class Entities:
         loose = without_entity(world.loose, name)
         links = {link.name for link in loose.links}
         attached = tuple(one for one in world.attached if {one.link, one.to} <= links)
-        self.enter(self._changed(world, loose=loose, spawned=spawned, attached=attached))
+        infos = {key: info for key, info in world.infos.items() if key != name}
+        changes = {"spawned": spawned, "attached": attached, "infos": infos}
+        self.enter(self._changed(world, loose=loose, **changes))
+
+    def set_info(self, name: str, info: EntityInfo) -> None:
+        """Keep what a client said of an entity, or of the robot (name empty), until a reset."""
+        world = self.world
+        infos = {**world.infos, name: info}
+        self.world = replace(world, infos=infos, first=world.first or world)
+
+    def place_obstacle(self, name: str, origin: Pose) -> None:
+        """Move an obstacle to another place, at once.
+
+        Raises:
+            RbdynError: it would be inside a robot or an object, or the loop does not answer.
+        """
+        new = self._changed(self.world, loose=with_obstacle_at(self.world.loose, name, origin))
+        placed_entity(new.m, new.loose, name, self._now_in(new))
+        self.enter(new)
 
     def attach(self, link: str, to: str) -> str:
         """Let a link keep the pose that it has in another one, or in the world, now.
@@ -126,7 +181,7 @@ class Entities:
             RbdynError: a link is unknown, both are parts of one body or attached already, the
                 integrator does not take loops, or the loop does not answer.
         """
-        world = self._with_fixed_base() if to == WORLD else self.world
+        world = _with_fixed_base(self.world) if to == WORLD else self.world
         weld = world.weld(link, to, self._places())
         new, before = self._changed(world, attached=(*world.attached, weld)), self.world
         # its Model takes a while to make, in which time goes on
@@ -170,8 +225,8 @@ class Entities:
         self.enter(self._changed(world, loose=loose))
 
     def restore(self) -> None:
-        """Return to the objects of the start: those that were deleted are at their start."""
-        self.enter(self._first)
+        """Return to the world as it was loaded: entities that were deleted are at their start."""
+        self.enter(self.world.first or self.world)
 
     def enter(self, world: World, settle: Settle | None = None) -> None:
         """Go on in a world: what it has in common with the present one keeps its state.
@@ -183,7 +238,8 @@ class Entities:
         Raises:
             RbdynError: a recording is under way, or the loop does not answer.
         """
-        if world is self.world:
+        if world.m is self.world.m:
+            self.world = world
             return
         if self._robot.recorded:
             raise refusal(
@@ -195,26 +251,28 @@ class Entities:
 
     def _changed(self, world: World, **changes: Any) -> World:
         """Return a world with other parts; its Model begins as the present one does."""
-        world, before = replace(world, **changes), self.world.m
-        m = rearranged(world.description, before, world.floating, self._robot.values.strict)
-        start = Match(before, m).coordinates(self.world.start, m.qpos0)
+        first = self.world.first or self.world
+        return self._made(world, self.world, first=first, **changes)
+
+    def _made(self, world: World, before: World, **changes: Any) -> World:
+        """Return a world with other parts; what it has in common with `before` begins as there."""
+        world = replace(world, **changes)
+        m = rearranged(world.description, before.m, world.floating, self._robot.values.strict)
+        start = Match(before.m, m).coordinates(before.start, m.qpos0)
         return replace(world, m=m, start=start)
 
-    def _with_fixed_base(self) -> World:
-        """Return the world beside whose parts there is a link that does not move."""
-        world = self.world
-        if not world.floating:
-            return world
-        return replace(world, loose=floating_scene(world.loose), floating=False)
+    def _now_in(self, world: World) -> Array:
+        """Return the present position (nq,) in another world; what is new is at its qpos0."""
+        latest = self._robot.loop.readout.latest()
+        return Match(self.world.m, world.m).coordinates(latest.qpos, world.m.qpos0)
 
     def _places(self) -> Places:
         state = self._robot.loop.readout.latest()
         return Places(self.world.m, state.qpos, state.time)
 
     def fixed(self, name: str) -> Obstacle | None:
-        """Return a spawned obstacle; None if the name is not one."""
-        found = self.world.spawned.get(name)
-        return found if isinstance(found, Obstacle) else None
+        """Return an obstacle; None if the name is not one."""
+        return next((one for one in self.world.loose.obstacles if one.name == name), None)
 
     def placed(self, name: str) -> list[Part]:
         """Return the shapes of an object, or of the robot (name empty), in the world."""
@@ -231,8 +289,36 @@ class Entities:
             RbdynError: it has no geometries.
         """
         fixed = self.fixed(name)
+        if fixed and isinstance(fixed.shape, Plane):
+            raise refusal("it is a plane without an end, so it has no bounds")
         parts = [Part(fixed.shape)] if fixed else self._places().parts(self.world.loose, name)
         if not parts:
             raise refusal("it has no collision geometries, so it has no bounds")
         lowest, highest = zip(*(part.corners for part in parts), strict=True)
         return np.min(lowest, axis=0), np.max(highest, axis=0)
+
+
+def _file_of(given: Source) -> WorldFile:
+    """Return the world of the start."""
+    if given.parts is not None:
+        return world_file(given.parts, str(Path(given.path or "").absolute()))
+    return FLOOR_ONLY if given.description.obstacles else NOTHING
+
+
+def _with_fixed_base(world: World) -> World:
+    """Return the world beside whose parts there is a link that does not move."""
+    if not world.floating:
+        return world
+    return replace(world, loose=floating_scene(world.loose), floating=False)
+
+
+def _started(world: World) -> tuple[World, list[Finding]]:
+    """Return a world that starts outside its obstacles, and warnings."""
+    m, findings = placed_objects(world.m.replaced(qpos0=world.start), world.loose)
+    if m.njnt > 0 and m.body_names[1] not in world.loose.objects:
+        m, more = out_of_obstacles(m)
+        findings += more
+    raised = m.qpos0 - world.start  # heights only
+    moved = world.m.replaced(qpos0=world.m.qpos0 + raised)
+    warnings = [finding for finding in findings if finding.severity == "warning"]
+    return replace(world, m=moved, start=np.array(m.qpos0)), warnings

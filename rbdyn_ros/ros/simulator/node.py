@@ -115,7 +115,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
         self._simulation = Simulation(robots, self.stop)
         TimeServices(self, self._simulation)
         open_saved_states(self, self._simulation)
-        self._standard = open_standard(self, self._simulation)
+        self._standard = open_standard(self, self._simulation, values.world_sources)
         self._statistics = Statistics(self, robots, values.stats_rate)
         outputs = [(robot.loop, robot.outputs) for robot in robots]
         self._publisher = Publisher(self._wakeup, outputs)
@@ -172,7 +172,8 @@ class Simulator(RecordedTopics, process.ManagedNode):
         assert self._publisher is not None
         if self._started:
             self._simulation.active = True
-            self._simulation.pause(False)
+            if self._simulation.has_world:
+                self._simulation.pause(False)
             return
         # all present objects are kept until the node ends: the collector may skip them
         gc.collect()

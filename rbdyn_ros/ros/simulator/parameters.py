@@ -47,6 +47,11 @@ PARAMETERS = (
             "path of a scene .yaml file: robots, free objects and obstacles; overrides urdf and "
             "robot_description",
         ),
+        Parameter(
+            "world_sources",
+            (),
+            "folders and scene files that get_available_worlds lists, beside the bundled worlds",
+        ),
         XACRO_ARGS,
         DESCRIPTION,
         STRICT,

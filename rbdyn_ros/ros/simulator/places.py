@@ -7,7 +7,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.description.geometries import Box, Capsule, Cylinder, Points, Sphere
+from rbdyn_ros.description.geometries import (
+    Box,
+    Capsule,
+    Cylinder,
+    HeightField,
+    Plane,
+    Points,
+    Sphere,
+)
 from rbdyn_ros.description.poses import IN_PLACE, Pose, compose, inverse
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.dynamics.stages import make_data
@@ -67,6 +75,15 @@ class Part:
         if isinstance(shape, Points):
             points = pos + np.asarray(shape.points) @ mat.T
             return points.min(axis=0), points.max(axis=0)
+        if isinstance(shape, Plane):  # without an end, but for its upper side
+            top = 0.0 if self.pose == IN_PLACE else np.inf
+            return np.full(3, -np.inf), np.array([np.inf, np.inf, top])
+        if isinstance(shape, HeightField):
+            heights = np.asarray(shape.heights)
+            low, high = heights.min(), heights.max()
+            box = Box((*shape.size, float(high - low)))
+            middle = Pose((0.0, 0.0, float(low + high) / 2.0))
+            return Part(box, compose(self.pose, middle)).corners
         half = np.zeros(3)
         if isinstance(shape, Box):
             half = np.abs(mat) @ (0.5 * np.asarray(shape.size))

@@ -49,11 +49,12 @@ class _Hull:
         low, high, corners = _seen_from(part, self.corners)
         if (corners.max(axis=0) < low).any() or (corners.min(axis=0) > high).any():
             return False
-        n = len(corners)
+        n, bounds = len(corners), np.concatenate([high, -low])
+        bounded = np.isfinite(bounds)  # a plane has one side
         found = linprog(
             np.zeros(n),
-            A_ub=np.concatenate([corners.T, -corners.T]),
-            b_ub=np.concatenate([high, -low]),
+            A_ub=np.concatenate([corners.T, -corners.T])[bounded],
+            b_ub=bounds[bounded],
             A_eq=np.ones((1, n)),
             b_eq=[1.0],
         )

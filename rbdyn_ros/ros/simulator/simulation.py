@@ -6,17 +6,22 @@ import threading
 import time as clock
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
+from rbdyn_ros.description.build.scene import SceneParts
 from rbdyn_ros.description.geometries import Obstacle
 from rbdyn_ros.description.objects import Object
-from rbdyn_ros.errors import RbdynError, refusal
+from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.errors import Finding, RbdynError, refusal
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.ros.common.convert import xyzw
 from rbdyn_ros.ros.simulator.places import Part
 from rbdyn_ros.ros.simulator.robot import Robot, SavedRobot
+from rbdyn_ros.ros.simulator.world import EntityInfo, World
+from rbdyn_ros.ros.simulator.world_files import WorldFile
 
 Vector = Sequence[float]
 
@@ -56,6 +61,11 @@ class Simulation:
         return self._times[0].tick
 
     @property
+    def has_world(self) -> bool:
+        """Whether a world is loaded; without one time stands still."""
+        return all(robot.entities.world.file is not None for robot in self.robots)
+
+    @property
     def paused(self) -> bool:
         """Whether a request paused the time, or the node is not active."""
         return not self.active or self._requested_pause
@@ -73,10 +83,12 @@ class Simulation:
         """Pause all robots at the same tick, or resume.
 
         Raises:
-            RbdynError: the node is not active, or a loop does not answer.
+            RbdynError: the node is not active, no world is loaded, or a loop does not answer.
         """
         if not (paused and self._started):
             self._check_active()
+        if not paused:
+            self._check_world()
         starts = paused and not self._requested_pause
         for time in self._times:
             time.request_pause(paused)
@@ -97,6 +109,10 @@ class Simulation:
     def _started(self) -> bool:
         return all(robot.loop.running for robot in self.robots)
 
+    def _check_world(self) -> None:
+        if not self.has_world:
+            raise refusal("no world is loaded; load one by load_world first", "no-world")
+
     def _check_active(self) -> None:
         if not self.active:
             raise refusal("the node is not active: make the lifecycle transition activate first")
@@ -104,6 +120,7 @@ class Simulation:
     def check_ready(self) -> None:
         """Raise RbdynError if no step can be made now; wait a moment for commands."""
         self._check_active()
+        self._check_world()
         if not self.paused:
             raise refusal("the simulation runs; pause it first")
         # the thread that waits here may have to receive the commands
@@ -117,10 +134,11 @@ class Simulation:
         """Make ticks while paused.
 
         Raises:
-            RbdynError: the node is not active, or a loop does not answer; the remaining ticks are
-                cancelled.
+            RbdynError: the node is not active, no world is loaded, or a loop does not answer; the
+                remaining ticks are cancelled.
         """
         self._check_active()
+        self._check_world()
         for time in self._times:
             time.request_steps(ticks)
         try:
@@ -183,11 +201,56 @@ class Simulation:
         return list(self._entities)
 
     def kind(self, name: str) -> str:
-        """Return robot, object (it is free) or obstacle (it was spawned, and is fixed)."""
+        """Return robot, object (it is free) or obstacle (it is fixed)."""
         return self._entities[name].kind
+
+    def info(self, name: str) -> EntityInfo | None:
+        """Return what a client said of an entity; None: nothing."""
+        entity = self._entities[name]
+        return entity.robot.entities.world.infos.get(entity.own)
+
+    def set_info(self, name: str, info: EntityInfo) -> None:
+        """Keep what a client says of an entity, until it is deleted or the world is reset."""
+        entity = self._entities[name]
+        entity.robot.entities.set_info(entity.own, info)
+
+    @property
+    def world_file(self) -> WorldFile | None:
+        """The world that is loaded."""
+        return self.robots[0].entities.world.file
+
+    @property
+    def first_scene(self) -> Path | None:
+        """The path of the scene that the simulator was started with."""
+        given = self.robots[0].given
+        return given.path if given.is_scene else None
+
+    def load_world(self, file: WorldFile, parts: SceneParts) -> list[Finding]:
+        """Load another world in place of the present one, see Entities.load; time is paused.
+
+        If it is refused, nothing changes.
+        """
+        world, warnings = self._only_robot().entities.loaded(file, parts)
+        self._enter(world)
+        return warnings
+
+    def unload_world(self) -> None:
+        """Leave the robots of the start alone; time is paused."""
+        self._enter(self._only_robot().entities.robots_alone())
+
+    def _enter(self, world: World) -> None:
+        paused = self.paused
+        self.pause(True)
+        try:
+            self._only_robot().entities.enter(world)
+        except RbdynError:
+            if not paused:
+                self.pause(False)
+            raise
 
     def spawn(self, entity: Object | Obstacle) -> None:
         """Add an object or an obstacle to the world, see Entities.spawn."""
+        self._check_world()
         self._only_robot().entities.spawn(entity)
 
     def joints_of(self, name: str) -> list[str]:
@@ -203,7 +266,7 @@ class Simulation:
                 f"'{name}' is a robot, whose topics live as long as the simulator; only objects "
                 "can be deleted"
             )
-        self._only_robot().entities.delete(name)
+        self._only_robot().entities.delete(entity.own)
 
     def taken(self) -> set[str]:
         """Return the names that a new entity cannot have."""
@@ -212,21 +275,20 @@ class Simulation:
     def bounds(self, name: str) -> tuple[Vector, Vector]:
         """Return the corners of the box around an entity, in the frame of its root link."""
         entity = self._entities[name]
-        own = "" if entity.kind == "robot" else name
-        low, high = entity.robot.entities.bounds(own)
+        low, high = entity.robot.entities.bounds(entity.own)
         return low.tolist(), high.tolist()
 
     def shapes(self, name: str) -> list[Part]:
         """Return the shapes of an entity in the world, where they are now."""
         entity = self._entities[name]
-        return entity.robot.entities.placed("" if entity.kind == "robot" else name)
+        return entity.robot.entities.placed(entity.own)
 
     def _only_robot(self) -> Robot:
         """Return the robot; raise RbdynError if there are several, or it does not run."""
         if len(self.robots) > 1:
             raise refusal(
                 "the robots of this process do not share a world; objects can be spawned and "
-                "deleted with one robot, or with several robots in one scene"
+                "deleted, and worlds loaded, with one robot, or with several robots in one scene"
             )
         if not self._started:
             raise refusal("the simulation has not started: activate the node first")
@@ -271,21 +333,28 @@ class Simulation:
         """Set pose and twist of the root link; arguments as the results of entity_state.
 
         Args:
-            name: of the robot or object.
+            name: of the entity.
             position: (3,) checked by the caller.
             quaternion: (4,) xyzw, of length near 1.
             linear: (3,) velocity.
             angular: (3,) velocity.
 
         Raises:
-            RbdynError: it is fixed to the world or attached, or the loop does not answer.
+            RbdynError: it is a robot that is fixed to the world, it is attached, it is an
+                obstacle that would move or be inside something, or the loop does not answer.
         """
         entity = self._entities[name]
         m = entity.robot.m
+        wxyz = np.roll(quaternion, 1) / float(np.linalg.norm(quaternion))
+        if entity.fixed is not None:
+            if any((*linear, *angular)):
+                raise refusal(f"'{name}' is an obstacle, which does not move; its twist is zero")
+            x, y, z = map(float, position)
+            entity.robot.entities.place_obstacle(entity.own, Pose((x, y, z), tuple(wxyz.tolist())))
+            return
         if entity.joint < 0:
             raise refusal(f"'{name}' is fixed to the world; only a floating base can be moved")
         entity.robot.entities.world.check_loose(entity.joint)
-        wxyz = np.roll(quaternion, 1) / float(np.linalg.norm(quaternion))
         qpos, qvel = np.zeros(m.nq), np.zeros(m.nv)
         given_qpos, given_qvel = np.zeros(m.nq, np.bool_), np.zeros(m.nv, np.bool_)
         q, k = entity.addresses
@@ -302,12 +371,14 @@ class _Entity:
     Attributes:
         robot: that it is, or whose scene it belongs to.
         joint: its floating joint; -1: it is fixed to the world.
+        own: its name in this scene; empty: it is the robot.
         kind: robot, object or obstacle.
         fixed: the obstacle.
     """
 
     robot: Robot
     joint: int
+    own: str = ""
     kind: str = "robot"
     fixed: Obstacle | None = None
 
@@ -319,17 +390,17 @@ class _Entity:
 
 
 def _entities(robots: Sequence[Robot]) -> dict[str, _Entity]:
-    """Return the robots and the objects of their scenes, by name."""
+    """Return the robots, and the objects and obstacles of their scenes, by name."""
     found: dict[str, _Entity] = {}
     for robot in robots:
         found[robot.name or robot.m.name] = _Entity(robot, 0 if _is_floating(robot) else -1)
     for robot in robots:
         prefix = f"{robot.name}/" if robot.name else ""
         for name in robot.given.description.objects:
-            found[prefix + name] = _Entity(robot, robot.m.jnt_id(name), "object")
-        for name in robot.entities.world.spawned:
-            if fixed := robot.entities.fixed(name):
-                found[prefix + name] = _Entity(robot, -1, "obstacle", fixed)
+            found[prefix + name] = _Entity(robot, robot.m.jnt_id(name), name, "object")
+        for one in robot.entities.world.loose.obstacles:
+            # an obstacle may have the name of a robot
+            found.setdefault(prefix + one.name, _Entity(robot, -1, one.name, "obstacle", one))
     return found
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl
 
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.description.build.scene import MESHES, ROBOTS
@@ -26,10 +26,10 @@ from rbdyn_ros.description.geometries import (
 from rbdyn_ros.description.objects import Object
 from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.description.urdf_files.urdf import is_text
-from rbdyn_ros.description.urdf_files.xacro_files import find_package
 from rbdyn_ros.errors import RbdynError, did_you_mean, listing, quote
 from rbdyn_ros.ros.common.magnitudes import REQUEST
 from rbdyn_ros.ros.simulator.result import ResultError
+from rbdyn_ros.ros.simulator.uris import path_of
 
 #: Result codes of SpawnEntity.
 NAME_NOT_UNIQUE, NAME_INVALID, UNSUPPORTED_FORMAT, NO_RESOURCE = 101, 102, 103, 104
@@ -142,14 +142,10 @@ def _is_primitive(uri: str) -> bool:
 
 
 def _path(uri: str) -> Path:
-    if uri.startswith("package://"):
-        package, _, rest = uri.removeprefix("package://").partition("/")
-        folder = find_package(package)
-        if folder is None:
-            text = f"the package {quote(package)} is not found; source its ROS workspace"
-            raise ResultError(MISSING_ASSETS, text)
-        return folder / unquote(rest)
-    return Path(unquote(uri.removeprefix("file://")))
+    try:
+        return path_of(uri)
+    except RbdynError as error:
+        raise ResultError(MISSING_ASSETS, str(error)) from error
 
 
 def _primitive(name: str, words: str, pose: Pose) -> Object | Obstacle:

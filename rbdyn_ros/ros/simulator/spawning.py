@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,7 @@ from rbdyn_ros.description.poses import Pose, quat_mul
 from rbdyn_ros.errors import DescriptionError, RbdynError, did_you_mean, listing, quote
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.ros.common.magnitudes import check_pose
-from rbdyn_ros.ros.common.qos import SERVICES
+from rbdyn_ros.ros.simulator.offering import offer
 from rbdyn_ros.ros.simulator.result import ResultError, fill_result
 from rbdyn_ros.ros.simulator.simulation import Simulation
 from rbdyn_ros.ros.simulator.spawnables import (
@@ -30,18 +30,18 @@ FEATURE_UNSUPPORTED, NOT_FOUND = 0, 2
 #: The answer of SpawnEntities if not all were spawned.
 ENTITIES_SPAWN_FAILED = 150
 
-#: Services by type, with their names and features; a type may not be installed.
-OFFERED = (
-    ("SpawnEntity", "spawn_entity", ("SPAWNING", "SPAWNING_RESOURCE_STRING")),
-    ("SpawnEntities", "spawn_entities", ("SPAWNING_ENTITIES",)),
-    ("DeleteEntity", "delete_entity", ("DELETING",)),
-    ("GetEntityBounds", "get_entity_bounds", ("ENTITY_BOUNDS", "ENTITY_BOUNDS_BOX")),
-    ("GetSpawnables", "get_spawnables", ("SPAWNABLES",)),
-)
+#: Features of each type of a service.
+FEATURES = {
+    "SpawnEntity": ("SPAWNING", "SPAWNING_RESOURCE_STRING"),
+    "SpawnEntities": ("SPAWNING_ENTITIES",),
+    "DeleteEntity": ("DELETING",),
+    "GetEntityBounds": ("ENTITY_BOUNDS", "ENTITY_BOUNDS_BOX"),
+    "GetSpawnables": ("SPAWNABLES",),
+}
 
 
 class Spawning:
-    """Serves the types of OFFERED that are installed.
+    """Serves the types of FEATURES that are installed.
 
     Args:
         node: offers the services under its name.
@@ -52,24 +52,18 @@ class Spawning:
     """
 
     def __init__(self, node: Node, simulation: Simulation) -> None:
-        from simulation_interfaces import srv
-
-        self._simulation, self.features = simulation, list[str]()
-        self._logger = node.get_logger()
-        for kind, name, features in OFFERED:
-            if hasattr(srv, kind):
-                answer = self._answering(getattr(self, f"_{name}"))
-                kind_class = getattr(srv, kind)
-                node.create_service(kind_class, f"~/{name}", answer, qos_profile=SERVICES)
-                self.features += features
-
-    @staticmethod
-    def _answering(handler: Callable[[Any, Any], None]) -> Callable[[Any, Any], Any]:
-        def on_request(request: Any, response: Any) -> Any:
-            fill_result(response.result, lambda: handler(request, response))
-            return response
-
-        return on_request
+        self._simulation, self._logger = simulation, node.get_logger()
+        self.features = offer(
+            node,
+            FEATURES,
+            {
+                "SpawnEntity": self._spawn_entity,
+                "SpawnEntities": self._spawn_entities,
+                "DeleteEntity": self._delete_entity,
+                "GetEntityBounds": self._get_entity_bounds,
+                "GetSpawnables": self._get_spawnables,
+            },
+        )
 
     def _spawn_entity(self, request: Any, response: Any) -> None:
         response.entity_name = self._spawn(request)
@@ -158,18 +152,6 @@ class Spawning:
             one = Spawnable(description=description)
             getattr(one, "entity_resource", one).uri = uri
             response.spawnables.append(one)
-
-
-def open_spawning(node: Node, simulation: Simulation) -> Spawning:
-    """Offer the services under `~/` of a node; warn of types that are not installed."""
-    spawning = Spawning(node, simulation)
-    missing = [name for _, name, features in OFFERED if features[0] not in spawning.features]
-    if "spawn_entity" in missing:
-        node.get_logger().warning(
-            f"simulation_interfaces lacks the types of some services, which are off: "
-            f"{listing(missing)}"
-        )
-    return spawning
 
 
 def check_entity(simulation: Simulation, name: str) -> None:

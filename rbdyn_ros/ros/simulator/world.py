@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.build.entities import Weld, with_welds
@@ -16,9 +16,19 @@ from rbdyn_ros.dynamics.attaching import with_loop_pose
 from rbdyn_ros.errors import did_you_mean, listing, quote, refusal
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.simulator.places import Places
+from rbdyn_ros.ros.simulator.world_files import WorldFile
 
 #: The name of what does not move, for what is attached to it.
 WORLD = "world"
+
+
+@dataclass(frozen=True, slots=True)
+class EntityInfo:
+    """What a client said of an entity, as in simulation_interfaces/EntityInfo."""
+
+    category: int
+    description: str
+    tags: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,6 +42,9 @@ class World:
         start: (nq,) position after a reset.
         spawned: the objects and obstacles that were not there at the start, by name.
         attached: what is attached.
+        file: that was loaded; None: no world is loaded.
+        first: the world as it was loaded; None: it is this one.
+        infos: of entities, by name.
     """
 
     loose: Description
@@ -40,6 +53,9 @@ class World:
     start: Array
     spawned: Mapping[str, Object | Obstacle]
     attached: tuple[Weld, ...] = ()
+    file: WorldFile | None = None
+    first: World | None = None
+    infos: Mapping[str, EntityInfo] = field(default_factory=dict)
 
     @property
     def description(self) -> Description:

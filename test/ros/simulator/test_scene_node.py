@@ -43,7 +43,10 @@ def test_objects_on_topics_and_as_entities(simulate, peer, tmp_path):
     def call(kind, name, **fields):
         return peer.call(kind, f"simulator/{name}", kind.Request(**fields))
 
-    assert call(GetEntities, "get_entities").entities == ["gripper", "cube", "ball"]
+    assert call(GetEntities, "get_entities").entities == [
+        *("gripper", "cube", "ball"),
+        *("floor", "table"),
+    ]
     info = call(GetEntityInfo, "get_entity_info", entity="cube").info
     assert info.category.category == EntityCategory.CATEGORY_DYNAMIC_OBJECT
     request = SetEntityState.Request(entity="cube")

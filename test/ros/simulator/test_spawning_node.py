@@ -30,6 +30,8 @@ pytestmark = pytest.mark.skipif(
 )
 
 SCENE = "config/scenes/gripper.yaml"
+#: Its obstacles.
+FIXED = ("floor", "table")
 BOX = "primitive:box?size=0.1,0.1,0.1&mass=0.2"
 URDF = """<robot name="mallet"><link name="grip"><inertial><mass value="0.3"/>
 <inertia ixx="1e-3" iyy="1e-3" izz="1e-3" ixy="0" ixz="0" iyz="0"/></inertial>
@@ -87,7 +89,7 @@ def test_a_box_falls_on_the_table_is_found_and_goes(simulate, peer, ask, spawn):
     states = peer.hear(JointState, "joint_states")
     objects = peer.collect(TFMessage, "object_poses")
     assert done(spawn("box", xyz=(-0.15, 0.2, 0.6))).entity_name == "box"
-    assert done(ask("GetEntities")).entities == ["gripper", "cube", "ball", "box"]
+    assert done(ask("GetEntities")).entities == ["gripper", "cube", "ball", "box", *FIXED]
     peer.until(lambda: abs(height(ask, "box") - 0.35) < 1e-3)
     peer.until(lambda: "box" in [t.child_frame_id for t in objects[-1].transforms])
     info = done(ask("GetEntityInfo", entity="box")).info
@@ -108,7 +110,7 @@ def test_a_box_falls_on_the_table_is_found_and_goes(simulate, peer, ask, spawn):
     peer.until(lambda: abs(height(ask, "second") - 0.45) < 1e-3)
     done(ask("DeleteEntity", entity="box"))
     peer.until(lambda: abs(height(ask, "second") - 0.35) < 1e-3)
-    assert done(ask("GetEntities")).entities == ["gripper", "cube", "ball", "second"]
+    assert done(ask("GetEntities")).entities == ["gripper", "cube", "ball", "second", *FIXED]
     count = len(states)
     peer.until(lambda: len(states) > count)
     assert states[-1].name == ["lift", "left", "right"]
@@ -122,7 +124,7 @@ def test_a_urdf_brings_its_joints_and_a_fixed_box_stays(simulate, peer, ask, spa
     assert done(answer).entity_name == "mallet"
     peer.until(lambda: states[-1].name == ["lift", "left", "right", "mallet/hinge"])
     simulator.wait_for("spawned 'mallet': its joints 'mallet/hinge' take no commands")
-    assert done(ask("GetEntities")).entities[-2:] == ["mallet", "shelf"]
+    assert done(ask("GetEntities")).entities[3:] == ["mallet", *FIXED, "shelf"]
     static = done(ask("GetEntityInfo", entity="shelf")).info.category.category
     assert static == EntityCategory.CATEGORY_STATIC_OBJECT
     assert height(ask, "shelf") == 0.5
@@ -218,7 +220,7 @@ def test_what_cannot_be_spawned_is_refused_and_changes_nothing(simulate, peer, a
     uris = [getattr(x, "entity_resource", x).uri for x in done(ask("GetSpawnables")).spawnables]
     for k, uri in enumerate(uris):
         done(spawn(f"example{k}", uri, (3.0 * k + 5.0, 0.0, 1.0)))
-    assert len(done(ask("GetEntities")).entities) == 3 + len(uris)
+    assert len(done(ask("GetEntities")).entities) == 5 + len(uris)
     for k in range(MOST_SPAWNED - len(uris)):
         done(spawn("", BOX, (3.0 * k + 5.0, 5.0, 1.0), allow_renaming=True))
     refused(spawn("", BOX, (0.0, -5.0, 1.0), allow_renaming=True), 4, f"{MOST_SPAWNED} objects")
@@ -226,7 +228,7 @@ def test_what_cannot_be_spawned_is_refused_and_changes_nothing(simulate, peer, a
     # a full reset removes them, and the hash is that of the start
     scope = srv.ResetSimulation.Request
     done(ask("ResetSimulation", scope=scope.SCOPE_SPAWNED))
-    assert done(ask("GetEntities")).entities == ["gripper", "cube", "ball"]
+    assert done(ask("GetEntities")).entities == ["gripper", "cube", "ball", *FIXED]
     assert peer.trigger("simulator/state_hash") == before
 
 

@@ -14,7 +14,7 @@ from rclpy.action import ActionClient
 from rclpy.executors import SingleThreadedExecutor
 from simulation_interfaces import srv
 from simulation_interfaces.action import SimulateSteps
-from simulation_interfaces.msg import EntityCategory
+from simulation_interfaces.msg import EntityCategory, EntityInfo
 from simulation_interfaces.srv import (
     GetEntities,
     GetEntitiesStates,
@@ -41,9 +41,11 @@ class CountingSimulation:
     """Counts ticks; robot `arm` floats, `rail` is fixed."""
 
     world_frame = "world"
+    has_world, first_scene = True, None
 
     def __init__(self):
         self.paused, self.diverged, self.tick = True, False, 0
+        self.infos = {}
         self.breaks = 0  # number of steps that raise RuntimeError
         self.resets, self.placed, self.ended = [], [], threading.Event()
 
@@ -72,6 +74,12 @@ class CountingSimulation:
 
     def kind(self, _):
         return "robot"
+
+    def info(self, name):
+        return self.infos.get(name)
+
+    def set_info(self, name, info):
+        self.infos[name] = info
 
     def shapes(self, _):
         return []
@@ -138,10 +146,16 @@ def state_of(ask):
 
 def test_the_features_are_those_offered(ask):
     features = ask(GetSimulatorFeatures, "get_simulator_features").features
-    always = [8, 10, 11, 12, 20, 21, 22, 23, 24, 25, 26, 31, 32, 33]
-    spawning = [0, 9, 50, 1, 5, 6, 14] if hasattr(srv, "SpawnEntity") else []
-    assert list(features.features) == [*spawning, *always]
-    assert ("urdf" in features.spawn_formats) == bool(spawning)
+    expected = {4, 8, 10, 11, 12, 20, 21, 22, 23, 24, 25, 26, 31, 32, 33}
+    for kind, more in (
+        ("SpawnEntity", {0, 1, 5, 6, 9, 14}),
+        ("SpawnEntities", {50}),
+        ("SetEntityInfo", {13}),
+        ("LoadWorld", {40, 41, 42, 43, 44, 45}),
+    ):
+        expected |= more if hasattr(srv, kind) else set()
+    assert sorted(features.features) == sorted(expected)
+    assert ("urdf" in features.spawn_formats) == hasattr(srv, "SpawnEntity")
 
 
 def test_states(ask, simulation):
@@ -293,8 +307,34 @@ def test_entities_and_filters(ask, simulation):
     assert entities(ask, bounds=bounds) == (["rail"], OK)
     bounds.points[1].x = 0.49
     assert entities(ask, bounds=bounds) == ([], OK)
-    request.filters.tags.tags = ["red"]
-    assert result_of(ask(GetEntities, "get_entities", filters=request.filters)) == UNSUPPORTED
+
+
+@pytest.mark.skipif(not hasattr(srv, "SetEntityInfo"), reason="simulation_interfaces is older")
+def test_entities_are_filtered_by_tags_that_a_client_set(ask, simulation):
+    def describe(entity, category=2, text="", tags=()):
+        info = EntityInfo(description=text, tags=list(tags))
+        info.category.category = category
+        return result_of(ask(srv.SetEntityInfo, "set_entity_info", entity=entity, info=info))
+
+    assert describe("arm", text="on wheels", tags=["red", "fast"]) == OK
+    assert describe("rail", category=5, tags=["red"]) == OK
+    info = ask(GetEntityInfo, "get_entity_info", entity="arm").info
+    assert (info.category.category, info.description) == (2, "on wheels")
+    assert list(info.tags) == ["red", "fast"]
+    tags = GetEntities.Request().filters.tags
+    tags.tags = ["red", "fast"]
+    assert entities(ask, tags=tags) == (["arm", "rail"], OK)
+    human = [EntityCategory(category=EntityCategory.CATEGORY_HUMAN)]
+    assert entities(ask, tags=tags, categories=human) == (["arm"], OK)
+    tags.filter_mode = tags.FILTER_MODE_ALL
+    assert entities(ask, tags=tags) == (["arm"], OK)
+    tags.filter_mode = 2
+    assert entities(ask, tags=tags) == ([], FAILED)
+    assert describe("arm", category=3) == FAILED
+    assert describe("arm", text="a" * 1001) == FAILED
+    assert describe("arm", tags=["a"] * 101) == FAILED
+    assert describe("army") == NOT_FOUND
+    assert len(simulation.infos) == 2
 
 
 def test_the_state_of_an_entity(ask, simulation):

@@ -1,0 +1,152 @@
+"""World files: scenes of objects and obstacles, by a URI or as a text, or found in folders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.build.scene import SceneParts
+from rbdyn_ros.description.scene_files.scene import is_scene, parts_of, read_parts, read_title
+from rbdyn_ros.errors import DescriptionError, RbdynError, listing, quote
+from rbdyn_ros.ros.simulator.result import ResultError
+from rbdyn_ros.ros.simulator.uris import path_of
+
+#: Results of every service.
+NOT_FOUND, OPERATION_FAILED = 2, 4
+#: Result codes of LoadWorld.
+UNSUPPORTED_FORMAT, NO_RESOURCE, PARSE_ERROR = 101, 102, 103
+MISSING_ASSETS, UNSUPPORTED_ASSETS, UNSUPPORTED_ELEMENTS = 104, 105, 106
+#: Result codes by the codes of findings; PARSE_ERROR for all others.
+CODES = {
+    **dict.fromkeys(("mesh-missing", "package-not-found", "no-such-file"), MISSING_ASSETS),
+    **dict.fromkeys(("mesh-format", "mesh-address", "mesh-outside"), UNSUPPORTED_ASSETS),
+    **dict.fromkeys(("mesh-too-large", "bad-mesh"), UNSUPPORTED_ASSETS),
+    "not-a-scene": UNSUPPORTED_FORMAT,
+    "unknown-key": UNSUPPORTED_ELEMENTS,
+    "object-overlaps": OPERATION_FAILED,
+}
+SUFFIXES = (".yaml", ".yml")
+#: Most files of a folder that are looked at.
+MOST_FILES = 1000
+#: The name of a text in messages.
+TEXT = Path("resource_string")
+
+
+@dataclass(frozen=True, slots=True)
+class WorldFile:
+    """A world that can be loaded.
+
+    Attributes:
+        name: of the world.
+        uri: of its file, or empty.
+        text: its content, if there is no file.
+        about: a description for people.
+        tags: words by which worlds are chosen.
+    """
+
+    name: str
+    uri: str
+    text: str = ""
+    about: str = ""
+    tags: tuple[str, ...] = ()
+
+
+#: The worlds of a robot that was started without a scene.
+FLOOR_ONLY = WorldFile("floor", "", "rbdyn_scene: 1\n", "a floor at height 0")
+NOTHING = WorldFile("empty", "", "rbdyn_scene: 1\nfloor: false\n", "nothing beside the robot")
+
+
+def read_world(
+    uri: str, text: str, start: Path | None, strict: bool = True
+) -> tuple[WorldFile, SceneParts]:
+    """Return a world and its parts.
+
+    Args:
+        uri: of a scene file.
+        text: of a scene file, used if the URI is empty.
+        start: the scene that the simulator was started with, the only one that may have robots.
+        strict: as for load_urdf.
+
+    Raises:
+        ResultError: the resource is refused.
+    """
+    if not uri and not text.strip():
+        raise ResultError(NO_RESOURCE, "the request has neither a URI nor a resource_string")
+    path, audit = _file(uri) if uri else TEXT, Audit(strict=strict)
+    try:
+        parts = read_parts(path, audit) if uri else parts_of(text, path, audit)
+        audit.raise_errors(str(path))
+    except DescriptionError as error:
+        raise refused_world(error) from error
+    if parts.robots and not (uri and _is(path, start)):
+        named = [name for name in parts.robots if name]
+        what = f"the robots {listing(named)}" if named else "a robot"
+        text = f"the world {quote(parts.name)} has {what}; a world has objects and obstacles only"
+        raise ResultError(UNSUPPORTED_ELEMENTS, f"{text}: spawn its robots after it is loaded")
+    return world_file(parts, uri, "" if uri else text), parts
+
+
+def world_file(parts: SceneParts, uri: str, text: str = "") -> WorldFile:
+    """Return the world of the parts of a scene."""
+    return WorldFile(parts.name, uri, text, parts.about, tuple(parts.tags))
+
+
+def refused_world(error: DescriptionError) -> ResultError:
+    """Return the refusal of a world with errors: the first one, with file and line."""
+    first, more = error.findings[0], len(error.findings) - 1
+    line = f"line {first.line}: " if first.line is not None else ""
+    others = f" (and {more} more)" if more else ""
+    source = f"{error.source}: " if error.source else ""
+    text = f"{source}{line}{first.message}{others}"
+    return ResultError(CODES.get(first.code, PARSE_ERROR), text)
+
+
+def worlds_at(uri: str, start: Path | None) -> Iterator[WorldFile]:
+    """Return the worlds of a source: a folder, or one file.
+
+    Files that are no scenes, have robots of their own, or cannot be read are left out.
+
+    Raises:
+        ResultError: there is no such folder or file.
+    """
+    path = _path(uri)
+    if not path.exists():
+        raise ResultError(NOT_FOUND, f"there is no folder or file {quote(str(path), 200)}")
+    try:
+        listed = sorted(path.iterdir())[:MOST_FILES] if path.is_dir() else [path]
+    except OSError as error:
+        text = f"the folder {quote(str(path), 200)} cannot be read: {error.strerror}"
+        raise ResultError(OPERATION_FAILED, text) from error
+    for file in listed:
+        audit = Audit()
+        try:
+            if not is_scene(file):
+                continue
+            title = read_title(file, audit)
+        except RbdynError:
+            continue
+        if not audit.errors and (not title.has_robots or _is(file, start)):
+            yield WorldFile(title.name, str(file.absolute()), "", title.about, title.tags)
+
+
+def _file(uri: str) -> Path:
+    path = _path(uri)
+    if path.suffix.lower() not in SUFFIXES:
+        why = f"the format of {quote(uri, 200)} is unknown; a world is a scene file"
+        raise ResultError(UNSUPPORTED_FORMAT, f"{why} {' or '.join(SUFFIXES)}")
+    if not path.is_file():
+        raise ResultError(NOT_FOUND, f"there is no file {quote(str(path), 200)}")
+    return path
+
+
+def _path(uri: str) -> Path:
+    try:
+        return path_of(uri)
+    except RbdynError as error:
+        raise ResultError(NOT_FOUND, str(error)) from error
+
+
+def _is(path: Path, other: Path | None) -> bool:
+    return other is not None and path.exists() and other.exists() and path.samefile(other)
