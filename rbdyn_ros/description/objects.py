@@ -31,6 +31,8 @@ class Object:
         surface: contact properties; None: those of the file, or a default Surface.
         scale: of a mesh along its axes.
         filter: which geometries touch it; None: as its file says, or all.
+        decompose: whether a mesh that is not convex, also of a robot file, becomes several convex
+            geometries (needs the package coacd) instead of its convex hull.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Object:
     scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
     line: int | None = None
     filter: Filter | None = None
+    decompose: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,3 +164,73 @@ def test_without_coacd_the_package_is_named(robot, monkeypatch):
 def test_decompose_is_true_or_false(robot):
     with refused(rb.ParameterError, "wrong-kind"):
         read(robot(fork()), contact=rb.Contact(decompose="yes"))
+
+
+@pytest.fixture
+def scene(robot, tmp_path):
+    def write(**lines):
+        robot(fork())
+        (tmp_path / "flat.obj").write_text(obj([(0, 0, 0), (1, 0, 0), (0, 1, 0)], [(0, 1, 2)]))
+        path = tmp_path / "scene.yaml"
+        table = "".join(f"\n  {name}: {{{line}}}" for name, line in lines.items())
+        path.write_text(f"rbdyn_scene: 1\nobjects:{table}\n")
+        return path
+
+    return write
+
+
+def test_objects_of_a_scene_are_decomposed(scene, tmp_path):
+    pytest.importorskip("coacd")
+    at = "xyz: [{}, 0, 5], decompose: true"
+    mesh = "mesh: {file: m.obj, scale: [0.1, 0.1, 0.1]}"
+    path = scene(
+        fork=f"{mesh}, mass: 2, {at.format(0)}",
+        file=f"file: r.urdf, {at.format(5)}",
+        hull=f"{mesh}, mass: 2, xyz: [9, 0, 5]",
+    )
+    m = rb.load(path)
+    count = [sum(name.split("_")[0].startswith(owner) for name in m.geom_names)
+             for owner in ("fork", "file", "hull")]  # fmt: skip
+    assert count == [3, 3, 1]
+    # of the fork's volume of 7 * 0.1^3 m^3 the hull has 9 * 0.1^3 m^3
+    fork_body, hull_body = (m.frame_bodyid[m.frame_id(name)] for name in ("fork", "hull"))
+    assert m.body_mass[fork_body] == pytest.approx(2.0)
+    heights = m.body_ipos[[fork_body, hull_body], 1]
+    assert heights == pytest.approx([0.1 * (3 * 0.5 + 4 * 2) / 7, 0.15], abs=2e-3)
+
+    given = rb.Object("fork", tmp_path / "m.obj", mass=2.0, scale=(0.1, 0.1, 0.1), decompose=True)
+    alone = rb.scene(objects=[given])
+    assert alone.body_ipos[1] == pytest.approx(m.body_ipos[fork_body])
+
+
+def test_what_cannot_be_decomposed_is_named_with_its_line(scene):
+    pytest.importorskip("coacd")
+    path = scene(
+        box="box: {size: [1, 1, 1]}, mass: 1, decompose: true",
+        mesh="mesh: {file: m.obj}, mass: 1, decompose: yes",
+        flat="mesh: {file: flat.obj}, mass: 1, decompose: true",
+        shapes="parts: [{mesh: {file: m.obj}}], mass: 1, decompose: true",
+    )
+    codes = ["bad-value", "bad-value", "flat-mesh", "bad-value"]
+    with refused(rb.DescriptionError, codes, "object 'box'") as refusal:
+        rb.load(path)
+    assert [finding.line for finding in refusal.value.findings] == [3, 4, 5, 6]
+
+
+def test_a_robot_of_a_scene_is_decomposed(robot, tmp_path):
+    pytest.importorskip("coacd")
+    robot(fork())
+    path = tmp_path / "scene.yaml"
+    path.write_text("rbdyn_scene: 1\nrobot: {file: r.urdf, xyz: [0, 0, 1], decompose: true}\n")
+    assert rb.load(path).ngeomlink == 3
+    path.write_text("rbdyn_scene: 1\nrobot:\n  file: r.urdf\n  decompose: 1\n")
+    with refused(rb.DescriptionError, "bad-value", "the robot", line=4):
+        rb.load(path)
+
+
+def test_shapes_are_convex_already():
+    given = rb.Object("box", rb.Box((1.0, 1.0, 1.0)), mass=1.0, decompose=True)
+    with refused(rb.DescriptionError, "bad-argument", "object 'box'"):
+        rb.scene(objects=[given])
+    with refused(rb.DescriptionError, "bad-argument", "object 'box'"):
+        rb.scene(objects=[rb.Object("box", "box.stl", mass=1.0, decompose=1)])

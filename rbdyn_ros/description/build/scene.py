@@ -281,6 +281,8 @@ def with_object(
     try:
         if item.filter is not None and not isinstance(item.filter, Filter):
             raise not_allowed("the filter", item.filter, "a Filter or None")
+        if not isinstance(item.decompose, bool):
+            raise not_allowed("decompose", item.decompose, "True or False")
         if _is_robot(item.shape):
             made = _of_file(item, package_dirs, audit)
         else:
@@ -320,7 +322,8 @@ def _of_file(item: Object, package_dirs: Sequence[str | Path], audit: Audit) -> 
     if item.mass is not None or item.density is not None:
         what = "mass" if item.mass is not None else "density"
         raise not_allowed(f"the {what}", getattr(item, what), "None: the file has the masses")
-    contact = Contact(obstacles=(), surface=item.surface or Surface())
+    surface = item.surface or Surface()
+    contact = Contact(obstacles=(), surface=surface, decompose=item.decompose)
     found = _without_lines(_described(item.shape, contact, package_dirs, audit))
     root = root_of(found)
     named = renamed(found, lambda old: item.name if old == root else f"{item.name}/{old}")
@@ -355,7 +358,12 @@ def placed_shapes(item: Object, package_dirs: Sequence[str | Path]) -> list[tupl
             raise not_allowed("the shape", shape, SHAPES)
         local = "://" not in str(shape)
         meshes = Meshes(MeshFiles(path.parent if local else None, package_dirs))
-        return [(meshes.points(path.name if local else str(shape), item.scale), IN_PLACE)]
+        name = path.name if local else str(shape)
+        if item.decompose:
+            return [(part, IN_PLACE) for part in meshes.convex(name, item.scale)]
+        return [(meshes.points(name, item.scale), IN_PLACE)]
+    if item.decompose:
+        raise not_allowed("decompose", True, "False for shapes: they are convex")
     listed = shape if isinstance(shape, list | tuple) else [shape]
     pairs = [
         one if isinstance(one, tuple) and len(one) == 2 else (one, IN_PLACE) for one in listed

@@ -195,14 +195,28 @@ def _sizes(kind: str, node: Node, owner: str, form: Form) -> dict[str, object] |
     return None if None in sizes.values() else sizes
 
 
+def read_convex_mesh(
+    node: Node, owner: str, meshes: Meshes, form: Form
+) -> tuple[Points, ...] | None:
+    """Return the convex parts of a mesh; None after an error."""
+    file = _mesh_file(node, owner, form)
+    return None if file is None else meshes.read_convex(*file, owner, node.line, form.audit)
+
+
 def _mesh(node: Node, owner: str, meshes: Meshes, form: Form) -> Points | None:
+    file = _mesh_file(node, owner, form)
+    return None if file is None else meshes.read(*file, owner, node.line, form.audit)
+
+
+def _mesh_file(node: Node, owner: str, form: Form) -> tuple[str, Vec3] | None:
+    """Return the file of a mesh and its scale; None after an error."""
     table = form.table(node, "mesh", owner, ("file", "scale"), ("file",))
     if table is None:
         return None
     name = form.name(table.nodes["file"], "file", owner)
-    scale: tuple[float, float, float] | None = (1.0, 1.0, 1.0)
+    scale: Vec3 | None = (1.0, 1.0, 1.0)
     if "scale" in table.nodes:
         scale = form.vector(table.nodes["scale"], "scale", owner)
     if name is None or scale is None:
         return None
-    return meshes.read(name, scale, owner, table.line, form.audit)
+    return name, scale

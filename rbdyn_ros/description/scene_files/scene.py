@@ -9,7 +9,7 @@
     robots:                         # or several; the names of their parts begin with `left/`
       left: {file: panda.urdf, xyz: [0, 0.5, 0], rpy: [0, 0, 0], floating_base: false,
              start: {panda_joint4: -1.5}, surface: rubber, surfaces: {panda_hand: steel},
-             exclude: [[panda_link7, panda_hand]], self_collision: false,
+             exclude: [[panda_link7, panda_hand]], self_collision: false, decompose: false,
              filters: {panda_hand: {contype: 2, conaffinity: 1}}}
 
     surfaces:                       # by a name, the fields of rb.Surface
@@ -19,6 +19,7 @@
       cube: {box: {size: [0.05, 0.05, 0.05]}, mass: 0.1, xyz: [0.5, 0, 0.5], surface: rubber}
       ball: {sphere: {radius: 0.03}, density: 500, xyz: [0.5, 0.1, 0.5], quat: [1, 0, 0, 0]}
       stone: {mesh: {file: stone.stl, scale: [0.001, 0.001, 0.001]}, density: 2500}
+      cup: {mesh: {file: cup.stl}, mass: 0.2, decompose: true}   # hollow: convex parts
       hammer: {parts: [{cylinder: {radius: 0.01, length: 0.2}},
                        {box: {size: [0.1, 0.03, 0.03]}, xyz: [0, 0, 0.1]}], mass: 0.8}
       drawer: {file: drawer.urdf, xyz: [1, 0, 0.2], filter: {contype: 1, conaffinity: 3}}
@@ -62,6 +63,7 @@ from rbdyn_ros.description.mechanism_files.geometries import (
     SHAPES,
     SURFACE,
     filter_of,
+    read_convex_mesh,
     read_filter,
     read_floor,
     read_obstacles,
@@ -97,8 +99,12 @@ ROBOT_KEYS = (
     "exclude",
     "self_collision",
     "filters",
+    "decompose",
 )
-OBJECT_KEYS = (*SHAPES, "parts", "file", "mass", "density", *PLACE, "surface", "filter")
+OBJECT_KEYS = (
+    *(*SHAPES, "parts", "file", "mass", "density", *PLACE),
+    *("surface", "filter", "decompose"),
+)
 
 _SUFFIXES = (".yaml", ".yml")
 _HEAD = re.compile(rb"^[ \t]*['\"]?rbdyn_scene['\"]?[ \t]*:", re.MULTILINE)
@@ -215,7 +221,8 @@ class _Reader:
     ) -> None:
         self._top, self._path, self._audit = top, path, audit
         self._form = Form(audit)
-        self._meshes = Meshes(MeshFiles(path.parent, package_dirs))
+        files = MeshFiles(path.parent, package_dirs)
+        self._meshes, self._convex = Meshes(files), Meshes(files, decompose=True)
         self._surfaces: dict[str, Surface | None] = {}
 
     def parts(self) -> SceneParts:
@@ -350,12 +357,16 @@ class _Reader:
             self._form.wrong(named, "surfaces", owner, "a table of links and names of surfaces")
         exclude = self._exclude(table.nodes.get("exclude"), owner)
         filters = self._filters(table.nodes.get("filters"), owner)
-        pushes: bool | None = False
-        if "self_collision" in table.nodes:
-            pushes = self._form.flag(table.nodes["self_collision"], "self_collision", owner)
+        pushes = self._flag(table, "self_collision", owner)
+        divides = self._flag(table, "decompose", owner)
         if len(self._audit.errors) > before:
             return None
-        return Contact((), surface, by_name, exclude, bool(pushes), filters)
+        return Contact((), surface, by_name, exclude, pushes, filters, divides)
+
+    def _flag(self, table: YamlTable, key: str, owner: str) -> bool:
+        """Return whether a table has a key that is true."""
+        node = table.nodes.get(key)
+        return node is not None and bool(self._form.flag(node, key, owner))
 
     def _filters(self, node: Node | None, owner: str) -> dict[str, Filter]:
         if node is None:
@@ -404,9 +415,11 @@ class _Reader:
         }
         surface = self._surface(table, owner)
         masks = read_filter(table, owner, form) if "filter" in table.nodes else None
+        divides = isinstance(shape, Path) and self._flag(table, "decompose", owner)
         if len(self._audit.errors) > before or shape is None or at is None:
             return None
-        return Object(name, shape, **numbers, pose=at, surface=surface, line=line, filter=masks)
+        more: dict[str, Any] = {"line": line, "filter": masks, "decompose": divides}
+        return Object(name, shape, **numbers, pose=at, surface=surface, **more)
 
     def _object_shape(
         self, table: YamlTable, owner: str
@@ -423,6 +436,14 @@ class _Reader:
         if given[0] == "file":
             file = self._form.name(table.nodes["file"], "file", owner)
             return None if file is None else self._file(file)
+        if self._flag(table, "decompose", owner):
+            if given[0] == "mesh":
+                convex = read_convex_mesh(table.nodes["mesh"], owner, self._convex, self._form)
+                return None if convex is None else [(part, Pose()) for part in convex]
+            message = f"decompose divides a mesh or the meshes of a file; this is {given[0]}"
+            line = table.lines["decompose"]
+            self._audit.error("bad-value", owner, line, message, found=given[0])
+            return None
         if given[0] == "parts":
             listed = self._form.items(table.nodes["parts"], "parts", "part", owner, self._part)
             return None if listed is None else list(listed)
