@@ -132,6 +132,7 @@ SIMULATOR = _services(
     ),
     (
         "get_dynamics",
+        "get_ik",
         "get_simulator_features",
         "get_simulation_state",
         "get_entities",
@@ -176,7 +177,7 @@ ARM = _services(
         "impedance",
         "set_payload",
     ),
-    ("get_gravity_effort", "get_inverse_dynamics", "get_computed_torque"),
+    ("get_gravity_effort", "get_inverse_dynamics", "get_computed_torque", "get_ik"),
 )
 CONTROLLED = (*_of("arm_controller", ("efforts", "status", "transition_event")), *EFFORTS)
 TARGETS = _of("arm_controller", ("joint_trajectory", "target_pose", "payload"))

@@ -36,6 +36,10 @@ class SelfCollision:
         links: whether pairs of links are checked.
         world: whether links and obstacles are checked.
 
+    Attributes:
+        model: the arm with its geometries.
+        overlaps: the pairs of links that overlap at qpos0, which are not checked.
+
     Raises:
         ModelError: the Model has no geometries, or too many.
         ParameterError: the speed of a link has no bound, because of the type of a joint or a
@@ -47,7 +51,7 @@ class SelfCollision:
     ) -> None:
         check_pairs(m, "SelfCollision")
         self.overlaps = start_overlaps(m)
-        self._m, self._dofs, self._margin = m, np.array(dofs, np.int64), margin
+        self.model, self._dofs, self._margin = m, np.array(dofs, np.int64), margin
         self._reach = _reach_of_dofs(m)[self._dofs]
         self._d, self._memory, self._lock = make_data(m), Memory(m), threading.Lock()
         overlapping = {(one.geom1, one.geom2) for one in self.overlaps}
@@ -76,9 +80,9 @@ class SelfCollision:
 
     def _bounds(self) -> Array:
         """Return the smallest allowed distance of each pair on a path that starts at d.qpos."""
-        bounds = np.full(self._m.nmeet, self._margin)
+        bounds = np.full(self.model.nmeet, self._margin)
         memory = self._memory
-        number = find_near(self._m, self._d, self._margin, self._skipped, memory)
+        number = find_near(self.model, self._d, self._margin, self._skipped, memory)
         near = memory.found[:number]
         bounds[near] = np.minimum(memory.out[:number, 0] - ROUNDING, self._margin)
         return bounds
@@ -86,7 +90,7 @@ class SelfCollision:
     def _check(self, path: Path, bounds: Array, what: str) -> None:
         memory, n, result = self._memory, len(self._dofs), np.zeros(2)
         pair = first_breach.call(
-            *handles(self._m, self._d), path.times, path.nodes, path.order, self._dofs,
+            *handles(self.model, self._d), path.times, path.nodes, path.order, self._dofs,
             self._reach, bounds, self._margin, self._skipped, memory.place, memory.order,
             memory.axes, memory.found, memory.out, np.empty((3, n)), np.empty((2, n)), result,
         )  # fmt: skip
@@ -98,8 +102,8 @@ class SelfCollision:
 
     def _refusal(self, pair: int, what: str, at: float, dist: float) -> RbdynError:
         """Return the error of a pair that is too near at a time of a path."""
-        g, h = self._m.meet_geom[pair].tolist()
-        one, other = self._m.geom_names[g], self._m.geom_names[h]
+        g, h = self.model.meet_geom[pair].tolist()
+        one, other = self.model.geom_names[g], self.model.geom_names[h]
         how = f"be {1e3 * dist:.3g} mm apart" if dist >= 0.0 else "touch"
         world = h >= self._obstacle
         where = "by exclude in the scene file" if world else "in an SRDF"

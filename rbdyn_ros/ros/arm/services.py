@@ -11,8 +11,10 @@ from geometry_msgs.msg import InertiaStamped
 from rclpy.node import Node
 
 from rbdyn_ros.control.arm import Arm
-from rbdyn_ros.control.controller import Controller
+from rbdyn_ros.errors import refusal
 from rbdyn_ros.ros.arm.queries import ArmQueries, JointEfforts
+from rbdyn_ros.ros.arm.trajectories import TrajectoryController
+from rbdyn_ros.ros.common import ik_query
 from rbdyn_ros.ros.common.answer import MessageLog, serve
 from rbdyn_ros.ros.common.convert import inertia_numbers, time_message
 from rbdyn_ros.ros.common.interfaces import own_services
@@ -30,16 +32,16 @@ class ArmServices:
         log: of refused messages.
     """
 
-    def __init__(self, node: Node, robot: Controller, log: MessageLog) -> None:
-        self._node, self._robot = node, robot
+    def __init__(self, node: Node, robot: TrajectoryController, log: MessageLog) -> None:
+        self._node, self._robot, self._ik = node, robot, ik_query.IkQueries()
         log.subscribe(node, InertiaStamped, "~/payload", self._take_payload)
         try:
             self._open(own_services())
         except ImportError:
             node.get_logger().warning(
                 "rbdyn_interfaces is not installed: the services get_gravity_effort, "
-                "get_inverse_dynamics, get_computed_torque and set_payload are off; the topic "
-                "~/payload replaces set_payload"
+                "get_inverse_dynamics, get_computed_torque, get_ik and set_payload are off; the "
+                "topic ~/payload replaces set_payload"
             )
 
     def _open(self, srv: Any) -> None:
@@ -51,11 +53,24 @@ class ArmServices:
             (srv.GetComputedTorque, "~/get_computed_torque", queries.computed_torque),
         ):
             serve(self._node, kind, name, partial(self._answer, query))
+        serve(self._node, srv.GetIk, "~/get_ik", self._get_ik)
         serve(self._node, srv.SetPayload, "~/set_payload", self._set_payload)
 
     def _answer(self, query: Callable[[Any], JointEfforts], request: Any, response: Any) -> None:
         response.model_sha256 = self._robot.arm.sha256
         _fill(response, query(request))
+
+    def _get_ik(self, request: Any, response: Any) -> None:
+        robot = self._robot
+        response.model_sha256 = robot.arm.sha256
+        m = robot.arm.m
+        if request.avoid_collisions and robot.collisions is not None:
+            m = robot.collisions.model
+        seen = robot.measured()
+        if seen is None:
+            raise refusal("no state of the arm has arrived yet", "arm-query")
+        response.stamp = time_message(seen[-1])
+        ik_query.fill_ik(response, self._ik.answer(m, seen[0], request, robot.base))
 
     def _set_payload(self, request: Any, response: Any) -> None:
         try:
@@ -82,3 +97,4 @@ def warm(arm: Arm) -> None:
     twin, rest = arm.twin(), np.zeros(arm.m.nv)
     effort = twin.gravity_effort(rest, np.zeros(arm.m.nv))
     twin.command(twin.inverse_dynamics(rest, rest, rest, effort), rest, rest)
+    ik_query.warm(arm.m)

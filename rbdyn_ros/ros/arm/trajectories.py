@@ -32,6 +32,10 @@ class TrajectoryController(Controller):
         description: of the robot.
         collisions: checks trajectories and poses; None: they are not checked for collisions.
         others: arguments of Controller.
+
+    Attributes:
+        collisions: as above.
+        base: name of the link that is fixed to the world.
     """
 
     def __init__(
@@ -42,8 +46,8 @@ class TrajectoryController(Controller):
         *others: Any,
     ) -> None:
         super().__init__(*others)
-        self._collisions = collisions
-        self._base = span(description).base
+        self.collisions = collisions
+        self.base = span(description).base
         self._parser = TrajectoryParser(m, _parser_of(m, description, self.names))
 
     def follow(self, message: Any) -> None:
@@ -73,10 +77,10 @@ class TrajectoryController(Controller):
         )
         path = Path(found.times, position, velocity, acceleration, found.order)
         self._check_limits(path)
-        if self._collisions is not None:
+        if self.collisions is not None:
             late = path.times[0] > 0.0
             parts = [approach_to(path, self.progress().desired)] if late else []
-            self._collisions.check([*parts, path], seen[0])
+            self.collisions.check([*parts, path], seen[0])
         self.follow_path(path, seen[2])
 
     def _check_limits(self, path: Path) -> None:
@@ -103,15 +107,15 @@ class TrajectoryController(Controller):
             RbdynError: the pose is refused.
         """
         frame = message.header.frame_id
-        if frame not in ("", self._base):
-            raise refusal(f"the pose is in frame {quote(frame)}; allowed is '{self._base}'")
+        if frame not in ("", self.base):
+            raise refusal(f"the pose is in frame {quote(frame)}; allowed is '{self.base}'")
         at, q = message.pose.position, message.pose.orientation
         place, quat = (at.x, at.y, at.z), (q.w, q.x, q.y, q.z)
         check_pose(place, quat)
         pose = np.vstack([quat_to_mat(np.array(quat) / np.linalg.norm(quat)), place])
         seen = self.measured()
-        if self._collisions is not None and seen is not None:
-            self._collisions.check([self.rehearsed(pose)], seen[0], "the motion to the pose")
+        if self.collisions is not None and seen is not None:
+            self.collisions.check([self.rehearsed(pose)], seen[0], "the motion to the pose")
         self.set_pose(pose)
 
 

@@ -19,7 +19,7 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
-from rbdyn_ros.ros.common import parameters, source
+from rbdyn_ros.ros.common import ik_query, parameters, source
 from rbdyn_ros.ros.common.commands import command_parser
 from rbdyn_ros.ros.common.dynamics_query import Snapshot
 from rbdyn_ros.ros.common.dynamics_query import warm as warm_queries
@@ -165,6 +165,7 @@ class Robot:
             what = f"timesteps of '{m.name}' specialised"
             specialized(self.node, what, lambda: StepCode(m))
         warm_queries(m)
+        ik_query.warm(m)
         finished()
         warm(m, self.values.specialize)
 

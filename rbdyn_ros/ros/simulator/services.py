@@ -14,6 +14,7 @@ from rbdyn_ros.errors import quote, refusal
 from rbdyn_ros.ros.common.answer import serve
 from rbdyn_ros.ros.common.convert import inertia_numbers, time_message, vector_numbers
 from rbdyn_ros.ros.common.dynamics_query import Answer, Dynamics, Query
+from rbdyn_ros.ros.common.ik_query import IkQueries, fill_ik
 from rbdyn_ros.ros.common.interfaces import own_services
 from rbdyn_ros.ros.simulator.robot import Robot
 from rbdyn_ros.ros.simulator.wrenches import (
@@ -79,20 +80,22 @@ class ChangeTopics:
 
 
 class TypedServices:
-    """Services under `~/`: changes of the robot and of its world, reset_with and get_dynamics.
+    """Services under `~/`: changes of the robot and of its world, reset_with, and queries.
 
     Args:
         node: offers them.
         robot: to change and to query.
+        world: frame of the world.
+        prefix: of the robot's frames in TF.
 
     Raises:
         ImportError: rbdyn_interfaces is not installed.
     """
 
-    def __init__(self, node: Node, robot: Robot) -> None:
+    def __init__(self, node: Node, robot: Robot, world: str, prefix: str) -> None:
         srv = own_services()
-        self._robot, self._dynamics = robot, Dynamics()
-        self._sha256 = robot.m.sha256()
+        self._robot, self._dynamics, self._ik = robot, Dynamics(), IkQueries()
+        self._sha256, self._world, self._prefix = robot.m.sha256(), world, prefix
         for kind, name, act in (
             (srv.SetJointState, "~/set_joint_state", self._set_joint_state),
             (srv.ApplyWrench, "~/apply_wrench", self._push),
@@ -103,6 +106,7 @@ class TypedServices:
             (srv.SetSurfaceVelocity, "~/set_surface_velocity", self._set_surface_velocity),
             (srv.Reset, "~/reset_with", self._reset),
             (srv.GetDynamics, "~/get_dynamics", self._get_dynamics),
+            (srv.GetIk, "~/get_ik", self._get_ik),
         ):
             serve(node, kind, name, act)
 
@@ -153,6 +157,12 @@ class TypedServices:
         response.model_sha256, response.stamp = self._sha256, time_message(stamp)
         _fill(response, self._dynamics.answer(now, query))
 
+    def _get_ik(self, request: Any, response: Any) -> None:
+        now, stamp = self._robot.snapshot()
+        response.model_sha256, response.stamp = self._sha256, time_message(stamp)
+        found = self._ik.answer(now.plant, now.qpos, request, self._world, self._prefix)
+        fill_ik(response, found)
+
 
 class PlainServices:
     """Services under `~/` with types of std_srvs only: state_hash and clear_wrenches.
@@ -184,11 +194,11 @@ def open_services(robot: Robot) -> None:
     ChangeTopics(node, robot, values.command_timeout, values.world_frame, values.frame_prefix)
     PlainServices(node, robot)
     try:
-        TypedServices(node, robot)
+        TypedServices(node, robot, values.world_frame, values.frame_prefix)
     except ImportError:
         node.get_logger().warning(
             "rbdyn_interfaces is not installed: the services set_joint_state, apply_wrench, "
-            "set_payload, set_gravity, get_dynamics, reset_with, attach, detach and "
+            "set_payload, set_gravity, get_dynamics, get_ik, reset_with, attach, detach and "
             "set_surface_velocity are off; the topics ~/set_joint_state, ~/wrench, ~/payload and "
             "~/gravity replace the first four"
         )

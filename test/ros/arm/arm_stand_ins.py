@@ -28,7 +28,7 @@ class Held:
         self.arm = Arm(m, friction=friction, robot_compensates_gravity=True)
         rng = np.random.default_rng(5)
         self.qpos, self.qvel = rng.uniform(-1.0, 1.0, (2, n))
-        self.known = True
+        self.known, self.collisions, self.base = True, None, "panda_link0"
         self.gains = np.full(n, 400.0), np.full(n, 40.0)
         self.effort_limits = np.full(n, 20.0)
 

@@ -1,6 +1,7 @@
 """Efforts of a Panda by joint name: against Pinocchio, over DDS, and refusals."""
 
 import threading
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,8 +11,9 @@ pytest.importorskip("rbdyn_interfaces")
 
 import rclpy
 from arm_stand_ins import Held, message_log
-from geometry_msgs.msg import Inertia, InertiaStamped, Vector3
+from geometry_msgs.msg import Inertia, InertiaStamped, Pose, PoseStamped, Quaternion, Vector3
 from rclpy.executors import SingleThreadedExecutor
+from scipy.spatial.transform import Rotation
 from support.pinocchio_twin import pin
 from support.refusals import refused, worded
 from support.robots import find
@@ -20,6 +22,7 @@ import rbdyn_ros as rb
 from rbdyn_interfaces.srv import (
     GetComputedTorque,
     GetGravityEffort,
+    GetIk,
     GetInverseDynamics,
     SetPayload,
 )
@@ -241,6 +244,83 @@ def test_payloads_by_service_and_by_topic(peer, robot):
     found = answered(peer, GetGravityEffort, "get_gravity_effort", use_current_state=True)
     g = Twin().inverse(robot.qpos, zeros, zeros)
     np.testing.assert_allclose(found.effort, g, **CLOSE)
+
+
+def pose_at(place, turn, frame=""):
+    """Return a PoseStamped of a position and a rotation matrix."""
+    pose = PoseStamped()
+    pose.header.frame_id = frame
+    p, q = pose.pose.position, pose.pose.orientation
+    p.x, p.y, p.z = np.asarray(place, float).tolist()
+    q.x, q.y, q.z, q.w = Rotation.from_matrix(turn).as_quat().tolist()
+    return pose
+
+
+def test_a_configuration_for_a_pose(peer, robot):
+    """Also of a pose in the frame of a link where it is now, and near other positions."""
+    m = robot.arm.m
+    d = rb.make_data(m)
+    d.qpos = robot.qpos
+    hand = rb.frame_pose(m, d, "panda_hand")
+    d.qpos = rb.random_qpos(m, np.random.default_rng(3))
+    goal = rb.frame_pose(m, d, "panda_hand")
+    relative = hand[1].T @ (goal[0] - hand[0]), hand[1].T @ goal[1]
+    for pose in (
+        pose_at(*goal), pose_at(*goal, "panda_link0"), pose_at(*relative, "panda_hand"),
+    ):  # fmt: skip
+        answer = answered(peer, GetIk, "get_ik", frame="panda_hand", pose=pose)
+        assert (answer.stamp.sec, answer.stamp.nanosec) == (5, 7)
+        assert answer.position_error < 1e-8
+        assert answer.rotation_error < 1e-8
+        assert tuple(answer.name) == robot.arm.names
+        judge = rb.make_data(m)
+        judge.qpos = answer.position
+        np.testing.assert_allclose(rb.frame_pose(m, judge, "panda_hand")[0], goal[0], atol=2e-8)
+        np.testing.assert_allclose(rb.frame_pose(m, judge, "panda_hand")[1], goal[1], atol=2e-8)
+    names = list(robot.arm.names)
+    near = answered(
+        peer, GetIk, "get_ik", frame="panda_hand", pose=pose_at(*goal), name=names,
+        position=d.qpos.tolist(), attempts=1,
+    )  # fmt: skip
+    np.testing.assert_allclose(near.position, d.qpos, atol=1e-6)
+
+
+def test_a_configuration_without_collisions(peer, robot):
+    m = robot.arm.m
+    d, pose = rb.make_data(m), pose_at((0.45, 0.0, -0.1), np.eye(3))
+    asked = {"frame": "panda_hand", "pose": pose, "position_only": True}
+    answered(peer, GetIk, "get_ik", **asked)
+    refuse = partial(peer.call, GetIk, "/arm/get_ik")
+    assert "no geometries" in refuse(GetIk.Request(avoid_collisions=True, **asked)).message
+    whole = rb.load_urdf(find("panda.urdf"), contact=True)  # with a floor
+    robot.collisions = SimpleNamespace(model=whole)
+    answer = refuse(GetIk.Request(avoid_collisions=True, clearance=0.01, **asked))
+    assert not answer.success
+    assert "clearance" in answer.message
+    assert d.model is m
+
+
+def test_refused_poses(peer, robot):
+    pose = pose_at((0.4, 0.0, 0.4), np.eye(3))
+    far = pose_at((4.0, 0.0, 0.4), np.eye(3))
+    for fields in (
+        {"frame": "panda_hnad", "pose": pose},
+        {"frame": "panda_hand", "pose": pose_at((0.4, 0.0, 0.4), np.eye(3), "panda_lnik0")},
+        {"frame": "panda_hand", "pose": far},
+        {"frame": "panda_hand", "pose": PoseStamped(pose=Pose(orientation=Quaternion(w=2.0)))},
+        {"frame": "panda_hand", "pose": pose, "name": ["panda_joint1"]},
+        {"frame": "panda_hand", "pose": pose, "name": ["panda_joint9"], "position": [0.0]},
+        {"frame": "panda_hand", "pose": pose, "fixed": ["panda_joint9"]},
+        {"frame": "panda_hand", "pose": pose, "attempts": 100_000},
+        {"frame": "panda_link0", "pose": pose},
+    ):
+        answer = peer.call(GetIk, "/arm/get_ik", GetIk.Request(**fields))
+        assert (answer.success, len(answer.position)) == (False, 0)
+        worded("get_ik", answer.message)
+    robot.known = False
+    answer = peer.call(GetIk, "/arm/get_ik", GetIk.Request(frame="panda_hand", pose=pose))
+    assert not answer.success
+    worded("get_ik", answer.message)
 
 
 def test_a_refused_payload(peer, robot, capfd):

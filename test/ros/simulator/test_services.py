@@ -9,7 +9,14 @@ import pytest
 pytest.importorskip("rbdyn_interfaces")
 
 import rclpy
-from geometry_msgs.msg import Inertia, InertiaStamped, Vector3, Vector3Stamped, WrenchStamped
+from geometry_msgs.msg import (
+    Inertia,
+    InertiaStamped,
+    PoseStamped,
+    Vector3,
+    Vector3Stamped,
+    WrenchStamped,
+)
 from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import JointState
 from support.refusals import worded
@@ -18,6 +25,7 @@ import rbdyn_ros as rb
 from rbdyn_interfaces.srv import (
     ApplyWrench,
     GetDynamics,
+    GetIk,
     Reset,
     SetGravity,
     SetJointState,
@@ -78,7 +86,7 @@ def robot(peer):
     node = rclpy.create_node("arm", context=peer.context)
     executor = SingleThreadedExecutor(context=peer.context)
     executor.add_node(node)
-    TypedServices(node, robot)
+    TypedServices(node, robot, "world", "left/")
     ChangeTopics(node, robot, 0.25, "world", "left/")
     thread = threading.Thread(target=executor.spin, daemon=True)
     thread.start()
@@ -186,6 +194,23 @@ def test_get_dynamics(peer, robot):
     assert len(answer.coriolis_matrix) == len(answer.forward_dynamics) == 0
     answer = call(peer, GetDynamics, "get_dynamics", name=["elbow", "elbow"])
     refused_with(answer, "get_dynamics", "'elbow'")
+
+
+def test_get_ik(peer, robot):
+    m = robot.m
+    d = rb.make_data(m)
+    d.qpos = robot.now.qpos
+    place, _ = rb.frame_pose(m, d, "tool_flange")
+    pose = PoseStamped()
+    pose.pose.position.x, pose.pose.position.y, pose.pose.position.z = (place + 0.05).tolist()
+    asked = {"frame": "left/tool_flange", "pose": pose, "position_only": True}
+    answer = call(peer, GetIk, "get_ik", **asked)
+    assert (answer.success, answer.message) == (True, "")
+    assert (answer.stamp.sec, answer.stamp.nanosec) == (2, 3)
+    d.qpos = answer.position
+    np.testing.assert_allclose(rb.frame_pose(m, d, "tool_flange")[0], place + 0.05, atol=2e-8)
+    pose.pose.position.x = 9.0
+    refused_with(call(peer, GetIk, "get_ik", **asked), "get_ik", "not reached")
 
 
 def send(peer, kind, name, message):
