@@ -2,8 +2,6 @@
 
     table.py      the functions available in C, with their arguments
     functions.py  Model and Wanted -> the Program of each function, traced by specialization/
-    language.py   Program -> statements of C; Real: double or float, and the form of constants
-    c_blocks.py   a long Program -> static functions, which compile much faster
     names.py      names of files, joints and links -> identifiers and comments
     project.py    CProject: everything to write, and the parts that the files share
     header.py     CProject -> the header: sizes, indices, prototypes
@@ -11,6 +9,9 @@
     samples.py    CProject -> states, the engine's results in them, and the allowed rounding
     self_test.py  CProject, samples -> the test, a program in C
     folder.py     CProject -> a folder, in which only generated files are overwritten
+
+specialization/c_language.py writes the statements of a Program, c_blocks.py cuts a long one into
+functions, which compile much faster; the code of a GPU shares both.
 
 `rbdyn codegen` (commands/codegen.py) runs these steps from top to bottom.
 """

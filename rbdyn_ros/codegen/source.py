@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.codegen.c_blocks import in_blocks
-from rbdyn_ros.codegen.language import FLOAT, statements
 from rbdyn_ros.codegen.names import comment
 from rbdyn_ros.codegen.project import CProject, about, signature
+from rbdyn_ros.specialization.c_blocks import CBlocks, in_blocks
+from rbdyn_ros.specialization.c_language import FLOAT, Writer, check_divisors, statements
 from rbdyn_ros.specialization.program import LEAVES
 
 if TYPE_CHECKING:
     from rbdyn_ros.codegen.functions import CFunction
+    from rbdyn_ros.specialization.c_language import Real
     from rbdyn_ros.specialization.program import Program
 
 #: Warnings that generated code does not cause.
@@ -20,6 +22,9 @@ FLOAT_WARNINGS = ("-Wdouble-promotion",)
 
 #: Functions with more operations than this are split into blocks.
 LONGEST_FUNCTION = 5000
+
+#: Operations of a block. For Talos, shorter blocks compile little faster and run slower.
+LONGEST_BLOCK = 2000
 
 _CMAKE = """\
 cmake_minimum_required(VERSION 3.10)
@@ -76,21 +81,36 @@ def _definition(project: CProject, function: CFunction) -> list[str]:
     outputs = {argument.array: argument.name for argument in function.outputs}
     used = {array for array, _, _ in function.program.inputs}
     unused = [f"(void){name};" for array, name in inputs.items() if array not in used]
-    arguments = function.program, inputs, outputs, project.real
+    program, real = function.program, project.real
     head = signature(project, function)
-    if not _is_long(function.program):
-        return _function(head, [*unused, *statements(*arguments)])
-    whole, number, calls = in_blocks(*arguments), project.real.name, []
+    if not _is_long(program):
+        return _function(head, [*unused, *statements(program, inputs, outputs, real)])
+    whole = blocks_of(program, inputs, outputs, real)
+    number, calls = real.name, []
     lines = comment(
         f"Blocks of {project.prefix}_{function.name}; s holds the values that they share."
     )
     for k, block in enumerate(whole.blocks):
         name = f"block{k}_of_{project.prefix}_{function.name}"
-        taken = [*(f"const {number} {c}[]" for c in block.reads), f"{number} s[]"]
+        read = [c for array, c in inputs.items() if array in block.reads]
+        taken = [*(f"const {number} {c}[]" for c in read), f"{number} s[]"]
         lines += [*_function(f"static void {name}({', '.join(taken)})", block.lines), ""]
-        calls.append(f"{name}({', '.join([*block.reads, 's'])});")
+        calls.append(f"{name}({', '.join([*read, 's'])});")
     body = [f"{number} s[{whole.size}];", *unused, *calls, *whole.stores]
     return [*lines, *_function(head, body)]
+
+
+def blocks_of(
+    program: Program, inputs: Mapping[str, str], outputs: Mapping[str, str], real: Real
+) -> CBlocks:
+    """Return the statements of a Program in blocks; for the arguments see statements."""
+    check_divisors(program, real)
+    return in_blocks(
+        program,
+        lambda names: Writer(program, inputs, real, names),
+        lambda array, k: f"{outputs[array]}[{k}]",
+        LONGEST_BLOCK,
+    )
 
 
 def _is_long(program: Program) -> bool:

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rbdyn_ros.codegen.functions import Wanted
-    from rbdyn_ros.codegen.language import Real
     from rbdyn_ros.codegen.project import CProject
     from rbdyn_ros.commands.parser import Commands
     from rbdyn_ros.model.model import Model
+    from rbdyn_ros.specialization.c_language import Real
 
 EPILOG = """\
 Functions:
@@ -202,7 +202,7 @@ def _check_timestep(options: argparse.Namespace) -> None:
 
 
 def _real(options: argparse.Namespace) -> Real:
-    from rbdyn_ros.codegen.language import DOUBLE, FLOAT
+    from rbdyn_ros.specialization.c_language import DOUBLE, FLOAT
 
     return FLOAT if options.float else DOUBLE
 

@@ -10,10 +10,10 @@ from support.refusals import refused
 from support.robots import find
 
 import rbdyn_ros as rb
-from rbdyn_ros.codegen import c_blocks, source
-from rbdyn_ros.codegen.c_blocks import in_blocks
-from rbdyn_ros.codegen.language import DOUBLE, FLOAT
+from rbdyn_ros.codegen import source
+from rbdyn_ros.codegen.source import blocks_of
 from rbdyn_ros.errors import ModelError
+from rbdyn_ros.specialization.c_language import DOUBLE, FLOAT
 from rbdyn_ros.specialization.program import program
 from rbdyn_ros.specialization.symbols import SymbolGraph
 
@@ -24,7 +24,7 @@ NAMES = {"x": "x"}, {"out": "out"}
 def short(request, monkeypatch):
     """Cut every function into blocks of this many operations."""
     monkeypatch.setattr(source, "LONGEST_FUNCTION", 0)
-    monkeypatch.setattr(c_blocks, "LONGEST_BLOCK", request.param)
+    monkeypatch.setattr(source, "LONGEST_BLOCK", request.param)
 
 
 @needs_gcc
@@ -92,7 +92,7 @@ def test_outputs_may_be_the_memory_of_inputs(compiler, tmp_path):
     each = straight(
         lambda x, y, z: [y, x, 2.5, (x * y + z).sin(), (x < y).select(z, x * y), x * y - z]
     )
-    told = in_blocks(each, *NAMES, DOUBLE)
+    told = blocks_of(each, *NAMES, DOUBLE)
     text = [
         *(f"static void p{k}({''.join(f'const double {c}[], ' for c in p.reads)}double s[])"
           f" {{ {' '.join(p.lines)} }}" for k, p in enumerate(told.blocks)),
@@ -111,6 +111,6 @@ def test_outputs_may_be_the_memory_of_inputs(compiler, tmp_path):
 
 def test_blocks_refuse_the_same_constants():
     with refused(ModelError, "no-code"):
-        in_blocks(straight(lambda x, *_: [x / 1e-40]), *NAMES, FLOAT)
+        blocks_of(straight(lambda x, *_: [x / 1e-40]), *NAMES, FLOAT)
     with refused(ModelError, "no-such-constant"):
-        in_blocks(straight(lambda x, *_: [x * 1e39]), *NAMES, FLOAT)
+        blocks_of(straight(lambda x, *_: [x * 1e39]), *NAMES, FLOAT)

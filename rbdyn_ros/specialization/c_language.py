@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
 from rbdyn_ros.errors import Finding, ModelError
+from rbdyn_ros.specialization.blocks import SINCOS, SinCos
 from rbdyn_ros.specialization.numpy_ops import UNARY
 from rbdyn_ros.specialization.program import operands_of
 from rbdyn_ros.specialization.symbols import CONDITIONS
@@ -30,6 +31,9 @@ INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", 
 
 #: Functions with another name in math.h than in NumPy.
 RENAMED = {"arctan2": "atan2"}
+
+#: Signs of the first factor and of the term of a fused multiply-add, a b + c.
+FUSED = {"fma": ("", ""), "fms": ("", "-"), "fnma": ("-", "")}
 
 #: Operations written inside a sum if only sums use them.
 PARTS_OF_SUMS = ("mul", "neg")
@@ -211,9 +215,9 @@ class Writer:
         name, *operands = self.operations[i]
         if name == "input":
             self.read.add(operands[0])
-            return f"{self.inputs[operands[0]]}[{operands[1]}]"
+            return self.entry(*operands)
         if name == "constant":
-            return self.real.constant(operands[0])
+            return self.constant(operands[0])
         texts = [self.operand(k) for k in operands]
         if name in INFIX:
             return f" {INFIX[name]} ".join(texts)
@@ -221,5 +225,24 @@ class Writer:
             return f"-{texts[0]}"
         if name == "select":
             return f"{texts[0]} ? {texts[1]} : {texts[2]}"
+        if name in FUSED:
+            first, last = FUSED[name]
+            factors = f"{first}{texts[0]}, {texts[1]}"
+            return f"{self.real.function('fma')}({factors}, {last}{texts[2]})"
         assert name in (*UNARY, "arctan2"), name
         return f"{self.real.function(name)}({', '.join(texts)})"
+
+    def entry(self, array: str, place: int) -> str:
+        """Return the expression of an entry of an array."""
+        return f"{self.inputs[array]}[{place}]"
+
+    def constant(self, value: float) -> str:
+        """Return the expression of a constant."""
+        return self.real.constant(value)
+
+    def sines(self, block: SinCos) -> Iterator[str]:
+        """Yield the statements that compute sines and cosines; all results have names."""
+        angles = set(block.angles)
+        for n, (name, *operands) in enumerate(self.operations):
+            if name in SINCOS and operands[0] in angles:
+                yield f"{self.names[n]} = {self.value(n)};"
