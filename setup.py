@@ -57,6 +57,7 @@ CONTROL = ["ruckig>=0.14"]  # time-optimal paths
 IDENTIFY = ["rosbags>=0.10", "mcap>=1.5"]  # recordings of ROS
 VIEW = ["viser>=1.1,<1.2"]  # its server is guarded through parts that a release may move
 RECORD = ["mcap>=1.5", "mcap-ros2-support>=0.5", "rosbags>=0.10"]  # recordings as MCAP
+TRIALS = ["pyarrow>=14.0", *PLOT, *RECORD]  # tables, plots and recordings of trials
 TORCH, JAX = ["torch>=2.2"], ["jax>=0.4.31"]  # share the arrays of a Batch
 GYM = ["gymnasium>=1.1"]
 DECOMPOSE = ["coacd>=1.0"]  # convex parts of meshes
@@ -151,6 +152,7 @@ setup(
         "identify": IDENTIFY,
         "view": VIEW,
         "record": RECORD,
+        "trials": TRIALS,
         "torch": TORCH,
         "jax": JAX,
         "gym": GYM,

@@ -26,13 +26,16 @@ if TYPE_CHECKING:
     from rbdyn_ros.trials.simulation.runs import Run
     from rbdyn_ros.trials.trial import Trial
 
+RECORDED_FILE = FileOf((".mcap",))
+
 EPILOG = """\
 Examples:
   rbdyn trial trial.yaml
   rbdyn trial trial.yaml --runs 10000 --workers 8 --out results
-  rbdyn trial trial.yaml --seed 17
+  rbdyn trial trial.yaml --seed 17 --view
 
-The folder of results has report.html, junit.xml, verdict.json and runs.jsonl. A trial that was
+The folder of results has report.html, junit.xml, verdict.json, runs.jsonl and, if pyarrow is
+installed, runs.parquet; failures/ has the recordings of the worst failed runs. A trial that was
 interrupted goes on from it. Trial files name Python files, which run with all your rights.
 Exit status: 0 if the trial passed (or the run of --seed), 1 if it failed, is undecided or refused,
 2 if the command line or an output file is refused, 130 after Ctrl-C."""
@@ -60,6 +63,12 @@ def add_trial(commands: Commands) -> None:
         "--fresh", action="store_true", help="delete earlier results instead of going on"
     )
     command.add_argument("--seed", type=int, metavar="SEED", help="repeat this run only, print it")
+    command.add_argument(
+        "--record", type=RECORDED_FILE, metavar="RUN.mcap", help="record the run of --seed"
+    )
+    command.add_argument(
+        "--view", action="store_true", help="record the run of --seed and show it in the browser"
+    )
     command.add_argument("--json", action="store_true", help="print JSON")
     command.set_defaults(run=_trial)
 
@@ -68,6 +77,9 @@ def _trial(options: argparse.Namespace) -> int:
     from rbdyn_ros.errors import ParameterError, RbdynError
     from rbdyn_ros.trials.files.reader import load, with_runs
 
+    if options.seed is None and (options.record is not None or options.view):
+        print("rbdyn trial: --record and --view show one run; give its --seed", file=sys.stderr)
+        return USAGE
     try:
         trial = load(options.trial)
         if options.runs is not None:
@@ -83,6 +95,7 @@ def _trial(options: argparse.Namespace) -> int:
 
 
 def _whole(trial: Trial, options: argparse.Namespace) -> int:
+    from rbdyn_ros.trials.output.recordings import record_failures
     from rbdyn_ros.trials.output.reports import verdict_dict, write_reports
     from rbdyn_ros.trials.running import run
 
@@ -90,6 +103,8 @@ def _whole(trial: Trial, options: argparse.Namespace) -> int:
     with _bar(trial) as shown:
         results = run(trial, out, workers=options.workers, fresh=options.fresh, progress=shown)
     files = write_reports(results, out)
+    if not results.interrupted:
+        files += record_failures(results, out)
     if options.json:
         print(json.dumps(verdict_dict(results), indent=2, allow_nan=False))
     else:
@@ -103,14 +118,27 @@ def _whole(trial: Trial, options: argparse.Namespace) -> int:
 
 def _repeat(trial: Trial, options: argparse.Namespace) -> int:
     """Repeat one run and compare it with the results that are there."""
+    from rbdyn_ros.trials.output.recordings import record
     from rbdyn_ros.trials.results.verdict import reasons
     from rbdyn_ros.trials.running import repeat
 
-    run = repeat(trial, options.seed)
+    file: Path | None = options.record
+    if file is None and options.view:
+        folder(options).mkdir(parents=True, exist_ok=True)
+        file = folder(options) / f"seed_{options.seed}.mcap"
+    run = repeat(trial, options.seed) if file is None else record(trial, options.seed, file)
     why = reasons(trial, run)
+    _print_run(trial, run, why, options)
+    if options.view:
+        replay = options.root.parse_args(["replay", str(file)])
+        return int(replay.run(replay))  # ends with this process
+    return REFUSED if why else DONE
+
+
+def _print_run(trial: Trial, run: Run, why: Sequence[str], options: argparse.Namespace) -> None:
     if options.json:
-        print(json.dumps(run.as_dict() | {"failures": why}, indent=2, allow_nan=False))
-        return REFUSED if why else DONE
+        print(json.dumps(run.as_dict() | {"failures": why}, indent=2, allow_nan=False), flush=True)
+        return
     print(f"seed {run.seed}: {'failed' if why else 'passed'}, {run.status}")
     for reason in why:
         print(f"  {reason}")
@@ -118,8 +146,9 @@ def _repeat(trial: Trial, options: argparse.Namespace) -> int:
         print(f"{title}:")
         for name, value in values.items():
             print(f"  {name:<32}{'not finite' if value is None else f'{value:.9g}'}")
-    print(f"state at the end: {run.state or 'unknown'}{_compared(trial, run, options)}")
-    return REFUSED if why else DONE
+    print(
+        f"state at the end: {run.state or 'unknown'}{_compared(trial, run, options)}", flush=True
+    )
 
 
 def _compared(trial: Trial, run: Run, options: argparse.Namespace) -> str:

@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rbdyn_ros.trials.files.reader import load as load
     from rbdyn_ros.trials.files.reader import with_runs as with_runs
+    from rbdyn_ros.trials.output.parquet import write_parquet as write_parquet
+    from rbdyn_ros.trials.output.recordings import record as record
+    from rbdyn_ros.trials.output.recordings import record_failures as record_failures
     from rbdyn_ros.trials.output.reports import write_reports as write_reports
     from rbdyn_ros.trials.results.verdict import Spread as Spread
     from rbdyn_ros.trials.results.verdict import Verdict as Verdict
@@ -35,9 +38,12 @@ _MODULES = {
     "Trial": "trial",
     "Verdict": "results.verdict",
     "load": "files.reader",
+    "record": "output.recordings",
+    "record_failures": "output.recordings",
     "repeat": "running",
     "run": "running",
     "with_runs": "files.reader",
+    "write_parquet": "output.parquet",
     "write_reports": "output.reports",
 }
 

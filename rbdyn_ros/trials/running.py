@@ -18,7 +18,7 @@ from rbdyn_ros.trials.trial import Trial
 
 #: File of the runs in the folder of results.
 RUNS_NAME = "runs.jsonl"
-MAX_WORKERS = 1024
+MAX_WORKERS, MAX_SEED = 1024, 2**62
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def repeat(trial: Trial, seed: int, watch: Watcher | None = None) -> Run:
         ParameterError: the seed is not allowed, or the controller cannot be loaded or traced.
         ModelError: the controller does not support the robot.
     """
-    number = count("seed", seed, 0, 2**62)
+    number = count("seed", seed, 0, MAX_SEED)
     if trial.controller.isolated and watch is None:
         trial.controller.code.load()  # type: ignore[union-attr]
         return run_isolated(trial, number, quiet=False)

@@ -158,6 +158,8 @@ class Trial:
         limits: by measure.
         rule: see Rule.
         allowance: see Allowance.
+        recordings: number of failed runs that are recorded, the worst ones.
+        urdf: text of the robot's URDF, for recordings, or "".
     """
 
     name: str
@@ -175,6 +177,8 @@ class Trial:
     limits: Mapping[str, Limit] = field(default_factory=dict)
     rule: Rule = Rule()
     allowance: Allowance = Allowance()
+    recordings: int = 0
+    urdf: str = ""
 
     @property
     def seeds(self) -> range:

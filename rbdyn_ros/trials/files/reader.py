@@ -43,6 +43,7 @@
       base_height: {min: 0.3}
     verdict: {pass_rate: 0.99, confidence: 0.95}      # default: every run must pass
     process: {time: 60, memory: 2048}     # of a run of a python controller [s], [MiB]
+    recordings: 3                   # of failed runs, as MCAP; default 0
 
 Files are found from the folder of this file. docs/guides/trials.md describes all keys.
 """
@@ -83,13 +84,13 @@ VERSION = "rbdyn_trial"
 KEYS = (
     VERSION, "name", "robot", "floating_base", "contact", "runs", "first_seed", "duration",
     "timestep", "controller", "reference", "start", "payload", "vary", "faults", "measures",
-    "limits", "verdict", "process",
+    "limits", "verdict", "process", "recordings",
 )  # fmt: skip
 NEEDED = (VERSION, "robot", "duration", "controller")
 
 LAWS = {"pd": PDPolicy, "pd_gravity": PDGravityPolicy, "computed_torque": ComputedTorquePolicy}
 
-MAX_RUNS, MAX_STEPS, MAX_SEED = 10_000_000, 10_000_000, 2**53
+MAX_RUNS, MAX_STEPS, MAX_SEED, MAX_RECORDINGS = 10_000_000, 10_000_000, 2**53, 1000
 
 
 def load(path: str | FilePath) -> Trial:
@@ -131,7 +132,7 @@ class _Reader:
 
     def __init__(self, top: YamlTable, path: FilePath, audit: Audit) -> None:
         self._top, self._path, self._audit = top, path, audit
-        self._form = TrialForm(audit, path.parent)
+        self._form, self._urdf = TrialForm(audit, path.parent), ""
 
     def trial(self) -> Trial | None:
         """Return the trial; None after an error."""
@@ -158,8 +159,13 @@ class _Reader:
             "limits": self._limits(m, functions),
             "rule": self._rule(),
             "allowance": self._allowance(),
+            "urdf": self._urdf,
         }
-        for key, low, high in (("runs", 1, MAX_RUNS), ("first_seed", 0, MAX_SEED)):
+        for key, low, high in (
+            ("runs", 1, MAX_RUNS),
+            ("first_seed", 0, MAX_SEED),
+            ("recordings", 0, MAX_RECORDINGS),
+        ):
             if key in self._top.nodes:
                 node = self._top.nodes[key]
                 settings[key] = self._form.whole_within(node, key, "", low, high)
@@ -193,6 +199,8 @@ class _Reader:
             if not file.suffix and not file.exists():
                 file = robot_by_name(name)
             m = load_model(file, floating_base=floating_base, contact=contact)
+            if file.suffix == ".urdf":
+                self._urdf = file.read_text(encoding="utf-8", errors="replace")
         except RbdynError as error:
             self._audit.error("bad-robot", "robot", node.line, str(error), found=name)
             return None

@@ -10,13 +10,14 @@ from typing import Any
 from rbdyn_ros.loading.output import unwritable, write_whole
 from rbdyn_ros.trials.output.html import page
 from rbdyn_ros.trials.output.junit import junit
+from rbdyn_ros.trials.output.parquet import is_available, write_parquet
 from rbdyn_ros.trials.running import Results
 
-REPORT, JUNIT, VERDICT = "report.html", "junit.xml", "verdict.json"
+REPORT, JUNIT, VERDICT, TABLE = "report.html", "junit.xml", "verdict.json", "runs.parquet"
 
 
 def write_reports(results: Results, out: str | Path) -> list[Path]:
-    """Write report.html, junit.xml and verdict.json.
+    """Write report.html, junit.xml and verdict.json, and runs.parquet if pyarrow is installed.
 
     Args:
         results: of a trial.
@@ -40,7 +41,11 @@ def write_reports(results: Results, out: str | Path) -> list[Path]:
     }
     for name, data in contents.items():
         write_whole(folder / name, lambda file, data=data: file.write(data))  # type: ignore[misc]
-    return [folder / name for name in contents]
+    files = [folder / name for name in contents]
+    if is_available():
+        write_parquet(results, folder / TABLE)
+        files.append(folder / TABLE)
+    return files
 
 
 def verdict_dict(results: Results) -> dict[str, Any]:

@@ -18,7 +18,9 @@ from rbdyn_ros.trials.trial import Trial
 _MIB = 1 << 20
 
 
-def run_isolated(trial: Trial, seed: int, quiet: bool = True) -> Run:
+def run_isolated(
+    trial: Trial, seed: int, quiet: bool = True, work: Callable[[], Run] | None = None
+) -> Run:
     """Simulate one run in a child process; whatever it does, the result is a Run.
 
     The calling process must have no other threads.
@@ -27,12 +29,14 @@ def run_isolated(trial: Trial, seed: int, quiet: bool = True) -> Run:
         trial: the trial.
         seed: of the run.
         quiet: whether output of the controller is discarded.
+        work: simulates the run; None: as all runs of the trial.
     """
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reader)
-        _be_child(lambda: run_shard(trial, [seed])[0], writer, trial.allowance.memory, quiet)
+        simulate = work or (lambda: run_shard(trial, [seed])[0])
+        _be_child(simulate, writer, trial.allowance.memory, quiet)
     os.close(writer)
     try:
         answer = _read(reader, time.monotonic() + trial.allowance.time)

@@ -1,0 +1,104 @@
+"""Record runs of a trial as MCAP files, which `rbdyn replay` and ROS 2 tools show."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from rbdyn_ros.checks.numbers import count
+from rbdyn_ros.dynamics.stages import make_data
+from rbdyn_ros.loading.output import output_path, unwritable
+from rbdyn_ros.model.model import Model, unchecked_model
+from rbdyn_ros.model.model_fields import MODEL_FIELDS
+from rbdyn_ros.recording.recorder import Recorder
+from rbdyn_ros.rollouts.batch import Batch
+from rbdyn_ros.rollouts.params import columns
+from rbdyn_ros.trials.processes.isolated import run_isolated
+from rbdyn_ros.trials.running import MAX_SEED, Results
+from rbdyn_ros.trials.simulation.runs import Run, run_shard
+from rbdyn_ros.trials.simulation.sampling import params, sample
+from rbdyn_ros.trials.simulation.simulated import Watcher
+from rbdyn_ros.trials.trial import Trial
+
+#: Folder of the recorded failures in the folder of results.
+FAILURES = "failures"
+
+
+def record(trial: Trial, seed: int, path: str | Path) -> Run:
+    """Simulate one run of a trial again and record it; needs rbdyn_ros[record].
+
+    The file has every state, the Model with the payload and the parameters of the run, and the
+    URDF of the robot. A run that ends early is recorded until then.
+
+    Args:
+        trial: the trial.
+        seed: of the run.
+        path: of the .mcap file, which is replaced.
+
+    Raises:
+        ParameterError: an argument is not allowed, the file cannot be written, or mcap or rosbags
+            is not installed.
+        ModelError: the controller does not support the robot.
+    """
+    number, target = count("seed", seed, 0, MAX_SEED), output_path(path, "a run", (".mcap",))
+
+    def simulate() -> Run:
+        with _recording(trial, number, target) as watch:
+            return run_shard(trial, [number], watch)[0]
+
+    if trial.controller.isolated:
+        with _recording(trial, number, target):
+            pass  # what cannot be written is refused here, not in the process of the run
+        return run_isolated(trial, number, work=simulate)
+    return simulate()
+
+
+def record_failures(results: Results, out: str | Path) -> list[Path]:
+    """Record the worst failed runs of a trial, `trial.recordings` of them; return the files.
+
+    Raises:
+        ParameterError: a file cannot be written, or mcap or rosbags is not installed.
+    """
+    seeds = list(results.verdict.failures)[: results.trial.recordings]
+    folder = Path(out) / FAILURES
+    try:
+        for old in folder.glob("seed_*.mcap"):
+            old.unlink()
+        if seeds:
+            folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(folder, error, "folder") from error
+    files = [folder / f"seed_{seed}.mcap" for seed in seeds]
+    for seed, file in zip(seeds, files, strict=True):
+        record(results.trial, seed, file)
+    return files
+
+
+@contextmanager
+def _recording(trial: Trial, seed: int, path: Path) -> Iterator[Watcher]:
+    """Open a recording; yield a function that records the state of a batch of one run."""
+    m = run_model(trial, seed)
+    d = make_data(m)
+    with Recorder(m, path, trial.urdf, overwrite=True) as recorder:
+
+        def watch(batch: Batch) -> None:
+            d.time, d.qpos, d.qvel = batch.time[0], batch.qpos[0], batch.qvel[0]
+            d.qfrc_applied = batch.qfrc_applied[0]
+            if np.isfinite(d.qpos).all() and np.isfinite(d.qvel).all():
+                recorder.write(d)
+
+        yield watch
+
+
+def run_model(trial: Trial, seed: int) -> Model:
+    """Return the robot of one run, with its payload and parameters."""
+    m = trial.m
+    arrays = {field.name: getattr(m, field.name) for field in MODEL_FIELDS}
+    for given in columns(m, params(trial, sample(trial, [seed])[0])):
+        arrays[given.array] = arrays[given.array].copy()
+        arrays[given.array].reshape(-1)[given.places] = given.values[0]
+    return unchecked_model(m.name, arrays, m.names, copy.copy(m.opt), m.findings, m)
