@@ -167,6 +167,7 @@ setup(
             "arm_controller = rbdyn_ros.__main__:arm_controller",
             "simulator = rbdyn_ros.__main__:simulator",
         ],
+        "pytest11": ["rbdyn = rbdyn_ros.trials.pytest_plugin"],
     },
     zip_safe=False,
 )

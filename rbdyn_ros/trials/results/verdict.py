@@ -40,7 +40,7 @@ class Spread:
     broken: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdict:
     """The outcome of a trial.
 
@@ -76,6 +76,9 @@ class Verdict:
     def partial(self) -> bool:
         """Whether runs are missing."""
         return self.runs < self.wanted
+
+    def __repr__(self) -> str:
+        return f"<Verdict {self}>"
 
     def __str__(self) -> str:
         """Return the outcome as one sentence."""

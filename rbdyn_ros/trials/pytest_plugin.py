@@ -1,0 +1,147 @@
+"""Plugin of pytest: trials and simulator nodes as fixtures, for tests of controllers.
+
+    def test_the_controller_carries_its_payload(rbdyn_trial):
+        results = rbdyn_trial("trial.yaml", runs=200)
+        assert results.passed, results.verdict
+
+    def test_the_node_of_the_controller(rbdyn_sim):
+        rbdyn_sim("arm.urdf", "--ros-args", "-p", "time_mode:=lockstep")
+        ...  # start the node; it is in the same ROS domain
+
+The module imports nothing of the engine before a fixture is used.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from rbdyn_ros.trials.running import Results
+
+#: A simulator node has started when it logs this.
+STARTED = "simulating '"
+#: Time to start and to end [s]; the first start of a version compiles.
+STARTING, ENDING = 300.0, 30.0
+#: ROS domains that are used; DDS allows 0 to 232, and few people use these.
+FIRST_DOMAIN, DOMAINS = 101, 100
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option for the folder of results."""
+    group = parser.getgroup("rbdyn", "trials of rbdyn_ros")
+    group.addoption(
+        "--rbdyn-results",
+        type=Path,
+        metavar="DIR",
+        help="folder for the results of trials, one folder for each test; a later session with "
+        "the same trial adds only the missing runs (default: temporary folders)",
+    )
+
+
+@pytest.fixture
+def rbdyn_trial(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+) -> Callable[..., Results]:
+    """Return a function that runs a trial and writes its reports.
+
+    It takes the path of a trial file, from the folder of the test, and the keywords runs and
+    workers. The folder of results and the verdict become properties of the test in JUnit XML.
+    """
+
+    def run(path: str | Path, *, runs: int | None = None, workers: int | None = None) -> Results:
+        from rbdyn_ros import trials
+
+        trial = trials.load(request.path.parent / path)
+        if runs is not None:
+            trial = trials.with_runs(trial, runs)
+        given: Path | None = request.config.getoption("--rbdyn-results")
+        name = re.sub(r"[^\w.-]+", "_", f"{request.path.stem}_{request.node.name}_{trial.name}")
+        out = (tmp_path if given is None else given) / name[:200]
+        results = trials.run(trial, out, workers=workers)
+        files = trials.write_reports(results, out)
+        if results.interrupted:
+            raise KeyboardInterrupt
+        # record_property would warn if the format is xunit2
+        properties = {"rbdyn_results": files[0].parent, "rbdyn_verdict": results.verdict}
+        request.node.user_properties += [(key, str(x)) for key, x in properties.items()]
+        return results
+
+    return run
+
+
+class SimulatorProcess:
+    """A simulator node in a process of its own.
+
+    Attributes:
+        domain: its ROS domain, which is also that of the test and of what the test starts.
+        log: file with its output.
+    """
+
+    def __init__(self, words: list[str], domain: int, log: Path) -> None:
+        self.domain, self.log = domain, log
+        with log.open("w", encoding="utf-8") as file:
+            self._process = subprocess.Popen(  # noqa: S603 - our own Python and module
+                [sys.executable, "-m", "rbdyn_ros", "sim", *words],
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                env=dict(os.environ, PYTHONUNBUFFERED="1"),
+            )
+
+    def wait_until_started(self) -> None:
+        """Wait until it simulates; fail the test if it does not start."""
+        deadline = time.monotonic() + STARTING
+        while STARTED not in self.log.read_text(encoding="utf-8", errors="replace"):
+            status = self._process.poll()
+            if status is not None or time.monotonic() > deadline:
+                what = "did not start in time" if status is None else f"ended with {status}"
+                text = self.log.read_text(encoding="utf-8", errors="replace")
+                pytest.fail(f"rbdyn sim {what}:\n{text[-4000:]}", pytrace=False)
+            time.sleep(0.02)
+
+    def end(self) -> int:
+        """End it as Ctrl-C does; return its exit status."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)
+            try:
+                self._process.wait(ENDING)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+        return self._process.wait()
+
+
+@pytest.fixture
+def rbdyn_sim(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., SimulatorProcess]]:
+    """Return a function that starts `rbdyn sim` with its arguments, without the view.
+
+    The test, the simulator and what the test starts are in a ROS domain of this process, on this
+    machine only. The simulator ends with the test.
+    """
+    started: list[SimulatorProcess] = []
+    domain = FIRST_DOMAIN + os.getpid() % DOMAINS
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(domain))
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    monkeypatch.setenv("ROS_LOCALHOST_ONLY", "1")  # Humble
+
+    def start(*words: str | Path) -> SimulatorProcess:
+        log = tmp_path / f"rbdyn_sim_{len(started)}.txt"
+        started.append(SimulatorProcess(["--no-view", *map(str, words)], domain, log))
+        started[-1].wait_until_started()
+        return started[-1]
+
+    yield start
+    for simulator in started:
+        simulator.end()
