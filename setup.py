@@ -60,12 +60,14 @@ RECORD = ["mcap>=1.5", "mcap-ros2-support>=0.5", "rosbags>=0.10"]  # recordings 
 TRIALS = ["pyarrow>=14.0", *PLOT, *RECORD]  # tables, plots and recordings of trials
 TORCH, JAX = ["torch>=2.2"], ["jax>=0.4.31"]  # share the arrays of a Batch
 GYM = ["gymnasium>=1.1"]
+CAMERA = ["moderngl>=5.10"]  # pictures without a display, through EGL
 DECOMPOSE = ["coacd>=1.0"]  # convex parts of meshes
 IK = ["daqp>=0.8"]  # quadratic programs of differential_ik
 DOCS = ["mkdocs-material>=9.5"]
 TEST = [
     *GYM,
     *IK,
+    *CAMERA,
     "pytest>=7.4,<9.2",  # from 9.2 on pytest-xdist 3.8 does not see its groups: test/conftest.py
     "pytest-xdist>=3.5",
     "opencv-python-headless>=4.8",  # its model of a lens
@@ -156,6 +158,7 @@ setup(
         "torch": TORCH,
         "jax": JAX,
         "gym": GYM,
+        "camera": CAMERA,
         "decompose": DECOMPOSE,
         "ik": IK,
         "docs": DOCS,

@@ -35,6 +35,7 @@ class RayShape:
         kind: its type; MESH for triangles.
         size: geom_size of a solid [m].
         triangles: corners in its frame, (k, 3, 3) [m], anticlockwise seen from outside.
+        link: the link that has it; "" for an obstacle.
     """
 
     name: str
@@ -44,6 +45,7 @@ class RayShape:
     kind: GeomType = GeomType.MESH
     size: Array = field(default_factory=lambda: np.zeros(3))
     triangles: Triangles = field(default_factory=lambda: np.zeros((0, 3, 3)))
+    link: str = ""
 
 
 class RayShapes:
@@ -51,6 +53,7 @@ class RayShapes:
 
     Attributes:
         names: of the shapes.
+        links: of the shapes; "" for obstacles.
         body: (n), their bodies.
         kind: (n), a GeomType each.
         bounded: numbers of the shapes that have a bounding box and a surface.
@@ -63,6 +66,7 @@ class RayShapes:
         listed = list(shapes)
         self.findings = findings
         self.names = tuple(one.name for one in listed)
+        self.links = tuple(one.link for one in listed)
         self.body: Ints = np.array([one.body for one in listed], np.int64)
         self.kind: Ints = np.array([one.kind for one in listed], np.int64)
         self.shape: Array = np.array([_row(one) for one in listed]).reshape(-1, SHAPE)
@@ -107,7 +111,8 @@ def _geometry(m: Model, g: int) -> RayShape:
         triangles = _terrain(m, g)
     body, mat = int(m.geom_bodyid[g]), m.geom_mat[g].reshape(3, 3)
     size, name = m.geom_size[g], m.geom_names[g]
-    return RayShape(name, body, m.geom_pos[g], mat, kind, size, triangles)
+    link = m.frame_names[m.geom_frameid[g]] if g < m.ngeomlink else ""
+    return RayShape(name, body, m.geom_pos[g], mat, kind, size, triangles, link)
 
 
 def _corners(m: Model, g: int) -> Array:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.numbers import finite
@@ -85,7 +85,7 @@ def cast_rays(
         raise _nothing(m)
     if number is not None:
         starts, along = _from_frame(m, d, number, starts, along)
-    return meet(m, d, met, starts, along, reach, excluded, cores())
+    return meet(m, d, met, starts, along, reach, ~np.isin(met.body, excluded), cores())
 
 
 def meet(
@@ -95,7 +95,7 @@ def meet(
     starts: Array,
     along: Array,
     reach: float,
-    excluded: Sequence[int],
+    shown: NDArray[np.bool_],
     threads: int,
 ) -> RayHits:
     """Return what rays in the world meet first; as cast_rays, whose checks it leaves out.
@@ -107,13 +107,12 @@ def meet(
         starts: where the rays start, (n, 3) contiguous.
         along: unit vectors, (n, 3) contiguous.
         reach: largest distance.
-        excluded: numbers of bodies that rays pass through.
+        shown: (shapes), whether rays can meet each; they pass through the others.
         threads: how many may work at most.
     """
     n = len(met.names)
     placed, boxes = np.zeros((n, PLACED)), np.zeros((n, 6))
     _place.call(*handles(m, d), met.body, met.kind, met.shape, placed, boxes)
-    shown = ~np.isin(met.body, excluded)
     node, order = tree_of(boxes, met.bounded[shown[met.bounded]])
     planes = met.planes[shown[met.planes]]
     hit, found = np.zeros(len(starts), np.int64), np.zeros((len(starts), 4))

@@ -6,6 +6,7 @@ for k, reading in suite.read(state):
     print(suite.specs[k].name, reading)
 """
 
+from rbdyn_ros.sensors.camera_specs import ColorSpec as ColorSpec
 from rbdyn_ros.sensors.camera_specs import DepthSpec as DepthSpec
 from rbdyn_ros.sensors.ray_specs import Fan as Fan
 from rbdyn_ros.sensors.ray_specs import LidarSpec as LidarSpec

@@ -133,6 +133,21 @@ class DepthSpec(CameraSpec):
         return found
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColorSpec(CameraSpec):
+    """A colour camera, whose pictures rb.render draws; it has no noise."""
+
+    def findings(self) -> list[Finding]:
+        """Return all that is wrong with the camera."""
+        found = CameraSpec.findings(self)
+        if not found and self.near == 0.0:
+            text = (
+                "near is 0 m; a colour camera draws nothing nearer than near: allowed is above 0"
+            )
+            found.append(Finding("bad-argument", text, "error", "near"))
+        return found
+
+
 def distorted(plane: Array, distortion: tuple[float, ...]) -> Array:
     """Return points (..., 2) of the plane z = 1 where the lens shows them.
 

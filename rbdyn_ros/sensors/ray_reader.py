@@ -13,7 +13,7 @@ front:
   dropout: 0.001                # share of rays that are lost, default 0
   latency: 0.02                 # [s], default 0
   sees: collision               # default; or visual
-  exclude: [chassis]            # default: the body of `link`
+  exclude: [chassis]            # default: `link` alone
 odd:
   type: lidar
   angles: pattern.csv           # instead of horizontal and vertical: azimuth, elevation [rad]

@@ -94,7 +94,7 @@ class RaySpec:
         dropout: share of readings that are lost, 0 to 1.
         latency: simulated time between a measurement and its message [s].
         sees: one of SEEN.
-        exclude: links whose bodies rays pass through; None: the body of `link`.
+        exclude: links whose shapes rays pass through; None: `link` alone.
 
     Raises:
         ParameterError: with a finding for each value that is not allowed.
@@ -110,6 +110,11 @@ class RaySpec:
     latency: float = 0.0
     sees: str = SEEN[0]
     exclude: tuple[str, ...] | None = None
+
+    @property
+    def excluded(self) -> tuple[str, ...]:
+        """The links whose shapes rays pass through."""
+        return (self.link,) if self.exclude is None else self.exclude
 
     def __post_init__(self) -> None:
         if findings := self.findings():

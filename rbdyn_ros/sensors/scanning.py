@@ -107,11 +107,12 @@ class Scanner:
     def __init__(self, m: Model, sensor: RangingSpec, shapes: RayShapes | None = None) -> None:
         self._m, self._d, self.sensor = m, make_data(m), sensor
         self._frame = m.frame_id(sensor.link)
-        links = (sensor.link,) if sensor.exclude is None else sensor.exclude
-        self._excluded = [int(m.frame_bodyid[m.frame_id(link)]) for link in links]
         self._shapes = geometry_shapes(m) if shapes is None else shapes
         if shapes is None and not self._shapes.names:
             raise _nothing(m, sensor)
+        for link in sensor.excluded:
+            m.frame_id(link)  # raises ModelError
+        self._shown = np.array([x not in sensor.excluded for x in self._shapes.links], np.bool_)
         self._rays = directions(sensor)
         self._length = np.linalg.norm(self._rays, axis=-1)
         self._unit = self._rays / self._length[..., None]
@@ -158,7 +159,7 @@ class Scanner:
         starts = np.ascontiguousarray(np.broadcast_to(origin, rays.shape))
         along = np.ascontiguousarray(rays @ R.T)
         far = self.sensor.far * longest
-        hits = meet(m, d, self._shapes, starts, along, far, self._excluded, threads)
+        hits = meet(m, d, self._shapes, starts, along, far, self._shown, threads)
         return hits.distance.reshape(rows, -1), hits.geom.reshape(rows, -1)
 
 

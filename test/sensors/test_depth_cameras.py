@@ -37,7 +37,14 @@ def scene():
 
 
 def camera(**given):
-    values = {"rate": 10.0, "near": 0.05, "far": 8.0, "width": 64, "height": 48}
+    values = {
+        "rate": 10.0,
+        "near": 0.05,
+        "far": 8.0,
+        "width": 64,
+        "height": 48,
+        "exclude": ("head",),
+    }
     return DepthSpec("eye", "camera", **{**values, **given})
 
 

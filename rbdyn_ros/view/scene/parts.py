@@ -48,6 +48,7 @@ class Part:
         quat: orientation in the body, wxyz.
         color: red, green, blue and opacity, 0 to 1.
         scale: scale along the axes of its frame.
+        link: the link that has it as visual or collision; "" for all else.
     """
 
     body: int
@@ -56,6 +57,7 @@ class Part:
     quat: Array
     color: Color
     scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    link: str = ""
 
     def corners(self) -> Array:
         """Return the corners (8, 3) of its bounding box, in the body."""
@@ -97,7 +99,8 @@ def parts_of_looks(
             findings.setdefault(broken.message, broken)
         for surface in surfaces:
             shown = color or surface.color or look.color or LIGHT_GREY
-            parts.append(Part(int(m.frame_bodyid[frame]), surface, pos, quat, shown))
+            body = int(m.frame_bodyid[frame])
+            parts.append(Part(body, surface, pos, quat, shown, link=look.link))
     return parts, list(findings.values())
 
 
@@ -109,7 +112,10 @@ def geometry_parts(m: Model, color: Color) -> list[Part]:
         shape = _geometry(m.geom_type[g], m.geom_size[g], m.vert_pos[first : first + count])
         if shape is not None:
             body, pos, quat = int(m.geom_bodyid[g]), m.geom_pos[g], mat_to_quat(m.geom_mat[g])
-            parts += [Part(body, surface, pos, quat, color) for surface in surfaces_of(shape)]
+            link = m.frame_names[m.geom_frameid[g]]
+            parts += [
+                Part(body, surface, pos, quat, color, link=link) for surface in surfaces_of(shape)
+            ]
     return parts
 
 

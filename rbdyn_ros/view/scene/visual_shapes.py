@@ -85,12 +85,12 @@ def _of_look(m: Model, look: LinkShape) -> RayShape | Finding | None:
             name = str(look.shape.path)
             text = f"the mesh {quote(name, 200)} {error}; rays pass through it"
             return Finding(error.code, text, "warning", "", None, name, error.allowed)
-        return RayShape(look.link, body, pos, mat, triangles=triangles)
+        return RayShape(look.link, body, pos, mat, triangles=triangles, link=look.link)
     if isinstance(look.shape, Points):
         triangles = hull_triangles(np.array(look.shape.points, np.float64))
-        return RayShape(look.link, body, pos, mat, triangles=triangles)
+        return RayShape(look.link, body, pos, mat, triangles=triangles, link=look.link)
     kind, size = GEOM_TYPES[type(look.shape)], np.array(size_of(look.shape))
-    return RayShape(look.link, body, pos, mat, kind, size)
+    return RayShape(look.link, body, pos, mat, kind, size, link=look.link)
 
 
 def _of_file(shape: MeshFile) -> Array:

@@ -1,0 +1,1 @@
+"""Pictures as a camera sees them, without a display: OpenGL through EGL."""

@@ -1,0 +1,35 @@
+"""An OpenGL context without a display: moderngl through EGL."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from rbdyn_ros.errors import Finding, ParameterError
+
+INSTALL = 'pip install "rbdyn_ros[camera]"'
+
+
+def make_context() -> Any:
+    """Return a context that is current in this thread; no other thread may use it.
+
+    Raises:
+        ParameterError: moderngl is not installed, or this machine has no EGL.
+    """
+    try:
+        moderngl = importlib.import_module("moderngl")
+    except ImportError as error:
+        raise _missing(f"moderngl is not installed: {INSTALL}") from error
+    try:
+        return moderngl.create_context(standalone=True, backend="egl", require=330)
+    except Exception as error:
+        why = (
+            f"EGL gives no OpenGL 3.3 ({error}); on Debian and Ubuntu: "
+            "apt install libegl1 libgl1-mesa-dri, which needs neither a display nor a GPU"
+        )
+        raise _missing(why) from error
+
+
+def _missing(why: str) -> ParameterError:
+    text = f"colour pictures cannot be drawn: {why}"
+    return ParameterError(Finding("no-renderer", text, "error", "renderer"))

@@ -1,0 +1,81 @@
+"""rb.render: one picture of a robot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.checks.numbers import finite
+from rbdyn_ros.description.appearance.shapes import Appearance, read_appearance
+from rbdyn_ros.dynamics.entry import check_pair
+from rbdyn_ros.dynamics.instant import Instant
+from rbdyn_ros.errors import bad_argument, not_allowed
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.sensors.camera_specs import ColorSpec
+from rbdyn_ros.view.render.renderer import Pixels, Place, Renderer
+
+
+def render(
+    m: Model,
+    d: Data,
+    camera: ColorSpec,
+    looks: Appearance | str | bytes | Path | None = None,
+    *,
+    eye: ArrayLike | None = None,
+    target: ArrayLike | None = None,
+    package_dirs: Sequence[str | Path] = (),
+) -> Pixels:
+    """Return a picture of a robot and its world at qpos, drawn without a display.
+
+    It shows what the view shows at first; planes are floors with a grid of 1 m and 0.25 m. For
+    many pictures make a Renderer once.
+
+    Args:
+        m: the robot.
+        d: its Data, which is only read.
+        camera: the camera, at its link.
+        looks: source of the <visual> elements: the file or URDF text of the robot; None: boxes
+            with the mass and inertia of each body.
+        eye: (3,) with `target`: the camera is there in the world instead [m].
+        target: (3,) what it looks at, upright [m].
+        package_dirs: as for load_urdf.
+
+    Returns:
+        (height, width, 3) red, green, blue, 0 to 255; the first row is the highest.
+
+    Raises:
+        ModelError: d was not made for m, no such link, or `looks` is another robot.
+        DescriptionError: the file in `looks` is refused.
+        ParameterError: an argument is refused, or no picture can be drawn on this machine.
+    """
+    check_pair(m, d, "render")
+    if not isinstance(camera, ColorSpec):
+        raise not_allowed("camera", camera, "a ColorSpec", "camera")
+    if (eye is None) != (target is None):
+        raise bad_argument("eye", "eye and target are given together, or neither of them")
+    place = None if eye is None else looking(eye, target)
+    if looks is None:
+        looks = Appearance()
+    elif not isinstance(looks, Appearance):
+        looks = read_appearance(looks, package_dirs=package_dirs)
+    return Renderer(m, looks).draw(Instant.of(m, d), camera, place)
+
+
+def looking(eye: object, target: object) -> Place:
+    """Return the place of a camera that looks from one point to another one, upright."""
+    start, end = finite("eye", eye, (3,)), finite("target", target, (3,))
+    forward: Array = end - start
+    length = float(np.linalg.norm(forward))
+    if length == 0.0:
+        raise bad_argument("target", "eye and target are one point; allowed are two points")
+    forward = forward / length
+    right = np.cross(forward, (0.0, 0.0, 1.0))
+    if np.linalg.norm(right) < 1e-9:  # straight up or down: north is up
+        right = np.array([1.0, 0.0, 0.0])
+    right = right / np.linalg.norm(right)
+    return start, np.stack([right, np.cross(forward, right), forward], axis=1)

@@ -1,0 +1,83 @@
+"""The programs of the renderer: a sun with shadows, light of the sky, and floors with a grid.
+
+Colours are linear within and encoded as sRGB at the end, as files and messages have them.
+"""
+
+from __future__ import annotations
+
+VERTEX = """#version 330
+uniform mat4 model, view, sun;
+in vec3 at, across;
+out vec3 world, normal;
+out vec4 in_sun;
+void main() {
+    vec4 place = model * vec4(at, 1.0);
+    world = place.xyz;
+    normal = mat3(model) * across;  // models turn and move only
+    in_sun = sun * place;
+    gl_Position = view * place;
+}
+"""
+
+FRAGMENT = """#version 330
+uniform vec4 color;
+uniform vec3 to_sun, eye;
+uniform sampler2DShadow shadow;
+uniform bool is_floor;
+in vec3 world, normal;
+in vec4 in_sun;
+out vec4 pixel;
+
+float sunlit(float facing) {
+    vec3 place = in_sun.xyz / in_sun.w * 0.5 + 0.5;
+    if (any(lessThan(place, vec3(0.0))) || any(greaterThan(place, vec3(1.0)))) return 1.0;
+    float slack = mix(0.004, 0.0008, facing), lit = 0.0;
+    vec2 step = 1.0 / textureSize(shadow, 0);
+    for (int x = -1; x <= 1; x++) for (int y = -1; y <= 1; y++)
+        lit += texture(shadow, vec3(place.xy + step * vec2(x, y), place.z - slack));
+    return lit / 9.0;
+}
+
+// the share of a line of a grid in this pixel
+float line(vec2 at, float spacing, float width) {
+    vec2 cell = at / spacing, blur = max(fwidth(cell), vec2(1e-6));
+    vec2 away = abs(fract(cell - 0.5) - 0.5);
+    vec2 share = clamp((width / spacing - away) / blur + 0.5, 0.0, 1.0);
+    share *= clamp(0.5 / blur, 0.0, 1.0);  // lines that are too near to each other fade
+    return max(share.x, share.y);
+}
+
+void main() {
+    vec3 n = normalize(normal), from = normalize(eye - world);
+    if (dot(n, from) < 0.0) n = -n;
+    vec3 base = pow(color.rgb, vec3(2.2));
+    if (is_floor)
+        base *= 1.0 - 0.45 * line(world.xy, 1.0, 0.006) - 0.2 * line(world.xy, 0.25, 0.002);
+    float facing = max(dot(n, to_sun), 0.0);
+    float lit = facing > 0.0 ? sunlit(facing) : 0.0;
+    vec3 sky = mix(vec3(0.22, 0.21, 0.20), vec3(0.42, 0.45, 0.50), 0.5 + 0.5 * n.z);
+    vec3 half_way = normalize(to_sun + from);
+    float gloss = is_floor ? 0.0 : 0.12 * pow(max(dot(n, half_way), 0.0), 40.0);
+    vec3 shown = base * (sky + vec3(0.78, 0.75, 0.70) * facing * lit) + gloss * lit;
+    pixel = vec4(pow(clamp(shown, 0.0, 1.0), vec3(1.0 / 2.2)), color.a);
+}
+"""
+
+#: Only depths are kept, as the sun sees them.
+SHADOW_FRAGMENT = """#version 330
+void main() {}
+"""
+
+#: A lens: each pixel takes what is at `plane` in a picture without distortion.
+LENS_VERTEX = """#version 330
+in vec2 corner;
+void main() { gl_Position = vec4(corner, 0.0, 1.0); }
+"""
+
+LENS_FRAGMENT = """#version 330
+uniform sampler2D plain, places;
+out vec4 pixel;
+void main() {
+    pixel = texture(plain, texelFetch(places, ivec2(gl_FragCoord.xy), 0).xy);
+}
+"""
