@@ -65,12 +65,7 @@ def frame_jacobian(m: Model, d: Data, frame: int, reference: int, J: Matrix) -> 
     body = m.frame_bodyid[frame]
     number = follow_chain(m, d, body)
     point, R = _place(m, frame, reference, d.chain_xpos, d.chain_xmat)
-    clear(J)
-    for n in range(number):
-        j = d.chain[n] - 1
-        motion_about(m, d, j, j + 1, point, d.chain_xpos, d.chain_xmat)
-        for c in range(m.jnt_dofadr_all[j], m.jnt_dofadr_all[j] + m.jnt_dofnum[j]):
-            _add_column(m, J, j, c, _seen(reference, R, load6(d.chain_cdof, c)))
+    _write_columns(m, d, number, point, reference, R, J)
 
 
 @kernel
@@ -78,12 +73,7 @@ def pose_and_jacobian(m, d, frame, J):
     """Write J (6, nv) as frame_jacobian for LOCAL_WORLD_ALIGNED; return the frame's pose."""
     number = follow_chain(m, d, m.frame_bodyid[frame])
     x, R = _place(m, frame, LOCAL, d.chain_xpos, d.chain_xmat)
-    clear(J)
-    for n in range(number):
-        j = d.chain[n] - 1
-        motion_about(m, d, j, j + 1, x, d.chain_xpos, d.chain_xmat)
-        for c in range(m.jnt_dofadr_all[j], m.jnt_dofadr_all[j] + m.jnt_dofnum[j]):
-            _add_column(m, J, j, c, load6(d.chain_cdof, c))
+    _write_columns(m, d, number, x, LOCAL_WORLD_ALIGNED, R, J)
     return x, R
 
 
@@ -151,6 +141,17 @@ def frame_acceleration(m: Model, d: Data, frame: int, reference: int, out: Vecto
     if reference == LOCAL_WORLD_ALIGNED:
         a = add6(a, _moving_with(v, moved(v, arm)))
     out[0], out[1], out[2], out[3], out[4], out[5] = a
+
+
+@inline
+def _write_columns(m, d, number, point, reference, R, J):
+    """Write J of a point at the end of the chain, in the axes that a reference names."""
+    clear(J)
+    for n in range(number):
+        j = d.chain[n] - 1
+        motion_about(m, d, j, j + 1, point, d.chain_xpos, d.chain_xmat)
+        for c in range(m.jnt_dofadr_all[j], m.jnt_dofadr_all[j] + m.jnt_dofnum[j]):
+            _add_column(m, J, j, c, _seen(reference, R, load6(d.chain_cdof, c)))
 
 
 @inline
