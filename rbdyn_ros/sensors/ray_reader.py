@@ -1,4 +1,4 @@
-"""Read the lidars, range sensors and depth cameras of a sensor file.
+"""Read the lidars, range sensors and cameras of a sensor file.
 
 front:
   type: lidar
@@ -34,6 +34,9 @@ wrist:
   encoding: 32FC1               # default; or 16UC1
   segmentation: true            # default false
   ...
+face:
+  type: color                   # as depth, without encoding, segmentation, noise, dropout and sees
+  ...
 """
 
 from __future__ import annotations
@@ -48,7 +51,7 @@ from rbdyn_ros.description.mechanism_files.forms import Form
 from rbdyn_ros.description.mechanism_files.yaml_text import Node, YamlTable
 from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, quote
 from rbdyn_ros.nanoseconds import NANOSECONDS
-from rbdyn_ros.sensors.camera_specs import DepthSpec
+from rbdyn_ros.sensors.camera_specs import ColorSpec, DepthSpec
 from rbdyn_ros.sensors.ray_specs import MAX_RAYS, Fan, LidarSpec, RangeNoise, RangeSpec
 
 RAY_KEYS = (
@@ -56,13 +59,13 @@ RAY_KEYS = (
 )  # fmt: skip
 LIDAR_KEYS = (*RAY_KEYS, "horizontal", "vertical", "angles", "sweep")
 RANGE_KEYS = (*RAY_KEYS, "field_of_view", "radiation", "rays")
-DEPTH_KEYS = (
-    *RAY_KEYS, "width", "height", "field_of_view", "intrinsics", "distortion", "encoding",
-    "segmentation",
-)  # fmt: skip
 NEEDED = ("link", "rate", "near", "far")
+CAMERA_KEYS = (*NEEDED, "type", "latency", "exclude", "width", "height", "field_of_view",
+               "intrinsics", "distortion")  # fmt: skip
+CAMERA_NEEDED = (*NEEDED, "width", "height")
+DEPTH_KEYS = (*CAMERA_KEYS, "noise", "dropout", "sees", "encoding", "segmentation")
 
-S = TypeVar("S", LidarSpec, RangeSpec, DepthSpec)
+S = TypeVar("S", LidarSpec, RangeSpec, DepthSpec, ColorSpec)
 Readers = dict[str, Callable[[Node, str, str], Any]]
 
 _FAN = ("from", "to", "rays")
@@ -115,8 +118,19 @@ class RayForm:
     def depth(self, table: YamlTable, owner: str, given: dict[str, Any]) -> DepthSpec | None:
         """Return a depth camera; `given` are values that were read already."""
         form = self._form
-        needed = (*NEEDED, "width", "height")
-        form.table(table, "depth camera", owner, DEPTH_KEYS, needed)
+        form.table(table, "depth camera", owner, DEPTH_KEYS, CAMERA_NEEDED)
+        more: Readers = {"encoding": form.name, "segmentation": form.flag}
+        return self._camera(DepthSpec, table, owner, given, more)
+
+    def color(self, table: YamlTable, owner: str, given: dict[str, Any]) -> ColorSpec | None:
+        """Return a colour camera; `given` are values that were read already."""
+        self._form.table(table, "colour camera", owner, CAMERA_KEYS, CAMERA_NEEDED)
+        return self._camera(ColorSpec, table, owner, given, {})
+
+    def _camera(
+        self, kind: type[S], table: YamlTable, owner: str, given: dict[str, Any], more: Readers
+    ) -> S | None:
+        form = self._form
         if ("field_of_view" in table.nodes) == ("intrinsics" in table.nodes):
             text = "it needs either 'field_of_view' or 'intrinsics'"
             allowed = "field_of_view, intrinsics"
@@ -128,10 +142,9 @@ class RayForm:
             "field_of_view": form.number,
             "intrinsics": lambda node, what, owner: form.numbers(node, what, owner, 4),
             "distortion": form.numbers,
-            "encoding": form.name,
-            "segmentation": form.flag,
+            **more,
         }
-        return self._made(DepthSpec, table, owner, given, readers, needed)
+        return self._made(kind, table, owner, given, readers, CAMERA_NEEDED)
 
     def _made(
         self,

@@ -24,7 +24,7 @@
         threshold: 5.0              # [N], default 1
         noise: {force: {stddev: 0.5}}
 
-Lidars, range sensors and depth cameras: see ray_reader.py.
+Lidars, range sensors and cameras: see ray_reader.py.
 
 Units are SI. Noise has `stddev`, `bias`, `bias_walk` and `resolution`, each a number or a list of
 three, one per axis; orientation has no `resolution`. specs.py describes all keys.
@@ -45,7 +45,7 @@ from rbdyn_ros.description.types import Description, Joint
 from rbdyn_ros.description.urdf_files.guard import refuse
 from rbdyn_ros.errors import quote
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.sensors.camera_specs import DepthSpec
+from rbdyn_ros.sensors.camera_specs import ColorSpec, DepthSpec
 from rbdyn_ros.sensors.ray_reader import RayForm
 from rbdyn_ros.sensors.ray_specs import LidarSpec, RangeSpec
 from rbdyn_ros.sensors.specs import (
@@ -140,6 +140,7 @@ class _Reader:
             "lidar": self.lidar,
             "range": self.range,
             "depth": self.depth,
+            "color": self.color,
         }
 
     def sensors(self, top: YamlTable) -> tuple[Spec, ...]:
@@ -234,6 +235,11 @@ class _Reader:
         """Return a depth camera."""
         owner = f"sensor {quote(name)}"
         return self.rays.depth(table, owner, self.links(name, table, owner))
+
+    def color(self, name: str, table: YamlTable) -> ColorSpec | None:
+        """Return a colour camera."""
+        owner = f"sensor {quote(name)}"
+        return self.rays.color(table, owner, self.links(name, table, owner))
 
     def links(self, name: str, table: YamlTable, owner: str) -> dict[str, Any]:
         """Return the name and the links of a sensor with rays; None where there is an error."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rbdyn_ros.sensors.camera_specs import DepthSpec
+from rbdyn_ros.sensors.camera_specs import ColorSpec, DepthSpec
 from rbdyn_ros.sensors.ray_specs import LidarSpec, RangeSpec
 
 Vec3 = tuple[float, float, float]
@@ -103,4 +103,4 @@ class ContactSpec:
     noise: Noises = field(default_factory=dict)
 
 
-Spec = ImuSpec | ForceTorqueSpec | ContactSpec | LidarSpec | RangeSpec | DepthSpec
+Spec = ImuSpec | ForceTorqueSpec | ContactSpec | LidarSpec | RangeSpec | DepthSpec | ColorSpec

@@ -16,7 +16,7 @@ from rbdyn_ros.machine import cores
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import mat_to_quat
 from rbdyn_ros.nanoseconds import NANOSECONDS
-from rbdyn_ros.sensors.camera_specs import DepthSpec
+from rbdyn_ros.sensors.camera_specs import ColorSpec, DepthSpec
 from rbdyn_ros.sensors.noise import Noise
 from rbdyn_ros.sensors.ray_specs import LidarSpec, RangeSpec
 from rbdyn_ros.sensors.scanning import RayNoise, Scan, Scanner
@@ -164,7 +164,14 @@ class Suite:
             for k, spec in specs.items()
         }
 
+    @property
+    def m(self) -> Model:
+        """The robot and its objects, without payloads."""
+        return self._m
+
     def _noise(self, k: int, spec: Spec, seed: int, begun: int = 0) -> Noise | RayNoise:
+        if isinstance(spec, ColorSpec):
+            return Noise((), seed, k, self._period_ns * 1e-9, begun)
         if isinstance(spec, RayKinds):
             return RayNoise(spec, seed, k, begun)
         kinds = tuple(spec.noise.get(name, NoiseSpec()) for name in QUANTITIES[type(spec)])
@@ -221,8 +228,12 @@ class Suite:
         return due
 
     def measure(self, numbers: Sequence[int], state: StateLike) -> list[tuple[int, Reading]]:
-        """Return the readings of some sensors in a state, due or not."""
+        """Return the readings of some sensors in a state, due or not.
+
+        Colour cameras are left out; rb.render draws their pictures.
+        """
         scene, scanners = self._scene, self._scanners
+        numbers = [k for k in numbers if not isinstance(self.specs[k], ColorSpec)]
         if any(k not in scanners for k in numbers):
             scene.enter(state)
         return [

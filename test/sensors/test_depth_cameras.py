@@ -8,7 +8,7 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.errors import DescriptionError
-from rbdyn_ros.sensors import DepthSpec, RangeNoise, read_sensors_text
+from rbdyn_ros.sensors import ColorSpec, DepthSpec, RangeNoise, read_sensors_text
 from rbdyn_ros.sensors.camera_specs import distorted, undistorted
 
 #: Coefficients as calibrations give them: plumb_bob, and the rational model.
@@ -192,3 +192,35 @@ def test_bad_values_in_a_file_are_refused_with_their_line(robot, old, new, code,
         read_sensors_text(text, *robot, period_ns=1_000_000)
     if code != "missing-key":
         assert caught.value.line == line
+
+
+COLOR = FILE.replace("type: depth", "type: color")
+
+
+def test_a_colour_camera_is_read_from_a_file(robot):
+    text = "".join(
+        line
+        for line in COLOR.splitlines(keepends=True)
+        if line.split(":")[0].strip() not in ("encoding", "segmentation", "noise")
+    )
+    (eye,) = read_sensors_text(text + "    latency: 0.1\n    exclude: []\n", *robot)
+    assert eye == ColorSpec(
+        "eye",
+        "hand",
+        rate=15.0,
+        near=0.1,
+        far=5.0,
+        latency=0.1,
+        exclude=(),
+        width=640,
+        height=480,
+        intrinsics=(600.0, 601.0, 320.0, 240.0),
+        distortion=(0.1, -0.2, 0.0, 0.0),
+    )
+
+
+def test_a_colour_camera_has_no_encoding_noise_or_segmentation(robot):
+    codes = ["unknown-key"] * 3
+    with refused(DescriptionError, codes, "sensor 'eye'") as caught:
+        read_sensors_text(COLOR, *robot)
+    assert [finding.line for finding in caught.value.findings] == [13, 14, 15]

@@ -1,6 +1,6 @@
-"""Topics of depth cameras.
+"""Topics of cameras.
 
-<name>/image_raw             sensor_msgs/Image, 32FC1 [m] or 16UC1 [mm], as in REP 118
+<name>/image_raw             sensor_msgs/Image: rgb8; depth as in REP 118: 32FC1 [m], 16UC1 [mm]
 <name>/camera_info           sensor_msgs/CameraInfo with the same stamp
 <name>/segmentation          sensor_msgs/Image, 32SC1: number of what a pixel sees, -1 for nothing
 <name>/segmentation_names    std_msgs/String, latched: the names of these numbers, a JSON list
@@ -9,7 +9,10 @@
 from __future__ import annotations
 
 import json
+import threading
 from array import array
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,16 +21,25 @@ from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, Image
 from std_msgs.msg import String
 
+from rbdyn_ros.description.appearance.shapes import Appearance
+from rbdyn_ros.dynamics.instant import Instant
+from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.convert import time_message
 from rbdyn_ros.ros.common.qos import LATCHED, reliable
-from rbdyn_ros.sensors.camera_specs import DEPTH, CameraSpec, DepthSpec
+from rbdyn_ros.runtime.state import LoopState
+from rbdyn_ros.sensors.camera_specs import DEPTH, CameraSpec, ColorSpec, DepthSpec
 from rbdyn_ros.sensors.scanning import Scan
+from rbdyn_ros.sensors.suite import Suite
+from rbdyn_ros.view.render.renderer import Pixels, Renderer
 
 QOS = reliable(5)
 
+#: Returns the appearance of a Model.
+Looks = Callable[[Model], Appearance]
 
-class DepthTopics:
-    """The topics of one depth camera.
+
+class CameraTopics:
+    """The topics that all cameras have.
 
     Args:
         node: publishes.
@@ -35,46 +47,109 @@ class DepthTopics:
         prefix: of the names of frames.
     """
 
-    def __init__(self, node: Node, spec: DepthSpec, prefix: str) -> None:
+    def __init__(self, node: Node, spec: CameraSpec, prefix: str) -> None:
         self.spec, self._frame = spec, prefix + spec.link
         self._images = node.create_publisher(Image, f"{spec.name}/image_raw", QOS)
         self._infos = node.create_publisher(CameraInfo, f"{spec.name}/camera_info", QOS)
-        self._segments: Any = None
-        if spec.segmentation:
-            topic = f"{spec.name}/segmentation"
-            self._segments = node.create_publisher(Image, topic, QOS)
-            self._names: Any = node.create_publisher(String, f"{topic}_names", LATCHED)
-        self._said: tuple[str, ...] | None = None
+
+    @property
+    def _publishers(self) -> list[Any]:
+        return [self._images, self._infos]
 
     def is_heard(self) -> bool:
         """Return whether there are subscribers."""
-        publishers = [self._images, self._infos, self._segments]
-        return any(p is not None and p.get_subscription_count() > 0 for p in publishers)
+        return any(one.get_subscription_count() > 0 for one in self._publishers)
 
-    def message(self, stamp_ns: int, scan: Scan) -> list[tuple[Any, Any]]:
-        """Return the messages of a picture, each with its publisher; all have one stamp."""
-        stamp = time_message(stamp_ns)
-        picture = image(depth_pixels(self.spec.encoding, scan.distance), self.spec.encoding)
-        messages = [(self._images, picture)]
-        if self._segments is not None:
-            if scan.names != self._said:
-                self._said = scan.names
-                messages.append((self._names, String(data=json.dumps(list(scan.names)))))
-            messages.append((self._segments, image(scan.geom.astype("<i4"), "32SC1")))
+    def _with_info(self, stamp_ns: int, images: list[tuple[Any, Image]]) -> list[tuple[Any, Any]]:
+        """Return pictures and the calibration, with one stamp."""
+        messages: list[tuple[Any, Any]] = [*images, (self._infos, camera_info(self.spec))]
         for _, message in messages:
-            if isinstance(message, Image):
-                message.header.stamp, message.header.frame_id = stamp, self._frame
-        return [*messages, (self._infos, self._stamped_info(stamp))]
-
-    def _stamped_info(self, stamp: Any) -> CameraInfo:
-        info = camera_info(self.spec)
-        info.header.stamp, info.header.frame_id = stamp, self._frame
-        return info
+            message.header.stamp = time_message(stamp_ns)
+            message.header.frame_id = self._frame
+        return messages
 
     def publish(self, messages: list[tuple[Any, Any]]) -> None:
-        """Publish the messages of a picture."""
+        """Publish messages, each with its publisher."""
         for publisher, message in messages:
             publisher.publish(message)
+
+
+class DepthTopics(CameraTopics):
+    """The topics of a depth camera; arguments as for CameraTopics."""
+
+    def __init__(self, node: Node, spec: DepthSpec, prefix: str) -> None:
+        super().__init__(node, spec, prefix)
+        self._encoding, self._segments, self._names = spec.encoding, None, None
+        if spec.segmentation:
+            topic = f"{spec.name}/segmentation"
+            self._segments = node.create_publisher(Image, topic, QOS)
+            self._names = node.create_publisher(String, f"{topic}_names", LATCHED)
+        self._said: tuple[str, ...] | None = None
+
+    @property
+    def _publishers(self) -> list[Any]:
+        return [*super()._publishers, *([self._segments] if self._segments is not None else [])]
+
+    def read(self, suite: Suite, k: int, state: LoopState, threads: int | None) -> Scan:
+        """Return the reading of sensor k in a state."""
+        return suite.scan(k, state, threads)
+
+    def message(self, stamp_ns: int, scan: Scan) -> list[tuple[Any, Any]]:
+        """Return the messages of a picture, each with its publisher."""
+        picture = image(depth_pixels(self._encoding, scan.distance), self._encoding)
+        if self._segments is None:
+            return self._with_info(stamp_ns, [(self._images, picture)])
+        segments = image(scan.geom.astype("<i4"), "32SC1")
+        images = [(self._images, picture), (self._segments, segments)]
+        messages = self._with_info(stamp_ns, images)
+        if scan.names == self._said:
+            return messages
+        self._said = scan.names
+        return [(self._names, String(data=json.dumps(list(scan.names)))), *messages]
+
+
+class ColorTopics(CameraTopics):
+    """The topics of a colour camera.
+
+    Args:
+        node: publishes.
+        spec: the camera.
+        prefix: of the names of frames.
+        renderers: draw for all cameras.
+    """
+
+    def __init__(self, node: Node, spec: ColorSpec, prefix: str, renderers: Renderers) -> None:
+        super().__init__(node, spec, prefix)
+        self._camera, self._renderers = spec, renderers
+
+    def read(self, suite: Suite, k: int, state: LoopState, threads: int | None) -> Pixels:  # noqa: ARG002
+        """Return the picture in a state."""
+        m = suite.m
+        still = replace(Instant.still(m, state.qpos[: m.nq].copy()), time=state.time)
+        return self._renderers.of(m).draw(still, self._camera)
+
+    def message(self, stamp_ns: int, picture: Pixels) -> list[tuple[Any, Any]]:
+        """Return the messages of a picture, each with its publisher."""
+        return self._with_info(stamp_ns, [(self._images, image(picture, "rgb8"))])
+
+
+class Renderers:
+    """Makes the renderer of a thread, and another one when the Model changes.
+
+    Args:
+        looks: returns the appearance of a Model.
+    """
+
+    def __init__(self, looks: Looks) -> None:
+        self._looks, self._kept = looks, threading.local()
+
+    def of(self, m: Model) -> Renderer:
+        """Return what draws a Model in this thread."""
+        if getattr(self._kept, "m", None) is not m:
+            self._kept.renderer = Renderer(m, self._looks(m))
+            self._kept.m = m
+        renderer: Renderer = self._kept.renderer
+        return renderer
 
 
 def depth_pixels(encoding: str, depth: NDArray[np.float64]) -> NDArray[Any]:

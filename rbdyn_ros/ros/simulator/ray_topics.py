@@ -22,8 +22,10 @@ from sensor_msgs.msg import LaserScan, PointCloud2, PointField, Range
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.common.convert import time_message
 from rbdyn_ros.ros.common.qos import reliable
+from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.sensors.ray_specs import RADIATION, LidarSpec, RangeSpec
 from rbdyn_ros.sensors.scanning import Scan
+from rbdyn_ros.sensors.suite import Suite
 
 QOS = reliable(5)
 
@@ -64,6 +66,10 @@ class RayTopic:
     def is_heard(self) -> bool:
         """Return whether there are subscribers."""
         return self._publisher.get_subscription_count() > 0
+
+    def read(self, suite: Suite, k: int, state: LoopState, threads: int | None) -> Scan:
+        """Return the reading of sensor k in a state."""
+        return suite.scan(k, state, threads)
 
     def message(self, stamp_ns: int, scan: Scan) -> Any:
         """Return the message of a scan; the stamp of the state is the end of a sweep."""

@@ -1,4 +1,4 @@
-"""Measure lidars, range sensors and depth cameras, beside the loop or in simulated time.
+"""Measure lidars, range sensors and cameras, beside the loop or in simulated time.
 
 In real time a thread of its own measures; each sensor has a mailbox of one state, so a thread that
 cannot follow drops readings, which are counted. In lock-step and fast mode the publishing thread
@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from rbdyn_ros.nanoseconds import NANOSECONDS
-from rbdyn_ros.ros.simulator.camera_topics import DepthTopics
+from rbdyn_ros.ros.simulator.camera_topics import ColorTopics, DepthTopics
 from rbdyn_ros.ros.simulator.ray_topics import RayTopic
 from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.sensors.suite import Suite
 
 #: The topics of a sensor with rays.
-Topics = RayTopic | DepthTopics
+Topics = RayTopic | DepthTopics | ColorTopics
 
 #: The thread yields to the loop and to the publishing thread where cores are few.
 NICE = 10
@@ -125,8 +125,8 @@ class RayWork:
             return self._jobs.pop(next(iter(self._jobs)))
 
     def _do(self, job: _Job, threads: int | None) -> None:
-        scan = job.suite.scan(job.k, job.state, threads)
-        message = job.topic.message(job.stamp_ns, scan)
+        reading: Any = job.topic.read(job.suite, job.k, job.state, threads)
+        message = job.topic.message(job.stamp_ns, reading)
         wait = round(job.topic.spec.latency * NANOSECONDS / self._period_ns)
         if wait == 0:
             job.topic.publish(message)

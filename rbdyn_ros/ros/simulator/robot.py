@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 from rclpy.node import Node
 
+from rbdyn_ros.description.appearance.shapes import Appearance
 from rbdyn_ros.dynamics.configuration import moved_starts
 from rbdyn_ros.dynamics.ray_shapes import RayShapes
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, refusal
@@ -113,7 +115,6 @@ class Robot:
         self._recorder = recorder
         self.node, self.name, self.values, self.time_node = node, name, values, time_node
         self._seed = int(values.seed)
-        self._visible: Visible | None = None
 
     def load(self, stop: threading.Event, fallback: Path | None) -> None:
         """Find the robot, make its Model and compile its kernels.
@@ -205,16 +206,25 @@ class Robot:
             values.frame_prefix,
             values.seed,
             self._visuals,
+            self._looks,
             values.time_mode == "realtime",
         )
 
     def _visuals(self, m: Model) -> RayShapes:
         """Return the shapes that sensors see whose `sees` is visual."""
-        if self._visible is None:
-            self._visible = Visible(m, self.given)
-            for finding in self._visible.findings:
+        shapes = self._visible.shapes(m)
+        if self.m is m:  # the robot is being loaded
+            for finding in shapes.findings:
                 self.node.get_logger().warning(str(finding))
-        return self._visible(m)
+        return shapes
+
+    @functools.cached_property
+    def _visible(self) -> Visible:
+        return Visible(self.m, self.given)
+
+    def _looks(self, m: Model) -> Appearance:
+        """Return the appearance of a Model, for colour cameras."""
+        return self._visible.looks(m)
 
     def open(self, wakeup: Wakeup, time_base: int, clock: Any) -> None:
         """Make the loop and the topics; the loop does not run yet.

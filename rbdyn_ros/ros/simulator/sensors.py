@@ -4,7 +4,7 @@ IMU            <name>/data      sensor_msgs/Imu; <name>/data_raw without orienta
 force/torque   <name>/wrench    geometry_msgs/WrenchStamped, like ros2_control's broadcaster
 contact        <name>/contact   std_msgs/Bool, and <name>/wrench
 lidar, range   see ray_topics.py
-depth          see camera_topics.py
+depth, color   see camera_topics.py
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ from sensor_msgs.msg import Imu
 from std_msgs.msg import Bool
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.description.appearance.shapes import Appearance
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common import convert
 from rbdyn_ros.ros.common.convert import Prepared
 from rbdyn_ros.ros.common.qos import reliable
 from rbdyn_ros.ros.common.throttle import Throttle
-from rbdyn_ros.ros.simulator.camera_topics import DepthTopics
+from rbdyn_ros.ros.simulator.camera_topics import ColorTopics, DepthTopics, Looks, Renderers
 from rbdyn_ros.ros.simulator.ray_topics import RayTopic
 from rbdyn_ros.ros.simulator.ray_work import RayWork, Topics
 from rbdyn_ros.runtime.state import LoopState
-from rbdyn_ros.sensors.camera_specs import DepthSpec
+from rbdyn_ros.sensors.camera_specs import ColorSpec, DepthSpec
 from rbdyn_ros.sensors.noise import variance
 from rbdyn_ros.sensors.ray_specs import LidarSpec, RangeSpec
 from rbdyn_ros.sensors.reader import read_sensors
@@ -48,6 +49,7 @@ from rbdyn_ros.sensors.suite import (
     Visuals,
     WrenchReading,
 )
+from rbdyn_ros.view.render.context import check_context
 
 #: Best-effort subscribers match too and get the latest messages.
 QOS = reliable(10)
@@ -69,11 +71,13 @@ class SensorTopics:
         frame_prefix: of the names of frames.
         seed: of the noise.
         visuals: returns the shapes of a Model that sensors see whose `sees` is visual.
+        looks: returns the appearance of a Model, for colour cameras.
         threaded: whether a thread of its own measures lidars and range sensors, see ray_work.py.
 
     Raises:
         DescriptionError: the file is refused.
         ModelError: m was not made from the description, or rays have nothing to meet.
+        ParameterError: pictures cannot be drawn on this machine.
     """
 
     def __init__(
@@ -86,6 +90,7 @@ class SensorTopics:
         frame_prefix: str = "",
         seed: int = 0,
         visuals: Visuals | None = None,
+        looks: Looks = lambda _: Appearance(),
         threaded: bool = False,
     ) -> None:
         if isinstance(sensors, str | Path):
@@ -96,8 +101,11 @@ class SensorTopics:
         self._logger, self._unfinite = node.get_logger(), Throttle()
         for note in self._suite.notes:
             self._logger.warning(note)
-        topics = enumerate(_topic(node, spec, frame_prefix) for spec in self._suite.specs)
-        topic_of = dict(topics)
+        renderers = Renderers(looks)
+        if any(isinstance(spec, ColorSpec) for spec in self._suite.specs):
+            check_context()
+        topics = (_topic(node, spec, frame_prefix, renderers) for spec in self._suite.specs)
+        topic_of = dict(enumerate(topics))
         self._rays = {k: x for k, x in topic_of.items() if isinstance(x, Topics)}
         self._topics = {k: x for k, x in topic_of.items() if not isinstance(x, Topics)}
         self._ray_work = RayWork(period_ns, threaded)
@@ -220,12 +228,14 @@ class _ContactTopics(_Topic):
 
 
 def _topic(
-    node: Node, spec: Spec, prefix: str
+    node: Node, spec: Spec, prefix: str, renderers: Renderers
 ) -> _ImuTopic | _WrenchTopic | _ContactTopics | Topics:
     if isinstance(spec, LidarSpec | RangeSpec):
         return RayTopic(node, spec, prefix)
     if isinstance(spec, DepthSpec):
         return DepthTopics(node, spec, prefix)
+    if isinstance(spec, ColorSpec):
+        return ColorTopics(node, spec, prefix, renderers)
     if isinstance(spec, ImuSpec):
         return _ImuTopic(node, spec, prefix)
     if isinstance(spec, ForceTorqueSpec):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rbdyn_ros.description.appearance.shapes import read_appearance
+from rbdyn_ros.description.appearance.shapes import Appearance, read_appearance
 from rbdyn_ros.dynamics.ray_shapes import RayShapes, some_geometries
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.model.model import Model
@@ -15,7 +15,7 @@ from rbdyn_ros.view.scene.visual_shapes import with_visuals
 
 
 class Visible:
-    """Returns the visible shapes of a robot and its world, also with other objects.
+    """The visible shapes of a robot and its world, also with other objects.
 
     They are the visuals of the robot and of the objects at the start, all obstacles, and the
     collision geometries of objects that were spawned.
@@ -24,31 +24,38 @@ class Visible:
         m: the robot as it was loaded.
         source: of the robot.
 
-    Attributes:
-        findings: warnings about visuals that were left out.
-
     Raises:
-        RbdynError: the robot has no visuals, or they cannot be read.
+        RbdynError: the visuals cannot be read.
     """
 
     def __init__(self, m: Model, source: Source) -> None:
         given = "" if source.is_scene else source.text
         folder = None if source.path is None else source.path.parent
-        if not given and source.path is None:
-            raise _nothing(m)
-        self._looks = read_appearance(given or source.path or "", folder=folder)
+        read_from = given or source.path
+        self._looks = read_appearance(read_from, folder=folder) if read_from else Appearance()
+        self._known = set(m.frame_names)
+
+    def looks(self, m: Model) -> Appearance:
+        """Return the appearance of a Model."""
+        names = set(m.frame_names)
+        visuals, collisions = (
+            tuple(look for look in looks if look.link in names)
+            for looks in (self._looks.visuals, self._looks.collisions)
+        )
+        return replace(self._looks, visuals=visuals, collisions=collisions)
+
+    def shapes(self, m: Model) -> RayShapes:
+        """Return the shapes in a Model, for rays.
+
+        Raises:
+            ParameterError: the robot has no visuals.
+        """
         if not self._looks.visuals:
             raise _nothing(m)
-        self._known = set(m.frame_names)
-        self.findings = self(m).findings
-
-    def __call__(self, m: Model) -> RayShapes:
-        """Return the shapes in a Model."""
         names = np.array(m.frame_names)
-        there = tuple(look for look in self._looks.visuals if look.link in m.frame_names)
         spawned = [g for g in range(m.ngeomlink) if names[m.geom_frameid[g]] not in self._known]
         others = some_geometries(m, [*spawned, *range(m.ngeomlink, m.ngeom)])
-        return with_visuals(m, replace(self._looks, visuals=there), others)
+        return with_visuals(m, self.looks(m), others)
 
 
 def _nothing(m: Model) -> ParameterError:

@@ -11,14 +11,17 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 from sensor_msgs.msg import CameraInfo, Image
 from std_msgs.msg import String
+from support.refusals import refused
 from test_ray_topics import ROOM, STAMP, TICK, Still, node, spec  # noqa: F401 - a fixture
 
+from rbdyn_ros.description.appearance.shapes import read_appearance
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.nanoseconds import nanoseconds
 from rbdyn_ros.ros.common.qos import LATCHED
 from rbdyn_ros.ros.simulator.camera_topics import camera_info, depth_pixels
 from rbdyn_ros.ros.simulator.sensors import SensorTopics
-from rbdyn_ros.sensors import DepthSpec
+from rbdyn_ros.sensors import ColorSpec, DepthSpec
+from rbdyn_ros.view.render import context
 
 #: The laser of the room as an optical frame: z is forward, x right, y down.
 FORWARD = '<origin xyz="0.5 0 1.2" rpy="-1.5707963267948966 0 -1.5707963267948966"/>'
@@ -84,6 +87,46 @@ def test_subscribers_read_pictures_and_calibrations(node, peer):  # noqa: F811
     assert seen[15, 20] == 4400
     exact = rb.scan(m, d, specs[1]).distance
     assert (seen[~np.isfinite(exact)] == 0).all()
+
+
+def test_colour_pictures_and_what_they_need(node, peer, monkeypatch):  # noqa: F811
+    m, description = rb.load_urdf(OPTICAL, contact=True), urdf.read(OPTICAL)
+    looks = read_appearance(OPTICAL)
+    specs = [spec(ColorSpec, "face", width=64, height=48, distortion=(0.1, -0.1, 0.0, 0.0))]
+    make = context.make_context
+
+    def missing():
+        raise rb.ParameterError(rb.Finding("no-renderer", "no EGL"))
+
+    monkeypatch.setattr(context, "make_context", missing)
+    with refused(rb.ParameterError, "no-renderer"):
+        SensorTopics(node, m, description, specs, TICK, looks=lambda _: looks)
+    assert node.count_publishers("/left/face/image_raw") == 0, "nothing is half started"
+    monkeypatch.setattr(context, "make_context", make)
+    try:
+        make().release()
+    except rb.ParameterError as error:
+        pytest.skip(str(error))
+    topics = SensorTopics(node, m, description, specs, TICK, "left_", looks=lambda _: looks)
+    pictures = peer.collect(Image, "/left/face/image_raw")
+    infos = peer.collect(CameraInfo, "/left/face/camera_info")
+    ticks = iter(range(100, 10**6, 100))
+
+    def publish():
+        tick = next(ticks)
+        topics.publish(STAMP + tick * TICK, Still(m, tick, 0.1))
+        return pictures and infos
+
+    peer.until(publish)
+    assert pictures[0].encoding == "rgb8"
+    assert pictures[0].header.frame_id == infos[0].header.frame_id == "left_laser"
+    common = {nanoseconds(x.header.stamp) for x in pictures}
+    assert common & {nanoseconds(x.header.stamp) for x in infos}
+    seen = np.frombuffer(bytes(pictures[0].data), np.uint8).reshape(48, 64, 3)
+    d = rb.make_data(m)
+    d.qpos[:] = 0.1
+    assert seen.tobytes() == rb.render(m, d, specs[0], looks).tobytes()
+    assert len(np.unique(seen)) > 5
 
 
 def test_nothing_is_zero_millimetres():

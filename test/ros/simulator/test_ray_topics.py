@@ -173,12 +173,13 @@ def test_subscribers_read_scans_clouds_and_ranges(room, node, peer):
 
 
 class Slow:
-    """A suite whose scans wait for permission, and a topic that keeps what it gets."""
+    """A topic whose readings wait for permission, and that keeps what it gets."""
 
     def __init__(self, latency=0.0):
         self.go, self.spec, self.published = threading.Event(), spec(latency=latency), []
 
-    def scan(self, k, state, threads):
+    def read(self, suite, k, state, threads):
+        assert suite is self
         assert self.go.wait(60.0)
         return k, state.tick, threads
 
@@ -204,7 +205,7 @@ def test_a_thread_that_cannot_follow_drops_the_older_readings(room):
 
 def test_an_error_in_the_thread_is_raised_where_states_are_published(room):
     slow, work = Slow(), RayWork(TICK, threaded=True)
-    slow.scan = lambda *_: 1 / 0
+    slow.read = lambda *_: 1 / 0
     work.take(slow, {0: slow}, 1, Still(room[0], 1))
     until(lambda: work._failure is not None)
     with pytest.raises(ZeroDivisionError):
