@@ -29,8 +29,10 @@ class Robot:
         return folder() / self.file
 
     def load(self) -> rb.Model:
-        """Load it as a Model with our defaults."""
-        return rb.load_urdf(self.path, floating_base=self.floats, strict=False)
+        """Load it as a Model, with the friction and limits of joints of specialised code."""
+        m = rb.load_urdf(self.path, floating_base=self.floats, strict=False)
+        m.opt.exact_stops = False
+        return m
 
 
 SIX = (

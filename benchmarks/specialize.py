@@ -1,6 +1,6 @@
 """Code made for one robot: python -m benchmarks.specialize [ROBOT ...].
 
-Six robots, in turns in one process, with passive forces on.
+Six robots, in turns in one process, with passive forces on and smooth friction and limits.
 - Steps: s.step(d, n) of the specialised Model, rb.step(m, d, n) of the engine and
   mujoco.mj_step(m, d, n), each from rest at qpos0.
 - Batches: see batch.py.

@@ -7,10 +7,10 @@ accelerations. PD control scales the gains by the inertia of each joint in the m
 Both run at 1 kHz. In the last row the controller's masses and friction are 5 % too large:
 
     error of the flange [mm], root of mean square after the first second
-    PD                           71.373
-    PD with gravity term         41.644
-    computed torque               0.403
-    computed torque, 5 % off      1.952
+    PD                           71.410
+    PD with gravity term         41.567
+    computed torque               0.200
+    computed torque, 5 % off      1.871
 """
 
 import argparse
@@ -68,6 +68,8 @@ class PDWithGravity(PD):
 class ComputedTorque(Controller):
     def torque(self, time, qpos, qvel):
         self.d.qpos, self.d.qvel = qpos, qvel
+        # dry friction holds a joint that turns around against the motion it has to begin
+        self.d.stick_qfrc = -self.m.dof_frictionloss * np.sign(wanted(time)[1])
         self.d.qacc = wanted(time)[2] + self.acceleration(time, qpos, qvel)
         rb.inverse(self.m, self.d)
         return self.trust * self.d.qfrc_inverse

@@ -84,7 +84,12 @@ def stepped(step: Callable[[int], object], reset: Callable[[], object] = lambda:
 
 
 def our_jobs(m: Model) -> dict[str, Job]:
-    """Return the jobs of a robot by name; all start at rest at qpos0."""
+    """Return the jobs of a robot by name; all start at rest at qpos0.
+
+    Friction and limits of joints are smooth, as the peers' constraints are off.
+    """
+    m = m.replaced()
+    m.opt.exact_stops = False
     d = api.make_data(m)
 
     def reset() -> None:

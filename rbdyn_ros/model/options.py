@@ -64,9 +64,9 @@ class Options:
             without constraints.
         passive: whether damping, friction and limits act.
         exact_stops: whether a joint below its dry friction stands still and a limit stops it
-            within a step; set it before make_data. Otherwise both are smooth functions of position
+            within a step; change it before make_data. Off, both are smooth functions of position
             and velocity, which need no solver: friction is viscous below 1e-3 rad/s, and a limit
-            is a spring of 20 ms. Specialised code and derivatives always take these.
+            is a spring of 20 ms. Specialised code and derivatives always use the smooth law.
 
     Raises:
         ParameterError: a value is not allowed; the option keeps its old value.
@@ -88,7 +88,7 @@ class Options:
         gravity: Sequence[float] = (0.0, 0.0, -9.81),
         integrator: str = "implicit_damping",
         passive: bool = True,
-        exact_stops: bool = False,
+        exact_stops: bool = True,
     ) -> None:
         for field in OPTION_FIELDS:
             vars(self).setdefault(f"_{field.name}", _memory(field))

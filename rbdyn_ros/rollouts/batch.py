@@ -53,8 +53,9 @@ class Batch:
 
     Robots advance side by side in vector registers, by code compiled for the Model, on all cores.
     A robot has the bits of `s.step(d)` with `s = rb.specialize(m)`, whatever the other robots and
-    the threads. What cannot be specialised, such as contact and closed loops, runs in the engine's
-    own code, with the bits of `rb.step(m, d)`.
+    the threads: dry friction and limits of joints follow the smooth law. What cannot be
+    specialised, such as contact and closed loops, runs in the engine's own code, with the bits of
+    `rb.step(m, d)`, which obeys m.opt.exact_stops.
 
     An array is live: a write counts at the next call, and a call leaves its results in it. The
     numbers of a field lie robot beside robot, as vectors want them: `b.qpos` is the transposed of
@@ -67,8 +68,8 @@ class Batch:
         m: the Model. Its options hold at every call, as for rb.step.
         nsim: number of robots; they begin as rb.make_data leaves a robot.
         nthread: number of threads, with the calling one; 0: one per core.
-        specialize: True: by code for this Model. False: by the engine's own code. None: by code
-            for this Model if there is any.
+        specialize: True: by code for this Model. False: by the engine's own code, where joints
+            stop exactly. None: by code for this Model if there is any.
 
     Attributes:
         model: the Model.
@@ -315,9 +316,7 @@ class Batch:
         own = {name: open_places(m, name).tolist() for name in self._expanded}
         seen = [name for name in OBSERVED_OUTPUTS if name in self._views]
         why = "specialize=False"
-        if self._wanted is None and m.opt.exact_stops and m.nstop > 0:
-            why = "opt.exact_stops"
-        elif self._wanted is not False:
+        if self._wanted is not False:
             try:
                 return step_code(m, own, None, given, seen, True), ""
             except ModelError as error:

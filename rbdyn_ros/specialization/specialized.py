@@ -38,6 +38,9 @@ def specialize(
 ) -> Specialized:
     """Return the functions of a Model compiled for it alone, several times as fast.
 
+    Dry friction and limits of joints follow the smooth law, as with m.opt.exact_stops off: a joint
+    below its friction creeps, and a limit is a spring.
+
     Args:
         m: the Model.
         functions: functions to compile now; others are compiled at their first call.
@@ -58,7 +61,8 @@ class Specialized(Substitute):
     """Functions of one robot as straight-line machine code, traced from the engine's kernels.
 
     They take a Data of the Model and compute the results of the functions of the same names in rb,
-    up to rounding. They write nothing else: step writes qpos, qvel, time, qacc_step, nbad and
+    up to rounding, for joints with dry friction or limits those with m.opt.exact_stops off. They
+    write nothing else: step writes qpos, qvel, time, qacc_step, nbad and
     nsingular; forward_dynamics writes qacc.
 
     A function is compiled at its first call, or loaded from disk. Timestep, integrator and passive

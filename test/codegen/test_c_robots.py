@@ -12,6 +12,7 @@ from support.c_code import Library, code_of
 from support.c_compilers import COMPILERS, STRICT, needs_gcc, run
 from support.compare import Comparison, with_inverse
 from support.robots import find
+from support.smooth import smoothly
 from support.states import randomise
 from support.trees import LIBRARY, auto_tree, build
 
@@ -83,7 +84,7 @@ def by_engine(m, given):
 
 
 def compare(name, real, compiler, folder):
-    m = robot(name)
+    m = smoothly(robot(name))
     code = code_of(
         m, *ALL, real=real, frames=m.frame_names[-1:], gravity_input=True, external_forces=True
     )

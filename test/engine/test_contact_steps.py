@@ -102,7 +102,8 @@ def test_the_forces_of_a_step_are_those_that_move_the_robot(integrator, coupled,
 
 def copy_state(d, other):
     """Friction has a memory: position and velocity are not all."""
-    for name in ("qpos", "qvel", "nstick", "stick_key", "stick_force", "stick_torque"):
+    memory = ("nstick", "stick_key", "stick_force", "stick_torque", "stick_qfrc")
+    for name in ("qpos", "qvel", *memory):
         setattr(other, name, getattr(d, name))
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from running import WALKING, bundled_arm, commanded, rail, walk
 from support.robots import find, load
-from support.smooth import smoothly
 
 import rbdyn_ros as rb
 from rbdyn_ros.engine import jit
@@ -43,14 +42,15 @@ def test_a_position_is_approached_as_a_critically_damped_oscillator_does(start, 
 @pytest.mark.parametrize("robot", ["bundled", "ur5_robot.urdf", "panda.urdf"])
 def test_robots_reach_goals_within_their_limits(start, robot):
     m = bundled_arm() if robot == "bundled" else load(find(robot))
-    smoothly(m)  # dry friction that creeps: else a servo stops a little before its goal
     low, high = m.jnt_range[m.dof_jntid].T
     begin, goal = 0.5 * low + 0.5 * high, 0.3 * low + 0.7 * high
     loop = start(m, begin, **WALKING)
     loop.orders.command(commanded(np.arange(m.nv), POSITION, goal))
     speed, effort = m.jnt_velocity[m.dof_jntid], m.jnt_effort[m.dof_jntid]
     states = walk(loop, 2500)
-    assert np.abs(states[-1].qpos - goal).max() < 1e-6
+    # friction is fed forward in part below 1e-3 rad/s, so it holds a joint that is this near
+    near = np.where(m.dof_frictionloss > 0.0, 2.0 * 1e-3 * 0.01, 1e-6)
+    assert (np.abs(states[-1].qpos - goal) < near).all()
     # 5 %: the few ticks in which a slowed servo is still clamped
     assert (np.abs([state.qvel for state in states]) < 1.05 * speed).all()
     assert (np.abs([state.effort for state in states]) <= effort).all()

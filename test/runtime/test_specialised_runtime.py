@@ -7,6 +7,7 @@ import pytest
 from running import WALKING, bundled_arm, commanded, rail, states_until, walk
 from support import mechanisms, robots
 from support.refusals import refused
+from support.smooth import smoothly
 
 import rbdyn_ros as rb
 from rbdyn_ros.engine import jit
@@ -92,7 +93,7 @@ def eventful(loop):
     ],
 )
 def test_every_event_moves_the_robot_like_the_engine(start, robot, settings):
-    m = robot()
+    m = smoothly(robot())
     settings = dict(settings)
     m.opt.integrator = settings.pop("integrator", "implicit_damping")
     plain = start(m, **WALKING, **settings)

@@ -82,9 +82,9 @@ PARAMETERS = (
         Parameter("integrator", "implicit_damping", "integration method", choices=INTEGRATORS),
         Parameter(
             "exact_stops",
-            False,
+            True,
             "joints below their dry friction stand still, and limits stop joints within a "
-            "timestep; not with specialize; false: friction creeps and limits are springs",
+            "timestep; false, and always with specialize: friction creeps and limits are springs",
         ),
         Parameter(
             "specialize",
