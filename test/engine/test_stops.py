@@ -139,6 +139,23 @@ def test_limits_with_a_time_constant_of_their_own(kind):
     assert d.qpos[0] - 0.5 == pytest.approx(r, rel=1e-9)
 
 
+@pytest.mark.parametrize("z", [0.05, 0.1, 0.3, 0.5])
+def test_a_limit_with_a_small_damping_ratio_gives_back_speed(z):
+    """A spring and damper without a pull, in steps that resolve it.
+
+    Source: Schwager, Poeschel, Coefficient of restitution and linear-dashpot model revisited, 2007.
+    """
+    m = wheel(kind="revolute", limit=(-0.5, 0.5)).replaced(jnt_solref=[[0.02 / z, z]])
+    m.opt.timestep = 1e-5
+    d = rb.make_data(m)
+    d.qpos, d.qvel = 0.4999, 2.0
+    while d.qvel[0] > 0.0 or d.qpos[0] > 0.5:
+        rb.step(m, d)
+    root = np.sqrt(1.0 - z * z)
+    held = np.pi - np.arctan2(2.0 * z * root, 1.0 - 2.0 * z * z)
+    assert -d.qvel[0] / 2.0 == pytest.approx(np.exp(-z / root * held), rel=3e-3)
+
+
 def test_both_limits_of_a_locked_joint_act():
     m = pendulum(kind="revolute", limit=(0.0, 0.0))
     d = rb.make_data(m)
