@@ -143,7 +143,8 @@ def test_limits_with_a_time_constant_of_their_own(kind):
 def test_a_limit_with_a_small_damping_ratio_gives_back_speed(z):
     """A spring and damper without a pull, in steps that resolve it.
 
-    Source: Schwager, Poeschel, Coefficient of restitution and linear-dashpot model revisited, 2007.
+    Source: Schwager, Poeschel, Coefficient of restitution and linear-dashpot model revisited,
+    2007.
     """
     m = wheel(kind="revolute", limit=(-0.5, 0.5)).replaced(jnt_solref=[[0.02 / z, z]])
     m.opt.timestep = 1e-5
