@@ -128,7 +128,7 @@ _NEAR = (
 )
 _UNSOLVED = (
     "the contact forces of more than a tenth of the timesteps have not converged, so friction was "
-    "viscous in them; d.nunsolved counts them. Look for friction above 1, or take shorter ones"
+    "inexact in them; d.nunsolved counts them. Look for friction above 1, or take shorter ones"
 )
 
 

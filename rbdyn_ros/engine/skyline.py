@@ -1,8 +1,14 @@
-"""A matrix that joins dofs of several trees: H = L^T D L like M, but with rows of any length.
+"""A matrix that joins dofs of several trees: H = L^T D L like M, but with longer rows.
 
-Row k of the lower triangle begins at skyline[k (k + 1) / 2] and is zero before column
-skyline_first[k]. Dofs are eliminated from the leaves to the root as in crb.py, so a tree fills in
-nothing and trees that nothing joins stay apart: zeros are passed over.
+Dofs are eliminated from the leaves to the root as in crb.py. Where a contact joins two branches,
+elimination fills in: skyline_next is the elimination tree, in which every column of row k is an
+ancestor of k. A row is stored as far as skyline_first, the last of its ancestors that can be not
+zero. So branches and trees that nothing joins cost no more than alone.
+
+Row k of the lower triangle ends with the diagonal at skyline[k (k + 3) / 2]; the n-th ancestor of
+k stands n places before it. An ancestor's row then holds the same columns in the same order.
+
+Source: Liu, The role of elimination trees in sparse factorization, 1990.
 """
 
 from __future__ import annotations
@@ -12,101 +18,148 @@ from rbdyn_ros.engine.stops.stiffen import sound
 
 
 @inline
-def row_of(k):
-    """Return the place of column 0 of row k."""
-    return k * (k + 1) // 2
+def diagonal_of(k):
+    """Return the place of the diagonal in row k."""
+    return k * (k + 3) // 2
+
+
+@inline
+def place_of(d, k, i):
+    """Return the place of column i, an ancestor of k or k itself, in row k."""
+    return diagonal_of(k) - d.skyline_depth[k] + d.skyline_depth[i]
 
 
 @kernel
-def close_skyline(m, d):
-    """Let skyline_first reach as far as elimination fills in."""
+def start_tree(m, d):
+    """Write skyline_next and skyline_first of M, whose rows hold the ancestors of a dof."""
+    for k in range(m.nv):
+        row, number = m.M_rowadr[k], m.M_rownnz[k]
+        d.skyline_next[k] = m.M_colind[row + number - 2] if number > 1 else -1
+        d.skyline_first[k] = m.M_colind[row]
+
+
+@kernel
+def link(d, a, b):
+    """Let one of two dofs be an ancestor of the other, and so the ancestors of both one chain."""
+    while a != b and b >= 0:
+        if a < b:
+            a, b = b, a
+        above = d.skyline_next[a]
+        if above < b:
+            d.skyline_next[a] = b
+        a = max(above, b)
+        b = min(above, b)
+
+
+@kernel
+def close_tree(m, d):
+    """Write skyline_depth; let skyline_first reach as far as elimination fills in."""
     for k in range(m.nv - 1, -1, -1):
-        first = d.skyline_first[k]
-        for i in range(first, k):
-            d.skyline_first[i] = min(d.skyline_first[i], first)
+        above, first = d.skyline_next[k], d.skyline_first[k]
+        if first < k:
+            d.skyline_first[above] = min(d.skyline_first[above], first)
+    for k in range(m.nv):
+        above = d.skyline_next[k]
+        d.skyline_depth[k] = d.skyline_depth[above] + 1 if above >= 0 else 0
 
 
 @kernel
 def take_triangle(m, d):
     """Write skyline: the matrix whose lower triangle is in qLD."""
     for k in range(m.nv):
-        row = row_of(k)
-        for i in range(d.skyline_first[k], k + 1):
-            d.skyline[row + i] = 0.0
+        end = diagonal_of(k)
+        for n in range(place_of(d, k, d.skyline_first[k]), end):
+            d.skyline[n] = 0.0
+        start = end - d.skyline_depth[k]
         for e in range(m.M_rowadr[k], m.M_rowadr[k] + m.M_rownnz[k]):
-            d.skyline[row + m.M_colind[e]] = d.qLD[e]
+            d.skyline[start + d.skyline_depth[m.M_colind[e]]] = d.qLD[e]
 
 
 @kernel
 def factor_skyline(m, d):
     """Replace skyline by its factors; write D, 1 / D to qLDiagInv, and skyline_now.
 
-    Rows begin at skyline_now, where they are not zero; contacts that do not press join nothing.
+    skyline_now counts the entries before the diagonal up to the last that is not zero: contacts
+    that do not press join nothing.
     """
     H = d.skyline
     for k in range(m.nv - 1, -1, -1):
-        row, first = row_of(k), d.skyline_first[k]
-        while H[row + first] == 0.0 and first < k:
+        end, top = diagonal_of(k), d.skyline_depth[d.skyline_first[k]]
+        first = end - d.skyline_depth[k] + top
+        while H[first] == 0.0 and first < end:
             first += 1
-        d.skyline_now[k] = first
+            top += 1
+        d.skyline_now[k] = end - first
         if d.nstopped != 0:
-            H[row + k] = sound(m, k, H[row + k])
-        inverse = 1.0 / H[row + k]
-        d.D[k], d.qLDiagInv[k] = H[row + k], inverse
-        for i in range(k - 1, first - 1, -1):
-            if H[row + i] != 0.0:
-                ratio, start = H[row + i] * inverse, row_of(i)
-                for n in range(first, i + 1):
-                    H[start + n] -= ratio * H[row + n]
-                H[row + i] = ratio
+            H[end] = sound(m, k, H[end])
+        inverse = 1.0 / H[end]
+        d.D[k], d.qLDiagInv[k] = H[end], inverse
+        i = k
+        for e in range(end - 1, first - 1, -1):
+            i = d.skyline_next[i]
+            if H[e] != 0.0:
+                # not e - first + 1: the compiler then makes vectors, which are slow in short rows
+                ratio, number = H[e] * inverse, d.skyline_depth[i] - top + 1
+                start = diagonal_of(i) + 1 - number
+                for n in range(number):
+                    H[start + n] -= ratio * H[first + n]
+                H[e] = ratio
 
 
 @kernel
 def solve_skyline(m, d, x):
     """Replace x by H^-1 x; needs factor_skyline."""
-    for i in range(m.nv - 1, -1, -1):
-        row = row_of(i)
-        for n in range(d.skyline_now[i], i):
-            x[n] -= d.skyline[row + n] * x[i]
-    for i in range(m.nv):
-        row, rest = row_of(i), x[i] * d.qLDiagInv[i]
-        for n in range(d.skyline_now[i], i):
-            rest -= d.skyline[row + n] * x[n]
-        x[i] = rest
+    for k in range(m.nv - 1, -1, -1):
+        i, end = k, diagonal_of(k)
+        for e in range(end - 1, end - 1 - d.skyline_now[k], -1):
+            i = d.skyline_next[i]
+            x[i] -= d.skyline[e] * x[k]
+    for k in range(m.nv):
+        i, end, rest = k, diagonal_of(k), x[k] * d.qLDiagInv[k]
+        for e in range(end - 1, end - 1 - d.skyline_now[k], -1):
+            i = d.skyline_next[i]
+            rest -= d.skyline[e] * x[i]
+        x[k] = rest
+
+
+@inline
+def _above(d, i):
+    # a Data may hold anything here: the factors may be those of an earlier call
+    return max(min(d.skyline_next[i], i - 1), 0)
 
 
 @kernel
 def half_solve_skyline(m, d, x):
-    """Replace x by D^-1/2 L^-T x; needs row_scale.
-
-    A Data may hold any skyline_now here: the factors may be those of an earlier call.
-    """
-    for i in range(m.nv - 1, -1, -1):
-        if x[i] != 0.0:
-            row = row_of(i)
-            for n in range(max(d.skyline_now[i], 0), i):
-                x[n] -= d.skyline[row + n] * x[i]
-            x[i] *= d.row_scale[i]
+    """Replace x by D^-1/2 L^-T x; needs row_scale."""
+    for k in range(m.nv - 1, -1, -1):
+        if x[k] != 0.0:
+            i, end = k, diagonal_of(k)
+            for e in range(end - 1, end - 1 - min(d.skyline_now[k], k), -1):
+                i = _above(d, i)
+                x[i] -= d.skyline[e] * x[k]
+            x[k] *= d.row_scale[k]
 
 
 @kernel
 def other_half_skyline(m, d, x):
     """Replace x by L^-1 D^-1/2 x: after half_solve_skyline it is H^-1 x."""
-    for i in range(m.nv):
-        row, rest = row_of(i), x[i] * d.row_scale[i]
-        for n in range(max(d.skyline_now[i], 0), i):
-            rest -= d.skyline[row + n] * x[n]
-        x[i] = rest
+    for k in range(m.nv):
+        i, end, rest = k, diagonal_of(k), x[k] * d.row_scale[k]
+        for e in range(end - 1, end - 1 - min(d.skyline_now[k], k), -1):
+            i = _above(d, i)
+            rest -= d.skyline[e] * x[i]
+        x[k] = rest
 
 
 @kernel
 def mul_skyline(m, d, x, y):
     """Write y = H x, before it is factored."""
-    for i in range(m.nv):
-        y[i] = 0.0
-    for i in range(m.nv):
-        row = row_of(i)
-        for n in range(d.skyline_first[i], i):
-            y[i] += d.skyline[row + n] * x[n]
-            y[n] += d.skyline[row + n] * x[i]
-        y[i] += d.skyline[row + i] * x[i]
+    for k in range(m.nv):
+        y[k] = 0.0
+    for k in range(m.nv):
+        i, end = k, diagonal_of(k)
+        y[k] += d.skyline[end] * x[k]
+        for e in range(end - 1, place_of(d, k, d.skyline_first[k]) - 1, -1):
+            i = d.skyline_next[i]
+            y[k] += d.skyline[e] * x[i]
+            y[i] += d.skyline[e] * x[k]

@@ -221,7 +221,9 @@ DATA_FIELDS = (
     # scratch of contacts between moving bodies
     Field("skyline", ("nskyline",), "H of the step, lower triangle by rows", stage="integrate"),
     Field("skyline_first", ("nway",), "first column of its rows", "int", "integrate"),
-    Field("skyline_now", ("nway",), "first column that is not zero", "int", "integrate"),
+    Field("skyline_next", ("nway",), "the next dof in its elimination tree", "int", "integrate"),
+    Field("skyline_depth", ("nway",), "number of dofs above in it", "int", "integrate"),
+    Field("skyline_now", ("nway",), "entries of a row that are not zero", "int", "integrate"),
     Field("way_dof", ("nway",), "dofs that move two bodies apart", "int", "integrate"),
     Field("way_axis", ("nway", 6), "the velocity between them by these dofs", stage="integrate"),
     Field("geom_place", ("nplace", PLACE), "poses and bounds, see sweep.py", stage="contact"),

@@ -93,33 +93,31 @@ def test_two_boxes_exchange_opposite_impulses():
     assert seen > 0
 
 
-def cradle(gap):
+def cradle(gap, shift=0.0):
     """Five balls of which the first one hits the others; return the speeds afterwards."""
     m = bodies(*[(BALL, 1.0, rb.Surface(friction=0.0, restitution=1.0))] * 5, floor=False)
-    d = at(m, [((0.2 + gap) * n - 0.05 * (n == 0), 0.0, 0.0) for n in range(5)])
+    d = at(m, [(shift + (0.2 + gap) * n - 0.05 * (n == 0), 0.0, 0.0) for n in range(5)])
     d.qvel[0] = 1.0
     rb.step(m, d, 200)
     return d.qvel.reshape(-1, 6)[:, 0]
 
 
-@pytest.mark.parametrize("gap", [1e-6, 1e-3])
+@pytest.mark.parametrize("gap", [1e-9, 1e-6, 1e-3])
 def test_newtons_cradle(gap):
     """Balls that do not touch pass the blow on, one impact after the other."""
     assert cradle(gap) == pytest.approx([0, 0, 0, 0, 1], abs=1e-11)
 
 
-def test_balls_of_a_cradle_that_touch_share_the_blow():
-    """Only the balls that are hit bounce: the last two leave together, the first ones return.
+@pytest.mark.parametrize("shift", [0.0, 0.1, 1.0 / 3.0, 7.0])
+def test_balls_of_a_cradle_that_touch_keep_the_energy(shift):
+    """Rounding decides which of them touch, and so which leave together.
 
-    Rounding of 0.2 n decides whether a ball that is about to be hit still touches the one behind.
-    If so that one returns with it, and the energy becomes 5/4: two balls against two.
+    An impact is rigid to 1e-4.
     """
-    speeds = cradle(0.0)
-    assert speeds.sum() == pytest.approx(1.0, abs=1e-12)
-    assert 0.98 < (speeds**2).sum() < 1.25
-    assert speeds[3] == pytest.approx(speeds[4], abs=0.02)
-    assert 0.65 < speeds[4] < 0.76
-    assert (np.diff(speeds) > -0.02).all()
+    speeds = cradle(0.0, shift)
+    assert speeds.sum() == pytest.approx(1.0, abs=1e-11)
+    assert (speeds**2).sum() == pytest.approx(1.0, abs=1e-3)
+    assert (np.diff(speeds) > -1e-3).all()
 
 
 def test_a_stack_of_ten_comes_to_rest():
@@ -134,12 +132,19 @@ def test_a_stack_of_ten_comes_to_rest():
     assert floor == pytest.approx(np.full(10, G), rel=1e-6)
 
 
-@pytest.mark.filterwarnings("ignore:.*have not converged")
-def test_a_stack_of_fifty_does_not_fly():
+def test_a_stack_of_fifty_stands():
+    """The shock of the start dies out; what is left is the sway of a tall column, at 0.4 Hz."""
     m, d = stack(50)
-    rb.step(m, d, 200)
-    assert abs(d.qvel).max() < G * d.time  # of free fall
-    assert np.diff(d.qpos.reshape(-1, 7)[:, 2]) == pytest.approx(np.full(49, 0.1), abs=1e-4)
+    start = d.qpos.copy()
+    fastest = 0.0
+    for _ in range(200):
+        rb.step(m, d, 10)
+        fastest = max(fastest, abs(d.qvel).max())
+    assert fastest < 0.1
+    assert abs(d.qpos - start).max() < 1e-3
+    assert d.nunsolved == 0
+    assert abs(d.qvel).max() < 2e-3
+    assert d.cfrc_contact[1:, 5] == pytest.approx(np.full(50, G), rel=1e-2)
 
 
 def hand():

@@ -58,11 +58,12 @@ def test_contact_never_pulls():
 
 
 def test_a_point_above_does_not_touch():
+    """In a gap of less than 20 um a step could close it, so the contact is listed."""
     m = point()
-    for height in (1e-12, 0.1):
+    for height in (1e-12, 1.9e-5, 2.1e-5, 0.1):
         d = touching.placed(m, (0.0, 0.0, height))
         rb.forward(m, d)
-        assert d.ncon == 0
+        assert d.ncon == (height < 2e-5)
         assert not d.cfrc_contact.any()
         assert not d.qfrc_contact.any()
         assert d.qacc[:3] == pytest.approx([0.0, 0.0, -touching.G], rel=1e-14)
@@ -207,7 +208,7 @@ def sums(m, d):
     return cfrc, qfrc
 
 
-def fallen(name, seconds=0.35, **more):
+def fallen(name, seconds=0.32, **more):
     """A robot that has fallen on the floor from 5 cm, with all that moves moving."""
     m = rb.load_urdf(robots.find(name), floating_base=True, strict=False, contact=True, **more)
     d = rb.make_data(m)

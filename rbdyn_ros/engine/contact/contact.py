@@ -16,7 +16,7 @@ from rbdyn_ros.engine.contact.boxes import CORNERS, box_points
 from rbdyn_ros.engine.contact.distances import CAPSULE, CYLINDER, PLANE, SPHERE, distance
 from rbdyn_ros.engine.contact.memory import recall
 from rbdyn_ros.engine.contact.press import start_contacts
-from rbdyn_ros.engine.contact.touch import fastest, order, touch
+from rbdyn_ros.engine.contact.touch import order, reach_of, touch
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import call_stage, data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import (
@@ -66,7 +66,7 @@ def find(m, d):
     d.ncon = d.ndropped = 0
     for g in range(m.ngeommoving):
         centre = _in_world(d, m.geom_bodyid[g], load3(m.geom_pos, g))
-        reach = m.opt.timestep * fastest(m, d, m.geom_bodyid[g], centre, m.geom_rbound[g])
+        reach = reach_of(m, d, m.geom_bodyid[g], centre, m.geom_rbound[g])
         for o in range(m.ngeomlink, m.ngeom):
             if m.geom_touches[g, o - m.ngeomlink] != 1:
                 continue

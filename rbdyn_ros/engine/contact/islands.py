@@ -26,13 +26,16 @@ from rbdyn_ros.engine.follow import is_driven
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import call_stage, data_at, model_at, optional_stage
 from rbdyn_ros.engine.skyline import (
-    close_skyline,
+    close_tree,
+    diagonal_of,
     factor_skyline,
     half_solve_skyline,
+    link,
     mul_skyline,
     other_half_skyline,
-    row_of,
+    place_of,
     solve_skyline,
+    start_tree,
     take_triangle,
 )
 from rbdyn_ros.engine.spatial import ZERO3, dot6, load3, load6, moved, scaled6, store6, sub3
@@ -86,23 +89,36 @@ def _solve_with_constraints(m, d):
 
 @kernel
 def _begin(m, d):
-    """Write M and skyline_first, which are the same in all passes of a step."""
+    """Write M and the elimination tree, which are the same in all passes of a step."""
     if d.accelerate_stage == 0:
         crb(m, d)
-    for k in range(m.nv):
-        d.skyline_first[k] = m.M_colind[m.M_rowadr[k]]
+    start_tree(m, d)
     c = 0
     while c < d.ncon:
-        one, two = d.contact_body[c, 0], d.contact_body[c, 1]
-        if one > 0:
-            number, first = _list_ways(m, d, one, two), m.nv
-            for n in range(number):
-                first = min(first, d.way_dof[n])
-            for n in range(number):
-                k = d.way_dof[n]
-                d.skyline_first[k] = min(d.skyline_first[k], first)
+        if d.contact_body[c, 0] > 0:
+            _join_ways(m, d, d.contact_body[c, 0], d.contact_body[c, 1])
         c = _next_pair(d, c)
-    close_skyline(m, d)
+    close_tree(m, d)
+
+
+@kernel
+def _join_ways(m, d, one, two):
+    """Make one chain of the dofs that move two bodies apart."""
+    middle, number = _list_ways(m, d, one, two)
+    if number == 0:
+        return
+    first, last, other = m.nv, -1, -1
+    for n in range(number):
+        k = d.way_dof[n]
+        first = min(first, k)
+        if n < middle:
+            last = max(last, k)
+        else:
+            other = max(other, k)
+    link(d, last, other)
+    for n in range(number):
+        k = d.way_dof[n]
+        d.skyline_first[k] = min(d.skyline_first[k], first)
 
 
 @inline
@@ -126,7 +142,7 @@ def _join(m, d, h):
                 A = with_slope(d, n, A)
                 if d.contact_grip[n, 2] > 0.0:
                     A = add21(A, slope_of_turning(d, n))
-            number = _list_ways(m, d, d.contact_body[c, 0], d.contact_body[c, 1])
+            _, number = _list_ways(m, d, d.contact_body[c, 0], d.contact_body[c, 1])
             _add_square(d, number, h, A)
         c = end
 
@@ -137,21 +153,22 @@ def _add_square(d, number, h, A):
     for a in range(number):
         F = scaled6(times21(A, load6(d.way_axis, a)), h)
         k = d.way_dof[a]
-        d.skyline[row_of(k) + k] += dot6(load6(d.way_axis, a), F)
+        d.skyline[diagonal_of(k)] += dot6(load6(d.way_axis, a), F)
         for b in range(a + 1, number):
             i, value = d.way_dof[b], dot6(load6(d.way_axis, b), F)
             if i == k:  # a leader and its mimic joint
-                d.skyline[row_of(k) + k] += 2.0 * value
+                d.skyline[diagonal_of(k)] += 2.0 * value
             else:
-                d.skyline[row_of(max(i, k)) + min(i, k)] += value
+                d.skyline[place_of(d, max(i, k), min(i, k))] += value
 
 
 @kernel
 def _list_ways(m, d, one, two):
-    """Write way_dof and way_axis of the coordinates that move two bodies apart; return the number.
+    """Write way_dof and way_axis of the coordinates that move two bodies apart.
 
-    way_axis is the velocity of body two relative to body one about the centre of mass of two's
-    tree, for a unit velocity of the dof.
+    Returns the number of those that move body two, and of all. way_axis is the velocity of body
+    two relative to body one about the centre of mass of two's tree, for a unit velocity of the
+    dof.
     """
     top, other = one, two
     while top != other:
@@ -159,10 +176,10 @@ def _list_ways(m, d, one, two):
             top = m.body_parentid[top]
         else:
             other = m.body_parentid[other]
-    number = _list_way(m, d, two, top, 0, 1.0, ZERO3)
+    middle = _list_way(m, d, two, top, 0, 1.0, ZERO3)
     com1 = load3(d.subtree_com, m.body_rootid[one])
     com2 = load3(d.subtree_com, m.body_rootid[two])
-    return _list_way(m, d, one, top, number, -1.0, sub3(com2, com1))
+    return middle, _list_way(m, d, one, top, middle, -1.0, sub3(com2, com1))
 
 
 @inline
@@ -188,8 +205,11 @@ def _give_way(m, d):
         d.row_shift[k] = d.drive_qacc[k] if d.drive_mode[k] != FORCE else 0.0
     mul_skyline(m, d, d.row_shift, d.drive_load)
     for k in range(m.nv):
-        given, row = d.drive_mode[k] != FORCE, row_of(k)
+        given, i, end = d.drive_mode[k] != FORCE, k, diagonal_of(k)
         d.qacc_step[k] = 0.0 if given else d.qacc_step[k] - d.drive_load[k]
-        for i in range(d.skyline_first[k], k + 1):
+        if given:
+            d.skyline[end] = 1.0
+        for e in range(end - 1, place_of(d, k, d.skyline_first[k]) - 1, -1):
+            i = d.skyline_next[i]
             if given or d.drive_mode[i] != FORCE:
-                d.skyline[row + i] = 1.0 if i == k else 0.0
+                d.skyline[e] = 0.0

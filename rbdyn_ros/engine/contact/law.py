@@ -21,12 +21,14 @@ is at least a hundredth of the heavier tree, as a light body may carry a heavy o
 are mixed in surfaces.py.
 
 A contact with restitution e that closes faster than four steps of free fall leaves with e times
-its speed: slope is nearly rigid, and push leads to that velocity.
+its speed: slope is nearly rigid, and push leads to that velocity. One that leaves that fast may
+come back with e times its speed, before it presses: with e = 1 the forces of a step then do no
+work, however many contacts there are.
 
 Source: Cundall, Strack, A discrete numerical model for granular assemblies, 1979 (memory);
 Rockafellar, Monotone operators and the proximal point algorithm, 1976 (why rest is exact); Castro
 et al., An unconstrained convex formulation of compliant contact, 2022 (near-rigid k); MuJoCo's
-solref.
+solref; Moreau, Unilateral contact and dry friction in finite freedom dynamics, 1988 (restitution).
 """
 
 from __future__ import annotations
@@ -71,10 +73,11 @@ def prepare(m, d, c, leaving):
     if m.geom_stiffness[g] == 0.0 and t == shortest:
         push = min(push, slope * EMERGE)
     e, (viscosity, mu, torsional, rolling, size) = restitution_of(m, d, c), grip_of(m, d, c)
-    if e > 0.0 and leaving < -SLOWEST * h * _gravity(m):
-        # a free mass then leaves with exactly e times its speed
+    if e > 0.0 and abs(leaving) > SLOWEST * h * _gravity(m):
         slope = BOUNCE * free / h
-        push = -leaving * (e * (1.0 + BOUNCE) + 1.0) * free / h
+        push = -slope * e * leaving
+        if leaving < 0.0:  # a free mass then leaves with exactly e times its speed
+            push -= (e + 1.0) * leaving * free / h
     d.contact_spring[c, 0], d.contact_spring[c, 1] = push, slope
     d.contact_spring[c, 2], d.contact_spring[c, 3], d.contact_spring[c, 4] = k, b, mass / h
     if viscosity >= 0.0:

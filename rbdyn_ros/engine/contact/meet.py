@@ -19,7 +19,7 @@ from rbdyn_ros.engine.collision.sweep import (
     sweep,
 )
 from rbdyn_ros.engine.contact.boxes import CORNERS, box_points
-from rbdyn_ros.engine.contact.touch import fastest, list_contact, order
+from rbdyn_ros.engine.contact.touch import list_contact, order, reach_of
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import add3, load3, mat_vec, scaled3, sub3
@@ -38,7 +38,7 @@ def meet(m, d):
     for g in range(m.ngeomlink):
         place_geom(m, d, g, place)
         centre, i = load3(place, g), m.geom_bodyid[g]
-        place[g, WAY] = m.opt.timestep * fastest(m, d, i, centre, m.geom_rbound[g])
+        place[g, WAY] = reach_of(m, d, i, centre, m.geom_rbound[g])
         bound(m, g, place, place[g, WAY])
     number = sweep(
         m, m.ngeomlink, place, d.sweep_order, m.push_geom, m.push_adr, m.push_num, found

@@ -7,7 +7,9 @@ settled for the latched normal forces, these move (latches.py). Where moving bod
 other, the pass factors a matrix (islands.py).
 
 A body at rest needs one pass: its memory is the solution. A step that has not converged after MOST
-passes is counted in nunsolved; its friction is viscous, so it takes energy away and is bounded.
+passes is counted in nunsolved. Its latches then stay as they are, and what is left is convex: the
+normal forces are exact, and friction takes energy away. Should that not converge in HELD passes,
+friction is viscous.
 
 Source: Baraff, Witkin, Large steps in cloth simulation, 1998 (one iteration); Castro et al., An
 unconstrained convex formulation of compliant contact, 2022 (line search); Castro et al.,
@@ -65,8 +67,11 @@ from rbdyn_ros.model.options import IMPLICIT
 #: Passes of dynamics in a step.
 MOST = 20
 
-#: Passes more in which joints stop.
+#: Passes more in which joints stop, and where moving bodies touch each other.
 MORE = 20
+
+#: Passes at the end in which the latches no longer move.
+HELD = 20
 
 #: Part of the largest normal force that a force may miss.
 EXACT = 5e-7
@@ -86,13 +91,14 @@ def _by_address(table, row):
 @kernel
 def settle(m, d):
     """Write qacc_step and qacc, the accelerations of the step, and the contact forces in it."""
-    solved, stops, moves, turns = False, exact_stops(m, d), 0, 0
+    solved, exact, stops, moves, turns = False, False, exact_stops(m, d), 0, 0
     press_first(m, d)
     if stops:
         start_stops(m, d)
     d.latch_moves[0] = d.latch_pairs[0] = 0
     d.solver_niter = 0
-    for n in range(MOST + MORE if stops else MOST):
+    free = MOST + (MORE if stops else 0) + (MORE if d.nmutual > 0 else 0)
+    for n in range(free + HELD):
         _solve(m, d)
         d.solver_niter = n + 1
         turn = stops and stops_miss(m, d)  # a joint stops, or no longer does
@@ -101,15 +107,16 @@ def settle(m, d):
             turns += 1
             continue
         turns = 0
-        solved = _same(m, d) and not turn
+        solved = exact = _same(m, d) and not turn
         if solved:
             break
         missed, disc, most, gained, curve, before = look_ahead(m, d)
-        solved = max(missed, disc) <= EXACT * most and not turn
+        exact = max(missed, disc) <= EXACT * most and not turn
+        solved = exact or (n >= free and missed <= EXACT * most and not turn)
         if solved:
             break
         share = search(m, d, gained, curve, before) if moves > 0 else 1.0
-        if share == 1.0 and missed <= SETTLED * disc and not turn:
+        if share == 1.0 and missed <= SETTLED * disc and n < free and not turn:
             move_latches(d)
         if moves == 0:
             keep(m, d)
@@ -127,6 +134,7 @@ def settle(m, d):
             stop_viscously(m, d)
         _solve(m, d)
         _same(m, d)
+    if not exact:
         d.nunsolved = d.nunsolved + 1
     if stops:
         keep_stops(m, d, solved)

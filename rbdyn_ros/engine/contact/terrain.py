@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.engine.contact.distances import CAPSULE, CYLINDER, SPHERE, distance
-from rbdyn_ros.engine.contact.touch import fastest, list_contact, order, pair_number
+from rbdyn_ros.engine.contact.touch import list_contact, order, pair_number, reach_of
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import (
@@ -77,7 +77,7 @@ def _meet(m, d, g, o):
     b = mat_vec(F_T, sub3(load3(d.xpos, i), load3(m.geom_pos, o)))
     R, t = mat_mul(B, load9(m.geom_mat, g)), add3(b, mat_vec(B, load3(m.geom_pos, g)))
     centre = add3(load3(d.xpos, i), mat_vec(load9(d.xmat, i), load3(m.geom_pos, g)))
-    reach = m.opt.timestep * fastest(m, d, i, centre, m.geom_rbound[g])
+    reach = reach_of(m, d, i, centre, m.geom_rbound[g])
     half, size = load3(m.geom_half, g), load3(m.geom_size, o)
     x = abs(R[0]) * half[0] + abs(R[1]) * half[1] + abs(R[2]) * half[2] + reach
     y = abs(R[3]) * half[0] + abs(R[4]) * half[1] + abs(R[5]) * half[2] + reach

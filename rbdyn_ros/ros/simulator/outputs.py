@@ -467,7 +467,7 @@ class Outputs:
         if state.unsolved > 0 and not alarms.unsolved:
             alarms.unsolved = True
             logger.warning(
-                "the contact forces of a timestep have not converged: friction was viscous in it. "
+                "the contact forces of a timestep have not converged: friction was inexact in it. "
                 "A few such timesteps in a fall do no harm; later ones are not logged"
             )
         if state.dropped > 0 and not alarms.dropped:
