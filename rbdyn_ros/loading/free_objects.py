@@ -50,9 +50,9 @@ def placed_entity(m: Model, description: Description, name: str, qpos: Array) ->
     """Return how far a new object has to be raised to be outside all obstacles [m].
 
     Args:
-        m: the scene with the object, or with a new obstacle, which is not raised.
+        m: the scene with the object, or with a new obstacle or fixed robot: they are not raised.
         description: of the scene.
-        name: of the object or obstacle.
+        name: of the object, obstacle or robot.
         qpos: (nq,) position of the scene.
 
     Raises:
@@ -66,7 +66,10 @@ def placed_entity(m: Model, description: Description, name: str, qpos: Array) ->
         height = search.raise_out(name)
         search.check(name)
         return height
-    search.check_obstacle(name)
+    if name in {one.name for one in description.obstacles}:
+        search.check_obstacle(name)
+    else:
+        search.check_robot(name)
     return 0.0
 
 
@@ -132,6 +135,19 @@ class _Search:
             other = int(pair.min())
             if obstacle in pair and self.m.geom_bodyid[other] > 0:
                 text = f"it would be {-1e3 * distance:.3g} mm inside {quote(names[other])}"
+                raise DescriptionError(Finding("object-overlaps", text), self._source)
+
+    def check_robot(self, name: str) -> None:
+        """Raise DescriptionError if a robot that is fixed to the world overlaps something."""
+        names, bodies = self.m.geom_names, self.m.geom_bodyid
+        links = [self.m.frame_names[frame] for frame in self.m.geom_frameid]
+        mine = [link == name or link.startswith(f"{name}/") for link in links]
+        for pair, distance in zip(*self._overlaps(-TOUCHING), strict=True):
+            g, h = pair.tolist()
+            own = [g < len(mine) and mine[g], h < len(mine) and mine[h]]
+            if sum(own) == 1 and max(bodies[g], bodies[h]) > 0:
+                other = names[h if own[0] else g]
+                text = f"it would be {-1e3 * distance:.3g} mm inside {quote(other)}"
                 raise DescriptionError(Finding("object-overlaps", text), self._source)
 
     def check(self, only: str = "") -> None:

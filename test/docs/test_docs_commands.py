@@ -58,6 +58,12 @@ NOT_RUN = {
     ("docs/guides/real_arm.md", f"{FLOAT} urdf:=/path/my_arm.urdf dry_run"): WORKSPACE,
     ("docs/guides/recordings.md", "ros2 launch rbdyn_ros sim.launch.py urdf"): WORKSPACE,
     ("docs/guides/scenes.md", "ros2 service call /simulator/spawn_entity"): WORKSPACE,
+    (
+        "docs/guides/scenes.md",
+        "ros2 service call /simulator/spawn_entity simulation_interfaces/srv/SpawnEntity "
+        '"{name: crane',
+    ): WORKSPACE,
+    ("docs/guides/scenes.md", "ros2 service call /simulator/get_available_worlds"): WORKSPACE,
     ("docs/guides/scenes.md", "ros2 service call /simulator/attach"): WORKSPACE,
     ("docs/guides/scenes.md", "ros2 service call /simulator/save_state"): WORKSPACE,
     ("docs/guides/recordings.md", "ros2 bag info"): WORKSPACE,

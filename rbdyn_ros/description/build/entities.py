@@ -40,8 +40,16 @@ def with_entity(
     entity: Object | Obstacle,
     strict: bool = True,
     package_dirs: Sequence[str | Path] = (),
+    acts: bool = False,
 ) -> Description:
     """Return a scene with one more object or obstacle.
+
+    Args:
+        scene: checked.
+        entity: the object or obstacle.
+        strict: as for load_urdf.
+        package_dirs: as for load_urdf.
+        acts: as for build.scene.with_object.
 
     Raises:
         DescriptionError: with all errors of the object.
@@ -51,7 +59,7 @@ def with_entity(
         audit_obstacles((entity,), audit)
         joined = replace(scene, obstacles=(*scene.obstacles, entity))
     else:
-        joined = with_object(scene, entity, package_dirs, audit)
+        joined = with_object(scene, entity, package_dirs, audit, acts)
     audit.raise_errors(scene.source)
     joined = audit_description(joined, audit)
     audit.raise_errors(scene.source)
@@ -59,8 +67,8 @@ def with_entity(
 
 
 def without_entity(scene: Description, name: str) -> Description:
-    """Return a scene without an object, with all its links, or without an obstacle."""
-    if name not in scene.objects:
+    """Return a scene without an obstacle, or without an object or robot and all its links."""
+    if name in {one.name for one in scene.obstacles}:
         kept = tuple(one for one in scene.obstacles if one.name != name)
         links = {link.name for link in scene.links}
         pairs = scene.exclusions

@@ -272,10 +272,23 @@ def _joined(scene: Description, more: Description) -> Description:
 
 
 def with_object(
-    joined: Description, item: Object, package_dirs: Sequence[str | Path], audit: Audit
+    joined: Description,
+    item: Object,
+    package_dirs: Sequence[str | Path],
+    audit: Audit,
+    acts: bool = False,
 ) -> Description:
-    """Return a scene with one more object; without it after an error."""
-    owner = f"object {quote(item.name)}"
+    """Return a scene with one more object; without it after an error.
+
+    Args:
+        joined: the scene.
+        item: the object.
+        package_dirs: as for scene_description.
+        audit: receives all errors.
+        acts: whether the joints of a robot file keep their actuators. If it has some and its root
+            is the link `world`, it does not float and is not among the objects of the scene.
+    """
+    fixed, owner = False, f"object {quote(item.name)}"
     if not audit_pose("pose", item.pose, owner, item.line, audit):
         return joined
     try:
@@ -283,8 +296,9 @@ def with_object(
             raise not_allowed("the filter", item.filter, "a Filter or None")
         if not isinstance(item.decompose, bool):
             raise not_allowed("decompose", item.decompose, "True or False")
-        if _is_robot(item.shape):
-            made = _of_file(item, package_dirs, audit)
+        if is_robot_file(item.shape):
+            made, is_fixed = _of_file(item, package_dirs, audit, acts)
+            fixed = is_fixed and acts and any(joint.actuated for joint in made.joints)
         else:
             made = _of_shapes(item, package_dirs)
     except RbdynError as error:
@@ -297,6 +311,11 @@ def with_object(
         text = "it has no mass, so it cannot move freely; give a link an <inertial>"
         audit.error("no-mass", owner, item.line, text)
         return joined
+    if fixed:
+        root = root_of(joined)
+        joint = Joint(item.name, "fixed", root, item.name, item.pose, line=item.line)
+        joined = replace(joined, joints=(*joined.joints, joint))
+        return _joined(joined, made)
     joint = Joint(
         item.name,
         "floating",
@@ -310,15 +329,20 @@ def with_object(
     return replace(_joined(joined, made), objects=(*joined.objects, item.name))
 
 
-def _is_robot(shape: object) -> bool:
+def is_robot_file(shape: object) -> bool:
     """Return whether the shape of an object is a robot file or the text of a URDF."""
     if isinstance(shape, str) and is_text(shape):
         return True
     return isinstance(shape, str | Path) and Path(shape).suffix.lower() in ROBOTS
 
 
-def _of_file(item: Object, package_dirs: Sequence[str | Path], audit: Audit) -> Description:
-    """Return an object from a robot file: its root has the name of the object, nothing acts."""
+def _of_file(
+    item: Object, package_dirs: Sequence[str | Path], audit: Audit, acts: bool
+) -> tuple[Description, bool]:
+    """Return an object from a robot file, and whether its root was the link `world`.
+
+    Its root has the name of the object. Its joints have no actuators unless it `acts`.
+    """
     if item.mass is not None or item.density is not None:
         what = "mass" if item.mass is not None else "density"
         raise not_allowed(f"the {what}", getattr(item, what), "None: the file has the masses")
@@ -327,9 +351,13 @@ def _of_file(item: Object, package_dirs: Sequence[str | Path], audit: Audit) -> 
     found = _without_lines(_described(item.shape, contact, package_dirs, audit))
     root = root_of(found)
     named = renamed(found, lambda old: item.name if old == root else f"{item.name}/{old}")
-    passive = tuple(replace(joint, actuated=False) for joint in named.joints)
+    joints = tuple(
+        replace(joint, actuated=acts and joint.actuated and joint.type != "fixed")
+        for joint in named.joints
+    )
     filtered = tuple(replace(x, filter=item.filter or x.filter) for x in named.geometries)
-    return replace(named, joints=passive, geometries=filtered, obstacles=())
+    made = replace(named, joints=joints, geometries=filtered, obstacles=())
+    return made, root == WORLD
 
 
 def _of_shapes(item: Object, package_dirs: Sequence[str | Path]) -> Description:

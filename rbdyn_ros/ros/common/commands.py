@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -197,17 +197,40 @@ class CommandParser:
         return Command(np.array(list(goals), np.int64), columns[0].astype(np.int64), *columns[1:])
 
 
-def command_parser(m: Model, description: Description, partial: str) -> CommandParser:
-    """Return the parser for a robot; `partial` as for CommandParser."""
-    joints, mimics = SingleJoints.actuated(m), _actuated_mimics(m)
+def command_parser(
+    m: Model, description: Description, partial: str, prefix: str = ""
+) -> CommandParser:
+    """Return the parser for a robot.
+
+    Args:
+        m: the robot.
+        description: it was made from this.
+        partial: as for CommandParser.
+        prefix: of the names of its joints in the Model, which messages leave out.
+    """
+    joints = SingleJoints.actuated(m)
+    mimics = {
+        name.removeprefix(prefix): replace(mimic, leader=mimic.leader.removeprefix(prefix))
+        for name, mimic in _actuated_mimics(m).items()
+        if name.startswith(prefix)
+    }
+    excluded = _excluded(m, description, (*joints.names, *_actuated_mimics(m)))
+    own = {
+        name.removeprefix(prefix): why for name, why in excluded.items() if name.startswith(prefix)
+    }
+    return CommandParser(joints.below(prefix), mimics, own, partial)
+
+
+def _excluded(m: Model, description: Description, accepting: Collection[str]) -> dict[str, str]:
+    """Return the joints that accept no commands, with the reason."""
     excluded = {j.name: "is fixed" for j in description.joints if j.type == "fixed"}
     excluded |= dict.fromkeys(m.loop_names, "closes a loop and accepts no effort")
     excluded |= {
         name: f"{_why_excluded(m, j)} and accepts no effort"
         for j, name in enumerate(m.jnt_names)
-        if name not in joints.names and name not in mimics
+        if name not in accepting
     }
-    return CommandParser(joints, mimics, excluded, partial)
+    return excluded
 
 
 def _actuated_mimics(m: Model) -> dict[str, MimicJoint]:

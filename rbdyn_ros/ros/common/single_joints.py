@@ -39,6 +39,18 @@ class SingleJoints:
         free = (m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE)
         return SingleJoints._chosen(m, free & (m.jnt_actuated == 1))
 
+    def below(self, prefix: str) -> SingleJoints:
+        """Return the joints whose names begin with a prefix, by their names without it."""
+        chosen = np.array([name.startswith(prefix) for name in self.names], np.bool_)
+        names = (name.removeprefix(prefix) for name in self.names if name.startswith(prefix))
+        return SingleJoints(tuple(names), self.qposadr[chosen], self.dofadr[chosen])
+
+    def without(self, prefixes: tuple[str, ...]) -> SingleJoints:
+        """Return the joints whose names do not begin with one of some prefixes."""
+        chosen = np.array([not name.startswith(prefixes) for name in self.names], np.bool_)
+        names = (name for name in self.names if not name.startswith(prefixes))
+        return SingleJoints(tuple(names), self.qposadr[chosen], self.dofadr[chosen])
+
     @staticmethod
     def _chosen(m: Model, chosen: NDArray[np.bool_]) -> SingleJoints:
         names = tuple(name for name, wanted in zip(m.jnt_names, chosen, strict=True) if wanted)

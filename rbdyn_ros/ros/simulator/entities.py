@@ -30,9 +30,10 @@ from rbdyn_ros.loading.load import rearranged
 from rbdyn_ros.loading.standing import out_of_obstacles
 from rbdyn_ros.model.matching import Match
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.ros.common.single_joints import SingleJoints
 from rbdyn_ros.ros.common.source import Source
 from rbdyn_ros.ros.simulator.places import Part, Places
-from rbdyn_ros.ros.simulator.world import WORLD, EntityInfo, World
+from rbdyn_ros.ros.simulator.world import WORLD, EntityInfo, SpawnedRobot, World
 from rbdyn_ros.ros.simulator.world_files import FLOOR_ONLY, NOTHING, TEXT, WorldFile, world_file
 from rbdyn_ros.runtime.loop import Loop
 
@@ -75,8 +76,12 @@ class Entities:
         self.world = World(robot.given.description, floating, robot.m, start, {}, file=file)
         self._begin = self.world
 
-    def spawn(self, entity: Object | Obstacle) -> None:
-        """Add an object or an obstacle; raise it if it would be inside an obstacle.
+    def spawn(self, entity: Object | Obstacle, robot: SpawnedRobot | None = None) -> None:
+        """Add an object, an obstacle or a robot; raise it if it would be inside an obstacle.
+
+        Args:
+            entity: the object or obstacle.
+            robot: that the object is, if its joints turn out to have actuators.
 
         Raises:
             RbdynError: there are too many, it is refused, or the loop does not answer.
@@ -84,8 +89,13 @@ class Entities:
         world = _with_fixed_base(self.world)
         self._check(len(world.spawned))
         spawned = {**world.spawned, entity.name: entity}
-        loose = with_entity(world.loose, entity, self._robot.values.strict)
+        acts, name = robot is not None, entity.name
+        loose = with_entity(world.loose, entity, self._robot.values.strict, acts=acts)
         new = self._changed(world, loose=loose, spawned=spawned)
+        if robot is not None and SingleJoints.actuated(new.m).below(f"{name}/").names:
+            if isinstance(entity, Object) and name not in loose.objects:
+                robot = replace(robot, pose=entity.pose)
+            new = replace(new, robots={**world.robots, name: robot})
         height = placed_entity(new.m, new.loose, entity.name, self._now_in(new))
         if height > 0.0:
             at = new.m.jnt_qposadr[new.m.jnt_id(entity.name)] + 2
@@ -152,7 +162,8 @@ class Entities:
         links = {link.name for link in loose.links}
         attached = tuple(one for one in world.attached if {one.link, one.to} <= links)
         infos = {key: info for key, info in world.infos.items() if key != name}
-        changes = {"spawned": spawned, "attached": attached, "infos": infos}
+        robots = {key: robot for key, robot in world.robots.items() if key != name}
+        changes = {"spawned": spawned, "attached": attached, "infos": infos, "robots": robots}
         self.enter(self._changed(world, loose=loose, **changes))
 
     def set_info(self, name: str, info: EntityInfo) -> None:
@@ -278,7 +289,12 @@ class Entities:
         """Return the shapes of an object, or of the robot (name empty), in the world."""
         if fixed := self.fixed(name):
             return [Part(fixed.shape, fixed.origin)]
-        return self._places().placed(self.world.loose, name)
+        return self._places().placed(self.world.loose, name, self._owners)
+
+    @property
+    def _owners(self) -> set[str]:
+        """The names of the objects and of the spawned robots."""
+        return {*self.world.loose.objects, *self.world.robots}
 
     def bounds(self, name: str) -> tuple[Array, Array]:
         """Return the corners of the box around an object, or around the robot (name empty).
@@ -291,7 +307,8 @@ class Entities:
         fixed = self.fixed(name)
         if fixed and isinstance(fixed.shape, Plane):
             raise refusal("it is a plane without an end, so it has no bounds")
-        parts = [Part(fixed.shape)] if fixed else self._places().parts(self.world.loose, name)
+        places, loose = self._places(), self.world.loose
+        parts = [Part(fixed.shape)] if fixed else places.parts(loose, name, self._owners)
         if not parts:
             raise refusal("it has no collision geometries, so it has no bounds")
         lowest, highest = zip(*(part.corners for part in parts), strict=True)

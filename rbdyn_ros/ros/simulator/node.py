@@ -278,6 +278,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
         if self._claims is not None:
             self._claims.close()
         for robot in self._robots:
+            robot.spawned.close()
             if robot.node is not self:
                 robot.node.destroy_node()
 

@@ -6,7 +6,7 @@ import importlib
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -46,10 +46,16 @@ HISTORY = 1000
 
 
 class JointStates:
-    """Publishes joint_states: the measurements that have arrived."""
+    """Publishes joint_states: the measurements that have arrived.
 
-    def __init__(self, node: Node, m: Model) -> None:
-        self.prepare(m)()
+    Args:
+        node: publishes.
+        m: the Model.
+        joints: of the messages.
+    """
+
+    def __init__(self, node: Node, m: Model, joints: SingleJoints) -> None:
+        self.prepare(m, joints)()
         self._publisher = node.create_publisher(
             JointState,
             "joint_states",
@@ -57,9 +63,8 @@ class JointStates:
             event_callbacks=for_publisher(node, "joint_states"),
         )
 
-    def prepare(self, m: Model) -> Callable[[], None]:
+    def prepare(self, m: Model, joints: SingleJoints) -> Callable[[], None]:
         """Return what goes on with a Model that has other objects."""
-        joints = SingleJoints.all(m)
         n = len(joints.names)
         qpos, qvel, effort = np.zeros(m.nqall), np.zeros(m.nvall), np.zeros(m.nvall)
         qpos[joints.qposadr] = convert.marks(0, n)
@@ -252,7 +257,10 @@ class Outputs:
 
     Attributes:
         lock: held while a state is published.
+        spawned: joint_states of robots that were spawned.
     """
+
+    spawned: tuple[JointStates, ...] = ()
 
     def __init__(
         self,
@@ -270,7 +278,7 @@ class Outputs:
         self._node, self._loop, self._stamps, self._values = node, loop, stamps, values
         self.lock = threading.RLock()
         m = loop.m
-        self._joint_states = JointStates(node, m)
+        self._joint_states = JointStates(node, m, SingleJoints.all(m))
         self._transforms = self._make_transforms(source.description, values)
         self._odometry = self._make_odometry(values)
         names = source.description.objects
@@ -343,14 +351,22 @@ class Outputs:
         while self.publish_next():
             pass
 
-    def prepare(self, m: Model, description: Description) -> Callable[[], None]:
+    def prepare(
+        self, m: Model, description: Description, robots: Collection[str] = ()
+    ) -> Callable[[], None]:
         """Return what goes on with a Model that has other objects.
 
         All that can fail is done here; call the result only while locked and drained.
+
+        Args:
+            m: the Model.
+            description: it was made from this.
+            robots: that were spawned: their joint states have topics of their own.
         """
         if self._objects is None and description.objects:
             self._objects = self._make_objects(())
-        commits = [self._joint_states.prepare(m)]
+        joints = SingleJoints.all(m).without(tuple(f"{name}/" for name in robots))
+        commits = [self._joint_states.prepare(m, joints)]
         if self._transforms is not None:
             commits.append(self._transforms.prepare(m, description))
         if self._objects is not None:
@@ -389,7 +405,9 @@ class Outputs:
         if self._state_tick.due(state):
             if state.measured_tick >= 0:
                 self._delivered = state
-                self._joint_states.publish(self._stamps.of(state.measured_tick), state)
+                measured = self._stamps.of(state.measured_tick)
+                for states in (self._joint_states, *self.spawned):
+                    states.publish(measured, state)
             if self._odometry is not None:
                 self._odometry.publish(stamp, state)
             if self._objects is not None:
@@ -415,7 +433,8 @@ class Outputs:
         stamp = self._stamps.of(state.tick)
         if self._delivered is not None and not self._loop.plant.faults.link_loss:
             measured = self._stamps.of(self._delivered.measured_tick)
-            self._joint_states.publish(measured, self._delivered)
+            for states in (self._joint_states, *self.spawned):
+                states.publish(measured, self._delivered)
         if self._odometry is not None:
             self._odometry.publish(stamp, state)
         if self._objects is not None:

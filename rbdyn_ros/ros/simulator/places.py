@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -42,23 +43,33 @@ class Places:
         pos, mat = frame_pose(self._m, self._d, link)
         return Pose(tuple(pos.tolist()), tuple(mat_to_quat(mat).tolist()))
 
-    def parts(self, description: Description, name: str) -> list[Part]:
-        """Return the shapes of an object, or of the robot (name empty), in its root link."""
+    def parts(self, description: Description, name: str, others: Collection[str]) -> list[Part]:
+        """Return the shapes of an entity in its root link; arguments as for `placed`."""
         m = self._m
         moving = [link for link in m.frame_names if m.frame_bodyid[m.frame_id(link)] > 0]
         back = inverse(self.of(name or (moving or m.frame_names)[0]))
-        placed = self.placed(description, name)
+        placed = self.placed(description, name, others)
         return [replace(part, pose=compose(back, part.pose)) for part in placed]
 
-    def placed(self, description: Description, name: str) -> list[Part]:
-        """Return the shapes of an object, or of the robot (name empty), in the world."""
-        m = self._m
-        roots = {m.frame_bodyid[m.frame_id(other)]: other for other in description.objects}
+    def placed(self, description: Description, name: str, others: Collection[str]) -> list[Part]:
+        """Return the shapes of an entity in the world.
+
+        Args:
+            description: of the scene.
+            name: of an object or a spawned robot; empty: the robot of the start.
+            others: the names of all objects and spawned robots.
+        """
         return [
             Part(geom.shape, compose(self.of(geom.link), geom.origin))
             for geom in description.geometries
-            if roots.get(m.body_rootid[m.frame_bodyid[m.frame_id(geom.link)]], "") == name
+            if _owner(geom.link, others) == name
         ]
+
+
+def _owner(link: str, entities: Collection[str]) -> str:
+    """Return the entity of a link; empty: the robot of the start."""
+    first = link.partition("/")[0]
+    return first if first in entities else ""
 
 
 @dataclass(frozen=True, slots=True)

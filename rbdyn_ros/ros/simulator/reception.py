@@ -32,7 +32,7 @@ class Reception:
         node: subscribes.
         loop: gets the commands.
         commands: parses them.
-        trajectories: parses trajectories.
+        trajectories: parses trajectories; None: the topic is not offered.
         bridge: parses messages of ros2_control's topic based hardware, or None.
         stamps: of the ticks of the loop.
         ages: refuses commands that answer an old state, while time runs in real time.
@@ -48,7 +48,7 @@ class Reception:
         node: Node,
         loop: Loop,
         commands: CommandParser,
-        trajectories: TrajectoryParser,
+        trajectories: TrajectoryParser | None,
         bridge: TopicBasedParser | None,
         stamps: TickStamps,
         ages: AnswerAges,
@@ -63,11 +63,16 @@ class Reception:
         self._subscribe_to(
             "rbdyn_interfaces", "JointCommand", "joint_commands_by_mode", self._on_command_by_mode
         )
-        self._subscribe_to(
-            "trajectory_msgs", "JointTrajectory", "joint_trajectory", self._on_trajectory
-        )
+        if trajectories is not None:
+            self._subscribe_to(
+                "trajectory_msgs", "JointTrajectory", "joint_trajectory", self._on_trajectory
+            )
         if bridge is not None:
             self._subscribe(JointState, TOPIC, self._on_bridge)
+
+    def use(self, commands: CommandParser) -> None:
+        """Parse commands for the joints of a Model with other objects from now on."""
+        self._commands = commands
 
     def _subscribe(self, kind: Any, topic: str, take: Callable[[Any], None]) -> None:
         def on_message(message: Any, sender: bytes | None) -> None:
@@ -137,6 +142,7 @@ class Reception:
         return tick
 
     def _on_trajectory(self, message: Any) -> None:
+        assert self._trajectories is not None
         now = self._stamps.of(self._loop.time.tick)
         trajectory = self._trajectories.parse(message, now)
         if self._loop.time.diverged:

@@ -41,12 +41,14 @@ from rbdyn_ros.ros.simulator.places import Places
 from rbdyn_ros.ros.simulator.reception import Reception
 from rbdyn_ros.ros.simulator.record import NodeRecorder
 from rbdyn_ros.ros.simulator.sensors import SensorTopics
+from rbdyn_ros.ros.simulator.spawned_robots import SpawnedRobots
 from rbdyn_ros.ros.simulator.start import start_position
 from rbdyn_ros.ros.simulator.topic_based import TopicBasedParser
 from rbdyn_ros.ros.simulator.visible import Visible
 from rbdyn_ros.ros.simulator.world import World
 from rbdyn_ros.runtime.head_start import head_start, is_compiled
 from rbdyn_ros.runtime.loop import Loop, warm
+from rbdyn_ros.runtime.preparation import actuated
 from rbdyn_ros.runtime.saved_loop import SavedLoop
 from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.runtime.step_code import StepCode
@@ -93,7 +95,7 @@ class Robot:
     Attributes:
         given: its source, after `load`.
         m, commands: its Model and the parser of its commands, after `load`.
-        loop, stamps, payloads, entities, outputs, reception: after `open`.
+        loop, stamps, payloads, entities, outputs, reception, spawned: after `open`.
     """
 
     given: source.Source
@@ -103,6 +105,7 @@ class Robot:
     payloads: Payloads
     outputs: Outputs
     reception: Reception
+    spawned: SpawnedRobots
 
     def __init__(
         self,
@@ -265,6 +268,9 @@ class Robot:
         self.reception = Reception(
             node, loop, self.commands, self._trajectories, self._bridge, self.stamps, ages
         )
+        self.spawned = SpawnedRobots(
+            node, loop, self.outputs, self.stamps, ages, values.partial_commands
+        )
 
     def _settings(self, cadence: Cadence) -> LoopSettings:
         values = self.values
@@ -286,8 +292,8 @@ class Robot:
 
     def _lockstep_dofs(self) -> Any:
         names = self.values.lockstep_joints
-        if not names:
-            return None
+        if not names:  # and no robot that is spawned later
+            return np.flatnonzero(actuated(self.m))
         try:
             self.commands.check_joints(names)
         except RbdynError as error:
@@ -375,7 +381,8 @@ class Robot:
             description = world.description
             if self._sensors is not None:
                 commits.append(self._sensors.prepare(world.m, description, m, loads))
-            commits.append(self.outputs.prepare(world.m, description))
+            commits.append(self.outputs.prepare(world.m, description, world.robots))
+            commits.append(lambda: self.spawned.move(now))
 
             loaded = m
 

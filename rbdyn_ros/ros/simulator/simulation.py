@@ -20,7 +20,7 @@ from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.ros.common.convert import xyzw
 from rbdyn_ros.ros.simulator.places import Part
 from rbdyn_ros.ros.simulator.robot import Robot, SavedRobot
-from rbdyn_ros.ros.simulator.world import EntityInfo, World
+from rbdyn_ros.ros.simulator.world import EntityInfo, SpawnedRobot, World
 from rbdyn_ros.ros.simulator.world_files import WorldFile
 
 Vector = Sequence[float]
@@ -248,23 +248,26 @@ class Simulation:
                 self.pause(False)
             raise
 
-    def spawn(self, entity: Object | Obstacle) -> None:
-        """Add an object or an obstacle to the world, see Entities.spawn."""
+    def spawn(self, entity: Object | Obstacle, robot: SpawnedRobot | None = None) -> bool:
+        """Add an entity to the world, see Entities.spawn; return whether it is a robot."""
         self._check_world()
-        self._only_robot().entities.spawn(entity)
+        entities = self._only_robot().entities
+        entities.spawn(entity, robot)
+        return entity.name in entities.world.robots
 
-    def joints_of(self, name: str) -> list[str]:
-        """Return the names of the joints of an object beside the one by which it floats."""
-        names = self._only_robot().m.jnt_names
-        return [joint for joint in names if joint.startswith(f"{name}/")]
+    def namespaces(self) -> list[str]:
+        """Return the namespaces of all robots."""
+        robot = self.robots[0]
+        spawned = robot.entities.world.robots.values()
+        return [robot.node.get_namespace(), *(one.namespace for one in spawned)]
 
     def delete(self, name: str) -> None:
         """Remove an object or a spawned obstacle, see Entities.delete."""
         entity = self._entities[name]
-        if entity.kind == "robot":
+        if not entity.own:
             raise refusal(
-                f"'{name}' is a robot, whose topics live as long as the simulator; only objects "
-                "can be deleted"
+                f"'{name}' is a robot of the start, whose topics live as long as the simulator; "
+                "objects, obstacles and spawned robots can be deleted"
             )
         self._only_robot().entities.delete(entity.own)
 
@@ -307,8 +310,7 @@ class Simulation:
             acceleration [linear; angular] (6,) of its origin; all in world axes.
         """
         entity = self._entities[name]
-        if entity.fixed is not None:
-            at = entity.fixed.origin
+        if (at := entity.at) is not None:
             return at.pos, xyzw(at.quat).tolist(), (0.0,) * 3, (0.0,) * 3, (0.0,) * 6
         if entity.joint < 0:
             return (0.0,) * 3, (0.0, 0.0, 0.0, 1.0), (0.0,) * 3, (0.0,) * 3, (0.0,) * 6
@@ -346,7 +348,7 @@ class Simulation:
         entity = self._entities[name]
         m = entity.robot.m
         wxyz = np.roll(quaternion, 1) / float(np.linalg.norm(quaternion))
-        if entity.fixed is not None:
+        if entity.kind == "obstacle":
             if any((*linear, *angular)):
                 raise refusal(f"'{name}' is an obstacle, which does not move; its twist is zero")
             x, y, z = map(float, position)
@@ -373,14 +375,14 @@ class _Entity:
         joint: its floating joint; -1: it is fixed to the world.
         own: its name in this scene; empty: it is the robot.
         kind: robot, object or obstacle.
-        fixed: the obstacle.
+        at: its pose in the world, if it is fixed there and no robot of the start.
     """
 
     robot: Robot
     joint: int
     own: str = ""
     kind: str = "robot"
-    fixed: Obstacle | None = None
+    at: Pose | None = None
 
     @property
     def addresses(self) -> tuple[int, int]:
@@ -396,11 +398,16 @@ def _entities(robots: Sequence[Robot]) -> dict[str, _Entity]:
         found[robot.name or robot.m.name] = _Entity(robot, 0 if _is_floating(robot) else -1)
     for robot in robots:
         prefix = f"{robot.name}/" if robot.name else ""
+        world = robot.entities.world
         for name in robot.given.description.objects:
-            found[prefix + name] = _Entity(robot, robot.m.jnt_id(name), name, "object")
-        for one in robot.entities.world.loose.obstacles:
-            # an obstacle may have the name of a robot
-            found.setdefault(prefix + one.name, _Entity(robot, -1, one.name, "obstacle", one))
+            kind = "robot" if name in world.robots else "object"
+            found[prefix + name] = _Entity(robot, robot.m.jnt_id(name), name, kind)
+        for name, one in world.robots.items():
+            if one.pose is not None:
+                found[prefix + name] = _Entity(robot, -1, name, "robot", one.pose)
+        for item in world.loose.obstacles:
+            entity = _Entity(robot, -1, item.name, "obstacle", item.origin)
+            found.setdefault(prefix + item.name, entity)  # it may have the name of a robot
     return found
 
 

@@ -45,6 +45,8 @@ SHAPES: dict[str, tuple[Callable[..., Any], dict[str, int]]] = {
 }
 #: Properties of primitives: mass [kg], density [kg/m^3], and of the surface.
 MASSES, SURFACE = ("mass", "density"), ("friction", "restitution")
+#: Of a robot file: 0 leaves out its actuators.
+ACTUATORS = "actuators"
 #: Suffixes of the files that can be spawned, as spawn_formats of the features.
 FORMATS = ("urdf", "xacro", "stl", "obj", "dae")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
@@ -130,11 +132,17 @@ def entity_of(name: str, uri: str, text: str, pose: Pose) -> Object | Obstacle:
         raise ResultError(UNSUPPORTED_FORMAT, why)
     if not path.is_file():
         raise ResultError(MISSING_ASSETS, f"there is no file {quote(str(path), 200)}")
-    given = _numbers(query, {} if suffix in ROBOTS else dict.fromkeys((*MASSES, *SURFACE), 1))
+    known = (ACTUATORS,) if suffix in ROBOTS else (*MASSES, *SURFACE)
+    given = _numbers(query, dict.fromkeys(known, 1))
     if suffix in MESHES and not set(MASSES) & set(given):
         raise ResultError(PARSE_ERROR, "a mesh needs a mass or a density: ...?mass=0.5")
     masses: dict[str, Any] = {key: given[key][0] for key in MASSES if key in given}
     return Object(name, path, pose=pose, surface=_surface(given), **masses)
+
+
+def has_actuators(uri: str) -> bool:
+    """Return whether the actuators of a robot file act: unless its URI has `?actuators=0`."""
+    return not uri.endswith(f"?{ACTUATORS}=0")
 
 
 def _is_primitive(uri: str) -> bool:
@@ -187,7 +195,7 @@ def _numbers(query: str, allowed: dict[str, int]) -> dict[str, tuple[float, ...]
     for key, text in fields:
         if key not in allowed or key in found:
             what = "is given twice" if key in found else f"is unknown{did_you_mean(key, allowed)}"
-            known = listing(allowed) if allowed else "none for a robot file"
+            known = listing(allowed)
             raise ResultError(PARSE_ERROR, f"{quote(key)} {what}; allowed are {known}")
         found[key] = _parsed(key, text, allowed[key])
     return found
@@ -201,6 +209,10 @@ def _parsed(key: str, text: str, count: int) -> tuple[float, ...]:
     if len(numbers) != count:
         what = f"{count} numbers with commas between them" if count > 1 else "a number"
         raise ResultError(PARSE_ERROR, f"{key} is {quote(text)}; allowed is {what}")
+    if key == ACTUATORS:
+        if numbers[0] not in (0.0, 1.0):
+            raise ResultError(PARSE_ERROR, f"{key} is {quote(text)}; allowed are 0 and 1")
+        return tuple(numbers)
     above = None if key in SURFACE else 0.0
     if count == 1:
         return (float(finite(key, numbers[0], above=above, **REQUEST)),)

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rclpy.exceptions import InvalidNamespaceException
 from rclpy.node import Node
+from rclpy.validate_namespace import validate_namespace
 
+from rbdyn_ros.description.build.scene import is_robot_file
+from rbdyn_ros.description.objects import Object
 from rbdyn_ros.description.poses import Pose, quat_mul
-from rbdyn_ros.errors import DescriptionError, RbdynError, did_you_mean, listing, quote
+from rbdyn_ros.description.source import MECHANISM_SUFFIXES
+from rbdyn_ros.description.urdf_files.urdf import is_text, read_file
+from rbdyn_ros.errors import DescriptionError, RbdynError, did_you_mean, quote
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.ros.common.magnitudes import check_pose
 from rbdyn_ros.ros.simulator.offering import offer
@@ -23,7 +31,9 @@ from rbdyn_ros.ros.simulator.spawnables import (
     PARSE_ERROR,
     chosen_name,
     entity_of,
+    has_actuators,
 )
+from rbdyn_ros.ros.simulator.world import SpawnedRobot
 
 #: Results of every service.
 FEATURE_UNSUPPORTED, NOT_FOUND = 0, 2
@@ -88,24 +98,47 @@ class Spawning:
         """Spawn what a request asks for; return its name."""
         # before version 2.0 the resource was part of the request
         resource = getattr(request, "entity_resource", request)
-        if request.entity_namespace:
-            text = "entity_namespace must be empty: an object has no topics"
-            raise ResultError(NAMESPACE_INVALID, text)
         uri, text, taken = resource.uri, resource.resource_string, self._simulation.taken()
         name = chosen_name(request.name, request.allow_renaming, uri or text, taken)
         entity = entity_of(name, uri, text, self._pose(request.initial_pose))
+        may_act = isinstance(entity, Object) and is_robot_file(entity.shape) and has_actuators(uri)
+        if request.entity_namespace and not may_act:
+            text = "entity_namespace must be empty: an object has no topics"
+            raise ResultError(NAMESPACE_INVALID, text)
         try:
-            self._simulation.spawn(entity)
+            robot = self._robot(entity, request.entity_namespace) if may_act else None
+            acts = self._simulation.spawn(entity, robot)
         except DescriptionError as error:
             code = INVALID_POSE if error.code == "object-overlaps" else PARSE_ERROR
             raise ResultError(code, _sentence(error)) from error
-        if joints := self._simulation.joints_of(name):
+        if acts and robot is not None:
+            space = robot.namespace
             text = (
-                f"spawned {quote(name)}: its joints {listing(joints)} take no commands; robots "
-                "with commands are given at the start"
+                f"spawned {quote(name)}: states are on {space}/joint_states; commands go to "
+                f"{space}/joint_commands"
             )
-            self._logger.warning(text)
+            self._logger.info(text)
         return name
+
+    def _robot(self, entity: Any, namespace: str) -> SpawnedRobot:
+        """Return the robot that an object from a robot file may be."""
+        own = self._simulation.robots[0].node.get_namespace().rstrip("/")
+        space = namespace or re.sub(r"\W|^(?=\d)", "_", entity.name, flags=re.ASCII)
+        space = (space if space.startswith("/") else f"{own}/{space}").rstrip("/") or "/"
+        try:
+            validate_namespace(space)
+        except InvalidNamespaceException as error:
+            text = f"entity_namespace is {quote(namespace)}; allowed are letters, digits, '_', '/'"
+            raise ResultError(NAMESPACE_INVALID, text) from error
+        if space in self._simulation.namespaces():
+            text = f"the namespace {quote(space)} is that of another robot; choose another"
+            raise ResultError(NAMESPACE_INVALID, text)
+        urdf = ""
+        if isinstance(entity.shape, str) and is_text(entity.shape):
+            urdf = entity.shape
+        elif Path(entity.shape).suffix.lower() not in MECHANISM_SUFFIXES:
+            urdf = read_file(Path(entity.shape), strict=False)[1]
+        return SpawnedRobot(space, urdf, None)
 
     def _pose(self, stamped: Any) -> Pose:
         """Return a pose in the world from a pose in the world or in the frame of an entity."""

@@ -123,9 +123,9 @@ class StandardServices:
         response.features.spawn_formats = list(FORMATS) if self._spawning.features else []
         response.features.features = [getattr(F, name) for name in self._features]
         response.features.custom_info = (
-            "rbdyn_ros: the robots are given at the start; objects and fixed boxes and spheres "
-            "can be spawned, also as a URI like primitive:box?size=0.1,0.1,0.1&mass=0.2; a world "
-            "is a scene file without robots"
+            "rbdyn_ros: robots, objects, and fixed boxes and spheres can be spawned, also as a "
+            "URI like primitive:box?size=0.1,0.1,0.1&mass=0.2; a world is a scene file without "
+            "robots"
         )
         return response
 

@@ -31,6 +31,21 @@ class EntityInfo:
     tags: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class SpawnedRobot:
+    """A robot that was spawned.
+
+    Attributes:
+        namespace: of its topics, with all parents.
+        urdf: the text of its URDF, or empty.
+        pose: in the world, if it is fixed there.
+    """
+
+    namespace: str
+    urdf: str
+    pose: Pose | None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class World:
     """What a robot is simulated with.
@@ -45,6 +60,7 @@ class World:
         file: that was loaded; None: no world is loaded.
         first: the world as it was loaded; None: it is this one.
         infos: of entities, by name.
+        robots: that were spawned, by name.
     """
 
     loose: Description
@@ -56,6 +72,7 @@ class World:
     file: WorldFile | None = None
     first: World | None = None
     infos: Mapping[str, EntityInfo] = field(default_factory=dict)
+    robots: Mapping[str, SpawnedRobot] = field(default_factory=dict)
 
     @property
     def description(self) -> Description:
