@@ -60,8 +60,10 @@ NOT_RUN = {
     ("docs/guides/scenes.md", "ros2 service call /simulator/spawn_entity"): WORKSPACE,
     (
         "docs/guides/scenes.md",
-        "ros2 service call /simulator/spawn_entity simulation_interfaces/srv/SpawnEntity "
-        '"{name: crane',
+        (
+            "ros2 service call /simulator/spawn_entity simulation_interfaces/srv/SpawnEntity "
+            '"{name: crane'
+        ),
     ): WORKSPACE,
     ("docs/guides/scenes.md", "ros2 service call /simulator/get_available_worlds"): WORKSPACE,
     ("docs/guides/scenes.md", "ros2 service call /simulator/attach"): WORKSPACE,
