@@ -9,10 +9,8 @@
 from __future__ import annotations
 
 import json
-import threading
 from array import array
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +20,6 @@ from sensor_msgs.msg import CameraInfo, Image
 from std_msgs.msg import String
 
 from rbdyn_ros.description.appearance.shapes import Appearance
-from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.convert import time_message
 from rbdyn_ros.ros.common.qos import LATCHED, reliable
@@ -30,7 +27,8 @@ from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.sensors.camera_specs import DEPTH, CameraSpec, ColorSpec, DepthSpec
 from rbdyn_ros.sensors.scanning import Scan
 from rbdyn_ros.sensors.suite import Suite
-from rbdyn_ros.view.render.renderer import Pixels, Renderer
+from rbdyn_ros.view.render.process import RenderProcess
+from rbdyn_ros.view.render.renderer import Pixels
 
 QOS = reliable(5)
 
@@ -125,8 +123,7 @@ class ColorTopics(CameraTopics):
     def read(self, suite: Suite, k: int, state: LoopState, threads: int | None) -> Pixels:  # noqa: ARG002
         """Return the picture in a state."""
         m = suite.m
-        still = replace(Instant.still(m, state.qpos[: m.nq].copy()), time=state.time)
-        return self._renderers.of(m).draw(still, self._camera)
+        return self._renderers.of(m).draw(state.time, state.qpos[: m.nq].copy(), self._camera)
 
     def message(self, stamp_ns: int, picture: Pixels) -> list[tuple[Any, Any]]:
         """Return the messages of a picture, each with its publisher."""
@@ -134,22 +131,37 @@ class ColorTopics(CameraTopics):
 
 
 class Renderers:
-    """Makes the renderer of a thread, and another one when the Model changes.
+    """Keeps a process that draws, and starts another one when the Model changes.
 
     Args:
         looks: returns the appearance of a Model.
+        specs: sensors, of which it draws for the colour cameras.
     """
 
-    def __init__(self, looks: Looks) -> None:
-        self._looks, self._kept = looks, threading.local()
+    def __init__(self, looks: Looks, specs: Sequence[object]) -> None:
+        self._looks, self._kept = looks, dict[Model, RenderProcess]()
+        self._cameras = [spec for spec in specs if isinstance(spec, ColorSpec)]
 
-    def of(self, m: Model) -> Renderer:
-        """Return what draws a Model in this thread."""
-        if getattr(self._kept, "m", None) is not m:
-            self._kept.renderer = Renderer(m, self._looks(m))
-            self._kept.m = m
-        renderer: Renderer = self._kept.renderer
-        return renderer
+    def start(self, m: Model) -> None:
+        """Start the process now if there are colour cameras.
+
+        Raises:
+            ParameterError: no picture can be drawn on this machine.
+        """
+        if self._cameras:
+            self.of(m)
+
+    def of(self, m: Model) -> RenderProcess:
+        """Return what draws a Model; for one thread."""
+        if m not in self._kept:
+            self.close()
+            self._kept[m] = RenderProcess(m, self._looks(m), self._cameras)
+        return self._kept[m]
+
+    def close(self) -> None:
+        """End the process."""
+        while self._kept:
+            self._kept.popitem()[1].close()
 
 
 def depth_pixels(encoding: str, depth: NDArray[np.float64]) -> NDArray[Any]:

@@ -49,7 +49,6 @@ from rbdyn_ros.sensors.suite import (
     Visuals,
     WrenchReading,
 )
-from rbdyn_ros.view.render.context import check_context
 
 #: Best-effort subscribers match too and get the latest messages.
 QOS = reliable(10)
@@ -101,9 +100,8 @@ class SensorTopics:
         self._logger, self._unfinite = node.get_logger(), Throttle()
         for note in self._suite.notes:
             self._logger.warning(note)
-        renderers = Renderers(looks)
-        if any(isinstance(spec, ColorSpec) for spec in self._suite.specs):
-            check_context()
+        self._renderers = renderers = Renderers(looks, self._suite.specs)
+        renderers.start(m)
         topics = (_topic(node, spec, frame_prefix, renderers) for spec in self._suite.specs)
         topic_of = dict(enumerate(topics))
         self._rays = {k: x for k, x in topic_of.items() if isinstance(x, Topics)}
@@ -138,8 +136,9 @@ class SensorTopics:
         return self._ray_work.dropped
 
     def close(self) -> None:
-        """End the thread of the lidars and range sensors, when nothing publishes any more."""
+        """End thread and process of lidars and cameras, when nothing publishes any more."""
         self._ray_work.close()
+        self._renderers.close()
 
     @property
     def every(self) -> tuple[int, ...]:

@@ -30,11 +30,6 @@ def make_context() -> Any:
         raise _missing(why) from error
 
 
-def check_context() -> None:
-    """Raise ParameterError if make_context would."""
-    make_context().release()
-
-
 def _missing(why: str) -> ParameterError:
     text = f"colour pictures cannot be drawn: {why}"
     return ParameterError(Finding("no-renderer", text, "error", "renderer"))

@@ -12,7 +12,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 from sensor_msgs.msg import CameraInfo, Image
 from std_msgs.msg import String
 from support.refusals import refused
-from test_ray_topics import ROOM, STAMP, TICK, Still, node, spec  # noqa: F401 - a fixture
+from test_ray_topics import ROOM, STAMP, TICK, Still, fast_run, node, spec  # noqa: F401 - a fixture
 
 from rbdyn_ros.description.appearance.shapes import read_appearance
 from rbdyn_ros.description.urdf_files import urdf
@@ -21,7 +21,7 @@ from rbdyn_ros.ros.common.qos import LATCHED
 from rbdyn_ros.ros.simulator.camera_topics import camera_info, depth_pixels
 from rbdyn_ros.ros.simulator.sensors import SensorTopics
 from rbdyn_ros.sensors import ColorSpec, DepthSpec
-from rbdyn_ros.view.render import context
+from rbdyn_ros.view.render import context, process
 
 #: The laser of the room as an optical frame: z is forward, x right, y down.
 FORWARD = '<origin xyz="0.5 0 1.2" rpy="-1.5707963267948966 0 -1.5707963267948966"/>'
@@ -93,18 +93,15 @@ def test_colour_pictures_and_what_they_need(node, peer, monkeypatch):  # noqa: F
     m, description = rb.load_urdf(OPTICAL, contact=True), urdf.read(OPTICAL)
     looks = read_appearance(OPTICAL)
     specs = [spec(ColorSpec, "face", width=64, height=48, distortion=(0.1, -0.1, 0.0, 0.0))]
-    make = context.make_context
-
-    def missing():
-        raise rb.ParameterError(rb.Finding("no-renderer", "no EGL"))
-
-    monkeypatch.setattr(context, "make_context", missing)
-    with refused(rb.ParameterError, "no-renderer"):
-        SensorTopics(node, m, description, specs, TICK, looks=lambda _: looks)
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            process, "CHILD", "import sys; sys.modules['moderngl'] = None" + process.CHILD
+        )
+        with refused(rb.ParameterError, "no-renderer"):
+            SensorTopics(node, m, description, specs, TICK, looks=lambda _: looks)
     assert node.count_publishers("/left/face/image_raw") == 0, "nothing is half started"
-    monkeypatch.setattr(context, "make_context", make)
     try:
-        make().release()
+        context.make_context().release()
     except rb.ParameterError as error:
         pytest.skip(str(error))
     topics = SensorTopics(node, m, description, specs, TICK, "left_", looks=lambda _: looks)
@@ -127,6 +124,44 @@ def test_colour_pictures_and_what_they_need(node, peer, monkeypatch):  # noqa: F
     d.qpos[:] = 0.1
     assert seen.tobytes() == rb.render(m, d, specs[0], looks).tobytes()
     assert len(np.unique(seen)) > 5
+    topics.close()
+
+
+FILE = """rbdyn_sensors: 1
+sensors:
+  face:
+    type: color
+    link: laser
+    rate: 10
+    near: 0.1
+    far: 20
+    width: 80
+    height: 60
+    field_of_view: 1.2
+"""
+EYE = """  eye: {type: depth, link: laser, rate: 10, near: 0.1, far: 20, width: 80, height: 60,
+    field_of_view: 1.2, noise: {range: {stddev: 0.01}}, dropout: 0.1}
+"""
+
+
+def test_pictures_of_fast_runs_have_the_same_bits(simulate, peer, tmp_path):
+    pytest.importorskip("rosbags", reason="rosbags is not installed")
+    pytest.importorskip("simulation_interfaces", reason="simulation_interfaces is not built")
+    try:
+        context.make_context().release()
+    except rb.ParameterError as error:
+        pytest.skip(str(error))
+    (tmp_path / "cart.urdf").write_text(OPTICAL)
+    (tmp_path / "sensors.yaml").write_text(FILE + EYE)
+    topics = ("/face/image_raw", "/eye/image_raw", "/face/camera_info")
+    paths = [tmp_path / name for name in ("first.mcap", "second.mcap")]
+    first, second = (fast_run(simulate, peer, tmp_path, path, topics) for path in paths)
+    for topic in topics[:2]:
+        bits = [[message.data.tobytes() for _, message in run[topic]] for run in (first, second)]
+        assert bits[0] == bits[1]
+        assert len(bits[0]) == 6, "one every 100 ticks, from 0 to 500"
+    stamps = [[nanoseconds(x.header.stamp) for _, x in first[topic]] for topic in topics]
+    assert stamps[0] == stamps[1] == stamps[2]
 
 
 def test_nothing_is_zero_millimetres():

@@ -1,0 +1,129 @@
+"""Draw in another process: OpenGL keeps Python's lock while it draws, up to a second.
+
+It is a plain Python process, as that of the live view; it ends when its pipe closes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.description.appearance.shapes import Appearance
+from rbdyn_ros.dynamics.instant import Instant
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError, refusal
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.sensors.camera_specs import ColorSpec
+from rbdyn_ros.view.render.renderer import Pixels, Renderer
+
+#: Program of the process; it is isolated from its working directory and imports from our paths.
+CHILD = """
+import sys
+from multiprocessing.connection import Connection
+pipe = Connection(int(sys.argv[1]))
+sys.path[:] = pipe.recv()
+from rbdyn_ros.view.render.process import run
+run(pipe)
+"""
+
+#: Priority of the process, below that of the simulation.
+NICE = 10
+#: Time for the process to end [s].
+PATIENCE = 2.0
+
+
+class RenderProcess:
+    """A Renderer in another process.
+
+    Args:
+        m: the robot.
+        looks: its appearance.
+        cameras: a picture of each is drawn at once, so that later ones take no longer.
+
+    Raises:
+        ParameterError: no picture can be drawn on this machine.
+    """
+
+    def __init__(self, m: Model, looks: Appearance, cameras: Sequence[ColorSpec]) -> None:
+        self._pipe, theirs = Pipe()
+        self._lock = threading.Lock()
+        self._process = subprocess.Popen(  # noqa: S603 - our own program
+            [sys.executable, "-I", "-c", CHILD, str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C does not reach it
+        )
+        theirs.close()
+        try:
+            self._pipe.send(list(sys.path))
+            self._pipe.send((m, looks, tuple(cameras)))
+            why = self._answer()
+        except BaseException:
+            self.close()
+            raise
+        if why:
+            self.close()
+            raise ParameterError(Finding("no-renderer", why.decode(), "error", "renderer"))
+
+    def draw(self, time: float, qpos: Array, camera: ColorSpec) -> Pixels:
+        """Return a picture at a time and a position, see Renderer.draw.
+
+        Raises:
+            RbdynError: the process has ended.
+        """
+        with self._lock:
+            try:
+                self._pipe.send((time, qpos, camera))
+            except OSError as error:
+                raise _ended() from error
+            data = self._answer()
+        return np.frombuffer(data, np.uint8).reshape(camera.height, camera.width, 3)
+
+    def close(self) -> None:
+        """End the process."""
+        self._pipe.close()
+        self._process.terminate()
+        try:
+            self._process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:  # it is stopped, for example by a debugger
+            self._process.kill()
+            self._process.wait()
+
+    def _answer(self) -> bytes:
+        try:
+            return self._pipe.recv_bytes()
+        except (EOFError, OSError) as error:
+            raise _ended() from error
+
+
+def _ended() -> RbdynError:
+    return refusal("the process that draws the pictures of colour cameras has ended")
+
+
+def run(pipe: Connection) -> None:
+    """Draw what the other end of a pipe asks for, until it closes."""
+    os.nice(NICE)
+    with contextlib.suppress(EOFError, OSError):
+        m, looks, cameras = pipe.recv()
+        try:
+            renderer = Renderer(m, looks)
+            for camera in cameras:
+                renderer.draw(Instant.still(m, m.qpos0), camera)
+        except RbdynError as error:
+            pipe.send_bytes(str(error).encode())
+            return
+        pipe.send_bytes(b"")
+        while True:
+            time, qpos, camera = pipe.recv()
+            instant = replace(Instant.still(m, qpos), time=time)
+            pipe.send_bytes(renderer.draw(instant, camera).tobytes())
