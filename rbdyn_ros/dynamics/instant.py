@@ -25,6 +25,8 @@ class Instant:
         xfrc: (nbody, 6) external forces as in Data.xfrc_applied: force, then torque about xipos,
             world axes; None if unknown.
         contact: (nbody, 6) contact forces, as xfrc.
+        points: (k, 6) contact points [m] and the forces there on the second geometry [N], world
+            axes; None if unknown.
         energy: potential and kinetic [J], or None.
         paused: whether simulated time is paused.
         fault: message of a fault, or empty.
@@ -47,6 +49,7 @@ class Instant:
     tick: int = 0
     wanted: float = math.nan
     world: int = 0
+    points: Array | None = None
 
     @classmethod
     def of(cls, m: Model, d: Data) -> Instant:
@@ -67,6 +70,7 @@ class Instant:
             d.xfrc_applied.copy(),
             contact_on_bodies(m, d),
             (potential, kinetic),
+            points=contact_points(d),
         )
 
     @classmethod
@@ -87,6 +91,14 @@ def contact_on_bodies(m: Model, d: Data) -> Array | None:
     on_bodies: Array = np.concatenate([force, moment + np.cross(arm, force)], axis=1)
     on_bodies[0] = 0.0
     return on_bodies
+
+
+def contact_points(d: Data) -> Array:
+    """Return the points of the contacts that press, and the forces there, as Instant.points."""
+    n = min(d.ncon, len(d.contact_pos))
+    rows = np.concatenate([d.contact_pos[:n], d.contact_force[:n]], axis=1)
+    pressing: Array = rows[rows[:, 3:].any(axis=1)]
+    return pressing
 
 
 def friction_memory(d: Data) -> Array:

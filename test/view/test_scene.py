@@ -1,5 +1,6 @@
 """What is shown of a robot, and where, against other ways to know it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -261,7 +262,25 @@ def test_contact_forces_of_an_instant_act_at_its_contacts():
     assert not np.delete(found, body, axis=0).any()
     # Data has the moment about another point, so that a wrong sign shows
     assert np.linalg.norm(d.subtree_com[1] - d.xipos[body]) > 0.1
-    assert len(Scene(m, NONE).place(Instant.of(m, d)).contacts) == 1
+    # each force acts at its point; without points a body has one arrow
+    scene, instant = Scene(m, NONE), Instant.of(m, d)
+    at, pressing = scene.place(instant), force.any(axis=1)
+    assert np.array_equal(at.touches, d.contact_pos[: d.ncon][pressing])
+    assert np.array_equal(at.contacts[:, 0], at.touches)
+    arrows, scale = np.diff(at.contacts, axis=1)[:, 0], 0.5 * scene.size / weight_of(m)
+    lengths = np.linalg.norm(arrows, axis=1)
+    assert np.allclose(arrows, lengths[:, None] * unit(force[pressing]))
+    full = lengths < 1.49 * scene.size
+    assert np.allclose(arrows[full], scale * force[pressing][full])
+    whole = scene.place(replace(instant, points=None))
+    assert (len(whole.contacts), len(whole.touches)) == (1, 0)
+
+    broken = np.full((1, 6), np.nan)
+    assert len(scene.place(replace(instant, points=broken)).touches) == 0
+
+
+def unit(vectors):
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
 def test_an_instant_is_a_copy_of_data():

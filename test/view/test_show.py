@@ -265,13 +265,18 @@ def test_forces_are_sent_where_they_act(server):
     (push,), (contact,) = arrows["pushes"].points, arrows["contacts"].points
     assert np.allclose(push[1] - push[0], [0.5 * show.scene.size, 0.0, 0.0], atol=1e-6)
     assert contact[1, 2] > contact[0, 2]
+    assert np.allclose(arrows["touches"].points, [contact[0]])
     show.put(Instant.still(m, m.qpos0))
     assert arrows["pushes"].points.shape == (0, 2, 3)
+    assert arrows["touches"].points.shape == (0, 3)
     show.display.set(FORCES, False)
     show.put(Instant.of(m, d))
     assert arrows["pushes"].points.shape == (0, 2, 3)  # what is hidden is not sent
+    assert not arrows["touches"].visible
+    assert arrows["touches"].points.shape == (0, 3)
     show.display.set(FORCES, True)
     assert arrows["pushes"].points.shape == (1, 2, 3)
+    assert arrows["touches"].points.shape == (1, 3)
 
 
 def test_every_layer_can_be_shown_and_hidden(server):

@@ -147,6 +147,26 @@ def test_pace_is_of_the_last_second_and_begins_anew():
     assert pace.at(93.0, 3.0, False) == pytest.approx(3.0)
 
 
+def test_an_instant_has_the_contact_points_of_a_loop_and_their_forces():
+    box = rb.Object("box", rb.Box((0.2, 0.2, 0.2)), mass=2.0, pose=rb.pose((0.0, 0.0, 0.3)))
+    m = rb.scene(objects=[box])
+    loop = Loop(m, LoopSettings(realtime="off", start_paused=True))
+    watched = Watched(loop)
+    loop.start()
+    try:
+        assert watched.instant().points.shape == (0, 6)  # in the air
+        loop.time.request_steps(2000)
+        loop.time.wait_for_steps()
+        instant = watched.instant()
+    finally:
+        loop.stop()
+    corners = np.array([[x, y, 0.0] for x in (-0.1, 0.1) for y in (-0.1, 0.1)])
+    order = np.lexsort(instant.points[:, 1::-1].round(3).T)
+    assert np.allclose(instant.points[order, :3], corners, atol=1e-3)
+    assert np.allclose(instant.points[:, 3:].sum(axis=0), [0.0, 0.0, 2.0 * 9.81], atol=1e-3)
+    assert np.allclose(instant.points[:, 3:].sum(axis=0), instant.contact[1, :3], atol=1e-9)
+
+
 def test_energies_follow_the_exchanged_plant(path):
     """Oracle: the robot of the file, and a point mass at its tip, in another gravity."""
     m = rb.load_urdf(path)

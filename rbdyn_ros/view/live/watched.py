@@ -7,7 +7,10 @@ import time
 from collections import deque
 from dataclasses import replace
 
-from rbdyn_ros.dynamics.instant import Instant
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.dynamics.instant import Instant, contact_points
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.dynamics.toolbox.terms import kinetic_energy, potential_energy
 from rbdyn_ros.model.model import Model
@@ -84,6 +87,7 @@ class Watched:
             effort=state.effort,
             xfrc=state.xfrc,
             contact=state.contact if state.m.ncontact else None,
+            points=self._points(state),
             energy=self._energy(state) if energy else None,
             paused=paused,
             fault=fault,
@@ -92,6 +96,15 @@ class Watched:
             wanted=control.real_time_factor,
             world=self.world,
         )
+
+    def _points(self, state: LoopState) -> Array:
+        """Return the contact points with their forces, up to a tick newer than the state.
+
+        They are read while the loop may write them: in one picture a force may be half new.
+        """
+        if state.m.ncontact == 0 or not state.contact.any():
+            return np.zeros((0, 6))
+        return contact_points(self._loop.plant.d)
 
     def _energy(self, state: LoopState) -> tuple[float, float] | None:
         """Return potential and kinetic energy with the current payloads and gravity."""

@@ -35,7 +35,12 @@ from rbdyn_ros.view.scene.parts import (
     obstacle_parts,
     parts_of_looks,
 )
-from rbdyn_ros.view.scene.wrench_lines import couple_arrows, weight_of, wrench_arrows
+from rbdyn_ros.view.scene.wrench_lines import (
+    couple_arrows,
+    point_arrows,
+    weight_of,
+    wrench_arrows,
+)
 
 #: The layers that can be shown or hidden.
 VISUALS, COLLISIONS, BOXES = "visuals", "collisions", "inertia boxes"
@@ -61,6 +66,8 @@ class BodyPlacement:
         lines: springs, rods, loops (n, 2, 3) [m], in the order of Scene.lines.
         contacts, pushes, couples: arrows (k, 2, 3) [m] of contact forces, other external forces,
             and torques without a force.
+        touches: points (k, 3) [m] at which contact forces act; none if they are unknown: then a
+            body has one arrow for all its contacts.
     """
 
     xpos: Array
@@ -70,6 +77,7 @@ class BodyPlacement:
     contacts: Array
     pushes: Array
     couples: Array
+    touches: Array
 
 
 class Scene:
@@ -166,14 +174,19 @@ class Scene:
         contact, pushed = _rows(instant.contact, m.nbody), _rows(instant.xfrc, m.nbody)
         weight, size = weight_of(m), self.size
         both = np.concatenate([contact, pushed]), np.concatenate([xipos, xipos])
+        if instant.points is None:
+            contacts, touches = wrench_arrows(contact, xipos, weight, size), np.zeros((0, 3))
+        else:
+            contacts, touches = point_arrows(instant.points, weight, size)
         return BodyPlacement(
             xpos,
             quats_of(xmat),
             _centre(m, xipos),
             self.lines.place(xpos, xmat),
-            wrench_arrows(contact, xipos, weight, size),
+            contacts,
             wrench_arrows(pushed, xipos, weight, size),
             couple_arrows(*both, weight, size),
+            touches,
         )
 
     def _corners(self) -> list[tuple[int, Array]]:

@@ -46,6 +46,20 @@ def wrench_arrows(wrench: Array, at: Array, weight: float, size: float) -> Array
     return _arrows(at + arm, force, weight, size)
 
 
+def point_arrows(points: Array, weight: float, size: float) -> tuple[Array, Array]:
+    """Return arrows (k, 2, 3) of the forces at points, and all points (n, 3).
+
+    Args:
+        points: point, then force there, world axes (n, 6) [m, N].
+        weight: weight of the robot [N].
+        size: size of the robot [m].
+    """
+    finite = points[np.isfinite(points).all(axis=1)]
+    at, force = finite[:, :3], finite[:, 3:]
+    shown = np.linalg.norm(force, axis=1) > FAINT * weight
+    return _arrows(at[shown], force[shown], weight, size), at
+
+
 def couple_arrows(wrench: Array, at: Array, weight: float, size: float) -> Array:
     """Return arrows (k, 2, 3) of the torques of wrenches with almost no force.
 

@@ -39,8 +39,8 @@ _HINTS = {
     MASSES: "centres of mass of the bodies and of the robot",
     FRAMES: "frames of all links with their names; x red, y green, z blue",
     JOINTS: "joint axes, limits and positions",
-    FORCES: "contact forces green, pushes orange, torques violet; the robot's weight is half as "
-    "long as the robot",
+    FORCES: "contact forces green, with a ball at each contact point; pushes orange, torques "
+    "violet; the robot's weight is half as long as the robot",
     LINES: "springs, rods, bands, loop joints, and the skeleton of bodies without visuals",
     GRID: "the ground and the obstacles",
 }

@@ -42,7 +42,7 @@ PUSH: Rgb = (213, 94, 0)
 COUPLE: Rgb = (150, 90, 190)
 
 #: Thicknesses and lengths relative to the size of the robot.
-LINE, ARROW, HEAD, AXES = 0.004, 0.006, 0.015, 0.06
+LINE, ARROW, HEAD, AXES, TOUCH = 0.004, 0.006, 0.015, 0.06, 0.015
 
 #: The layer of the name of a clicked body.
 LABEL = "label"
@@ -253,7 +253,15 @@ class Nodes:
         for kind, color in (("contacts", CONTACT), ("pushes", PUSH), ("couples", COUPLE)):
             node = self._add_arrows(f"{self._root}/{kind}", nowhere, color)
             self._arrows[kind] = node
-        return [self._arrows[kind] for kind in ("contacts", "pushes", "couples")]
+        self._arrows["touches"] = self._viser.add_point_cloud(
+            f"{self._root}/touches",
+            np.zeros((0, 3), np.float32),
+            CONTACT,
+            point_size=TOUCH * self.scene.size,
+            point_shape="circle",
+            precision="float32",
+        )
+        return [self._arrows[kind] for kind in ("contacts", "pushes", "couples", "touches")]
 
     def _lines(self) -> list[Any]:
         lines = self.scene.lines
@@ -296,7 +304,7 @@ class Nodes:
         """Update the shown nodes that depend on the instant."""
         if "com" in self._arrows:
             self._arrows["com"].position = at.com
-        for kind in ("lines", "contacts", "pushes", "couples"):
+        for kind in ("lines", "contacts", "pushes", "couples", "touches"):
             node = self._arrows.get(kind)
             if node is not None and node.visible:
                 points = getattr(at, kind).astype(np.float32)
