@@ -59,6 +59,7 @@ VIEW = ["viser>=1.1,<1.2"]  # its server is guarded through parts that a release
 RECORD = ["mcap>=1.5", "mcap-ros2-support>=0.5", "rosbags>=0.10"]  # recordings as MCAP
 TRIALS = ["pyarrow>=14.0", *PLOT, *RECORD]  # tables, plots and recordings of trials
 TORCH, JAX = ["torch>=2.2"], ["jax>=0.4.31"]  # share the arrays of a Batch
+CUDA = ["cupy-cuda13x>=13.6"]  # a Batch on a GPU; cupy-cuda12x is for CUDA 12
 GYM = ["gymnasium>=1.1"]
 CAMERA = ["moderngl>=5.10"]  # pictures without a display, through EGL
 DECOMPOSE = ["coacd>=1.0"]  # convex parts of meshes
@@ -157,6 +158,7 @@ setup(
         "trials": TRIALS,
         "torch": TORCH,
         "jax": JAX,
+        "cuda": CUDA,
         "gym": GYM,
         "camera": CAMERA,
         "decompose": DECOMPOSE,

@@ -14,6 +14,7 @@ BENCHMARKS = {
     "contact_batch": "batches on the floor, against mujoco.rollout in turns",
     "rays": "a lidar above a robot, against MuJoCo in turns",
     "stepping": "batches stepped from outside, against mujoco.batch in turns",
+    "gpu": "batches on a GPU, against the cores and mujoco_warp",
     "creep": "a box at rest on a slope, against MuJoCo with several contact settings",
     "toolbox": "Jacobians, momentum, regressors, derivatives, against Pinocchio in turns",
     "ik": "inverse kinematics of 30,000 poses, against a loop around Pinocchio in turns",

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import count, finite
-from rbdyn_ros.errors import bad_argument
+from rbdyn_ros.errors import bad_argument, not_allowed
 from rbdyn_ros.machine import cores
 
 #: A float counts exactly up to this many steps.
@@ -95,3 +99,45 @@ def thread_count(threads: object, name: str = "threads") -> int:
     if threads is not None:
         return count(name, threads, 1, MAX_THREADS, element="")
     return cores()
+
+
+def float_type(dtype: DTypeLike) -> np.dtype[Any]:
+    """Return the type of the numbers of robots.
+
+    Raises:
+        ParameterError: it is neither float64 nor float32.
+    """
+    with contextlib.suppress(TypeError):
+        found = np.dtype(dtype)
+        if found in (np.float64, np.float32):
+            return found
+    raise not_allowed("dtype", dtype, "numpy.float64 or numpy.float32", "dtype")
+
+
+def robot_numbers(given: Any, ids: object, nsim: int, ordered: Callable[[Any], Any]) -> Any:
+    """Return numbers of robots, from numbers or from a mask.
+
+    Args:
+        given: ids as an array of NumPy or CuPy.
+        ids: as the caller gave them.
+        nsim: number of robots.
+        ordered: returns numbers in order.
+
+    Raises:
+        ParameterError: a number is out of range or occurs twice, or it is no list of numbers.
+    """
+    given = given.reshape(1) if given.ndim == 0 else given
+    if given.dtype == np.bool_ and given.shape == (nsim,):
+        return given.nonzero()[0]
+    allowed = f"numbers from 0 to {nsim - 1}, each once, or a mask ({nsim},)"
+    if given.ndim != 1 or (given.dtype.kind not in "iu" and given.size):
+        raise not_allowed("ids", ids, allowed)
+    wrong = (given < 0) | (given >= nsim)
+    if wrong.any():
+        raise bad_argument("ids", f"ids has {given[wrong][0]}; allowed are {allowed}")
+    chosen = given.astype(np.int64)
+    in_order = ordered(chosen)
+    twice = in_order[1:][in_order[1:] == in_order[:-1]]
+    if twice.size:
+        raise bad_argument("ids", f"ids has {twice[0]} twice; allowed are {allowed}")
+    return chosen

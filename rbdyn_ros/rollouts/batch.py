@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any, NoReturn
+from collections.abc import Collection, Mapping
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from rbdyn_ros.arrays import Array, Bools, Ints
+from rbdyn_ros.checks.names import one_of
 from rbdyn_ros.checks.numbers import count, flag
 from rbdyn_ros.errors import (
     Finding,
@@ -23,15 +24,12 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.model import Model, check_model
 from rbdyn_ros.rollouts import arguments
-from rbdyn_ros.rollouts.job import Job, Robots, Step, remembered, step_code
-from rbdyn_ros.rollouts.outputs import OBSERVED_OUTPUTS, check_fits
-from rbdyn_ros.rollouts.params import FIELDS, GRAVITY, Columns, model_array, open_places
-from rbdyn_ros.rollouts.pool import Pool
+from rbdyn_ros.rollouts.cpu import Cpu
+from rbdyn_ros.rollouts.cuda import Cuda
+from rbdyn_ros.rollouts.outputs import OBSERVED_OUTPUTS
+from rbdyn_ros.rollouts.params import FIELDS, GRAVITY, model_array
+from rbdyn_ros.specialization.functions import FORCES, STATE
 
-#: Fields of the state: numbers that a step changes.
-STATE = ("time", "qpos", "qvel")
-#: Forces, which a step reads.
-FORCES = ("qfrc_applied", "xfrc_applied")
 #: Fields that the caller writes.
 INPUTS = (*STATE, *FORCES)
 #: Fields that can be bound. The others are computed from the state.
@@ -40,7 +38,62 @@ DATA_NAMES = (*INPUTS, *OBSERVED_OUTPUTS)
 #: More robots than any memory holds.
 MAX_ROBOTS = 2**40
 
+DEVICES = ("cpu", "cuda")
+
 _FIELD = {field.name: field for field in DATA_FIELDS}
+
+
+class Device(Protocol):
+    """Where the robots of a Batch are, and what advances them.
+
+    Attributes:
+        nbad, diverged: as in Batch.
+        why: why the engine's own code runs; "": code for the Model does.
+    """
+
+    why: str
+
+    @property
+    def nbad(self) -> Ints: ...
+
+    @property
+    def diverged(self) -> Bools: ...
+
+    def zeros(self, name: str, shape: tuple[int, ...]) -> Array:
+        """Return new memory (*shape, nsim) of a field."""
+
+    def given(self, value: Any) -> Any:
+        """Return a value that an array can be set to."""
+
+    def on_host(self, values: Array) -> Array:
+        """Return an array as an array of NumPy."""
+
+    def prepare(self, memory: Mapping[str, Array], expanded: Collection[str]) -> None:
+        """Find the code for the options of the Model, and tell it where the arrays are.
+
+        Args:
+            memory: (..., nsim), by name of a field.
+            expanded: names of those that belong to the Model; the others are bound.
+        """
+
+    def chosen(self, ids: ArrayLike) -> Any:
+        """Return numbers of robots, from numbers or from a mask.
+
+        Raises:
+            ParameterError: a number is out of range or occurs twice, or it is no list of numbers.
+        """
+
+    def run(self, nstep: int, ids: Any) -> None:
+        """Advance robots by nstep timesteps, and compute the outputs; None: all robots."""
+
+    def clear(self, rows: Any) -> None:
+        """Forget the counts and the friction of some robots."""
+
+    def remember(self, d: Data, k: int) -> None:
+        """Write what a robot remembers beside its state into a Data."""
+
+    def counted(self, name: str) -> Ints:
+        """Return a count of each robot."""
 
 
 class Batch:
@@ -62,6 +115,9 @@ class Batch:
     a compact array (nq, nsim), which NumPy, torch and JAX share without a copy (DLPack). Arrays
     stay valid after the Batch is gone.
 
+    With `device="cuda"` the robots are on a GPU (experimental): arrays are of CuPy, and a step has
+    the same bits in 64-bit floats. Calls return before the GPU has finished them.
+
     Names and signatures are those of mujoco.batch.Batch where it has them.
 
     Args:
@@ -69,18 +125,21 @@ class Batch:
         nsim: number of robots; they begin as rb.make_data leaves a robot.
         nthread: number of threads, with the calling one; 0: one per core.
         specialize: True: by code for this Model. False: by the engine's own code, where joints
-            stop exactly. None: by code for this Model if there is any.
+            stop exactly. None: by code for this Model if there is any. A GPU has such code only.
+        device: "cpu", or "cuda": the present GPU of CuPy.
+        dtype: type of all floats; on a GPU 32-bit floats are allowed too.
 
     Attributes:
         model: the Model.
         nsim: number of robots.
-        nthread: number of threads.
+        nthread: number of threads; on a GPU 0.
         nbad: (nsim,), times that the inertia of a dof was not positive, since reset.
         diverged: (nsim,), whether qpos or qvel was not finite after the last call.
 
     Raises:
-        ParameterError: an argument is not allowed, or the robots do not fit in the memory.
-        ModelError: m is not a Model, or cannot be specialised as `specialize` wants.
+        ParameterError: an argument is not allowed, the robots do not fit in the memory, or there
+            is no GPU.
+        ModelError: m is not a Model, or cannot be specialised as `specialize` or a GPU wants.
     """
 
     model: Model
@@ -90,7 +149,13 @@ class Batch:
     diverged: Bools
 
     def __init__(
-        self, m: Model, nsim: int, nthread: int = 0, specialize: bool | None = None
+        self,
+        m: Model,
+        nsim: int,
+        nthread: int = 0,
+        specialize: bool | None = None,
+        device: str = "cpu",
+        dtype: DTypeLike = "float64",
     ) -> None:
         check_model(m, "Batch")
         nsim = count("nsim", nsim, 1, MAX_ROBOTS, element="")
@@ -98,24 +163,32 @@ class Batch:
         threads = arguments.thread_count(threads, "nthread")
         if specialize is not None:
             specialize = flag("specialize", specialize)
-        check_fits(9 * nsim, f"{nsim} robots")
-        robots = Robots.new(nsim, np.zeros((nsim, 0), np.int64))
+        number = arguments.float_type(dtype)
+        self._device: Device
+        if one_of("device", device, DEVICES) == "cuda":
+            if nthread != 0:
+                raise not_allowed("nthread", nthread, "0 for robots on a GPU", "nthread")
+            if specialize is False:
+                text = (
+                    "the engine's own code runs on device='cpu' only; a GPU needs specialize=True"
+                )
+                raise bad_argument("specialize", text)
+            self._device, threads = Cuda(m, nsim, number), 0
+        elif number != np.float64:
+            raise not_allowed("dtype", number.name, "float64 for device='cpu'", "dtype")
+        else:
+            self._device = Cpu(m, nsim, threads, specialize)
         vars(self).update(
             model=m, nsim=nsim, nthread=threads,
-            nbad=robots.nbad, diverged=robots.diverged,
+            nbad=self._device.nbad, diverged=self._device.diverged,
         )  # fmt: skip
-        self._wanted, self._robots = specialize, robots
-        self._pool = Pool(threads, "batch")
         self._memory: dict[str, Array] = {}  # (..., nsim), by name of a field
         self._views: dict[str, Array] = {}  # the same as (nsim, ...): bound fields of Data
         self._expanded: dict[str, Array] = {}  # and fields of the Model
-        self._options: Any = None  # for which the job is made; None: look again
-        self._job: Job
-        self._step: Step
-        self._why = ""
+        self._options: Any = None  # for which the code is prepared; None: look again
         for name in (*STATE, "qfrc_applied"):
             self.bind(name)
-        self.qpos[:] = m.qpos0
+        self.qpos = m.qpos0
         self._ready()
 
     def step(self, ids: ArrayLike | None = None, nstep: int = 1) -> None:
@@ -132,7 +205,7 @@ class Batch:
         """
         if type(nstep) is not int or not 0 <= nstep <= arguments.MAX_STEPS:
             nstep = count("nstep", nstep, 0, arguments.MAX_STEPS, element="")
-        self._run(nstep, ids)
+        self._run(nstep, None if ids is None else self._device.chosen(ids))
 
     def forward(self, ids: ArrayLike | None = None) -> None:
         """Compute the bound fields of the present state, and `diverged`.
@@ -140,7 +213,7 @@ class Batch:
         Args:
             ids: numbers of the robots, or a mask (nsim,); None: all.
         """
-        self._run(0, ids)
+        self._run(0, None if ids is None else self._device.chosen(ids))
 
     def reset(self, ids: ArrayLike | None = None) -> None:
         """Restore the state that the robots began with, without forces; then do as forward.
@@ -150,14 +223,13 @@ class Batch:
         Args:
             ids: numbers of the robots, or a mask (nsim,); None: all.
         """
-        rows = slice(None) if ids is None else self._chosen(ids)
+        rows = slice(None) if ids is None else self._device.chosen(ids)
+        qpos0 = self._device.given(self.model.qpos0)
         for name in INPUTS:
             if name in self._views:
-                self._views[name][rows] = self.model.qpos0 if name == "qpos" else 0.0
-        counts, _ = self._step.places.get("stick_key", (0, 0))  # nstick is before it
-        self._robots.kept[rows, :counts] = 0
-        self._robots.nbad[rows] = 0
-        self._run(0, ids)
+                self._views[name][rows] = qpos0 if name == "qpos" else 0.0
+        self._device.clear(rows)
+        self._run(0, None if ids is None else rows)
 
     def bind(self, name: str) -> Array:
         """Return the live array (nsim, ...) of a field of Data; b.xpos means b.bind("xpos").
@@ -196,7 +268,7 @@ class Batch:
         if name not in self._expanded:
             given = model_array(self.model, name)
             view = self._allocate(name, given.shape)
-            view[:] = given
+            view[:] = self._device.given(given)
             self._expanded[name] = view
             self._options = None
         return self._expanded[name]
@@ -211,27 +283,24 @@ class Batch:
         d = Data(self.model)
         for name in INPUTS:
             if name in self._views:
-                setattr(d, name, self._views[name][k])
-        kept = self._robots.kept[k]
-        for slot, place, length, by_contact in self._step.segments.tolist():
-            used = by_contact * int(kept[0]) or length * (by_contact == 0)
-            d.buffer[slot : slot + used].view(np.int64)[:] = kept[place : place + used]
+                setattr(d, name, self._device.on_host(self._views[name][k]))
+        self._device.remember(d, k)
         return d
 
     @property
     def ndropped(self) -> Ints:
         """(nsim,), contacts of the last timestep that did not fit in the list, as in Data."""
-        return self._counted("ndropped")
+        return self._device.counted("ndropped")
 
     @property
     def nunsolved(self) -> Ints:
         """(nsim,), timesteps with inexact contact forces, since reset, as in Data."""
-        return self._counted("nunsolved")
+        return self._device.counted("nunsolved")
 
     @property
     def specialized(self) -> bool:
         """Whether the robots run by code for their Model, as the last call did."""
-        return not self._why
+        return not self._device.why
 
     def __getattr__(self, name: str) -> Any:
         kept = vars(self)
@@ -253,11 +322,9 @@ class Batch:
             raise AttributeError(f"'{name}' of a Batch {why}; allowed are {allowed}")
         view = getattr(self, name)
         try:
-            view[...] = "nothing" if value is None else value
+            view[...] = self._device.given(value)
         except (TypeError, ValueError):
-            found = (
-                f"the shape {np.shape(value)}" if isinstance(value, np.ndarray) else shown(value)
-            )
+            found = f"the shape {value.shape}" if hasattr(value, "shape") else shown(value)
             text = f"{name} is given {found}; allowed are numbers {view.shape} or {view.shape[1:]}"
             raise bad_argument(name, text) from None
 
@@ -269,103 +336,25 @@ class Batch:
         return self.nsim
 
     def __repr__(self) -> str:
-        how = f"the engine's own code ({self._why})" if self._why else "code for this Model"
-        return f"<Batch of {self.nsim} '{self.model.name}' by {how}, {self.nthread} threads>"
-
-    def _counted(self, name: str) -> Ints:
-        place, size = self._step.places.get(name, (0, 0))
-        return self._robots.kept[:, place].copy() if size else np.zeros(self.nsim, np.int64)
+        return f"<Batch of {self.nsim} '{self.model.name}' by {self._device}>"
 
     def _allocate(self, name: str, shape: tuple[int, ...]) -> Array:
-        """Return a new live array; its memory is compact and begins at a cache line."""
-        size = int(np.prod(shape, dtype=int))
-        held = sum(memory.nbytes for memory in self._memory.values())
-        check_fits(8 * self.nsim * size + held, f"{name} of {self.nsim} robots")
-        raw = np.zeros(self.nsim * size + 8)
-        first = -raw.ctypes.data % 64 // 8
-        memory = raw[first : first + self.nsim * size].reshape(*shape, self.nsim)
-        self._memory[name] = memory
-        return np.moveaxis(memory, -1, 0)
+        """Return a new live array."""
+        memory = self._memory[name] = self._device.zeros(name, shape)
+        view: Array = memory.transpose(len(shape), *range(len(shape)))
+        return view
 
-    def _ready(self) -> Job:
-        """Return the job for the present options and arrays."""
+    def _ready(self) -> None:
+        """Prepare the code for the present options and arrays."""
         opt = self.model.opt
         now = opt.timestep, opt.integrator_id, opt.passive, opt.exact_stops, opt.gravity.tobytes()
         if now != self._options:
-            self._prepare()
+            self._device.prepare(self._memory, self._expanded)
             self._options = now
-        return self._job
 
-    def _prepare(self) -> None:
-        """Find the code, and tell it where the arrays are."""
-        m, held = self.model, {name: Columns.whole(name, self._flat(name)) for name in self._views}
-        self._step, self._why = self._code()
-        old, size = self._robots, remembered(self._step)
-        if old.kept.shape[1] != size:
-            check_fits(8 * self.nsim * size, f"the contacts of {self.nsim} robots")
-            kept = np.zeros((self.nsim, size), np.int64)
-            self._robots = Robots(old.nbad, old.diverged, kept)
-        read = [held[name] for name in INPUTS if name in held]
-        read += [each for name in self._expanded for each in self._own(name)]
-        write = [each for name, each in held.items() if name not in FORCES]
-        self._job = Job(self._step, self._robots, m.work, read, write, (m.nq, m.nv))
-
-    def _code(self) -> tuple[Step, str]:
-        """Return the code of a step, and why it is the engine's, or ""."""
-        m, given = self.model, [name for name in FORCES if name in self._views]
-        own = {name: open_places(m, name).tolist() for name in self._expanded}
-        seen = [name for name in OBSERVED_OUTPUTS if name in self._views]
-        why = "specialize=False"
-        if self._wanted is not False:
-            try:
-                return step_code(m, own, None, given, seen, True), ""
-            except ModelError as error:
-                if self._wanted or error.code != "not-traceable":
-                    raise
-                why = str(error).partition(";")[0]
-        return step_code(m, own, None, given, seen, False), why
-
-    def _own(self, name: str) -> list[Columns]:
-        """Return the entries of an expanded array that are read, in pieces that are views."""
-        places, flat = open_places(self.model, name), self._flat(name)
-        pieces = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
-        return [Columns(name, x, flat[:, x[0] : x[-1] + 1]) for x in pieces if x.size]
-
-    def _flat(self, name: str) -> Array:
-        """Return the live array as rows (nsim, n)."""
-        rows: Array = self._memory[name].reshape(-1, self.nsim).T
-        return rows
-
-    def _run(self, nstep: int, ids: ArrayLike | None) -> None:
-        job = self._ready()
-        if ids is None:
-            job.run(self._pool, nstep)
-            return
-        chosen = self._chosen(ids)
-        if chosen.size:
-            job.run(self._pool, nstep, ids=chosen)
-
-    def _chosen(self, ids: ArrayLike) -> Ints:
-        """Return numbers of robots, from numbers or from a mask.
-
-        Raises:
-            ParameterError: a number is out of range or occurs twice, or it is no list of numbers.
-        """
-        given: NDArray[Any] = np.atleast_1d(np.asarray(ids))
-        if given.dtype == np.bool_ and given.shape == (self.nsim,):
-            return np.flatnonzero(given)
-        allowed = f"numbers from 0 to {self.nsim - 1}, each once, or a mask ({self.nsim},)"
-        if given.ndim != 1 or (given.dtype.kind not in "iu" and given.size):
-            raise not_allowed("ids", ids, allowed)
-        wrong = (given < 0) | (given >= self.nsim)
-        if wrong.any():
-            raise bad_argument("ids", f"ids has {given[wrong][0]}; allowed are {allowed}")
-        chosen = np.ascontiguousarray(given, np.int64)
-        ordered = np.sort(chosen, kind="stable")  # they often are in order
-        twice = ordered[1:][ordered[1:] == ordered[:-1]]
-        if twice.size:
-            raise bad_argument("ids", f"ids has {twice[0]} twice; allowed are {allowed}")
-        return chosen
+    def _run(self, nstep: int, ids: Any) -> None:
+        self._ready()
+        self._device.run(nstep, ids)
 
 
 def _check_name(what: str, name: object, known: Collection[str]) -> None:

@@ -27,7 +27,7 @@ LARGEST = 1e5
 # digits. The coefficients were rounded to doubles one by one, the lowest first, and the others
 # fitted again. The largest relative errors are 3.8e-18 of sin r and 5.7e-20 of cos r; half an ulp
 # is at least 5.5e-17.
-_CONSTANTS = {
+CONSTANTS = {
     "LARGEST": LARGEST,
     "ONE": 1.0,
     "MINUS_HALF": -0.5,
@@ -50,12 +50,12 @@ _CONSTANTS = {
     "C5": -1.1358749420489027e-11,
 }
 
-_INTEGERS = {"1": 1, "62": 62, "SIGN": -(2**63)}
+INTEGERS = {"1": 1, "62": 62, "SIGN": -(2**63)}
 
 # One operation per line: result, operation, operands (results or constants). A sum with INTEGER
 # has n in its last bits. S and C are summed in pairs, which shortens the chain of dependent
 # operations. The sine takes the sign of r, which matters only for -0.0.
-_OPERATIONS = """
+OPERATIONS = """
 turns       fma      x TWO_OVER_PI INTEGER
 n           fsub     turns INTEGER
 near        fma      n MINUS_PI_A x
@@ -206,7 +206,7 @@ def _sincos(width: int) -> str:
     """Return the text of the function for all lanes, which calls another if a lane is far."""
     V, I, B = (_vector(entry, width) for entry in ("double", "i64", "i1"))
     lines = []
-    for line in _OPERATIONS.split("\n")[1:-1]:
+    for line in OPERATIONS.split("\n")[1:-1]:
         result, operation, *names = line.split()
         operands = [_operand(name, width) for name in names]
         text = _TEXTS[operation].format(*operands, V=V, I=I, B=B, kind=_kind(width))
@@ -266,10 +266,10 @@ def _double(value: float) -> str:
 
 def _operand(name: str, width: int) -> str:
     """Return a result, or a constant in all lanes."""
-    if name in _CONSTANTS:
-        entry, value = "double", _double(_CONSTANTS[name])
-    elif name in _INTEGERS:
-        entry, value = "i64", str(_INTEGERS[name])
+    if name in CONSTANTS:
+        entry, value = "double", _double(CONSTANTS[name])
+    elif name in INTEGERS:
+        entry, value = "i64", str(INTEGERS[name])
     else:
         return f"%{name}"
     return f"<{', '.join([f'{entry} {value}'] * width)}>" if width > 1 else value

@@ -1,0 +1,148 @@
+"""The robots of a Batch in the memory of this machine, advanced by its cores."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rbdyn_ros.arrays import Array, Bools, Ints
+from rbdyn_ros.errors import ModelError
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.rollouts.arguments import robot_numbers
+from rbdyn_ros.rollouts.job import STATE, Job, Robots, Step, remembered, step_code
+from rbdyn_ros.rollouts.outputs import OBSERVED_OUTPUTS, check_fits
+from rbdyn_ros.rollouts.params import Columns, open_places
+from rbdyn_ros.rollouts.pool import Pool
+from rbdyn_ros.specialization.functions import FORCES
+
+
+class Cpu:
+    """A Device of a Batch, see batch.Device.
+
+    Args:
+        m: the Model.
+        nsim: number of robots.
+        threads: number of threads.
+        wanted: whether robots run by code for the Model; None: if there is any.
+    """
+
+    def __init__(self, m: Model, nsim: int, threads: int, wanted: bool | None) -> None:
+        check_fits(9 * nsim, f"{nsim} robots")
+        self.model, self.nsim, self.threads = m, nsim, threads
+        self._wanted, self._held = wanted, 0
+        self._robots = Robots.new(nsim, np.zeros((nsim, 0), np.int64))
+        self._pool = Pool(threads, "batch")
+        self._job: Job
+        self._step: Step
+        self.why = ""
+
+    @property
+    def nbad(self) -> Ints:
+        """As in Batch."""
+        return self._robots.nbad
+
+    @property
+    def diverged(self) -> Bools:
+        """As in Batch."""
+        return self._robots.diverged
+
+    def zeros(self, name: str, shape: tuple[int, ...]) -> Array:
+        """Return new memory (*shape, nsim); it is compact and begins at a cache line."""
+        size = self.nsim * int(np.prod(shape, dtype=int))
+        check_fits(8 * size + self._held, f"{name} of {self.nsim} robots")
+        self._held += 8 * size
+        raw = np.zeros(size + 8)
+        first = -raw.ctypes.data % 64 // 8
+        return raw[first : first + size].reshape(*shape, self.nsim)
+
+    def given(self, value: Any) -> Any:
+        """Return a value that an array can be set to."""
+        return "nothing" if value is None else value
+
+    def on_host(self, values: Array) -> Array:
+        """Return an array as an array of NumPy."""
+        return values
+
+    def prepare(self, memory: Mapping[str, Array], expanded: Collection[str]) -> None:
+        """Find the code for the options of the Model, and tell it where the arrays are."""
+        m = self.model
+        held = {name: each for name, each in memory.items() if name not in expanded}
+        self._step, self.why = self._code(held, expanded)
+        old, size = self._robots, remembered(self._step)
+        if old.kept.shape[1] != size:
+            check_fits(8 * self.nsim * size, f"the contacts of {self.nsim} robots")
+            kept = np.zeros((self.nsim, size), np.int64)
+            self._robots = Robots(old.nbad, old.diverged, kept)
+        whole = {name: Columns.whole(name, self._rows(each)) for name, each in held.items()}
+        read = [whole[name] for name in ("time", *STATE, *FORCES) if name in whole]
+        read += [each for name in expanded for each in self._own(name, memory[name])]
+        write = [each for name, each in whole.items() if name not in FORCES]
+        self._job = Job(self._step, self._robots, m.work, read, write, (m.nq, m.nv))
+
+    def _code(self, held: Collection[str], expanded: Collection[str]) -> tuple[Step, str]:
+        """Return the code of a step, and why it is the engine's, or ""."""
+        m, given = self.model, [name for name in FORCES if name in held]
+        own = {name: open_places(m, name).tolist() for name in expanded}
+        seen = [name for name in OBSERVED_OUTPUTS if name in held]
+        why = "specialize=False"
+        if self._wanted is not False:
+            try:
+                return step_code(m, own, None, given, seen, True), ""
+            except ModelError as error:
+                if self._wanted or error.code != "not-traceable":
+                    raise
+                why = str(error).partition(";")[0]
+        return step_code(m, own, None, given, seen, False), why
+
+    def _own(self, name: str, memory: Array) -> list[Columns]:
+        """Return the entries of an expanded array that are read, in pieces that are views."""
+        places, flat = open_places(self.model, name), self._rows(memory)
+        pieces = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
+        return [Columns(name, x, flat[:, x[0] : x[-1] + 1]) for x in pieces if x.size]
+
+    def _rows(self, memory: Array) -> Array:
+        """Return memory as rows (nsim, n)."""
+        rows: Array = memory.reshape(-1, self.nsim).T
+        return rows
+
+    def run(self, nstep: int, ids: Ints | None) -> None:
+        """Advance robots; None: all."""
+        if ids is None:
+            self._job.run(self._pool, nstep)
+        elif ids.size:
+            self._job.run(self._pool, nstep, ids=ids)
+
+    def clear(self, rows: Any) -> None:
+        """Forget the counts and the friction of some robots."""
+        counts, _ = self._step.places.get("stick_key", (0, 0))  # nstick is before it
+        self._robots.kept[rows, :counts] = 0
+        self._robots.nbad[rows] = 0
+
+    def remember(self, d: Data, k: int) -> None:
+        """Write what a robot remembers beside its state into a Data."""
+        kept = self._robots.kept[k]
+        for slot, place, length, by_contact in self._step.segments.tolist():
+            used = by_contact * int(kept[0]) or length * (by_contact == 0)
+            d.buffer[slot : slot + used].view(np.int64)[:] = kept[place : place + used]
+
+    def counted(self, name: str) -> Ints:
+        """Return a count of each robot."""
+        place, size = self._step.places.get(name, (0, 0))
+        return self._robots.kept[:, place].copy() if size else np.zeros(self.nsim, np.int64)
+
+    def chosen(self, ids: ArrayLike) -> Ints:
+        """Return numbers of robots, from numbers or from a mask."""
+        found = robot_numbers(np.asarray(ids), ids, self.nsim, _sorted)
+        return np.ascontiguousarray(found, np.int64)
+
+    def __str__(self) -> str:
+        how = f"the engine's own code ({self.why})" if self.why else "code for this Model"
+        return f"{how}, {self.threads} threads"
+
+
+def _sorted(numbers: Ints) -> Ints:
+    return np.sort(numbers, kind="stable")  # they often are in order

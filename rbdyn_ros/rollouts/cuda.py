@@ -1,0 +1,215 @@
+"""The robots of a Batch on a GPU: arrays of CuPy, and kernels that CuPy compiles."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.errors import Finding, ModelError, ParameterError, bad_argument
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.rollouts.arguments import robot_numbers
+from rbdyn_ros.rollouts.outputs import OBSERVED_OUTPUTS
+from rbdyn_ros.rollouts.params import open_places, with_springs
+from rbdyn_ros.rollouts.programs import observer_program, step_program
+from rbdyn_ros.specialization.c_language import DOUBLE, FLOAT
+from rbdyn_ros.specialization.cuda_code import (
+    BLOCK,
+    LONGEST_FUNCTION,
+    THREADS,
+    Kernel,
+    advance_kernel,
+    gave_up,
+    observe_kernel,
+    source,
+)
+from rbdyn_ros.specialization.functions import FORCES
+from rbdyn_ros.specialization.program import hoist
+
+#: Options of the compiler. Products and sums stay apart, as on the CPU.
+OPTIONS = ("--std=c++17", "--fmad=false")
+
+#: Compilers that CuPy knows, in the order in which they are tried.
+COMPILERS = ("nvrtc", "nvcc")
+
+
+class Cuda:
+    """A Device of a Batch, see batch.Device: the present GPU and stream of CuPy.
+
+    Args:
+        m: the Model.
+        nsim: number of robots.
+        number: float64 or float32.
+
+    Raises:
+        ParameterError: there is no CuPy or no GPU, or the robots do not fit in its memory.
+    """
+
+    why = ""  # a GPU runs code for the Model only
+
+    def __init__(self, m: Model, nsim: int, number: np.dtype[Any]) -> None:
+        self._cupy = cupy()
+        self.model, self.nsim, self.number = m, nsim, number
+        self.nbad = self._new(f"{nsim} robots", (nsim,), np.int64)
+        self.diverged = self._new(f"{nsim} robots", (nsim,), np.bool_)
+        self._memory: Mapping[str, Any] = {}
+        self._kernels: Sequence[tuple[Kernel, Any]] = ()
+
+    def zeros(self, name: str, shape: tuple[int, ...]) -> Any:
+        """Return new memory (*shape, nsim)."""
+        return self._new(f"{name} of {self.nsim} robots", (*shape, self.nsim), self.number)
+
+    def _new(self, what: str, shape: tuple[int, ...], number: Any) -> Any:
+        try:
+            return self._cupy.zeros(shape, number)
+        except self._cupy.cuda.memory.OutOfMemoryError:
+            needed = int(np.prod(shape, dtype=int)) * np.dtype(number).itemsize
+            free, _ = self._cupy.cuda.Device().mem_info
+            text = f"{what} need {needed} bytes, and the GPU has {free} left; use fewer robots"
+            raise bad_argument("nsim", text) from None
+
+    def given(self, value: Any) -> Any:
+        """Return a value that an array can be set to."""
+        return self._cupy.asarray(value)
+
+    def on_host(self, values: Any) -> Any:
+        """Return an array as an array of NumPy."""
+        return self._cupy.asnumpy(values)
+
+    def chosen(self, ids: Any) -> Any:
+        """Return numbers of robots, from numbers or from a mask."""
+        known = ids if isinstance(ids, self._cupy.ndarray) else np.asarray(ids)
+        return self._cupy.asarray(robot_numbers(known, ids, self.nsim, _sorted))
+
+    def prepare(self, memory: Mapping[str, Any], expanded: Collection[str]) -> None:
+        """Compile the kernels for the options of the Model."""
+        bound = [name for name in memory if name not in expanded]
+        own = {name: open_places(self.model, name).tolist() for name in expanded}
+        real = DOUBLE if self.number == np.float64 else FLOAT
+        for longest in (LONGEST_FUNCTION, BLOCK):
+            kernels = kernels_of(self.model, own, bound, self.number, longest)
+            compiled = self._compiled(source(kernels, real))
+            launches = [compiled.get_function(kernel.name) for kernel in kernels]
+            if not any(gave_up(each.num_regs, each.local_size_bytes) for each in launches):
+                break
+        self._kernels = list(zip(kernels, launches, strict=True))
+        self._memory = memory
+
+    def _compiled(self, text: str) -> Any:
+        """Return the compiled kernels; CuPy keeps them on disk."""
+        why = []
+        for compiler in COMPILERS:
+            module = self._cupy.RawModule(code=text, options=OPTIONS, backend=compiler)
+            try:
+                module.compile()
+            except (ImportError, OSError, RuntimeError) as error:
+                why.append(f"{compiler}: {' '.join(str(error).split())[:300]}")
+            else:
+                return module
+        text = f"device='cuda': the code does not compile ({'; '.join(why)})"
+        raise ParameterError(Finding("no-gpu", text, "error", "device"))
+
+    def run(self, nstep: int, ids: Any) -> None:
+        """Advance robots; None: all. The GPU has not finished when this returns."""
+        count = self.nsim if ids is None else int(ids.size)
+        if count == 0:
+            return
+        grid = min(-(-count // THREADS), 2**31 - 1)
+        numbers = np.uint64(0) if ids is None else ids
+        for kernel, launch in self._kernels:
+            arrays = [self._memory[name] for name in kernel.arrays]
+            launch(
+                (grid,), (THREADS,),
+                (np.int64(count), numbers, np.int64(self.nsim), np.int64(nstep), self.nbad,
+                 self.diverged, *arrays),
+            )  # fmt: skip
+
+    def clear(self, rows: Any) -> None:
+        """Forget the counts of some robots."""
+        self.nbad[rows] = 0
+
+    def remember(self, d: Data, k: int) -> None:
+        """Do nothing: a tree without contact remembers nothing beside its state."""
+
+    def counted(self, name: str) -> Any:  # noqa: ARG002 - there is no contact to count
+        """Return zeros."""
+        return self._cupy.zeros(self.nsim, np.int64)
+
+    def __str__(self) -> str:
+        gpu = self._cupy.cuda.runtime.getDeviceProperties(self._cupy.cuda.Device().id)
+        return f"code for this Model on {gpu['name'].decode()}, {self.number.name}"
+
+
+def kernels_of(
+    m: Model, own: Mapping[str, Collection[int]], bound: Collection[str], number: np.dtype[Any],
+    longest: int = LONGEST_FUNCTION,
+) -> list[Kernel]:  # fmt: skip
+    """Return the kernels of a Batch, in the order of their calls.
+
+    Args:
+        m: the Model.
+        own: indices in flat arrays at which robots differ, by field of the Model, or "gravity".
+        bound: fields of Data that have arrays.
+        number: float64 or float32.
+        longest: operations of the longest program that is one function.
+
+    Raises:
+        ModelError: the Model cannot be specialised.
+    """
+    if m.opt.exact_stops and m.nstop > 0:
+        raise _on_the_cpu(m, f"'{m.name}' has joints that stop exactly (opt.exact_stops)")
+    real = DOUBLE if number == np.float64 else FLOAT
+    model = with_springs(m, {name: tuple(places) for name, places in own.items()})
+    given = [name for name in FORCES if name in bound]
+    try:
+        step = step_program(model, own, None, given)
+    except ModelError as error:
+        if error.code != "not-traceable":
+            raise
+        raise _on_the_cpu(m, str(error)) from None
+    once, repeated = hoist(step, tuple(own))
+    kernels = [
+        advance_kernel(once, repeated, {"time": 1, "qpos": m.nq, "qvel": m.nv}, real, longest)
+    ]
+    seen = [name for name in OBSERVED_OUTPUTS if name in bound]
+    outputs = observer_program(model, tuple(own.items()), seen)
+    return [*kernels, observe_kernel(outputs, real, longest)] if outputs.outputs else kernels
+
+
+def _on_the_cpu(m: Model, why: str) -> ModelError:
+    text = f"{why}; a GPU has no code for it, device='cpu' runs it in the engine's own code"
+    return ModelError(Finding("not-traceable", text, "error", m.name))
+
+
+def cupy() -> ModuleType:
+    """Return CuPy.
+
+    Raises:
+        ParameterError: it is not installed, or finds no GPU.
+    """
+    try:
+        import cupy as found
+
+        runtime = found.cuda.runtime  # a folder of that name can be imported too
+    except (ImportError, AttributeError) as error:
+        text = (
+            f"device='cuda' needs CuPy, which cannot be imported ({error}); "
+            "pip install 'rbdyn_ros[cuda]' installs it for CUDA 13, cupy-cuda12x is for CUDA 12"
+        )
+        raise ParameterError(Finding("no-gpu", text, "error", "device")) from None
+    try:
+        runtime.getDeviceCount()
+    except runtime.CUDARuntimeError as error:
+        text = f"device='cuda' finds no GPU ({error}); device='cpu' needs none"
+        raise ParameterError(Finding("no-gpu", text, "error", "device")) from None
+    module: ModuleType = found
+    return module
+
+
+def _sorted(numbers: Any) -> Any:
+    ordered = numbers.copy()
+    ordered.sort()
+    return ordered

@@ -1,0 +1,317 @@
+"""Programs as CUDA C++: a thread for each robot, entries of robots side by side in memory.
+
+A C++ compiler makes functions of the same text that go through the robots one after the other.
+Without contraction of products and sums (-fmad=false, -ffp-contract=off) both have the bits of
+the LLVM code: multiply-adds are explicit, and sines and cosines up to 1e5 are our own. Only tan,
+exp, log, tanh, arctan2 and angles beyond are the library's of each.
+
+    advance: robot -> registers    qpos[k n + robot] -> qpos_k
+             once                  operations on constant arrays
+             nstep times           all others; qpos_k = ...
+             registers -> robot    and whether the state is finite
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from rbdyn_ros.specialization.blocks import SINCOS, SinCos
+from rbdyn_ros.specialization.c_blocks import in_blocks, stores
+from rbdyn_ros.specialization.c_language import Real, Writer, named
+from rbdyn_ros.specialization.program import Program
+from rbdyn_ros.specialization.sincos_c import sincos_source
+
+#: Threads of a block. More would leave fewer registers to each.
+THREADS = 128
+
+#: Operations of the longest program that is one function, unless the compiler gives up on it.
+LONGEST_FUNCTION = 5200
+
+#: Operations of a part of a longer program.
+BLOCK = 2000
+
+#: With fewer registers and more local memory [bytes] the compiler has given up on a long function,
+#: and keeps all numbers in memory. In blocks it is several times as fast.
+FEW_REGISTERS, MUCH_MEMORY = 64, 4096
+
+#: The counter of a step, which begins at 0.
+COUNTER = "nbad"
+
+#: Arrays of a state whose numbers are finite unless the robot has diverged.
+HEALTH = ("qpos", "qvel")
+
+_HEAD = """\
+#if defined(__CUDACC__)
+#define DEVICE static __device__ __forceinline__
+#define APART static __device__ __noinline__
+#else
+#include <cmath>
+#include <cstring>
+#define DEVICE static inline
+#define APART static
+#endif
+
+#if defined(__CUDACC_RTC__)
+#define INFINITY __int_as_float(0x7f800000)
+#define NAN __int_as_float(0x7fffffff)
+#endif
+
+DEVICE bool is_finite({number} x)
+{{
+    return x - x == 0;
+}}
+"""
+
+_KERNEL = """\
+#if defined(__CUDACC__)
+extern "C" __global__ void __launch_bounds__({threads}) {name}({parameters})
+{{
+    const long long threads = (long long)gridDim.x * blockDim.x;
+    for (long long place = blockIdx.x * (long long)blockDim.x + threadIdx.x; place < count;
+         place += threads) {{
+        {name}_of_robot({arguments});
+    }}
+}}
+#else
+extern "C" void {name}({parameters})
+{{
+    for (long long place = 0; place < count; ++place) {{
+        {name}_of_robot({arguments});
+    }}
+}}
+#endif
+"""
+
+
+def gave_up(registers: int, local_memory: int) -> bool:
+    """Whether a compiler keeps all numbers of a kernel in memory.
+
+    Args:
+        registers: number of registers of a thread.
+        local_memory: of a thread [bytes].
+    """
+    return registers < FEW_REGISTERS and local_memory > MUCH_MEMORY
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel as text.
+
+    Its parameters are: count, the number of robots of the call; ids, their numbers, or a null
+    pointer for robots 0 to count - 1; n, the number of robots in the arrays; nstep; nbad and
+    diverged, (n,); then one array (entries, n) each. Integers are of 64 bits, diverged of 8.
+
+    Attributes:
+        name: its name.
+        arrays: names of the arrays, in the order of its parameters.
+        text: the definition.
+    """
+
+    name: str
+    arrays: tuple[str, ...]
+    text: str
+
+
+def source(kernels: Sequence[Kernel], real: Real) -> str:
+    """Return the text of a file of kernels."""
+    return "\n".join(
+        [
+            _HEAD.format(number=real.name),
+            sincos_source(real.name),
+            *(kernel.text for kernel in kernels),
+        ]
+    )
+
+
+def advance_kernel(
+    once: Program, repeated: Program, state: Mapping[str, int], real: Real,
+    longest: int = LONGEST_FUNCTION,
+) -> Kernel:  # fmt: skip
+    """Return the kernel "advance" of a step.
+
+    Args:
+        once: writes the array "invariant"; see program.hoist.
+        repeated: the operations of a step.
+        state: lengths of the arrays that a step reads and writes.
+        real: the type of numbers.
+        longest: operations of the longest program that is one function.
+    """
+    read = _arrays(once, repeated, without=(*state, "invariant", COUNTER))
+    kept = [(array, k) for array, size in state.items() for k in range(size)]
+    local = {entry: f"state[{place}]" for place, entry in enumerate([*kept, (COUNTER, 0)])}
+    local |= {("invariant", k): f"invariant[{k}]" for k in range(len(once.outputs))}
+    arguments = _arguments((*state, *read), read, real)
+    first = _Function("once", once, real, local, arguments, longest)
+    each = _Function("step", repeated, real, local, arguments, longest)
+    health = " && ".join(f"is_finite({local[entry]})" for entry in kept if entry[0] in HEALTH)
+    body = [
+        f"{real.name} state[{len(kept) + 1}], invariant[{len(once.outputs) + 1}];",
+        *(f"{local[entry]} = {_entry(*entry)};" for entry in kept),
+        f"{local[COUNTER, 0]} = 0;",
+        first.call(),
+        "for (long long k = 0; k < nstep; ++k) {",
+        f"    {each.call()}",
+        "}",
+        *(f"{_entry(*entry)} = {local[entry]};" for entry in kept),
+        f"nbad[robot] += (long long){local[COUNTER, 0]};",
+        f"diverged[robot] = !({health or 'true'});",
+    ]
+    text = [*first.definition(), *each.definition(), *_kernel("advance", arguments, body)]
+    return Kernel("advance", (*state, *read), "\n".join(text))
+
+
+def observe_kernel(program: Program, real: Real, longest: int = LONGEST_FUNCTION) -> Kernel:
+    """Return the kernel "observe", which computes outputs of a state."""
+    read = _arrays(program, without=())
+    arrays = (*read, *dict.fromkeys(array for array, *_ in program.outputs))
+    arguments = _arguments(arrays, read, real)
+    whole = _Function("outputs", program, real, {}, arguments, longest)
+    head = f"{real.name} state[1], invariant[1];"
+    text = [*whole.definition(), *_kernel("observe", arguments, [head, whole.call()])]
+    return Kernel("observe", arrays, "\n".join(text))
+
+
+def _arrays(*programs: Program, without: Collection[str]) -> tuple[str, ...]:
+    """Return the arrays that programs read, without some."""
+    found = dict.fromkeys(array for each in programs for array, *_ in each.inputs)
+    return tuple(array for array in found if array not in without)
+
+
+def _arguments(arrays: Sequence[str], read: Collection[str], real: Real) -> dict[str, str]:
+    """Return the types of the parameters that follow the number of a robot, by name."""
+    kinds = {array: "const " * (array in read) + real.name for array in arrays}
+    return {
+        "n": "long long ",
+        "nstep": "long long ",
+        "nbad": "long long *__restrict__ ",
+        "diverged": "bool *__restrict__ ",
+        **{array: f"{kind} *__restrict__ " for array, kind in kinds.items()},
+    }
+
+
+def _kernel(name: str, arguments: Mapping[str, str], body: Sequence[str]) -> list[str]:
+    taken = _parameters(arguments)
+    given = ", ".join(["ids ? ids[place] : place", *arguments])
+    return [
+        *_lines(f"DEVICE void {name}_of_robot(long long robot, {taken})", body),
+        _KERNEL.format(
+            name=name, threads=THREADS, arguments=given,
+            parameters=f"long long count, const long long *__restrict__ ids, {taken}",
+        ),
+    ]  # fmt: skip
+
+
+def _parameters(arguments: Mapping[str, str]) -> str:
+    return ", ".join(f"{kind}{name}" for name, kind in arguments.items())
+
+
+def _lines(head: str, body: Iterable[str]) -> list[str]:
+    return [head, "{", *(f"    {line}" for line in body), "}", ""]
+
+
+def _entry(array: str, k: int) -> str:
+    return f"{array}[{k} * n + robot]"
+
+
+class _Function:
+    """A program for one robot as a function, or as several functions if it is long.
+
+    Args:
+        name: its name.
+        program: the program.
+        real: the type of numbers.
+        local: variables that hold entries of arrays; others are read from memory.
+        arguments: the types of the parameters that follow the number of the robot, by name.
+        longest: operations of the longest program that is one function.
+    """
+
+    def __init__(
+        self, name: str, program: Program, real: Real, local: Mapping[tuple[str, int], str],
+        arguments: Mapping[str, str], longest: int,
+    ) -> None:  # fmt: skip
+        self.name, self.program, self.real, self.local = name, program, real, local
+        self.longest = longest
+        number = f"{real.name} *"
+        self.arguments = {
+            "robot": "long long ", **arguments, "state": number, "invariant": number,
+        }  # fmt: skip
+
+    def call(self) -> str:
+        """Return the statement that calls it."""
+        return f"{self.name}({', '.join(self.arguments)});"
+
+    def definition(self) -> list[str]:
+        """Return its definition."""
+        head = f"DEVICE void {self.name}({_parameters(self.arguments)})"
+        if len(self.program.operations) <= self.longest:
+            writer = self._writer({})
+            return _lines(head, [*writer.all(), *stores(self.program, writer, self._place)])
+        whole = in_blocks(self.program, self._writer, self._place, BLOCK)
+        arguments = {**self.arguments, "s": f"{self.real.name} *"}
+        lines, body = list[str](), [f"{self.real.name} s[{max(1, whole.size)}];"]
+        for k, block in enumerate(whole.blocks):
+            name = f"{self.name}_{k}"
+            lines += _lines(f"APART void {name}({_parameters(arguments)})", block.lines)
+            body.append(f"{name}({', '.join(arguments)});")
+        return [*lines, *_lines(head, [*body, *whole.stores])]
+
+    def _writer(self, names: Mapping[int, str]) -> _Writer:
+        return _Writer(self.program, self.real, self.local, names)
+
+    def _place(self, array: str, k: int) -> str:
+        return self.local.get((array, k)) or _entry(array, k)
+
+
+class _Writer(Writer):
+    """Writes statements for one robot; for the arguments see _Function and c_language.Writer."""
+
+    def __init__(
+        self, program: Program, real: Real, local: Mapping[tuple[str, int], str],
+        names: Mapping[int, str],
+    ) -> None:  # fmt: skip
+        super().__init__(program, {}, real, names)
+        self.program, self.local = program, local
+
+    def all(self) -> Iterator[str]:
+        """Yield the statements of all operations."""
+        for n in named(self.program):
+            kind, *operands = self.operations[n]
+            if kind not in SINCOS:
+                yield self.statement(n)
+            elif n not in self.names:
+                yield from self._new_pair(operands[0])
+
+    def _new_pair(self, angle: int) -> Iterator[str]:
+        """Yield the statements that compute sine and cosine of an angle."""
+        names = {"sin": f"sin_{angle}", "cos": f"cos_{angle}"}
+        yield f"{self.real.name} {', '.join(names.values())};"
+        yield f"sin_cos({self.operand(angle)}, {', '.join(names.values())});"
+        for n, operation in enumerate(self.operations):
+            if operation[0] in SINCOS and operation[1] == angle:
+                self.names[n] = names[operation[0]]
+
+    def sines(self, block: SinCos) -> Iterator[str]:
+        """Yield the statements that compute sines and cosines of a block together."""
+        for k, angle in enumerate(block.angles):
+            yield f"sin_cos({self.operand(angle)}, s[{block.sin + k}], s[{block.cos + k}]);"
+
+    def entry(self, array: str, place: int) -> str:
+        """Return the expression of an entry of an array."""
+        return self.local.get((array, place)) or _entry(array, place)
+
+    def constant(self, value: float) -> str:
+        """Return the nearest number; also the smallest, and those that are not finite."""
+        return _constant(value, self.real)
+
+
+def _constant(value: float, real: Real) -> str:
+    """Return the nearest number; also the smallest, and those that are not finite."""
+    rounded = real.round(value)
+    if math.isnan(rounded):
+        return f"({real.name})NAN"
+    if math.isinf(rounded):
+        return f"({'-' if rounded < 0 else ''}({real.name})INFINITY)"
+    text = f"{rounded.hex()}{real.suffix}"
+    return f"({text})" if text.startswith("-") else text

@@ -1,0 +1,182 @@
+"""rb.Batch on a GPU: refusals everywhere; where there is a GPU, the bits of the CPU."""
+
+import sys
+import types
+
+import numpy as np
+import pytest
+from support.cuda import gpu
+from support.refusals import refused
+from support.rollouts import light_forces, starts
+
+import rbdyn_ros as rb
+from rbdyn_ros.errors import ParameterError
+from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.rollouts.cuda import kernels_of
+
+N = 70
+DERIVED = ("xpos", "xmat", "xipos", "subtree_com", "cvel", "energy")
+
+
+@pytest.fixture(scope="module")
+def m():
+    return rb.load_urdf(bundled_robot("seven_dof_arm"))
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"device": "gpu"}, {"device": None}, {"dtype": "float32"}, {"dtype": np.int64},
+        {"dtype": "many", "device": "cuda"}, {"nthread": 2, "device": "cuda"},
+        {"specialize": False, "device": "cuda"},
+    ],
+)  # fmt: skip
+def test_arguments_that_are_not_allowed(m, more):
+    with refused(ParameterError, "bad-argument"):
+        rb.Batch(m, 2, **more)
+
+
+def test_without_cupy_the_error_names_the_package(m, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    with refused(ParameterError, "no-gpu", "device"):
+        rb.Batch(m, 2, device="cuda")
+
+
+def test_without_a_gpu_the_error_says_so(m, monkeypatch):
+    class CUDARuntimeError(RuntimeError):
+        pass
+
+    def getDeviceCount():
+        raise CUDARuntimeError("cudaErrorNoDevice: no CUDA-capable device is detected")
+
+    runtime = types.SimpleNamespace(
+        CUDARuntimeError=CUDARuntimeError, getDeviceCount=getDeviceCount
+    )
+    without = types.SimpleNamespace(cuda=types.SimpleNamespace(runtime=runtime))
+    monkeypatch.setitem(sys.modules, "cupy", without)
+    with refused(ParameterError, "no-gpu", "device"):
+        rb.Batch(m, 2, device="cuda")
+
+
+def pair(m, cupy, **more):
+    """Return the same robots on both devices."""
+    b, g = rb.Batch(m, N, nthread=1), rb.Batch(m, N, device="cuda", **more)
+    b.qpos, b.qvel = starts(m, N)
+    b.qfrc_applied = light_forces(m, (N,))
+    g.qpos, g.qvel, g.qfrc_applied = b.qpos, b.qvel, b.qfrc_applied
+    return b, g
+
+
+def assert_same(b, g, names=("time", "qpos", "qvel", "nbad", "diverged")):
+    for name in names:
+        found = getattr(g, name).get()
+        assert found.shape == getattr(b, name).shape
+        assert np.array_equal(found, getattr(b, name), equal_nan=True), name
+
+
+@pytest.mark.parametrize("floating", [False, True])
+def test_a_gpu_has_the_bits_of_the_cpu(floating):
+    cupy = gpu()
+    m = rb.load_urdf(bundled_robot("seven_dof_arm"), floating_base=floating)
+    b, g = pair(m, cupy)
+    for each in (b, g):
+        each.step()
+        each.step(nstep=9)
+        each.step([3, 5, 1], 2)
+        each.qfrc_applied[:, 0] += 0.5  # forces are live
+        each.step(each.time > 0.0105)
+        each.reset([0, 2])
+        each.step()
+    assert_same(b, g)
+    assert "float64" in repr(g)
+
+
+def test_own_parameters_forces_and_outputs(m):
+    b, g = pair(m, gpu())
+    rng = np.random.default_rng(0)
+    for name in ("body_mass", "dof_damping", "jnt_stiffness", "opt.gravity"):
+        own = b.expand(name)
+        own *= rng.uniform(0.9, 1.1, own.shape)
+        g.expand(name)
+        setattr(g, name.removeprefix("opt."), own)
+    b.xfrc_applied = rng.normal(size=b.xfrc_applied.shape)
+    g.xfrc_applied = b.xfrc_applied
+    for name in DERIVED:
+        b.bind(name), g.bind(name)
+    b.step(nstep=3)
+    g.step(nstep=3)
+    assert_same(b, g, ("time", "qpos", "qvel", *DERIVED))
+    b.reset(), g.reset()
+    assert_same(b, g, ("time", "qpos", "qvel", *DERIVED))
+
+
+def test_broken_robots_numbers_and_copies(m):
+    cupy = gpu()
+    b, g = pair(m, cupy)
+    b.qvel[3, 1] = g.qvel[3, 1] = np.nan
+    b.step(), g.step()
+    assert_same(b, g)
+    assert g.diverged.get().nonzero()[0].tolist() == [3]
+    d, e = b.get_data(7), g.get_data(7)
+    assert d.qpos.tobytes() == e.qpos.tobytes()
+    assert not g.ndropped.any()
+    for ids in ([-1], [N], [1, 1], ["a"], np.zeros(3), cupy.array([2, 2]), cupy.array([N])):
+        with refused(ParameterError, "bad-argument"):
+            g.step(ids)
+    for value in (None, "x", np.zeros(3)):
+        with refused(ParameterError, "bad-argument"):
+            g.qpos = value
+
+
+def test_single_precision(m):
+    b, g = pair(m, gpu(), dtype=np.float32)
+    assert g.qpos.dtype == np.float32
+    b.step(nstep=20)
+    g.step(nstep=20)
+    np.testing.assert_allclose(g.qpos.get(), b.qpos, rtol=0, atol=2e-5)
+
+
+def test_robots_that_do_not_fit_in_the_memory_of_a_gpu_are_refused(m):
+    gpu()
+    with refused(ParameterError, "bad-argument", "nsim"):
+        rb.Batch(m, 10**11, device="cuda")
+
+
+def contact():
+    box = rb.shapes.box((0.2, 0.2, 0.2), mass=1.0)
+    system = rb.SystemBuilder("box", base="world").floor().body("box", box)
+    system.joint("free", "floating", "world", "box")
+    system.geometry("skin", "box", rb.Box((0.2, 0.2, 0.2)))
+    return rb.build(system)
+
+
+def implicit():
+    m = rb.load_urdf(bundled_robot("seven_dof_arm"))
+    m.opt.integrator = "implicit"
+    return m
+
+
+def stops():
+    m = rb.load_urdf(bundled_robot("seven_dof_arm"))
+    m.opt.exact_stops = True
+    assert m.nstop > 0
+    return m
+
+
+@pytest.mark.parametrize("make", [contact, implicit, stops])
+def test_what_stays_on_the_cpu_is_refused_by_name(make):
+    """Before anything is compiled, so also without a GPU."""
+    with refused(rb.ModelError, "not-traceable"):
+        kernels_of(make(), {}, ("qfrc_applied",), np.dtype(np.float64))
+
+
+def test_torch_shares_the_arrays(m):
+    cupy, torch = gpu(), pytest.importorskip("torch")
+    g = rb.Batch(m, N, device="cuda")
+    shared = torch.from_dlpack(g.qvel)
+    shared[:] = 0.25
+    torch.cuda.synchronize()
+    assert (g.qvel == 0.25).all()
+    g.qpos = shared
+    assert (g.qpos == 0.25).all()
+    assert cupy.shares_memory(g.qvel, cupy.from_dlpack(shared))

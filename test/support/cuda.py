@@ -1,0 +1,96 @@
+"""The code of a GPU, compiled for this machine: kernels as functions of NumPy arrays."""
+
+import ctypes
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from rbdyn_ros.rollouts.cuda import kernels_of
+from rbdyn_ros.rollouts.params import model_array, open_places
+from rbdyn_ros.specialization.c_language import DOUBLE, FLOAT
+from rbdyn_ros.specialization.cuda_code import LONGEST_FUNCTION, source
+
+REALS = {np.float64: DOUBLE, np.float32: FLOAT}
+
+needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
+needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc")
+
+
+def gpu():
+    """Return CuPy, or skip the test."""
+    cupy = pytest.importorskip("cupy")
+    try:
+        cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        pytest.skip(f"there is no GPU: {error}")
+    return cupy
+
+
+def compiled_by_nvcc(text, folder, processor):
+    """Return what nvcc reports of the code: registers, spills and local memory."""
+    code = folder / "code.cu"
+    code.write_text(text)
+    words = [
+        "nvcc", f"-arch={processor}", "-std=c++17", "-fmad=false", "-Xptxas=-v", "-cubin", "-o",
+        folder / "code.cubin", code,
+    ]  # fmt: skip
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+class HostBatch:
+    """Robots with the code of a GPU, one after the other; the arrays are (..., nsim).
+
+    Args:
+        m: the Model.
+        nsim: number of robots.
+        folder: where files may be.
+        bound: fields of Data that have arrays, beside the state and qfrc_applied.
+        expanded: fields of the Model of which each robot has its own.
+        number: type of the numbers.
+        longest: operations of the longest program that is one function.
+    """
+
+    def __init__(
+        self, m, nsim, folder, bound=(), expanded=(), number=np.float64, longest=LONGEST_FUNCTION
+    ):
+        own = {name: open_places(m, name).tolist() for name in expanded}
+        self.kernels = kernels_of(m, own, ("qfrc_applied", *bound), np.dtype(number), longest)
+        self.nsim, self.arrays = nsim, {}
+        d_shapes = {"time": (), "qpos": (m.nq,), "qvel": (m.nv,), "qfrc_applied": (m.nv,)}
+        for name in bound:
+            d_shapes[name] = bound[name]
+        for name, shape in d_shapes.items():
+            self.arrays[name] = np.zeros((*shape, nsim), number)
+        for name in expanded:
+            given = np.asarray(model_array(m, name), number)
+            self.arrays[name] = np.repeat(given[..., None], nsim, axis=-1)
+        self.nbad, self.diverged = np.zeros(nsim, np.int64), np.ones(nsim, np.bool_)
+        code, library = folder / "code.cpp", folder / "code.so"
+        code.write_text(source(self.kernels, REALS[number]))
+        words = [
+            "g++", "-std=c++17", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror",
+            "-Wno-unused-parameter", "-Wno-unused-function", "-Wno-unused-variable",
+            "-shared", "-fPIC", "-o", library, code,
+        ]  # fmt: skip
+        done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr[:4000]
+        self._library = ctypes.CDLL(str(library))
+
+    def step(self, nstep=1, ids=None):
+        """Advance robots."""
+        count = self.nsim if ids is None else len(ids)
+        numbers = None if ids is None else np.array(ids, np.int64)
+        for kernel in self.kernels:
+            integers = (count, numbers, self.nsim, nstep, self.nbad, self.diverged)
+            given = (*integers, *(self.arrays[name] for name in kernel.arrays))
+            getattr(self._library, kernel.name)(*map(_argument, given))
+
+
+def _argument(x):
+    if x is None:
+        return None
+    return ctypes.c_longlong(x) if isinstance(x, int) else ctypes.c_void_p(x.ctypes.data)
