@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 import rbdyn_ros as rb
-from benchmarks.six_robots import SIX, Robot, chosen
+from benchmarks.six_robots import Robot, chosen
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.machine import cores, machine
 from rbdyn_ros.measuring import peers
@@ -185,30 +185,27 @@ def _gpu() -> str:
     return f"{name}, CuPy {found.__version__}"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Batches on a GPU.")
-    parser.add_argument("robot", nargs="*", metavar="ROBOT", help=f"default: {', '.join(FOUR)}")
-    parser.add_argument("--registers", action="store_true", help="let nvcc report registers")
-    parser.add_argument("--warp-only", action="store_true", help="time mujoco_warp only")
-    asked, _ = parser.parse_known_args()
-    robots = chosen(asked.robot or list(FOUR)) or list(SIX)
-    if asked.registers:
-        if shutil.which("nvcc") is None:
-            print("registers: skipped, there is no nvcc")
-            return
-        print("| robot | floats | processor | registers | local memory, bytes | spill stores, "
-              f"bytes | spill loads, bytes |\n{'|---' * 7}|")  # fmt: skip
-        for robot in robots:
-            print("\n".join(register_rows(robot)), flush=True)
+def print_registers(robots: list[Robot]) -> None:
+    """Print what nvcc reports, if it is installed."""
+    if shutil.which("nvcc") is None:
+        print("registers: skipped, there is no nvcc")
         return
+    print("| robot | floats | processor | registers | local memory, bytes | spill stores, bytes "
+          f"| spill loads, bytes |\n{'|---' * 7}|")  # fmt: skip
+    for robot in robots:
+        print("\n".join(register_rows(robot)), flush=True)
+
+
+def main(words: list[str] | None = None, ours: bool = True) -> None:
     try:
         print(f"{_gpu()}; {machine()}\n")
     except RbdynError as error:
         print(f"skipped: {error}")
         return
+    robots = chosen(words or list(FOUR))
     sizes = " | ".join(f"{size:,} robots" for size in SIZES)
     print(f"robot-steps a second:\n\n| robot | | {sizes} |\n{'|---' * (2 + len(SIZES))}|")
-    for robot in [] if asked.warp_only else robots:
+    for robot in robots if ours else []:
         print("\n".join(gpu_rows(robot)), flush=True)
     if importlib.util.find_spec("mujoco_warp") is None:
         print("mujoco_warp: skipped, it is not installed")
@@ -218,4 +215,12 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description="Batches on a GPU.")
+    parser.add_argument("robot", nargs="*", metavar="ROBOT", help=f"default: {', '.join(FOUR)}")
+    parser.add_argument("--registers", action="store_true", help="let nvcc report registers")
+    parser.add_argument("--warp-only", action="store_true", help="time mujoco_warp only")
+    options = parser.parse_args()
+    if options.registers:
+        print_registers(chosen(options.robot or list(FOUR)))
+    else:
+        main(options.robot, ours=not options.warp_only)
