@@ -60,6 +60,11 @@ def add_trial(commands: Commands) -> None:
         "--workers", type=int, metavar="N", help="number of processes (default: one per core)"
     )
     command.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        help="simulate on a Ray cluster: auto, HOST:PORT of 'ray start', or ray://HOST:PORT",
+    )
+    command.add_argument(
         "--fresh", action="store_true", help="delete earlier results instead of going on"
     )
     command.add_argument("--seed", type=int, metavar="SEED", help="repeat this run only, print it")
@@ -88,7 +93,7 @@ def _trial(options: argparse.Namespace) -> int:
             return _repeat(trial, options)
         return _whole(trial, options)
     except ParameterError as error:
-        files = ("unwritable-file", "other-results", "bad-argument")
+        files = ("unwritable-file", "other-results", "bad-argument", "no-ray-extra")
         return report_error("trial", error, USAGE if error.code in files else REFUSED)
     except RbdynError as error:
         return report_error("trial", error, REFUSED)
@@ -101,7 +106,14 @@ def _whole(trial: Trial, options: argparse.Namespace) -> int:
 
     out = folder(options)
     with _bar(trial) as shown:
-        results = run(trial, out, workers=options.workers, fresh=options.fresh, progress=shown)
+        results = run(
+            trial,
+            out,
+            workers=options.workers,
+            ray=options.ray,
+            fresh=options.fresh,
+            progress=shown,
+        )
     files = write_reports(results, out)
     if not results.interrupted:
         files += record_failures(results, out)

@@ -48,6 +48,7 @@ def run(
     out: str | Path | None = None,
     *,
     workers: int | None = None,
+    ray: str | None = None,
     fresh: bool = False,
     progress: Callable[[Sequence[Run]], None] | None = None,
 ) -> Results:
@@ -61,21 +62,25 @@ def run(
         out: folder of the results, which a later call with the same trial goes on with; None:
             nothing is written.
         workers: number of processes; None: one per core.
+        ray: address of a Ray cluster that simulates the runs instead: 'auto', HOST:PORT of
+            `ray start`, or ray://HOST:PORT. It belongs on a trusted network.
         fresh: whether earlier results in the folder are deleted.
         progress: called with the runs that have become ready.
 
     Raises:
         ParameterError: an argument is not allowed, the folder holds the results of another trial,
-            a file cannot be written, or the controller cannot be loaded or traced.
+            a file cannot be written, the controller cannot be loaded or traced,
+            or nobody answers at the address of Ray.
         ModelError: the controller does not support the robot.
     """
     processes = cores() if workers is None else count("workers", workers, 1, MAX_WORKERS)
     if out is None:
         done: dict[int, Run] = {}
-        stopped = _fill(trial, done, processes, done_adder(done), progress)
+        simulated = _simulator(trial, processes, ray)
+        stopped = _fill(trial, done, simulated, done_adder(done), progress)
         return results(trial, done, stopped)
     with ResultsFile(Path(out) / RUNS_NAME, trial, fresh) as file:
-        stopped = _fill(trial, file.runs, processes, file.add, progress)
+        stopped = _fill(trial, file.runs, _simulator(trial, processes, ray), file.add, progress)
     return results(trial, file.runs, stopped)
 
 
@@ -119,14 +124,14 @@ def done_adder(done: dict[int, Run]) -> Callable[[Sequence[Run]], None]:
 def _fill(
     trial: Trial,
     done: dict[int, Run],
-    processes: int,
+    simulated: Callable[[Sequence[int]], Iterator[list[Run]]],
     add: Callable[[Sequence[Run]], None],
     progress: Callable[[Sequence[Run]], None] | None,
 ) -> bool:
     """Simulate the runs that are missing; return whether Ctrl-C ended that."""
     missing = [seed for seed in trial.seeds if seed not in done]
     try:
-        for runs in _simulated(trial, missing, processes):
+        for runs in simulated(missing):
             add(runs)
             if progress is not None:
                 progress(runs)
@@ -135,7 +140,14 @@ def _fill(
     return False
 
 
-def _simulated(trial: Trial, seeds: Sequence[int], processes: int) -> Iterator[list[Run]]:
+def _simulator(
+    trial: Trial, processes: int, ray: str | None
+) -> Callable[[Sequence[int]], Iterator[list[Run]]]:
+    """Return the function that simulates seeds: in this process, in others, or on a cluster."""
+    if ray is not None:
+        from rbdyn_ros.trials.processes.ray_cluster import run_on_ray
+
+        return lambda seeds: run_on_ray(trial, seeds, ray)
     if processes == 1 and not trial.controller.isolated:
-        return (run_shard(trial, shard) for shard in shards(trial, seeds))
-    return run_in_workers(trial, seeds, processes)
+        return lambda seeds: (run_shard(trial, shard) for shard in shards(trial, seeds))
+    return lambda seeds: run_in_workers(trial, seeds, processes)

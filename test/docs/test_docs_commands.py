@@ -42,6 +42,7 @@ NOT_RUN = {
     ("docs/guides/hil.md", "ros2 param set /simulator faults"): WORKSPACE,
     ("docs/guides/hil.md", "ros2 service call /simulator/reset_with"): WORKSPACE,
     ("docs/guides/hil.md", "ros2 service call /simulator/get_simulator_features"): WORKSPACE,
+    ("docs/guides/trials.md", "ray start"): "needs several machines",
     ("docs/guides/identification.md", "rbdyn excite arm.urdf"): REAL,
     ("docs/guides/identification.md", "python examples/record_motion.py"): REAL,
     ("docs/guides/identification.md", "rbdyn identify arm.urdf"): REAL,

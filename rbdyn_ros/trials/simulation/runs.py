@@ -50,9 +50,9 @@ class Run:
         return asdict(self)
 
 
-def shards(trial: Trial, seeds: Sequence[int]) -> Iterator[list[int]]:
-    """Divide seeds into the runs that are simulated side by side."""
-    size = 1 if trial.controller.isolated else SHARD
+def shards(trial: Trial, seeds: Sequence[int], most: int | None = None) -> Iterator[list[int]]:
+    """Divide seeds into the runs that are simulated side by side, `most` of them at most."""
+    size = 1 if trial.controller.isolated else min(SHARD, most or SHARD)
     if trial.functions:
         row = 8 * trial.nstep * (trial.m.nq + 2 * trial.m.nv)
         size = max(1, min(size, HISTORY // row))

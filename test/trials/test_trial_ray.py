@@ -1,0 +1,87 @@
+"""Trials on a cluster of Ray, whose nodes are processes of this machine."""
+
+import socket
+
+import pytest
+from support.commands import run_process
+from support.refusals import refused
+from support.trials import trial
+
+from rbdyn_ros import trials
+from rbdyn_ros.errors import ParameterError
+from rbdyn_ros.trials.processes import ray_cluster
+
+ray = pytest.importorskip("ray")
+
+PYTHON = """\
+import os
+
+def control(t, qpos, qvel, reference):
+    if t > 0.02 and qpos[0] > 0.0:
+        os._exit(3)
+    return 0.0 * qvel
+"""
+
+
+@pytest.fixture
+def cluster():
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    yield made
+    ray.shutdown()
+    made.shutdown()
+
+
+def test_the_rows_are_those_of_one_process_though_a_node_dies(tmp_path, cluster, monkeypatch):
+    monkeypatch.setattr("rbdyn_ros.trials.simulation.runs.SHARD", 3)
+    found = trial(tmp_path, runs=60)
+    whole = trials.run(found, workers=1)
+    nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
+    cluster.wait_for_nodes()
+    dead = []
+
+    def kill(runs):
+        if not dead:
+            dead.append(nodes[0])
+            cluster.remove_node(nodes[0], allow_graceful=False)
+
+    found_there = trials.run(found, tmp_path / "out", ray=cluster.address, progress=kill)
+    assert dead
+    assert found_there.runs == whole.runs
+    assert trials.run(found, workers=2).runs == whole.runs
+
+
+def test_a_controller_that_crashes_is_a_result_there_too(tmp_path, cluster):
+    found = trial(tmp_path, PYTHON, controller="{python: 'policy.py:control'}", runs=6)
+    there = trials.run(found, ray=cluster.address)
+    assert there.runs == trials.run(found, workers=1).runs
+    assert {run.status for run in there.runs} == {"finished", "crashed"}
+
+
+def test_errors_of_a_task_are_those_of_the_trial(tmp_path, cluster, monkeypatch):
+    broken = trial(tmp_path, "x = 1 / 0\n", controller="{traced: 'policy.py:control'}")
+    with refused(ParameterError, "broken-code"):
+        trials.run(broken, ray=cluster.address)
+    monkeypatch.setattr(ray_cluster, "__version__", "0.0.0")
+    with refused(ParameterError, "other-version"):
+        trials.run(trial(tmp_path), ray=cluster.address)
+
+
+@pytest.mark.parametrize("address", ["", "nowhere", "http://a:1", "a:b", "host:99999"])
+def test_an_address_is_checked(tmp_path, address):
+    with refused(ParameterError, "bad-argument", "ray"):
+        trials.run(trial(tmp_path), ray=address)
+
+
+def test_nobody_answers_at_an_address(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # nobody listens
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with refused(ParameterError, "no-cluster", "ray"):
+            trials.run(trial(tmp_path), ray=address)
+        words = ["trial", str(tmp_path / "trial.yaml"), "--out", str(tmp_path / "out")]
+        done = run_process(*words, "--ray", address)
+    assert done.returncode == 1
+    assert "nobody answers" in done.stderr
+    assert "Traceback" not in done.stderr
