@@ -144,4 +144,10 @@ def test_the_command_runs_a_trial_and_repeats_a_run(tmp_path):
     assert f"{file}: line {len(text(runs=0).splitlines())}" in done.stderr
     trial(tmp_path, duration=0.1)
     assert run_process(*words).returncode == 2
+    noisy = "print('hello')\ndef control(t, qpos, qvel, reference):\n    print(t)\n"
+    noisy += "    return 0.0 * qvel\n"
+    trial(tmp_path, noisy, controller="{python: 'policy.py:control'}", runs=1)
+    done = run_process(*words, "--fresh", "--json")
+    assert json.loads(done.stdout)["runs"] == 1
+    assert done.stderr == "hello\n"
     assert run_process(*words, "--runs", "0").returncode == 2
