@@ -79,7 +79,7 @@ FILMS = {"spinning_top.py": ("--film",)}
 HUMANOID = pytest.param("falling_humanoid.py", marks=robots.needs_robots)
 
 
-@pytest.mark.parametrize("name", [*PICTURES, "delta_robot.py"])
+@pytest.mark.parametrize("name", [*PICTURES, "delta_robot.py", "lidar_stop.py"])
 def test_an_example_prints_the_lines_in_its_docstring(name):
     lines = output(name).splitlines()
     assert len(expected_lines(name)) >= 2
