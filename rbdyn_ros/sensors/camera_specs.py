@@ -26,6 +26,9 @@ LARGEST_MILLIMETRES = 65.535
 #: A distorted pixel is found again up to this distance [pixels].
 INVERTED = 1e-6
 
+#: Pixels look less than this far to the side in the plane z = 1: 179.9 degrees.
+SIDEWAYS = 1e3
+
 #: Step of differences in the plane z = 1.
 SMALL = 1e-6
 
@@ -55,13 +58,20 @@ class CameraSpec(RaySpec):
         found = RaySpec.findings(self) + checked(
             lambda: count("width", self.width, 1, MAX_PIXELS),
             lambda: count("height", self.height, 1, MAX_PIXELS),
-            lambda: finite("field_of_view", self.field_of_view, above=0.0, high=math.pi - 1e-3),
+            lambda: finite("field_of_view", self.field_of_view, above=0.0, high=math.pi - 3e-3),
         )
         if not found and self.width * self.height > MAX_PIXELS:
             text = f"the picture has {self.width} x {self.height} pixels; allowed are at most "
             found.append(Finding("bad-argument", f"{text}{MAX_PIXELS}", "error", "width"))
         if self.intrinsics is not None:
             found += self._intrinsic_findings(self.intrinsics)
+        if not found and not self._is_narrow():
+            text = f"the corners of the picture are {SIDEWAYS:g} times as far beside the axis as "
+            text += (
+                "ahead, or more; allowed are intrinsics of a pinhole, which sees less than 180 "
+            )
+            text += "degrees"
+            found.append(Finding("bad-argument", text, "error", "intrinsics"))
         if len(self.distortion) not in COEFFICIENTS:
             text = f"distortion has {len(self.distortion)} numbers; allowed are 0, 4, 5 or 8"
             found.append(Finding("bad-argument", text, "error", "distortion"))
@@ -73,6 +83,15 @@ class CameraSpec(RaySpec):
             )
             found.append(Finding("bad-argument", text, "error", "distortion"))
         return found
+
+    def _is_narrow(self) -> bool:
+        fx, fy, cx, cy = self.matrix
+        with np.errstate(all="ignore"):
+            x, y = (
+                np.divide((0 - cx, self.width - 1 - cx), fx),
+                np.divide((0 - cy, self.height - 1 - cy), fy),
+            )
+            return bool(max(np.abs(x).max(), np.abs(y).max()) < SIDEWAYS)
 
     @staticmethod
     def _intrinsic_findings(intrinsics: tuple[float, float, float, float]) -> list[Finding]:

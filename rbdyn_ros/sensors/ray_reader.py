@@ -49,6 +49,7 @@ from typing import Any, NoReturn, TypeVar
 from rbdyn_ros.description.files import read_bytes
 from rbdyn_ros.description.mechanism_files.forms import Form
 from rbdyn_ros.description.mechanism_files.yaml_text import Node, YamlTable
+from rbdyn_ros.description.urdf_files.guard import MAX_BYTES, refuse
 from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, quote
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.sensors.camera_specs import ColorSpec, DepthSpec
@@ -242,6 +243,8 @@ def read_angles(text: bytes, source: str) -> tuple[tuple[float, float], ...]:
     Raises:
         DescriptionError: a line is anything else, or there are too many.
     """
+    if len(text) > MAX_BYTES:
+        refuse("too-large", f"{quote(source, 200)} is larger than {MAX_BYTES >> 20} MiB", source)
     rays = list[tuple[float, float]]()
     begun = False
     for number, line in enumerate(text.decode("utf-8", "replace").splitlines(), 1):

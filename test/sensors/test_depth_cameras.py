@@ -121,6 +121,8 @@ def test_near_far_and_noise_are_of_the_depth():
         ({"field_of_view": 0.0}, "field_of_view"),
         ({"intrinsics": (0.0, 1.0, 2.0, 3.0)}, "intrinsics"),
         ({"intrinsics": (math.nan, 1.0, 2.0, 3.0)}, "intrinsics"),
+        ({"intrinsics": (1e-300, 1.0, 2.0, 3.0)}, "intrinsics"),
+        ({"intrinsics": (60.0, 60.0, 1e300, 3.0)}, "intrinsics"),
         ({"distortion": (0.1, 0.2)}, "distortion"),
         ({"distortion": (0.1, math.inf, 0.0, 0.0)}, "distortion"),
         ({"distortion": (-2.0, 0.0, 0.0, 0.0), "field_of_view": 2.0}, "distortion"),
