@@ -223,8 +223,8 @@ def _state(o: Observation) -> Status:
         ),
         _warning(
             o.newly_dropped > 0,
-            f"{o.newly_dropped} readings of lidars or range sensors were dropped since the last "
-            "report: their thread cannot follow",
+            f"{o.newly_dropped} readings of lidars, range sensors or cameras were dropped since "
+            "the last report: their thread cannot follow",
         ),
     ]
     values: dict[str, object] = {
