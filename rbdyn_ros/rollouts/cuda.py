@@ -159,8 +159,6 @@ def kernels_of(
     Raises:
         ModelError: the Model cannot be specialised.
     """
-    if m.opt.exact_stops and m.nstop > 0:
-        raise _on_the_cpu(m, f"'{m.name}' has joints that stop exactly (opt.exact_stops)")
     real = DOUBLE if number == np.float64 else FLOAT
     model = with_springs(m, {name: tuple(places) for name, places in own.items()})
     given = [name for name in FORCES if name in bound]

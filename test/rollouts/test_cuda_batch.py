@@ -156,14 +156,7 @@ def implicit():
     return m
 
 
-def stops():
-    m = rb.load_urdf(bundled_robot("seven_dof_arm"))
-    m.opt.exact_stops = True
-    assert m.nstop > 0
-    return m
-
-
-@pytest.mark.parametrize("make", [contact, implicit, stops])
+@pytest.mark.parametrize("make", [contact, implicit])
 def test_what_stays_on_the_cpu_is_refused_by_name(make):
     """Before anything is compiled, so also without a GPU."""
     with refused(rb.ModelError, "not-traceable"):
