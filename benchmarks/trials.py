@@ -19,7 +19,7 @@ from typing import Any
 
 from rbdyn_ros import trials
 from rbdyn_ros.loading.assets import bundled_robot
-from rbdyn_ros.measuring.machine import machine
+from rbdyn_ros.machine import machine
 from rbdyn_ros.trials.simulation.runs import run_shard
 from rbdyn_ros.trials.trial import Trial
 
