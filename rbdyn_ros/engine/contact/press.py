@@ -154,11 +154,11 @@ def clear_sums(m, d):
 def look_ahead(m, d):
     """Compare the forces at the end of contact_step with those the last pass has used.
 
-    Returns what the forces of the law miss, with the discs as they are; what the discs miss; the
-    largest normal force; and of the way there, the sum of (f1 - f0) . step, that of step . C step
-    and that of f0 . step.
+    Returns what the forces of the law miss, with the discs as they are; what the discs miss; what
+    friction misses because of that; the largest normal force; and of the way there, the sum of
+    (f1 - f0) . step, that of step . C step and that of f0 . step.
     """
-    missed, disc, most, gained, curve, before = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    missed, disc, wrong, most, gained, curve, before = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for c in range(d.ncon):
         normal, step, latch = (
             load3(d.contact_normal, c), load3(d.contact_step, c), d.contact_latch[c, 0],
@@ -167,9 +167,10 @@ def look_ahead(m, d):
         force, _ = press_normally(d, c, dot3(normal, u))
         d.contact_gap[c, 0] = force - latch
         most = max(most, force)
-        if d.contact_grip[c, 1] < np.inf:
-            disc = max(disc, d.contact_grip[c, 1] * abs(force - latch))
         f = load_at(d, c, normal, u, latch)
+        if d.contact_grip[c, 1] < np.inf and force != latch:
+            disc = max(disc, d.contact_grip[c, 1] * abs(force - latch))
+            wrong = max(wrong, _largest(sub3(load_at(d, c, normal, u, force), f)))
         missed = max(missed, _largest(sub3(f, load3(d.contact_force, c))))
         start = dot3(load3(d.contact_load, c), step)
         gained += dot3(f, step) - start
@@ -182,11 +183,13 @@ def look_ahead(m, d):
             missed = max(missed, _largest(sub3(torque, load3(d.contact_torque, c))) / size)
             longest = max(d.contact_grip[c, 3], d.contact_grip[c, 4])
             disc = max(disc, longest / size * abs(force - latch))
+            right = torque_at(d, c, normal, w, force)
+            wrong = max(wrong, _largest(sub3(right, torque)) / size)
             start = dot3(load3(d.contact_load_torque, c), turn)
             gained += dot3(torque, turn) - start
             before += start
             curve += dot3(bent_torque(d, c, normal, turn), turn)
-    return missed, disc, most, gained, curve, before
+    return missed, disc, wrong, most, gained, curve, before
 
 
 @inline

@@ -110,8 +110,8 @@ def settle(m, d):
         solved = exact = _same(m, d) and not turn
         if solved:
             break
-        missed, disc, most, gained, curve, before = look_ahead(m, d)
-        exact = max(missed, disc) <= EXACT * most and not turn
+        missed, disc, wrong, most, gained, curve, before = look_ahead(m, d)
+        exact = max(missed, wrong) <= EXACT * most and not turn
         solved = exact or (n >= free and missed <= EXACT * most and not turn)
         if solved:
             break
