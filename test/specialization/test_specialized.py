@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from support import mechanisms, robots, specialised, specialised_models
 from support.refusals import refused
+from support.smooth import smoothly
 
 import rbdyn_ros as rb
 from rbdyn_ros.errors import ModelError, ParameterError
@@ -62,7 +63,7 @@ def test_options_are_read_at_the_call():
 def test_options_of_other_functions():
     """Passive forces and gravity in forward dynamics; the timestep in joint limits."""
     m = pendulum(limit=rb.Limit(-0.1, 0.1))
-    m = m.replaced(jnt_solref=np.full((m.njnt, 2), (1e-4, 1.0)))
+    m = smoothly(m.replaced(jnt_solref=np.full((m.njnt, 2), (1e-4, 1.0))))
     s = rb.specialize(m, functions=("forward_dynamics",))
     d = rb.make_data(m)
     d.qpos, d.qvel = (0.2, 0.3), (1.0, -1.0)
