@@ -17,6 +17,7 @@ from support import forests, robots, specialised, states, trees
 from support.compare import Comparison, with_inverse
 from support.differences import by_entry, by_position, derivative
 from support.refusals import refused
+from support.smooth import smoothly
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.types import Description, Link, Spring
@@ -174,7 +175,7 @@ def in_motion(name):
         m = rb.load_urdf(robots.find(name), floating_base=ROBOTS[name], strict=False)
     else:
         m = rb.build(forests.forest(**FORESTS[name]))
-    d = rb.make_data(m)
+    d = rb.make_data(smoothly(m))
     if name in ROBOTS:
         states.randomise(m, d, 2)
         # for dry friction far from rest; a finger's range is short: away from both its ends
@@ -239,7 +240,7 @@ REFUSED = {f"{kind}, sprung": lambda kind=kind: sprung(kind) for kind in CURVED[
 
 
 def refused_in_motion(name):
-    m = rb.build(REFUSED[name]())
+    m = smoothly(rb.build(REFUSED[name]()))
     with refused(rb.ModelError, "no-derivative", "inverse_derivatives"):
         rb.inverse_derivatives(m, rb.make_data(m))
     d = rb.make_data(m)
