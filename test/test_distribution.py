@@ -173,3 +173,18 @@ def test_colcon_finds_both_packages_of_a_release(release):
     command = [sys.executable, "-m", "colcon", "--log-base", str(release.parent), "list", "-n"]
     done = subprocess.run(command, cwd=release, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["rbdyn_interfaces", "rbdyn_ros"]
+
+
+def test_the_install_guide_lists_every_extra():
+    tree = ast.parse((ROOT / "setup.py").read_text())
+    (extras,) = (
+        [key.value for key in node.value.keys]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.keyword) and node.arg == "extras_require"
+    )
+    rows = (ROOT / "docs/guides/install.md").read_text().split("| extra | brings |")[1]
+    listed = [row.split("|")[1] for row in rows.split("\n\n")[0].splitlines() if "`" in row]
+    assert {name for cell in listed for name in re.findall("`(.*?)`", cell)} == {*extras} - {
+        "docs",
+        "test",
+    }
