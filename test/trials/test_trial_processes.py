@@ -1,5 +1,6 @@
 """Trials in several processes: equal rows, crashes as results, and going on."""
 
+import contextlib
 import json
 import os
 import pickle
@@ -196,6 +197,40 @@ def test_ctrl_c_keeps_the_runs_that_are_ready(tmp_path):
     assert verdict["partial"]
     assert verdict["interrupted"]
     assert 2 <= verdict["runs"] < 200
+
+
+def test_ctrl_c_ends_the_controller_of_a_run(tmp_path):
+    """Its process has a group of its own, which Ctrl-C does not reach."""
+    own = tmp_path / "pid"
+    policy = POLICY.replace("pass", f"open({str(own)!r}, 'w').write(f'{{os.getpid()}}.')")
+    trial(
+        tmp_path,
+        policy.replace("FAULT", "while True: pass"),
+        controller=PYTHON,
+        process="{time: 300, memory: 300}",
+        runs=1,
+    )
+    words = ["trial", str(tmp_path / "trial.yaml"), "--workers", "1", "--out", str(tmp_path / "o")]
+    process = subprocess.Popen([*AS_A_PROCESS, *words], stderr=subprocess.PIPE, text=True)
+    pid = 0
+    try:
+        deadline = time.monotonic() + 120.0
+        while not own.exists() or not own.read_text().endswith("."):
+            assert time.monotonic() < deadline
+            assert process.poll() is None
+            time.sleep(0.02)
+        pid = int(own.read_text()[:-1])
+        process.send_signal(signal.SIGINT)
+        _, wrong = process.communicate(timeout=60.0)
+        assert process.returncode == 130
+        assert "Traceback" not in wrong
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+    finally:
+        process.kill()
+        if pid:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def test_the_package_of_trials_costs_nothing_to_import():

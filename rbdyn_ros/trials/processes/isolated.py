@@ -9,7 +9,7 @@ import resource
 import select
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from rbdyn_ros.trials.simulation.runs import CRASHED, MEMORY, TIMEOUT, Run, failed, run_shard
@@ -32,21 +32,23 @@ def run_isolated(
         work: simulates the run; None: as all runs of the trial.
     """
     reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reader)
-        simulate = work or (lambda: run_shard(trial, [seed])[0])
-        _be_child(simulate, writer, trial.allowance.memory, quiet)
-    os.close(writer)
-    try:
-        answer = _read(reader, time.monotonic() + trial.allowance.time)
-    finally:
-        os.close(reader)
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(child, signal.SIGKILL)  # and what the controller has started
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
+    with _sigterm(signal.SIG_BLOCK):  # it acts only where the child is ended after it
+        child = os.fork()
+        if child == 0:
+            os.close(reader)
+            simulate = work or (lambda: run_shard(trial, [seed])[0])
+            _be_child(simulate, writer, trial.allowance.memory, quiet)
+        os.close(writer)
+        try:
+            with _sigterm(signal.SIG_UNBLOCK):
+                answer = _read(reader, time.monotonic() + trial.allowance.time)
+        finally:
+            os.close(reader)
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(child, signal.SIGKILL)  # and what the controller has started
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+            _, status = os.waitpid(child, 0)
     if answer is None:
         why = f"the run took longer than {trial.allowance.time:g} s"
         return failed(trial, seed, TIMEOUT, why)
@@ -62,12 +64,24 @@ def run_isolated(
     return failed(trial, seed, CRASHED, f"the process of the run ended with status {code}")
 
 
+@contextlib.contextmanager
+def _sigterm(how: signal.Sigmasks) -> Iterator[None]:
+    """Block or unblock SIGTERM in this thread."""
+    before = signal.pthread_sigmask(how, {signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _be_child(work: Callable[[], Run], writer: int, memory: float, quiet: bool) -> None:
     """Do the work, send its result, and end the process."""
     status = 1
     try:
-        os.setpgid(0, 0)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+        os.setpgid(0, 0)
         if quiet:
             null = os.open(os.devnull, os.O_RDWR)
             for stream in range(3):

@@ -7,6 +7,7 @@ these runs. It ends when the socket is closed.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from dataclasses import replace
 from multiprocessing.connection import Connection
@@ -28,6 +29,8 @@ def serve(channel: Connection[Any, Any]) -> None:
     except RbdynError as error:
         channel.send(error)
         return
+    if trial.controller.isolated:
+        signal.signal(signal.SIGTERM, _end)
     channel.send([])  # ready for the first runs
     while True:
         seeds = channel.recv()
@@ -35,6 +38,11 @@ def serve(channel: Connection[Any, Any]) -> None:
             channel.send(runs_of(trial, seeds))
         except RbdynError as error:
             channel.send(error)
+
+
+def _end(_signal: int, _frame: object) -> None:
+    """End this process by an exception, so that the run in its child is ended, too."""
+    sys.exit(0)
 
 
 def prepare(trial: Trial) -> None:

@@ -24,6 +24,8 @@ SINGLE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS"
 RETRIES = 2
 #: Time that a process may take to start, beside the time for the code of the user [s].
 STARTING = 60.0
+#: Time that a process may take to end before it is killed [s].
+ENDING = 5.0
 
 
 @dataclass
@@ -75,10 +77,17 @@ class Worker:
             self._send(job.seeds)
 
     def end(self) -> None:
-        """End the process."""
+        """Tell the process to end; it ends the run of a Python controller, too."""
         self.channel.close()
-        self.process.kill()
-        self.process.wait()
+        self.process.terminate()
+
+    def wait(self, deadline: float) -> int:
+        """Wait until the process has ended, and kill it at the deadline; return its status."""
+        try:
+            return self.process.wait(deadline - time.monotonic())
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
 
     def _send(self, message: object) -> None:
         with contextlib.suppress(OSError):  # the process has ended: receiving reports it
@@ -118,6 +127,9 @@ def run_in_workers(trial: Trial, seeds: Sequence[int], count: int) -> Iterator[l
     finally:
         for worker in workers:
             worker.end()
+        deadline = time.monotonic() + ENDING
+        for worker in workers:
+            worker.wait(deadline)
 
 
 def _answer(worker: Worker) -> list[Run] | None:
