@@ -16,8 +16,8 @@ from support.refusals import refused
 from support.trials import trial
 
 from rbdyn_ros import trials
-from rbdyn_ros.errors import DescriptionError, Finding, ParameterError
-from rbdyn_ros.trials.processes import workers
+from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, RbdynError
+from rbdyn_ros.trials.processes import isolated, workers
 from rbdyn_ros.trials.running import RUNS_NAME
 
 #: What the controller does wrong, and how the run ends.
@@ -110,17 +110,44 @@ def test_a_process_that_ends_is_replaced_and_its_runs_are_done(tmp_path, monkeyp
 
 
 def test_runs_whose_process_ends_every_time_are_lost(tmp_path, monkeypatch):
-    give = workers.Worker.give
+    """No process starts for runs that are lost."""
+    give, made = workers.Worker.give, []
 
     def deadly(worker, job):
         give(worker, job)
         if job is not None:
             os.kill(worker.process.pid, signal.SIGKILL)
 
+    def counted(command, **words):
+        made.append(started(command, **words))
+        return made[-1]
+
+    started = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", counted)
     monkeypatch.setattr(workers.Worker, "give", deadly)
     found = trial(tmp_path, POLICY.replace("FAULT", "pass"), controller=PYTHON, runs=1)
     (run,) = trials.run(found, workers=1).runs
     assert run.status == "lost"
+    assert len(made) == workers.RETRIES + 1
+
+
+def test_a_process_that_has_closed_its_channel_is_killed(tmp_path, monkeypatch):
+    """It would still run for 30 s."""
+    monkeypatch.setattr(workers, "ENDING", 0.2)
+    code = "import os, time\nos.closerange(3, 256)\ntime.sleep(30)\n"
+    found = trial(tmp_path, code + "def control(*_): pass\n", controller=PYTHON)
+    with refused(RbdynError, "worker-ended") as caught:
+        trials.run(found, workers=1)
+    assert "status -9" in str(caught.value)
+
+
+@pytest.mark.parametrize("cut", [lambda data: data[:-9], pickle.dumps])
+def test_a_result_that_is_not_complete_is_a_crash(tmp_path, monkeypatch, cut):
+    write = isolated._write
+    monkeypatch.setattr(isolated, "_write", lambda writer, data: write(writer, cut(data)))
+    found = trial(tmp_path, POLICY.replace("FAULT", "pass"), controller=PYTHON, runs=1)
+    run = trials.repeat(found, 0)
+    assert (run.status, run.why) == ("crashed", "the process of the run sent no complete result")
 
 
 def test_a_trial_goes_on_from_its_results(tmp_path):

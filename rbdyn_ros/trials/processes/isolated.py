@@ -53,10 +53,8 @@ def run_isolated(
         why = f"the run took longer than {trial.allowance.time:g} s"
         return failed(trial, seed, TIMEOUT, why)
     if answer:
-        found = pickle.loads(answer)  # noqa: S301 - from our own child
-        if isinstance(found, Run):
-            return found
-        return failed(trial, seed, *found)
+        found = _result(answer)
+        return found if isinstance(found, Run) else failed(trial, seed, *found)
     if os.WIFSIGNALED(status):
         name = signal.Signals(os.WTERMSIG(status)).name
         return failed(trial, seed, CRASHED, f"the process of the run was ended by {name}")
@@ -99,6 +97,20 @@ def _be_child(work: Callable[[], Run], writer: int, memory: float, quiet: bool) 
         status = 0
     finally:
         os._exit(status)
+
+
+def _result(answer: bytes) -> Run | tuple[str, str]:
+    """Return the run that a child sent, or the status and the reason of its failure."""
+    try:
+        found = pickle.loads(answer)  # noqa: S301 - from our own child
+    except Exception:  # noqa: BLE001 - bytes that are cut off raise many types
+        found = None
+    if isinstance(found, Run):
+        return found
+    match found:
+        case (str(status), str(why)):
+            return status, why
+    return CRASHED, "the process of the run sent no complete result"
 
 
 def _address_space() -> int:

@@ -117,8 +117,9 @@ def run_in_workers(trial: Trial, seeds: Sequence[int], count: int) -> Iterator[l
                 answer = _answer(worker)
                 if answer is None:
                     found = _given_up(trial, worker, left)
-                    worker.end()
-                    workers[workers.index(worker)] = Worker(trial)
+                    workers.remove(worker)
+                    if left:
+                        workers.append(Worker(trial))
                 else:
                     found = answer
                     worker.give(left.popleft() if left else None)
@@ -133,7 +134,7 @@ def run_in_workers(trial: Trial, seeds: Sequence[int], count: int) -> Iterator[l
 
 
 def _answer(worker: Worker) -> list[Run] | None:
-    """Return the facts that a process sends, none for its start; None if it has ended."""
+    """Return the runs that a process sends: an empty list when it is ready; None: it has ended."""
     try:
         answer: list[Run] | RbdynError = worker.channel.recv()
     except (EOFError, OSError):
@@ -155,7 +156,8 @@ def _check_started(trial: Trial, workers: Sequence[Worker]) -> None:
 
 def _given_up(trial: Trial, worker: Worker, left: deque[_Job]) -> list[Run]:
     """Queue the runs of a process that has ended again; return them as lost after the last try."""
-    status, job = worker.process.wait(), worker.job
+    worker.channel.close()
+    status, job = worker.wait(time.monotonic() + ENDING), worker.job
     if job is None:
         text = f"a process of the trial ended with status {status} while it loaded the trial"
         raise refusal(text, "worker-ended")
