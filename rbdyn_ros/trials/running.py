@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rbdyn_ros.checks.numbers import count
+from rbdyn_ros.machine import cores
 from rbdyn_ros.trials.processes.isolated import run_isolated
 from rbdyn_ros.trials.processes.workers import run_in_workers
 from rbdyn_ros.trials.results.results_file import ResultsFile
@@ -70,7 +70,7 @@ def run(
     Raises:
         ParameterError: an argument is not allowed, the folder holds the results of another trial,
             a file cannot be written, the controller cannot be loaded or traced,
-            or nobody answers at the address of Ray.
+            or nothing accepts connections at the address of Ray.
         ModelError: the controller does not support the robot.
     """
     processes = cores() if workers is None else count("workers", workers, 1, MAX_WORKERS)
@@ -108,12 +108,6 @@ def results(trial: Trial, runs: dict[int, Run], interrupted: bool = False) -> Re
     """Return the results of runs by seed; runs with other seeds than the trial's are left out."""
     found = tuple(runs[seed] for seed in trial.seeds if seed in runs)
     return Results(trial, found, judge(trial, found), interrupted)
-
-
-def cores() -> int:
-    """Return the number of cores that this process may use."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def done_adder(done: dict[int, Run]) -> Callable[[Sequence[Run]], None]:

@@ -74,14 +74,14 @@ def test_an_address_is_checked(tmp_path, address):
         trials.run(trial(tmp_path), ray=address)
 
 
-def test_nobody_answers_at_an_address(tmp_path):
+def test_nothing_accepts_connections_at_an_address(tmp_path):
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # nobody listens
+        taken.bind(("127.0.0.1", 0))  # but it does not listen
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         with refused(ParameterError, "no-cluster", "ray"):
             trials.run(trial(tmp_path), ray=address)
         words = ["trial", str(tmp_path / "trial.yaml"), "--out", str(tmp_path / "out")]
         done = run_process(*words, "--ray", address)
     assert done.returncode == 1
-    assert "nobody answers" in done.stderr
+    assert "nothing accepts connections" in done.stderr
     assert "Traceback" not in done.stderr

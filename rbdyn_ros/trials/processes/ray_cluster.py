@@ -42,8 +42,8 @@ def run_on_ray(trial: Trial, seeds: Sequence[int], address: str) -> Iterator[lis
             connection of this process to Ray that is there is used and kept.
 
     Raises:
-        ParameterError: Ray is not installed, nobody answers at the address, a machine has another
-            version of rbdyn_ros, or the controller cannot be loaded or traced.
+        ParameterError: Ray is not installed, nothing accepts connections at the address, a machine
+            has another version of rbdyn_ros, or the controller cannot be loaded or traced.
         ModelError: the controller does not support the robot.
     """
     with _connected(address) as ray:
@@ -132,7 +132,7 @@ def _connected(address: str) -> Iterator[Any]:
 
 
 def _check_answers(address: object) -> None:
-    """Raise ParameterError at once if nobody listens at an address: Ray would try for minutes."""
+    """Raise ParameterError at once if nothing accepts connections: Ray would try for minutes."""
     if address == "auto":
         return
     text = address if isinstance(address, str) else ""
@@ -148,7 +148,7 @@ def _check_answers(address: object) -> None:
         socket.create_connection((host, port), PATIENCE).close()
     except OSError as error:
         reason = error.strerror or str(error)
-        message = f"nobody answers at {quote(text)}, the address of Ray: {reason}"
+        message = f"nothing accepts connections at {quote(text)}, the address of Ray: {reason}"
         raise _refused("no-cluster", f"{message}; start one with `ray start --head`") from error
 
 
