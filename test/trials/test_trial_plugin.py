@@ -37,6 +37,7 @@ def session(folder, *words):
     command = [sys.executable, "-m", "pytest", "-p", "rbdyn_ros.trials.pytest_plugin"]
     command += ["-p", "no:cacheprovider", "-q", *words]
     environment = {name: x for name, x in os.environ.items() if not name.startswith("PYTEST_")}
+    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # an installation has it already
     return subprocess.run(
         command, cwd=folder, capture_output=True, text=True, env=environment, check=False
     )
