@@ -29,7 +29,7 @@ from rbdyn_ros.description.urdf_files.urdf import is_text
 from rbdyn_ros.errors import RbdynError, did_you_mean, listing, quote
 from rbdyn_ros.ros.common.magnitudes import REQUEST
 from rbdyn_ros.ros.simulator.result import ResultError
-from rbdyn_ros.ros.simulator.uris import path_of
+from rbdyn_ros.ros.simulator.uris import kind_of, path_of
 
 #: Result codes of SpawnEntity.
 NAME_NOT_UNIQUE, NAME_INVALID, UNSUPPORTED_FORMAT, NO_RESOURCE = 101, 102, 103, 104
@@ -130,7 +130,7 @@ def entity_of(name: str, uri: str, text: str, pose: Pose) -> Object | Obstacle:
         allowed = f"'{PRIMITIVE}...' and the suffixes {', '.join((*ROBOTS, *MESHES))}"
         why = f"the format of {quote(uri, 200)} is unknown; allowed are {allowed}"
         raise ResultError(UNSUPPORTED_FORMAT, why)
-    if not path.is_file():
+    if kind_of(path) != "file":
         raise ResultError(MISSING_ASSETS, f"there is no file {quote(str(path), 200)}")
     known = (ACTUATORS,) if suffix in ROBOTS else (*MASSES, *SURFACE)
     given = _numbers(query, dict.fromkeys(known, 1))

@@ -11,7 +11,7 @@ from rbdyn_ros.description.build.scene import SceneParts
 from rbdyn_ros.description.scene_files.scene import is_scene, parts_of, read_parts, read_title
 from rbdyn_ros.errors import DescriptionError, RbdynError, listing, quote
 from rbdyn_ros.ros.simulator.result import ResultError
-from rbdyn_ros.ros.simulator.uris import path_of
+from rbdyn_ros.ros.simulator.uris import kind_of, path_of
 
 #: Results of every service.
 NOT_FOUND, OPERATION_FAILED = 2, 4
@@ -112,10 +112,10 @@ def worlds_at(uri: str, start: Path | None) -> Iterator[WorldFile]:
         ResultError: there is no such folder or file.
     """
     path = _path(uri)
-    if not path.exists():
+    if not (kind := kind_of(path)):
         raise ResultError(NOT_FOUND, f"there is no folder or file {quote(str(path), 200)}")
     try:
-        listed = sorted(path.iterdir())[:MOST_FILES] if path.is_dir() else [path]
+        listed = sorted(path.iterdir())[:MOST_FILES] if kind == "folder" else [path]
     except OSError as error:
         text = f"the folder {quote(str(path), 200)} cannot be read: {error.strerror}"
         raise ResultError(OPERATION_FAILED, text) from error
@@ -136,7 +136,7 @@ def _file(uri: str) -> Path:
     if path.suffix.lower() not in SUFFIXES:
         why = f"the format of {quote(uri, 200)} is unknown; a world is a scene file"
         raise ResultError(UNSUPPORTED_FORMAT, f"{why} {' or '.join(SUFFIXES)}")
-    if not path.is_file():
+    if kind_of(path) != "file":
         raise ResultError(NOT_FOUND, f"there is no file {quote(str(path), 200)}")
     return path
 
@@ -149,4 +149,7 @@ def _path(uri: str) -> Path:
 
 
 def _is(path: Path, other: Path | None) -> bool:
-    return other is not None and path.exists() and other.exists() and path.samefile(other)
+    try:
+        return other is not None and path.samefile(other)
+    except (OSError, ValueError):  # one of them is gone
+        return False

@@ -1,0 +1,40 @@
+"""Resources of requests, without a node: paths, URIs and texts from outside."""
+
+from pathlib import Path
+
+import pytest
+from support.refusals import worded
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+
+from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.ros.simulator.result import ResultError
+from rbdyn_ros.ros.simulator.spawnables import MISSING_ASSETS, entity_of
+from rbdyn_ros.ros.simulator.world_files import NOT_FOUND, read_world, worlds_at
+
+HERE = Pose((0.0, 0.0, 0.0))
+
+
+def refused(code, words, call):
+    with pytest.raises(ResultError) as caught:
+        call()
+    assert caught.value.result == code, caught.value
+    assert words in str(caught.value)
+    worded("request", caught.value)
+
+
+def spawned(uri):
+    return entity_of("x", uri, "", HERE)
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "a\0b"], ids=["long", "null"])
+def test_a_name_that_the_system_refuses_is_no_file(name):
+    path = f"/tmp/{name}"
+    refused(NOT_FOUND, "there is no file", lambda: read_world(f"{path}.yaml", "", None))
+    refused(NOT_FOUND, "there is no folder or file", lambda: list(worlds_at(path, None)))
+    refused(MISSING_ASSETS, "there is no file", lambda: spawned(f"{path}.urdf"))
+
+
+def test_a_start_whose_name_the_system_refuses_is_no_world_of_a_folder(tmp_path):
+    (tmp_path / "arm.yaml").write_text("rbdyn_scene: 1\nrobot: arm.urdf\n")
+    assert list(worlds_at(str(tmp_path), Path("/tmp/" + "a" * 300))) == []
