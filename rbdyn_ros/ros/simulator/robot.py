@@ -382,7 +382,7 @@ class Robot:
             if self._sensors is not None:
                 commits.append(self._sensors.prepare(world.m, description, m, loads))
             commits.append(self.outputs.prepare(world.m, description, world.robots))
-            commits.append(lambda: self.spawned.move(now))
+            commits.append(self.spawned.prepare(world))
 
             loaded = m
 
@@ -398,7 +398,11 @@ class Robot:
             return loaded
 
         with self.outputs.lock:
-            self.payloads.move(world.m, exchange)
+            try:
+                self.payloads.move(world.m, exchange)
+            except BaseException:
+                self.spawned.abandon()
+                raise
             self.m, self.given = now.m, replace(self.given, description=now.description)
             for commit in commits:
                 commit()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from rclpy.node import Node
 from std_msgs.msg import String
 
-from rbdyn_ros.ros.common.commands import command_parser
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.ros.common.commands import CommandParser, command_parser
 from rbdyn_ros.ros.common.qos import LATCHED
 from rbdyn_ros.ros.common.single_joints import SingleJoints
 from rbdyn_ros.ros.common.stamps import TickStamps
@@ -26,6 +30,7 @@ class _Open:
     node: Node
     states: JointStates
     reception: Reception
+    description: Any  # publisher, or None
 
 
 class SpawnedRobots:
@@ -52,24 +57,37 @@ class SpawnedRobots:
         self._node, self._loop, self._outputs = node, loop, outputs
         self._stamps, self._ages, self._partial = stamps, ages, partial
         self._open: dict[str, _Open] = {}
+        self._new: list[Node] = []
 
-    def move(self, world: World) -> None:
-        """Go on with the robots of a world."""
-        for name, one in list(self._open.items()):
-            if world.robots.get(name) != one.robot:
-                self._close(self._open.pop(name))
+    def prepare(self, world: World) -> Callable[[], None]:
+        """Return what goes on with the robots of a world.
+
+        New topics are open already, but not served; `abandon` closes them if the world is refused.
+        """
+        found, acts = dict[str, _Open](), list[Callable[[], None]]()
         for name, robot in world.robots.items():
             joints = SingleJoints.all(world.m).below(f"{name}/")
             parser = command_parser(world.m, world.loose, self._partial, f"{name}/")
-            if name in self._open:
-                self._open[name].states.prepare(world.m, joints)()
-                self._open[name].reception.use(parser)
+            one = self._open.get(name)
+            if one is None or one.robot != robot:
+                found[name] = self._make(robot, world.m, joints, parser)
                 continue
-            node = self._make_node(robot)
-            states = JointStates(node, world.m, joints)
-            reception = Reception(node, self._loop, parser, None, None, self._stamps, self._ages)
-            self._open[name] = _Open(robot, node, states, reception)
-        self._outputs.spawned = tuple(one.states for one in self._open.values())
+            found[name] = one
+            acts.append(one.states.prepare(world.m, joints))
+            acts.append(partial(one.reception.use, parser))
+
+        def commit() -> None:
+            for act in acts:
+                act()
+            self._exchange(found)
+
+        return commit
+
+    def abandon(self) -> None:
+        """Close the topics that were prepared, but not committed."""
+        for node in self._new:
+            node.destroy_node()
+        self._new.clear()
 
     def close(self) -> None:
         """Close all topics."""
@@ -77,7 +95,9 @@ class SpawnedRobots:
             one.node.destroy_node()
         self._open.clear()
 
-    def _make_node(self, robot: SpawnedRobot) -> Node:
+    def _make(
+        self, robot: SpawnedRobot, m: Model, joints: SingleJoints, parser: CommandParser
+    ) -> _Open:
         node = Node(
             self._node.get_name(),
             namespace=robot.namespace,
@@ -85,12 +105,31 @@ class SpawnedRobots:
             use_global_arguments=False,
             start_parameter_services=False,
         )
+        self._new.append(node)
+        states = JointStates(node, m, joints)
+        reception = Reception(node, self._loop, parser, None, None, self._stamps, self._ages)
+        description = None
         if robot.urdf:
             description = node.create_publisher(String, "robot_description", LATCHED)
-            description.publish(String(data=robot.urdf))
+        return _Open(robot, node, states, reception, description)
+
+    def _exchange(self, found: dict[str, _Open]) -> None:
+        """Close the topics of robots that are gone and serve those of the new ones."""
+        before, self._open = self._open, found
+        self._new.clear()
+        for name, one in before.items():
+            if found.get(name) is not one:
+                self._close(one)
+        for name, one in found.items():
+            if before.get(name) is not one:
+                self._serve(one)
+        self._outputs.spawned = tuple(one.states for one in found.values())
+
+    def _serve(self, one: _Open) -> None:
+        if one.description is not None:
+            one.description.publish(String(data=one.robot.urdf))
         if (executor := self._node.executor) is not None:
-            executor.add_node(node)
-        return node
+            executor.add_node(one.node)
 
     def _close(self, one: _Open) -> None:
         if (executor := self._node.executor) is not None:

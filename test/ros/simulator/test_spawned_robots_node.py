@@ -1,5 +1,7 @@
 """Robots that are spawned into a running simulator and commanded, over ROS."""
 
+from types import SimpleNamespace
+
 import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
@@ -7,13 +9,17 @@ pytest.importorskip("simulation_interfaces.srv", reason="simulation_interfaces i
 pytest.importorskip("tf2_msgs.msg", reason="tf2_msgs is not built")
 
 from commander import Commander
+from rclpy.exceptions import InvalidNamespaceException
 from sensor_msgs.msg import JointState
 from simulation_interfaces import srv
 from simulation_interfaces.msg import EntityCategory
 from std_msgs.msg import Float64MultiArray, String
 from support.refusals import worded
 
+import rbdyn_ros as rb
 from rbdyn_ros.ros.common.qos import LATCHED
+from rbdyn_ros.ros.simulator.spawned_robots import SpawnedRobots
+from rbdyn_ros.ros.simulator.world import SpawnedRobot
 
 pytestmark = pytest.mark.skipif(
     not hasattr(srv, "SpawnEntity"), reason="simulation_interfaces is older than rbdyn_ros"
@@ -186,3 +192,30 @@ def test_lockstep_does_not_wait_for_a_spawned_robot(simulate, peer, spawn, two_j
         peer.until(lambda: commander.done)
         if end == 20:
             done(spawn("crane", xyz=(30.0, 0.0, 0.5)))
+
+
+def test_topics_of_a_world_that_is_refused_are_closed(peer):
+    def names():
+        return {space for _, space in peer.node.get_node_names_and_namespaces()}
+
+    arm = rb.load_urdf(ARM)
+    scene = SimpleNamespace(m=arm, loose=SimpleNamespace(joints=()), robots={})
+    loop = SimpleNamespace(settings=SimpleNamespace(time_mode="realtime"))
+    outputs = SimpleNamespace(spawned=())
+    robots = SpawnedRobots(peer.node, loop, outputs, None, None, "hold")
+    scene.robots = {"one": SpawnedRobot("/one", "", None)}
+    robots.prepare(scene)()
+    peer.until(lambda: "/one" in names())
+    before = outputs.spawned
+    scene.robots = {
+        "two": SpawnedRobot("/two", "<robot/>", None),
+        "three": SpawnedRobot("/not a namespace", "", None),
+    }
+    with pytest.raises(InvalidNamespaceException):
+        robots.prepare(scene)
+    peer.until(lambda: "/two" in names())
+    robots.abandon()
+    peer.until(lambda: "/two" not in names())
+    assert "/one" in names()
+    assert outputs.spawned is before
+    robots.close()

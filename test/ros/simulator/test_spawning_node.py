@@ -253,21 +253,29 @@ def test_a_legged_base_gets_objects_and_saved_states_have_them(simulate, peer, a
     assert height(ask, "box") < 0.5
 
 
-def test_a_world_that_a_topic_refuses_changes_nothing():
+@pytest.mark.parametrize("refusing", ["outputs", "spawned"])
+def test_a_world_that_a_topic_refuses_changes_nothing(refusing):
     """The loop must not go on in a world that is not published."""
 
-    def refuse(*_):
-        raise refusal("the topic cannot be opened")
+    def prepare(part):
+        def act(*_):
+            if part == refusing:
+                raise refusal("the topic cannot be opened")
 
-    moved = []
+        return act
+
+    moved, abandoned = [], []
     m = rb.load_urdf("config/robots/pendulum.urdf")
     robot = Robot(None, "", SimpleNamespace(seed=0), "")
     robot.m, robot.given, robot._sensors = m, "given", None
     robot.loop = SimpleNamespace(m=m, move=lambda *_: moved.append(1))
-    robot.outputs = SimpleNamespace(lock=threading.RLock(), drain=None, prepare=refuse)
+    robot.outputs = SimpleNamespace(lock=threading.RLock(), drain=None)
+    robot.outputs.prepare = prepare("outputs")
+    robot.spawned = SimpleNamespace(prepare=prepare("spawned"))
+    robot.spawned.abandon = lambda: abandoned.append(1)
     robot.payloads = Payloads(robot.loop, None)
     world = SimpleNamespace(m=m.replaced(), start=m.qpos0, description=None, robots={})
     with pytest.raises(RbdynError, match="cannot be opened"):
         robot.move(world)
-    assert not moved
+    assert (moved, abandoned) == ([], [1])
     assert (robot.m, robot.given, robot.payloads.m) == (m, "given", m)
