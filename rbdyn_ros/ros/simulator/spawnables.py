@@ -141,8 +141,12 @@ def entity_of(name: str, uri: str, text: str, pose: Pose) -> Object | Obstacle:
 
 
 def has_actuators(uri: str) -> bool:
-    """Return whether the actuators of a robot file act: unless its URI has `?actuators=0`."""
-    return not uri.endswith(f"?{ACTUATORS}=0")
+    """Return whether the actuators of a robot file act: unless its URI has `?actuators=0`.
+
+    Args:
+        uri: that entity_of took.
+    """
+    return float(dict(parse_qsl(uri.partition("?")[2])).get(ACTUATORS, 1.0)) != 0.0
 
 
 def _is_primitive(uri: str) -> bool:

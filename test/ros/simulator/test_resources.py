@@ -9,7 +9,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.ros.simulator.result import ResultError
-from rbdyn_ros.ros.simulator.spawnables import MISSING_ASSETS, entity_of
+from rbdyn_ros.ros.simulator.spawnables import MISSING_ASSETS, entity_of, has_actuators
 from rbdyn_ros.ros.simulator.world_files import NOT_FOUND, read_world, worlds_at
 
 HERE = Pose((0.0, 0.0, 0.0))
@@ -38,3 +38,14 @@ def test_a_name_that_the_system_refuses_is_no_file(name):
 def test_a_start_whose_name_the_system_refuses_is_no_world_of_a_folder(tmp_path):
     (tmp_path / "arm.yaml").write_text("rbdyn_scene: 1\nrobot: arm.urdf\n")
     assert list(worlds_at(str(tmp_path), Path("/tmp/" + "a" * 300))) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "acts"),
+    [("", True), ("?actuators=1", True), ("?actuators=0", False), ("?actuators=0.0", False),
+     ("?actuators=-0", False), ("?actuators=%30", False), ("?actuators=1.0", True)],
+)  # fmt: skip
+def test_actuators_are_compared_as_a_number(query, acts):
+    uri = f"config/robots/pendulum.urdf{query}"
+    assert spawned(uri).name == "x"
+    assert has_actuators(uri) == acts
