@@ -179,12 +179,12 @@ class StandardServices:
     def _play(self) -> None:
         if self._simulation.diverged:
             raise refusal("the state diverged and is frozen; reset the simulation first")
-        self._stopped_at = None
         self._simulation.pause(False)
+        self._stopped_at = None
 
     def _pause(self) -> None:
-        self._stopped_at = None
         self._simulation.pause(True)
+        self._stopped_at = None
 
     def _quit(self) -> None:
         with contextlib.suppress(RbdynError):

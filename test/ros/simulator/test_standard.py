@@ -47,9 +47,12 @@ class CountingSimulation:
         self.paused, self.diverged, self.tick = True, False, 0
         self.infos = {}
         self.breaks = 0  # number of steps that raise RuntimeError
+        self.stuck = False  # whether pausing and going on are refused
         self.resets, self.placed, self.ended = [], [], threading.Event()
 
     def pause(self, wanted):
+        if self.stuck:
+            raise refusal("the loop does not answer")
         self.paused = wanted
 
     def step(self, count):
@@ -174,6 +177,13 @@ def test_states(ask, simulation):
     assert set_state(ask, 4) == UNSUPPORTED
     simulation.diverged = True
     assert set_state(ask, PLAYING) == 102
+
+
+@pytest.mark.parametrize("wanted", [PLAYING, PAUSED])
+def test_a_change_of_state_that_is_refused_leaves_the_state(ask, simulation, wanted):
+    simulation.stuck = True
+    assert set_state(ask, wanted) == 102
+    assert state_of(ask) == STOPPED
 
 
 def test_quitting_ends_after_the_reply(ask, simulation):
