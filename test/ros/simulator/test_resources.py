@@ -10,6 +10,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.ros.simulator.result import ResultError
 from rbdyn_ros.ros.simulator.spawnables import MISSING_ASSETS, entity_of, has_actuators
+from rbdyn_ros.ros.simulator.uris import path_of
 from rbdyn_ros.ros.simulator.world_files import NOT_FOUND, read_world, worlds_at
 
 HERE = Pose((0.0, 0.0, 0.0))
@@ -49,3 +50,21 @@ def test_actuators_are_compared_as_a_number(query, acts):
     uri = f"config/robots/pendulum.urdf{query}"
     assert spawned(uri).name == "x"
     assert has_actuators(uri) == acts
+
+
+@pytest.mark.parametrize("uri", ["http://x/w", "ftp://x/w", "FILES:///w"])
+def test_other_schemes_are_refused(uri):
+    refused(NOT_FOUND, "has the scheme", lambda: read_world(f"{uri}.yaml", "", None))
+    refused(MISSING_ASSETS, "has the scheme", lambda: spawned(f"{uri}.urdf"))
+
+
+@pytest.mark.parametrize(
+    "uri", ["/a/b c.yaml", "file:///a/b%20c.yaml", "file://localhost/a/b%20c.yaml"]
+)
+def test_a_file_is_named_by_a_path_or_a_uri(uri):
+    assert path_of(uri) == Path("/a/b c.yaml")
+
+
+def test_a_path_may_have_a_colon():
+    assert path_of("a:b/c.yaml") == Path("a:b/c.yaml")
+    assert path_of("file://local/c.yaml") == Path("local/c.yaml")
