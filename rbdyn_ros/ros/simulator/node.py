@@ -244,7 +244,8 @@ class Simulator(RecordedTopics, process.ManagedNode):
                 self._clock_claim.watch()
         if self._started:
             for robot in self._robots:
-                robot.reception.watch.poll(time.monotonic())
+                for reception in robot.receptions:
+                    reception.watch.poll(time.monotonic())
         if self._started and self._statistics is not None:
             self._statistics.publish_if_due(time.monotonic())
         if self._publisher is not None and self._publisher.failure is not None:

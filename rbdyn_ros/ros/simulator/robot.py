@@ -313,14 +313,19 @@ class Robot:
         return f"states are on {states}; commands go to {commands}, for example {example}"
 
     @property
+    def receptions(self) -> tuple[Reception, ...]:
+        """Its reception, and the receptions of the robots that were spawned beside it."""
+        return self.reception, *self.spawned.receptions
+
+    @property
     def accepted(self) -> int:
-        """Number of accepted messages."""
-        return self.reception.log.accepted
+        """Number of accepted messages, those of spawned robots included."""
+        return self.reception.log.accepted + self.spawned.accepted
 
     @property
     def rejected(self) -> int:
-        """Number of rejected messages."""
-        return self.reception.log.rejected
+        """Number of rejected messages, those of spawned robots included."""
+        return self.reception.log.rejected + self.spawned.rejected
 
     @property
     def dropped_readings(self) -> int:

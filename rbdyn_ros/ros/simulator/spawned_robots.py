@@ -58,6 +58,22 @@ class SpawnedRobots:
         self._stamps, self._ages, self._partial = stamps, ages, partial
         self._open: dict[str, _Open] = {}
         self._new: list[Node] = []
+        self._accepted = self._rejected = 0  # messages of robots that are gone
+
+    @property
+    def receptions(self) -> tuple[Reception, ...]:
+        """The receptions of the robots that are there."""
+        return tuple(one.reception for one in self._open.values())
+
+    @property
+    def accepted(self) -> int:
+        """Number of accepted messages, those of robots that are gone included."""
+        return self._accepted + sum(one.log.accepted for one in self.receptions)
+
+    @property
+    def rejected(self) -> int:
+        """Number of rejected messages, those of robots that are gone included."""
+        return self._rejected + sum(one.log.rejected for one in self.receptions)
 
     def prepare(self, world: World) -> Callable[[], None]:
         """Return what goes on with the robots of a world.
@@ -132,6 +148,9 @@ class SpawnedRobots:
             executor.add_node(one.node)
 
     def _close(self, one: _Open) -> None:
+        log = one.reception.log
+        self._accepted += log.accepted
+        self._rejected += log.rejected
         if (executor := self._node.executor) is not None:
             executor.remove_node(one.node)
         one.node.destroy_node()

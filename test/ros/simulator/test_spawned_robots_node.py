@@ -219,3 +219,24 @@ def test_topics_of_a_world_that_is_refused_are_closed(peer):
     assert "/one" in names()
     assert outputs.spawned is before
     robots.close()
+
+
+def test_its_commands_are_counted_and_watched(simulate, peer, ask, spawn):
+    own = pytest.importorskip("rbdyn_interfaces.msg")
+    simulator = simulate("--scene", SCENE, "--ros-args", "-p", "command_timeout:=0.3")
+    stats = peer.hear(own.Statistics, "simulator/stats")
+    done(spawn("crane"))
+
+    def send(name):
+        peer.send(JointState, "crane/joint_commands", JointState(name=[name], effort=[1.0]))
+
+    send("turn")
+    peer.until(lambda: stats[-1].accepted == 1)
+    simulator.wait_for("commands stopped")
+    send("lift")
+    peer.until(lambda: stats[-1].rejected == 1)
+    done(ask("DeleteEntity", entity="crane"))
+    peer.until(lambda: "/crane/joint_commands" not in topics(peer))
+    count = len(stats)
+    peer.until(lambda: len(stats) > count + 2)
+    assert (stats[-1].accepted, stats[-1].rejected) == (1, 1)
