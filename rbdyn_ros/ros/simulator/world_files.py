@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
@@ -28,7 +29,7 @@ CODES = {
     "object-overlaps": OPERATION_FAILED,
 }
 SUFFIXES = (".yaml", ".yml")
-#: Most files of a folder that are looked at.
+#: Most files that a folder may have.
 MOST_FILES = 1000
 #: The name of a text in messages.
 TEXT = Path("resource_string")
@@ -109,17 +110,20 @@ def worlds_at(uri: str, start: Path | None) -> Iterator[WorldFile]:
     Files that are no scenes, have robots of their own, or cannot be read are left out.
 
     Raises:
-        ResultError: there is no such folder or file.
+        ResultError: there is no such folder or file, or the folder has too many files.
     """
     path = _path(uri)
     if not (kind := kind_of(path)):
         raise ResultError(NOT_FOUND, f"there is no folder or file {quote(str(path), 200)}")
     try:
-        listed = sorted(path.iterdir())[:MOST_FILES] if kind == "folder" else [path]
+        listed = list(islice(path.iterdir(), MOST_FILES + 1)) if kind == "folder" else [path]
     except OSError as error:
         text = f"the folder {quote(str(path), 200)} cannot be read: {error.strerror}"
         raise ResultError(OPERATION_FAILED, text) from error
-    for file in listed:
+    if len(listed) > MOST_FILES:
+        text = f"the folder {quote(str(path), 200)} has more than {MOST_FILES} files"
+        raise ResultError(OPERATION_FAILED, f"{text}; name a smaller folder or a file")
+    for file in sorted(listed):
         audit = Audit()
         try:
             if not is_scene(file):

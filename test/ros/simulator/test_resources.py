@@ -11,7 +11,13 @@ from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.ros.simulator.result import ResultError
 from rbdyn_ros.ros.simulator.spawnables import MISSING_ASSETS, entity_of, has_actuators
 from rbdyn_ros.ros.simulator.uris import path_of
-from rbdyn_ros.ros.simulator.world_files import NOT_FOUND, read_world, worlds_at
+from rbdyn_ros.ros.simulator.world_files import (
+    MOST_FILES,
+    NOT_FOUND,
+    OPERATION_FAILED,
+    read_world,
+    worlds_at,
+)
 
 HERE = Pose((0.0, 0.0, 0.0))
 
@@ -68,3 +74,15 @@ def test_a_file_is_named_by_a_path_or_a_uri(uri):
 def test_a_path_may_have_a_colon():
     assert path_of("a:b/c.yaml") == Path("a:b/c.yaml")
     assert path_of("file://local/c.yaml") == Path("local/c.yaml")
+
+
+def test_a_folder_with_too_many_files_is_refused_as_a_whole(tmp_path):
+    for k in range(MOST_FILES):
+        (tmp_path / f"{k}.txt").touch()
+    assert list(worlds_at(str(tmp_path), None)) == []
+    (tmp_path / "z.yaml").write_text("rbdyn_scene: 1\n")
+    refused(
+        OPERATION_FAILED, "name a smaller folder", lambda: list(worlds_at(str(tmp_path), None))
+    )
+    (tmp_path / "0.txt").unlink()
+    assert [world.name for world in worlds_at(str(tmp_path), None)] == ["z"]
