@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +35,17 @@ def time_message(nanoseconds: int) -> Time:
 def vector_numbers(message: Any) -> tuple[float, float, float]:
     """Return the numbers of a Point or a Vector3."""
     return message.x, message.y, message.z
+
+
+def quaternion_numbers(message: Any) -> tuple[float, float, float, float]:
+    """Return the numbers of a Quaternion, xyzw."""
+    return message.x, message.y, message.z, message.w
+
+
+def fill_vector(message: Any, numbers: Sequence[float]) -> None:
+    """Set the numbers of a Point, a Vector3 or a Quaternion."""
+    for field, number in zip(message.get_fields_and_field_types(), numbers, strict=True):
+        setattr(message, field, float(number))
 
 
 def inertia_numbers(message: Any) -> tuple[float, tuple[float, ...], tuple[float, ...]]:

@@ -10,15 +10,20 @@ from rclpy.node import Node
 from rbdyn_ros.description.geometries import Sphere
 from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.errors import DescriptionError, RbdynError, quote, refusal
-from rbdyn_ros.ros.common.convert import time_message
+from rbdyn_ros.ros.common.convert import (
+    fill_vector,
+    quaternion_numbers,
+    time_message,
+    vector_numbers,
+)
 from rbdyn_ros.ros.common.magnitudes import LARGEST_STATE, check_magnitude, check_pose
+from rbdyn_ros.ros.simulator.entity_names import check_entity
 from rbdyn_ros.ros.simulator.name_filter import matching
 from rbdyn_ros.ros.simulator.offering import offer
 from rbdyn_ros.ros.simulator.places import Part
 from rbdyn_ros.ros.simulator.regions import Region, region_of
 from rbdyn_ros.ros.simulator.result import ResultError
 from rbdyn_ros.ros.simulator.simulation import Simulation
-from rbdyn_ros.ros.simulator.spawning import check_entity, fill_vector, vector_of
 from rbdyn_ros.ros.simulator.tags import tags_filter
 from rbdyn_ros.ros.simulator.world import EntityInfo
 
@@ -174,8 +179,11 @@ class EntityServices:
         set_twist = getattr(request, "set_twist", True)
         if not (set_pose or set_twist):
             raise refusal("neither set_pose nor set_twist is true: there is nothing to set")
-        pose: Pair = (vector_of(state.pose.position), vector_of(state.pose.orientation))
-        twist: Pair = (vector_of(state.twist.linear), vector_of(state.twist.angular))
+        pose: Pair = (
+            vector_numbers(state.pose.position),
+            quaternion_numbers(state.pose.orientation),
+        )
+        twist: Pair = (vector_numbers(state.twist.linear), vector_numbers(state.twist.angular))
         if set_pose:
             try:
                 check_pose(*pose)

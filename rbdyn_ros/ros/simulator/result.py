@@ -16,6 +16,14 @@ class ResultError(RbdynError):
         self.result = result
 
 
+def first_finding(error: RbdynError) -> str:
+    """Return the first finding of an error with its line, and how many more there are."""
+    first, more = error.findings[0], len(error.findings) - 1
+    line = f"line {first.line}: " if first.line is not None else ""
+    others = f" (and {more} more)" if more else ""
+    return f"{line}{first.message}{others}"
+
+
 def fill_result(result: Any, act: Callable[[], None]) -> bool:
     """Do an action and fill in its result; return whether it succeeded.
 

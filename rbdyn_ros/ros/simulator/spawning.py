@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,11 +17,13 @@ from rbdyn_ros.description.objects import Object
 from rbdyn_ros.description.poses import Pose, quat_mul
 from rbdyn_ros.description.source import MECHANISM_SUFFIXES
 from rbdyn_ros.description.urdf_files.urdf import is_text, read_file
-from rbdyn_ros.errors import DescriptionError, RbdynError, did_you_mean, quote
+from rbdyn_ros.errors import DescriptionError, RbdynError, quote
 from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.ros.common.convert import fill_vector, quaternion_numbers, vector_numbers
 from rbdyn_ros.ros.common.magnitudes import check_pose
+from rbdyn_ros.ros.simulator.entity_names import check_entity
 from rbdyn_ros.ros.simulator.offering import offer
-from rbdyn_ros.ros.simulator.result import ResultError, fill_result
+from rbdyn_ros.ros.simulator.result import ResultError, fill_result, first_finding
 from rbdyn_ros.ros.simulator.simulation import Simulation
 from rbdyn_ros.ros.simulator.spawnables import (
     EXAMPLES,
@@ -35,8 +36,8 @@ from rbdyn_ros.ros.simulator.spawnables import (
 )
 from rbdyn_ros.ros.simulator.world import SpawnedRobot
 
-#: Results of every service.
-FEATURE_UNSUPPORTED, NOT_FOUND = 0, 2
+#: Result of every service.
+FEATURE_UNSUPPORTED = 0
 #: The answer of SpawnEntities if not all were spawned.
 ENTITIES_SPAWN_FAILED = 150
 
@@ -110,7 +111,7 @@ class Spawning:
             acts = self._simulation.spawn(entity, robot)
         except DescriptionError as error:
             code = INVALID_POSE if error.code == "object-overlaps" else PARSE_ERROR
-            raise ResultError(code, _sentence(error)) from error
+            raise ResultError(code, first_finding(error)) from error
         if acts and robot is not None:
             space = robot.namespace
             text = (
@@ -142,10 +143,8 @@ class Spawning:
 
     def _pose(self, stamped: Any) -> Pose:
         """Return a pose in the world from a pose in the world or in the frame of an entity."""
-        position, quaternion = (
-            vector_of(stamped.pose.position),
-            vector_of(stamped.pose.orientation),
-        )
+        position = vector_numbers(stamped.pose.position)
+        quaternion = quaternion_numbers(stamped.pose.orientation)
         try:
             check_pose(position, quaternion)
         except RbdynError as error:
@@ -185,32 +184,3 @@ class Spawning:
             one = Spawnable(description=description)
             getattr(one, "entity_resource", one).uri = uri
             response.spawnables.append(one)
-
-
-def check_entity(simulation: Simulation, name: str) -> None:
-    """Raise ResultError if there is no entity of this name."""
-    known = simulation.entities()
-    if name not in known:
-        hint = did_you_mean(name, known)
-        listed = ", ".join(f"'{one}'" for one in known) or "none"
-        text = f"there is no entity {quote(name)}{hint}; the entities are {listed}"
-        raise ResultError(NOT_FOUND, text)
-
-
-def _sentence(error: RbdynError) -> str:
-    """Return the first finding of an error, and how many there are."""
-    first = error.findings[0]
-    line = f"line {first.line}: " if first.line is not None else ""
-    more = f" (and {len(error.findings) - 1} more)" if len(error.findings) > 1 else ""
-    return f"{line}{first.message}{more}"
-
-
-def vector_of(message: Any) -> list[float]:
-    """Return the fields of a Point, Vector3 or Quaternion."""
-    return [getattr(message, field) for field in message.get_fields_and_field_types()]
-
-
-def fill_vector(message: Any, numbers: Sequence[float]) -> None:
-    """Set the fields of a Point, Vector3 or Quaternion."""
-    for field, number in zip(message.get_fields_and_field_types(), numbers, strict=True):
-        setattr(message, field, float(number))

@@ -11,7 +11,7 @@ from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.build.scene import SceneParts
 from rbdyn_ros.description.scene_files.scene import is_scene, parts_of, read_parts, read_title
 from rbdyn_ros.errors import DescriptionError, RbdynError, listing, quote
-from rbdyn_ros.ros.simulator.result import ResultError
+from rbdyn_ros.ros.simulator.result import ResultError, first_finding
 from rbdyn_ros.ros.simulator.uris import kind_of, path_of
 
 #: Results of every service.
@@ -96,12 +96,9 @@ def world_file(parts: SceneParts, uri: str, text: str = "") -> WorldFile:
 
 def refused_world(error: DescriptionError) -> ResultError:
     """Return the refusal of a world with errors: the first one, with file and line."""
-    first, more = error.findings[0], len(error.findings) - 1
-    line = f"line {first.line}: " if first.line is not None else ""
-    others = f" (and {more} more)" if more else ""
     source = f"{error.source}: " if error.source else ""
-    text = f"{source}{line}{first.message}{others}"
-    return ResultError(CODES.get(first.code, PARSE_ERROR), text)
+    code = CODES.get(error.findings[0].code, PARSE_ERROR)
+    return ResultError(code, f"{source}{first_finding(error)}")
 
 
 def worlds_at(uri: str, start: Path | None) -> Iterator[WorldFile]:
