@@ -82,7 +82,7 @@ class DepthTopics(CameraTopics):
             topic = f"{spec.name}/segmentation"
             self._segments = node.create_publisher(Image, topic, QOS)
             self._names = node.create_publisher(String, f"{topic}_names", LATCHED)
-        self._said: tuple[str, ...] | None = None
+        self._published_names = ""
 
     @property
     def _publishers(self) -> list[Any]:
@@ -99,11 +99,17 @@ class DepthTopics(CameraTopics):
             return self._with_info(stamp_ns, [(self._images, picture)])
         segments = image(scan.geom.astype("<i4"), "32SC1")
         images = [(self._images, picture), (self._segments, segments)]
-        messages = self._with_info(stamp_ns, images)
-        if scan.names == self._said:
-            return messages
-        self._said = scan.names
-        return [(self._names, String(data=json.dumps(list(scan.names)))), *messages]
+        names = String(data=json.dumps(list(scan.names)))
+        return [(self._names, names), *self._with_info(stamp_ns, images)]
+
+    def publish(self, messages: list[tuple[Any, Any]]) -> None:
+        """Publish messages, each with its publisher; the names only when they have changed."""
+        for publisher, message in messages:
+            if publisher is self._names:
+                if message.data == self._published_names:
+                    continue
+                self._published_names = message.data
+            publisher.publish(message)
 
 
 class ColorTopics(CameraTopics):

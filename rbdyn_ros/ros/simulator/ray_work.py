@@ -64,6 +64,7 @@ class RayWork:
         self._period_ns, self._threaded = period_ns, threaded
         self._late: deque[_Late] = deque()
         self._jobs: dict[int, _Job] = {}
+        self._epoch = 0
         self._changed = threading.Condition()
         self._closing = False
         self._failure: BaseException | None = None
@@ -82,6 +83,10 @@ class RayWork:
         """
         if self._failure is not None:
             raise self._failure
+        with self._changed:
+            if state.epoch != self._epoch:
+                self._epoch = state.epoch
+                self._jobs.clear()  # they are from before a reset
         self._publish_late(state)
         jobs = {k: _Job(suite, k, topic, stamp_ns, state) for k, topic in numbers.items()}
         if not self._threaded:
@@ -127,6 +132,8 @@ class RayWork:
     def _do(self, job: _Job, threads: int | None) -> None:
         reading: Any = job.topic.read(job.suite, job.k, job.state, threads)
         message = job.topic.message(job.stamp_ns, reading)
+        if job.state.epoch != self._epoch:
+            return
         wait = round(job.topic.spec.latency * NANOSECONDS / self._period_ns)
         if wait == 0:
             job.topic.publish(message)

@@ -89,6 +89,25 @@ def test_subscribers_read_pictures_and_calibrations(node, peer):  # noqa: F811
     assert (seen[~np.isfinite(exact)] == 0).all()
 
 
+def test_names_of_numbers_come_also_when_a_reset_discards_the_first_picture(node, peer):  # noqa: F811
+    m, description = rb.load_urdf(OPTICAL, contact=True), urdf.read(OPTICAL)
+    camera = eye(segmentation=True, latency=0.05)
+    topics = SensorTopics(node, m, description, [camera], TICK)
+    pictures = peer.collect(Image, "/left/eye/segmentation")
+    names = peer.collect(String, "/left/eye/segmentation_names", LATCHED)
+    peer.until(lambda: node.count_subscribers("/left/eye/segmentation") > 0)
+    topics.publish(STAMP, Still(m, 100))
+    ticks = iter(range(100, 10**6, 100))
+
+    def publish():
+        tick = next(ticks)
+        topics.publish(STAMP + tick * TICK, Still(m, tick, epoch=1))
+        return names and len(pictures) > 2
+
+    peer.until(publish)
+    assert [json.loads(message.data) for message in names] == [list(m.geom_names)]
+
+
 def test_colour_pictures_and_what_they_need(node, peer, monkeypatch):  # noqa: F811
     m, description = rb.load_urdf(OPTICAL, contact=True), urdf.read(OPTICAL)
     looks = read_appearance(OPTICAL)

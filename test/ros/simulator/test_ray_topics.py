@@ -203,6 +203,19 @@ def test_a_thread_that_cannot_follow_drops_the_older_readings(room):
     assert slow.published == [(1, 0, 1, 1), (5, 0, 5, 1)]
 
 
+def test_readings_from_before_a_reset_are_not_published_after_it(room):
+    slow, work = Slow(), RayWork(TICK, threaded=True)
+    work.take(slow, {0: slow}, 11, Still(room[0], 1))
+    until(lambda: not work._jobs)  # the thread is at work
+    work.take(slow, {0: slow, 1: slow}, 12, Still(room[0], 2))
+    work.take(slow, {0: slow}, 13, Still(room[0], 1, epoch=1))
+    slow.go.set()
+    until(lambda: slow.published)
+    work.close()
+    assert slow.published == [(13, 0, 1, 1)]
+    assert work.dropped == 0, "what waits at a reset is not late"
+
+
 def test_an_error_in_the_thread_is_raised_where_states_are_published(room):
     slow, work = Slow(), RayWork(TICK, threaded=True)
     slow.read = lambda *_: 1 / 0
