@@ -123,7 +123,7 @@ class RunFile:
         return self._channels[key]
 
     def put(self, channel: int, time_ns: int, cdr: bytes) -> None:
-        """Add a message without waiting.
+        """Add a message without waiting; after `close` it is left out.
 
         Args:
             channel: channel of its topic.
@@ -131,8 +131,10 @@ class RunFile:
             cdr: serialized message.
         """
         with self._lock:
+            if self._closed:
+                return
             full = self._bytes > MOST_BYTES or len(self._waiting) >= MOST_MESSAGES
-            if full or self._closed or self.failure:
+            if full or self.failure:
                 self.dropped += 1
                 return
             self._waiting.append((channel, max(time_ns, 0), cdr))

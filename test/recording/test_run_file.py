@@ -184,6 +184,14 @@ def disk(monkeypatch):
     return made
 
 
+def test_what_comes_after_the_end_is_left_out(tmp_path):
+    with RunFile(tmp_path / "run.mcap") as file:
+        file.add(TOPIC, STATE, state(0), 0)
+    file.add(TOPIC, STATE, state(1), PERIOD)
+    assert file.complete
+    assert file.summary == f"recorded {file.path}"
+
+
 def test_a_full_disk_ends_only_the_recording(tmp_path, disk):
     reports = []
     file = RunFile(tmp_path / "run.mcap", trouble=reports.append)

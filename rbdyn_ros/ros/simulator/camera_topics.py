@@ -20,6 +20,7 @@ from sensor_msgs.msg import CameraInfo, Image
 from std_msgs.msg import String
 
 from rbdyn_ros.description.appearance.shapes import Appearance
+from rbdyn_ros.errors import refusal
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.convert import time_message
 from rbdyn_ros.ros.common.qos import LATCHED, reliable
@@ -146,6 +147,7 @@ class Renderers:
 
     def __init__(self, looks: Looks, specs: Sequence[object]) -> None:
         self._looks, self._kept = looks, dict[Model, RenderProcess]()
+        self._stopped = False
         self._cameras = [spec for spec in specs if isinstance(spec, ColorSpec)]
 
     def start(self, m: Model) -> None:
@@ -158,11 +160,23 @@ class Renderers:
             self.of(m)
 
     def of(self, m: Model) -> RenderProcess:
-        """Return what draws a Model; for one thread."""
+        """Return what draws a Model; for one thread.
+
+        Raises:
+            RbdynError: `stop` was called.
+        """
+        if self._stopped:
+            raise refusal("the simulator ends, so no more colour pictures are drawn")
         if m not in self._kept:
             self.close()
             self._kept[m] = RenderProcess(m, self._looks(m), self._cameras)
         return self._kept[m]
+
+    def stop(self) -> None:
+        """End the process, so that a thread that waits for a picture goes on; for any thread."""
+        self._stopped = True
+        for process in list(self._kept.values()):
+            process.close()
 
     def close(self) -> None:
         """End the process."""

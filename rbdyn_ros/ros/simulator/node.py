@@ -259,15 +259,15 @@ class Simulator(RecordedTopics, process.ManagedNode):
             robot.loop.stop()
         if self._publisher is not None:
             self._publisher.stop()
-        for robot in self._robots:
-            robot.close()
-        if self._view is not None:
-            self._view.close()
-        if self._recording is not None:
+        if self._recording is not None:  # first, so that it is complete even if the rest hangs
             summary, complete = self._recording.close()
             if summary:
                 print(f"rbdyn: {summary}", file=sys.stderr)
             self.status = int(not complete)
+        for robot in self._robots:
+            robot.close()
+        if self._view is not None:
+            self._view.close()
         for robot in self._robots:
             timing = robot.loop.readout.timing()
             if timing.ticks:

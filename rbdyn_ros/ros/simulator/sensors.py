@@ -137,6 +137,7 @@ class SensorTopics:
 
     def close(self) -> None:
         """End thread and process of lidars and cameras, when nothing publishes any more."""
+        self._renderers.stop()  # the thread may wait for a picture
         self._ray_work.close()
         self._renderers.close()
 

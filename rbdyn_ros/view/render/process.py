@@ -1,6 +1,6 @@
 """Draw in another process: OpenGL keeps Python's lock while it draws, up to a second.
 
-It is a plain Python process, as that of the live view; it ends when its pipe closes.
+Like the live view, it runs in a plain Python process, which ends when its pipe closes.
 """
 
 from __future__ import annotations
@@ -35,14 +35,16 @@ from rbdyn_ros.view.render.process import run
 run(pipe)
 """
 
-#: Priority of the process, below that of the simulation.
+#: Nice value of the process: the simulation goes first.
 NICE = 10
 #: Time for the process to end [s].
 PATIENCE = 2.0
+#: Longest time for a picture, and for the start [s]; a large picture on a busy machine takes some seconds.
+LONGEST = 60.0
 
 
 class RenderProcess:
-    """A Renderer in another process.
+    """A Renderer in another process; one thread draws, and any may close.
 
     Args:
         m: the robot.
@@ -67,7 +69,10 @@ class RenderProcess:
         try:
             self._pipe.send(list(sys.path))
             self._pipe.send((m, looks, tuple(cameras)))
-            why = self._answer()
+            why = self._answer(LONGEST * (1 + len(cameras)))
+        except (OSError, RbdynError) as error:
+            self.close()
+            raise ParameterError(_unstarted()) from error
         except BaseException:
             self.close()
             raise
@@ -79,31 +84,49 @@ class RenderProcess:
         """Return a picture at a time and a position, see Renderer.draw.
 
         Raises:
-            RbdynError: the process has ended.
+            RbdynError: the process has ended, or does not answer.
         """
         with self._lock:
             try:
                 self._pipe.send((time, qpos, camera))
             except OSError as error:
                 raise _ended() from error
-            data = self._answer()
+            data = self._answer(LONGEST)
         return np.frombuffer(data, np.uint8).reshape(camera.height, camera.width, 3)
 
     def close(self) -> None:
-        """End the process."""
-        self._pipe.close()
+        """End the process; a picture that is being drawn ends with an error."""
         self._process.terminate()
         try:
             self._process.wait(PATIENCE)
         except subprocess.TimeoutExpired:  # it is stopped, for example by a debugger
             self._process.kill()
             self._process.wait()
+        with self._lock:  # whoever waits has got the end of the process
+            self._pipe.close()
 
-    def _answer(self) -> bytes:
+    def _answer(self, longest: float) -> bytes:
         try:
-            return self._pipe.recv_bytes()
+            if self._pipe.poll(longest):
+                return self._pipe.recv_bytes()
         except (EOFError, OSError) as error:
             raise _ended() from error
+        self._process.kill()  # a late answer must not be taken for that of the next question
+        raise _silent()
+
+
+def _unstarted() -> Finding:
+    text = (
+        "the process that draws colour pictures ended or did not answer while it started; its "
+        "error is in the output above"
+    )
+    return Finding("no-renderer", text, "error", "renderer")
+
+
+def _silent() -> RbdynError:
+    return refusal(
+        f"the process that draws the pictures of colour cameras has not answered for {LONGEST:g} s"
+    )
 
 
 def _ended() -> RbdynError:

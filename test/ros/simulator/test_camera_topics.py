@@ -1,6 +1,7 @@
 """Depth cameras as subscribers get them."""
 
 import json
+import threading
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 from sensor_msgs.msg import CameraInfo, Image
 from std_msgs.msg import String
 from support.refusals import refused
-from test_ray_topics import ROOM, STAMP, TICK, Still, fast_run, node, spec  # noqa: F401 - a fixture
+from test_ray_topics import ROOM, STAMP, TICK, Still, fast_run, node, spec, until  # noqa: F401 - a fixture
 
 from rbdyn_ros.description.appearance.shapes import read_appearance
 from rbdyn_ros.description.urdf_files import urdf
@@ -144,6 +145,31 @@ def test_colour_pictures_and_what_they_need(node, peer, monkeypatch):  # noqa: F
     assert seen.tobytes() == rb.render(m, d, specs[0], looks).tobytes()
     assert len(np.unique(seen)) > 5
     topics.close()
+
+
+#: A process that says that it can draw, and never does.
+HANGS = """
+import sys, time
+from multiprocessing.connection import Connection
+pipe = Connection(int(sys.argv[1]))
+pipe.send_bytes(b"")
+time.sleep(600)
+"""
+
+
+def test_the_end_does_not_wait_for_a_picture(node, peer, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(process, "CHILD", HANGS)
+    m, description = rb.load_urdf(OPTICAL, contact=True), urdf.read(OPTICAL)
+    specs = [spec(ColorSpec, "face", width=64, height=48)]
+    topics = SensorTopics(node, m, description, specs, TICK, threaded=True)
+    peer.collect(Image, "/left/face/image_raw")
+    peer.until(lambda: node.count_subscribers("/left/face/image_raw") > 0)
+    peer.until(lambda: topics.publish(STAMP, Still(m, 100)) or topics._ray_work._thread)
+    until(lambda: not topics._ray_work._jobs)  # the thread is at work
+    end = threading.Thread(target=topics.close, daemon=True)
+    end.start()
+    end.join(60.0)
+    assert not end.is_alive()
 
 
 FILE = """rbdyn_sensors: 1
