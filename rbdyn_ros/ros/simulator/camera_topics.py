@@ -194,10 +194,11 @@ def depth_pixels(encoding: str, depth: NDArray[np.float64]) -> NDArray[Any]:
 
 def image(pixels: NDArray[Any], encoding: str) -> Image:
     """Return pixels (height, width) as an image."""
+    pixels = np.ascontiguousarray(pixels)
     height, width = pixels.shape[:2]
     message = Image(height=height, width=width, encoding=encoding, is_bigendian=0)
     message.step = pixels.strides[0]
-    message.data = array("B", np.ascontiguousarray(pixels).tobytes())
+    message.data = array("B", pixels.tobytes())
     return message
 
 

@@ -19,7 +19,7 @@ from rbdyn_ros.description.appearance.shapes import read_appearance
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.nanoseconds import nanoseconds
 from rbdyn_ros.ros.common.qos import LATCHED
-from rbdyn_ros.ros.simulator.camera_topics import camera_info, depth_pixels
+from rbdyn_ros.ros.simulator.camera_topics import camera_info, depth_pixels, image
 from rbdyn_ros.ros.simulator.sensors import SensorTopics
 from rbdyn_ros.sensors import ColorSpec, DepthSpec
 from rbdyn_ros.view.render import context, process
@@ -207,6 +207,11 @@ def test_pictures_of_fast_runs_have_the_same_bits(simulate, peer, tmp_path):
         assert len(bits[0]) == 6, "one every 100 ticks, from 0 to 500"
     stamps = [[nanoseconds(x.header.stamp) for _, x in first[topic]] for topic in topics]
     assert stamps[0] == stamps[1] == stamps[2]
+
+
+def test_rows_of_an_image_follow_each_other_also_where_those_of_the_array_do_not():
+    pixels = np.arange(24, dtype="<u2").reshape(4, 6)[:, ::2]
+    np.testing.assert_array_equal(pixels_of(image(pixels, "16UC1"), "<u2"), pixels)
 
 
 def test_nothing_is_zero_millimetres():
