@@ -39,7 +39,7 @@ run(pipe)
 NICE = 10
 #: Time for the process to end [s].
 PATIENCE = 2.0
-#: Longest time for a picture, and for the start [s]; a large picture on a busy machine takes some seconds.
+#: Longest time for a picture, and for the start [s]; a large one takes some seconds.
 LONGEST = 60.0
 
 
