@@ -186,7 +186,7 @@ class RayForm:
         if self._period_ns is None or rate * self._period_ns <= NANOSECONDS * (1.0 + 1e-9):
             return
         highest = NANOSECONDS / self._period_ns
-        text = f"the rate is {rate:g} Hz; allowed is at most that of the loop, {highest:g} Hz"
+        text = f"the rate is {rate:g} Hz; allowed is at most the rate of the loop, {highest:g} Hz"
         self._form.audit.error(
             "bad-value", owner, table.lines["rate"], text, found=f"{rate:g}",
             allowed=f"at most {highest:g}",

@@ -81,7 +81,7 @@ def scan(
 
     Raises:
         ModelError: d was not made for m, the Model has no geometries, or no such link.
-        ParameterError: `tick` is not a whole number, 0 or more, or `seed` is none.
+        ParameterError: `tick` is not a whole number, 0 or more, or `seed` is not a whole number.
     """
     check_pair(m, d, "scan")
     scanner = Scanner(m, sensor, shapes)

@@ -2,7 +2,7 @@
 
 <name>/image_raw             sensor_msgs/Image: rgb8; depth as in REP 118: 32FC1 [m], 16UC1 [mm]
 <name>/camera_info           sensor_msgs/CameraInfo with the same stamp
-<name>/segmentation          sensor_msgs/Image, 32SC1: number of what a pixel sees, -1 for nothing
+<name>/segmentation          sensor_msgs/Image, 32SC1: number of the shape at a pixel, -1 for none
 <name>/segmentation_names    std_msgs/String, latched: the names of these numbers, a JSON list
 """
 
