@@ -34,7 +34,7 @@ from rbdyn_ros.view.render.renderer import Pixels
 QOS = reliable(5)
 
 #: Returns the appearance of a Model.
-Looks = Callable[[Model], Appearance]
+AppearanceOf = Callable[[Model], Appearance]
 
 
 class CameraTopics:
@@ -145,7 +145,7 @@ class Renderers:
         specs: sensors, of which it draws for the colour cameras.
     """
 
-    def __init__(self, looks: Looks, specs: Sequence[object]) -> None:
+    def __init__(self, looks: AppearanceOf, specs: Sequence[object]) -> None:
         self._looks, self._kept = looks, dict[Model, RenderProcess]()
         self._stopped = False
         self._cameras = [spec for spec in specs if isinstance(spec, ColorSpec)]

@@ -67,7 +67,8 @@ class Observation:
         newly_given_up: the same in the window.
         late: number of rejected commands that answered an old state since the start.
         newly_late: the same in the window.
-        dropped: number of readings of lidars and range sensors that were dropped since the start.
+        dropped: number of readings of lidars, range sensors and cameras that were dropped since
+            the start.
         newly_dropped: the same in the window.
         model_sha256: hash of the loaded robot.
         locked: whether the fault is a drive that locked.

@@ -329,7 +329,7 @@ class Robot:
 
     @property
     def dropped_readings(self) -> int:
-        """Number of readings of lidars and range sensors that were dropped."""
+        """Number of readings of lidars, range sensors and cameras that were dropped."""
         return 0 if self._sensors is None else self._sensors.dropped
 
     def close(self) -> None:

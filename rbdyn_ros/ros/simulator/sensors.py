@@ -3,7 +3,7 @@
 IMU            <name>/data      sensor_msgs/Imu; <name>/data_raw without orientation (REP 145)
 force/torque   <name>/wrench    geometry_msgs/WrenchStamped, like ros2_control's broadcaster
 contact        <name>/contact   std_msgs/Bool, and <name>/wrench
-lidar, range   see ray_topics.py
+lidar, range   see range_topics.py
 depth, color   see camera_topics.py
 """
 
@@ -31,9 +31,9 @@ from rbdyn_ros.ros.common import convert
 from rbdyn_ros.ros.common.convert import Prepared
 from rbdyn_ros.ros.common.qos import reliable
 from rbdyn_ros.ros.common.throttle import Throttle
-from rbdyn_ros.ros.simulator.camera_topics import ColorTopics, DepthTopics, Looks, Renderers
-from rbdyn_ros.ros.simulator.ray_topics import RayTopic
-from rbdyn_ros.ros.simulator.ray_work import RayWork, Topics
+from rbdyn_ros.ros.simulator.camera_topics import AppearanceOf, ColorTopics, DepthTopics, Renderers
+from rbdyn_ros.ros.simulator.range_topics import RangeTopic
+from rbdyn_ros.ros.simulator.sensor_work import SensorWork, Topics
 from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.sensors.camera_specs import ColorSpec, DepthSpec
 from rbdyn_ros.sensors.noise import variance
@@ -71,7 +71,8 @@ class SensorTopics:
         seed: of the noise.
         visuals: returns the shapes of a Model that sensors see whose `sees` is visual.
         looks: returns the appearance of a Model, for colour cameras.
-        threaded: whether a thread of its own measures lidars and range sensors, see ray_work.py.
+        threaded: whether a thread of its own measures lidars, range sensors and cameras, see
+            sensor_work.py.
 
     Raises:
         DescriptionError: the file is refused.
@@ -89,7 +90,7 @@ class SensorTopics:
         frame_prefix: str = "",
         seed: int = 0,
         visuals: Visuals | None = None,
-        looks: Looks = lambda _: Appearance(),
+        looks: AppearanceOf = lambda _: Appearance(),
         threaded: bool = False,
     ) -> None:
         if isinstance(sensors, str | Path):
@@ -104,9 +105,9 @@ class SensorTopics:
         renderers.start(m)
         topics = (_topic(node, spec, frame_prefix, renderers) for spec in self._suite.specs)
         topic_of = dict(enumerate(topics))
-        self._rays = {k: x for k, x in topic_of.items() if isinstance(x, Topics)}
+        self._slow = {k: x for k, x in topic_of.items() if isinstance(x, Topics)}
         self._topics = {k: x for k, x in topic_of.items() if not isinstance(x, Topics)}
-        self._ray_work = RayWork(period_ns, threaded)
+        self._sensor_work = SensorWork(period_ns, threaded)
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:
         """Publish the due readings that have subscribers.
@@ -115,9 +116,9 @@ class SensorTopics:
         not finite are not published.
         """
         due = self._suite.due(state)
-        if self._rays:
-            rays = {k: self._rays[k] for k in due if k in self._rays and self._rays[k].is_heard()}
-            self._ray_work.take(self._suite, rays, stamp_ns, state)
+        if self._slow:
+            slow = {k: self._slow[k] for k in due if k in self._slow and self._slow[k].is_heard()}
+            self._sensor_work.take(self._suite, slow, stamp_ns, state)
         heard = [k for k in due if k in self._topics and self._topics[k].is_heard()]
         for k, reading in self._suite.measure(heard, state):
             if _is_finite(reading):
@@ -132,13 +133,13 @@ class SensorTopics:
 
     @property
     def dropped(self) -> int:
-        """Number of readings of lidars and range sensors that were dropped."""
-        return self._ray_work.dropped
+        """Number of readings of lidars, range sensors and cameras that were dropped."""
+        return self._sensor_work.dropped
 
     def close(self) -> None:
         """End thread and process of lidars and cameras, when nothing publishes any more."""
         self._renderers.stop()  # the thread may wait for a picture
-        self._ray_work.close()
+        self._sensor_work.close()
         self._renderers.close()
 
     @property
@@ -231,7 +232,7 @@ def _topic(
     node: Node, spec: Spec, prefix: str, renderers: Renderers
 ) -> _ImuTopic | _WrenchTopic | _ContactTopics | Topics:
     if isinstance(spec, LidarSpec | RangeSpec):
-        return RayTopic(node, spec, prefix)
+        return RangeTopic(node, spec, prefix)
     if isinstance(spec, DepthSpec):
         return DepthTopics(node, spec, prefix)
     if isinstance(spec, ColorSpec):

@@ -13,7 +13,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 from sensor_msgs.msg import CameraInfo, Image
 from std_msgs.msg import String
 from support.refusals import refused
-from test_ray_topics import ROOM, STAMP, TICK, Still, fast_run, node, spec, until  # noqa: F401 - a fixture
+from test_range_topics import ROOM, STAMP, TICK, Still, fast_run, node, spec, until  # noqa: F401 - a fixture
 
 from rbdyn_ros.description.appearance.shapes import read_appearance
 from rbdyn_ros.description.urdf_files import urdf
@@ -164,8 +164,8 @@ def test_the_end_does_not_wait_for_a_picture(node, peer, monkeypatch):  # noqa: 
     topics = SensorTopics(node, m, description, specs, TICK, threaded=True)
     peer.collect(Image, "/left/face/image_raw")
     peer.until(lambda: node.count_subscribers("/left/face/image_raw") > 0)
-    peer.until(lambda: topics.publish(STAMP, Still(m, 100)) or topics._ray_work._thread)
-    until(lambda: not topics._ray_work._jobs)  # the thread is at work
+    peer.until(lambda: topics.publish(STAMP, Still(m, 100)) or topics._sensor_work._thread)
+    until(lambda: not topics._sensor_work._jobs)  # the thread is at work
     end = threading.Thread(target=topics.close, daemon=True)
     end.start()
     end.join(60.0)

@@ -6,7 +6,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 pytest.importorskip("simulation_interfaces.srv", reason="simulation_interfaces is not built")
 
 from sensor_msgs.msg import Range
-from test_ray_topics import ROOM
+from test_range_topics import ROOM
 from test_spawning_node import ask, done, pytestmark, spawn  # noqa: F401 - fixtures and a mark
 
 SENSORS = """rbdyn_sensors: 1

@@ -16,12 +16,12 @@ from typing import Any
 
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.simulator.camera_topics import ColorTopics, DepthTopics
-from rbdyn_ros.ros.simulator.ray_topics import RayTopic
+from rbdyn_ros.ros.simulator.range_topics import RangeTopic
 from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.sensors.suite import Suite
 
-#: The topics of a sensor with rays.
-Topics = RayTopic | DepthTopics | ColorTopics
+#: The topics of a lidar, range sensor or camera.
+Topics = RangeTopic | DepthTopics | ColorTopics
 
 #: The thread yields to the loop and to the publishing thread where cores are few.
 NICE = 10
@@ -48,8 +48,8 @@ class _Late:
     message: Any
 
 
-class RayWork:
-    """Makes readings with rays and publishes them; `take` and `close` are for one thread.
+class SensorWork:
+    """Makes readings and publishes them; `take` and `close` are for one thread.
 
     Args:
         period_ns: length of a tick [ns].
@@ -109,7 +109,7 @@ class RayWork:
             self._jobs |= jobs
             self._changed.notify()
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="rbdyn-rays", daemon=True)
+            self._thread = threading.Thread(target=self._run, name="rbdyn-sensors", daemon=True)
             self._thread.start()
 
     def _run(self) -> None:

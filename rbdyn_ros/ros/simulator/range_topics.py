@@ -42,7 +42,7 @@ _NAMES, _TYPES, _OFFSETS, _ = zip(*FIELDS, strict=True)
 POINT = np.dtype({"names": _NAMES, "formats": _TYPES, "offsets": _OFFSETS, "itemsize": 20})
 
 
-class RayTopic:
+class RangeTopic:
     """The topic of one lidar or range sensor.
 
     Args:

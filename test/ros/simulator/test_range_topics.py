@@ -16,7 +16,7 @@ from sensor_msgs.msg import JointState, LaserScan, PointCloud2, PointField, Rang
 
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.nanoseconds import nanoseconds
-from rbdyn_ros.ros.simulator.ray_work import RayWork
+from rbdyn_ros.ros.simulator.sensor_work import SensorWork
 from rbdyn_ros.ros.simulator.sensors import SensorTopics
 from rbdyn_ros.sensors import Fan, LidarSpec, RangeSpec
 
@@ -191,7 +191,7 @@ class Slow:
 
 
 def test_a_thread_that_cannot_follow_drops_the_older_readings(room):
-    slow, work = Slow(), RayWork(TICK, threaded=True)
+    slow, work = Slow(), SensorWork(TICK, threaded=True)
     for tick in range(1, 6):
         work.take(slow, {0: slow}, tick, Still(room[0], tick))
         if tick == 1:
@@ -204,7 +204,7 @@ def test_a_thread_that_cannot_follow_drops_the_older_readings(room):
 
 
 def test_readings_from_before_a_reset_are_not_published_after_it(room):
-    slow, work = Slow(), RayWork(TICK, threaded=True)
+    slow, work = Slow(), SensorWork(TICK, threaded=True)
     work.take(slow, {0: slow}, 11, Still(room[0], 1))
     until(lambda: not work._jobs)  # the thread is at work
     work.take(slow, {0: slow, 1: slow}, 12, Still(room[0], 2))
@@ -217,7 +217,7 @@ def test_readings_from_before_a_reset_are_not_published_after_it(room):
 
 
 def test_an_error_in_the_thread_is_raised_where_states_are_published(room):
-    slow, work = Slow(), RayWork(TICK, threaded=True)
+    slow, work = Slow(), SensorWork(TICK, threaded=True)
     slow.read = lambda *_: 1 / 0
     work.take(slow, {0: slow}, 1, Still(room[0], 1))
     until(lambda: work._failure is not None)
@@ -227,7 +227,7 @@ def test_an_error_in_the_thread_is_raised_where_states_are_published(room):
 
 
 def test_in_simulated_time_nothing_is_dropped_and_latency_is_exact(room):
-    slow, work = Slow(latency=0.003), RayWork(TICK, threaded=False)
+    slow, work = Slow(latency=0.003), SensorWork(TICK, threaded=False)
     slow.go.set()
     arrived = {}
     for tick in range(20):
