@@ -178,7 +178,7 @@ def _primitive(name: str, words: str, pose: Pose) -> Object | Obstacle:
         text = f"a {kind} needs a mass or a density; without them only boxes and spheres are fixed"
         raise ResultError(PARSE_ERROR, text)
     if "restitution" in given:
-        text = f"the restitution of a fixed {kind} has no effect: that of what hits it counts"
+        text = f"a fixed {kind} has no restitution; set it on the moving object"
         raise ResultError(PARSE_ERROR, text)
     friction: dict[str, Any] = {"friction": given["friction"][0]} if "friction" in given else {}
     return Obstacle(name, shape, pose, **friction)

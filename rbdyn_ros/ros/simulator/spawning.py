@@ -132,7 +132,7 @@ class Spawning:
             text = f"entity_namespace is {quote(namespace)}; allowed are letters, digits, '_', '/'"
             raise ResultError(NAMESPACE_INVALID, text) from error
         if space in self._simulation.namespaces():
-            text = f"the namespace {quote(space)} is that of another robot; choose another"
+            text = f"another robot uses the namespace {quote(space)}; choose another one"
             raise ResultError(NAMESPACE_INVALID, text)
         urdf = ""
         if isinstance(entity.shape, str) and is_text(entity.shape):
@@ -178,8 +178,8 @@ class Spawning:
         from simulation_interfaces.msg import Spawnable
 
         if request.sources:
-            text = f"sources has {quote(request.sources[0])}; leave it empty: none can be searched"
-            raise ResultError(FEATURE_UNSUPPORTED, text)
+            text = f"sources must be empty, got {quote(request.sources[0])}"
+            raise ResultError(FEATURE_UNSUPPORTED, f"{text}; only the bundled examples are listed")
         for uri, description in EXAMPLES:
             one = Spawnable(description=description)
             getattr(one, "entity_resource", one).uri = uri

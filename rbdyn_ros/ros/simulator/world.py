@@ -1,4 +1,4 @@
-"""What a robot is simulated with: its objects, and what is attached."""
+"""The world of a robot: its objects and attachments."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SpawnedRobot:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class World:
-    """What a robot is simulated with.
+    """The world of a robot: its objects and attachments.
 
     Attributes:
         loose: the robot and its objects, nothing attached.

@@ -201,7 +201,7 @@ def test_what_cannot_be_spawned_is_refused_and_changes_nothing(simulate, peer, a
     refused(spawn("x", "primitive:sphere?radius=nan&mass=1"), codes.RESOURCE_PARSE_ERROR, "nan")
     refused(spawn("x", "primitive:sphere?r=1"), codes.RESOURCE_PARSE_ERROR, "'r'")
     hard = "primitive:box?size=1,1,1&restitution=0.5"
-    refused(spawn("x", hard), codes.RESOURCE_PARSE_ERROR, "restitution of a fixed box")
+    refused(spawn("x", hard), codes.RESOURCE_PARSE_ERROR, "a fixed box has no restitution")
     empty = "<robot name='a'><link name='b'/></robot>"
     refused(spawn("x", "", text=empty), codes.RESOURCE_PARSE_ERROR, "no mass")
     refused(spawn("x", "primitive:capsule?radius=1&length=1"), codes.RESOURCE_PARSE_ERROR, "mass")
@@ -217,6 +217,7 @@ def test_what_cannot_be_spawned_is_refused_and_changes_nothing(simulate, peer, a
     features = ask("GetSimulatorFeatures").features
     assert SimulatorFeatures.SPAWNING in features.features
     assert "urdf" in features.spawn_formats
+    refused(ask("GetSpawnables", sources=["/tmp"]), 0, "sources must be empty, got '/tmp'")
     uris = [getattr(x, "entity_resource", x).uri for x in done(ask("GetSpawnables")).spawnables]
     for k, uri in enumerate(uris):
         done(spawn(f"example{k}", uri, (3.0 * k + 5.0, 0.0, 1.0)))
