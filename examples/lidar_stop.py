@@ -11,8 +11,6 @@ half a metre before the nearest thing in its lane; a wall beside the lane does n
     the base stands 0.50 m before the box
 """
 
-import argparse
-
 import numpy as np
 
 import rbdyn_ros as rb
@@ -62,7 +60,6 @@ def free_way(scan):
 
 
 def main():
-    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     m = base()
     d = rb.make_data(m)
     M = rb.mass_matrix(m, d).diagonal().copy()

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from support.refusals import refused
 from support.robots import find
+from support.smooth import smoothly
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.poses import Pose
@@ -295,7 +296,7 @@ def test_negative_inertia_is_counted():
 
 
 def test_limit_springs_are_not_faster_than_two_timesteps(arm):
-    m = copy.copy(arm)
+    m = smoothly(copy.copy(arm))
     m.opt.timestep = 0.05  # far longer than the 20 ms of the spring
     d = rb.make_data(m)
     j = int(np.flatnonzero(m.jnt_limited)[0])

@@ -51,7 +51,7 @@ def on_go2():
     m = rb.load_urdf(robots.find("go2.urdf"), floating_base=True, strict=False, contact=True)
     d = rb.make_data(m)
     touching.lift(m, d, 0.02)
-    return m, d, 300
+    return m, d, 700
 
 
 def on_panda():

