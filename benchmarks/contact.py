@@ -1,7 +1,8 @@
 """A step of a robot lying on the floor, and of stacks, against MuJoCo and without contact.
 
 MuJoCo gets our geometries: the same boxes, spheres, cylinders and capsules, and the vertices of
-our hulls for meshes. In both engines the robot touches only the floor. Each engine lets the robot
+our hulls for meshes. In both engines the robot touches only the floor, or also itself: the same
+pairs of links in both. Each engine lets the robot
 fall for ten seconds, then its steps are timed from that state, in turns. MuJoCo runs its default
 solver; ours iterates as well, but a body at rest takes one pass.
 """
@@ -38,6 +39,12 @@ def _talos() -> Iterator[str]:
     d, other = rb.make_data(m), mujoco.MjData(theirs)
     d.qpos[2] = other.qpos[2] = 1.1
     yield from _lines("Talos on the floor", m, d, plain, theirs, other)
+    m = rb.load_urdf(path_of(TALOS), floating_base=True, contact=rb.Contact(self_collision=True))
+    for cone in ("pyramidal", "elliptic"):
+        theirs = _with_geometries(m, path_of(TALOS).read_text(), cone)
+        d, other = rb.make_data(m), mujoco.MjData(theirs)
+        d.qpos[2] = other.qpos[2] = 1.1
+        yield next(_lines(f"Talos, which touches itself, {cone}", m, d, plain, theirs, other))
 
 
 def talos() -> tuple[rb.Model, Any]:
@@ -112,7 +119,7 @@ def _theirs(m: Any, d: Any) -> Job:
     return lambda n: mujoco.mj_step(m, d, n)
 
 
-def _with_geometries(m: rb.Model, urdf: str) -> Any:
+def _with_geometries(m: rb.Model, urdf: str, cone: str = "pyramidal") -> Any:
     """Return MuJoCo's model of a free robot with our geometries and a floor."""
     tree = ET.fromstring(urdf)
     for link in tree.iter("link"):
@@ -128,8 +135,14 @@ def _with_geometries(m: rb.Model, urdf: str) -> Any:
     spec.worldbody.add_geom(
         type=mujoco.mjtGeom.mjGEOM_PLANE, size=[9, 9, 1], contype=1, conaffinity=0
     )
+    if cone == "elliptic":
+        spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     for g in range(m.ngeommoving):
         _add_geometry(spec, m, g)
+    for g, h in m.push_geom.tolist():
+        if max(g, h) < m.ngeommoving:
+            friction = [min(m.geom_friction[[g, h]])] * 2 + [0.0] * 3
+            spec.add_pair(geomname1=f"g{g}", geomname2=f"g{h}", friction=friction, condim=3)
     return spec.compile()
 
 
@@ -146,7 +159,7 @@ def _free_root(tree: ET.Element) -> None:
 
 def _add_geometry(spec: Any, m: rb.Model, g: int) -> None:
     body = spec.body(m.body_names[m.geom_bodyid[g]])
-    what: dict[str, Any] = {"contype": 0, "conaffinity": 1, "density": 0.0}
+    what: dict[str, Any] = {"name": f"g{g}", "contype": 0, "conaffinity": 1, "density": 0.0}
     friction = [m.geom_friction[g], 0.0, 0.0]
     if m.geom_type[g] == GeomType.MESH:
         first = m.geom_vertadr[g]
