@@ -10,6 +10,7 @@ file name is saved. A block marked `console` does not run and must be in NOT_RUN
 import itertools
 import re
 import shlex
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -104,6 +105,8 @@ def with_bash(page):
 
 
 RUN = list(filter(with_bash, page_names()))
+#: The folders of trials on the pages, one for each page: pages run at the same time.
+TRIALS = ("/tmp/reach_trial", "/tmp/rbdyn_trial")
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +117,8 @@ def outcomes(request, tmp_path_factory):
         for item in request.session.items
         if getattr(item, "originalname", "") == test_commands_of_a_page_run.__name__
     ]
+    for folder in TRIALS:  # results of an older version are refused, as the pages say
+        shutil.rmtree(folder, ignore_errors=True)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         count = itertools.count()
         yield {
