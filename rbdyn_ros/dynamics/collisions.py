@@ -91,7 +91,7 @@ def distance(m: Model, d: Data, geom1: str | int, geom2: str | int) -> Distance:
     check_pair(m, d, "distance")
     _check_geometries(m, "distance")
     g, h = _number(m, geom1), _number(m, geom2)
-    memory, out = _memory(m, d), _NOWHERE.copy()
+    memory, out = memory_of(m, d), _NOWHERE.copy()
     if g == h or (memory.flat[g] and memory.flat[h]) or memory.terrain[g] or memory.terrain[h]:
         raise _no_distance(m, g, h)
     _distance.call(*handles(m, d), g, h, memory.place, memory.no_axis, out)
@@ -137,7 +137,7 @@ def collisions(m: Model, d: Data, margin: float = 0.0) -> list[Distance]:
     check_pairs(m, "collisions")
     unlimited = isinstance(margin, float) and margin == np.inf
     reach = margin if unlimited else finite("margin", margin, low=0.0)
-    memory, overlapping = _memory(m, d), skipped_pairs(m)
+    memory, overlapping = memory_of(m, d), skipped_pairs(m)
     number = find_near(m, d, reach, overlapping, memory)
     pairs = m.meet_geom[memory.found[:number]].tolist()
     rows = memory.out[:number].copy()
@@ -166,7 +166,8 @@ def find_near(m: Model, d: Data, reach: float, skipped: Ints, memory: Memory) ->
     return number
 
 
-def _memory(m: Model, d: Data) -> Memory:
+def memory_of(m: Model, d: Data) -> Memory:
+    """Return the memory of the queries of a Data."""
     memory: Memory | None = vars(d).get("near")
     if memory is None:
         memory = vars(d)["near"] = Memory(m)

@@ -406,6 +406,8 @@ BAD = {
     "not-a-rotation 3": ((None, [0.0, 0.0, 0.0, 0.0]), {}, rb.ParameterError, "rotation"),
     "posture": (([0.1, 0, 0],), {"posture": [0.0]}, rb.ParameterError, "posture"),
     "fixed": (([0.1, 0, 0],), {"fixed": "j0"}, rb.ParameterError, "fixed"),
+    "fixed 2": (([0.1, 0, 0],), {"fixed": [["j0"]]}, rb.ParameterError, "fixed"),
+    "clearance": (([0.1, 0, 0],), {"clearance": math.nan}, rb.ParameterError, "clearance"),
     "unknown-joint": (([0.1, 0, 0],), {"fixed": ["j7"]}, rb.ModelError, "j7"),
     "tolerance": (([0.1, 0, 0],), {"tolerance": 0.0}, rb.ParameterError, "tolerance"),
     "attempts": (([0.1, 0, 0],), {"attempts": 0}, rb.ParameterError, "attempts"),

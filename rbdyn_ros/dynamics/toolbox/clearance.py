@@ -8,13 +8,13 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.numbers import finite
-from rbdyn_ros.dynamics.collisions import Memory, check_pairs, find_near, skipped_pairs
+from rbdyn_ros.dynamics.collisions import check_pairs, find_near, memory_of, skipped_pairs
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 
 
-class Clearance:
-    """The distances of all pairs of geometries whose relative pose some dofs change.
+class MovedPairs:
+    """The pairs of geometries whose relative pose some dofs change, and their distances.
 
     Pairs that `rb.collisions` leaves out are left out here too. So are pairs that the dofs cannot
     separate: two fingers of a hand that moves as a whole, or an object on its table.
@@ -23,33 +23,46 @@ class Clearance:
         m: the Model, loaded with `contact`.
         dofs: the dofs that may move.
         function: name of the caller, for errors.
-        distance: smallest allowed distance [m].
-
-    Attributes:
-        distance: smallest allowed distance [m].
 
     Raises:
         ModelError: the Model has no geometries or too many.
-        ParameterError: the distance is not a number, or is negative.
     """
 
-    def __init__(self, m: Model, dofs: Ints, function: str, distance: object) -> None:
-        self.distance = finite("clearance", distance, low=0.0, code="clearance")
+    def __init__(self, m: Model, dofs: Ints, function: str) -> None:
         check_pairs(m, function)
-        self._m, self._memory = m, Memory(m)
+        self._m = m
         carried = _carriers(m, dofs)[m.geom_bodyid[m.meet_geom]]
         together = (carried[:, 0] == carried[:, 1]).all(axis=1)
         self._skipped: Ints = skipped_pairs(m) | together
 
-    def kept(self, d: Data) -> bool:
-        """Return whether no pair is nearer than allowed at d.qpos."""
-        return find_near(self._m, d, self.distance, self._skipped, self._memory) == 0
+    def are_apart(self, d: Data, distance: float) -> bool:
+        """Return whether no pair is nearer than a distance at d.qpos."""
+        return find_near(self._m, d, distance, self._skipped, memory_of(self._m, d)) == 0
 
     def near(self, d: Data, reach: float) -> Near:
         """Return the pairs up to `reach` apart at d.qpos."""
-        number = find_near(self._m, d, reach, self._skipped, self._memory)
-        pairs = self._memory.found[:number]
-        return Near(self._m.geom_bodyid[self._m.meet_geom[pairs]], self._memory.out[:number])
+        memory = memory_of(self._m, d)
+        number = find_near(self._m, d, reach, self._skipped, memory)
+        pairs = memory.found[:number]
+        return Near(self._m.geom_bodyid[self._m.meet_geom[pairs]], memory.out[:number])
+
+
+def moved_pairs(m: Model, d: Data, dofs: Ints, function: str) -> MovedPairs:
+    """Return the MovedPairs of a Data, made by the first call for these dofs."""
+    kept: dict[bytes, MovedPairs] = vars(d).setdefault("moved_pairs", {})
+    key = dofs.tobytes()
+    if key not in kept:
+        kept[key] = MovedPairs(m, dofs, function)
+    return kept[key]
+
+
+def clearance_of(value: object) -> float | None:
+    """Return a distance to keep [m]; None: distances do not matter.
+
+    Raises:
+        ParameterError: it is not a number, or is negative.
+    """
+    return None if value is None else finite("clearance", value, low=0.0, code="clearance")
 
 
 class Near(NamedTuple):

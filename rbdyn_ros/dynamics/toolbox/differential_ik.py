@@ -15,7 +15,7 @@ from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.dynamics.assembly import holonomic_rows
 from rbdyn_ros.dynamics.configuration import differentiate_pos, motion_limits
 from rbdyn_ros.dynamics.entry import Entry, check_pair, handles
-from rbdyn_ros.dynamics.toolbox.clearance import Clearance
+from rbdyn_ros.dynamics.toolbox.clearance import MovedPairs, clearance_of, moved_pairs
 from rbdyn_ros.dynamics.toolbox.ik import dof_limits, joint_names
 from rbdyn_ros.dynamics.toolbox.ik_targets import targets_of
 from rbdyn_ros.engine.constants import survey
@@ -120,13 +120,14 @@ def differential_ik(
     damping = finite("damping", damping, above=0.0, code="damping")
     if not np.isfinite(d.qpos).all():
         finite("d.qpos", d.qpos, (m.nq,), code="qpos")
-    problem = _problem(m, d, joint_names("differential_ik", fixed), clearance)
+    distance = clearance_of(clearance)
+    problem = _problem(m, d, joint_names("differential_ik", fixed))
     J, e = _task_rows(m, d, tasks, dt)
     J = J[:, problem.dofs]
     H = J.T @ J
     H.ravel()[:: len(H) + 1] += damping  # its diagonal
     step = np.zeros(m.nv)
-    step[problem.dofs] = _solve(H, -(J.T @ e), *_bounds(m, d, problem, dt))
+    step[problem.dofs] = _solve(H, -(J.T @ e), *_bounds(m, d, problem, dt, distance))
     return step / dt
 
 
@@ -138,7 +139,6 @@ class _Problem(NamedTuple):
         at: (n,) the entry of qpos of each dof with limits, else -1.
         limits: (n, 2) of its position [rad or m].
         fastest: (n,) of its velocity [rad/s or m/s].
-        apart: the distances to keep, None: none.
         loops: (nefc,) the equations of closed loops.
     """
 
@@ -146,24 +146,21 @@ class _Problem(NamedTuple):
     at: Ints
     limits: Array
     fastest: Array
-    apart: Clearance | None
     loops: Bools
 
 
-def _problem(m: Model, d: Data, fixed: tuple[str, ...], clearance: float | None) -> _Problem:
+def _problem(m: Model, d: Data, fixed: tuple[str, ...]) -> _Problem:
     kept: dict[Any, _Problem] = vars(d).setdefault("differential_ik", {})
-    kind = fixed, clearance
-    if kind not in kept:
-        kept[kind] = _new_problem(m, fixed, clearance)
-    return kept[kind]
+    if fixed not in kept:
+        kept[fixed] = _new_problem(m, fixed)
+    return kept[fixed]
 
 
-def _new_problem(m: Model, fixed: tuple[str, ...], clearance: float | None) -> _Problem:
+def _new_problem(m: Model, fixed: tuple[str, ...]) -> _Problem:
     dofs = _moving(m, fixed)
     at, limits = dof_limits(m, dofs)
     fastest = motion_limits(m)[0, dofs]
-    apart = None if clearance is None else Clearance(m, dofs, "differential_ik", clearance)
-    return _Problem(dofs, at, limits, fastest, apart, holonomic_rows(m))
+    return _Problem(dofs, at, limits, fastest, holonomic_rows(m))
 
 
 def _moving(m: Model, fixed: tuple[str, ...]) -> Ints:
@@ -228,12 +225,15 @@ def _posture_rows(m: Model, d: Data, task: PostureTask, name: str) -> tuple[Arra
     return weight * np.eye(m.nv), weight * gain * away
 
 
-def _bounds(m: Model, d: Data, problem: _Problem, dt: float) -> tuple[Array, Array, Array, Any]:
+def _bounds(
+    m: Model, d: Data, problem: _Problem, dt: float, distance: float | None
+) -> tuple[Array, Array, Array, Any]:
     """Return rows A (k, n), bounds of the step and the rows (n + k), and marks of equalities."""
     low, high = _step_limits(d, problem, dt)
     apart, room = np.empty((0, m.nv)), np.empty(0)
-    if problem.apart is not None:
-        apart, room = _separations(m, d, problem.apart)
+    if distance is not None:
+        pairs = moved_pairs(m, d, problem.dofs, "differential_ik")
+        apart, room = _separations(m, d, pairs, distance)
     loops, gaps = np.empty((0, m.nv)), np.empty(0)
     if m.nefc > 0:
         _survey.call(*handles(m, d))
@@ -256,13 +256,13 @@ def _step_limits(d: Data, problem: _Problem, dt: float) -> tuple[Array, Array]:
     return low, np.minimum(np.maximum(problem.limits[:, 1] - q, 0.0), fastest)
 
 
-def _separations(m: Model, d: Data, apart: Clearance) -> tuple[Array, Array]:
+def _separations(m: Model, d: Data, pairs: MovedPairs, distance: float) -> tuple[Array, Array]:
     """Return how distances grow with a step (n, nv), and by how much they may shrink (n)."""
-    near = apart.near(d, apart.distance + SIGHT)
+    near = pairs.near(d, distance + SIGHT)
     rows = np.empty((len(near.rows), m.nv))
     first, second = np.ascontiguousarray(near.bodies.T)
     _separation_rows.call(*handles(m, d), first, second, near.rows, rows)
-    return rows, np.maximum(near.rows[:, 0] - apart.distance, 0.0)
+    return rows, np.maximum(near.rows[:, 0] - distance, 0.0)
 
 
 def _solve(H: Array, f: Array, A: Array, low: Array, high: Array, marks: Any) -> Array:

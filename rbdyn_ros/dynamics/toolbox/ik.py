@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from rbdyn_ros.dynamics.assembly import holonomic_rows
 from rbdyn_ros.dynamics.configuration import random_qpos
 from rbdyn_ros.dynamics.entry import Entry, check_pair, handles
 from rbdyn_ros.dynamics.stages import make_data
-from rbdyn_ros.dynamics.toolbox.clearance import Clearance
+from rbdyn_ros.dynamics.toolbox.clearance import clearance_of, moved_pairs
 from rbdyn_ros.dynamics.toolbox.ik_targets import targets_of
 from rbdyn_ros.engine.constants import survey
 from rbdyn_ros.engine.quantities.inverse_kinematics import solve_targets
@@ -153,7 +154,9 @@ def ik(
     goal = start if posture is None else finite("posture", posture, (m.nq,), code="posture")
     tolerance = finite("tolerance", tolerance, above=0.0, code="tolerance")
     attempts = count("attempts", attempts, 1, MOST_ATTEMPTS, code="attempts")
-    apart = None if clearance is None else Clearance(m, problem.dofs, "ik", clearance)
+    apart = None
+    if (distance := clearance_of(clearance)) is not None:
+        apart = partial(moved_pairs(m, d, problem.dofs, "ik").are_apart, d, distance)
     found, report = np.empty((len(targets), m.nq)), np.zeros((len(targets), 7))
     seeds, m_and_d = _seeds(m, attempts - 1), handles(m, d)
 
@@ -176,13 +179,19 @@ def ik(
 
 
 def _leave(
-    d: Data, apart: Clearance, solve: Any, k: int, qpos: Array, report: Array, attempts: int
+    d: Data,
+    apart: Callable[[], bool],
+    solve: Any,
+    k: int,
+    qpos: Array,
+    report: Array,
+    attempts: int,
 ) -> None:
     """Solve target k from other starts until links and obstacles are far enough apart."""
     near, steps = None, 0.0
     while report[SOLVED] == 1.0:
         d.qpos[:] = qpos
-        if apart.kept(d):
+        if apart():
             report[STEPS] += steps
             return
         near = qpos.copy(), report[1:STEPS].copy()
@@ -317,7 +326,10 @@ def _seeds(m: Model, number: int) -> Array:
 
 
 def joint_names(function: str, fixed: Any) -> tuple[str, ...]:
-    if isinstance(fixed, str) or not isinstance(fixed, Iterable):
-        text = f"{function}: fixed is {fixed!r}; allowed is a list of joint names"
-        raise ParameterError(Finding("fixed", text, "error", "fixed"))
-    return tuple(fixed)
+    """Return the names of the joints that stay where they are."""
+    if not isinstance(fixed, str) and isinstance(fixed, Iterable):
+        names = tuple(fixed)
+        if all(isinstance(name, str | int | np.integer) for name in names):
+            return names
+    text = f"{function}: fixed is {fixed!r}; allowed is a list of joint names"
+    raise ParameterError(Finding("fixed", text, "error", "fixed"))
