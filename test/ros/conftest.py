@@ -321,6 +321,20 @@ def peer(domain):
         yield peer
 
 
+@pytest.fixture
+def ask(peer):
+    """Call a standard service of /simulator by the name of its type: ask("GetEntities")."""
+
+    def call(kind, **fields):
+        from simulation_interfaces import srv
+
+        name = "".join(f"_{c.lower()}" if c.isupper() else c for c in kind).lstrip("_")
+        message = getattr(srv, kind)
+        return peer.call(message, f"/simulator/{name}", message.Request(**fields))
+
+    return call
+
+
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
     """simulate, control and peer that all tests of a module share."""

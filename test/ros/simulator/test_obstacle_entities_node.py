@@ -11,7 +11,7 @@ pytest.importorskip("tf2_msgs.msg", reason="tf2_msgs is not built")
 from geometry_msgs.msg import Vector3
 from simulation_interfaces import srv
 from simulation_interfaces.msg import EntityCategory, EntityState
-from support.refusals import worded
+from standard_services import done, refused
 
 pytestmark = pytest.mark.skipif(
     not hasattr(srv, "SetEntityInfo"), reason="simulation_interfaces is older than rbdyn_ros"
@@ -19,16 +19,6 @@ pytestmark = pytest.mark.skipif(
 
 SCENE = "config/scenes/gripper.yaml"
 OK, NOT_FOUND, FAILED, INVALID_POSE = 1, 2, 4, 101
-
-
-@pytest.fixture
-def ask(peer):
-    def call(kind, **fields):
-        name = "".join(f"_{c.lower()}" if c.isupper() else c for c in kind).lstrip("_")
-        message = getattr(srv, kind)
-        return peer.call(message, f"/simulator/{name}", message.Request(**fields))
-
-    return call
 
 
 @pytest.fixture
@@ -44,17 +34,6 @@ def place(ask):
         return ask("SetEntityState", entity=name, state=state, **given)
 
     return call
-
-
-def done(answer):
-    assert answer.result.result == OK, answer.result.error_message
-    return answer
-
-
-def refused(answer, code, words):
-    assert answer.result.result == code, answer.result
-    assert words in answer.result.error_message
-    worded("request", answer.result.error_message)
 
 
 def position(ask, name):

@@ -13,8 +13,8 @@ from rclpy.exceptions import InvalidNamespaceException
 from sensor_msgs.msg import JointState
 from simulation_interfaces import srv
 from simulation_interfaces.msg import EntityCategory
+from standard_services import done, hash_of, refused
 from std_msgs.msg import Float64MultiArray, String
-from support.refusals import worded
 
 import rbdyn_ros as rb
 from rbdyn_ros.ros.common.qos import LATCHED
@@ -48,16 +48,6 @@ CRANE = CART.replace("cart", "crane").replace(
 
 
 @pytest.fixture
-def ask(peer):
-    def call(kind, **fields):
-        name = "".join(f"_{c.lower()}" if c.isupper() else c for c in kind).lstrip("_")
-        message = getattr(srv, kind)
-        return peer.call(message, f"/simulator/{name}", message.Request(**fields))
-
-    return call
-
-
-@pytest.fixture
 def spawn(ask):
     def call(name, text=CRANE, xyz=(3.0, 0.0, 0.5), uri="", **fields):
         request = srv.SpawnEntity.Request(name=name, **fields)
@@ -71,23 +61,8 @@ def spawn(ask):
     return call
 
 
-def done(answer):
-    assert answer.result.result == answer.result.RESULT_OK, answer.result.error_message
-    return answer
-
-
-def refused(answer, code, words):
-    assert answer.result.result == code, answer.result
-    assert words in answer.result.error_message
-    worded("request", answer.result.error_message)
-
-
 def topics(peer):
     return {name for name, _ in peer.node.get_topic_names_and_types()}
-
-
-def hash_of(peer):
-    return peer.trigger("simulator/state_hash")
 
 
 def test_a_spawned_robot_is_commanded_in_its_namespace_until_it_is_deleted(
@@ -113,10 +88,9 @@ def test_a_spawned_robot_is_commanded_in_its_namespace_until_it_is_deleted(
     peer.send(JointState, "crane/joint_commands", goal)
     peer.until(lambda: abs(states[-1].position[0] + 0.3) < 1e-2)
     peer.until(lambda: abs(states[-1].position[1] - 0.5) < 1e-2)
-    before = len(states)
     peer.send(Float64MultiArray, "crane/effort_commands", Float64MultiArray(data=[0.2, 0.0]))
-    # it soon stops at its limit
-    peer.until(lambda: any(one.velocity[0] > 0.1 for one in states[before:]))
+    # to its limit; states on the way are lost if this machine is busy
+    peer.until(lambda: abs(states[-1].position[0] - 3.0) < 1e-2)
     assert main[-1].name == ["lift", "left", "right"]
 
     # a second one beside it, which floats; deleting the first moves its numbers

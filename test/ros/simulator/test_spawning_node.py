@@ -14,8 +14,8 @@ from geometry_msgs.msg import Vector3
 from sensor_msgs.msg import JointState
 from simulation_interfaces import srv
 from simulation_interfaces.msg import EntityCategory, SimulatorFeatures
+from standard_services import done, refused
 from std_srvs.srv import Trigger
-from support.refusals import worded
 from tf2_msgs.msg import TFMessage
 
 import rbdyn_ros as rb
@@ -45,16 +45,6 @@ URDF = """<robot name="mallet"><link name="grip"><inertial><mass value="0.3"/>
 
 
 @pytest.fixture
-def ask(peer):
-    def call(kind, **fields):
-        name = "".join(f"_{c.lower()}" if c.isupper() else c for c in kind).lstrip("_")
-        message = getattr(srv, kind)
-        return peer.call(message, f"/simulator/{name}", message.Request(**fields))
-
-    return call
-
-
-@pytest.fixture
 def spawn(ask):
     def call(name, uri=BOX, xyz=(1.0, 0.0, 0.5), text="", frame="", **fields):
         request = srv.SpawnEntity.Request(name=name, **fields)
@@ -67,17 +57,6 @@ def spawn(ask):
         return ask("SpawnEntity", **given)
 
     return call
-
-
-def done(answer):
-    assert answer.result.result == answer.result.RESULT_OK, answer.result.error_message
-    return answer
-
-
-def refused(answer, code, words):
-    assert answer.result.result == code, answer.result
-    assert words in answer.result.error_message
-    worded("request", answer.result.error_message)
 
 
 def height(ask, name):

@@ -12,8 +12,8 @@ from commander import Commander
 from sensor_msgs.msg import JointState
 from simulation_interfaces import srv
 from simulation_interfaces.msg import SimulationState, SimulatorFeatures
+from standard_services import done, hash_of, refused
 from std_srvs.srv import SetBool, Trigger
-from support.refusals import worded
 
 pytestmark = pytest.mark.skipif(
     not hasattr(srv, "LoadWorld"), reason="simulation_interfaces is older than rbdyn_ros"
@@ -36,16 +36,6 @@ PLAYING, STOPPED, NO_WORLD = 1, 0, 4
 
 
 @pytest.fixture
-def ask(peer):
-    def call(kind, **fields):
-        name = "".join(f"_{c.lower()}" if c.isupper() else c for c in kind).lstrip("_")
-        message = getattr(srv, kind)
-        return peer.call(message, f"/simulator/{name}", message.Request(**fields))
-
-    return call
-
-
-@pytest.fixture
 def load(ask):
     def call(uri="", text=""):
         request = srv.LoadWorld.Request()
@@ -55,17 +45,6 @@ def load(ask):
         return ask("LoadWorld", **given)
 
     return call
-
-
-def done(answer):
-    assert answer.result.result == OK, answer.result.error_message
-    return answer
-
-
-def refused(answer, code, words):
-    assert answer.result.result == code, answer.result
-    assert words in answer.result.error_message
-    worded("request", answer.result.error_message)
 
 
 def set_state(ask, wanted):
@@ -78,10 +57,6 @@ def state(ask):
 
 def height(ask, name):
     return done(ask("GetEntityState", entity=name)).state.pose.position.z
-
-
-def hash_of(peer):
-    return peer.trigger("simulator/state_hash")
 
 
 def resource_of(world):
