@@ -7,7 +7,7 @@ pytest.importorskip("simulation_interfaces.srv", reason="simulation_interfaces i
 
 from sensor_msgs.msg import Range
 from test_range_topics import ROOM
-from test_spawning_node import ask, done, pytestmark, spawn  # noqa: F401 - fixtures and a mark
+from test_spawning_node import pytestmark, spawn  # noqa: F401 - a fixture and a mark
 
 SENSORS = """rbdyn_sensors: 1
 sensors:
