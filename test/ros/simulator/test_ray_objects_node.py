@@ -6,6 +6,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 pytest.importorskip("simulation_interfaces.srv", reason="simulation_interfaces is not built")
 
 from sensor_msgs.msg import Range
+from standard_services import done
 from test_range_topics import ROOM
 from test_spawning_node import pytestmark, spawn  # noqa: F401 - a fixture and a mark
 
