@@ -299,17 +299,18 @@ def start_pair(
     mode="gravity",
     space="",
     lockstep=False,
+    more=(),
     **others,
 ):
     """Start both at once; return the pair as soon as both are connected.
 
     Args:
         simulate, control, peer: fixtures.
-        urdf, start, rate, space, lockstep: as start_arm.
+        urdf, start, rate, space, lockstep, more: as start_arm.
         mode: of the controller.
         others: parameters of the controller; remap as the fixture takes it.
     """
-    simulator = start_arm(simulate, urdf, start, rate, space, lockstep)
+    simulator = start_arm(simulate, urdf, start, rate, space, lockstep, more)
     if lockstep:
         others["use_sim_time"] = "true"  # time may run at any speed
     if space:

@@ -40,6 +40,7 @@ def pair(simulate, control, peer, tmp_path):
         UR5_START,
         250,
         space="left/",
+        more=("-p", "command_timeout:=1.0"),  # a busy machine may hold the controller up
         output="effort_commands",
         scene=str(tmp_path / "room.yaml"),
         **{"impedance.frame": "tool0"},
