@@ -28,8 +28,8 @@ from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.sensors.camera_specs import DEPTH, CameraSpec, ColorSpec, DepthSpec
 from rbdyn_ros.sensors.scanning import Scan
 from rbdyn_ros.sensors.suite import Suite
+from rbdyn_ros.view.render.lens import Pixels
 from rbdyn_ros.view.render.process import RenderProcess
-from rbdyn_ros.view.render.renderer import Pixels
 
 QOS = reliable(5)
 

@@ -23,7 +23,8 @@ from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, refusal
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.sensors.camera_specs import ColorSpec
-from rbdyn_ros.view.render.renderer import Pixels, Renderer
+from rbdyn_ros.view.render.lens import Pixels
+from rbdyn_ros.view.render.renderer import Renderer
 
 #: Program of the process; it is isolated from its working directory and imports from our paths.
 CHILD = """

@@ -17,7 +17,9 @@ from rbdyn_ros.errors import bad_argument, not_allowed
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.sensors.camera_specs import ColorSpec
-from rbdyn_ros.view.render.renderer import Pixels, Place, Renderer
+from rbdyn_ros.view.render.lens import Pixels
+from rbdyn_ros.view.render.projection import Place
+from rbdyn_ros.view.render.renderer import Renderer
 
 
 def render(

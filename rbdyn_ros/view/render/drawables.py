@@ -1,0 +1,105 @@
+"""The triangles of a robot and its world on the graphics card."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.model.geoms import GeomType
+from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.view.render.projection import pose_of
+from rbdyn_ros.view.scene.parts import Part
+from rbdyn_ros.view.scene.scene import Scene
+
+FLOOR = (0.72, 0.72, 0.70, 1.0)
+#: Half the edge of a plane [m]; nothing is seen beyond the far plane of a camera.
+HALF_FLOOR = 500.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawable:
+    """Triangles on the graphics card.
+
+    Attributes:
+        body: that they are fixed to.
+        link: of which they are; "" for an obstacle.
+        pose: (4, 4) in the body.
+        color: red, green, blue, opacity.
+        floor: whether they are a plane.
+        vertices: for the picture.
+        silhouette: for the shadow.
+    """
+
+    body: int
+    link: str
+    pose: Array
+    color: tuple[float, ...]
+    floor: bool
+    vertices: Any
+    silhouette: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Programs:
+    """The programs that draw triangles.
+
+    Attributes:
+        context: of OpenGL.
+        picture: draws the picture.
+        shade: draws the shadow.
+    """
+
+    context: Any
+    picture: Any
+    shade: Any
+
+
+def drawables(programs: Programs, scene: Scene) -> list[Drawable]:
+    """Return what is shown of a scene; transparent things come last."""
+    parts = [part for layer in scene.shown for part in scene.parts(layer)]
+    drawn = [_part(programs, part) for part in [*parts, *scene.obstacles]]
+    return sorted(drawn + _floors(programs, scene), key=lambda one: one.color[3] < 1.0)
+
+
+def _part(programs: Programs, part: Part) -> Drawable:
+    corners = part.surface.vertices.astype(np.float64) * part.scale
+    pose = pose_of(part.pos, quat_to_mat(part.quat))
+    arrays = _put(programs, corners, part.surface.faces)
+    return Drawable(part.body, part.link, pose, part.color, False, *arrays)
+
+
+def _floors(programs: Programs, scene: Scene) -> list[Drawable]:
+    """Return the planes of the world."""
+    m, found = scene.m, []
+    corners = HALF_FLOOR * np.array([(-1, -1, 0), (1, -1, 0), (1, 1, 0), (-1, 1, 0)])
+    faces = np.array([(0, 1, 2), (0, 2, 3)], np.int32)
+    for g in np.flatnonzero(m.geom_type == GeomType.PLANE):
+        pose = pose_of(m.geom_pos[g], m.geom_mat[g].reshape(3, 3))
+        arrays = _put(programs, corners, faces)
+        found.append(Drawable(int(m.geom_bodyid[g]), "", pose, FLOOR, True, *arrays))
+    return found
+
+
+def _put(programs: Programs, corners: Array, faces: NDArray[np.int32]) -> tuple[Any, Any]:
+    """Hand triangles to the graphics card; return them for the picture and for the shadow."""
+    context = programs.context
+    rows = np.concatenate([corners, vertex_normals(corners, faces)], axis=1)
+    buffer = context.buffer(np.ascontiguousarray(rows, np.float32).tobytes())
+    index = context.buffer(np.ascontiguousarray(faces, np.int32).tobytes())
+    picture = context.vertex_array(programs.picture, [(buffer, "3f 3f", "at", "across")], index)
+    return picture, context.vertex_array(programs.shade, [(buffer, "3f 12x", "at")], index)
+
+
+def vertex_normals(corners: Array, faces: NDArray[np.int32]) -> Array:
+    """Return the normals at the corners: the mean of their triangles by area, (n, 3)."""
+    a, b, c = (corners[faces[:, k]] for k in range(3))
+    across = np.cross(b - a, c - a)
+    total = np.zeros_like(corners)
+    for k in range(3):
+        np.add.at(total, faces[:, k], across)
+    length = np.linalg.norm(total, axis=1, keepdims=True)
+    return np.asarray(total / np.where(length > 0.0, length, 1.0))

@@ -1,0 +1,62 @@
+"""The distortion of a camera: a wide picture without it, seen through a lens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.sensors.camera_specs import CameraSpec
+from rbdyn_ros.view.render.shaders import LENS_FRAGMENT, LENS_VERTEX
+
+#: The largest edge of a picture before the lens [pixels].
+LARGEST = 8192
+
+Pixels = NDArray[np.uint8]
+
+
+class Lens:
+    """The distortion of a camera: a wide picture without it, and where each pixel looks there.
+
+    Attributes:
+        size: columns and rows of the wide picture.
+        matrix: its intrinsics.
+    """
+
+    def __init__(self, context: Any, camera: CameraSpec) -> None:
+        fx, fy, _, _ = camera.matrix
+        plane = camera.plane()
+        low, high = plane.min(axis=(0, 1)), plane.max(axis=(0, 1))
+        width, height = (int(n) for n in np.ceil((high - low) * (fx, fy)) + 4)
+        self.size = min(width, LARGEST), min(height, LARGEST)
+        fx, fy = (np.array(self.size) - 3) / (high - low)
+        self.matrix = float(fx), float(fy), float(1.0 - low[0] * fx), float(1.0 - low[1] * fy)
+        places = (plane * self.matrix[:2] + self.matrix[2:] + 0.5) / self.size
+        shape = camera.width, camera.height
+        # pictures of OpenGL begin at the bottom; `projection` turns them over
+        data = np.ascontiguousarray(places, np.float32).tobytes()
+        self._places = context.texture(shape, 2, data, dtype="f4")
+        program = context.program(vertex_shader=LENS_VERTEX, fragment_shader=LENS_FRAGMENT)
+        program["plain"], program["places"] = 0, 1
+        corners = np.array([-1, -1, 1, -1, -1, 1, 1, 1], np.float32)
+        self._square = context.vertex_array(
+            program, [(context.buffer(corners.tobytes()), "2f", "corner")]
+        )
+        self._target = context.framebuffer([context.texture(shape, 4)])
+        self._context, self._strip = context, 5  # a strip of triangles
+
+    def seen(self, plain: Any) -> Pixels:
+        """Return the picture behind the lens."""
+        self._target.use()
+        self._context.enable_only(0)
+        plain.color_attachments[0].use(0)
+        self._places.use(1)
+        self._square.render(self._strip)
+        return pixels_of(self._target, *self._target.size)
+
+
+def pixels_of(target: Any, width: int, height: int) -> Pixels:
+    """Return the pixels of a frame buffer, (height, width, 3)."""
+    data = np.frombuffer(target.read(components=3, alignment=1), np.uint8)
+    return np.array(data.reshape(height, width, 3))

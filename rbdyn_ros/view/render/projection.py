@@ -1,0 +1,55 @@
+"""Poses and projections of cameras and of the sun, as matrices (4, 4)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+
+#: Origin (3,) and axes (3, 3).
+Place = tuple[Array, Array]
+
+
+def pose_of(pos: Array, R: Array) -> Array:
+    """Return a pose (4, 4) of a position (3,) and axes (3, 3)."""
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = R, pos
+    return pose
+
+
+def inverse(pose: Array) -> Array:
+    """Return the inverse of a pose."""
+    R, pos = pose[:3, :3], pose[:3, 3]
+    return pose_of(-R.T @ pos, R.T)
+
+
+def projection(
+    width: int, height: int, fx: float, fy: float, cx: float, cy: float, near: float, far: float
+) -> Array:
+    """Return the projection of a pinhole to the cube of OpenGL, with the first row at the bottom.
+
+    Pixel centres have whole coordinates, so the picture begins half a pixel before 0.
+    """
+    near = max(near, 1e-4 * far)
+    depth = (far + near) / (far - near), -2.0 * far * near / (far - near)
+    return np.array(
+        [
+            [2.0 * fx / width, 0.0, (2.0 * cx + 1.0) / width - 1.0, 0.0],
+            [0.0, 2.0 * fy / height, (2.0 * cy + 1.0) / height - 1.0, 0.0],
+            [0.0, 0.0, *depth],
+            [0.0, 0.0, 1.0, 0.0],
+        ]
+    )
+
+
+def parallel(reach: float) -> Array:
+    """Return the projection of parallel light: what is within `reach`, up to four times as far."""
+    scale = 1.0 / reach
+    return np.array(
+        [[scale, 0, 0, 0], [0, scale, 0, 0], [0, 0, 0.5 * scale, -1.0], [0, 0, 0, 1.0]]
+    )
+
+
+def uniform(matrix: Array) -> bytes:
+    """Return a matrix as the bytes of a uniform of OpenGL."""
+    return np.ascontiguousarray(matrix.T, np.float32).tobytes()
