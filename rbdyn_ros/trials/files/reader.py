@@ -50,35 +50,26 @@ Files are found from the folder of this file. docs/guides/trials.md describes al
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.checks.numbers import count
 from rbdyn_ros.description.files import read_bytes
-from rbdyn_ros.description.mechanism_files.yaml_text import Node, Scalar, YamlTable, parse
+from rbdyn_ros.description.mechanism_files.yaml_text import YamlTable, parse
 from rbdyn_ros.description.urdf_files.guard import refuse
-from rbdyn_ros.errors import RbdynError, quote
+from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.loading.load import load as load_model
 from rbdyn_ros.loading.robot_names import robot_by_name
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.rollouts.policies import (
-    ComputedTorquePolicy,
-    PDGravityPolicy,
-    PDPolicy,
-    Policy,
-)
+from rbdyn_ros.trials.files.controllers import ControllerReader
 from rbdyn_ros.trials.files.forms import TrialForm
+from rbdyn_ros.trials.files.judgement import JudgementReader
+from rbdyn_ros.trials.files.motions import MotionReader
 from rbdyn_ros.trials.files.sampled import SampledReader
-from rbdyn_ros.trials.python_code import PythonCode
-from rbdyn_ros.trials.references import Path, Sine, Waypoints, reference_table
-from rbdyn_ros.trials.simulation.measures import MEASURES, OF_BASE
-from rbdyn_ros.trials.simulation.simulated import floating_base
-from rbdyn_ros.trials.trial import Allowance, Controller, Joints, Limit, Rule, Trial
+from rbdyn_ros.trials.references import reference_table
+from rbdyn_ros.trials.trial import Joints, Trial
 
 VERSION = "rbdyn_trial"
 KEYS = (
@@ -88,12 +79,10 @@ KEYS = (
 )  # fmt: skip
 NEEDED = (VERSION, "robot", "duration", "controller")
 
-LAWS = {"pd": PDPolicy, "pd_gravity": PDGravityPolicy, "computed_torque": ComputedTorquePolicy}
-
 MAX_RUNS, MAX_STEPS, MAX_SEED, MAX_RECORDINGS = 10_000_000, 10_000_000, 2**53, 1000
 
 
-def load(path: str | FilePath) -> Trial:
+def load(path: str | Path) -> Trial:
     """Read a trial file. The Python files that it names are read, but not run.
 
     Args:
@@ -103,7 +92,7 @@ def load(path: str | FilePath) -> Trial:
         DescriptionError: with all errors of the document, each with its line; or the robot is
             refused.
     """
-    path = FilePath(path)
+    path = Path(path)
     data = read_bytes(path, "a .yaml file", "the path of a trial file")
     audit = Audit()
     top = parse(data, str(path), audit, "a trial")
@@ -130,7 +119,7 @@ def with_runs(trial: Trial, runs: int) -> Trial:
 class _Reader:
     """Reads one document."""
 
-    def __init__(self, top: YamlTable, path: FilePath, audit: Audit) -> None:
+    def __init__(self, top: YamlTable, path: Path, audit: Audit) -> None:
         self._top, self._path, self._audit = top, path, audit
         self._form, self._urdf = TrialForm(audit, path.parent), ""
 
@@ -148,17 +137,21 @@ class _Reader:
             self._form.wrong(self._top.nodes["duration"], "duration", "", f"a time {allowed} s")
             return None
         varied, link = SampledReader(self._form, m, duration).varied(self._top)
-        band, functions = self._measures()
+        judgement = JudgementReader(self._form, self._top)
+        band, functions = judgement.measures()
+        motions = MotionReader(self._form, Joints.of(m).names)
+        motion = motions.reference(self._top.nodes.get("reference"))
+        controllers = ControllerReader(self._form, m)
         settings: dict[str, Any] = {
-            "controller": self._controller(m),
-            "reference": reference_table(m, nstep, self._reference(m)),
+            "controller": controllers.controller(self._top.nodes.get("controller")),
+            "reference": reference_table(m, nstep, motion),
             "varied": varied,
             "payload_link": link,
             "settling_band": band,
             "functions": functions,
-            "limits": self._limits(m, functions),
-            "rule": self._rule(),
-            "allowance": self._allowance(),
+            "limits": judgement.limits(m, functions),
+            "rule": judgement.rule(),
+            "allowance": judgement.allowance(),
             "urdf": self._urdf,
         }
         for key, low, high in (
@@ -207,210 +200,3 @@ class _Reader:
         if step is not None:
             m.opt.timestep = step
         return m
-
-    # the controller
-
-    def _controller(self, m: Model) -> Controller | None:
-        kinds, form = ("law", "traced", "python"), self._form
-        keys = (*kinds, "stiffness", "damping", "limit", "rate")
-        node = self._top.nodes.get("controller")
-        table = None if node is None else form.table(node, "controller", "", keys)
-        if table is None:
-            return None
-        given = [kind for kind in kinds if kind in table.nodes]
-        if len(given) != 1:
-            found = " and ".join(given) or "none"
-            message = f"has {found} of {', '.join(kinds)}; it must have exactly one"
-            self._audit.error("bad-controller", "controller", table.line, message, found=found)
-            return None
-        every = self._every(m, table)
-        if given[0] == "law":
-            policy = self._policy(m, table)
-            return None if policy is None else Controller(policy, every=every)
-        for key in ("stiffness", "damping", "limit"):
-            if key in table.nodes:
-                message = f"{key} belongs to a law; a function has its own numbers"
-                self._audit.error("unknown-key", "controller", table.lines[key], message)
-        code = form.code(table.nodes[given[0]], given[0], "controller")
-        traced = given[0] == "traced"
-        return None if code is None else Controller(None, code, traced, every)
-
-    def _every(self, m: Model, table: YamlTable) -> int:
-        """Return the timesteps from one command to the next."""
-        node = table.nodes.get("rate")
-        rate = None if node is None else self._form.within(node, "rate", "controller", 0.0,
-                                                           above=True)  # fmt: skip
-        if node is None or rate is None:
-            return 1
-        every = 1.0 / (rate * float(m.opt.timestep))
-        if every < 0.999 or abs(every - round(every)) > 1e-6 * every:
-            base = 1.0 / float(m.opt.timestep)
-            allowed = f"{base:g} Hz, the rate of the timesteps, divided by 1, 2, 3, ..."
-            self._form.wrong(node, "rate", "controller", allowed)
-            return 1
-        return round(every)
-
-    def _policy(self, m: Model, table: YamlTable) -> Policy | None:
-        form, owner = self._form, "controller"
-        name = form.name(table.nodes["law"], "law", owner)
-        if name is None or form.known(name, LAWS, "law", owner, table.lines["law"]) is None:
-            return None
-        limit = "limit" in table.nodes and form.flag(table.nodes["limit"], "limit", owner) is True
-        gains = []
-        for key in ("stiffness", "damping"):
-            if key not in table.nodes:
-                self._audit.error("missing-key", owner, table.line, f"it has no key '{key}'")
-                continue
-            gains.append(self._gain(m, table.nodes[key], key))
-        if len(gains) < 2 or any(gain is None for gain in gains):
-            return None
-        return LAWS[name](gains[0], gains[1], limit)
-
-    def _gain(self, m: Model, node: Node, key: str) -> Any:
-        """Return a gain, one number or (nv,)."""
-        if not isinstance(node, YamlTable):
-            return self._form.within(node, key, "controller", 0.0)
-        joints, gains = Joints.of(m), np.zeros(m.nv)
-        for joint, below in node.nodes.items():
-            line = node.lines[joint]
-            if self._form.known(joint, joints.names, "joint", key, line) is None:
-                return None
-            value = self._form.within(below, f"{key} of {quote(joint)}", "controller", 0.0)
-            if value is None:
-                return None
-            gains[joints.dofadr[joints.names.index(joint)]] = value
-        return gains
-
-    # the motion
-
-    def _reference(self, m: Model) -> Mapping[str, Path]:
-        node, names = self._top.nodes.get("reference"), Joints.of(m).names
-        if node is None:
-            return {}
-        if not isinstance(node, YamlTable):
-            self._form.wrong(node, "reference", "", "a table of joints")
-            return {}
-        found: dict[str, Path] = {}
-        for joint, below in node.nodes.items():
-            owner = "reference"
-            if self._form.known(joint, names, "joint", owner, node.lines[joint]) is None:
-                continue
-            path = self._path_of(joint, below)
-            if path is not None:
-                found[joint] = path
-        return found
-
-    def _path_of(self, joint: str, node: Node) -> Path | None:
-        form, owner = self._form, f"reference of {quote(joint)}"
-        if isinstance(node, Scalar):
-            value = form.number(node, "position", owner)
-            return None if value is None else Waypoints((0.0,), (value,), smooth=False)
-        if isinstance(node, YamlTable) and "times" in node.nodes:
-            return self._waypoints(node, owner)
-        keys = ("amplitude", "frequency", "offset")
-        table = form.table(node, "motion", owner, keys, keys[:2])
-        if table is None:
-            return None
-        given = {key: form.number(below, key, owner) for key, below in table.nodes.items()}
-        values = {key: value for key, value in given.items() if value is not None}
-        return Sine(**values) if len(values) == len(given) else None
-
-    def _waypoints(self, node: YamlTable, owner: str) -> Waypoints | None:
-        form, keys = self._form, ("times", "positions", "smooth")
-        table = form.table(node, "motion", owner, keys, keys[:2])
-        if table is None:
-            return None
-        times = form.numbers(table.nodes["times"], "times", owner)
-        positions = form.numbers(table.nodes["positions"], "positions", owner)
-        smooth = True
-        if "smooth" in table.nodes:
-            smooth = form.flag(table.nodes["smooth"], "smooth", owner) is True
-        if not times or positions is None:
-            return None
-        if len(times) != len(positions) or (np.diff(times) <= 0.0).any():
-            message = (
-                f"it has {len(times)} times and {len(positions)} positions; allowed are as many "
-                "of both, and increasing times"
-            )
-            self._audit.error("bad-motion", owner, table.line, message)
-            return None
-        return Waypoints(times, positions, smooth)
-
-    # measures and limits
-
-    def _measures(self) -> tuple[float, dict[str, PythonCode]]:
-        node, functions, band = self._top.nodes.get("measures"), dict[str, PythonCode](), 0.02
-        if node is None:
-            return band, functions
-        if not isinstance(node, YamlTable):
-            self._form.wrong(node, "measures", "", "a table of names")
-            return band, functions
-        for name, below in node.nodes.items():
-            owner = f"measure {quote(name)}"
-            if name == "settling_band":
-                band = self._form.within(below, name, "", 0.0, above=True) or band
-                continue
-            if name in MEASURES:
-                message = "it is built in; choose another name for your own"
-                self._audit.error("duplicate-measure", owner, node.lines[name], message)
-                continue
-            table = self._form.table(below, "measure", owner, ("python",), ("python",))
-            code = table and self._form.code(table.nodes["python"], "python", owner)
-            if code:
-                functions[name] = code
-        return band, functions
-
-    def _limits(self, m: Model, functions: Mapping[str, PythonCode]) -> dict[str, Limit]:
-        node, limits = self._top.nodes.get("limits"), dict[str, Limit]()
-        if node is None:
-            return limits
-        if not isinstance(node, YamlTable):
-            self._form.wrong(node, "limits", "", "a table of measures")
-            return limits
-        known = [name for name in MEASURES if name not in OF_BASE or floating_base(m) >= 0]
-        known += functions
-        for name, below in node.nodes.items():
-            if self._form.known(name, known, "measure", "limits", node.lines[name]) is None:
-                continue
-            limit = self._limit(name, below)
-            if limit is not None:
-                limits[name] = limit
-        return limits
-
-    def _limit(self, name: str, node: Node) -> Limit | None:
-        owner = f"limit of {name}"
-        if not isinstance(node, YamlTable):
-            value = self._form.number(node, "largest value", owner)
-            return None if value is None else Limit(high=value)
-        table = self._form.table(node, "limit", owner, ("min", "max"))
-        if table is None:
-            return None
-        given = {key: self._form.number(x, key, owner) for key, x in table.nodes.items()}
-        if None in given.values():
-            return None
-        low, high = given.get("min"), given.get("max")
-        if not given or (low is not None and high is not None and low > high):
-            self._form.wrong(node, "limit", owner, "a min, a max of at least that, or both")
-            return None
-        return Limit(-np.inf if low is None else low, np.inf if high is None else high)
-
-    def _rule(self) -> Rule:
-        node, found = self._top.nodes.get("verdict"), dict[str, Any]()
-        if node is None:
-            return Rule()
-        table = self._form.table(node, "verdict", "", ("pass_rate", "confidence"))
-        for key, below in table.nodes.items() if table else ():
-            value = self._form.within(below, key, "verdict", 0.0, 1.0, above=True)
-            if key == "confidence" and value == 1.0:
-                self._form.wrong(below, key, "verdict", "a number below 1")
-            found[key] = value
-        return Rule(**found)
-
-    def _allowance(self) -> Allowance:
-        node, found = self._top.nodes.get("process"), dict[str, Any]()
-        if node is None:
-            return Allowance()
-        table = self._form.table(node, "process", "", ("time", "memory"))
-        for key, below in table.nodes.items() if table else ():
-            found[key] = self._form.within(below, key, "process", 0.0, above=True)
-        return Allowance(**found)
