@@ -7,9 +7,40 @@ import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from types import TracebackType
+from typing import TYPE_CHECKING, BinaryIO
 
 from rbdyn_ros.errors import Finding, ParameterError, quote
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Output:
+    """Base of outputs that the end of a `with` block closes."""
+
+    def close(self) -> None:
+        """Write the rest and close.
+
+        Raises:
+            ParameterError: the output is not complete.
+        """
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self.close()
+        except ParameterError:
+            if error is None:  # else the first error counts
+                raise
 
 
 def output_path(path: object, what: str, suffixes: Collection[str]) -> Path:

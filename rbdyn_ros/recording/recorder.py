@@ -5,8 +5,6 @@ from __future__ import annotations
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +12,7 @@ from rbdyn_ros.dynamics.entry import check_pair
 from rbdyn_ros.dynamics.instant import contact_on_bodies, friction_memory
 from rbdyn_ros.dynamics.stages import kinematics, make_data
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
+from rbdyn_ros.loading.output import Output
 from rbdyn_ros.loading.storage import save
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model, check_model
@@ -24,13 +23,10 @@ from rbdyn_ros.recording.qos import offered
 from rbdyn_ros.recording.schemas import STATE, Schemas
 from rbdyn_ros.recording.writer import RunFile
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
 STATE_TOPIC = "/simulator/state"
 
 
-class Recorder:
+class Recorder(Output):
     """Writes a simulation to an .mcap file that ROS 2 tools can read; needs no ROS.
 
     with rb.Recorder(m, "run.mcap", urdf=text) as recorder:
@@ -159,21 +155,6 @@ class Recorder:
         self._file.close()
         if not self._file.complete:
             raise ParameterError(Finding("incomplete-recording", self._file.summary))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        try:
-            self.close()
-        except ParameterError:
-            if error is None:  # else the first error counts
-                raise
 
 
 def _file(path: str | Path, schemas: Schemas, overwrite: bool) -> RunFile:

@@ -13,11 +13,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from rbdyn_ros.errors import ParameterError
-from rbdyn_ros.loading.output import output_path, unwritable
+from rbdyn_ros.loading.output import Output, output_path, unwritable
 from rbdyn_ros.recording.claim import (
     LostFileError,
     abandon,
@@ -31,7 +30,6 @@ from rbdyn_ros.recording.schemas import Schemas, missing_extra
 
 if TYPE_CHECKING:
     from mcap.writer import Writer
-    from typing_extensions import Self
 
 SUFFIX = ".mcap"
 #: Size [bytes] and age [s] at which a chunk is written.
@@ -50,7 +48,7 @@ def _say(message: str) -> None:
     print(f"rbdyn: {message}", file=sys.stderr)
 
 
-class RunFile:
+class RunFile(Output):
     """A recording that is being written; thread-safe.
 
     Args:
@@ -176,17 +174,6 @@ class RunFile:
                     f"the recording {self.path} is cut off: its disk did not take the rest "
                     f"within {PATIENCE:g} s. {READABLE}"
                 )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     # the thread
 

@@ -9,22 +9,18 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from rbdyn_ros import __version__
 from rbdyn_ros.errors import Finding, ParameterError, quote
-from rbdyn_ros.loading.output import unwritable
+from rbdyn_ros.loading.output import Output, unwritable
 from rbdyn_ros.trials.simulation.runs import Run
 from rbdyn_ros.trials.trial import Trial
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 VERSION = "rbdyn_trial_runs"
 
 
-class ResultsFile:
+class ResultsFile(Output):
     """The results of a trial on disk.
 
     Args:
@@ -72,21 +68,6 @@ class ResultsFile:
             self._file.close()
         except OSError as error:  # what was buffered does not fit on the disk
             raise unwritable(self._path, error) from error
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        try:
-            self.close()
-        except ParameterError:
-            if error is None:  # else the first error counts
-                raise
 
 
 def earlier_runs(path: Path, trial: Trial) -> dict[int, Run]:
