@@ -1,6 +1,7 @@
 """Trials in several processes: equal rows, crashes as results, and going on."""
 
 import contextlib
+import fcntl
 import json
 import os
 import pickle
@@ -258,6 +259,32 @@ def test_ctrl_c_ends_the_controller_of_a_run(tmp_path):
         if pid:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+
+
+def test_the_controller_of_a_run_ends_with_its_worker(tmp_path):
+    """SIGKILL leaves the worker no time to end it."""
+    own = tmp_path / "locked"
+    locked = f"f = open({str(own)!r}, 'w'); fcntl.flock(f, fcntl.LOCK_EX); f.write('.'); f.flush()"
+    policy = "import fcntl\n" + POLICY.replace("pass", locked).replace("FAULT", "while 1: pass")
+    found = trial(tmp_path, policy, controller=PYTHON, process="{time: 300, memory: 300}", runs=1)
+    worker = workers.Worker(found)
+    try:
+        assert worker.channel.recv() == []
+        worker.give(workers._Job([0]))
+        deadline = time.monotonic() + 120.0
+        while not own.exists() or not own.read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+    finally:
+        worker.process.kill()
+        worker.process.wait()
+    with own.open() as file:
+        while True:
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
 
 
 def test_the_package_of_trials_costs_nothing_to_import():

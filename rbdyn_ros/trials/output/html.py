@@ -10,7 +10,7 @@ import numpy as np
 from rbdyn_ros.errors import ParameterError
 from rbdyn_ros.trials.results.verdict import FAILED, PASSED, Spread
 from rbdyn_ros.trials.running import Results
-from rbdyn_ros.trials.simulation.measures import MEASURES
+from rbdyn_ros.trials.simulation.measures import MEASURES, with_unit
 
 #: Failed runs in the table, and plots of sampled numbers.
 MOST_RUNS, MOST_PLOTS = 20, 12
@@ -20,7 +20,7 @@ _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62em; margin: 2em auto; padding: 0 1em;
        color: #222 }
 table { border-collapse: collapse; margin: 1em 0 } td, th { border-bottom: 1px solid #ddd;
-       padding: 0.25em 0.8em; text-align: right } td:first-child, th:first-child, td.words
+       padding: 0.25em 0.8em; text-align: right } td:first-child, th:first-child, .words
        { text-align: left } img { max-width: 100%; height: auto }
 .verdict { font-size: 1.3em; padding: 0.5em 0.8em; color: #fff; border-radius: 4px }
 """
@@ -85,9 +85,9 @@ def _measure(results: Results, name: str, spread: Spread) -> Sequence[str]:
     limit = results.trial.limits.get(name)
     interval = "" if spread.low is None else f"{_number(spread.low)} to {_number(spread.high)}"
     return (
-        name, str(limit or ""), str(spread.broken) if limit else "", _number(spread.mean),
-        interval, _number(spread.median), _number(spread.p95), _number(spread.worst),
-        str(spread.seed),
+        with_unit(name), str(limit or ""), str(spread.broken) if limit else "",
+        _number(spread.mean), interval, _number(spread.median), _number(spread.p95),
+        _number(spread.worst), str(spread.seed),
     )  # fmt: skip
 
 
@@ -137,7 +137,7 @@ def influences(results: Results, measure: str) -> list[str]:
 
 def _table(head: Iterable[str], rows: Iterable[Sequence[str]], words: bool = False) -> str:
     kind = ' class="words"' if words else ""
-    lines = ["<tr>" + "".join(f"<th>{escape(cell)}</th>" for cell in head) + "</tr>"]
+    lines = ["<tr>" + "".join(f"<th{kind}>{escape(cell)}</th>" for cell in head) + "</tr>"]
     lines += [
         "<tr>" + "".join(f"<td{kind}>{escape(x)}</td>" for x in row) + "</tr>" for row in rows
     ]

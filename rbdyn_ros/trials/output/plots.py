@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rbdyn_ros.trials.running import Results
+from rbdyn_ros.trials.simulation.measures import with_unit
 from rbdyn_ros.view.pictures.canvas import BLUE, GREY, INK, VERMILLION, new_figure
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def histogram(results: Results, measure: str) -> str:
     for x in (limit.low, limit.high) if limit is not None else ():
         if np.isfinite(x):
             axes.axvline(x, color=VERMILLION, lw=1.5)
-    axes.set_xlabel(measure, fontsize=8, color=INK)
+    axes.set_xlabel(with_unit(measure), fontsize=8, color=INK)
     axes.set_ylabel("runs", fontsize=8, color=INK)
     return _picture(figure)
 
@@ -56,7 +57,7 @@ def scatter(results: Results, sampled: str, measure: str) -> str:
     if points.size:
         axes.scatter(points[:, 0], points[:, 1], s=4, c=colours)
     axes.set_xlabel(sampled, fontsize=8, color=INK)
-    axes.set_ylabel(measure, fontsize=8, color=INK)
+    axes.set_ylabel(with_unit(measure), fontsize=8, color=INK)
     return _picture(figure)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import pickle
 import resource
@@ -16,6 +17,8 @@ from rbdyn_ros.trials.simulation.runs import CRASHED, MEMORY, TIMEOUT, Run, fail
 from rbdyn_ros.trials.trial import Trial
 
 _MIB = 1 << 20
+_PR_SET_PDEATHSIG = 1
+_prctl = ctypes.CDLL(None).prctl
 
 
 def run_isolated(
@@ -33,11 +36,11 @@ def run_isolated(
     """
     reader, writer = os.pipe()
     with _sigterm(signal.SIG_BLOCK):  # it acts only where the child is ended after it
-        child = os.fork()
+        parent, child = os.getpid(), os.fork()
         if child == 0:
             os.close(reader)
             simulate = work or (lambda: run_shard(trial, [seed])[0])
-            _be_child(simulate, writer, trial.allowance.memory, quiet)
+            _be_child(simulate, writer, trial.allowance.memory, quiet, parent)
         os.close(writer)
         try:
             with _sigterm(signal.SIG_UNBLOCK):
@@ -72,10 +75,13 @@ def _sigterm(how: signal.Sigmasks) -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _be_child(work: Callable[[], Run], writer: int, memory: float, quiet: bool) -> None:
+def _be_child(
+    work: Callable[[], Run], writer: int, memory: float, quiet: bool, parent: int
+) -> None:
     """Do the work, send its result, and end the process."""
     status = 1
     try:
+        end_with(parent)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
@@ -97,6 +103,13 @@ def _be_child(work: Callable[[], Run], writer: int, memory: float, quiet: bool) 
         status = 0
     finally:
         os._exit(status)
+
+
+def end_with(parent: int) -> None:
+    """Let SIGKILL end this process when its parent process has ended, also by SIGKILL."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it has ended before
+        os._exit(1)
 
 
 def _result(answer: bytes) -> Run | tuple[str, str]:

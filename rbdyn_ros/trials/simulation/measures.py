@@ -29,6 +29,13 @@ MEASURES = {
 #: Measures of robots with a floating base only.
 OF_BASE = ("base_height", "base_tilt")
 
+
+def with_unit(name: str) -> str:
+    """Return the name of a measure with its unit, if it is built in and has one."""
+    _, bracket, unit = MEASURES.get(name, "").rpartition("[")
+    return f"{name} [{unit}" if bracket else name
+
+
 #: Values of measures; None: there is no finite value.
 Values = dict[str, float | None]
 
