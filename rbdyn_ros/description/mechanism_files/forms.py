@@ -93,6 +93,11 @@ class Form:
         self.wrong(node, what, owner, "true or false")
         return None
 
+    def flag_of(self, table: YamlTable, key: str, owner: str) -> bool:
+        """Return whether a table has a key that is true."""
+        node = table.nodes.get(key)
+        return node is not None and bool(self.flag(node, key, owner))
+
     def number(self, node: Node, what: str, owner: str, *, infinite: bool = False) -> float | None:
         """Return a number, finite unless `infinite`."""
         value = _value(node, infinite)

@@ -44,43 +44,18 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.build.scene import SceneParts, scene_description
-from rbdyn_ros.description.checks.geometries import audit_surface
 from rbdyn_ros.description.files import read_bytes
-from rbdyn_ros.description.geometries import (
-    Contact,
-    Exclusion,
-    Filter,
-    Obstacle,
-    Shape,
-    Surface,
-)
-from rbdyn_ros.description.mechanism_files.forms import AT, Form, is_nothing
-from rbdyn_ros.description.mechanism_files.geometries import (
-    SHAPES,
-    SURFACE,
-    filter_of,
-    read_convex_mesh,
-    read_filter,
-    read_floor,
-    read_obstacles,
-    read_shape,
-    read_surface,
-)
-from rbdyn_ros.description.mechanism_files.yaml_text import (
-    Items,
-    Node,
-    Scalar,
-    YamlTable,
-    parse,
-)
-from rbdyn_ros.description.meshes.files import MeshFiles
-from rbdyn_ros.description.meshes.meshes import Meshes
-from rbdyn_ros.description.objects import Object, Placed
-from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.geometries import Contact, Exclusion, Obstacle
+from rbdyn_ros.description.mechanism_files.forms import Form, is_nothing
+from rbdyn_ros.description.mechanism_files.geometries import read_floor, read_obstacles
+from rbdyn_ros.description.mechanism_files.yaml_text import Scalar, YamlTable, parse
+from rbdyn_ros.description.objects import Placed
+from rbdyn_ros.description.scene_files.objects import ObjectReader
+from rbdyn_ros.description.scene_files.robots import RobotReader, read_pairs
+from rbdyn_ros.description.scene_files.surfaces import Surfaces
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.description.urdf_files.guard import refuse
 from rbdyn_ros.errors import Finding, ParameterError, quote
@@ -88,23 +63,6 @@ from rbdyn_ros.errors import Finding, ParameterError, quote
 VERSION = "rbdyn_scene"
 SECTIONS = ("robots", "surfaces", "objects", "obstacles")
 KEYS = (VERSION, "name", "description", "tags", "robot", "floor", "exclude", *SECTIONS)
-PLACE = (*AT, "quat")
-ROBOT_KEYS = (
-    "file",
-    *PLACE,
-    "floating_base",
-    "start",
-    "surface",
-    "surfaces",
-    "exclude",
-    "self_collision",
-    "filters",
-    "decompose",
-)
-OBJECT_KEYS = (
-    *(*SHAPES, "parts", "file", "mass", "density", *PLACE),
-    *("surface", "filter", "decompose"),
-)
 
 _SUFFIXES = (".yaml", ".yml")
 _HEAD = re.compile(rb"^[ \t]*['\"]?rbdyn_scene['\"]?[ \t]*:", re.MULTILINE)
@@ -220,28 +178,21 @@ class _Reader:
         self, top: YamlTable, path: Path, audit: Audit, package_dirs: Sequence[str | Path]
     ) -> None:
         self._top, self._path, self._audit = top, path, audit
-        self._form = Form(audit)
-        files = MeshFiles(path.parent, package_dirs)
-        self._meshes, self._convex = Meshes(files), Meshes(files, decompose=True)
-        self._surfaces: dict[str, Surface | None] = {}
+        self._package_dirs, self._form = package_dirs, Form(audit)
 
     def parts(self) -> SceneParts:
         """Return everything that could be read."""
-        title, top, form = self.title(), self._top, self._form
+        title, top, form, folder = self.title(), self._top, self._form, self._path.parent
         form.table(top, "scene", "", KEYS)
-        section = self._section("surfaces")
-        for name, node in section.nodes.items():
-            owner = f"surface {quote(name)}"
-            table = form.table(node, "surface", owner, SURFACE)
-            self._surfaces[name] = read_surface(table, owner, form) if table else None
-            if (surface := self._surfaces[name]) is not None:  # whether anything has it or not
-                audit_surface(surface, owner, section.lines[name], self._audit)
+        surfaces = Surfaces(self._section("surfaces"), form)
         floor, obstacles = self._floor()
-        obstacles += read_obstacles(self._section("obstacles"), self._path.parent, form)
-        robots, objects = self._robots(), self._objects()
+        obstacles += read_obstacles(self._section("obstacles"), folder, form)
+        robots = self._robots(RobotReader(folder, surfaces, form))
+        reader = ObjectReader(folder, self._package_dirs, surfaces, form)
+        objects = reader.objects(self._section("objects"))
         excluded = [
             Exclusion(first, second, top.lines["exclude"])
-            for first, second in self._exclude(top.nodes.get("exclude"), "the scene")
+            for first, second in read_pairs(top.nodes.get("exclude"), "the scene", form)
         ]
         return SceneParts(
             title.name, robots, objects, obstacles, floor, excluded, title.about, title.tags
@@ -288,192 +239,15 @@ class _Reader:
             return node.text == "true", []
         return False, read_floor(node, self._form)
 
-    # robots
-
-    def _robots(self) -> dict[str, Placed]:
+    def _robots(self, reader: RobotReader) -> dict[str, Placed]:
+        """Return the robots of `robot` and `robots`; those with errors are left out."""
         found: dict[str, Placed | None] = {}
         if "robot" in self._top.nodes:
             if "robots" in self._top.nodes:
                 line = self._top.lines["robots"]
                 message = "the scene has both 'robot' and 'robots'; list all of them in 'robots'"
                 self._audit.error("duplicate-key", "", line, message, found="robots")
-            found[""] = self._robot(self._top.nodes["robot"], "the robot")
-        section = self._section("robots")
-        for name, node in section.nodes.items():
-            owner, line = f"robot {quote(name)}", section.lines[name]
-            if not name.strip():
-                self._audit.error("missing-name", owner, line, "the name is empty", found=name)
-            found[name] = self._robot(node, owner)
+            found[""] = reader.robot(self._top.nodes["robot"], "the robot")
+        found.update(reader.robots(self._section("robots")))
         self._audit.partial |= None in found.values()
         return {name: robot for name, robot in found.items() if robot is not None}
-
-    def _robot(self, node: Node, owner: str) -> Placed | None:
-        form, line = self._form, node.line
-        if not isinstance(node, YamlTable):
-            file = form.name(node, "robot", owner)
-            return None if file is None else Placed(self._file(file), line=line)
-        table = form.table(node, "robot", owner, ROBOT_KEYS, ("file",))
-        if table is None:
-            return None
-        nodes = table.nodes
-        file, at = form.name(nodes["file"], "file", owner), form.placement(table, owner)
-        floats: bool | None = False
-        if "floating_base" in nodes:
-            floats = form.flag(nodes["floating_base"], "floating base", owner)
-        start, contact = self._start(nodes.get("start"), owner), self._contact(table, owner)
-        if file is None or at is None or floats is None or start is None or contact is None:
-            return None
-        return Placed(self._file(file), at, floats, contact, start, line)
-
-    def _file(self, name: str) -> Path:
-        return self._path.parent / name
-
-    def _start(self, node: Node | None, owner: str) -> dict[str, float] | None:
-        """Return positions by joint; None after an error."""
-        if node is None or is_nothing(node):
-            return {}
-        if not isinstance(node, YamlTable):
-            self._form.wrong(node, "start", owner, "a table of joints and positions")
-            return None
-        given = {
-            joint: self._form.number(below, f"start of {quote(joint)}", owner)
-            for joint, below in node.nodes.items()
-        }
-        known = {joint: value for joint, value in given.items() if value is not None}
-        return known if len(known) == len(given) else None
-
-    def _contact(self, table: YamlTable, owner: str) -> Contact | None:
-        """Return the surfaces of a robot, and its pairs that may overlap; None after an error."""
-        before = len(self._audit.errors)
-        surface = self._surface(table, owner) or Surface()
-        by_name: dict[str, Surface] = {}
-        named = table.nodes.get("surfaces")
-        if isinstance(named, YamlTable):
-            for part, node in named.nodes.items():
-                found = self._named_surface(node, owner)
-                if found is not None:
-                    by_name[part] = found
-        elif named is not None:
-            self._form.wrong(named, "surfaces", owner, "a table of links and names of surfaces")
-        exclude = self._exclude(table.nodes.get("exclude"), owner)
-        filters = self._filters(table.nodes.get("filters"), owner)
-        pushes = self._flag(table, "self_collision", owner)
-        divides = self._flag(table, "decompose", owner)
-        if len(self._audit.errors) > before:
-            return None
-        return Contact((), surface, by_name, exclude, pushes, filters, divides)
-
-    def _flag(self, table: YamlTable, key: str, owner: str) -> bool:
-        """Return whether a table has a key that is true."""
-        node = table.nodes.get(key)
-        return node is not None and bool(self._form.flag(node, key, owner))
-
-    def _filters(self, node: Node | None, owner: str) -> dict[str, Filter]:
-        if node is None:
-            return {}
-        if not isinstance(node, YamlTable):
-            self._form.wrong(node, "filters", owner, "a table of links and filters")
-            return {}
-        given = {name: filter_of(below, owner, self._form) for name, below in node.nodes.items()}
-        return {name: masks for name, masks in given.items() if masks is not None}
-
-    def _exclude(self, node: Node | None, owner: str) -> tuple[tuple[str, str], ...]:
-        if node is None:
-            return ()
-        pairs = []
-        for item in node.nodes if isinstance(node, Items) else [node]:
-            names = item.nodes if isinstance(item, Items) else []
-            if len(names) != 2:
-                self._form.wrong(item, "exclude", owner, "a list of pairs of names", verb="holds")
-                continue
-            first, second = (self._form.name(one, "excluded name", owner) for one in names)
-            if first is not None and second is not None:
-                pairs.append((first, second))
-        return tuple(pairs)
-
-    # objects
-
-    def _objects(self) -> list[Object]:
-        section, found = self._section("objects"), []
-        for name, node in section.nodes.items():
-            item = self._object(name, node, section.lines[name])
-            if item is not None:
-                found.append(item)
-        return found
-
-    def _object(self, name: str, node: Node, line: int) -> Object | None:
-        owner, form = f"object {quote(name)}", self._form
-        table = form.table(node, "object", owner, OBJECT_KEYS)
-        if table is None:
-            return None
-        before = len(self._audit.errors)
-        shape, at = self._object_shape(table, owner), form.placement(table, owner)
-        numbers: dict[str, Any] = {
-            what: form.number(table.nodes[what], what, owner)
-            for what in ("mass", "density")
-            if what in table.nodes
-        }
-        surface = self._surface(table, owner)
-        masks = read_filter(table, owner, form) if "filter" in table.nodes else None
-        divides = isinstance(shape, Path) and self._flag(table, "decompose", owner)
-        if len(self._audit.errors) > before or shape is None or at is None:
-            return None
-        more: dict[str, Any] = {"line": line, "filter": masks, "decompose": divides}
-        return Object(name, shape, **numbers, pose=at, surface=surface, **more)
-
-    def _object_shape(
-        self, table: YamlTable, owner: str
-    ) -> Shape | list[tuple[Shape, Pose]] | Path | None:
-        kinds = (*SHAPES, "parts", "file")
-        given = [key for key in table.nodes if key in kinds]
-        if len(given) != 1:
-            found, allowed = " and ".join(given) or "none", ", ".join(kinds)
-            message = f"has {found} of {allowed}; it must have exactly one"
-            self._audit.error(
-                "bad-shape", owner, table.line, message, found=found, allowed=allowed
-            )
-            return None
-        if given[0] == "file":
-            file = self._form.name(table.nodes["file"], "file", owner)
-            return None if file is None else self._file(file)
-        if self._flag(table, "decompose", owner):
-            if given[0] == "mesh":
-                convex = read_convex_mesh(table.nodes["mesh"], owner, self._convex, self._form)
-                return None if convex is None else [(part, Pose()) for part in convex]
-            message = f"decompose divides a mesh or the meshes of a file; this is {given[0]}"
-            line = table.lines["decompose"]
-            self._audit.error("bad-value", owner, line, message, found=given[0])
-            return None
-        if given[0] == "parts":
-            listed = self._form.items(table.nodes["parts"], "parts", "part", owner, self._part)
-            return None if listed is None else list(listed)
-        return read_shape(table, owner, self._meshes, self._form)
-
-    def _part(self, node: Node, what: str, owner: str) -> tuple[Shape, Pose] | None:
-        table = self._form.table(node, what, owner, (*SHAPES, *PLACE))
-        if table is None:
-            return None
-        shape = read_shape(table, owner, self._meshes, self._form)
-        at = self._form.placement(table, owner)
-        return None if shape is None or at is None else (shape, at)
-
-    # surfaces
-
-    def _surface(self, table: YamlTable, owner: str) -> Surface | None:
-        """Return the surface that a table names; None without one, or after an error."""
-        node = table.nodes.get("surface")
-        return None if node is None else self._named_surface(node, owner)
-
-    def _named_surface(self, node: Node, owner: str) -> Surface | None:
-        name = self._form.name(node, "surface", owner)
-        if name is None:
-            return None
-        if name not in self._surfaces:
-            hint = self._audit.hint(name, self._surfaces)
-            allowed = ", ".join(self._surfaces) or "none: the scene has no surfaces"
-            message = f"the surface {quote(name)} is unknown{hint}; known are {allowed}"
-            self._audit.error(
-                "unknown-surface", owner, node.line, message, found=name, allowed=allowed
-            )
-            return None
-        return self._surfaces[name]
