@@ -180,7 +180,7 @@ ARM = _services(
     ("get_gravity_effort", "get_inverse_dynamics", "get_computed_torque", "get_ik"),
 )
 CONTROLLED = (*_of("arm_controller", ("efforts", "status", "transition_event")), *EFFORTS)
-TARGETS = _of("arm_controller", ("joint_trajectory", "target_pose", "payload"))
+TARGETS = _of("arm_controller", ("joint_trajectory", "cartesian_path", "target_pose", "payload"))
 FOLLOW = _of("arm_controller", ("follow_joint_trajectory",))
 
 READ_SIMULATOR = (

@@ -12,6 +12,8 @@ It does not depend on ROS; the node is in rbdyn_ros/ros/arm/node.py.
 from rbdyn_ros.control.arm import Arm as Arm
 from rbdyn_ros.control.arm import mounted_gravity as mounted_gravity
 from rbdyn_ros.control.cartesian import CartesianImpedance as CartesianImpedance
+from rbdyn_ros.control.cartesian_motion import CartesianLimits as CartesianLimits
+from rbdyn_ros.control.cartesian_path import cartesian_path as cartesian_path
 from rbdyn_ros.control.faults import Fault as Fault
 from rbdyn_ros.control.friction import Friction as Friction
 from rbdyn_ros.control.gate import GateSettings as GateSettings

@@ -193,19 +193,21 @@ class Controller(ControlLoop):
             RbdynError: the arm is not armed, its mode follows no paths, or as PathTracker.follow.
         """
         with self._lock:
-            if self.mode not in TRACKING:
-                message = f"the mode is {self.mode}; trajectories need {' or '.join(TRACKING)}"
-                raise refusal(message, "mode", self.mode)
-            if self.mode == "impedance" and self.settings.frame:
-                frame = self.settings.frame
-                raise refusal(
-                    f"the pose of '{frame}' is controlled, not the joints", "mode", frame
-                )
-            self._check_armed()
+            self.check_following()
             fastest, tolerance = self.gate.limits.velocity, self.settings.start_tolerance
             since = 0.0 if begun is None else (self.gate.measured.time - begun) / NANOSECONDS
             since = min(max(since, 0.0), LONGEST)  # the time that checking it took, without a jump
             self._tracker.follow(path, fastest, tolerance, since)
+
+    def check_following(self) -> None:
+        """Raise RbdynError unless the arm is armed in a mode that follows paths."""
+        if self.mode not in TRACKING:
+            message = f"the mode is {self.mode}; trajectories need {' or '.join(TRACKING)}"
+            raise refusal(message, "mode", self.mode)
+        if self.mode == "impedance" and self.settings.frame:
+            frame = self.settings.frame
+            raise refusal(f"the pose of '{frame}' is controlled, not the joints", "mode", frame)
+        self._check_armed()
 
     def _check_armed(self) -> None:
         """Raise RbdynError unless the arm is armed and has no fault."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from numpy.typing import ArrayLike
 
 from rbdyn_ros.checks.numbers import finite
+from rbdyn_ros.control.cartesian_motion import CartesianLimits
 
 MODES = ("idle", "gravity", "hold", "computed_torque", "impedance")
 #: Modes that follow trajectories.
@@ -40,6 +41,9 @@ class ControlSettings:
         effort_includes_gravity: measured efforts contain the robot's own gravity compensation.
         tracking_tolerance: distance from the target that is a fault; 0: none [rad or m].
         start_tolerance: largest distance of a trajectory's start from the target [rad or m].
+        path_frame: link that Cartesian paths move; empty: there are none.
+        path_speed, path_rotation_speed, path_acceleration, path_rotation_acceleration, path_blend:
+            of Cartesian paths, see CartesianLimits.
 
     Raises:
         ParameterError: a time, a tolerance or a rate is negative or not finite.
@@ -64,10 +68,22 @@ class ControlSettings:
     effort_includes_gravity: bool = True
     tracking_tolerance: float = 0.2
     start_tolerance: float = 0.05
+    path_frame: str = ""
+    path_speed: float = 0.1
+    path_rotation_speed: float = 0.5
+    path_acceleration: float = 0.5
+    path_rotation_acceleration: float = 2.0
+    path_blend: float = 0.0
 
     def __post_init__(self) -> None:
         for name in _NOT_NEGATIVE:
             finite(name, getattr(self, name), low=0.0, element="")
+
+    @property
+    def path_limits(self) -> CartesianLimits:
+        """Limits of Cartesian paths."""
+        names = (field.name for field in fields(CartesianLimits))
+        return CartesianLimits(**{name: getattr(self, f"path_{name}") for name in names})
 
 
 #: A NaN would switch these off. Gains are checked by the laws.

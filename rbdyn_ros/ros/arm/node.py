@@ -17,7 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import PoseArray, PoseStamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
 from std_msgs.msg import String
@@ -108,6 +108,7 @@ class ArmController(process.ManagedNode):
         self._action = FollowAction(self, controller)
         follow, follow_pose = controller.follow, controller.follow_pose
         self._messages.subscribe(self, JointTrajectory, "~/joint_trajectory", follow)
+        self._messages.subscribe(self, PoseArray, "~/cartesian_path", controller.follow_poses)
         # of a stream that is faster than the check, only the newest pose counts
         self._messages.subscribe(self, PoseStamped, "~/target_pose", follow_pose, depth=1)
         self._open_triggers(controller)

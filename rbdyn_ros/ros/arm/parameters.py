@@ -6,6 +6,7 @@ from dataclasses import fields
 from types import SimpleNamespace
 from typing import Any
 
+from rbdyn_ros.control.cartesian_motion import FASTEST, SLOWEST
 from rbdyn_ros.control.friction import Friction
 from rbdyn_ros.control.gate import GateSettings
 from rbdyn_ros.control.limits import ACCELERATION, LATENCY
@@ -347,6 +348,33 @@ PARAMETERS = (
             "damping of the posture in the null space of the frame",
             DAMPING,
             setting="null_damping",
+        ),
+    ),
+    *group(
+        "cartesian path",
+        Parameter(
+            "cartesian_path.frame",
+            "",
+            "link that poses on ~/cartesian_path are of; empty: they are refused",
+            setting="path_frame",
+        ),
+        *(
+            Parameter(
+                f"cartesian_path.{name}", default, doc, unit, low, FASTEST, setting=f"path_{name}"
+            )
+            for name, default, doc, unit, low in (
+                ("speed", 0.1, "speed of the link", "m/s", SLOWEST),
+                ("rotation_speed", 0.5, "speed at which the link turns", "rad/s", SLOWEST),
+                ("acceleration", 0.5, "acceleration of the link", "m/s^2", SLOWEST),
+                ("rotation_acceleration", 2.0, "acceleration of its rotation", "rad/s^2", SLOWEST),
+                (
+                    "blend",
+                    0.0,
+                    "distance from a pose within which the link may leave its line; 0: stop there",
+                    "m",
+                    0.0,
+                ),
+            )
         ),
     ),
     *group(

@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.control.cartesian_path import cartesian_path, check_frame
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.control.self_collision import SelfCollision
 from rbdyn_ros.control.tracking import approach_to
 from rbdyn_ros.description.types import Description
+from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.errors import quote, refusal
 from rbdyn_ros.model.graph import span
 from rbdyn_ros.model.model import Model
@@ -22,6 +25,7 @@ from rbdyn_ros.ros.common.trajectory import ON_LIMIT, TrajectoryParser
 
 #: Parsing more points would delay the states.
 MOST_POINTS = 5000
+MOST_POSES = 500
 
 
 class TrajectoryController(Controller):
@@ -49,6 +53,10 @@ class TrajectoryController(Controller):
         self.collisions = collisions
         self.base = span(description).base
         self._parser = TrajectoryParser(m, _parser_of(m, description, self.names))
+        self._frame, self._limits = self.settings.path_frame, self.settings.path_limits
+        self._m, self._d = m, make_data(m)  # of the thread that receives poses
+        if self._frame:
+            check_frame(m, self._frame, self.names)
 
     def follow(self, message: Any) -> None:
         """Follow a trajectory_msgs/JointTrajectory; one without points stops the present one.
@@ -83,6 +91,45 @@ class TrajectoryController(Controller):
             self.collisions.check([*parts, path], seen[0])
         self.follow_path(path, seen[2])
 
+    def follow_poses(self, message: Any) -> None:
+        """Move a frame along the poses of a geometry_msgs/PoseArray; none stop the present path.
+
+        Raises:
+            RbdynError: the path is refused.
+        """
+        self._check_base(message.header.frame_id)
+        if not message.poses:
+            self.stop_following()
+            return
+        self._check_poses(len(message.poses))
+        targets = np.array([_target_of(pose) for pose in message.poses])
+        seen, now = self.measured(), self.progress()
+        if seen is None or not now.done:
+            raise refusal("the arm is still on its way; poses are taken where it rests")
+        self._d.qpos[:] = seen[0]
+        self._d.qpos[self._dofs] = now.desired[0]
+        path = cartesian_path(
+            self._m, self._d, self._frame, targets[:, :3], targets[:, 3:].reshape(-1, 3, 3),
+            self._limits, joints=self.names,
+        )  # fmt: skip
+        self._check_limits(path)
+        if self.collisions is not None:
+            self.collisions.check([path], seen[0])
+        self.follow_path(path)
+
+    def _check_poses(self, number: int) -> None:
+        """Raise RbdynError unless so many poses are taken now."""
+        if not self._frame:
+            message = "parameter cartesian_path.frame is empty; name the link that poses are of"
+            raise refusal(message, "pose", "cartesian_path.frame")
+        if number > MOST_POSES:
+            raise refusal(f"there are {number} poses; at most {MOST_POSES} are allowed")
+        self.check_following()
+
+    def _check_base(self, frame: str) -> None:
+        if frame not in ("", self.base):
+            raise refusal(f"the pose is in frame {quote(frame)}; allowed is '{self.base}'")
+
     def _check_limits(self, path: Path) -> None:
         """Check against tightened limits, and the velocities between the points."""
         limits, fastest = self.gate.limits, path.peaks()[0]
@@ -106,17 +153,21 @@ class TrajectoryController(Controller):
         Raises:
             RbdynError: the pose is refused.
         """
-        frame = message.header.frame_id
-        if frame not in ("", self.base):
-            raise refusal(f"the pose is in frame {quote(frame)}; allowed is '{self.base}'")
-        at, q = message.pose.position, message.pose.orientation
-        place, quat = (at.x, at.y, at.z), (q.w, q.x, q.y, q.z)
-        check_pose(place, quat)
-        pose = np.vstack([quat_to_mat(np.array(quat) / np.linalg.norm(quat)), place])
+        self._check_base(message.header.frame_id)
+        target = _target_of(message.pose)
+        pose = np.vstack([target[3:].reshape(3, 3), target[:3]])
         seen = self.measured()
         if self.collisions is not None and seen is not None:
             self.collisions.check([self.rehearsed(pose)], seen[0], "the motion to the pose")
         self.set_pose(pose)
+
+
+def _target_of(pose: Any) -> Array:
+    """Return a geometry_msgs/Pose as position and rotation matrix, row by row (12,)."""
+    at, q = pose.position, pose.orientation
+    place, quat = (at.x, at.y, at.z), (q.w, q.x, q.y, q.z)
+    check_pose(place, quat)
+    return np.append(place, quat_to_mat(np.array(quat) / np.linalg.norm(quat)))
 
 
 def _parser_of(m: Model, description: Description, names: tuple[str, ...]) -> CommandParser:
