@@ -23,7 +23,7 @@ BENCHMARKS = {
     "scaling": "cost against the number of bodies, from 10 to 10,000",
     "startup": "from process start to the first step, cold and warm",
     "node": "the simulator node at 1 kHz: lateness, real-time factor, load, latency",
-    "lidar": "the simulator node with a lidar at 10 Hz, unheard and heard in turns",
+    "lidar": "the simulator node with lidar and depth camera, unheard and heard in turns",
     "fleet": "number of robots that one process simulates at 1 kHz",
     "tick": "the control tick of an armed arm, without ROS",
     "arm": "a controlled arm over DDS, two processes: drift, pushes, tracking, latencies",

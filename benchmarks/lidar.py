@@ -1,4 +1,6 @@
-"""The simulator node at 1 kHz with a lidar of 16 x 900 rays at 10 Hz, unheard and heard in turns.
+"""The simulator node at 1 kHz with a lidar or a depth camera, or both, unheard and heard in turns.
+
+The lidar has 16 x 900 rays at 10 Hz, the camera 640 x 480 pixels at 30 Hz.
 
 Every second of `~/stats` is one window. Cost is the difference of the medians over the windows.
 """
@@ -17,9 +19,8 @@ from benchmarks.processes import NodeProcess
 
 TURNS, SECONDS = 8, 8.0
 
-SENSORS = """rbdyn_sensors: 1
-sensors:
-  front:
+HEAD = "rbdyn_sensors: 1\nsensors:\n"
+LIDAR = """  front:
     type: lidar
     link: hand
     rate: 10
@@ -31,20 +32,36 @@ sensors:
     noise: {range: {stddev: 0.01}}
     dropout: 0.001
 """
+CAMERA = """  eye:
+    type: depth
+    link: tool_flange
+    rate: 30
+    near: 0.05
+    far: 10
+    width: 640
+    height: 480
+    field_of_view: 1.2
+"""
 
 
 def main() -> None:
-    print("| lidar of 16 x 900 rays | lateness p50 | p99 | worst | clouds/s | dropped |")
+    print("| sensors | lateness p50 | p99 | worst | messages/s | dropped |")
     print("|---|---|---|---|---|---|")
-    for what, sweep in (("all at once", 0.0), ("swept in 0.1 s", 0.1)):
-        for line in _lines(what, sweep):
+    at_once, swept = LIDAR.replace("SWEEP", "0"), LIDAR.replace("SWEEP", "0.1")
+    for what, sensors in (
+        ("lidar, all at once", at_once),
+        ("lidar, swept in 0.1 s", swept),
+        ("camera", CAMERA),
+        ("both", at_once + CAMERA),
+    ):
+        for line in _lines(what, HEAD + sensors):
             print(line, flush=True)
 
 
-def _lines(what: str, sweep: float) -> list[str]:
+def _lines(what: str, sensors: str) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "sensors.yaml")
-        path.write_text(SENSORS.replace("SWEEP", f"{sweep}"), encoding="ascii")
+        path.write_text(sensors, encoding="ascii")
         process = NodeProcess(f"sensors:={path}", "contact:=true", "stats_rate:=1.0")
         try:
             process.wait(1)
@@ -66,37 +83,40 @@ def _lines(what: str, sweep: float) -> list[str]:
 
 
 def _measure() -> list[tuple[bool, float, float, float, int, int]]:
-    """Return a row for each window: heard, lateness p50, p99 and worst, clouds, dropped."""
+    """Return a row for each window: heard, lateness p50, p99 and worst, messages, dropped."""
     import rclpy
     from rclpy.qos import qos_profile_sensor_data
-    from sensor_msgs.msg import PointCloud2
+    from sensor_msgs.msg import Image, PointCloud2
 
     from rbdyn_interfaces.msg import Statistics
 
     rclpy.init()
     node = rclpy.create_node("listener")
     windows: list[Any] = []
-    clouds: list[Any] = []
+    messages: list[Any] = []
     node.create_subscription(Statistics, "/simulator/stats", windows.append, 10)
     rows = []
     try:
         for turn in range(TURNS):
             heard = bool(turn % 2)
-            listener = None
+            listeners = []
             if heard:
-                listener = node.create_subscription(
-                    PointCloud2, "/front/points", clouds.append, qos_profile_sensor_data, raw=True
-                )
+                listeners = [
+                    node.create_subscription(
+                        kind, topic, messages.append, qos_profile_sensor_data, raw=True
+                    )
+                    for kind, topic in ((PointCloud2, "/front/points"), (Image, "/eye/image_raw"))
+                ]
             _spin(node, 2.5)  # the first windows are of both
             windows.clear()
-            clouds.clear()
+            messages.clear()
             _spin(node, SECONDS)
-            share = len(clouds) / max(len(windows), 1)
+            share = len(messages) / max(len(windows), 1)
             dropped = np.diff([w.dropped_readings for w in windows], prepend=np.nan)
             for window, lost in zip(windows, dropped, strict=True):
                 lateness = window.lateness_p50, window.lateness_p99, window.lateness_max
                 rows.append((heard, *lateness, share, int(np.nan_to_num(lost))))
-            if listener is not None:
+            for listener in listeners:
                 node.destroy_subscription(listener)
     finally:
         node.destroy_node()

@@ -146,6 +146,7 @@ from rbdyn_ros.specialization.specialized import Specialized as Specialized
 from rbdyn_ros.specialization.specialized import specialize as specialize
 from rbdyn_ros.view.pictures.animation import animate as animate
 from rbdyn_ros.view.pictures.connectivity import draw_connectivity as draw_connectivity
+from rbdyn_ros.view.render.depth import DepthRenderer as DepthRenderer
 from rbdyn_ros.view.render.render import render as render
 from rbdyn_ros.view.render.renderer import Renderer as Renderer
 from rbdyn_ros.view.scene.visual_shapes import visual_shapes as visual_shapes

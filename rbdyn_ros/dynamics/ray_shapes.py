@@ -58,6 +58,7 @@ class RayShapes:
         kind: (n), a GeomType each.
         bounded: numbers of the shapes that have a bounding box and a surface.
         planes: numbers of the planes.
+        triangles: (n, 2), first triangle of each shape and the one after its last.
         findings: warnings about shapes that were left out.
         shape, root, mesh_node, triangle: see engine/collision/rays.py.
     """
@@ -72,8 +73,10 @@ class RayShapes:
         self.shape: Array = np.array([_row(one) for one in listed]).reshape(-1, SHAPE)
         self.root: Ints = np.full(len(listed), -1, np.int64)
         trees = [(np.zeros((0, NODE)), np.zeros((0, 9)))]
+        self.triangles: Ints = np.zeros((len(listed), 2), np.int64)
         nodes = triangles = 0
         for g, one in enumerate(listed):
+            self.triangles[g] = triangles, triangles + len(one.triangles)
             if len(one.triangles):
                 self.root[g] = nodes
                 trees.append(_tree(one.triangles, nodes, triangles))

@@ -15,6 +15,9 @@ from rbdyn_ros.sensors.ray_specs import RaySpec, checked
 #: Encodings of a depth image: metres, or whole millimetres.
 DEPTH = ("32FC1", "16UC1")
 
+#: How depths are found: rays, or a drawn picture, which takes a tenth of the time.
+METHODS = ("auto", "rays", "renderer")
+
 #: Numbers of coefficients of OpenCV's models: none, plumb_bob without and with k3, and rational.
 COEFFICIENTS = (0, 4, 5, 8)
 
@@ -134,10 +137,18 @@ class DepthSpec(CameraSpec):
     Attributes:
         encoding: one of DEPTH.
         segmentation: whether it also publishes what each pixel sees.
+        method: one of METHODS, for the simulator; auto: the renderer where it works and the lens
+            has no distortion.
     """
 
     encoding: str = DEPTH[0]
     segmentation: bool = False
+    method: str = METHODS[0]
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether the renderer finds the depths where it works."""
+        return self.method != METHODS[1] and not any(self.distortion)
 
     def findings(self) -> list[Finding]:
         """Return all that is wrong with the camera."""
@@ -146,6 +157,12 @@ class DepthSpec(CameraSpec):
             found += not_allowed(
                 "encoding", self.encoding, " or ".join(DEPTH), "encoding"
             ).findings
+        if self.method not in METHODS:
+            found += not_allowed("method", self.method, " or ".join(METHODS), "method").findings
+        if not found and self.method == METHODS[2] and any(self.distortion):
+            text = "the renderer draws depths without distortion; allowed with a distortion are "
+            text += "the methods auto and rays"
+            found.append(Finding("bad-argument", text, "error", "method"))
         if not found and self.encoding == DEPTH[1] and self.far > LARGEST_MILLIMETRES:
             text = f"far is {self.far:g} m; allowed is at most {LARGEST_MILLIMETRES} m in 16UC1"
             found.append(Finding("bad-argument", text, "error", "far"))

@@ -33,6 +33,7 @@ wrist:
   distortion: [0.1, -0.2, 0, 0, 0]  # default: none
   encoding: 32FC1               # default; or 16UC1
   segmentation: true            # default false
+  method: auto                  # default; or rays, or renderer
   ...
 face:
   type: color                   # as depth, without encoding, segmentation, noise, dropout and sees
@@ -64,7 +65,7 @@ NEEDED = ("link", "rate", "near", "far")
 CAMERA_KEYS = (*NEEDED, "type", "latency", "exclude", "width", "height", "field_of_view",
                "intrinsics", "distortion")  # fmt: skip
 CAMERA_NEEDED = (*NEEDED, "width", "height")
-DEPTH_KEYS = (*CAMERA_KEYS, "noise", "dropout", "sees", "encoding", "segmentation")
+DEPTH_KEYS = (*CAMERA_KEYS, "noise", "dropout", "sees", "encoding", "segmentation", "method")
 
 S = TypeVar("S", LidarSpec, RangeSpec, DepthSpec, ColorSpec)
 Readers = dict[str, Callable[[Node, str, str], Any]]
@@ -120,7 +121,11 @@ class RayForm:
         """Return a depth camera; `given` are values that were read already."""
         form = self._form
         form.table(table, "depth camera", owner, DEPTH_KEYS, CAMERA_NEEDED)
-        more: Readers = {"encoding": form.name, "segmentation": form.flag}
+        more: Readers = {
+            "encoding": form.name,
+            "segmentation": form.flag,
+            "method": form.name,
+        }
         return self._camera(DepthSpec, table, owner, given, more)
 
     def color(self, table: YamlTable, owner: str, given: dict[str, Any]) -> ColorSpec | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.numbers import count
@@ -25,6 +26,9 @@ from rbdyn_ros.sensors.noise import Hashed
 from rbdyn_ros.sensors.ray_specs import LidarSpec, RangeSpec
 
 RangingSpec = LidarSpec | RangeSpec | DepthSpec
+
+#: A drawn picture, (height, width, 2): depth [m] and number of the shape; infinity, -1 for none.
+Drawn = NDArray[np.float32]
 
 #: A sweep is measured in at most so many instants; all columns of one see the same state.
 INSTANTS = 64
@@ -100,6 +104,10 @@ class Scanner:
         sensor: the sensor.
         shapes: what rays can meet; None: the geometries.
 
+    Attributes:
+        sensor: the sensor.
+        shapes: what it can see.
+
     Raises:
         ModelError: the Model has no such link, or no geometries.
     """
@@ -107,12 +115,12 @@ class Scanner:
     def __init__(self, m: Model, sensor: RangingSpec, shapes: RayShapes | None = None) -> None:
         self._m, self._d, self.sensor = m, make_data(m), sensor
         self._frame = m.frame_id(sensor.link)
-        self._shapes = geometry_shapes(m) if shapes is None else shapes
-        if shapes is None and not self._shapes.names:
+        self.shapes = geometry_shapes(m) if shapes is None else shapes
+        if shapes is None and not self.shapes.names:
             raise _nothing(m, sensor)
         for link in sensor.excluded:
             m.frame_id(link)  # raises ModelError
-        self._shown = np.array([x not in sensor.excluded for x in self._shapes.links], np.bool_)
+        self._shown = np.array([x not in sensor.excluded for x in self.shapes.links], np.bool_)
         self._rays = directions(sensor)
         self._length = np.linalg.norm(self._rays, axis=-1)
         self._unit = self._rays / self._length[..., None]
@@ -140,10 +148,18 @@ class Scanner:
             distance = distance.reshape(-1)[None, nearest : nearest + 1]
             geom = geom.reshape(-1)[None, nearest : nearest + 1]
             rays = np.array([[[1.0, 0.0, 0.0]]])
-        distance[distance < sensor.near] = -np.inf
-        beyond = distance > sensor.far
+        return self._limited(distance, rays, geom)
+
+    def drawn(self, picture: Drawn) -> Scan:
+        """Return what a depth camera measures without noise, from a drawn picture."""
+        distance, geom = picture[..., 0].astype(np.float64), picture[..., 1].astype(np.int64)
+        return self._limited(distance, self._rays, geom)
+
+    def _limited(self, distance: Array, rays: Array, geom: Ints) -> Scan:
+        distance[distance < self.sensor.near] = -np.inf
+        beyond = distance > self.sensor.far
         distance[beyond], geom[beyond] = np.inf, -1
-        return Scan(distance, rays, geom, self._shapes.names)
+        return Scan(distance, rays, geom, self.shapes.names)
 
     def _go(self, qpos: Array, qvel: Array, time: float, before: float) -> None:
         """Move to the state some time before the given one."""
@@ -159,7 +175,7 @@ class Scanner:
         starts = np.ascontiguousarray(np.broadcast_to(origin, rays.shape))
         along = np.ascontiguousarray(rays @ R.T)
         far = self.sensor.far * longest
-        hits = meet(m, d, self._shapes, starts, along, far, self._shown, threads)
+        hits = meet(m, d, self.shapes, starts, along, far, self._shown, threads)
         return hits.distance.reshape(rows, -1), hits.geom.reshape(rows, -1)
 
 

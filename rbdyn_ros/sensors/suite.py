@@ -19,7 +19,7 @@ from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.sensors.camera_specs import ColorSpec, DepthSpec
 from rbdyn_ros.sensors.noise import Noise
 from rbdyn_ros.sensors.ray_specs import LidarSpec, RangeSpec
-from rbdyn_ros.sensors.scanning import RayNoise, Scan, Scanner
+from rbdyn_ros.sensors.scanning import Drawn, RayNoise, Scan, Scanner
 from rbdyn_ros.sensors.scene import Payload, SensorScene, StateLike
 from rbdyn_ros.sensors.specs import ContactSpec, ForceTorqueSpec, ImuSpec, NoiseSpec, Spec
 
@@ -249,11 +249,29 @@ class Suite:
             state: the state.
             threads: how many may work at most; None: one for each core.
         """
-        m, noise = self._m, self._sensors[k].noise
+        m = self._m
         qpos, qvel = state.qpos[: m.nq], state.qvel[: m.nv]
         true = self._scanners[k].measure(qpos, qvel, state.time, threads or cores())
+        return self._noisy(k, state.tick, true)
+
+    def drawn(self, k: int, tick: int, picture: Drawn) -> Scan:
+        """Return the reading of a depth camera whose picture was drawn.
+
+        Args:
+            k: number of the camera.
+            tick: of the state.
+            picture: of the camera, without noise.
+        """
+        return self._noisy(k, tick, self._scanners[k].drawn(picture))
+
+    def shapes(self, k: int) -> RayShapes:
+        """Return the shapes that a lidar, range sensor or depth camera can see."""
+        return self._scanners[k].shapes
+
+    def _noisy(self, k: int, tick: int, true: Scan) -> Scan:
+        noise = self._sensors[k].noise
         assert isinstance(noise, RayNoise)
-        return noise.applied(state.tick, true)
+        return noise.applied(tick, true)
 
 
 def _reading(sensor: _Sensor, scene: SensorScene, state: StateLike) -> Reading:

@@ -155,7 +155,7 @@ sensors:
 
 
 def test_a_depth_camera_is_read_from_a_file(robot):
-    (eye,) = read_sensors_text(FILE, *robot)
+    (eye,) = read_sensors_text(FILE + "    method: rays\n", *robot)
     assert eye == DepthSpec(
         "eye",
         "hand",
@@ -169,6 +169,7 @@ def test_a_depth_camera_is_read_from_a_file(robot):
         distortion=(0.1, -0.2, 0.0, 0.0),
         encoding="16UC1",
         segmentation=True,
+        method="rays",
     )
 
 
@@ -183,6 +184,8 @@ def test_a_depth_camera_is_read_from_a_file(robot):
         ("    intrinsics: [600, 601, 320, 240]\n", "", "missing-key", 4),
         ("distortion: [0.1, -0.2, 0, 0]", "distortion: [1]", "bad-value", 12),
         ("encoding: 16UC1", "encoding: rgb8", "bad-value", 13),
+        ("encoding: 16UC1", "method: embree", "bad-value", 13),
+        ("encoding: 16UC1", "method: renderer", "bad-value", 13),
         ("segmentation: true", "segmentation: 1", "bad-value", 14),
         ("rate: 15", "rate: 2000", "bad-value", 6),
         ("link: hand", "link: eye_optical_frame", "unknown-link", 5),

@@ -1,11 +1,11 @@
 """Pictures without a display: where things are in them, colours, shadows, the lens."""
 
-import importlib.util
 import math
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
+from support.drawing import needs_renderer
 from support.refusals import refused
 
 import rbdyn_ros as rb
@@ -15,19 +15,6 @@ from rbdyn_ros.sensors import ColorSpec, DepthSpec
 from rbdyn_ros.view.render import context
 from rbdyn_ros.view.render.render import looking
 from rbdyn_ros.view.render.renderer import Renderer
-
-
-def can_draw():
-    if importlib.util.find_spec("moderngl") is None:
-        return False
-    try:
-        context.make_context().release()
-    except rb.ParameterError:
-        return False
-    return True
-
-
-needs_renderer = pytest.mark.skipif(not can_draw(), reason="moderngl or EGL is not installed")
 
 CUBES = """<robot name="cubes">
   <link name="world"/>

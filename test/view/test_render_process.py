@@ -82,7 +82,7 @@ def test_another_thread_ends_a_picture_that_is_being_drawn(start):
     time.sleep(0.2)
     drawing.close()
     waiting.join(60.0)
-    assert errors == ["the process that draws the pictures of colour cameras has ended"]
+    assert errors == ["the process that draws the pictures of cameras has ended"]
     with pytest.raises(RbdynError, match="has ended"):
         drawing.draw(0.0, [0.0], EYE)
     drawing.close()

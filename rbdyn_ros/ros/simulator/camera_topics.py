@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,22 +18,16 @@ from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, Image
 from std_msgs.msg import String
 
-from rbdyn_ros.description.appearance.shapes import Appearance
-from rbdyn_ros.errors import refusal
-from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.convert import time_message
 from rbdyn_ros.ros.common.qos import LATCHED, reliable
+from rbdyn_ros.ros.simulator.renderers import Renderers
 from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.sensors.camera_specs import DEPTH, CameraSpec, ColorSpec, DepthSpec
 from rbdyn_ros.sensors.scanning import Scan
 from rbdyn_ros.sensors.suite import Suite
 from rbdyn_ros.view.render.lens import Pixels
-from rbdyn_ros.view.render.process import RenderProcess
 
 QOS = reliable(5)
-
-#: Returns the appearance of a Model.
-AppearanceOf = Callable[[Model], Appearance]
 
 
 class CameraTopics:
@@ -74,10 +67,18 @@ class CameraTopics:
 
 
 class DepthTopics(CameraTopics):
-    """The topics of a depth camera; arguments as for CameraTopics."""
+    """The topics of a depth camera.
 
-    def __init__(self, node: Node, spec: DepthSpec, prefix: str) -> None:
+    Args:
+        node: publishes.
+        spec: the camera.
+        prefix: of the names of frames.
+        renderers: draw for all cameras.
+    """
+
+    def __init__(self, node: Node, spec: DepthSpec, prefix: str, renderers: Renderers) -> None:
         super().__init__(node, spec, prefix)
+        self._camera, self._renderers = spec, renderers
         self._encoding, self._segments, self._names = spec.encoding, None, None
         if spec.segmentation:
             topic = f"{spec.name}/segmentation"
@@ -90,8 +91,12 @@ class DepthTopics(CameraTopics):
         return [*super()._publishers, *([self._segments] if self._segments is not None else [])]
 
     def read(self, suite: Suite, k: int, state: LoopState, threads: int | None) -> Scan:
-        """Return the reading of sensor k in a state."""
-        return suite.scan(k, state, threads)
+        """Return the reading of sensor k in a state, drawn or from rays."""
+        if not self._renderers.draws(self._camera):
+            return suite.scan(k, state, threads)
+        qpos = state.qpos[: suite.m.nq].copy()
+        picture = self._renderers.of(suite).draw_depth(state.time, qpos, self._camera)
+        return suite.drawn(k, state.tick, picture)
 
     def message(self, stamp_ns: int, scan: Scan) -> list[tuple[Any, Any]]:
         """Return the messages of a picture, each with its publisher."""
@@ -129,59 +134,12 @@ class ColorTopics(CameraTopics):
 
     def read(self, suite: Suite, k: int, state: LoopState, threads: int | None) -> Pixels:  # noqa: ARG002
         """Return the picture in a state."""
-        m = suite.m
-        return self._renderers.of(m).draw(state.time, state.qpos[: m.nq].copy(), self._camera)
+        qpos = state.qpos[: suite.m.nq].copy()
+        return self._renderers.of(suite).draw(state.time, qpos, self._camera)
 
     def message(self, stamp_ns: int, picture: Pixels) -> list[tuple[Any, Any]]:
         """Return the messages of a picture, each with its publisher."""
         return self._with_info(stamp_ns, [(self._images, image(picture, "rgb8"))])
-
-
-class Renderers:
-    """Keeps a process that draws, and starts another one when the Model changes.
-
-    Args:
-        looks: returns the appearance of a Model.
-        specs: sensors, of which it draws for the colour cameras.
-    """
-
-    def __init__(self, looks: AppearanceOf, specs: Sequence[object]) -> None:
-        self._looks, self._kept = looks, dict[Model, RenderProcess]()
-        self._stopped = False
-        self._cameras = [spec for spec in specs if isinstance(spec, ColorSpec)]
-
-    def start(self, m: Model) -> None:
-        """Start the process now if there are colour cameras.
-
-        Raises:
-            ParameterError: no picture can be drawn on this machine.
-        """
-        if self._cameras:
-            self.of(m)
-
-    def of(self, m: Model) -> RenderProcess:
-        """Return what draws a Model; for one thread.
-
-        Raises:
-            RbdynError: `stop` was called.
-        """
-        if self._stopped:
-            raise refusal("the simulator ends, so no more colour pictures are drawn")
-        if m not in self._kept:
-            self.close()
-            self._kept[m] = RenderProcess(m, self._looks(m), self._cameras)
-        return self._kept[m]
-
-    def stop(self) -> None:
-        """End the process, so that a thread that waits for a picture goes on; for any thread."""
-        self._stopped = True
-        for process in list(self._kept.values()):
-            process.close()
-
-    def close(self) -> None:
-        """End the process."""
-        while self._kept:
-            self._kept.popitem()[1].close()
 
 
 def depth_pixels(encoding: str, depth: NDArray[np.float64]) -> NDArray[Any]:

@@ -31,8 +31,9 @@ from rbdyn_ros.ros.common import convert
 from rbdyn_ros.ros.common.convert import Prepared
 from rbdyn_ros.ros.common.qos import reliable
 from rbdyn_ros.ros.common.throttle import Throttle
-from rbdyn_ros.ros.simulator.camera_topics import AppearanceOf, ColorTopics, DepthTopics, Renderers
+from rbdyn_ros.ros.simulator.camera_topics import ColorTopics, DepthTopics
 from rbdyn_ros.ros.simulator.range_topics import RangeTopic
+from rbdyn_ros.ros.simulator.renderers import AppearanceOf, Renderers
 from rbdyn_ros.ros.simulator.sensor_work import SensorWork, Topics
 from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.sensors.camera_specs import ColorSpec, DepthSpec
@@ -102,7 +103,8 @@ class SensorTopics:
         for note in self._suite.notes:
             self._logger.warning(note)
         self._renderers = renderers = Renderers(looks, self._suite.specs)
-        renderers.start(m)
+        if note := renderers.start(self._suite):
+            self._logger.info(note)
         topics = (_topic(node, spec, frame_prefix, renderers) for spec in self._suite.specs)
         topic_of = dict(enumerate(topics))
         self._slow = {k: x for k, x in topic_of.items() if isinstance(x, Topics)}
@@ -234,7 +236,7 @@ def _topic(
     if isinstance(spec, LidarSpec | RangeSpec):
         return RangeTopic(node, spec, prefix)
     if isinstance(spec, DepthSpec):
-        return DepthTopics(node, spec, prefix)
+        return DepthTopics(node, spec, prefix, renderers)
     if isinstance(spec, ColorSpec):
         return ColorTopics(node, spec, prefix, renderers)
     if isinstance(spec, ImuSpec):

@@ -31,5 +31,5 @@ def make_context() -> Any:
 
 
 def _missing(why: str) -> ParameterError:
-    text = f"colour pictures cannot be drawn: {why}"
+    text = f"pictures cannot be drawn: {why}"
     return ParameterError(Finding("no-renderer", text, "error", "renderer"))

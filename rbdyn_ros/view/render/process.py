@@ -10,19 +10,23 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
+from types import MappingProxyType
 
 import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.appearance.shapes import Appearance
 from rbdyn_ros.dynamics.instant import Instant
+from rbdyn_ros.dynamics.ray_shapes import RayShapes
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, refusal
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.sensors.camera_specs import ColorSpec
+from rbdyn_ros.sensors.camera_specs import CameraSpec, ColorSpec, DepthSpec
+from rbdyn_ros.sensors.scanning import Drawn
+from rbdyn_ros.view.render.depth import DepthRenderer
 from rbdyn_ros.view.render.lens import Pixels
 from rbdyn_ros.view.render.renderer import Renderer
 
@@ -51,12 +55,19 @@ class RenderProcess:
         m: the robot.
         looks: its appearance.
         cameras: a picture of each is drawn at once, so that later ones take no longer.
+        shapes: what each depth camera can see.
 
     Raises:
         ParameterError: no picture can be drawn on this machine.
     """
 
-    def __init__(self, m: Model, looks: Appearance, cameras: Sequence[ColorSpec]) -> None:
+    def __init__(
+        self,
+        m: Model,
+        looks: Appearance,
+        cameras: Sequence[ColorSpec],
+        shapes: Mapping[DepthSpec, RayShapes] = MappingProxyType({}),
+    ) -> None:
         self._pipe, theirs = Pipe()
         self._lock = threading.Lock()
         self._process = subprocess.Popen(  # noqa: S603 - our own program
@@ -69,8 +80,8 @@ class RenderProcess:
         theirs.close()
         try:
             self._pipe.send(list(sys.path))
-            self._pipe.send((m, looks, tuple(cameras)))
-            why = self._answer(LONGEST * (1 + len(cameras)))
+            self._pipe.send((m, looks, tuple(cameras), dict(shapes)))
+            why = self._answer(LONGEST * (1 + len(cameras) + len(shapes)))
         except (OSError, RbdynError) as error:
             self.close()
             raise ParameterError(_unstarted()) from error
@@ -87,13 +98,17 @@ class RenderProcess:
         Raises:
             RbdynError: the process has ended, or does not answer.
         """
-        with self._lock:
-            try:
-                self._pipe.send((time, qpos, camera))
-            except OSError as error:
-                raise _ended() from error
-            data = self._answer(LONGEST)
+        data = self._asked(time, qpos, camera)
         return np.frombuffer(data, np.uint8).reshape(camera.height, camera.width, 3)
+
+    def draw_depth(self, time: float, qpos: Array, camera: DepthSpec) -> Drawn:
+        """Return the depths at a time and a position, see DepthRenderer.draw.
+
+        Raises:
+            RbdynError: the process has ended, or does not answer.
+        """
+        data = self._asked(time, qpos, camera)
+        return np.frombuffer(data, np.float32).reshape(camera.height, camera.width, 2)
 
     def close(self) -> None:
         """End the process; a picture that is being drawn ends with an error."""
@@ -105,6 +120,14 @@ class RenderProcess:
             self._process.wait()
         with self._lock:  # whoever waits has got the end of the process
             self._pipe.close()
+
+    def _asked(self, time: float, qpos: Array, camera: CameraSpec) -> bytes:
+        with self._lock:
+            try:
+                self._pipe.send((time, qpos, camera))
+            except OSError as error:
+                raise _ended() from error
+            return self._answer(LONGEST)
 
     def _answer(self, longest: float) -> bytes:
         try:
@@ -118,7 +141,7 @@ class RenderProcess:
 
 def _unstarted() -> Finding:
     text = (
-        "the process that draws colour pictures ended or did not answer while it started; its "
+        "the process that draws pictures ended or did not answer while it started; its "
         "error is in the output above"
     )
     return Finding("no-renderer", text, "error", "renderer")
@@ -126,28 +149,49 @@ def _unstarted() -> Finding:
 
 def _silent() -> RbdynError:
     return refusal(
-        f"the process that draws the pictures of colour cameras has not answered for {LONGEST:g} s"
+        f"the process that draws the pictures of cameras has not answered for {LONGEST:g} s"
     )
 
 
 def _ended() -> RbdynError:
-    return refusal("the process that draws the pictures of colour cameras has ended")
+    return refusal("the process that draws the pictures of cameras has ended")
 
 
 def run(pipe: Connection) -> None:
     """Draw what the other end of a pipe asks for, until it closes."""
     os.nice(NICE)
     with contextlib.suppress(EOFError, OSError):
-        m, looks, cameras = pipe.recv()
+        m, looks, cameras, shapes = pipe.recv()
         try:
-            renderer = Renderer(m, looks)
-            for camera in cameras:
-                renderer.draw(Instant.still(m, m.qpos0), camera)
+            drawing = _Drawing(m, looks, cameras, shapes)
+            for camera in (*cameras, *shapes):
+                drawing.drawn(0.0, m.qpos0, camera)
         except RbdynError as error:
             pipe.send_bytes(str(error).encode())
             return
         pipe.send_bytes(b"")
         while True:
-            time, qpos, camera = pipe.recv()
-            instant = replace(Instant.still(m, qpos), time=time)
-            pipe.send_bytes(renderer.draw(instant, camera).tobytes())
+            pipe.send_bytes(drawing.drawn(*pipe.recv()))
+
+
+class _Drawing:
+    """The renderers of the process, each made only if there are cameras for it."""
+
+    def __init__(
+        self,
+        m: Model,
+        looks: Appearance,
+        cameras: Sequence[ColorSpec],
+        shapes: Mapping[DepthSpec, RayShapes],
+    ) -> None:
+        self._m, self._color = m, Renderer(m, looks) if cameras else None
+        kept = {id(seen): DepthRenderer(m, seen) for seen in shapes.values()}
+        self._depth = {camera: kept[id(seen)] for camera, seen in shapes.items()}
+
+    def drawn(self, time: float, qpos: Array, camera: CameraSpec) -> bytes:
+        if isinstance(camera, DepthSpec):
+            return self._depth[camera].draw(time, qpos, camera).tobytes()
+        assert self._color is not None
+        assert isinstance(camera, ColorSpec)
+        instant = replace(Instant.still(self._m, qpos), time=time)
+        return self._color.draw(instant, camera).tobytes()

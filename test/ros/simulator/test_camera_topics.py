@@ -147,6 +147,30 @@ def test_colour_pictures_and_what_they_need(node, peer, monkeypatch):  # noqa: F
     topics.close()
 
 
+@pytest.mark.parametrize("method", ["auto", "rays", "renderer"])
+def test_without_a_renderer_depth_cameras_cast_rays_unless_they_ask_for_it(
+    node,  # noqa: F811
+    peer,
+    monkeypatch,
+    method,
+):
+    monkeypatch.setattr(
+        process, "CHILD", "import sys; sys.modules['moderngl'] = None" + process.CHILD
+    )
+    m, description = rb.load_urdf(OPTICAL, contact=True), urdf.read(OPTICAL)
+    specs = [eye(method=method)]
+    if method == "renderer":
+        with refused(rb.ParameterError, "no-renderer"):
+            SensorTopics(node, m, description, specs, TICK)
+        return
+    topics = SensorTopics(node, m, description, specs, TICK)
+    pictures = peer.collect(Image, "/left/eye/image_raw")
+    peer.until(lambda: topics.publish(STAMP, Still(m, 100)) or pictures)
+    expected = rb.scan(m, rb.make_data(m), specs[0]).distance
+    np.testing.assert_array_equal(pixels_of(pictures[0], "f4"), expected.astype(np.float32))
+    topics.close()
+
+
 #: A process that says that it can draw, and never does.
 HANGS = """
 import sys, time
