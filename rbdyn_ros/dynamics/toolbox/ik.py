@@ -18,7 +18,7 @@ from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.dynamics.toolbox.clearance import clearance_of, moved_pairs
 from rbdyn_ros.dynamics.toolbox.ik_targets import targets_of
 from rbdyn_ros.engine.constants import survey
-from rbdyn_ros.engine.quantities.inverse_kinematics import solve_targets
+from rbdyn_ros.engine.quantities.ik.targets import solve_targets
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, quote
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointClass, JointType
@@ -141,7 +141,7 @@ def ik(
         ParameterError: there is no target, or an argument has the wrong shape, is not finite or
             is out of range.
 
-    Source: Levenberg-Marquardt, Sugihara 2011; see engine/quantities/inverse_kinematics.py.
+    Source: Levenberg-Marquardt, Sugihara 2011; see engine/quantities/ik/.
     """
     check_pair(m, d, "ik")
     number, fixed = m.frame_id(frame), joint_names("ik", fixed)

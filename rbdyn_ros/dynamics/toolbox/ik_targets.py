@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.dynamics.entry import Entry
-from rbdyn_ros.engine.quantities.inverse_kinematics import straighten
+from rbdyn_ros.engine.quantities.ik.targets import straighten
 from rbdyn_ros.errors import Finding, ParameterError
 
 _straighten = Entry(straighten)

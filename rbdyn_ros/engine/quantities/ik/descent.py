@@ -1,0 +1,47 @@
+"""Steps of inverse kinematics from one start: Levenberg-Marquardt.
+
+Source: Sugihara, Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method,
+2011 (damping by the remaining error).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.engine.integrate import integrate_pos
+from rbdyn_ros.engine.jit import kernel
+from rbdyn_ros.engine.quantities.ik.rows import errors
+from rbdyn_ros.engine.quantities.ik.step import LEAST, clip, find_step
+
+#: Steps of one attempt; slower ones end in a local minimum.
+MAX_STEPS = 60
+#: A step that leaves more than this share of the squared error is slow; so many end an attempt.
+SLOW, MOST_SLOW = 0.9, 4
+#: Damping in units of the squared error: at the start, and its factors after a step.
+DAMPING, LESS, MORE = 0.02, 0.8, 4.0
+
+
+@kernel
+def descend(m, d, task, w, target):
+    """Step until the target is reached or steps are slow; return whether, cost, and steps."""
+    damping, slow = DAMPING, 0
+    solved, cost = errors(m, d, task, w, target)
+    for taken in range(MAX_STEPS):
+        if solved or slow == MOST_SLOW or not np.isfinite(cost):
+            return solved, cost, taken
+        for k in range(m.nq):
+            w.kept[k] = d.qpos[k]
+        find_step(m, d, task, w, damping * cost + LEAST)
+        integrate_pos(m, d.qpos, w.step, 1.0)
+        clip(m, d, task)
+        solved, after = errors(m, d, task, w, target)
+        slow = slow + 1 if after > SLOW * cost else 0
+        if after < cost:
+            cost = after
+            damping *= LESS
+        else:
+            damping *= MORE
+            for k in range(m.nq):
+                d.qpos[k] = w.kept[k]
+            solved, cost = errors(m, d, task, w, target)
+    return solved, cost, MAX_STEPS

@@ -1,0 +1,126 @@
+"""What a target asks of a configuration: the rows, their errors and their Jacobian."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.joints.groups import log_mat
+from rbdyn_ros.engine.kinematics import axes, poses
+from rbdyn_ros.engine.optional import call_stage
+from rbdyn_ros.engine.quantities.jacobian import pose_and_jacobian
+from rbdyn_ros.engine.spatial import mat_mul, transposed
+
+
+class Task(NamedTuple):
+    """What is asked of a frame, and what may move.
+
+    Attributes:
+        frame: its number.
+        position, rotation: whether they matter.
+        loops: (nloops,) the rows of efc_pos that matter.
+        dofs: (n,) the dofs that may move.
+        places: (k,) the entries of qpos that may move.
+        at: (n,) the entry of qpos of each dof that is one, else -1: it has limits then.
+        limits: (n, 2).
+        turning: (n,) 1 if a whole turn of the dof changes no pose.
+        balls: the ball joints that may move and have a limit.
+        tolerance: of every error [m or rad].
+    """
+
+    frame: Any
+    position: Any
+    rotation: Any
+    loops: Any
+    dofs: Any
+    places: Any
+    at: Any
+    limits: Any
+    turning: Any
+    balls: Any
+    tolerance: Any
+
+
+class Space(NamedTuple):
+    """Memory of a solution.
+
+    Attributes:
+        J: (6, nv) Jacobian of the frame.
+        G: (rows, n) Jacobian of the rows.
+        A: (rows, rows) system of a step, then its Cholesky factor.
+        e, y: (rows,) errors; right-hand side and solution.
+        step: (nv,) step of every dof.
+        held: (n,) 1 for dofs that go to a limit.
+        kept, best: (nq,) configurations to return to.
+        away: (nv,) from the configuration to the posture.
+    """
+
+    J: Any
+    G: Any
+    A: Any
+    e: Any
+    y: Any
+    step: Any
+    held: Any
+    kept: Any
+    best: Any
+    away: Any
+
+
+@inline
+def rotation_of(target):
+    return (
+        target[3], target[4], target[5], target[6], target[7], target[8], target[9], target[10],
+        target[11],
+    )  # fmt: skip
+
+
+@kernel
+def errors(m, d, task, w, target):
+    """Write e and G; return whether every error is within the tolerance, and the cost e.e."""
+    position, rotation, loops = look(m, d, task, w, target)
+    cost = 0.0
+    for r in range(w.e.size):
+        cost += w.e[r] * w.e[r]
+    return max(position, rotation, loops) <= task.tolerance, cost
+
+
+@kernel
+def look(m, d, task, w, target):
+    """Write e and G at qpos; return the errors of position [m], rotation [rad] and loops."""
+    x, R = pose_and_jacobian(m, d, task.frame, w.J)
+    row, position, rotation, loops = 0, 0.0, 0.0, 0.0
+    if task.position:
+        w.e[0], w.e[1], w.e[2] = target[0] - x[0], target[1] - x[1], target[2] - x[2]
+        position = np.sqrt(w.e[0] ** 2 + w.e[1] ** 2 + w.e[2] ** 2)
+        _take_rows(task, w, 3, 0)
+        row = 3
+    if task.rotation:
+        turn = mat_mul(rotation_of(target), transposed(R))
+        w.e[row], w.e[row + 1], w.e[row + 2] = log_mat(turn)
+        rotation = np.sqrt(w.e[row] ** 2 + w.e[row + 1] ** 2 + w.e[row + 2] ** 2)
+        _take_rows(task, w, 0, row)
+        row += 3
+    if m.nefc > 0:
+        poses(m, d)
+        axes(m, d)
+        call_stage(m.constraint_stage, m, d)
+        for i in range(task.loops.size):
+            r = task.loops[i]
+            w.e[row + i] = -d.efc_pos[r]
+            loops = max(loops, abs(d.efc_pos[r]))
+            for n in range(task.dofs.size):
+                w.G[row + i, n] = d.efc_J[r, task.dofs[n]]
+    return position, rotation, loops
+
+
+@kernel
+def _take_rows(task, w, first, row):
+    """Copy three rows of J, the columns of the dofs that may move, to G."""
+    for n in range(task.dofs.size):
+        k = task.dofs[n]
+        w.G[row, n] = w.J[first, k]
+        w.G[row + 1, n] = w.J[first + 1, k]
+        w.G[row + 2, n] = w.J[first + 2, k]
