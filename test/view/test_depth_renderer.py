@@ -113,7 +113,7 @@ def test_robots_are_seen_as_by_rays(name, link, visual):
     path = find(name)
     m = rb.load_urdf(path, contact=True, strict=False)
     d = rb.make_data(m)
-    d.qpos[:] = np.clip(0.4, *m.jnt_range.T)[: m.nq] if m.nq == m.njnt else m.qpos0
+    d.qpos[:] = np.clip(0.4, *m.jnt_range[: m.nq].T)
     eye = DepthSpec("eye", link, rate=30.0, near=0.02, far=5.0, width=320, height=240,
                     field_of_view=1.8, exclude=())  # fmt: skip
     shapes = rb.visual_shapes(m, path) if visual else None

@@ -1,0 +1,74 @@
+"""Pictures of a Panda, a Talos and a scene, with half the edges, as stored in test/view/pictures.
+
+After a change that is wanted, look at them and store them:
+
+    .venv/bin/python test/view/stored_pictures.py
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+import rbdyn_ros as rb
+from rbdyn_ros.sensors import ColorSpec
+
+FOLDER = Path(__file__).parent / "pictures"
+
+SCENE = "config/scenes/gripper.yaml"
+
+#: By name: file of the robot, link of the camera's spec, place of the camera, and its target.
+ROBOTS = {
+    "panda": ("panda.urdf", "panda_link0", (1.5, -1.3, 0.9), (0.15, 0.0, 0.45)),
+    "talos": ("talos_reduced.urdf", "base_link", (1.6, -1.3, 0.5), (0.0, 0.0, -0.1)),
+}
+
+
+def robot_picture(name):
+    """Return the picture of a robot, (480, 640, 3)."""
+    from support.robots import find
+
+    file, link, eye, target = ROBOTS[name]
+    path = find(file)
+    m = rb.load_urdf(path, strict=False)
+    d = rb.make_data(m)
+    d.qpos[:] = np.clip(0.3, *m.jnt_range[: m.nq].T)  # both fingers are one dof
+    return rb.render(m, d, _camera(link), path, eye=eye, target=target)
+
+
+def scene_picture():
+    """Return the picture of a gripper, its objects and a floor, (480, 640, 3)."""
+    m = rb.load(SCENE)
+    d = rb.make_data(m)
+    eye, target = (0.75, -0.65, 0.75), (0.02, 0.0, 0.4)
+    return rb.render(m, d, _camera("mount"), SCENE, eye=eye, target=target)
+
+
+def _camera(link):
+    return ColorSpec("eye", link, rate=1.0, near=0.05, far=20.0, width=640, height=480,
+                     field_of_view=1.0)  # fmt: skip
+
+
+def picture(name):
+    """Return a picture by its name, (480, 640, 3)."""
+    return scene_picture() if name == "scene" else robot_picture(name)
+
+
+def halved(pixels):
+    """Return a picture with half the edges."""
+    height, width, _ = pixels.shape
+    return pixels.reshape(height // 2, 2, width // 2, 2, 3).mean(axis=(1, 3))
+
+
+def stored(name):
+    """Return a stored picture, (240, 320, 3)."""
+    return np.asarray(Image.open(FOLDER / f"{name}.png").convert("RGB"))
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    FOLDER.mkdir(exist_ok=True)
+    for name in (*ROBOTS, "scene"):
+        small = np.round(halved(picture(name))).astype(np.uint8)
+        Image.fromarray(small).save(FOLDER / f"{name}.png", optimize=True)
