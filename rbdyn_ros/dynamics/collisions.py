@@ -221,11 +221,16 @@ def overlap_text(robot: str, overlaps: Sequence[Distance]) -> str:
 
 def _check_geometries(m: Any, function: str) -> None:
     if m.ngeom == 0:
-        text = (
-            f"{function}: '{m.name}' has no geometries; a robot file needs <collision> elements, "
-            "and is loaded with contact=True"
-        )
-        raise ModelError(Finding("no-geometries", text, "error", function))
+        raise no_geometries(m, function)
+
+
+def no_geometries(m: Any, function: str) -> ModelError:
+    """Return the error that a Model has no geometries that could be near each other."""
+    text = (
+        f"{function}: '{m.name}' has no geometries; a robot file needs <collision> elements, "
+        "and is loaded with contact=True"
+    )
+    return ModelError(Finding("no-geometries", text, "error", function))
 
 
 def check_pairs(m: Any, function: str) -> None:

@@ -211,14 +211,44 @@ BAD = {
                  "tasks[0].velocity"),
     "posture": ([[rb.PostureTask([0.0])]], {}, rb.ParameterError, "tasks[0].qpos"),
     "no-geometries": ([[TASK]], {"clearance": 0.1}, rb.ModelError, "differential_ik"),
+    "no-geometries 2": ([[TASK]], {"clearance": 0.1}, rb.ModelError, "differential_ik"),  # floor
+    "no-step": ([[TASK._replace(position_weight=1e100)]], {}, rb.ModelError, "tasks"),
+    "no-step 2": ([[TASK._replace(position_weight=1e200)]], {}, rb.ModelError, "tasks"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", BAD)
 def test_refusals(case):
     arguments, options, error, element = BAD[case]
-    m = seven()
+    m = rb.load_urdf("config/robots/seven_dof_arm.urdf", contact=case == "no-geometries 2")
     d = rb.make_data(m)
     with refused(error, case.split(" ")[0], element):
         rb.differential_ik(m, d, *arguments, *([DT] if len(arguments) == 1 else []), **options)
     assert np.array_equal(d.qpos, m.qpos0)
+
+
+def gripper():
+    """Two fingers that slide towards each other, the second a mimic joint of the first."""
+    fingers = rb.SystemBuilder("gripper", base="hand")
+    for name, side in (("left", -1.0), ("right", 1.0)):
+        fingers.body(name, BODY).geometry(f"{name} skin", name, rb.Sphere(0.02))
+        origin = rb.pose(xyz=(0.1 * side, 0.0, 0.2))
+        fingers.joint(
+            f"{name} slide", "prismatic", "hand", name, origin=origin, axis=(1.0, 0.0, 0.0)
+        )
+    fingers.couple("right slide", "left slide", -1.0)
+    return rb.build(fingers)
+
+
+def test_fingers_that_one_dof_moves_against_each_other_keep_their_clearance():
+    m = gripper()
+    d = rb.make_data(m)
+    task = rb.FrameTask("left", (0.2, 0.0, 0.2), gain=0.1)
+    for _ in range(50):
+        rb.integrate_pos(m, d.qpos, rb.differential_ik(m, d, [task], 0.1, clearance=0.01), 0.1)
+    (pair,) = rb.collisions(m, d, margin=1.0)
+    assert pair.distance == pytest.approx(0.01, abs=1e-6)
+    d.qpos[:] = 0.0
+    assert rb.ik(m, d, "left", (0.0, 0.0, 0.2), clearance=0.01, attempts=3).too_near
+    fixed = rb.differential_ik(m, d, [task], 0.1, fixed=["right slide"])
+    assert not fixed.any()  # with its leader

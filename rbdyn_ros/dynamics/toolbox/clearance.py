@@ -6,9 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rbdyn_ros.arrays import Array, Ints
+from rbdyn_ros.arrays import Array, Bools, Ints
 from rbdyn_ros.checks.numbers import finite
-from rbdyn_ros.dynamics.collisions import check_pairs, find_near, memory_of, skipped_pairs
+from rbdyn_ros.dynamics.collisions import (
+    check_pairs,
+    find_near,
+    memory_of,
+    no_geometries,
+    skipped_pairs,
+)
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 
@@ -25,11 +31,13 @@ class MovedPairs:
         function: name of the caller, for errors.
 
     Raises:
-        ModelError: the Model has no geometries or too many.
+        ModelError: no body that moves has a geometry, or there are too many geometries.
     """
 
     def __init__(self, m: Model, dofs: Ints, function: str) -> None:
         check_pairs(m, function)
+        if m.ngeommoving == 0:
+            raise no_geometries(m, function)
         self._m = m
         carried = _carriers(m, dofs)[m.geom_bodyid[m.meet_geom]]
         together = (carried[:, 0] == carried[:, 1]).all(axis=1)
@@ -77,11 +85,15 @@ class Near(NamedTuple):
     rows: Array
 
 
-def _carriers(m: Model, dofs: Ints) -> Ints:
-    """Return 1 for each dof that moves a body, (nbody, n); a mimic joint moves by its leader."""
+def _carriers(m: Model, dofs: Ints) -> Bools:
+    """Return whether each joint carries each body and may move, (nbody, njnt).
+
+    A mimic joint moves with its leader, but moves other bodies.
+    """
     leaders = np.where(m.jnt_mimic >= 0, m.jnt_mimic, np.arange(m.njnt))
-    carried = np.zeros((m.nbody, len(dofs)), np.int64)
+    moves = np.isin(leaders, m.dof_jntid[dofs])
+    carried = np.zeros((m.nbody, m.njnt), bool)
     for body in range(1, m.nbody):
-        own = m.dof_jntid[dofs] == leaders[body - 1]
-        carried[body] = carried[m.body_parentid[body]] | own
+        carried[body] = carried[m.body_parentid[body]]
+        carried[body, body - 1] = moves[body - 1]
     return carried

@@ -16,7 +16,7 @@ from rbdyn_ros.dynamics.assembly import holonomic_rows
 from rbdyn_ros.dynamics.configuration import differentiate_pos, motion_limits
 from rbdyn_ros.dynamics.entry import Entry, check_pair, handles
 from rbdyn_ros.dynamics.toolbox.clearance import MovedPairs, clearance_of, moved_pairs
-from rbdyn_ros.dynamics.toolbox.ik import dof_limits, joint_names
+from rbdyn_ros.dynamics.toolbox.ik import dof_limits, joint_names, mark_joint
 from rbdyn_ros.dynamics.toolbox.ik_targets import targets_of
 from rbdyn_ros.engine.constants import survey
 from rbdyn_ros.engine.quantities.differential_ik import pose_error, separation_rows
@@ -33,6 +33,15 @@ UNBOUNDED, WITHIN, EQUAL = 1e30, 0, 5
 #: By how much a step may miss a bound [rad or m].
 TOLERANCE = 1e-9
 SOLVED = 1
+#: Why there is no step.
+NOT_CLOSED = (
+    "no step keeps the closed loops closed within the limits; give a configuration whose loops "
+    "are closed, see rb.assemble"
+)
+TOO_DIFFERENT = (
+    "the weights, velocities and the damping differ too much in size for the precision of a "
+    "computer; choose weights nearer to 1"
+)
 
 
 class FrameTask(NamedTuple):
@@ -124,10 +133,11 @@ def differential_ik(
     problem = _problem(m, d, joint_names("differential_ik", fixed))
     J, e = _task_rows(m, d, tasks, dt)
     J = J[:, problem.dofs]
-    H = J.T @ J
+    with np.errstate(over="ignore", invalid="ignore"):  # _solve judges it
+        H, f = J.T @ J, -(J.T @ e)
     H.ravel()[:: len(H) + 1] += damping  # its diagonal
     step = np.zeros(m.nv)
-    step[problem.dofs] = _solve(H, -(J.T @ e), *_bounds(m, d, problem, dt, distance))
+    step[problem.dofs] = _solve(H, f, *_bounds(m, d, problem, dt, distance))
     return step / dt
 
 
@@ -166,7 +176,7 @@ def _new_problem(m: Model, fixed: tuple[str, ...]) -> _Problem:
 def _moving(m: Model, fixed: tuple[str, ...]) -> Ints:
     moves = np.ones(m.nv, bool)
     for name in fixed:
-        moves[m.dof_jntid == m.jnt_id(name)] = False
+        mark_joint(m, moves, m.jnt_id(name), False)
     if not moves.any():
         text = f"differential_ik: all joints of '{m.name}' are fixed, so nothing can move"
         raise ParameterError(Finding("fixed", text, "error", "fixed"))
@@ -267,16 +277,18 @@ def _separations(m: Model, d: Data, pairs: MovedPairs, distance: float) -> tuple
 
 def _solve(H: Array, f: Array, A: Array, low: Array, high: Array, marks: Any) -> Array:
     A = np.ascontiguousarray(A)
+    if not (np.isfinite(H).all() and np.isfinite(f).all()):
+        raise _no_step(TOO_DIFFERENT)
     step, _, status, _ = _daqp().solve(H, f, A, high, low, marks, primal_tol=TOLERANCE)
-    if status != SOLVED:
-        text = (
-            "differential_ik: no step keeps the closed loops closed within the limits; give a "
-            "configuration whose loops are closed, see rb.assemble"
-        )
-        raise ModelError(Finding("no-step", text, "error", "tasks"))
+    if status != SOLVED or not np.isfinite(step).all():
+        raise _no_step(NOT_CLOSED if (marks == EQUAL).any() else TOO_DIFFERENT)
     n = len(f)
     within: Array = np.clip(step, low[:n], high[:n])
     return within
+
+
+def _no_step(why: str) -> ModelError:
+    return ModelError(Finding("no-step", f"differential_ik: {why}", "error", "tasks"))
 
 
 @cache

@@ -262,12 +262,12 @@ def _moving_dofs(m: Model, frame: int, fixed: tuple[str, ...]) -> Ints:
     moves = np.zeros(m.nv, bool)
     body = int(m.frame_bodyid[frame])
     while body > 0:
-        _mark(m, moves, body - 1, True)
+        mark_joint(m, moves, body - 1, True)
         body = int(m.body_parentid[body])
     if m.nefc > 0:
         _mark_coupled(m, moves)
     for name in fixed:
-        _mark(m, moves, m.jnt_id(name), False)
+        mark_joint(m, moves, m.jnt_id(name), False)
     if not moves.any():
         text = (
             f"ik: no joint that may move carries the frame {quote(m.frame_names[frame])}"
@@ -277,7 +277,7 @@ def _moving_dofs(m: Model, frame: int, fixed: tuple[str, ...]) -> Ints:
     return np.flatnonzero(moves)
 
 
-def _mark(m: Model, moves: Any, j: int, moving: bool) -> None:
+def mark_joint(m: Model, moves: Any, j: int, moving: bool) -> None:
     """Mark the dofs of a joint, for a mimic joint its leader's."""
     leader = int(m.jnt_mimic[j]) if m.jnt_mimic[j] >= 0 else j
     moves[m.dof_jntid == leader] = moving
