@@ -43,7 +43,7 @@ class Uniform:
 
     def quantile(self, u: Array) -> Array:
         """Return the samples of u, numbers in [0, 1)."""
-        found: Array = self.low + (self.high - self.low) * u
+        found: Array = np.clip(self.low * (1.0 - u) + self.high * u, self.low, self.high)
         return found
 
 
@@ -61,7 +61,8 @@ class LogUniform:
 
     def quantile(self, u: Array) -> Array:
         """Return the samples of u, numbers in [0, 1)."""
-        found: Array = self.low * (self.high / self.low) ** u
+        exponents = np.log(self.low) * (1.0 - u) + np.log(self.high) * u
+        found: Array = np.clip(np.exp(exponents), self.low, self.high)
         return found
 
 

@@ -63,17 +63,20 @@ def test_the_spread_of_a_measure(tmp_path):
     found = trial(tmp_path)
     values = np.linspace(0.0, 0.19, 20)
     runs = made(found, values)
-    runs[3] = Run(3, "diverged", "", runs[3].values, {"tracking_max": None, "energy": 1.0})
+    # what did not finish does not count, whatever its numbers are
+    runs[3] = Run(3, "diverged", "", runs[3].values, {"tracking_max": None})
+    runs[4] = Run(4, "not finite", "", runs[4].values, {"tracking_max": 0.0})
+    runs[5] = Run(5, "finished", "", runs[5].values, {"tracking_max": None})
     spread = judge(found, runs).measures["tracking_max"]
-    known = np.delete(values, 3)
+    known = np.delete(values, [3, 4, 5])
     assert spread.mean == pytest.approx(known.mean())
     assert spread.p95 == pytest.approx(np.quantile(known, 0.95))
-    assert (spread.worst, spread.seed) == (None, 3)
+    assert (spread.worst, spread.seed) == (None, 5)
     assert spread.broken == (known > 0.1).sum() + 1
-    # 19 values: the bootstrap is within a fifth of the t interval's width
-    t = scipy.stats.t(18).interval(0.95)[1] * known.std(ddof=1) / np.sqrt(19)
+    # 17 values: the bootstrap is within a fifth of the t interval's width
+    t = scipy.stats.t(16).interval(0.95)[1] * known.std(ddof=1) / np.sqrt(17)
     assert spread.high - spread.low == pytest.approx(2 * t, rel=0.2)
-    assert list(judge(found, runs).failures) == [3, *range(19, 10, -1)]
+    assert list(judge(found, runs).failures) == [3, 4, 5, *range(19, 10, -1)]
 
 
 def test_a_large_trial_has_the_normal_interval(tmp_path):

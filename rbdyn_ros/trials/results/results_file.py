@@ -7,6 +7,7 @@ end is dropped, and only the seeds that are missing run.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
@@ -42,8 +43,10 @@ class ResultsFile(Output):
         self.runs, kept = ({}, "") if fresh else _read(path, trial)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            if not kept or len(kept.encode()) < path.stat().st_size:  # the last line is cut off
-                path.write_text(kept or json.dumps(header) + "\n", encoding="utf-8")
+            if kept:
+                os.truncate(path, len(kept.encode()))  # the last line may be cut off
+            else:
+                path.write_text(json.dumps(header) + "\n", encoding="utf-8")
             self._file: TextIO = path.open("a", encoding="utf-8")
         except OSError as error:
             raise unwritable(path, error) from error

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.trials.simulation.measures import known
 from rbdyn_ros.trials.simulation.runs import FINISHED, Run
 from rbdyn_ros.trials.trial import Trial
 
@@ -113,7 +114,8 @@ def judge(trial: Trial, runs: Sequence[Run]) -> Verdict:
     statuses: dict[str, int] = {}
     for run in runs:
         statuses[run.status] = statuses.get(run.status, 0) + 1
-    spreads = {name: _spread(trial, name, runs) for name in _names(runs)}
+    finished = [run for run in runs if run.status == FINISHED]
+    spreads = {name: _spread(trial, name, finished) for name in _names(finished)}
     ordered = sorted(runs, key=lambda run: -_excess(trial, run))
     failures = {run.seed: broken[run.seed] for run in ordered if broken[run.seed]}
     rate = passes / len(runs) if runs else 0.0
@@ -171,10 +173,13 @@ def _spread(trial: Trial, name: str, runs: Sequence[Run]) -> Spread:
     at_worst = worst.measures[name]
     if not values.size:
         return Spread(None, None, None, None, None, at_worst, worst.seed, broken)
-    low, high = _mean_interval(values, trial.rule.confidence)
-    median, p95 = np.quantile(values, (0.5, 0.95)).tolist()
-    mean = float(values.mean())
-    return Spread(mean, low, high, median, p95, at_worst, worst.seed, broken)
+    with np.errstate(over="ignore", invalid="ignore"):  # of measures near the largest number
+        mean, (low, high) = values.mean(), _mean_interval(values, trial.rule.confidence)
+        median, p95 = np.quantile(values, (0.5, 0.95))
+    return Spread(
+        known(mean), known(low), known(high), known(median), known(p95), at_worst, worst.seed,
+        broken,
+    )  # fmt: skip
 
 
 def _mean_interval(values: Array, confidence: float) -> tuple[float, float]:
