@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 STARTED = "simulating '"
 #: Time to start and to end [s]; the first start of a version compiles.
 STARTING, ENDING = 300.0, 30.0
-#: ROS domains that are used: 0 is the default of ROS, and from 102 on the ports of DDS are among
-#: those that Linux gives to other connections (32768 and more).
-FIRST_DOMAIN, DOMAINS = 1, 100
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -128,21 +125,23 @@ def rbdyn_sim(
 ) -> Iterator[Callable[..., SimulatorProcess]]:
     """Return a function that starts `rbdyn sim` with its arguments, without the view.
 
-    The test, the simulator and what the test starts are in a ROS domain of this process, on this
+    The test, the simulator and what the test starts are in a ROS domain of their own, on this
     machine only. The simulator ends with the test.
     """
+    from rbdyn_ros.ros.common.domains import Domain
+
     started: list[SimulatorProcess] = []
-    domain = FIRST_DOMAIN + os.getpid() % DOMAINS
-    monkeypatch.setenv("ROS_DOMAIN_ID", str(domain))
-    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    monkeypatch.setenv("ROS_LOCALHOST_ONLY", "1")  # Humble
+    domain = Domain()
+    for name, value in domain.environment.items():
+        monkeypatch.setenv(name, value)
 
     def start(*words: str | Path) -> SimulatorProcess:
         log = tmp_path / f"rbdyn_sim_{len(started)}.txt"
-        started.append(SimulatorProcess(["--no-view", *map(str, words)], domain, log))
+        started.append(SimulatorProcess(["--no-view", *map(str, words)], domain.number, log))
         started[-1].wait_until_started()
         return started[-1]
 
     yield start
     for simulator in started:
         simulator.end()
+    domain.close()

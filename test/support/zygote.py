@@ -4,12 +4,9 @@ python zygote.py FD: takes requests from that socket until its other end is clos
 is a child of the asking process and goes on as `python -c CODE ARGUMENTS` does after its start.
 """
 
-import ctypes
-import functools
 import gc
 import json
 import os
-import re
 import signal
 import socket
 import sys
@@ -25,6 +22,8 @@ def main():
     sys.path[0] = ""  # as for python -c
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until a new process is ready
     prepare()
+    from rbdyn_ros.ros.common.tracer import Tracer
+
     tracer = Tracer()
     with socket.socket(fileno=int(sys.argv[1])) as asked:
         while True:
@@ -73,36 +72,20 @@ def prepare():
 def fork(tracer):
     """Return the process id to the server, which is not its parent, and 0 to the new process."""
     sent, told = os.pipe()
-    tracer.before_fork()
+    tracer.call("before_fork")
     middle = os.fork()
     if middle == 0:
         if pid := os.fork():
             os.write(told, str(pid).encode())
             os._exit(0)
-        tracer.after_fork_child()
+        tracer.call("after_fork_child")
     else:
         os.waitpid(middle, 0)
-        tracer.after_fork_parent()
+        tracer.call("after_fork_parent")
         pid = int(os.read(sent, 20))
     os.close(sent)
     os.close(told)
     return pid
-
-
-class Tracer:
-    """LTTng, which rcl may load: it has threads, and functions that start them after a fork."""
-
-    def __init__(self):
-        maps = Path("/proc/self/maps").read_text()
-        found = re.search(r"/\S*/liblttng-ust(-[0-9a-f]+)?\.so\S*", maps)
-        self._library = found and ctypes.CDLL(found[0])
-        self._signals = ctypes.create_string_buffer(128)  # a sigset_t
-
-    def __getattr__(self, name):
-        for prefix in ("lttng_ust_", "ust_"):
-            if hasattr(self._library, prefix + name):
-                return functools.partial(getattr(self._library, prefix + name), self._signals)
-        return lambda: None
 
 
 def become(request, files):

@@ -9,7 +9,6 @@ import pytest
 from support.trials import trial
 
 from rbdyn_ros.loading.assets import bundled_robot
-from rbdyn_ros.trials.pytest_plugin import DOMAINS, FIRST_DOMAIN
 
 PASSES = """\
 def test_passes(rbdyn_trial):
@@ -75,16 +74,6 @@ def test_who_does_not_use_it_loads_nothing(tmp_path):
     (tmp_path / "test_other.py").write_text(WITHOUT)
     done = session(tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_linux_gives_the_ports_of_a_simulator_to_no_other_connection():
-    """The domains of the fixture are not 0, the default, and their ports are below 32768.
-
-    OMG DDSI-RTPS 2.5, 9.6.2.3: a domain has 250 ports from 7400 + 250 domain on.
-    """
-    last = FIRST_DOMAIN + DOMAINS - 1
-    assert FIRST_DOMAIN > 0
-    assert 7400 + 250 * last + 249 < 32768
 
 
 def test_a_simulator_is_a_fixture(tmp_path):

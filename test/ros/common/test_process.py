@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 import rclpy
-from support import domains
 
 from rbdyn_ros.errors import RbdynError, refusal
+from rbdyn_ros.ros.common.domains import is_used
 from rbdyn_ros.ros.common.process import ManagedNode
 
 
@@ -47,12 +47,12 @@ sys.stdin.read()
 
 def test_the_domain_of_a_running_node_is_not_given_to_a_test(domain):
     """A simulator that a developer left running answers tests of its domain."""
-    assert not domains.is_in_use(domain)
+    assert not is_used(domain)
     words = [sys.executable, "-c", FORGOTTEN, str(domain)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen(words, **pipes, text=True) as other:
         assert other.stdout.readline() == "up\n"
-        in_use = domains.is_in_use(domain)
+        in_use = is_used(domain)
         other.stdin.close()
     assert in_use
 

@@ -1,0 +1,82 @@
+"""ROS domains of this machine that no other process uses."""
+
+from __future__ import annotations
+
+import functools
+import os
+import socket
+
+from rbdyn_ros.errors import Finding, RbdynError
+
+#: Domain 0 is the default of ROS, and from 102 on the ports of DDS are among those that Linux
+#: gives to other connections (32768 and more).
+FIRST, COUNT = 10, 90
+#: DDS takes ports from 7400 on: a TCP port of this machine below is bound while a domain is used.
+PORTS = 7300
+#: UDP ports of a domain: of all its participants, and of each of the first ten. Participants that
+#: discover others on this machine only do not open the first one.
+DISCOVERY = (0, *range(10, 30, 2))
+
+
+class Domain:
+    """A ROS domain that is this process's until `close` or its end.
+
+    Attributes:
+        number: of the domain.
+
+    Raises:
+        RbdynError: all domains are used.
+    """
+
+    def __init__(self) -> None:
+        for k in range(COUNT):
+            self.number = FIRST + (os.getpid() + k) % COUNT
+            self._held = socket.socket()
+            try:
+                self._held.bind(("127.0.0.1", PORTS + self.number))
+            except OSError:
+                self._held.close()
+                continue
+            if not is_used(self.number):
+                return
+            self._held.close()
+        text = f"all ROS domains from {FIRST} to {FIRST + COUNT - 1} are used on this machine"
+        raise RbdynError(Finding("no-domain", text))
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Environment variables of the processes in the domain, on this machine only.
+
+        Fast DDS exchanges messages through sockets: processes that are killed would leave its
+        shared memory behind.
+        """
+        return {
+            "ROS_DOMAIN_ID": str(self.number),
+            "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+            "ROS_LOCALHOST_ONLY": "1",  # Humble
+            "FASTDDS_BUILTIN_TRANSPORTS": "UDPv4",
+        }
+
+    def close(self) -> None:
+        """Let other processes use the domain."""
+        self._held.close()
+
+
+@functools.cache
+def own_domain() -> Domain:
+    """Return the domain of this process and of its children that have forked."""
+    return Domain()
+
+
+def is_used(number: int) -> bool:
+    """Whether a process of this machine takes part in a domain."""
+    return not all(_is_free(7400 + 250 * number + offset) for offset in DISCOVERY)
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as tried:
+        try:
+            tried.bind(("", port))
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,27 @@
+"""ROS domains that belong to one process."""
+
+import socket
+
+from rbdyn_ros.ros.common.domains import COUNT, FIRST, Domain
+
+
+def test_linux_gives_the_ports_of_a_domain_to_no_other_connection():
+    """The domains are not 0, the default, and their ports are below 32768.
+
+    OMG DDSI-RTPS 2.5, 9.6.2.3: a domain has 250 ports from 7400 + 250 domain on.
+    """
+    assert FIRST > 0
+    assert 7400 + 250 * (FIRST + COUNT - 1) + 249 < 32768
+
+
+def test_a_domain_that_is_used_is_given_to_nobody_else():
+    first = Domain()
+    second = Domain()
+    assert second.number != first.number
+    second.close()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as participant:
+        participant.bind(("", 7400 + 250 * second.number + 10))
+        third = Domain()
+        assert third.number not in (first.number, second.number)
+        third.close()
+    first.close()
