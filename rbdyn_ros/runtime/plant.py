@@ -70,6 +70,10 @@ class Plant:
         """The simulated Data; to read while no loop runs."""
         return self._d
 
+    def begin_with(self, qvel: Array | None) -> None:
+        """Set the velocity (nv,) at the start, before a loop runs; None: at rest."""
+        self._d.qvel = 0.0 if qvel is None else qvel
+
     @property
     def rows(self) -> tuple[Array, Array]:
         """The numbers of the simulated Data, and of the Data for computing efforts."""

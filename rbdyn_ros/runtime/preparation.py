@@ -26,6 +26,7 @@ def prepare(s: Shared, m: Model, given: LoopSettings, period_ns: int) -> None:
     s.timeout[()] = round(given.command_timeout * NANOSECONDS)
     s.policy[()] = ON_TIMEOUT.index(given.on_timeout)
     s.lockstep_timeout[()] = round(given.lockstep_timeout * NANOSECONDS)
+    s.locked[()] = given.locked and s.time_mode == LOCKSTEP
     s.every[()] = 1 if s.time_mode == LOCKSTEP else given.hand_over_every
     s.servo_time[()] = given.servo_time_constant
     s.seed[()] = given.seed

@@ -37,6 +37,7 @@ class LoopSettings:
         hand_over_every: ticks between the states that are handed over to readers.
         seed: of all random numbers.
         specialize: compile the timestep for this robot, see StepCode.
+        locked: wait for commands from tick 0 on, in lock-step; else from the first command on.
     """
 
     command_timeout: float = 0.1
@@ -52,6 +53,7 @@ class LoopSettings:
     hand_over_every: int = 1
     seed: int = 0
     specialize: bool = False
+    locked: bool = False
 
     def __post_init__(self) -> None:
         one_of("on_timeout", self.on_timeout, ON_TIMEOUT, code="on-timeout")

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rbdyn_ros.checks.numbers import count
+from rbdyn_ros.errors import bad_argument
 from rbdyn_ros.machine import cores
 from rbdyn_ros.trials.processes.isolated import run_isolated
+from rbdyn_ros.trials.processes.worker import prepare
 from rbdyn_ros.trials.processes.workers import run_in_workers
 from rbdyn_ros.trials.results.results_file import ResultsFile
 from rbdyn_ros.trials.results.verdict import Verdict, judge
@@ -98,8 +100,10 @@ def repeat(trial: Trial, seed: int, watch: Watcher | None = None) -> Run:
         ModelError: the controller does not support the robot.
     """
     number = count("seed", seed, 0, MAX_SEED)
+    if trial.controller.node is not None and watch is not None:
+        raise bad_argument("watch", "a run of a node has no rb.Batch to watch; record it instead")
     if trial.controller.isolated and watch is None:
-        trial.controller.code.load()  # type: ignore[union-attr]
+        prepare(trial)
         return run_isolated(trial, number, quiet=False)
     return run_shard(trial, [number], watch)[0]
 

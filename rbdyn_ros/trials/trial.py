@@ -44,6 +44,46 @@ class Joints:
 
 
 @dataclass(frozen=True)
+class UserNode:
+    """A ROS node of the user, which answers the states of the simulator in lock-step.
+
+    Attributes:
+        command: words of its command line; with a package, the executable and its arguments.
+        package: ROS package of the executable, or "".
+        folder: in which it starts.
+        joints: that each tick waits for; empty: all joints that accept efforts.
+        files: hash of the files in the folder that the command names.
+    """
+
+    command: tuple[str, ...]
+    package: str = ""
+    folder: str = "."
+    joints: tuple[str, ...] = ()
+    files: str = ""
+
+    @property
+    def written(self) -> str:
+        """All that is known of its commands, as text."""
+        return f"{self.command} {self.package} {self.joints} {self.files}"
+
+
+@dataclass(frozen=True)
+class RobotFile:
+    """The file of the robot, for a simulator that loads it itself.
+
+    Attributes:
+        path: of a robot or scene file.
+        is_scene: whether it is a scene.
+        floating_base, contact: as in `rb.load`.
+    """
+
+    path: str
+    is_scene: bool = False
+    floating_base: bool = False
+    contact: bool = False
+
+
+@dataclass(frozen=True)
 class Controller:
     """What computes the joint forces of every run.
 
@@ -52,17 +92,19 @@ class Controller:
         code: a function of the user, or None.
         traced: whether the function is compiled too; otherwise each run calls it in Python.
         every: timesteps from one command to the next.
+        node: a ROS node of the user, or None.
     """
 
     policy: Policy | None = None
     code: PythonCode | None = None
     traced: bool = False
     every: int = 1
+    node: UserNode | None = None
 
     @property
     def isolated(self) -> bool:
         """Whether each run needs a process of its own."""
-        return self.code is not None and not self.traced
+        return self.node is not None or (self.code is not None and not self.traced)
 
     @property
     def written(self) -> str:
@@ -70,7 +112,8 @@ class Controller:
         law = self.policy
         gains = "" if law is None else {name: x.tolist() for name, x in law.gains.items()}
         kind = "" if law is None else f"{type(law).__name__} {law.limit}"
-        return f"{kind} {gains} {self.code} {self.traced} {self.every}"
+        node = "" if self.node is None else f" {self.node.written}"
+        return f"{kind} {gains} {self.code} {self.traced} {self.every}{node}"
 
 
 @dataclass(frozen=True)
@@ -127,11 +170,12 @@ class Rule:
 
 @dataclass(frozen=True)
 class Allowance:
-    """What a run of a Python controller may use.
+    """What a run of a Python controller or of a node may use.
 
     Attributes:
         time: wall time [s].
-        memory: memory beyond what the process has at its start [MiB].
+        memory: memory of the controller beyond what the process has at its start, or the data of
+            each process of the node [MiB].
     """
 
     time: float = 60.0
@@ -160,6 +204,7 @@ class Trial:
         allowance: see Allowance.
         recordings: number of failed runs that are recorded, the worst ones.
         urdf: text of the robot's URDF, for recordings, or "".
+        robot_file: see RobotFile.
     """
 
     name: str
@@ -179,6 +224,7 @@ class Trial:
     allowance: Allowance = Allowance()
     recordings: int = 0
     urdf: str = ""
+    robot_file: RobotFile = RobotFile("")
 
     @property
     def seeds(self) -> range:

@@ -11,7 +11,7 @@ from support.trials import joint, trial
 import rbdyn_ros as rb
 from rbdyn_ros import trials
 from rbdyn_ros.errors import ParameterError
-from rbdyn_ros.trials.output.recordings import run_model
+from rbdyn_ros.trials.simulation.sampling import run_model
 
 CRASHING = """\
 def control(t, qpos, qvel, reference):
@@ -42,7 +42,7 @@ def test_a_recording_has_the_robot_of_its_run(tmp_path):
     assert m.body_mass[1] == pytest.approx(1.0 + run.values["payload.mass"])
     assert m.dof_damping[0] == run.values[f"dof_damping.{joint()}"]
     laden = rb.with_payload(found.m, "rod", run.values["payload.mass"], (0.0, 0.0, -0.5))
-    own = run_model(found, 3)
+    own = run_model(found, 3, found.m)
     np.testing.assert_allclose(own.body_fullinertia, laden.body_fullinertia, rtol=1e-12)
 
 

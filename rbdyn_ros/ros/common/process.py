@@ -120,10 +120,17 @@ class ManagedNode(LifecycleNode):
         if not self.values.autostart:
             self.get_logger().info("waiting for the lifecycle transition configure")
             return
-        for transition in (self.trigger_configure, self.trigger_activate):
-            transition()
-            if self._failure is not None:
-                raise self._failure
+        self._advance(self.trigger_configure)
+        self.connect()
+        self._advance(self.trigger_activate)
+
+    def connect(self) -> None:
+        """Do what autostart does between configure and activate."""
+
+    def _advance(self, transition: Callable[[], object]) -> None:
+        transition()
+        if self._failure is not None:
+            raise self._failure
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:  # noqa: ARG002
         """Load and open everything."""
@@ -188,15 +195,19 @@ class ManagedNode(LifecycleNode):
         The executor spins in a thread of its own. So signals always interrupt Python code here,
         and the context stays valid until everything has ended.
         """
-        self.spinner.add_node(self)
-        self._server = threading.Thread(target=self._serve, name="rbdyn-serve")
-        self._server.start()
+        self.serve()
         # an interrupt is lost while C++ calls Python, the event is not; do not join: an
         # interrupted join takes the thread for ended
         while not self.stop.is_set() and not self._served.wait(self.poll_interval):
             self.poll()
         if self._failure is not None:
             raise self._failure
+
+    def serve(self) -> None:
+        """Start to serve topics and services, in a thread of its own; `close` ends it."""
+        self.spinner.add_node(self)
+        self._server = threading.Thread(target=self._serve, name="rbdyn-serve")
+        self._server.start()
 
     def _serve(self) -> None:
         try:
@@ -264,7 +275,7 @@ def run(make: Callable[[threading.Event], ManagedNode], args: Sequence[str] | No
         sys.unraisablehook = _unraisable
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, interrupt)
-        _init(args)
+        init(args)
         node = _make(make, stop)
         node.begin()
         node.spin()
@@ -309,7 +320,12 @@ def _make(make: Callable[[threading.Event], ManagedNode], stop: threading.Event)
         raise RbdynError(Finding("ros", f"ROS 2 does not start: {error}")) from error
 
 
-def _init(args: Sequence[str] | None) -> None:
+def init(args: Sequence[str] | None) -> None:
+    """Initialise rclpy without its handlers of signals.
+
+    Raises:
+        ParameterError: the arguments of ROS are refused.
+    """
     try:
         # rclpy's own handlers would end the context while threads still publish
         rclpy.init(

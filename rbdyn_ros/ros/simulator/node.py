@@ -15,11 +15,13 @@ from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
+from rosgraph_msgs.msg import Clock
 
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError
 from rbdyn_ros.recording.writer import check_recordable
 from rbdyn_ros.ros.common import parameters, process
 from rbdyn_ros.ros.common.answer import attempt, parameters_result
+from rbdyn_ros.ros.common.qos import reliable
 from rbdyn_ros.ros.simulator import parameters as params
 from rbdyn_ros.ros.simulator.claims import CLOCK, Claims
 from rbdyn_ros.ros.simulator.clock import ClockClaim
@@ -28,6 +30,7 @@ from rbdyn_ros.ros.simulator.record import NodeRecorder, NodeRecording, Recorded
 from rbdyn_ros.ros.simulator.robot import Robot
 from rbdyn_ros.ros.simulator.saved_states import open_saved_states
 from rbdyn_ros.ros.simulator.services import open_services
+from rbdyn_ros.ros.simulator.setup import Setup
 from rbdyn_ros.ros.simulator.simulation import Simulation
 from rbdyn_ros.ros.simulator.standard import StandardServices, open_standard
 from rbdyn_ros.ros.simulator.statistics import Statistics
@@ -51,6 +54,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
         urdf: path of a robot file that overrides the parameters; None: use the parameters.
         fallback: robot file if the parameters name none; None: wait for the topic.
         imports: Python files of the user, already run; the view runs them too.
+        setup: of a simulator inside another program; None: a process of its own.
     """
 
     def __init__(
@@ -59,8 +63,13 @@ class Simulator(RecordedTopics, process.ManagedNode):
         urdf: Path | None = None,
         fallback: Path | None = None,
         imports: Sequence[Path] = (),
+        setup: Setup | None = None,
     ) -> None:
-        super().__init__("simulator", stop, [Parameter("urdf", value=str(urdf))] if urdf else [])
+        given = dict(setup.parameters) if setup is not None else {}
+        if urdf:
+            given["urdf"] = str(urdf)
+        super().__init__("simulator", stop, [Parameter(k, value=x) for k, x in given.items()])
+        self._setup = setup
         self._urdf, self._fallback, self._imports = urdf, fallback, imports
         self._claims: Claims | None = None
         self._clock_claim: ClockClaim | None = None
@@ -85,7 +94,9 @@ class Simulator(RecordedTopics, process.ManagedNode):
         values = self.values
         self._prepare_recording(values.record)
         self._claims = claims = Claims(self)
-        if values.publish_clock or self.get_parameter("use_sim_time").value:
+        if self._setup is None and (
+            values.publish_clock or self.get_parameter("use_sim_time").value
+        ):
             self._clock_claim = ClockClaim(self, claims, values.publish_clock)
         robots = self._make_robots()
         states = [robot.node.resolve_topic_name("joint_states") for robot in robots]
@@ -98,6 +109,8 @@ class Simulator(RecordedTopics, process.ManagedNode):
         if self._clock_claim is not None:
             base = self._clock_claim.settle(self.stop)
             clock = self._clock_claim.publisher
+        if self._setup is not None:
+            base, clock = 0, self.create_publisher(Clock, CLOCK, reliable(1))
         claims.announce(states + [CLOCK] * (clock is not None))
         claims.poll()
         claims.check()
@@ -138,7 +151,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
     def _make_robots(self) -> list[Robot]:
         names = self.values.robots
         if not names:
-            return [Robot(self, "", self.values, "", self.recorder)]
+            return [Robot(self, "", self.values, "", self.recorder, self._setup)]
         _check_names(names)
         if self.values.time_mode != "realtime" and len(names) > 1:
             text = (
@@ -166,6 +179,11 @@ class Simulator(RecordedTopics, process.ManagedNode):
         self.spinner.add_node(node)
         values = parameters.declare(node, params.PARAMETERS, {"frame_prefix": f"{name}/"})
         return Robot(node, name, values, self.get_fully_qualified_name(), recorder)
+
+    def connect(self) -> None:
+        """Let the program around the simulator connect its nodes before time begins."""
+        if self._setup is not None:
+            self._setup.connect(self)
 
     def activate(self) -> None:
         """Start or resume time."""

@@ -253,6 +253,7 @@ class Outputs:
         clock: publisher of /clock; None: another node publishes it.
         others: sensors and markers, published from the same states.
         recorder: records every state before it is published, or None.
+        watch: called with every record of the loop before it is published, or None.
         reset_name: of the service to call after divergence.
 
     Attributes:
@@ -274,7 +275,9 @@ class Outputs:
         others: Iterable[SensorTopics | WrenchMarkers] = (),
         reset_name: str = "",
         recorder: NodeRecorder | None = None,
+        watch: Callable[[LoopState], object] | None = None,
     ) -> None:
+        self._watch = watch
         self._node, self._loop, self._stamps, self._values = node, loop, stamps, values
         self.lock = threading.RLock()
         m = loop.m
@@ -393,6 +396,8 @@ class Outputs:
     def publish(self, state: LoopState) -> None:
         """Publish a state on all topics that are due; /clock after all others."""
         self._report(state)
+        if self._watch is not None:
+            self._watch(state)
         last, self._last_state = self._last_state, state
         if last is not None and (state.epoch, state.tick) == (last.epoch, last.tick):
             return

@@ -41,6 +41,7 @@ from rbdyn_ros.ros.simulator.places import Places
 from rbdyn_ros.ros.simulator.reception import Reception
 from rbdyn_ros.ros.simulator.record import NodeRecorder
 from rbdyn_ros.ros.simulator.sensors import SensorTopics
+from rbdyn_ros.ros.simulator.setup import Setup
 from rbdyn_ros.ros.simulator.spawned_robots import SpawnedRobots
 from rbdyn_ros.ros.simulator.start import start_position
 from rbdyn_ros.ros.simulator.topic_based import TopicBasedParser
@@ -91,6 +92,7 @@ class Robot:
         values: of its parameters.
         time_node: full name of the node that controls the time of several robots; empty: `node`.
         recorder: of the topics of its node, or None.
+        setup: of a simulator inside another program, or None.
 
     Attributes:
         given: its source, after `load`.
@@ -114,8 +116,9 @@ class Robot:
         values: SimpleNamespace,
         time_node: str,
         recorder: NodeRecorder | None = None,
+        setup: Setup | None = None,
     ) -> None:
-        self._recorder = recorder
+        self._recorder, self._setup = recorder, setup
         self.node, self.name, self.values, self.time_node = node, name, values, time_node
         self._seed = int(values.seed)
 
@@ -144,12 +147,16 @@ class Robot:
         m.opt.gravity = values.gravity
         m.opt.integrator = values.integrator
         m.opt.exact_stops = values.exact_stops
+        if self._setup is not None:
+            m = self._setup.change(m)
         self.m = m
         self._period_ns = values.control_decimation * round(values.timestep * NANOSECONDS)
         self._make_parsers()
         overrides = parameters.overrides(self.node)
         given = {k: v for k, v in overrides.items() if k.startswith(params.INITIAL)}
         self._start = start_position(m, given)
+        if self._setup is not None and self._setup.qpos is not None:
+            self._start = self._setup.qpos
         if moved := moved_starts(m, self._start):
             logger.info(STARTS_ELSEWHERE.format(moved, params.INITIAL))
         self._declare_facts()
@@ -246,6 +253,10 @@ class Robot:
         self.payloads = Payloads(loop, self._sensors)
         floating = values.floating_base and not self.given.is_scene
         self.entities = Entities(self, floating, self._start)
+        watch = None
+        if self._setup is not None:
+            loop.plant.begin_with(self._setup.qvel)
+            watch = self._setup.watch
         others = [self._sensors, open_markers(node, loop, values.frame_prefix)]
         self.outputs = Outputs(
             node,
@@ -258,6 +269,7 @@ class Robot:
             [other for other in others if other is not None],
             f"{self.time_node or node.get_fully_qualified_name()}/reset",
             self._recorder,
+            watch,
         )
         ages = AnswerAges(
             self.stamps,
@@ -288,6 +300,7 @@ class Robot:
             hand_over_every=cadence.hand_over,
             seed=values.seed,
             specialize=values.specialize,
+            locked=self._setup is not None and self._setup.locked,
         )
 
     def _lockstep_dofs(self) -> Any:

@@ -1,4 +1,4 @@
-"""Read the controller of a trial: a law with its gains, or a function of the user."""
+"""Read the controller of a trial: a law with its gains, a function or a node of the user."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from rbdyn_ros.rollouts.policies import (
     Policy,
 )
 from rbdyn_ros.trials.files.forms import TrialForm
+from rbdyn_ros.trials.files.user_nodes import NodeReader
 from rbdyn_ros.trials.trial import Controller, Joints
 
 LAWS = {"pd": PDPolicy, "pd_gravity": PDGravityPolicy, "computed_torque": ComputedTorquePolicy}
-KINDS = ("law", "traced", "python")
+KINDS = ("law", "traced", "python", "node")
 OF_LAW = ("stiffness", "damping", "limit")
 
 
@@ -34,10 +35,10 @@ class ControllerReader:
     def __init__(self, form: TrialForm, m: Model) -> None:
         self._form, self._m = form, m
 
-    def controller(self, node: Node | None) -> Controller | None:
+    def controller(self, section: Node | None) -> Controller | None:
         """Return the controller; None after an error."""
         form, keys = self._form, (*KINDS, *OF_LAW, "rate")
-        table = None if node is None else form.table(node, "controller", "", keys)
+        table = None if section is None else form.table(section, "controller", "", keys)
         if table is None:
             return None
         given = [kind for kind in KINDS if kind in table.nodes]
@@ -52,8 +53,11 @@ class ControllerReader:
             return None if policy is None else Controller(policy, every=every)
         for key in OF_LAW:
             if key in table.nodes:
-                message = f"{key} belongs to a law; a function has its own numbers"
+                message = f"{key} belongs to a law; a controller of yours has its own numbers"
                 form.audit.error("unknown-key", "controller", table.lines[key], message)
+        if given[0] == "node":
+            node = NodeReader(form, self._m).node(table.nodes["node"])
+            return None if node is None else Controller(every=every, node=node)
         code = form.code(table.nodes[given[0]], given[0], "controller")
         traced = given[0] == "traced"
         return None if code is None else Controller(None, code, traced, every)

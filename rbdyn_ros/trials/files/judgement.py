@@ -13,7 +13,7 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.trials.files.forms import TrialForm
 from rbdyn_ros.trials.python_code import PythonCode
 from rbdyn_ros.trials.simulation.measures import MEASURES, OF_BASE
-from rbdyn_ros.trials.simulation.simulated import floating_base
+from rbdyn_ros.trials.simulation.score import floating_base
 from rbdyn_ros.trials.trial import Allowance, Limit, Rule
 
 

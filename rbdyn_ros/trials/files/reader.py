@@ -17,6 +17,7 @@
       limit: true                   # default false: efforts are limited by the simulator only
       # traced: laws.py:swing       # or a function that is compiled
       # python: policy.py:control   # or one that every run calls in a process of its own
+      # node: {command: [python3, my_node.py]}   # or a ROS node, by the simulator in lock-step
       rate: 1000                    # [Hz], default: every timestep
 
     reference:                      # by joint; the others stay at the start of the robot
@@ -50,6 +51,7 @@ Files are found from the folder of this file. docs/guides/trials.md describes al
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -58,6 +60,7 @@ from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.checks.numbers import count
 from rbdyn_ros.description.files import read_bytes
 from rbdyn_ros.description.mechanism_files.yaml_text import YamlTable, parse
+from rbdyn_ros.description.scene_files.scene import is_scene
 from rbdyn_ros.description.urdf_files.guard import refuse
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.loading.load import load as load_model
@@ -69,7 +72,7 @@ from rbdyn_ros.trials.files.judgement import JudgementReader
 from rbdyn_ros.trials.files.motions import MotionReader
 from rbdyn_ros.trials.files.sampled import SampledReader
 from rbdyn_ros.trials.references import reference_table
-from rbdyn_ros.trials.trial import Joints, Trial
+from rbdyn_ros.trials.trial import Joints, RobotFile, Trial, Varied
 
 VERSION = "rbdyn_trial"
 KEYS = (
@@ -122,6 +125,7 @@ class _Reader:
     def __init__(self, top: YamlTable, path: Path, audit: Audit) -> None:
         self._top, self._path, self._audit = top, path, audit
         self._form, self._urdf = TrialForm(audit, path.parent), ""
+        self._file = RobotFile("")
 
     def trial(self) -> Trial | None:
         """Return the trial; None after an error."""
@@ -153,6 +157,7 @@ class _Reader:
             "rule": judgement.rule(),
             "allowance": judgement.allowance(),
             "urdf": self._urdf,
+            "robot_file": self._file,
         }
         for key, low, high in (
             ("runs", 1, MAX_RUNS),
@@ -162,9 +167,20 @@ class _Reader:
             if key in self._top.nodes:
                 node = self._top.nodes[key]
                 settings[key] = self._form.whole_within(node, key, "", low, high)
+        if settings["controller"] is not None and settings["controller"].node is not None:
+            self._check_node(varied)
         if self._audit.errors:
             return None
         return Trial(self._name(), str(self._path), m, nstep, **settings)
+
+    def _check_node(self, varied: Sequence[Varied]) -> None:
+        """Add errors about what the simulator node cannot do."""
+        if self._file.path.endswith(".npz"):
+            message = "a node needs a robot file: the simulator node loads no saved Model"
+            self._audit.error("bad-robot", "robot", self._top.lines["robot"], message)
+        if any(each.section == "faults" and each.key == "effort_scale" for each in varied):
+            message = "the simulator node has no effort_scale"
+            self._audit.error("bad-fault", "faults", self._top.lines["faults"], message)
 
     def _name(self) -> str:
         node = self._top.nodes.get("name")
@@ -192,6 +208,7 @@ class _Reader:
             if not file.suffix and not file.exists():
                 file = robot_by_name(name)
             m = load_model(file, floating_base=floating_base, contact=contact)
+            self._file = RobotFile(str(file.resolve()), is_scene(file), floating_base, contact)
             if file.suffix == ".urdf":
                 self._urdf = file.read_text(encoding="utf-8", errors="replace")
         except RbdynError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,15 +12,14 @@ import numpy as np
 from rbdyn_ros.checks.numbers import count
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.loading.output import output_path, unwritable
-from rbdyn_ros.model.model import Model, unchecked_model
-from rbdyn_ros.model.model_fields import MODEL_FIELDS
 from rbdyn_ros.recording.recorder import Recorder
+from rbdyn_ros.recording.writer import check_recordable
 from rbdyn_ros.rollouts.batch import Batch
-from rbdyn_ros.rollouts.params import columns
 from rbdyn_ros.trials.processes.isolated import run_isolated
+from rbdyn_ros.trials.processes.worker import prepare
 from rbdyn_ros.trials.running import MAX_SEED, Results
 from rbdyn_ros.trials.simulation.runs import Run, run_shard
-from rbdyn_ros.trials.simulation.sampling import params, sample
+from rbdyn_ros.trials.simulation.sampling import run_model
 from rbdyn_ros.trials.simulation.simulated import Watcher
 from rbdyn_ros.trials.trial import Trial
 
@@ -50,11 +49,31 @@ def record(trial: Trial, seed: int, path: str | Path) -> Run:
         with _recording(trial, number, target) as watch:
             return run_shard(trial, [number], watch)[0]
 
+    if trial.controller.node is not None:
+        return _record_node(trial, number, target)
     if trial.controller.isolated:
         with _recording(trial, number, target):
             pass  # what cannot be written is refused here, not in the process of the run
         return run_isolated(trial, number, work=simulate)
     return simulate()
+
+
+def _record_node(trial: Trial, seed: int, target: Path) -> Run:
+    """Let the simulator node record a run, then replace the file with its recording."""
+    from rbdyn_ros.trials.processes.node_run import run_node
+
+    beside = target.with_name(f".{secrets.token_hex(4)}{target.suffix}")
+    check_recordable(beside)
+    prepare(trial)
+    try:
+        run = run_isolated(trial, seed, work=lambda: run_node(trial, seed, True, beside))
+        if beside.exists():
+            beside.replace(target)
+    except OSError as error:
+        raise unwritable(target, error) from error
+    finally:
+        beside.unlink(missing_ok=True)
+    return run
 
 
 def record_failures(results: Results, out: str | Path) -> list[Path]:
@@ -81,7 +100,7 @@ def record_failures(results: Results, out: str | Path) -> list[Path]:
 @contextmanager
 def _recording(trial: Trial, seed: int, path: Path) -> Iterator[Watcher]:
     """Open a recording; yield a function that records the state of a batch of one run."""
-    m = run_model(trial, seed)
+    m = run_model(trial, seed, trial.m)
     d = make_data(m)
     with Recorder(m, path, trial.urdf, overwrite=True) as recorder:
 
@@ -92,13 +111,3 @@ def _recording(trial: Trial, seed: int, path: Path) -> Iterator[Watcher]:
                 recorder.write(d)
 
         yield watch
-
-
-def run_model(trial: Trial, seed: int) -> Model:
-    """Return the robot of one run, with its payload and parameters."""
-    m = trial.m
-    arrays = {field.name: getattr(m, field.name) for field in MODEL_FIELDS}
-    for given in columns(m, params(trial, sample(trial, [seed])[0])):
-        arrays[given.array] = arrays[given.array].copy()
-        arrays[given.array].reshape(-1)[given.places] = given.values[0]
-    return unchecked_model(m.name, arrays, m.names, copy.copy(m.opt), m.findings, m)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import pickle
 import resource
@@ -13,12 +12,13 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from rbdyn_ros.trials.processes.ending import end_with
 from rbdyn_ros.trials.simulation.runs import CRASHED, MEMORY, TIMEOUT, Run, failed, run_shard
 from rbdyn_ros.trials.trial import Trial
 
 _MIB = 1 << 20
-_PR_SET_PDEATHSIG = 1
-_prctl = ctypes.CDLL(None).prctl
+#: Time in which the simulator of a node ends itself [s].
+ENDING = 20.0
 
 
 def run_isolated(
@@ -36,15 +36,14 @@ def run_isolated(
     """
     reader, writer = os.pipe()
     with _sigterm(signal.SIG_BLOCK):  # it acts only where the child is ended after it
-        parent, child = os.getpid(), os.fork()
+        parent, child = os.getpid(), _fork(trial)
         if child == 0:
             os.close(reader)
-            simulate = work or (lambda: run_shard(trial, [seed])[0])
-            _be_child(simulate, writer, trial.allowance.memory, quiet, parent)
+            _be_child(trial, work or _work(trial, seed, quiet), writer, quiet, parent)
         os.close(writer)
         try:
             with _sigterm(signal.SIG_UNBLOCK):
-                answer = _read(reader, time.monotonic() + trial.allowance.time)
+                answer = _read(reader, time.monotonic() + _patience(trial))
         finally:
             os.close(reader)
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -75,8 +74,30 @@ def _sigterm(how: signal.Sigmasks) -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+def _fork(trial: Trial) -> int:
+    if trial.controller.node is None:
+        return os.fork()
+    from rbdyn_ros.ros.common import tracer
+
+    return tracer.fork()
+
+
+def _work(trial: Trial, seed: int, quiet: bool) -> Callable[[], Run]:
+    """Return what simulates a run."""
+    if trial.controller.node is None:
+        return lambda: run_shard(trial, [seed])[0]
+    from rbdyn_ros.trials.processes.node_run import run_node
+
+    return lambda: run_node(trial, seed, quiet)
+
+
+def _patience(trial: Trial) -> float:
+    """Return the time that a run may take [s]; the run of a node ends itself at its limit."""
+    return trial.allowance.time + (ENDING if trial.controller.node is not None else 0.0)
+
+
 def _be_child(
-    work: Callable[[], Run], writer: int, memory: float, quiet: bool, parent: int
+    trial: Trial, work: Callable[[], Run], writer: int, quiet: bool, parent: int
 ) -> None:
     """Do the work, send its result, and end the process."""
     status = 1
@@ -90,8 +111,10 @@ def _be_child(
             null = os.open(os.devnull, os.O_RDWR)
             for stream in range(3):
                 os.dup2(null, stream)
-        limit = _address_space() + int(memory * _MIB)
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        memory = trial.allowance.memory
+        if trial.controller.node is None:  # else the node has the limit
+            limit = _address_space() + int(memory * _MIB)
+            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         found: Any
         try:
             found = work()
@@ -103,13 +126,6 @@ def _be_child(
         status = 0
     finally:
         os._exit(status)
-
-
-def end_with(parent: int) -> None:
-    """Let SIGKILL end this process when its parent process has ended, also by SIGKILL."""
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:  # it has ended before
-        os._exit(1)
 
 
 def _result(answer: bytes) -> Run | tuple[str, str]:

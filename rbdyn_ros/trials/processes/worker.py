@@ -51,7 +51,11 @@ def prepare(trial: Trial) -> None:
         trial.controller.code.load()
     for code in trial.functions.values():
         code.load()
-    if trial.controller.isolated:
+    if trial.controller.node is not None:
+        from rbdyn_ros.trials.processes.node_run import prepare_nodes
+
+        prepare_nodes(trial)
+    elif trial.controller.isolated:
         short = replace(trial, nstep=1, reference=trial.reference[:2])
         Simulated(short, [trial.first_seed], None, _no_commands).run()
 

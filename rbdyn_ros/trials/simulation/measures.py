@@ -8,7 +8,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.trials.simulation import kernels
-from rbdyn_ros.trials.simulation.simulated import Simulated
+from rbdyn_ros.trials.simulation.score import Score
 from rbdyn_ros.trials.trial import Trial
 
 #: The built-in measures with their meaning; all of them are of the controlled joints.
@@ -40,10 +40,10 @@ def with_unit(name: str) -> str:
 Values = dict[str, float | None]
 
 
-def measures(shard: Simulated, i: int) -> Values:
-    """Return the built-in measures of run i of a shard."""
-    trial, total = shard.trial, shard.total[:, i]
-    values = _of_joints(trial, total, shard.over[1, :, i]) if trial.joints.names else {}
+def measures(trial: Trial, score: Score, i: int) -> Values:
+    """Return the built-in measures of run i of those that a score is of."""
+    total = score.total[:, i]
+    values = _of_joints(trial, total, score.over[1, :, i]) if trial.joints.names else {}
     if trial.m.nq and np.isfinite(total[kernels.LOWEST_BASE]):
         values["base_height"] = float(total[kernels.LOWEST_BASE])
         values["base_tilt"] = float(total[kernels.LARGEST_TILT])

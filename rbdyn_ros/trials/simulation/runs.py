@@ -11,7 +11,7 @@ from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.trials.python_code import blamed
 from rbdyn_ros.trials.simulation.measures import Values, known, measures
 from rbdyn_ros.trials.simulation.sampling import sample
-from rbdyn_ros.trials.simulation.simulated import HistoryWatcher, Simulated, Watcher
+from rbdyn_ros.trials.simulation.simulated import History, HistoryWatcher, Simulated, Watcher
 from rbdyn_ros.trials.trial import Trial
 
 #: Runs side by side: enough to fill vector registers, few enough for the cache.
@@ -102,7 +102,7 @@ def failed(trial: Trial, seed: int, status: str, why: str) -> Run:
 
 def _facts(shard: Simulated, i: int, history: HistoryWatcher | None) -> Run:
     seed, values = shard.seeds[i], shard.values(i)
-    found = measures(shard, i)
+    found = measures(shard.trial, shard.score, i)
     if shard.bad[i]:
         why = "the controller commanded an effort that is not finite"
         return Run(seed, NOT_FINITE, why, values, found, shard.ends(i))
@@ -111,28 +111,29 @@ def _facts(shard: Simulated, i: int, history: HistoryWatcher | None) -> Run:
         return Run(seed, DIVERGED, why, values, dict.fromkeys(found), shard.ends(i))
     if history is not None:
         try:
-            found |= _own(shard.trial, history, i, seed, values)
-        except _MeasureError as error:
+            found |= own_measures(shard.trial, history.history(i, seed, values))
+        except MeasureError as error:
             return Run(seed, MEASURE_FAILED, str(error), values, found, shard.ends(i))
     return Run(seed, FINISHED, "", values, found, shard.ends(i))
 
 
-class _MeasureError(Exception):
+class MeasureError(Exception):
     """A measure of the user failed."""
 
 
-def _own(
-    trial: Trial, watcher: HistoryWatcher, i: int, seed: int, values: dict[str, float]
-) -> Values:
-    """Return the measures of the user."""
+def own_measures(trial: Trial, history: History) -> Values:
+    """Return the measures of the user.
+
+    Raises:
+        MeasureError: one of them fails.
+    """
     found: Values = {}
-    history = watcher.history(i, seed, values)
     for name, code in trial.functions.items():
         try:
             value = float(code.load()(history))
         except RbdynError:
             raise
         except Exception as error:
-            raise _MeasureError(f"measure {name}: {blamed(error, code.path)}") from error
+            raise MeasureError(f"measure {name}: {blamed(error, code.path)}") from error
         found[name] = known(value) if not math.isnan(value) else None
     return found

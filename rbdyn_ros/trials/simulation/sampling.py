@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.model.model import Model, unchecked_model
+from rbdyn_ros.model.model_fields import MODEL_FIELDS
+from rbdyn_ros.rollouts.params import columns
 from rbdyn_ros.rollouts.payloads import payload_params
 from rbdyn_ros.trials.trial import Trial
 
@@ -78,3 +82,12 @@ def params(trial: Trial, row: Array) -> dict[str, Mapping[str, Array]]:
             entries = {body: values[0] for body, values in parts.items()}
             found[name] = {**found.get(name, {}), **entries}
     return {name: dict(parts) for name, parts in found.items()}
+
+
+def run_model(trial: Trial, seed: int, m: Model) -> Model:
+    """Return the robot of one run, with its payload and parameters; m is the trial's robot."""
+    arrays = {field.name: getattr(m, field.name) for field in MODEL_FIELDS}
+    for given in columns(m, params(trial, sample(trial, [seed])[0])):
+        arrays[given.array] = arrays[given.array].copy()
+        arrays[given.array].reshape(-1)[given.places] = given.values[0]
+    return unchecked_model(m.name, arrays, m.names, copy.copy(m.opt), m.findings, m)

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.model.joints import JointType
-from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts.batch import Batch
 from rbdyn_ros.rollouts.params import columns
 from rbdyn_ros.trials.simulation import kernels
 from rbdyn_ros.trials.simulation.laws import CommandLaw, law
 from rbdyn_ros.trials.simulation.sampling import faults, params, sample, starts
+from rbdyn_ros.trials.simulation.score import Score
 from rbdyn_ros.trials.trial import Trial
 
 #: Called after every timestep with the batch.
@@ -56,8 +55,7 @@ class Simulated:
 
     Attributes:
         samples: (n, len(trial.varied)), the sampled numbers.
-        total: accumulators of the measures, (len(kernels.ACCUMULATORS), n).
-        over: see kernels.score.
+        score: the measures.
         bad: (n,), 1 where the controller commanded a number that is not finite.
         batch: the robots.
 
@@ -90,14 +88,7 @@ class Simulated:
             dofs = slice(m.jnt_dofadr_all[joint], m.jnt_dofadr_all[joint] + count)
             self._largest[dofs] = m.jnt_effort[joint] if number else 0.0
         self._joints = np.stack([joints.qposadr, joints.dofadr])
-        self._limits = _limits(trial)
-        self._targets = np.ascontiguousarray(trial.reference[:, joints.qposadr])
-        self._base = floating_base(m)
-        self.total = np.zeros((len(kernels.ACCUMULATORS), n))
-        self.total[kernels.LAST_OUTSIDE] = -1.0
-        self.total[kernels.LOWEST_BASE] = np.inf
-        self.over = np.zeros((2, len(joints.names), n))
-        self.over[0] = np.sign(start[0][:, joints.qposadr] - self._targets[-1]).T
+        self.score = Score(trial, start[0])
 
     def run(self) -> None:
         """Advance the runs to their end; errors of the controller pass through."""
@@ -106,7 +97,7 @@ class Simulated:
         faults, every, step = self._faults, trial.controller.every, float(m.opt.timestep)
         noise = faults["position_noise"], faults["velocity_noise"]
         channel = self._command_delay, faults["command_drop"], faults["effort_scale"]
-        seeds, goal = self._seeds, self._targets[-1]
+        seeds = self._seeds
         for k in range(trial.nstep):
             looks = k % every == 0
             kernels.observe(
@@ -120,10 +111,7 @@ class Simulated:
                 self._held, self.bad, qfrc,
             )  # fmt: skip
             b.step()
-            kernels.score(
-                k, qpos, qvel, qfrc, self._targets[k + 1], goal, trial.settling_band,
-                self._limits, self._joints, self._base, self.total, self.over,
-            )  # fmt: skip
+            self.score.add(k, qpos, qvel, qfrc)
             if self._watch is not None:
                 self._watch(b)
 
@@ -134,8 +122,7 @@ class Simulated:
 
     def ends(self, i: int) -> str:
         """Return a hash of the state at the end of a run: equal runs have equal hashes."""
-        state = np.concatenate([self.batch.qpos[i], self.batch.qvel[i]])
-        return hashlib.sha256(state.tobytes()).hexdigest()[:16]
+        return hashed(self.batch.qpos[i], self.batch.qvel[i])
 
     def _give_params(self) -> None:
         """Write the parameters in which the robots differ into the batch."""
@@ -167,27 +154,33 @@ class HistoryWatcher:
 
     def history(self, i: int, seed: int, values: dict[str, float]) -> History:
         """Return the history of a run."""
-        m, done = self._trial.m, self.rows[:, i]
-        time: Array = np.arange(1, self._trial.nstep + 1, dtype=np.float64) * float(m.opt.timestep)
-        qpos, qvel, effort = np.split(done, [m.nq, m.nq + m.nv], axis=1)
-        return History(seed, values, time, qpos, qvel, effort, self._trial.reference[1:])
+        return history(self._trial, self.rows[:, i], 1, seed, values)
 
 
-def floating_base(m: Model) -> int:
-    """Return the first entry in qpos of the first floating joint, or -1."""
-    free = np.flatnonzero(m.jnt_type == JointType.FREE)
-    return int(m.jnt_qposadr_all[free[0]]) if free.size else -1
+def history(trial: Trial, rows: Array, every: int, seed: int, values: dict[str, float]) -> History:
+    """Return the history of a run.
+
+    Args:
+        trial: the trial.
+        rows: (n, nq + 2 nv), qpos, qvel and efforts after every few timesteps.
+        every: timesteps from one row to the next.
+        seed: of the run.
+        values: its sampled numbers.
+    """
+    m, steps = trial.m, every * np.arange(1, len(rows) + 1)
+    qpos, qvel, effort = np.split(rows, [m.nq, m.nq + m.nv], axis=1)
+    time: Array = steps * np.float64(m.opt.timestep)
+    return History(seed, values, time, qpos, qvel, effort, trial.reference[steps])
+
+
+def hashed(qpos: Array, qvel: Array) -> str:
+    """Return a hash of a state."""
+    return hashlib.sha256(np.concatenate([qpos, qvel]).tobytes()).hexdigest()[:16]
 
 
 def _ticks(seconds: Array, trial: Trial) -> Ints:
     found: Ints = np.rint(seconds / float(trial.m.opt.timestep)).astype(np.int64)
     return found
-
-
-def _limits(trial: Trial) -> Array:
-    m, numbers = trial.m, trial.joints.numbers
-    rows = [*m.jnt_range[numbers].T, m.jnt_velocity[numbers], m.jnt_effort[numbers]]
-    return np.array(rows)
 
 
 def _changed(array: Array, places: Ints, values: Array) -> Array:

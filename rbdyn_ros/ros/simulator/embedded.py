@@ -1,0 +1,61 @@
+"""Run the simulator node inside another program, which drives it."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import rclpy
+from rclpy.node import Node
+
+from rbdyn_ros.ros.common import process
+from rbdyn_ros.ros.messages.build import provide
+from rbdyn_ros.ros.simulator.node import Simulator
+from rbdyn_ros.ros.simulator.setup import Setup
+
+#: Topics that command a robot in lock-step.
+COMMANDS = ("joint_commands", "joint_commands_by_mode")
+#: Time that the other side of a connection may need longer than this side [s].
+SETTLING = 0.2
+
+
+@contextmanager
+def embedded(setup: Setup) -> Iterator[Simulator]:
+    """Run a simulator in this process until the end of the block; time has begun.
+
+    Its ROS domain is that of the environment, which no other simulator may use.
+
+    Raises:
+        RbdynError: a parameter or the robot is refused.
+        BaseException: from setup.connect.
+    """
+    provide()
+    sys.setswitchinterval(process.SWITCH_INTERVAL)
+    process.init([])
+    node: Simulator | None = None
+    try:
+        node = Simulator(threading.Event(), setup=setup)
+        node.begin()
+        node.serve()
+        yield node
+    finally:
+        if node is not None:
+            node.close()
+        rclpy.try_shutdown()
+
+
+def has_commander(node: Node) -> bool:
+    """Whether another node receives the states and sends commands."""
+    listening = node.count_subscribers("joint_states") > 0
+    return listening and any(node.count_publishers(topic) > 0 for topic in COMMANDS)
+
+
+def wait_for_commander(node: Node, check: Callable[[], object]) -> None:
+    """Wait until another node is connected; `check` is called meanwhile and may raise."""
+    while not has_commander(node):
+        check()
+        time.sleep(0.005)
+    time.sleep(SETTLING)

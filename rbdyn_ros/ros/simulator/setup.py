@@ -1,0 +1,46 @@
+"""What a program that runs the simulator node inside itself sets beside its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.runtime.state import LoopState
+
+if TYPE_CHECKING:
+    from rclpy.node import Node
+
+
+def _keep(m: Model) -> Model:
+    return m
+
+
+def _ignore(_: object) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Setup:
+    """A simulator inside another program, alone in its ROS domain: it does not look for others.
+
+    Attributes:
+        parameters: of the node, by name.
+        change: returns the Model to simulate, given the one of the robot file; of its layout.
+        qpos: (nq,) position at the start; None: as the parameters say.
+        qvel: (nv,) velocity at the start; None: at rest.
+        connect: called with the node when all topics are open, before time begins.
+        watch: called with every record of the loop in order, in the thread that publishes; a state
+            may come again, with a fault.
+        locked: in lock-step wait for commands from tick 0 on, not only after the first answer.
+    """
+
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    change: Callable[[Model], Model] = _keep
+    qpos: Array | None = None
+    qvel: Array | None = None
+    connect: Callable[[Node], object] = _ignore
+    watch: Callable[[LoopState], object] = _ignore
+    locked: bool = True

@@ -1,0 +1,121 @@
+"""Trials of a ROS node: the simulator node in lock-step, and the node in a process of its own."""
+
+from pathlib import Path
+
+import pytest
+from support.refusals import refused
+from support.trials import trial
+
+from rbdyn_ros import read_run, trials
+from rbdyn_ros.errors import DescriptionError, ParameterError
+
+#: A PD law, in a node and as a function.
+NODE = """\
+import os, sys, time
+import rclpy
+from sensor_msgs.msg import JointState
+
+rclpy.init()
+node = rclpy.create_node("pd")
+publisher = node.create_publisher(JointState, "joint_commands", 10)
+
+def answer(state):
+    if state.header.stamp.nanosec > 2 * 10**7:
+        FAULT
+    efforts = [40.0 * (0.3 - q) - 4.0 * v for q, v in zip(state.position, state.velocity)]
+    command = JointState(name=state.name, effort=efforts)
+    command.header.stamp = state.header.stamp
+    publisher.publish(command)
+
+node.create_subscription(JointState, "joint_states", answer, 10)
+rclpy.spin(node)
+"""
+LAW = "def control(t, qpos, qvel, reference):\n    return 40.0 * (0.3 - qpos) - 4.0 * qvel\n"
+COMMAND = "{node: {command: [python, policy.py]}}"
+MEASURED = {"limits": None, "measures": "{last: {python: 'last.py:last'}}"}
+
+
+def of_node(folder, fault="pass", **changed):
+    """Return a trial whose controller is the node."""
+    Path(folder, "last.py").write_text("def last(history):\n    return history.qpos[-1, 0]\n")
+    settings = {"controller": COMMAND, "duration": 0.1, "runs": 2, **MEASURED, **changed}
+    return trial(folder, NODE.replace("FAULT", fault), **settings)
+
+
+def test_a_node_gets_the_runs_of_the_same_law_in_python_and_repeats_them_bit_for_bit(tmp_path):
+    """Both laws see each state and act on it; the engines round differently."""
+    found = of_node(tmp_path, payload="{link: rod, mass: {uniform: {low: 0, high: 0.2}}}")
+    there = trials.run(found, workers=2)
+    assert [run.why for run in there.runs] == ["", ""]
+    recorded = tmp_path / "run.mcap"
+    assert trials.record(found, 1, recorded) == there.runs[1]
+    states = read_run(recorded)
+    assert states.qpos[100, 0] == there.runs[1].measures["last"]
+    here = of_node(
+        tmp_path, controller="{python: 'policy.py:control'}",
+        payload="{link: rod, mass: {uniform: {low: 0, high: 0.2}}}",
+    )  # fmt: skip
+    (tmp_path / "policy.py").write_text(LAW)
+    alike = trials.run(trials.load(here.path), workers=1)
+    for one, other in zip(there.runs, alike.runs, strict=True):
+        assert one.values == other.values
+        assert one.measures == pytest.approx(other.measures, rel=1e-9)
+
+
+def test_a_slower_node_is_judged_at_its_ticks(tmp_path):
+    """Sums over a fourth of the states differ little from sums over all of them."""
+    rate, without = "rate: 250}", {"runs": 1, "measures": None}
+    found = of_node(tmp_path, controller=COMMAND.replace("}}", "}, ") + rate, **without)
+    (run,) = trials.run(found, workers=1).runs
+    law = "{python: 'policy.py:control', " + rate
+    found = of_node(tmp_path, controller=law, **without)
+    (tmp_path / "policy.py").write_text(LAW)
+    (alike,) = trials.run(trials.load(found.path), workers=1).runs
+    for name in ("tracking_rms", "effort_rms", "energy", "settling_time"):
+        assert run.measures[name] == pytest.approx(alike.measures[name], rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "why"),
+    [
+        ("raise ValueError('no torque')", "crashed",
+         "the node ended with status 1: ValueError: no torque"),
+        ("time.sleep(600)", "timeout", "after 15 s the node has not"),
+    ],
+    ids=["raises", "hangs"],
+)  # fmt: skip
+def test_what_a_node_does_is_the_result_of_its_run(tmp_path, fault, status, why):
+    limits = "{time: 15, memory: 2048}" if status == "timeout" else "{time: 300, memory: 2048}"
+    (run,) = trials.run(of_node(tmp_path, fault, runs=1, process=limits), workers=1).runs
+    assert run.status == status
+    assert run.why.startswith(why)
+    assert run.values
+
+
+@pytest.mark.parametrize(
+    ("node", "code"),
+    [
+        ("{}", "bad-node"),
+        ("{command: []}", "bad-value"),
+        ("{command: [a], package: b, executable: c}", "bad-node"),
+        ("{executable: c}", "missing-key"),
+        ("{command: [a], joints: [knee]}", "unknown-joint"),
+    ],
+)
+def test_a_node_that_cannot_be_is_refused_with_its_line(tmp_path, node, code):
+    with refused(DescriptionError, code):
+        of_node(tmp_path, controller=f"{{node: {node}}}")
+
+
+def test_a_program_that_is_not_there_is_refused_before_the_first_run(tmp_path):
+    for node in ("{command: [nowhere]}", "{package: nowhere, executable: pd}"):
+        with refused(ParameterError, "no-program"):
+            trials.run(of_node(tmp_path, controller=f"{{node: {node}}}"), workers=1)
+    faults = "{effort_scale: 0.5}"
+    with refused(DescriptionError, "bad-fault"):
+        of_node(tmp_path, faults=faults)
+
+
+def test_the_file_of_a_node_is_part_of_the_digest(tmp_path):
+    assert of_node(tmp_path).digest != of_node(tmp_path, "return").digest
+    assert of_node(tmp_path).digest == of_node(tmp_path, runs=9).digest
