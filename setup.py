@@ -62,7 +62,7 @@ RAY = ["ray>=2.30"]  # trials on several machines
 TORCH, JAX = ["torch>=2.2"], ["jax>=0.4.31"]  # share the arrays of a Batch
 CUDA = ["cupy-cuda13x>=13.6"]  # a Batch on a GPU; cupy-cuda12x is for CUDA 12
 GYM = ["gymnasium>=1.1"]
-CAMERA = ["moderngl>=5.10"]  # pictures without a display, through EGL
+CAMERA = ["moderngl>=5.10", "pillow>=9.0"]  # pictures without a display, through EGL
 DECOMPOSE = ["coacd>=1.0"]  # convex parts of meshes
 IK = ["daqp>=0.8"]  # quadratic programs of differential_ik
 DOCS = ["mkdocs-material>=9.5"]

@@ -18,6 +18,9 @@ DEPTH = ("32FC1", "16UC1")
 #: How depths are found: rays, or a drawn picture, which takes a tenth of the time.
 METHODS = ("auto", "rays", "renderer")
 
+#: Compressions of colour pictures.
+COMPRESSIONS = ("jpeg", "png")
+
 #: Numbers of coefficients of OpenCV's models: none, plumb_bob without and with k3, and rational.
 COEFFICIENTS = (0, 4, 5, 8)
 
@@ -171,7 +174,13 @@ class DepthSpec(CameraSpec):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColorSpec(CameraSpec):
-    """A colour camera, whose pictures rb.render draws; it has no noise."""
+    """A colour camera, whose pictures rb.render draws; it has no noise.
+
+    Attributes:
+        compressed: one of COMPRESSIONS: compressed pictures are published too; None: they are not.
+    """
+
+    compressed: str | None = None
 
     def findings(self) -> list[Finding]:
         """Return all that is wrong with the camera."""
@@ -181,6 +190,9 @@ class ColorSpec(CameraSpec):
                 "near is 0 m; a colour camera draws nothing nearer than near: allowed is above 0"
             )
             found.append(Finding("bad-argument", text, "error", "near"))
+        if self.compressed is not None and self.compressed not in COMPRESSIONS:
+            allowed = " or ".join(COMPRESSIONS)
+            found += not_allowed("compressed", self.compressed, allowed, "compressed").findings
         return found
 
 

@@ -36,7 +36,8 @@ wrist:
   method: auto                  # default; or rays, or renderer
   ...
 face:
-  type: color                   # as depth, without encoding, segmentation, noise, dropout and sees
+  type: color                   # the keys of lenses and pictures as above
+  compressed: jpeg              # or png; default: none
   ...
 """
 
@@ -65,6 +66,7 @@ NEEDED = ("link", "rate", "near", "far")
 CAMERA_KEYS = (*NEEDED, "type", "latency", "exclude", "width", "height", "field_of_view",
                "intrinsics", "distortion")  # fmt: skip
 CAMERA_NEEDED = (*NEEDED, "width", "height")
+COLOR_KEYS = (*CAMERA_KEYS, "compressed")
 DEPTH_KEYS = (*CAMERA_KEYS, "noise", "dropout", "sees", "encoding", "segmentation", "method")
 
 S = TypeVar("S", LidarSpec, RangeSpec, DepthSpec, ColorSpec)
@@ -130,8 +132,9 @@ class RayForm:
 
     def color(self, table: YamlTable, owner: str, given: dict[str, Any]) -> ColorSpec | None:
         """Return a colour camera; `given` are values that were read already."""
-        self._form.table(table, "colour camera", owner, CAMERA_KEYS, CAMERA_NEEDED)
-        return self._camera(ColorSpec, table, owner, given, {})
+        form = self._form
+        form.table(table, "colour camera", owner, COLOR_KEYS, CAMERA_NEEDED)
+        return self._camera(ColorSpec, table, owner, given, {"compressed": form.name})
 
     def _camera(
         self, kind: type[S], table: YamlTable, owner: str, given: dict[str, Any], more: Readers

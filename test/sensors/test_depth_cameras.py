@@ -136,6 +136,12 @@ def test_values_that_are_not_allowed_are_refused(given, element):
         camera(**given)
 
 
+def test_other_compressions_are_refused():
+    with refused(rb.ParameterError, "bad-argument", "compressed"):
+        ColorSpec("eye", "camera", rate=1.0, near=0.1, far=8.0, width=8, height=8,
+                  compressed="webp")  # fmt: skip
+
+
 FILE = """rbdyn_sensors: 1
 sensors:
   eye:
@@ -208,7 +214,8 @@ def test_a_colour_camera_is_read_from_a_file(robot):
         for line in COLOR.splitlines(keepends=True)
         if line.split(":")[0].strip() not in ("encoding", "segmentation", "noise")
     )
-    (eye,) = read_sensors_text(text + "    latency: 0.1\n    exclude: []\n", *robot)
+    more = "    latency: 0.1\n    exclude: []\n    compressed: png\n"
+    (eye,) = read_sensors_text(text + more, *robot)
     assert eye == ColorSpec(
         "eye",
         "hand",
@@ -221,6 +228,7 @@ def test_a_colour_camera_is_read_from_a_file(robot):
         height=480,
         intrinsics=(600.0, 601.0, 320.0, 240.0),
         distortion=(0.1, -0.2, 0.0, 0.0),
+        compressed="png",
     )
 
 

@@ -1,6 +1,7 @@
 """Topics of cameras.
 
 <name>/image_raw             sensor_msgs/Image: rgb8; depth as in REP 118: 32FC1 [m], 16UC1 [mm]
+<name>/image_raw/compressed  sensor_msgs/CompressedImage, of colour cameras that ask for it
 <name>/camera_info           sensor_msgs/CameraInfo with the same stamp
 <name>/segmentation          sensor_msgs/Image, 32SC1: number of the shape at a pixel, -1 for none
 <name>/segmentation_names    std_msgs/String, latched: the names of these numbers, a JSON list
@@ -15,11 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.node import Node
-from sensor_msgs.msg import CameraInfo, Image
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 from std_msgs.msg import String
 
 from rbdyn_ros.ros.common.convert import time_message
 from rbdyn_ros.ros.common.qos import LATCHED, reliable
+from rbdyn_ros.ros.simulator.compression import check_compression, compressed_image
 from rbdyn_ros.ros.simulator.renderers import Renderers
 from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.sensors.camera_specs import DEPTH, CameraSpec, ColorSpec, DepthSpec
@@ -52,7 +54,7 @@ class CameraTopics:
         """Return whether there are subscribers."""
         return any(one.get_subscription_count() > 0 for one in self._publishers)
 
-    def _with_info(self, stamp_ns: int, images: list[tuple[Any, Image]]) -> list[tuple[Any, Any]]:
+    def _with_info(self, stamp_ns: int, images: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         """Return pictures and the calibration, with one stamp."""
         messages: list[tuple[Any, Any]] = [*images, (self._infos, camera_info(self.spec))]
         for _, message in messages:
@@ -130,7 +132,15 @@ class ColorTopics(CameraTopics):
 
     def __init__(self, node: Node, spec: ColorSpec, prefix: str, renderers: Renderers) -> None:
         super().__init__(node, spec, prefix)
-        self._camera, self._renderers = spec, renderers
+        self._camera, self._renderers, self._compressed = spec, renderers, None
+        if spec.compressed:
+            check_compression(spec.name, spec.compressed)
+            topic = f"{spec.name}/image_raw/compressed"
+            self._compressed = node.create_publisher(CompressedImage, topic, QOS)
+
+    @property
+    def _publishers(self) -> list[Any]:
+        return [*super()._publishers, *([self._compressed] if self._compressed else [])]
 
     def read(self, suite: Suite, k: int, state: LoopState, threads: int | None) -> Pixels:  # noqa: ARG002
         """Return the picture in a state."""
@@ -139,7 +149,12 @@ class ColorTopics(CameraTopics):
 
     def message(self, stamp_ns: int, picture: Pixels) -> list[tuple[Any, Any]]:
         """Return the messages of a picture, each with its publisher."""
-        return self._with_info(stamp_ns, [(self._images, image(picture, "rgb8"))])
+        images = [(self._images, image(picture, "rgb8"))]
+        if self._compressed is not None and self._compressed.get_subscription_count() > 0:
+            assert self._camera.compressed is not None
+            packed = compressed_image(picture, self._camera.compressed)
+            images.append((self._compressed, packed))
+        return self._with_info(stamp_ns, images)
 
 
 def depth_pixels(encoding: str, depth: NDArray[np.float64]) -> NDArray[Any]:

@@ -1,5 +1,6 @@
 """Depth cameras as subscribers get them."""
 
+import io
 import json
 import threading
 
@@ -10,7 +11,8 @@ import rbdyn_ros as rb
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
-from sensor_msgs.msg import CameraInfo, Image
+from PIL import Image as Image_
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 from std_msgs.msg import String
 from support.refusals import refused
 from test_range_topics import ROOM, STAMP, TICK, Still, fast_run, node, spec, until  # noqa: F401 - a fixture
@@ -112,7 +114,11 @@ def test_names_of_numbers_come_also_when_a_reset_discards_the_first_picture(node
 def test_colour_pictures_and_what_they_need(node, peer, monkeypatch):  # noqa: F811
     m, description = rb.load_urdf(OPTICAL, contact=True), urdf.read(OPTICAL)
     looks = read_appearance(OPTICAL)
-    specs = [spec(ColorSpec, "face", width=64, height=48, distortion=(0.1, -0.1, 0.0, 0.0))]
+    lens = (0.1, -0.1, 0.0, 0.0)
+    specs = [
+        spec(ColorSpec, name, width=64, height=48, distortion=lens, compressed=kind)
+        for name, kind in (("face", "png"), ("side", "jpeg"))
+    ]
     with monkeypatch.context() as patch:
         patch.setattr(
             process, "CHILD", "import sys; sys.modules['moderngl'] = None" + process.CHILD
@@ -127,12 +133,16 @@ def test_colour_pictures_and_what_they_need(node, peer, monkeypatch):  # noqa: F
     topics = SensorTopics(node, m, description, specs, TICK, "left_", looks=lambda _: looks)
     pictures = peer.collect(Image, "/left/face/image_raw")
     infos = peer.collect(CameraInfo, "/left/face/camera_info")
+    packed = {
+        name: peer.collect(CompressedImage, f"/left/{name}/image_raw/compressed")
+        for name in ("face", "side")
+    }
     ticks = iter(range(100, 10**6, 100))
 
     def publish():
         tick = next(ticks)
         topics.publish(STAMP + tick * TICK, Still(m, tick, 0.1))
-        return pictures and infos
+        return pictures and infos and all(packed.values())
 
     peer.until(publish)
     assert pictures[0].encoding == "rgb8"
@@ -144,6 +154,12 @@ def test_colour_pictures_and_what_they_need(node, peer, monkeypatch):  # noqa: F
     d.qpos[:] = 0.1
     assert seen.tobytes() == rb.render(m, d, specs[0], looks).tobytes()
     assert len(np.unique(seen)) > 5
+    for name, most, kind in (("face", 0, "png"), ("side", 12, "jpeg")):
+        message = packed[name][0]
+        assert message.format == f"rgb8; {kind} compressed bgr8"
+        assert message.header.frame_id == "left_laser"
+        unpacked = np.asarray(Image_.open(io.BytesIO(bytes(message.data))), int)
+        assert abs(unpacked - seen).max() <= most
     topics.close()
 
 
@@ -165,7 +181,8 @@ def test_without_a_renderer_depth_cameras_cast_rays_unless_they_ask_for_it(
         return
     topics = SensorTopics(node, m, description, specs, TICK)
     pictures = peer.collect(Image, "/left/eye/image_raw")
-    peer.until(lambda: topics.publish(STAMP, Still(m, 100)) or pictures)
+    ticks = iter(range(100, 10**6, 100))  # a tick is read once, and a subscriber may come later
+    peer.until(lambda: topics.publish(STAMP, Still(m, next(ticks))) or pictures)
     expected = rb.scan(m, rb.make_data(m), specs[0]).distance
     np.testing.assert_array_equal(pixels_of(pictures[0], "f4"), expected.astype(np.float32))
     topics.close()
