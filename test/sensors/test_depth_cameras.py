@@ -195,6 +195,7 @@ def test_a_depth_camera_is_read_from_a_file(robot):
         ("segmentation: true", "segmentation: 1", "bad-value", 14),
         ("rate: 15", "rate: 2000", "bad-value", 6),
         ("link: hand", "link: eye_optical_frame", "unknown-link", 5),
+        ("link: hand", "link: base_link", "no-parent", 5),
     ],
 )
 def test_bad_values_in_a_file_are_refused_with_their_line(robot, old, new, code, line):

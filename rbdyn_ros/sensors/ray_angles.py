@@ -1,0 +1,57 @@
+"""Read the angles of the rays of a lidar from a CSV file."""
+
+from __future__ import annotations
+
+import math
+from typing import NoReturn
+
+from rbdyn_ros.description.urdf_files.guard import MAX_BYTES, refuse
+from rbdyn_ros.errors import DescriptionError, Finding, quote
+from rbdyn_ros.sensors.ray_specs import MAX_RAYS
+
+
+def read_angles(text: bytes, source: str) -> tuple[tuple[float, float], ...]:
+    """Return azimuth and elevation [rad] of each ray: two numbers in each line.
+
+    Empty lines and those that begin with # are comments; a first line without numbers is a header.
+
+    Args:
+        text: the document.
+        source: its name, for messages.
+
+    Raises:
+        DescriptionError: a line is anything else, or there are too many.
+    """
+    if len(text) > MAX_BYTES:
+        refuse("too-large", f"{quote(source, 200)} is larger than {MAX_BYTES >> 20} MiB", source)
+    rays = list[tuple[float, float]]()
+    begun = False
+    for number, line in enumerate(text.decode("utf-8", "replace").splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        ray = _ray(line)
+        if ray is None and (begun or any(character.isdigit() for character in line)):
+            _refuse_line(line, number, source)
+        begun = True
+        if ray is not None:
+            rays.append(ray)
+        if len(rays) > MAX_RAYS:
+            _refuse_line(line, number, source, f"at most {MAX_RAYS} lines")
+    if not rays:
+        _refuse_line("", 1, source)
+    return tuple(rays)
+
+
+def _ray(line: str) -> tuple[float, float] | None:
+    """Return the two finite numbers of a line, or None."""
+    try:
+        azimuth, elevation = map(float, line.split(","))
+    except ValueError:
+        return None
+    return (azimuth, elevation) if math.isfinite(azimuth + elevation) else None
+
+
+def _refuse_line(line: str, number: int, source: str, allowed: str = "") -> NoReturn:
+    wanted = allowed or "lines of two finite numbers, 'azimuth, elevation' in radians"
+    text = f"line {number} of {quote(source, 200)} is {quote(line)}; allowed are {wanted}"
+    raise DescriptionError(Finding("bad-angles", text, "error", "", None, line[:100], wanted))
