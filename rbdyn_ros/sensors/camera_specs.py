@@ -176,6 +176,9 @@ class DepthSpec(CameraSpec):
 class ColorSpec(CameraSpec):
     """A colour camera, whose pictures rb.render draws; it has no noise.
 
+    Depths have 24 bits: of two surfaces at a distance z the nearer one is seen if they are more
+    than z^2 / (near 2^24) apart, 0.6 mm at 10 m with near = 0.01 m.
+
     Attributes:
         compressed: one of COMPRESSIONS: compressed pictures are published too; None: they are not.
     """

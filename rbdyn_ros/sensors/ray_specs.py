@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
 
 from rbdyn_ros.checks.numbers import count, finite
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, not_allowed
@@ -80,6 +83,21 @@ class RangeNoise:
     resolution: float = 0.0
 
 
+_ROW = (tuple, type(None))
+#: The types of what is not one number or one of some words, and what messages call them.
+TYPES: dict[str, tuple[Any, str]] = {
+    "name": (str, "a name"),
+    "link": (str, "the name of a link"),
+    "noise": (RangeNoise, "a RangeNoise"),
+    "horizontal": (Fan, "a Fan"),
+    "vertical": (Fan, "a Fan"),
+    "exclude": (_ROW, "names of links"),
+    "angles": (_ROW, "pairs of angles"),
+    "intrinsics": (_ROW, "fx, fy, cx and cy"),
+    "distortion": (tuple, "4, 5 or 8 coefficients"),
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaySpec:
     """What all sensors have that measure by rays; refused as a whole if a value is not allowed.
@@ -117,8 +135,21 @@ class RaySpec:
         return (self.link,) if self.exclude is None else self.exclude
 
     def __post_init__(self) -> None:
-        if findings := self.findings():
+        for each in fields(self):
+            object.__setattr__(self, each.name, _without_lists(getattr(self, each.name)))
+        if findings := self._type_findings() or self.findings():
             raise ParameterError(findings)
+
+    def _type_findings(self) -> list[Finding]:
+        """Return which values that are not numbers have the wrong type."""
+        found: list[Finding] = []
+        for each in fields(self):
+            kind, allowed = TYPES.get(each.name, (object, ""))
+            if not isinstance(value := getattr(self, each.name), kind):
+                found += not_allowed(each.name, value, allowed, each.name).findings
+        if not found and not all(isinstance(link, str) for link in self.exclude or ()):
+            found += not_allowed("exclude", self.exclude, "names of links", "exclude").findings
+        return found
 
     def findings(self) -> list[Finding]:
         """Return all that is wrong with the sensor."""
@@ -242,3 +273,10 @@ def _findings(check: Callable[[], object]) -> Iterable[Finding]:
     except RbdynError as error:
         return error.findings
     return ()
+
+
+def _without_lists(value: object) -> object:
+    """Return a value with tuples for lists and arrays: a specification is the key of a table."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    return tuple(map(_without_lists, value)) if isinstance(value, list | tuple) else value

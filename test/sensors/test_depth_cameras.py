@@ -136,6 +136,20 @@ def test_values_that_are_not_allowed_are_refused(given, element):
         camera(**given)
 
 
+@pytest.mark.parametrize(
+    "given",
+    [{"distortion": None}, {"intrinsics": 5}, {"noise": None}, {"exclude": 5}, {"exclude": [5]}],
+)
+def test_values_of_other_types_are_refused(given):
+    with refused(rb.ParameterError, "bad-argument", *given):
+        camera(**given)
+
+
+def test_lists_become_tuples():
+    given = {"distortion": np.zeros(4), "exclude": ["eye"]}
+    assert hash(camera(**given)) == hash(camera(distortion=(0.0,) * 4, exclude=("eye",)))
+
+
 def test_other_compressions_are_refused():
     with refused(rb.ParameterError, "bad-argument", "compressed"):
         ColorSpec("eye", "camera", rate=1.0, near=0.1, far=8.0, width=8, height=8,

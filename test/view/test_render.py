@@ -203,3 +203,16 @@ def test_only_a_colour_camera_draws_pictures(cubes):
         rb.render(cubes, rb.make_data(cubes), "camera", Appearance())
     with refused(rb.ParameterError, "bad-argument", "near"):
         camera(near=0.0)
+
+
+@needs_renderer
+def test_a_far_plane_hides_nothing_near(cubes):
+    d = rb.make_data(cubes)
+    pictures = [rb.render(cubes, d, camera(near=0.01, far=far), CUBES) for far in (10.0, 1e6)]
+    assert is_red(pictures[0]).sum() == is_red(pictures[1]).sum() > 0
+
+
+@needs_renderer
+def test_a_picture_larger_than_opengl_draws_is_refused(cubes):
+    with refused(rb.ParameterError, "bad-argument", "width"):
+        rb.render(cubes, rb.make_data(cubes), camera(width=1_000_000, height=1), CUBES)

@@ -30,6 +30,22 @@ def make_context() -> Any:
         raise _missing(why) from error
 
 
+def check_size(context: Any, width: int, height: int) -> None:
+    """Raise ParameterError if a picture is larger than this machine can draw."""
+    info = context.info
+    largest = min(
+        info["GL_MAX_RENDERBUFFER_SIZE"],
+        info["GL_MAX_TEXTURE_SIZE"],
+        *info["GL_MAX_VIEWPORT_DIMS"],
+    )
+    if max(width, height) > largest:
+        text = (
+            f"the picture has {width} x {height} pixels; this machine's OpenGL draws at most "
+            f"{largest} in a row or column"
+        )
+        raise ParameterError(Finding("bad-argument", text, "error", "width"))
+
+
 def _missing(why: str) -> ParameterError:
     text = f"pictures cannot be drawn: {why}"
     return ParameterError(Finding("no-renderer", text, "error", "renderer"))

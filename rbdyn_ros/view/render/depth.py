@@ -6,7 +6,7 @@ What is drawn is what rays meet: triangles, and solids whose surfaces are solved
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.sensors.camera_specs import DepthSpec
 from rbdyn_ros.sensors.scanning import Drawn, Scan, Scanner
-from rbdyn_ros.view.render.context import make_context
+from rbdyn_ros.view.render.context import check_size, make_context
 from rbdyn_ros.view.render.depth_shaders import (
     FRAGMENT,
     NEAREST,
@@ -32,6 +32,9 @@ from rbdyn_ros.view.render.depth_shaders import (
     VERTEX,
 )
 from rbdyn_ros.view.render.projection import inverse, pose_of, uniform
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 #: Corners and triangles of a cube, anticlockwise seen from outside.
 CUBE = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], np.float64)
@@ -43,6 +46,8 @@ CUBE_FACES = np.array(
 
 class DepthRenderer:
     """Draws what depth cameras see; for the thread that made it.
+
+    Close it, or use it in a `with` block: it has 20 MB and more.
 
     Args:
         m: the robot.
@@ -71,6 +76,16 @@ class DepthRenderer:
         self._drawn = {int(g): self._put(int(g)) for g in shapes.bounded}
         self._targets: dict[tuple[int, int], Any] = {}
         self._scanners: dict[DepthSpec, Scanner] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the memory of the pictures back; nothing can be drawn any more."""
+        self._context.release()
 
     def scan(self, d: Data, camera: DepthSpec) -> Scan:
         """Return what a camera sees at qpos, as rb.scan does without noise.
@@ -116,6 +131,7 @@ class DepthRenderer:
         size = camera.width, camera.height
         if size not in self._targets:
             context = self._context
+            check_size(context, *size)
             color = context.renderbuffer(size, 2, dtype="f4")
             self._targets[size] = context.framebuffer([color], context.depth_renderbuffer(size))
         target = self._targets[size]

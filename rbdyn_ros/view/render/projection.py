@@ -30,7 +30,6 @@ def projection(
 
     Pixel centres have whole coordinates, so the picture begins half a pixel before 0.
     """
-    near = max(near, 1e-4 * far)
     depth = (far + near) / (far - near), -2.0 * far * near / (far - near)
     return np.array(
         [

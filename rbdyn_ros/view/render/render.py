@@ -65,7 +65,8 @@ def render(
         looks = Appearance()
     elif not isinstance(looks, Appearance):
         looks = read_appearance(looks, package_dirs=package_dirs)
-    return Renderer(m, looks).draw(Instant.of(m, d), camera, place)
+    with Renderer(m, looks) as renderer:
+        return renderer.draw(Instant.of(m, d), camera, place)
 
 
 def looking(eye: object, target: object) -> Place:
