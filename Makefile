@@ -53,7 +53,7 @@ test: setup
 
 test-extras: setup
 	@$(RUN) $(VENV)/bin/python -m pip install --quiet -e '.[torch,jax,trials,ray]' --extra-index-url https://download.pytorch.org/whl/cpu
-	@$(RUN) $(VENV)/bin/python -m pytest test/rollouts/test_batch_arrays.py test/trials -n0 $(ARGS)
+	@$(RUN) $(VENV)/bin/python -m pytest test/rollouts/test_batch_arrays.py test/rollouts/test_rollout_ray.py test/trials -n0 $(ARGS)
 
 test-processors: setup
 	@$(RUN) $(VENV)/bin/python tools/test_processors.py $(ARGS)

@@ -58,7 +58,7 @@ IDENTIFY = ["rosbags>=0.10", "mcap>=1.5"]  # recordings of ROS
 VIEW = ["viser>=1.1,<1.2"]  # its server is guarded through parts that a release may move
 RECORD = ["mcap>=1.5", "mcap-ros2-support>=0.5", "rosbags>=0.10"]  # recordings as MCAP
 TRIALS = ["pyarrow>=14.0", *PLOT, *RECORD]  # tables, plots and recordings of trials
-RAY = ["ray>=2.30"]  # trials on several machines
+RAY = ["ray>=2.30"]  # trials and rollouts on several machines
 TORCH, JAX = ["torch>=2.2"], ["jax>=0.4.31"]  # share the arrays of a Batch
 CUDA = ["cupy-cuda13x>=13.6"]  # a Batch on a GPU; cupy-cuda12x is for CUDA 12
 GYM = ["gymnasium>=1.1"]

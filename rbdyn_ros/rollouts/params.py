@@ -106,6 +106,31 @@ def _whole(m: Model, name: str, given: ArrayLike) -> Columns:
     return Columns(name, places, values[:, places], tuple(names[k] for k in places))
 
 
+def params_of(m: Model, params: Mapping[str, Any] | None, robots: slice) -> dict[str, Any]:
+    """Return the parameters of some robots, given those of all, which were checked."""
+
+    def own(values: ArrayLike, shape: tuple[int, ...]) -> Array:
+        rows = finite("params", values, None)
+        return rows if rows.shape == shape or len(rows) == 1 else rows[robots]
+
+    found: dict[str, Any] = {}
+    for name, given in (params or {}).items():
+        array = model_array(m, name)
+        if not isinstance(given, Mapping):
+            found[name] = own(given, array.shape)
+            continue
+        found[name] = {}
+        for part, values in given.items():
+            rows, _ = _place(m, name, FIELDS[name], part)
+            found[name][part] = own(values, _entry_shape(array, rows))
+    return found
+
+
+def _entry_shape(array: Array, rows: Ints) -> tuple[int, ...]:
+    """Return the shape of the entry of one body or joint."""
+    return array.shape[1:] if rows.size == 1 else (rows.size, *array.shape[1:])
+
+
 def model_array(m: Model, name: str) -> Array:
     """Return an array of FIELDS."""
     array: Array = m.opt.gravity if name == GRAVITY else getattr(m, name)
@@ -136,7 +161,7 @@ def _parts(m: Model, name: str, given: Mapping[Any, ArrayLike]) -> list[Columns]
     for part, values in given.items():
         rows, label = _place(m, name, kind, part)
         own = getattr(m, name)
-        shape = own.shape[1:] if rows.size == 1 else (rows.size, *own.shape[1:])
+        shape = _entry_shape(own, rows)
         each = int(np.prod(own.shape[1:], dtype=int))
         places = (rows[:, None] * each + np.arange(each)).reshape(-1)
         entries = _rows(f"params[{name!r}][{label!r}]", values, shape)

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array, Bools, Ints
-from rbdyn_ros.errors import bad_argument, did_you_mean
+from rbdyn_ros.cluster import LostError, connected
+from rbdyn_ros.errors import Finding, RbdynError, bad_argument, did_you_mean
 from rbdyn_ros.model.model import Model, check_model
 from rbdyn_ros.rollouts import arguments
 from rbdyn_ros.rollouts.driver import Rows
@@ -21,6 +22,7 @@ from rbdyn_ros.rollouts.outputs import check_memory, output_shapes
 from rbdyn_ros.rollouts.params import FIELDS, Columns, columns
 from rbdyn_ros.rollouts.policies import Policy
 from rbdyn_ros.rollouts.pool import Pool
+from rbdyn_ros.rollouts.shards import Arguments, divided
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ def rollout(
     threads: int | None = None,
     specialize: bool = True,
     progress: bool = True,
+    ray: str | bool | None = None,
 ) -> Rollout:
     """Advance nbatch robots of a Model by nstep timesteps; return their outputs.
 
@@ -98,9 +101,14 @@ def rollout(
             specialised and obeys m.opt.exact_stops; without a policy it gives the bits of rb.step.
             With m.opt.exact_stops off both give the same results up to rounding.
         progress: show a progress bar, if there is a terminal.
+        ray: address of a Ray cluster whose machines advance the robots instead, with the same
+            results: 'auto' or True (the cluster of this machine), HOST:PORT of `ray start`, or
+            ray://HOST:PORT. It belongs on a trusted network. Robots of a machine that is lost are
+            advanced on another one. A policy that is a function must be in a module that all
+            machines have, or in the program itself.
 
     Raises:
-        ParameterError: an argument is not allowed.
+        ParameterError: an argument is not allowed, or Ray is not installed or does not answer.
         ModelError: the Model cannot be specialised, or m is not a Model.
         KeyboardInterrupt: after Ctrl-C, within about a tenth of a second.
     """
@@ -118,6 +126,12 @@ def rollout(
     nbatch = arguments.batch_size({"ctrl": len(rows), **_counts(given)})
     widths = {name: int(np.prod(shape, dtype=int)) for name, shape in shapes.items()}
     check_memory(nbatch, nstep // every, sum(widths.values()))
+    if ray is not None and ray is not False:
+        numbers = None if ctrl is None else np.asarray(ctrl, np.float64)
+        common = {"nstep": nstep, "every": every, "outputs": tuple(outputs),
+                  "specialize": specialize, "threads": 1, "progress": False}  # fmt: skip
+        given_all = Arguments(m, qpos, qvel, numbers, params, policy, common)
+        return _on_ray(ray, given_all, nbatch, shapes, progress)
     forces = (APPLIED,) if law is None and rows.shape[2] > 0 else ()
     places = {each.array: each.places.tolist() for each in own}
     step = step_code(m, places, law, forces, outputs, specialize)
@@ -134,6 +148,42 @@ def rollout(
             pool, nstep, every, ctrl=ctrl_rows, out=Rows(out, slots_of(step, widths)), shown=shown
         )
     return _result(out, shapes, widths, robots)
+
+
+def _on_ray(
+    address: str | bool,
+    given: Arguments,
+    nbatch: int,
+    shapes: Mapping[str, tuple[int, ...]],
+    progress: bool,
+) -> Rollout:
+    """Advance the robots on the machines of a cluster."""
+    nstep, every = given.common["nstep"], given.common["every"]
+    found = {name: np.empty((nbatch, nstep // every, *shape)) for name, shape in shapes.items()}
+    robots, done = Robots.new(nbatch, np.zeros((1, 0), np.int64)), 0
+    with connected(address) as cluster, _bar(nbatch * nstep, progress) as shown:
+        shards = ((part, given.of(part)) for part in divided(nbatch, cluster.cores))
+        common = given.m, given.common
+        for (part, _), result in cluster.run(rollout_of_task, common, shards, _lost):
+            for name, array in found.items():
+                array[part] = result.outputs[name]
+            robots.diverged[part], robots.nbad[part] = result.diverged, result.nbad
+            done += part.stop - part.start
+            if shown is not None:
+                shown(done * nstep)
+    return Rollout(found, robots.diverged, robots.nbad)
+
+
+def rollout_of_task(shared: tuple[Model, dict[str, Any]], shard: tuple[slice, Any]) -> Rollout:
+    """Return the rollout of some robots; runs in a process of Ray."""
+    m, common = shared
+    return rollout(m, **shard[1], **common)
+
+
+def _lost(shard: tuple[slice, Any], error: LostError) -> Rollout:
+    part = shard[0]
+    text = f"robots {part.start} to {part.stop - 1} are not advanced: {error}"
+    raise RbdynError(Finding("robots-lost", text, "error", "ray")) from error
 
 
 @contextlib.contextmanager

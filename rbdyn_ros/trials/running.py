@@ -50,7 +50,7 @@ def run(
     out: str | Path | None = None,
     *,
     workers: int | None = None,
-    ray: str | None = None,
+    ray: str | bool | None = None,
     fresh: bool = False,
     progress: Callable[[Sequence[Run]], None] | None = None,
 ) -> Results:
@@ -64,8 +64,9 @@ def run(
         out: folder of the results, which a later call with the same trial goes on with; None:
             nothing is written.
         workers: number of processes; None: one per core.
-        ray: address of a Ray cluster that simulates the runs instead: 'auto', HOST:PORT of
-            `ray start`, or ray://HOST:PORT. It belongs on a trusted network.
+        ray: address of a Ray cluster that simulates the runs instead: 'auto' or True (of this
+            machine), HOST:PORT of `ray start`, or ray://HOST:PORT. It belongs on a trusted
+            network.
         fresh: whether earlier results in the folder are deleted.
         progress: called with the runs that have become ready.
 
@@ -139,10 +140,10 @@ def _fill(
 
 
 def _simulator(
-    trial: Trial, processes: int, ray: str | None
+    trial: Trial, processes: int, ray: str | bool | None
 ) -> Callable[[Sequence[int]], Iterator[list[Run]]]:
     """Return the function that simulates seeds: in this process, in others, or on a cluster."""
-    if ray is not None:
+    if ray is not None and ray is not False:
         from rbdyn_ros.trials.processes.ray_cluster import run_on_ray
 
         return lambda seeds: run_on_ray(trial, seeds, ray)

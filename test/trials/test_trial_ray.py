@@ -3,15 +3,18 @@
 import socket
 
 import pytest
+from support import ray_nodes
 from support.commands import run_process
 from support.refusals import refused
 from support.trials import trial
 
+from rbdyn_ros import cluster as cluster_of_ray
 from rbdyn_ros import trials
 from rbdyn_ros.errors import ParameterError
-from rbdyn_ros.trials.processes import ray_cluster
 
-ray = pytest.importorskip("ray")
+pytest.importorskip("ray")
+
+cluster = ray_nodes.cluster
 
 PYTHON = """\
 import os
@@ -21,16 +24,6 @@ def control(t, qpos, qvel, reference):
         os._exit(3)
     return 0.0 * qvel
 """
-
-
-@pytest.fixture
-def cluster():
-    from ray.cluster_utils import Cluster
-
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
-    yield made
-    ray.shutdown()
-    made.shutdown()
 
 
 def test_the_rows_are_those_of_one_process_though_a_node_dies(tmp_path, cluster, monkeypatch):
@@ -63,7 +56,7 @@ def test_errors_of_a_task_are_those_of_the_trial(tmp_path, cluster, monkeypatch)
     broken = trial(tmp_path, "x = 1 / 0\n", controller="{traced: 'policy.py:control'}")
     with refused(ParameterError, "broken-code"):
         trials.run(broken, ray=cluster.address)
-    monkeypatch.setattr(ray_cluster, "__version__", "0.0.0")
+    monkeypatch.setattr(cluster_of_ray, "__version__", "0.0.0")
     with refused(ParameterError, "other-version"):
         trials.run(trial(tmp_path), ray=cluster.address)
 
@@ -85,3 +78,8 @@ def test_nothing_accepts_connections_at_an_address(tmp_path):
     assert done.returncode == 1
     assert "nothing accepts connections" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_another_server_is_not_taken_for_ray(tmp_path):
+    with ray_nodes.silent_server() as address, refused(ParameterError, "no-cluster", "ray"):
+        trials.run(trial(tmp_path), ray=address)

@@ -1,0 +1,71 @@
+"""Divide the robots of a rollout into parts that other machines advance."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.cluster import PER_CORE
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.rollouts.params import params_of
+from rbdyn_ros.rollouts.policies import Policy
+
+#: Robots of a part at least, so that they are worth a task.
+LEAST = 64
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """The arguments of a rollout, which were checked.
+
+    Attributes:
+        m: the Model.
+        qpos: (nbatch or 1, nq), at the start.
+        qvel: (nbatch or 1, nv), at the start.
+        ctrl: as given, or an array, or None.
+        params: as given.
+        policy: as given.
+        common: the arguments that all robots share, by name.
+    """
+
+    m: Model
+    qpos: Array
+    qvel: Array
+    ctrl: Any
+    params: Mapping[str, Any] | None
+    policy: Policy | Callable[..., Any] | None
+    common: dict[str, Any]
+
+    def of(self, robots: slice) -> dict[str, Any]:
+        """Return the arguments of some robots."""
+        policy, ctrl = self.policy, self.ctrl
+        if ctrl is not None and ctrl.ndim == 3 and len(ctrl) > 1:
+            ctrl = ctrl[robots]
+        rows = [x[robots] if len(x) > 1 else x for x in (self.qpos, self.qvel)]
+        return {
+            "qpos0": rows[0],
+            "qvel0": rows[1],
+            "ctrl": ctrl,
+            "params": params_of(self.m, self.params, robots),
+            "policy": _policy_of(policy, robots) if isinstance(policy, Policy) else policy,
+        }
+
+
+def _policy_of(policy: Policy, robots: slice) -> Policy:
+    """Return the law of some robots, with their gains."""
+    some = copy.copy(policy)
+    some.gains = {
+        name: gain[robots] if gain.ndim == 2 and len(gain) > 1 else gain
+        for name, gain in policy.gains.items()
+    }
+    return some
+
+
+def divided(nbatch: int, cores: int) -> Iterator[slice]:
+    """Divide robots into parts; the results do not depend on how."""
+    size = max(LEAST, -(-nbatch // (PER_CORE * cores)))
+    for first in range(0, nbatch, size):
+        yield slice(first, min(first + size, nbatch))
