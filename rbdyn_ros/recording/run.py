@@ -10,10 +10,14 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.entry import check_pair
-from rbdyn_ros.dynamics.instant import Instant, remember_friction
+from rbdyn_ros.dynamics.instant import Instant, contact_points, remember_friction
+from rbdyn_ros.dynamics.stages import make_data, step
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording.series import Series
+
+#: Positions [rad or m], and parts of a timestep, that are the same.
+SAME = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +91,10 @@ class Run:
         d.stick_qfrc = 0.0 if self.stick_qfrc is None else self.stick_qfrc[k]
 
     def instant(self, k: int) -> Instant:
-        """Return a sample as an Instant; unknown values are zero."""
+        """Return a sample as an Instant; unknown values are zero.
+
+        Contact points are not recorded, but found again where successive steps are.
+        """
         return Instant(
             time=float(self.time[k]),
             qpos=self.qpos[k].copy(),
@@ -95,6 +102,26 @@ class Run:
             effort=np.nan_to_num(self.effort[k]),
             xfrc=None if self.xfrc is None else self.xfrc[k].copy(),
             contact=None if self.contact is None else self.contact[k].copy(),
+            points=self._points(k),
             paused=True,
             tick=k,
         )
+
+    def _points(self, k: int) -> Array | None:
+        """Return the contact points of a sample; None if they are unknown.
+
+        The step that has led there is made again. They are unknown if samples between were not
+        recorded, or if it leads elsewhere.
+        """
+        h = self.m.opt.timestep
+        if self.contact is None or not self.exact or k == 0:
+            return None
+        if abs(self.clock[k] - self.clock[k - 1] - h) > SAME * h:
+            return None
+        d = make_data(self.m)
+        self.restore(d, k - 1)
+        d.qfrc_applied = np.nan_to_num(self.effort[k])
+        if self.xfrc is not None:
+            d.xfrc_applied = self.xfrc[k]
+        step(self.m, d)
+        return contact_points(d) if np.abs(d.qpos - self.qpos[k]).max() < SAME else None

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from rosbags.highlevel import AnyReader
 from support.refusals import refused
 
 import rbdyn_ros as rb
+from rbdyn_ros.dynamics.instant import contact_points
 from rbdyn_ros.errors import ModelError, ParameterError
 from rbdyn_ros.recording.reader import read_run
 from rbdyn_ros.recording.recorder import Recorder
@@ -130,19 +132,27 @@ def test_a_floating_robot_on_the_floor(tmp_path):
     m = rb.load_urdf(path, floating_base=True, strict=False, contact=True)
     d = rb.make_data(m)
     d.qpos[2] = 0.4
-    felt = []
+    felt, points = [], []
     with Recorder(m, tmp_path / "run.mcap", urdf=path.read_text()) as recorder:
         for k in range(400):
             d.xfrc_applied[1, 0] = 20.0 * (100 <= k < 200)
             rb.step(m, d)
             recorder.write(d)
             felt.append(d.cfrc_contact[:, 3:].copy())
+            points.append(contact_points(d))
     run = read_run(tmp_path / "run.mcap")
     assert run.qpos.shape == (400, m.nq)
     assert run.contact.shape == (400, m.nbody, 6)
     assert np.abs(felt).max() > 10.0
     assert np.array_equal(run.contact[:, 1:, :3], np.array(felt)[:, 1:])
     assert np.array_equal(run.xfrc[:, 1, 0], np.where(np.arange(400) // 100 == 1, 20.0, 0.0))
+    # contact points are not recorded: the step to a sample finds them, if the one before is there
+    assert run.instant(0).points is None
+    assert all(np.array_equal(run.instant(k).points, points[k]) for k in range(1, 400, 7))
+    assert len(points[150]) > 2
+    other = replace(run, qpos=run.qpos + 1e-6 * (np.arange(400)[:, None] % 2))
+    sparse = replace(run, clock=np.arange(0.0, 0.8, 0.002))
+    assert [one.instant(150).points for one in (other, sparse)] == [None, None]
 
 
 def test_ros_tools_read_the_topics(tmp_path):
