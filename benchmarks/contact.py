@@ -39,7 +39,7 @@ def _talos() -> Iterator[str]:
     d, other = rb.make_data(m), mujoco.MjData(theirs)
     d.qpos[2] = other.qpos[2] = 1.1
     yield from _lines("Talos on the floor", m, d, plain, theirs, other)
-    m = rb.load_urdf(path_of(TALOS), floating_base=True, contact=rb.Contact(self_collision=True))
+    m = rb.load_urdf(path_of(TALOS), floating_base=True, contact=True)
     for cone in ("pyramidal", "elliptic"):
         theirs = _with_geometries(m, path_of(TALOS).read_text(), cone)
         d, other = rb.make_data(m), mujoco.MjData(theirs)
@@ -50,7 +50,7 @@ def _talos() -> Iterator[str]:
 def talos() -> tuple[rb.Model, Any]:
     """Return our Model of Talos above a floor, and MuJoCo's."""
     path = path_of(TALOS)
-    m = rb.load_urdf(path, floating_base=True, contact=True)
+    m = rb.load_urdf(path, floating_base=True, contact=rb.Contact(self_collision=False))
     return m, _with_geometries(m, path.read_text())
 
 

@@ -73,7 +73,7 @@ def wanted_contact(options: argparse.Namespace) -> bool | Contact:
     from rbdyn_ros.description.geometries import Contact
 
     sampling = options.collisions or options.write_srdf is not None
-    return options.contact or (Contact(obstacles=()) if sampling else False)
+    return options.contact or (Contact(obstacles=(), self_collision=False) if sampling else False)
 
 
 def sampled(

@@ -187,6 +187,19 @@ class Exclusion:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupState:
+    """A pose of some joints in which a robot may stand, from an SRDF.
+
+    Attributes:
+        positions: by the name of a joint with one coordinate [rad or m].
+    """
+
+    name: str
+    positions: Mapping[str, float]
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Contact:
     """What the `<collision>` elements of a robot touch, and their surfaces.
 
@@ -196,8 +209,8 @@ class Contact:
         surfaces: by the name of a geometry or of a link.
         exclude: pairs of names of links, geometries or obstacles that do not push each other, and
             that `collisions` leaves out.
-        self_collision: whether links of one robot push each other. Free bodies and several
-            robots always do.
+        self_collision: whether links of one robot push each other, except those that overlap at
+            qpos0 or in a pose of the SRDF. Free bodies and several robots always do.
         filters: by the name of a geometry, of a link or of an obstacle: which geometries it
             touches.
         decompose: whether a mesh that is not convex becomes several convex geometries (needs the
@@ -208,6 +221,6 @@ class Contact:
     surface: Surface = Surface()
     surfaces: Mapping[str, Surface] = field(default_factory=dict)
     exclude: tuple[tuple[str, str], ...] = ()
-    self_collision: bool = False
+    self_collision: bool = True
     filters: Mapping[str, Filter] = field(default_factory=dict)
     decompose: bool = False

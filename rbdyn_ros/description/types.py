@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from rbdyn_ros.description.geometries import Exclusion, Geometry, Obstacle
+from rbdyn_ros.description.geometries import Exclusion, Geometry, GroupState, Obstacle
 from rbdyn_ros.description.poses import IN_PLACE, Pose, Vec3, keep_floats, keep_points
 from rbdyn_ros.errors import Finding
 
@@ -296,6 +296,7 @@ class Description:
         obstacles: shapes fixed in the world.
         exclusions: pairs of links, geometries or obstacles that may overlap, from an SRDF,
             a Contact or a scene.
+        states: poses from an SRDF; pairs that overlap in one do not push each other.
         objects: root links of the free objects of a scene.
         self_collision: whether links of one robot push each other.
     """
@@ -311,5 +312,6 @@ class Description:
     geometries: tuple[Geometry, ...] = ()
     obstacles: tuple[Obstacle, ...] = ()
     exclusions: tuple[Exclusion, ...] = ()
+    states: tuple[GroupState, ...] = ()
     objects: tuple[str, ...] = ()
-    self_collision: bool = False
+    self_collision: bool = True

@@ -95,7 +95,7 @@ def distance(m: Model, d: Data, geom1: str | int, geom2: str | int) -> Distance:
     if g == h or (memory.flat[g] and memory.flat[h]) or memory.terrain[g] or memory.terrain[h]:
         raise _no_distance(m, g, h)
     _distance.call(*handles(m, d), g, h, memory.place, memory.no_axis, out)
-    return _named(m, g, h, out)
+    return named_distance(m, g, h, out)
 
 
 def _number(m: Model, geom: str | int) -> int:
@@ -141,7 +141,7 @@ def collisions(m: Model, d: Data, margin: float = 0.0) -> list[Distance]:
     number = find_near(m, d, reach, overlapping, memory)
     pairs = m.meet_geom[memory.found[:number]].tolist()
     rows = memory.out[:number].copy()
-    return [_named(m, g, h, row) for (g, h), row in zip(pairs, rows, strict=True)]
+    return [named_distance(m, g, h, row) for (g, h), row in zip(pairs, rows, strict=True)]
 
 
 def start_overlaps(m: Model) -> list[Distance]:
@@ -174,7 +174,8 @@ def memory_of(m: Model, d: Data) -> Memory:
     return memory
 
 
-def _named(m: Model, g: int, h: int, row: Array) -> Distance:
+def named_distance(m: Model, g: int, h: int, row: Array) -> Distance:
+    """Return the distance of two geometries, from a row of near_pairs."""
     names = m.geom_names
     return Distance(names[g], names[h], float(row[0]), row[4:7], row[7:10], row[1:4])
 
@@ -191,7 +192,7 @@ def _overlaps(m: Model) -> tuple[Ints, Sequence[Distance]]:
             g, h = m.meet_geom[pair].tolist()
             if one_robot[pair]:
                 skipped[pair] = 1
-                listed.append(_named(m, g, h, row))
+                listed.append(named_distance(m, g, h, row))
         kept = vars(m).setdefault("start_overlaps", (skipped, tuple(listed)))
     return kept
 

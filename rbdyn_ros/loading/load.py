@@ -64,12 +64,13 @@ def load_urdf(
         mimic: whether mimic joints follow their leader, without a degree of freedom; if False
             they are ordinary joints.
         xacro_args: values for the arguments of a xacro file.
-        contact: use the `<collision>` elements of links for contact: True for contact with a
-            floor at z = 0, or a Contact with obstacles, surfaces, or self-collision. A robot with
-            a floating base then starts above the obstacles (qpos0). False: ignore them and open
-            no mesh.
+        contact: use the `<collision>` elements of links for contact: True for contact with
+            each other and a floor at z = 0, or a Contact with obstacles, surfaces, or without
+            self-collision. A robot with a floating base then starts above the obstacles (qpos0).
+            False: ignore them and open no mesh.
         srdf: for contact: path or text of an SRDF; the pairs of links that it disables do not
-            push each other, and `collisions` leaves them out. True: `<name>.srdf` beside the
+            push each other, and `collisions` leaves them out; pairs that overlap in one of its
+            poses do not push each other, either. True: `<name>.srdf` beside the
             file, in `srdf/` or in `../srdf/`, with the name of the file or of the robot, if there
             is one. False: none.
 
@@ -192,7 +193,7 @@ def complete(
     findings += note
     model, note = placed_objects(model, description)
     findings += note
-    model, note = without_overlaps(model)
+    model, note = without_overlaps(model, description.states)
     findings += [*geometry_findings(model, description), *note]
     if model.njnt == 0 or model.body_names[1] not in description.objects:
         model, note = out_of_obstacles(model)
@@ -223,7 +224,7 @@ def rearranged(
     if model.nv > 0 and model.nM == 0:
         findings.append(_too_large(model))
     qpos0 = Match(before, model).coordinates(before.qpos0, model.qpos0)
-    model, note = without_overlaps(model.replaced(qpos0=qpos0))
+    model, note = without_overlaps(model.replaced(qpos0=qpos0), description.states)
     findings += [*geometry_findings(model, description), *note]
     made = with_masses(with_inertias(model, description, findings, strict))
     for name in ("timestep", "gravity", "integrator", "passive", "exact_stops"):

@@ -1,34 +1,117 @@
-"""Pairs of one robot that overlap at the start do not push each other."""
+"""Pairs of one robot that overlap where it may stand do not push each other."""
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from rbdyn_ros.dynamics.collisions import overlap_names, start_overlaps
-from rbdyn_ros.errors import Finding, listing
+from rbdyn_ros.description.geometries import GroupState
+from rbdyn_ros.dynamics.collisions import (
+    TOUCHING,
+    Distance,
+    Memory,
+    find_near,
+    named_distance,
+    overlap_names,
+    start_overlaps,
+)
+from rbdyn_ros.dynamics.stages import make_data
+from rbdyn_ros.errors import Finding, listing, quote
+from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model, unchecked_model
 from rbdyn_ros.model.model_fields import PRIMARY
 from rbdyn_ros.model.pushing import of_one_robot, pushing
 
+_Pair = tuple[int, int]
 
-def without_overlaps(m: Model) -> tuple[Model, list[Finding]]:
-    """Return the Model without pushing pairs of one robot that overlap at qpos0, and a note."""
+
+def without_overlaps(m: Model, states: Iterable[GroupState] = ()) -> tuple[Model, list[Finding]]:
+    """Return the Model without pushing pairs of one robot that overlap where it may stand.
+
+    These are qpos0 and, for pairs of which a state gives all joints between the two, the state.
+
+    Args:
+        m: the Model.
+        states: poses from the SRDFs of its robots.
+
+    Returns:
+        The Model, and a note that names the pairs for each such pose.
+    """
     own = of_one_robot(vars(m), m.push_geom)
     if not own.any():
         return m, []
-    numbers = m.geom_numbers
-    overlaps = {(numbers[one.geom1], numbers[one.geom2]): one for one in start_overlaps(m)}
-    left_out = [overlaps[pair] for pair in map(tuple, m.push_geom.tolist()) if pair in overlaps]
-    if not left_out:
-        return m, []
-    kept = [tuple(pair) not in overlaps for pair in m.push_geom.tolist()]
+    wanted, notes = set(map(tuple, m.push_geom[own].tolist())), []
+    for where, overlaps, advice in _overlaps(m, states):
+        new = [one for one in overlaps if _pair(m, one) in wanted]
+        wanted -= {_pair(m, one) for one in new}
+        if new:
+            text = (
+                f"{len(new)} pairs of geometries overlap at {where} and do not push each other: "
+                f"{listing(overlap_names(new))}{advice}"
+            )
+            notes.append(Finding("start-overlaps", text, "note"))
+    return (_with_pairs(m, wanted) if notes else m), notes
+
+
+def _overlaps(
+    m: Model, states: Iterable[GroupState]
+) -> Iterator[tuple[str, Iterable[Distance], str]]:
+    """Yield where the robots may stand, which pairs overlap there, and an advice."""
+    yield "qpos0", start_overlaps(m), "; an SRDF can disable them"
+    for state in states:
+        yield f"the state {quote(state.name)}", _overlaps_in(m, state), ""
+
+
+def _pair(m: Model, one: Distance) -> _Pair:
+    return m.geom_numbers[one.geom1], m.geom_numbers[one.geom2]
+
+
+def _with_pairs(m: Model, own: set[_Pair]) -> Model:
+    """Return the Model in which of the pairs of one robot only these push each other."""
+    several = ~of_one_robot(vars(m), m.push_geom)
+    kept = [tuple(pair) in own for pair in m.push_geom.tolist()]
     arrays = {name: getattr(m, name) for name in PRIMARY}
-    arrays |= pushing(vars(m), m.push_geom[np.array(kept, bool)])
-    text = (
-        f"{len(left_out)} pairs of geometries overlap at qpos0 and do not push each other: "
-        f"{listing(overlap_names(left_out))}; an SRDF can disable them"
-    )
-    changed = unchecked_model(m.name, arrays, m.names, copy.copy(m.opt), m.findings, m)
-    return changed, [Finding("start-overlaps", text, "note")]
+    arrays |= pushing(vars(m), m.push_geom[several | np.array(kept, bool)])
+    return unchecked_model(m.name, arrays, m.names, copy.copy(m.opt), m.findings, m)
+
+
+def _overlaps_in(m: Model, state: GroupState) -> Iterator[Distance]:
+    """Yield the pairs that overlap in a state, if it gives all joints between the two."""
+    d, memory, skipped = make_data(m), Memory(m), np.zeros(m.nmeet, np.int64)
+    given = _given(m, state)
+    for q in given:
+        d.qpos[q] = given[q]
+    number = find_near(m, d, -TOUCHING, skipped, memory)
+    pairs, body = m.meet_geom[memory.found[:number]].tolist(), m.geom_bodyid
+    for (g, h), row in zip(pairs, memory.out, strict=False):
+        if all(_is_given(m, joint, given) for joint in _between(m, body[g], body[h])):
+            yield named_distance(m, g, h, row)
+
+
+def _given(m: Model, state: GroupState) -> dict[int, float]:
+    """Return the entries of qpos that a state gives."""
+    numbers = {
+        m.jnt_numbers[name]: position
+        for name, position in state.positions.items()
+        if name in m.jnt_numbers
+    }
+    return {
+        int(m.jnt_qposadr[j]): position
+        for j, position in numbers.items()
+        if m.jnt_class[j] == JointClass.FREE and m.jnt_kind(j).nq == 1
+    }
+
+
+def _is_given(m: Model, joint: int, given: dict[int, float]) -> bool:
+    """Return whether a joint is where the state puts it: a mimic joint where its leader is."""
+    return m.jnt_class[joint] == JointClass.DRIVEN or int(m.jnt_qposadr[joint]) in given
+
+
+def _between(m: Model, one: int, other: int) -> Iterator[int]:
+    """Yield the joints between two bodies."""
+    while one != other:
+        low, one = sorted((one, other))
+        yield one - 1
+        one, other = int(m.body_parentid[one]), low

@@ -15,6 +15,7 @@ from rbdyn_ros.description.geometries import (
     Contact,
     Cylinder,
     Geometry,
+    GroupState,
     Obstacle,
     Plane,
     Points,
@@ -103,6 +104,7 @@ PLACES = {
         Surface(),
         lambda part: system(geometries=(dataclasses.replace(GEOM, surface=part),)),
     ),
+    "GroupState": (GroupState("folded", {"j": 0.5}), lambda part: system(states=(part,))),
     "Finding": (Finding("c", "m", "note"), lambda part: system(findings=(part,))),
 }
 NONSENSE = [
@@ -155,6 +157,7 @@ def test_only_our_errors_leave_a_contact(kind, field):
     ("given", "refusal"),
     [
         (system(name=None), ("wrong-kind", "robot")),
+        (system(states=(GroupState("s", {"j": None}),)), ("not-finite", "state 's'")),
         (system(base=b"x"), ("wrong-kind", "robot 'n'")),
         (system(links=None), ("wrong-kind", "robot 'n'")),
         (system(joints="x"), ("wrong-kind", "robot 'n'")),

@@ -19,6 +19,7 @@ URDF = f"""<robot name="bot">{"".join(LINK.format(name=name) for name in NAMES)}
     "".join(JOINT.format(n=n, a=a, b=b) for n, (a, b) in enumerate(itertools.pairwise(NAMES)))
 }
 </robot>"""
+BENT = URDF.replace('type="continuous">', 'type="continuous"><axis xyz="1 0 0"/>')
 ALL = {("arm", "hand"), ("wrist", "base"), ("hand", "base")}
 
 
@@ -142,6 +143,44 @@ def test_the_name_of_a_robot_leads_to_no_other_folder(tmp_path):
     for name in ("../secret", str(tmp_path / "secret"), ".."):
         robot.write_text(URDF.replace('name="bot"', f'name="{name}"'))
         assert listed(rb.load_urdf(robot, contact=True)) == ALL
+
+
+def state(*joints):
+    values = "".join(f'<joint name="{name}" value="{value}"/>' for name, value in joints)
+    return f'<group_state name="folded" group="all">{values}</group_state>'
+
+
+FOLDED = [(f"j{n}", f"{value}") for n, value in enumerate((2.8, 2.8, 0.0))]
+
+
+@pytest.mark.parametrize(
+    ("joints", "left"),
+    [
+        (FOLDED, {("hand", "base")}),
+        (FOLDED[1:], ALL - {("arm", "hand")}),
+        (FOLDED[:2], ALL - {("wrist", "base")}),
+        ([*FOLDED[1:], ("j9", "1"), ("float", "0 0 0 1 0 0 0")], ALL - {("arm", "hand")}),
+        ([], ALL),
+    ],
+    ids=["all", "two", "others", "unknown", "none"],
+)
+def test_pairs_that_overlap_in_a_state_do_not_push_each_other(joints, left):
+    """If the state gives all joints between the two; distance queries list them."""
+    m = rb.load_urdf(BENT, contact=True, srdf=srdf(state(*joints)))
+    names = m.geom_names
+    assert {(names[g], names[h]) for g, h in m.push_geom} == left
+    assert listed(m) == ALL
+    notes = [f.message for f in m.findings if f.code == "start-overlaps"]
+    assert len(notes) == (left != ALL)
+    assert all("'folded'" in note for note in notes)
+
+
+@pytest.mark.parametrize("value", ["fast", "nan", "1e30"])
+def test_a_state_with_a_broken_position_is_ignored_with_a_warning(value):
+    text = srdf(state(*FOLDED[:2], ("j2", value)))
+    m = rb.load_urdf(BENT, contact=True, srdf=text)
+    assert m.npush == len(ALL)
+    assert [(f.code, f.line) for f in m.findings if f.severity == "warning"] == [("bad-state", 3)]
 
 
 @robots.needs_robots

@@ -199,12 +199,14 @@ def test_a_floor_at_any_height(height):
 def sums(m, d):
     """Return cfrc_contact and qfrc_contact as the listed forces make them."""
     cfrc, qfrc = np.zeros_like(d.cfrc_contact), np.zeros(m.nv)
-    for g, _, x, _, _, f in touching.contacts(d):
-        i = m.geom_bodyid[g]
-        arm = x - d.subtree_com[m.body_rootid[i]]
-        cfrc[i] += [*np.cross(arm, f), *f]
-        J = rb.frame_jacobian(m, d, m.body_names[i], "world")
-        qfrc += J.T @ [*np.cross(x, f), *f]
+    for geoms, (_, _, x, _, _, f) in zip(d.contact_geom, touching.contacts(d), strict=False):
+        for g, force in zip(geoms, (-f, f), strict=True):
+            i = m.geom_bodyid[g]
+            if i > 0:
+                arm = x - d.subtree_com[m.body_rootid[i]]
+                cfrc[i] += [*np.cross(arm, force), *force]
+                J = rb.frame_jacobian(m, d, m.body_names[i], "world")
+                qfrc += J.T @ [*np.cross(x, force), *force]
     return cfrc, qfrc
 
 

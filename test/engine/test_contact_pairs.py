@@ -222,7 +222,7 @@ def test_kept_axes_and_order_change_no_bit(solids):
 @pytest.mark.parametrize(("name", "poses"), [("go2.urdf", 60), ("talos_reduced.urdf", 25)])
 def test_links_of_real_robots_touch_where_the_distances_say_so(name, poses):
     """The pairs with contacts are those that rb.collisions lists, at random poses."""
-    contact = rb.Contact(obstacles=(), self_collision=True)
+    contact = rb.Contact(obstacles=())
     m = rb.load_urdf(robots.find(name), contact=contact, strict=False)
     rng, d, touched = np.random.default_rng(6), rb.make_data(m), 0
     with warnings.catch_warnings():
@@ -248,8 +248,7 @@ def test_pairs_that_overlap_at_the_start_do_not_push_and_are_named():
         arm.body(f"l{k}", rb.shapes.box((0.1, 0.1, 0.3), mass=1.0))
         arm.joint(f"j{k}", "revolute", parent, f"l{k}", xyz=(0, 0, 0.1), axis=(0, 1, 0))
         arm.geometry(f"g{k}", f"l{k}", rb.Capsule(0.05, 0.3))
-    own = rb.Contact(obstacles=(), self_collision=True)
-    m = rb.build(arm, contact=own)
+    m = rb.build(arm)
     assert m.npush == 0
     (note,) = [finding for finding in m.findings if finding.code == "start-overlaps"]
     assert "g0 and g2" in note.message
@@ -258,10 +257,9 @@ def test_pairs_that_overlap_at_the_start_do_not_push_and_are_named():
         far.body(f"l{k}", rb.shapes.box((0.1, 0.1, 0.3), mass=1.0))
         far.joint(f"j{k}", "revolute", parent, f"l{k}", xyz=(0, 0, 0.4), axis=(0, 1, 0))
         far.geometry(f"g{k}", f"l{k}", rb.Capsule(0.05, 0.1))
-    assert rb.build(far, contact=own).push_geom.tolist() == [[0, 2]]
-    assert rb.build(far, contact=rb.Contact(obstacles=())).npush == 0
-    excluded = rb.Contact(obstacles=(), self_collision=True, exclude=(("l0", "l2"),))
-    assert rb.build(far, contact=excluded).npush == 0
+    assert rb.build(far).push_geom.tolist() == [[0, 2]]
+    assert rb.build(far, contact=rb.Contact(self_collision=False)).npush == 0
+    assert rb.build(far, contact=rb.Contact(exclude=(("l0", "l2"),))).npush == 0
 
 
 def test_a_full_list_is_warned_of_once():

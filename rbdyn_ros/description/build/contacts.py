@@ -81,7 +81,7 @@ def with_contact(description: Description, contact: Contact | None, audit: Audit
         obstacles=tuple(
             replace(one, filter=contact.filters.get(one.name, one.filter)) for one in obstacles
         ),
-        self_collision=description.self_collision or bool(contact.self_collision),
+        self_collision=description.self_collision and bool(contact.self_collision),
     )
     if not audit_exclusions(dressed, excluded, audit):
         return dressed

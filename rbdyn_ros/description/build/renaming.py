@@ -43,6 +43,10 @@ def renamed(description: Description, rename: Callable[[str], str]) -> Descripti
             replace(x, first=rename(x.first), second=rename(x.second))
             for x in description.exclusions
         ),
+        states=tuple(
+            replace(x, positions={rename(joint): q for joint, q in x.positions.items()})
+            for x in description.states
+        ),
         objects=tuple(map(rename, description.objects)),
     )
 

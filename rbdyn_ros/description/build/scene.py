@@ -228,7 +228,8 @@ def _take(error: RbdynError, owner: str, line: int | None, audit: Audit) -> None
 
 def _without_lines(robot: Description) -> Description:
     """Return a description without the line numbers of its own file."""
-    names = ("links", "joints", "springs", "constraints", "geometries", "obstacles", "exclusions")
+    names = ("links", "joints", "springs", "constraints", "geometries", "obstacles", "exclusions",
+             "states")  # fmt: skip
     plain: dict[str, Any] = {
         name: tuple(replace(part, line=None) for part in getattr(robot, name)) for name in names
     }
@@ -265,9 +266,9 @@ def with_robot(joined: Description, robot: Description, name: str, placed: Place
 def _joined(scene: Description, more: Description) -> Description:
     """Return a scene with all parts of another description."""
     names = ("links", "joints", "springs", "constraints", "geometries", "obstacles", "exclusions",
-             "findings")  # fmt: skip
+             "states", "findings")  # fmt: skip
     both: dict[str, Any] = {name: (*getattr(scene, name), *getattr(more, name)) for name in names}
-    pushes = scene.self_collision or more.self_collision
+    pushes = scene.self_collision and more.self_collision
     return replace(scene, self_collision=pushes, **both)
 
 

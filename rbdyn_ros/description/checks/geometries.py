@@ -24,6 +24,7 @@ from rbdyn_ros.description.geometries import (
     Cylinder,
     Exclusion,
     Filter,
+    GroupState,
     HeightField,
     Obstacle,
     Points,
@@ -64,6 +65,16 @@ def audit_geometries(description: Description, links: Collection[str], audit: Au
         audit_filter(geometry.filter, owner, line, audit)
     audit_obstacles(description.obstacles, audit)
     audit_exclusions(description, description.exclusions, audit)
+    _audit_states(description.states, audit)
+
+
+def _audit_states(states: Iterable[GroupState], audit: Audit) -> None:
+    """Add an error for every position that is not a finite number; joints may be unknown."""
+    for state in states:
+        owner = f"state {quote(state.name)}"
+        for joint, position in state.positions.items():
+            what = f"position of {quote(str(joint))}"
+            audit_finite(what, (position,), 1, "coordinate", owner, state.line, audit)
 
 
 def audit_exclusions(

@@ -18,6 +18,7 @@ from rbdyn_ros.description.geometries import (
     Exclusion,
     Filter,
     Geometry,
+    GroupState,
     HeightField,
     Obstacle,
     Points,
@@ -104,6 +105,11 @@ _FIELDS: dict[type, dict[str, Kind]] = {
         "decompose": _FLAG,
     },
     Exclusion: {"first": _TEXT, "second": _TEXT, "line": _LINE},
+    GroupState: {
+        "name": _TEXT,
+        "positions": (Mapping, "a mapping of names of joints to numbers"),
+        "line": _LINE,
+    },
     Finding: {"code": _TEXT, "message": _TEXT, "severity": _TEXT, "element": _TEXT, "line": _LINE},
 }
 #: The sequences of a Description: type of an item, its name in messages, its name in elements.
@@ -115,6 +121,7 @@ _PARTS: dict[str, tuple[type | UnionType, str, str]] = {
     "geometries": (Geometry, "Geometry", "geometry"),
     "obstacles": (Obstacle, "Obstacle", "obstacle"),
     "exclusions": (Exclusion, "Exclusion", "exclusion"),
+    "states": (GroupState, "GroupState", "state"),
     "findings": (Finding, "Finding", "finding"),
 }
 

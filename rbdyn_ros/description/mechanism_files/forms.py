@@ -93,10 +93,10 @@ class Form:
         self.wrong(node, what, owner, "true or false")
         return None
 
-    def flag_of(self, table: YamlTable, key: str, owner: str) -> bool:
-        """Return whether a table has a key that is true."""
+    def flag_of(self, table: YamlTable, key: str, owner: str, *, default: bool = False) -> bool:
+        """Return the value of a key that is true or false."""
         node = table.nodes.get(key)
-        return node is not None and bool(self.flag(node, key, owner))
+        return default if node is None else bool(self.flag(node, key, owner))
 
     def number(self, node: Node, what: str, owner: str, *, infinite: bool = False) -> float | None:
         """Return a number, finite unless `infinite`."""

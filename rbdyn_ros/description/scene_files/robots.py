@@ -97,7 +97,7 @@ class RobotReader:
             self._form.wrong(named, "surfaces", owner, "a table of links and names of surfaces")
         exclude = read_pairs(table.nodes.get("exclude"), owner, self._form)
         filters = self._filters(table.nodes.get("filters"), owner)
-        pushes = self._form.flag_of(table, "self_collision", owner)
+        pushes = self._form.flag_of(table, "self_collision", owner, default=True)
         divides = self._form.flag_of(table, "decompose", owner)
         if len(self._form.audit.errors) > before:
             return None

@@ -9,7 +9,7 @@
     robots:                         # or several; the names of their parts begin with `left/`
       left: {file: panda.urdf, xyz: [0, 0.5, 0], rpy: [0, 0, 0], floating_base: false,
              start: {panda_joint4: -1.5}, surface: rubber, surfaces: {panda_hand: steel},
-             exclude: [[panda_link7, panda_hand]], self_collision: false, decompose: false,
+             exclude: [[panda_link7, panda_hand]], self_collision: true, decompose: false,
              filters: {panda_hand: {contype: 2, conaffinity: 1}}}
 
     surfaces:                       # by a name, the fields of rb.Surface

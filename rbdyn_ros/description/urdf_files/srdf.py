@@ -1,19 +1,20 @@
 """Read an SRDF, the semantic description of a robot: which links may overlap.
 
-Only `<disable_collisions>`, `<disable_default_collisions>` and `<enable_collisions>` are read; the
-rest is MoveIt's. A pair with an unknown link is ignored with a warning: one SRDF often serves
-several variants of a robot.
+Only `<disable_collisions>`, `<disable_default_collisions>`, `<enable_collisions>` and
+`<group_state>` are read; the rest is MoveIt's. A pair with an unknown link is ignored with a
+warning: one SRDF often serves several variants of a robot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.checks.bounds import BOUNDS
 from rbdyn_ros.description.files import read_bytes
-from rbdyn_ros.description.geometries import Exclusion
+from rbdyn_ros.description.geometries import Exclusion, GroupState
 from rbdyn_ros.description.urdf_files import guard
 from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, quote, shown
 
@@ -21,8 +22,26 @@ SUFFIX = ".srdf"
 
 _DISABLE, _ENABLE = "disable_collisions", "enable_collisions"
 _DISABLE_ALL = "disable_default_collisions"
+_STATE, _JOINT = "group_state", "joint"
 _LINKS = {_DISABLE: ("link1", "link2"), _ENABLE: ("link1", "link2"), _DISABLE_ALL: ("link",)}
-_WANTED = {"robot": set(_LINKS), **{tag: set[str]() for tag in _LINKS}}
+_WANTED = {
+    "robot": {*_LINKS, _STATE},
+    _STATE: {_JOINT},
+    **{tag: set[str]() for tag in (*_LINKS, _JOINT)},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Semantics:
+    """Which links may overlap.
+
+    Attributes:
+        exclusions: pairs that the SRDF disables.
+        states: poses of the robot; links that overlap in one may do so.
+    """
+
+    exclusions: tuple[Exclusion, ...] = ()
+    states: tuple[GroupState, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +56,8 @@ class SrdfSource:
     given: str | bytes | Path | bool
     robot: Path | None
 
-    def exclusions(self, name: str, links: Collection[str], audit: Audit) -> tuple[Exclusion, ...]:
-        """Return the pairs that the SRDF disables.
+    def read(self, name: str, links: Collection[str], audit: Audit) -> Semantics:
+        """Return what the SRDF says of links that may overlap.
 
         Args:
             name: of the robot.
@@ -52,16 +71,16 @@ class SrdfSource:
         if self.given is True:
             path = self._beside(name)
             if path is None:
-                return ()
+                return Semantics()
             try:
                 data = read_bytes(path, "an .srdf file", "its path")
                 return _read(data, path.name, links, audit)
             except DescriptionError as error:
                 message = f"the file beside the robot is ignored: {error}"
                 audit.add("warning", "unusable-srdf", f"srdf {quote(path.name)}", None, message)
-                return ()
+                return Semantics()
         if self.given is False:
-            return ()
+            return Semantics()
         if isinstance(self.given, bytes) or (isinstance(self.given, str) and "<" in self.given):
             return _read(self.given, "srdf", links, audit)
         path = Path(self.given)
@@ -98,9 +117,7 @@ def check_srdf(srdf: object, contact: bool) -> None:
         raise ParameterError(Finding("bad-srdf", text, "error", "srdf"))
 
 
-def _read(
-    data: bytes | str, source: str, links: Collection[str], audit: Audit
-) -> tuple[Exclusion, ...]:
+def _read(data: bytes | str, source: str, links: Collection[str], audit: Audit) -> Semantics:
     robot = guard.parse(data, source, "robot", _WANTED)
     reader = _Reader(source, links, audit)
     disabled: dict[frozenset[str], int] = {}
@@ -125,7 +142,7 @@ def _read(
         f"{count} pairs of links may overlap" if count != 1 else "1 pair of links may overlap"
     )
     audit.add("note", "srdf", f"srdf {quote(source)}", None, message, found=str(count))
-    return tuple(found)
+    return Semantics(tuple(found), tuple(reader.states(robot)))
 
 
 class _Reader:
@@ -152,10 +169,34 @@ class _Reader:
                 names.append(name)
         return names if len(names) == len(_LINKS[element.tag]) else []
 
-    def _report(self, message: str, element: guard.Element, name: str) -> None:
+    def states(self, robot: guard.Element) -> Iterator[GroupState]:
+        """Return the poses; joints with several coordinates, as a floating base, are left out."""
+        for element in robot.findall(_STATE):
+            assert isinstance(element, guard.Element)
+            name, positions = element.get("name", ""), dict[str, float]()
+            try:
+                for joint in element:
+                    values = [_coordinate(value) for value in joint.get("value", "").split()]
+                    if len(values) == 1:
+                        positions[joint.get("name", "")] = values[0]
+                yield GroupState(name, positions, element.line)
+            except ValueError:
+                message = f"the state {quote(name)} has a position that is not a number"
+                self._report(message, element, "", "bad-state")
+
+    def _report(
+        self, message: str, element: guard.Element, name: str, code: str = "unknown-link"
+    ) -> None:
         key = name or message
         if key in self._reported:
             return
         self._reported.add(key)
         where, line = f"line {element.line}: {message}; it is ignored", element.line
-        self._audit.add("warning", "unknown-link", self._element, line, where, found=name)
+        self._audit.add("warning", code, self._element, line, where, found=name)
+
+
+def _coordinate(text: str) -> float:
+    value = float(text)
+    if not abs(value) <= BOUNDS["coordinate"].high:
+        raise ValueError(text)
+    return value

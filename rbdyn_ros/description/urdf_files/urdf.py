@@ -173,8 +173,9 @@ def _convert(
     geometries = collisions.read_collisions(robot, contacts.meshes, audit)
     described = replace(_described(robot, source, audit), geometries=geometries)
     links = [link.name for link in described.links]
-    excluded = contacts.srdf.exclusions(described.name, links, audit)
-    return with_contact(replace(described, exclusions=excluded), contacts.contact, audit)
+    found = contacts.srdf.read(described.name, links, audit)
+    described = replace(described, exclusions=found.exclusions, states=found.states)
+    return with_contact(described, contacts.contact, audit)
 
 
 def _described(robot: guard.Element, source: str, audit: Audit) -> Description:

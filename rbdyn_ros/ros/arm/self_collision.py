@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 from rclpy.node import Node
@@ -91,6 +92,7 @@ def _with_geometries(
 ) -> Description:
     """Return the robot with its geometries, which its other users do not need."""
     contact, srdf = scene.contact if scene else Contact(obstacles=()), values.srdf or True
+    contact = replace(contact, self_collision=False)  # no step is made with it
     if source.path is None:
         return urdf.read_text(source.text, strict=values.strict, contact=contact, srdf=srdf)
     arguments = xacro_arguments(values.xacro_args)

@@ -58,7 +58,9 @@ PARAMETERS = (
         SHA256,
         Parameter("floating_base", False, "let the root link move freely"),
         Parameter(
-            "contact", False, "let links touch a floor at z = 0 with their <collision> geometry"
+            "contact",
+            False,
+            "let links touch each other and a floor at z = 0 with their <collision> geometry",
         ),
         Parameter("sensors", "", "path of a YAML file that describes sensors"),
         Parameter(

@@ -1,0 +1,43 @@
+"""Robots whose links push each other, as by default: none pushes itself where it may stand."""
+
+import numpy as np
+import pytest
+from support import robots
+
+import rbdyn_ros as rb
+from rbdyn_ros.description.urdf_files import urdf
+
+pytestmark = robots.needs_robots
+
+#: With many pairs that overlap at the start, that touch there, or with poses in their SRDFs.
+NAMES = (
+    "icub.urdf", "kinova.urdf", "baxter.urdf", "talos_full_v2.urdf", "tiago_dual.urdf",
+    "panda_collision.urdf", "hyq_no_sensors.urdf", "z1.urdf", "xarm7.urdf", "bolt.urdf",
+)  # fmt: skip
+
+
+def starts(m, path):
+    """Yield qpos0 and the poses of the SRDF."""
+    yield "qpos0", m.qpos0
+    for state in urdf.read(path, strict=False, contact=True).states:
+        qpos = m.qpos0.copy()
+        for name, position in state.positions.items():
+            if name in m.jnt_numbers:
+                qpos[m.jnt_qposadr[m.jnt_id(name)]] = position
+        yield state.name, qpos
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_robot_at_rest_does_not_push_itself(name):
+    """Without gravity and forces of joints; what touches at the start touches to rounding."""
+    path = robots.find(name)
+    m = rb.load_urdf(path, True, strict=False, contact=rb.Contact(obstacles=()))
+    assert m.npush > 0
+    m.opt.gravity, m.opt.passive = (0.0, 0.0, 0.0), False
+    for start, qpos in starts(m, path):
+        d = rb.make_data(m)
+        d.qpos[:] = qpos
+        for _ in range(50):
+            rb.step(m, d)
+            assert np.abs(d.contact_force[: d.ncon]).max(initial=0.0) < 1e-5, start
+        assert np.abs(d.qvel).max() < 1e-9, start
