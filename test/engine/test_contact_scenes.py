@@ -1,4 +1,4 @@
-"""Scenes that show what contact does: those of examples/contact_scenes.py, and piles of hulls."""
+"""Scenes that show what contact does: those of examples/contact_scenes.py, and some others."""
 
 import runpy
 from pathlib import Path
@@ -11,6 +11,7 @@ import rbdyn_ros as rb
 
 EXAMPLE = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "contact_scenes.py"))
 SCENES = EXAMPLE["SCENES"]
+G = 9.81
 
 
 def heights(d):
@@ -90,6 +91,59 @@ def test_the_grasp_of_the_film_lifts_the_cube():
     EXAMPLE["simulate"](m, d, step, seconds)
     assert d.qpos[m.jnt_qposadr[m.jnt_id("cube")] + 2] == pytest.approx(0.555, abs=1e-3)
     assert abs(d.qvel).max() < 1e-8
+
+
+SLOPE, BLOCK = np.radians(30.0), 0.1
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.3])
+def test_a_block_slides_down_a_wedge_that_slides_away(mu):
+    """On a smooth floor: the normal force and both accelerations are known.
+
+    The contacts give way by a micrometre, which tilts the wedge by 1e-6 rad.
+    """
+    sine, cosine, wide, mass, block = np.sin(SLOPE), np.cos(SLOPE), 0.5, 3.0, 2.0
+    corners = [(x, y, z) for x, z in ((0, 0), (1, 0), (0, np.tan(SLOPE))) for y in (-wide, wide)]
+    normal = np.array([sine, 0.0, cosine])
+    at = np.array([0.5, 0.0, 0.5 * np.tan(SLOPE)]) + 0.5 * BLOCK * normal
+    skin, floor = rb.Surface(friction=mu), rb.Obstacle("floor", rb.Plane(), friction=0.0)
+    wedge = rb.Object("wedge", rb.Points(tuple(corners)), mass=mass, surface=skin)
+    cube = rb.Object(
+        "cube", rb.Box((BLOCK,) * 3), mass=block, surface=skin,
+        pose=rb.pose(tuple(at), rpy=(0.0, SLOPE, 0.0)),
+    )  # fmt: skip
+    m = rb.scene(objects=[wedge, cube], obstacles=[floor])
+    d = rb.make_data(m)
+    rb.step(m, d, 100)
+    start, begin = d.qvel.copy(), d.time
+    rb.step(m, d, 200)
+    (ax, _, _), (bx, _, bz) = ((d.qvel - start) / (d.time - begin)).reshape(2, 6)[:, :3]
+    push = sine - mu * cosine  # horizontal part of the force between the two, per normal force
+    force = block * mass * G * cosine / (mass + block * sine * push)
+    assert ax == pytest.approx(-force * push / mass, rel=1e-5)
+    assert bx == pytest.approx(force * push / block, rel=1e-5)
+    assert bz == pytest.approx(force * (cosine + mu * sine) / block - G, rel=1e-5)
+
+
+def test_a_blow_runs_through_a_chain_of_twenty_balls():
+    """Each ball weighs 0.8 of the one before and hits the next one once, with restitution 0.9."""
+    number, ratio, e = 20, 0.8, 0.9
+    skin = rb.Surface(friction=0.0, restitution=e)
+    system = rb.SystemBuilder("chain", base="world")
+    for n in range(number):
+        system.body(f"b{n}", rb.shapes.sphere(0.05, mass=ratio**n))
+        system.joint(f"j{n}", "floating", "world", f"b{n}", xyz=(0.11 * n, 0, 0))
+        system.geometry(f"g{n}", f"b{n}", rb.Sphere(0.05), surface=skin)
+    m = rb.build(system)
+    m.opt.gravity = (0.0, 0.0, 0.0)
+    d = rb.make_data(m)
+    d.qvel[0] = 1.0
+    rb.step(m, d, 300)
+    arriving = ((1.0 + e) / (1.0 + ratio)) ** np.arange(number)
+    left = (1.0 - e * ratio) / (1.0 + ratio)  # part of its speed that a ball keeps
+    speeds = d.qvel.reshape(-1, 6)[:, 0]
+    assert speeds == pytest.approx([*(left * arriving[:-1]), arriving[-1]], rel=1e-9)
+    assert speeds @ ratio ** np.arange(number) == pytest.approx(1.0, abs=1e-12)
 
 
 def check_law(m, start, d):
