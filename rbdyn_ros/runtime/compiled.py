@@ -6,6 +6,7 @@ could not cache the loop.
 
 from __future__ import annotations
 
+import platform
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,9 @@ Words = NDArray[np.int64]
 CLOCK_MONOTONIC = 1
 TIMER_ABSTIME = 1
 POLLIN = 1
+#: The number of the system call futex, and its operations between processes.
+SYS_FUTEX = {"x86_64": 202, "aarch64": 98}.get(platform.machine(), 98)
+FUTEX_WAIT, FUTEX_WAKE, EVERYONE = 0, 1, 2**31 - 1
 
 # On 64-bit Linux a timespec is two int64 and a pollfd is one: fd, events << 32, revents << 48.
 _clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.intp))
@@ -34,6 +38,9 @@ _clock_nanosleep = types.ExternalFunction(
 _poll = types.ExternalFunction("poll", types.int32(types.intp, types.uint64, types.int32))
 _write = types.ExternalFunction("write", types.int64(types.int32, types.intp, types.int64))
 _read = types.ExternalFunction("read", types.int64(types.int32, types.intp, types.int64))
+_syscall = types.ExternalFunction(
+    "syscall", types.int64(types.int64, types.intp, types.int64, types.int64, types.intp)
+)
 _memcpy = types.ExternalFunction("memcpy", types.intp(types.intp, types.intp, types.uint64))
 
 
@@ -116,6 +123,46 @@ def word_at(typing_context: Any, address: Any, index: Any) -> Any:  # noqa: ARG0
         return _element(context, builder, args[0], args[1], types.int64)
 
     return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def set_word_at(typing_context: Any, address: Any, index: Any, value: Any) -> Any:  # noqa: ARG001
+    """Write an entry of an array of integers at an address; its readers see it whole."""
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        pointer = builder.inttoptr(args[0], context.get_data_type(types.int64).as_pointer())
+        builder.store_atomic(args[2], builder.gep(pointer, [args[1]]), "release", 8)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def load_word_at(typing_context: Any, address: Any) -> Any:  # noqa: ARG001
+    """Read a word at an address, as `load_acquire`."""
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        pointer = builder.inttoptr(args[0], context.get_data_type(types.int64).as_pointer())
+        return builder.load_atomic(pointer, "acquire", 8)
+
+    return types.int64(types.int64), generate
+
+
+@kernel
+def wake_at(address: int) -> None:
+    """Wake the processes that wait for a word to change."""
+    _syscall(SYS_FUTEX, address, FUTEX_WAKE, EVERYONE, 0)
+
+
+@kernel
+def wait_at(address: int, value: int, timeout_ns: int, timespec: Words) -> None:
+    """Sleep until a word is woken, or the timeout; return at once if it is not `value`.
+
+    The lower half of the word counts, which is the first one on the processors that run Numba.
+    """
+    timespec[0] = timeout_ns // NANOSECONDS
+    timespec[1] = timeout_ns % NANOSECONDS
+    _syscall(SYS_FUTEX, address, FUTEX_WAIT, value & 0xFFFFFFFF, timespec.ctypes.data)
 
 
 @kernel

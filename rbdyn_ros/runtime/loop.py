@@ -20,6 +20,7 @@ from rbdyn_ros.runtime.carrying import carry_shared
 from rbdyn_ros.runtime.kernels import cycle
 from rbdyn_ros.runtime.orders import Orders
 from rbdyn_ros.runtime.plant import Plant
+from rbdyn_ros.runtime.port import Port
 from rbdyn_ros.runtime.preparation import prepare
 from rbdyn_ros.runtime.readout import Readout
 from rbdyn_ros.runtime.requests import Requests
@@ -40,6 +41,8 @@ class Loop:
         start: (nq,) position at the start and after a reset; None: m.qpos0.
         wakeup: notified for every state, may be shared by several loops; None: one of its own.
         faults: from the first tick on; None: no fault.
+        port: memory shared with another process, which the caller closes after the loop has
+            stopped; None: none.
 
     Attributes:
         period_ns: length of a tick [ns].
@@ -62,6 +65,7 @@ class Loop:
         start: Array | None = None,
         wakeup: Wakeup | None = None,
         faults: Faults | None = None,
+        port: Port | None = None,
     ) -> None:
         if jit.DISABLED:
             text = "the real-time loop must be compiled; unset NUMBA_DISABLE_JIT to run it."
@@ -73,6 +77,8 @@ class Loop:
         self.period_ns = timestep_ns * settings.control_decimation
         self._shared = s = Shared(m)
         prepare(s, m, settings, self.period_ns)
+        self._port = port
+        s.port[()] = 0 if port is None else port.address
         self._wakeup, self._owns_wakeup = wakeup or Wakeup(), wakeup is None
         self._requests = requests = Requests(s, self.period_ns)
         self.orders = Orders(s, requests, m.nv)
@@ -150,6 +156,8 @@ class Loop:
                 carry_shared(s, new, match)
                 self.plant.move(new, base, m, start, match)
                 s.become(new)
+                if self._port is not None:
+                    self._port.bind(base)
                 self.m, self.start_position = base, np.array(start)
                 self.orders.move(match)
                 self.readout.move(base)

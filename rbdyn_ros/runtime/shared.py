@@ -49,6 +49,7 @@ FIELDS = (
     Field("lockstep_timeout", (), "[ns]; 0: wait forever", "int"),
     Field("every", (), "ticks from one state handed over to the next", "int"),
     Field("servo_time", (), "time constant of position and velocity commands [s]"),
+    Field("port", (), "address of the table of a Port, 0: none", "int"),
     Field("states_wakeup", (), "eventfd: a state was handed over", "int"),
     Field("orders_wakeup", (), "eventfd: a command or a request came", "int"),
     # the Models may be exchanged between two ticks
@@ -105,7 +106,14 @@ FIELDS = (
     Field("state_version", (8,), "", "int"),
     Field("state_slots", ("ndepth", NSTATE_WORDS), "", "int"),
     Field("state_float_slots", ("ndepth", "nrow"), ""),
-    # commands as they came in
+    # the last record of commands
+    Field("letter_words", ("ncommandword",), "as inbox_words", "int"),
+    Field("letter_arrival", ("nv",), "", "int", inside="letter_words"),
+    Field("letter_mode", ("nv",), "", "int", inside="letter_words"),
+    Field("letter_tick", ("nv",), "", "int", inside="letter_words"),
+    Field("letter_floats", ("ncommandfloat",), "as inbox_floats"),
+    Field("letter", (5, "nv"), "as inbox", inside="letter_floats"),
+    # commands as they came in, from the records and through the port
     Field("inbox_words", ("ncommandword",), "", "int"),
     Field(
         "inbox_arrival", ("nv",), "[ns]; also identifies the command", "int", inside="inbox_words"
@@ -114,7 +122,7 @@ FIELDS = (
     Field("inbox_tick", ("nv",), "stamped tick, or -1", "int", inside="inbox_words"),
     Field("inbox_floats", ("ncommandfloat",), ""),
     Field("inbox", (5, "nv"), "position velocity effort stiffness damping", inside="inbox_floats"),
-    Field("inbox_known", ("nv",), "arrival of the newest command read", "int"),
+    Field("inbox_known", ("nv",), "arrival of the newest command of a record", "int"),
     Field("inbox_since", ("nv",), "its arrival on the stopwatch [ns]", "int"),
     Field("inbox_new", ("nv",), "1: not sent through the channel yet", "int"),
     Field("due", ("nv",), "its stamped tick, or -1", "int"),

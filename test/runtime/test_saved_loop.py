@@ -40,6 +40,7 @@ LIVE = {
     *("command_version", "command_words", "command_floats", "push_version", "push_words"),
     *("push_floats", "state_version", "state_slots", "state_float_slots", "push_newest"),
     *("deadline", "woken", "elapsed", "halted", "waiting", "performed", "loaded"),
+    *("port", "letter_words", "letter_floats"),
     *("ticks", "overruns", "latest", "longest", "active", "missed", "clamped", "timeouts", "age"),
     *("lateness", "work", "saved", "before", "scratch"),
 }

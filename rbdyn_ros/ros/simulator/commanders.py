@@ -101,6 +101,10 @@ class CommanderWatch:
                 self._names[key] = who
         self._who, self._heard = who or "", now
 
+    def note_process(self, who: str) -> None:
+        """Note accepted commands that did not come by a topic."""
+        self._who, self._heard = who, time.monotonic()
+
     def poll(self, now: float) -> None:
         """Log a change; `now` is on the steady clock [s]. For one thread."""
         heard, loop = self._heard, self._loop

@@ -183,6 +183,12 @@ PARAMETERS = (
             )
             for interface in ("position", "velocity", "effort")
         ),
+        Parameter(
+            "shared_memory",
+            "",
+            "name of memory that one other process shares, such as hardware of "
+            "ros2_control: it reads states and commands joints; empty: none",
+        ),
     ),
     *group(
         "topics",

@@ -42,6 +42,7 @@ from rbdyn_ros.ros.simulator.reception import Reception
 from rbdyn_ros.ros.simulator.record import NodeRecorder
 from rbdyn_ros.ros.simulator.sensors import SensorTopics
 from rbdyn_ros.ros.simulator.setup import Setup
+from rbdyn_ros.ros.simulator.shared_memory import SharedMemory
 from rbdyn_ros.ros.simulator.spawned_robots import SpawnedRobots
 from rbdyn_ros.ros.simulator.start import start_position
 from rbdyn_ros.ros.simulator.topic_based import TopicBasedParser
@@ -49,6 +50,7 @@ from rbdyn_ros.ros.simulator.visible import Visible
 from rbdyn_ros.ros.simulator.world import World
 from rbdyn_ros.runtime.head_start import head_start, is_compiled
 from rbdyn_ros.runtime.loop import Loop, warm
+from rbdyn_ros.runtime.port import Port
 from rbdyn_ros.runtime.preparation import actuated
 from rbdyn_ros.runtime.saved_loop import SavedLoop
 from rbdyn_ros.runtime.settings import LoopSettings
@@ -98,6 +100,7 @@ class Robot:
         given: its source, after `load`.
         m, commands: its Model and the parser of its commands, after `load`.
         loop, stamps, payloads, entities, outputs, reception, spawned: after `open`.
+        shared_memory: after `open`, or None.
     """
 
     given: source.Source
@@ -108,6 +111,7 @@ class Robot:
     outputs: Outputs
     reception: Reception
     spawned: SpawnedRobots
+    shared_memory: SharedMemory | None = None
 
     def __init__(
         self,
@@ -248,7 +252,9 @@ class Robot:
         if self._recorder is not None:
             self._recorder.begin(node, m, time_base)
         cadence = Cadence.of(values, self._period_ns, self._sensors.every if self._sensors else ())
-        self.loop = loop = Loop(m, self._settings(cadence), self._start, wakeup, self._faults)
+        settings = self._settings(cadence)
+        port = self._open_port(settings)
+        self.loop = loop = Loop(m, settings, self._start, wakeup, self._faults, port)
         self.stamps = TickStamps(time_base, loop.period_ns)
         self.payloads = Payloads(loop, self._sensors)
         floating = values.floating_base and not self.given.is_scene
@@ -280,9 +286,25 @@ class Robot:
         self.reception = Reception(
             node, loop, self.commands, self._trajectories, self._bridge, self.stamps, ages
         )
+        if port is not None:
+            self.shared_memory = SharedMemory(port, self.reception.watch, self.reception.log)
         self.spawned = SpawnedRobots(
             node, loop, self.outputs, self.stamps, ages, values.partial_commands
         )
+
+    def _open_port(self, settings: LoopSettings) -> Port | None:
+        """Make the memory that another process shares, if there is a name for it."""
+        given = self.values.shared_memory
+        if not given:
+            return None
+        name = f"{given}.{self.name}" if self.name else given
+        joints = {name: name in self.commands.dofs for name in SingleJoints.all(self.m).names}
+        values = () if self._sensors is None else self._sensors.value_names
+        port = Port(name, self.m, joints, values, settings, self._period_ns)
+        if values:
+            assert self._sensors is not None
+            self._sensors.share(port.write_values)
+        return port
 
     def _settings(self, cadence: Cadence) -> LoopSettings:
         values = self.values
@@ -297,7 +319,7 @@ class Robot:
             lockstep_dofs=self._lockstep_dofs(),
             lockstep_timeout=values.lockstep_timeout,
             servo_time_constant=values.servo_time_constant,
-            hand_over_every=cadence.hand_over,
+            hand_over_every=1 if values.shared_memory else cadence.hand_over,
             seed=values.seed,
             specialize=values.specialize,
             locked=self._setup is not None and self._setup.locked,
@@ -333,7 +355,8 @@ class Robot:
     @property
     def accepted(self) -> int:
         """Number of accepted messages, those of spawned robots included."""
-        return self.reception.log.accepted + self.spawned.accepted
+        shared = 0 if self.shared_memory is None else self.shared_memory.accepted
+        return self.reception.log.accepted + self.spawned.accepted + shared
 
     @property
     def rejected(self) -> int:
@@ -346,7 +369,9 @@ class Robot:
         return 0 if self._sensors is None else self._sensors.dropped
 
     def close(self) -> None:
-        """End the thread of the sensors, when nothing is published any more."""
+        """End the thread of the sensors, when the loop has ended and nothing is published."""
+        if self.shared_memory is not None:
+            self.shared_memory.close()
         if self._sensors is not None:
             self._sensors.close()
 

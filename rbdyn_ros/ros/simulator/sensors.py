@@ -35,6 +35,7 @@ from rbdyn_ros.ros.simulator.camera_topics import ColorTopics, DepthTopics
 from rbdyn_ros.ros.simulator.range_topics import RangeTopic
 from rbdyn_ros.ros.simulator.renderers import AppearanceOf, Renderers
 from rbdyn_ros.ros.simulator.sensor_work import SensorWork, Topics
+from rbdyn_ros.ros.simulator.shared_memory import SharedReadings
 from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.sensors.camera_specs import ColorSpec, DepthSpec
 from rbdyn_ros.sensors.noise import variance
@@ -110,6 +111,7 @@ class SensorTopics:
         self._slow = {k: x for k, x in topic_of.items() if isinstance(x, Topics)}
         self._topics = {k: x for k, x in topic_of.items() if not isinstance(x, Topics)}
         self._sensor_work = SensorWork(period_ns, threaded)
+        self._shared = SharedReadings(self._suite.specs)
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:
         """Publish the due readings that have subscribers.
@@ -121,10 +123,13 @@ class SensorTopics:
         if self._slow:
             slow = {k: self._slow[k] for k in due if k in self._slow and self._slow[k].is_heard()}
             self._sensor_work.take(self._suite, slow, stamp_ns, state)
-        heard = [k for k in due if k in self._topics and self._topics[k].is_heard()]
-        for k, reading in self._suite.measure(heard, state):
+        heard = {k for k in due if k in self._topics and self._topics[k].is_heard()}
+        wanted = [k for k in due if k in heard or k in self._shared.wanted]
+        for k, reading in self._suite.measure(wanted, state):
             if _is_finite(reading):
-                self._topics[k].publish(stamp_ns, reading)
+                self._shared.take(k, reading)
+                if k in heard:
+                    self._topics[k].publish(stamp_ns, reading)
             elif self._unfinite.due(time.monotonic()):
                 why = (
                     f"sensor '{self._suite.specs[k].name}' is not published: its reading is not "
@@ -132,6 +137,16 @@ class SensorTopics:
                     f"{self._unfinite.count})"
                 )
                 self._logger.warning(why)
+        self._shared.write(state.tick)
+
+    @property
+    def value_names(self) -> tuple[str, ...]:
+        """Names of all readings of IMUs and force/torque sensors, as ros2_control has them."""
+        return self._shared.names
+
+    def share(self, write: Callable[[int, Array], None]) -> None:
+        """Give `write` these readings, NaN before the first, for each tick from now on."""
+        self._shared.share(write)
 
     @property
     def dropped(self) -> int:

@@ -17,6 +17,7 @@ from rbdyn_ros.runtime.compiled import kernel, load_acquire, notify, steady_cloc
 from rbdyn_ros.runtime.kernels.channel import clear_channel, deliver, measure, pass_commands
 from rbdyn_ros.runtime.kernels.edits import perform
 from rbdyn_ros.runtime.kernels.efforts import choose_efforts, forget_commands
+from rbdyn_ros.runtime.kernels.port import write_port
 from rbdyn_ros.runtime.kernels.pushes import apply_pushes, take_pushes
 from rbdyn_ros.runtime.kernels.waiting import (
     ages_by_wall_clock,
@@ -255,6 +256,7 @@ def _hand_over(m, d, s):
     if s.loaded == 0:
         deliver(s)
     s.loaded = 0
+    write_port(s)
     for i in range(m.nbody):
         for n in range(6):
             s.row_xfrc[i, n] = d.xfrc_applied[i, n]

@@ -11,6 +11,7 @@ from rbdyn_ros.runtime.compiled import (
     steady_clock,
     wait_notified,
 )
+from rbdyn_ros.runtime.kernels.port import is_heard, read_port, wait_for_port
 from rbdyn_ros.runtime.mailbox import fetch
 from rbdyn_ros.runtime.settings import FAST, LOCKSTEP
 from rbdyn_ros.runtime.shared import (
@@ -86,7 +87,10 @@ def _wait_for_commands(s):
             s.deadline = steady_clock(s.scratch)
             break
         left = s.lockstep_timeout - waited if s.lockstep_timeout > 0 else POLL
-        wait_notified(s.orders_wakeup, max(1, min(left, POLL) // 1_000_000), s.scratch)
+        if is_heard(s):
+            wait_for_port(s, min(left, POLL))
+        else:
+            wait_notified(s.orders_wakeup, max(1, min(left, POLL) // 1_000_000), s.scratch)
         read_commands(s)
     s.waiting = 0
 
@@ -122,35 +126,36 @@ def _note_lateness(s, lateness):
 
 @kernel
 def read_commands(s: Shared) -> None:
-    """Read the newest commands from the mailbox; note their arrival on the stopwatch."""
+    """Read the newest commands from mailbox and port; note their arrival on the stopwatch."""
     found = fetch(
-        s.command_version, s.command_words, s.command_floats, 0, s.inbox_words, s.inbox_floats
+        s.command_version, s.command_words, s.command_floats, 0, s.letter_words, s.letter_floats
     )
     if found < 0:
-        _read_again(s)
-    if found <= 0:
-        return
-    now = steady_clock(s.scratch)
-    for k in range(len(s.inbox_arrival)):
-        if s.inbox_arrival[k] != s.inbox_known[k]:
-            s.inbox_known[k] = s.inbox_arrival[k]
-            age = now - s.inbox_arrival[k] if ages_by_wall_clock(s) else 0
-            s.inbox_since[k] = s.watch - age
-            s.inbox_new[k] = 1
-            s.due[k] = s.inbox_tick[k]
-            # from the first stamped command on, lock-step waits, even if this one is too late
-            if s.due[k] >= 0 and s.dof_required[k] == 1:
-                s.locked = s.time_mode == LOCKSTEP
+        s.missed += 1  # overwritten while it was copied; it will be read again
+    if found > 0:
+        _open_letter(s)
+    read_port(s)
 
 
 @kernel
-def _read_again(s):
-    """Discard a record that was overwritten while it was copied; it will be read again."""
-    s.missed += 1
-    for k in range(len(s.inbox_new)):
-        if s.inbox_new[k] == 1:
-            s.inbox_new[k] = 0
-            s.inbox_known[k] = 0
+def _open_letter(s):
+    """Take the new commands of a record."""
+    now = steady_clock(s.scratch)
+    for k in range(len(s.letter_arrival)):
+        if s.letter_arrival[k] != s.inbox_known[k]:
+            s.inbox_known[k] = s.letter_arrival[k]
+            s.inbox_arrival[k] = s.letter_arrival[k]
+            s.inbox_mode[k] = s.letter_mode[k]
+            s.inbox_tick[k] = s.letter_tick[k]
+            for n in range(5):
+                s.inbox[n, k] = s.letter[n, k]
+            age = now - s.letter_arrival[k] if ages_by_wall_clock(s) else 0
+            s.inbox_since[k] = s.watch - age
+            s.inbox_new[k] = 1
+            s.due[k] = s.letter_tick[k]
+            # from the first stamped command on, lock-step waits, even if this one is too late
+            if s.due[k] >= 0 and s.dof_required[k] == 1:
+                s.locked = s.time_mode == LOCKSTEP
 
 
 @kernel

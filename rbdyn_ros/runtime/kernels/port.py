@@ -1,0 +1,175 @@
+"""The port: states and commands of the loop in memory that another process shares.
+
+Both directions are mailboxes as in mailbox.py, at addresses. The loop knows them from the table of
+its Port (runtime/port.py) alone: it reads no address and no length that the other process may
+write. A record of commands is taken as a whole, or refused as a whole.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rbdyn_ros.runtime.compiled import (
+    copy_memory,
+    fence,
+    kernel,
+    load_word_at,
+    number_at,
+    set_number_at,
+    set_word_at,
+    steady_clock,
+    wait_at,
+    wake_at,
+    word_at,
+)
+from rbdyn_ros.runtime.port_layout import (
+    BAD_JOINT,
+    BAD_MODE,
+    BAD_NUMBER,
+    COMMAND_TICK,
+    COMMAND_WORDS,
+    LARGEST,
+    REFUSED,
+    REFUSED_JOINT,
+    REFUSED_REASON,
+    STATE_EPOCH,
+    STATE_FAULT,
+    STATE_PAUSED,
+    STATE_STALE,
+    STATE_TICK,
+    STATE_TIME,
+    STATE_WALL,
+    STATE_WORDS,
+    T_CLIENT,
+    T_COMMAND_DEPTH,
+    T_COMMAND_SLOTS,
+    T_COMMAND_STRIDE,
+    T_COMMAND_VERSION,
+    T_JOINTS,
+    T_RECORD,
+    T_REFUSED,
+    T_SEEN,
+    T_STATE_DEPTH,
+    T_STATE_SLOTS,
+    T_STATE_STRIDE,
+    T_STATE_VERSION,
+    T_WRITTEN,
+    TABLE,
+)
+from rbdyn_ros.runtime.settings import LOCKSTEP
+from rbdyn_ros.runtime.types import IMPEDANCE
+
+if TYPE_CHECKING:
+    from rbdyn_ros.runtime.shared import Shared
+
+
+@kernel
+def write_port(s: Shared) -> None:
+    """Write the measurement that arrives at the controller now; wake who waits for it."""
+    t = s.port
+    if t == 0 or s.measured_tick < 0:
+        return
+    version = word_at(t, T_WRITTEN) + 1
+    set_word_at(t, T_WRITTEN, version)
+    slot = version % word_at(t, T_STATE_DEPTH) * word_at(t, T_STATE_STRIDE)
+    record = word_at(t, T_STATE_SLOTS) + 8 * slot
+    fence()
+    set_word_at(record, STATE_TICK, s.measured_tick)
+    set_word_at(record, STATE_EPOCH, s.epoch)
+    set_word_at(record, STATE_PAUSED, s.paused)
+    set_word_at(record, STATE_FAULT, s.fault)
+    set_word_at(record, STATE_STALE, s.stale)
+    set_word_at(record, STATE_WALL, steady_clock(s.scratch))
+    set_number_at(record, STATE_TIME, s.row_time)
+    n = word_at(t, T_JOINTS)
+    for j in range(n):
+        k = word_at(t, TABLE + 2 * j)
+        for quantity in range(3):
+            place = STATE_WORDS + quantity * n + j
+            set_number_at(record, place, s.row_measured[quantity, k])
+    set_word_at(word_at(t, T_STATE_VERSION), 0, version)
+    wake_at(word_at(t, T_STATE_VERSION))
+
+
+@kernel
+def is_heard(s: Shared) -> bool:
+    """Whether another process uses the port."""
+    return s.port != 0 and load_word_at(word_at(s.port, T_CLIENT)) != 0
+
+
+@kernel
+def wait_for_port(s: Shared, timeout_ns: int) -> None:
+    """Sleep until there are commands at the port, or the timeout."""
+    t = s.port
+    wait_at(word_at(t, T_COMMAND_VERSION), word_at(t, T_SEEN), timeout_ns, s.scratch)
+
+
+@kernel
+def read_port(s: Shared) -> None:
+    """Take the newest commands at the port into the inbox."""
+    t = s.port
+    if t == 0:
+        return
+    latest = load_word_at(word_at(t, T_COMMAND_VERSION))
+    if latest == word_at(t, T_SEEN):
+        return
+    stride, depth = word_at(t, T_COMMAND_STRIDE), word_at(t, T_COMMAND_DEPTH)
+    record = word_at(t, T_RECORD)
+    copy_memory(record, word_at(t, T_COMMAND_SLOTS) + 8 * stride * (latest % depth), stride)
+    fence()
+    if load_word_at(word_at(t, T_COMMAND_VERSION)) - latest >= depth - 1:
+        s.missed += 1  # overwritten while it was copied; a newer one is there
+        return
+    set_word_at(t, T_SEEN, latest)
+    if _is_good(t, record):
+        _take(s, t, record)
+
+
+@kernel
+def _is_good(t, record):
+    """Whether every joint has a mode and finite numbers; else note the first that has not."""
+    n = word_at(t, T_JOINTS)
+    for j in range(n):
+        mode = word_at(record, COMMAND_WORDS + j)
+        reason = 0
+        if mode < -1 or mode > IMPEDANCE:
+            reason = BAD_MODE
+        elif mode >= 0 and word_at(t, TABLE + 2 * j + 1) < 0:
+            reason = BAD_JOINT
+        elif mode >= 0:
+            for quantity in range(5):
+                number = number_at(record, COMMAND_WORDS + (1 + quantity) * n + j)
+                if not abs(number) <= LARGEST or (quantity >= 3 and number < 0.0):
+                    reason = BAD_NUMBER
+        if reason != 0:
+            refused = word_at(t, T_REFUSED)
+            set_word_at(refused, REFUSED_JOINT - REFUSED, j)
+            set_word_at(refused, REFUSED_REASON - REFUSED, reason)
+            set_word_at(refused, 0, word_at(refused, 0) + 1)
+            return False
+    return True
+
+
+@kernel
+def _take(s, t, record):
+    """Take commands into the inbox; in lock-step they are the answer to their tick."""
+    n = word_at(t, T_JOINTS)
+    arrival = steady_clock(s.scratch)
+    tick = word_at(record, COMMAND_TICK) if s.time_mode == LOCKSTEP else -1
+    for j in range(n):
+        k = word_at(t, TABLE + 2 * j + 1)
+        mode = word_at(record, COMMAND_WORDS + j)
+        if k < 0:
+            continue
+        if mode >= 0:
+            s.inbox_arrival[k] = max(arrival, s.inbox_arrival[k] + 1)  # it identifies a command
+            s.inbox_mode[k] = mode
+            for quantity in range(5):
+                s.inbox[quantity, k] = number_at(record, COMMAND_WORDS + (1 + quantity) * n + j)
+            s.inbox_since[k] = s.watch
+            s.inbox_new[k] = 1
+        if mode >= 0 or s.inbox_new[k] == 0:  # no command is an answer, too
+            s.inbox_tick[k] = tick
+            s.due[k] = tick
+        if tick >= 0 and s.dof_required[k] == 1:
+            s.locked = 1

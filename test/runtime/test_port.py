@@ -1,0 +1,189 @@
+"""The loop and a process in C that share memory."""
+
+import mmap
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from running import bundled_arm, rail, wait_until
+from support import port_clients
+from support.c_compilers import needs_gcc, run
+from support.port_clients import states_of
+from support.refusals import refused
+
+import rbdyn_ros as rb
+from rbdyn_ros.engine import jit
+from rbdyn_ros.errors import RbdynError
+
+if jit.DISABLED:
+    pytest.skip("the loop is compiled only", allow_module_level=True)
+
+from rbdyn_ros.runtime import port_layout
+from rbdyn_ros.runtime.loop import Loop
+from rbdyn_ros.runtime.port import FOLDER, Port
+from rbdyn_ros.runtime.settings import LoopSettings
+
+NAME = f"test{os.getpid()}"
+LOCKED = {"time_mode": "lockstep", "lockstep_timeout": 0.0}
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    return port_clients.build(tmp_path_factory.mktemp("client"))
+
+
+@pytest.fixture
+def client(program):
+    """Start clients: client(count, flaw)."""
+    processes = []
+
+    def start(*words):
+        command = [program, NAME, *map(str, words)]
+        processes.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+        return processes[-1]
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+@pytest.fixture
+def serve():
+    """Serve the shared memory of a loop: serve(m, joints, **settings)."""
+    made = []
+
+    def begin(m, joints=None, **settings):
+        given = LoopSettings(**{"realtime": "off", "start_paused": True, **settings})
+        port = Port(NAME, m, joints or dict.fromkeys(m.jnt_names, True), (), given, 1_000_000)
+        made.append((Loop(m, given, port=port), port))
+        made[-1][0].start()
+        return made[-1]
+
+    yield begin
+    for loop, port in made:
+        loop.stop()
+        port.close()
+
+
+@needs_gcc
+def test_lockstep_through_shared_memory_is_step_to_the_last_bit(serve, client):
+    m = bundled_arm()
+    loop, _ = serve(m, **LOCKED)
+    process = client(300)
+    process.stdout.readline()  # tick 0, which it answers
+    loop.time.pause(False)
+    ticks, states = states_of(process)
+    answered = [tick for tick in ticks if tick > 0]
+    assert answered == list(range(1, len(answered) + 1))
+    m.opt.timestep, d = 1e-3, rb.make_data(m)
+    for state in states[-len(answered) :]:
+        d.qfrc_applied = -2.0 * d.qpos - 0.5 * d.qvel + 0.25 * np.arange(7)
+        rb.step(m, d)
+        np.testing.assert_array_equal(state[:14], [*d.qpos, *d.qvel])
+
+
+@needs_gcc
+def test_commands_of_a_client_that_died_expire(serve, client):
+    loop, port = serve(bundled_arm(), time_mode="realtime", command_timeout=0.05)
+    loop.time.pause(False)
+    assert client(50, "die").wait(300.0) == 0
+    wait_until(lambda: loop.readout.latest().stale == 7)
+    assert port.commands == 50
+    assert port.client == 0
+    ticks, _ = states_of(client(5))  # the next one may come
+    assert ticks[0] >= 50
+
+
+@needs_gcc
+@pytest.mark.parametrize("flaw", ["nan", "mode", "joint"])
+def test_a_bad_command_is_refused_as_a_whole(serve, client, flaw):
+    m = bundled_arm()
+    joints = dict.fromkeys(m.jnt_names, True) | {m.jnt_names[3]: False}
+    loop, port = serve(m, joints, time_mode="realtime", command_timeout=1e6)
+    process = client(2, flaw)
+    wait_until(lambda: port.refused == 1)
+    assert loop.readout.command_age() == float("inf")
+    assert f"joint '{m.jnt_names[3 if flaw == 'joint' else 1]}'" in port.why_refused()
+    loop.time.pause(False)
+    assert process.wait(300.0) == 0
+    wait_until(lambda: loop.readout.latest().effort[1] != 0.0, 60.0)
+    assert port.refused == 1
+
+
+@needs_gcc
+def test_a_client_hears_that_the_server_ends(serve, client):
+    loop, port = serve(rail())
+    process = client(2)  # time is paused
+    process.stdout.readline()
+    loop.stop()
+    port.close()
+    assert process.communicate(timeout=300)[0] == "ended\n"
+    assert not port.path.exists()
+
+
+@needs_gcc
+def test_what_a_client_cannot_use_is_refused(serve, client):
+    said = [client(1).communicate()[0]]
+    path = FOLDER / f"rbdyn.{NAME}"
+    path.write_bytes(bytes(100))
+    said.append(client(1).communicate()[0])
+    path.write_bytes(bytes(1000))
+    said.append(client(1).communicate()[0])
+    _, port = serve(rail())  # takes the place of the stale file
+    first = client(3)
+    first.stdout.readline()
+    said.append(client(1).communicate()[0])
+    first.kill()
+    first.wait()
+    for word, number in (("version", 2), ("size", 1), ("state_depth", 1 << 60), ("joints", -1)):
+        with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
+            words = np.frombuffer(memory, np.int64)
+            at = port_layout.HEAD_AT[word]
+            before, words[at] = words[at], number
+            said.append(client(1).communicate()[0])
+            words[at] = before
+            del words
+    expected = ("does not exist", "is not one of", "is not one of", "is used by process")
+    expected += ("has version 2", *["is damaged"] * 3)
+    assert len(said) == len(expected)
+    for sentence, words in zip(said, expected, strict=True):
+        assert words in sentence
+    assert client(1).wait(300.0) == 0
+    assert port.commands >= 1
+
+
+def test_a_memory_has_one_server_and_good_names(serve):
+    m = rail()
+    _, port = serve(m)
+    settings = LoopSettings()
+    bad = [(NAME, ()), ("a/b", ()), ("", ()), ("x" * 101, ()), ("fine", ("v" * 128,))]
+    for name, values in bad:
+        with refused(RbdynError, "request"):
+            Port(name, m, {"x": True}, values, settings, 1)
+    assert port.path.exists()
+    assert not (FOLDER / "rbdyn.fine").exists()
+
+
+@needs_gcc
+def test_a_memory_that_a_dead_server_left_is_replaced(serve, client, tmp_path):
+    code = (
+        "import os, sys; sys.path.insert(0, sys.argv[1])\n"
+        "from running import rail\n"
+        "from rbdyn_ros.runtime.port import Port\n"
+        "from rbdyn_ros.runtime.settings import LoopSettings\n"
+        "Port(sys.argv[2], rail(), {'x': True}, (), LoopSettings(), 1)\n"
+        "os._exit(0)\n"
+    )
+    run(sys.executable, "-c", code, Path(__file__).parent, NAME)
+    assert "is left over from process" in client(1).communicate()[0]
+    serve(rail())
+    assert client(1).wait(300.0) == 0
+
+
+def test_the_header_is_written_from_the_layout():
+    assert (port_clients.INCLUDE / "rbdyn_hardware/layout.h").read_text() == port_layout.c_header()
