@@ -52,7 +52,7 @@ GROUPS = (
     Group(
         "Loading and saving",
         "From a file to a Model, and back: [simulations.md](../guides/simulations.md).",
-        ("loading", "dynamics.payload", "dynamics.attaching", "report"),
+        ("loading", "dynamics.payload", "dynamics.attaching", "actuators", "report"),
     ),
     Group(
         "Building",
@@ -122,6 +122,7 @@ PACKAGES = (
         "Parameters from a recorded motion: [identification.md](../guides/identification.md).",
     ),
     ("sensors", "Readings of sensors: [sensors.md](../guides/sensors.md)."),
+    ("actuators", "Motors, gears and drives: [actuators.md](../guides/actuators.md)."),
     ("trials", "Controllers in many seeded runs: [trials.md](../guides/trials.md)."),
 )
 

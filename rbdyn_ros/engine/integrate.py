@@ -65,6 +65,8 @@ def integrate(m, d):
         done = _rk4(m, d, h)
     if not done:
         _euler(m, d, h)
+    if m.nu > 0:
+        call_stage(m.act_stage, m, d)
     count_bad(m, d)
     d.time = d.time + h
 

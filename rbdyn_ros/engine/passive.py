@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.jit import inline, is_zero, kernel, select
 from rbdyn_ros.engine.joints.manifold import ball_angle, joint_stretch
+from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.springs import spring_forces
 from rbdyn_ros.engine.stops.stop_law import exact_stops, find_stops
 
@@ -54,7 +55,9 @@ def passive(m: Model, d: Data) -> None:
         for k in range(m.nv):
             d.dof_viscosity[k] = 0.0
             d.qfrc_passive[k] = 0.0
-    elif exact_stops(m, d):
+    if m.nu > 0:
+        call_stage(m.actuator_stage, m, d)
+    if m.opt.passive and exact_stops(m, d):
         if m.ncone > 0 and d.accelerate_stage == 0:  # the exact limit of a ball joint needs M
             _limit_balls_smoothly(m, d)
         find_stops(m, d)

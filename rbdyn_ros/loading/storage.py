@@ -37,6 +37,7 @@ from rbdyn_ros.errors import (
 )
 from rbdyn_ros.loading.output import output_path, write_whole
 from rbdyn_ros.loading.user_joints import check_user_functions
+from rbdyn_ros.model.actuators import no_actuators
 from rbdyn_ros.model.audit_arrays import audit_arrays
 from rbdyn_ros.model.model import Model, check_mass_matrix_fits, check_model, unchecked_model
 from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAMES, PRIMARY
@@ -44,8 +45,10 @@ from rbdyn_ros.model.options import Options
 
 SUFFIX = ".npz"
 FORMAT = "rbdyn_ros model"
-VERSION = 9
+#: With actuators, and without: such a file lacks their arrays.
+VERSION, PLAIN_VERSION = 10, 9
 HEADER = "header"
+NO_ACTUATORS = no_actuators(MODEL_FIELDS)
 MAX_BYTES = 1 << 30  # unpacked: a robot of a million bodies
 MAX_HEADER = 1 << 26  # names and findings, unpacked
 
@@ -84,7 +87,8 @@ def save(m: Model, path: str | Path) -> None:
     check_model(m, "save")
     target = output_path(path, "a Model", (SUFFIX,))
     header = np.frombuffer(json.dumps(_header(m)).encode(), np.uint8)
-    arrays = {name: getattr(m, name) for name in PRIMARY}
+    left_out = {} if m.nu > 0 else NO_ACTUATORS
+    arrays = {name: getattr(m, name) for name in PRIMARY if name not in left_out}
 
     def write(file: BinaryIO) -> None:
         np.savez_compressed(file, allow_pickle=False, **{HEADER: header, **arrays})
@@ -124,7 +128,7 @@ def _header(m: Model) -> dict[str, Any]:
     opt = m.opt
     return {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSION if m.nu > 0 else PLAIN_VERSION,
         "name": m.name,
         "names": m.names,
         "options": {
@@ -167,14 +171,15 @@ def _read_archive(
         refuse("too-large", f"its header unpacks to more than {MAX_HEADER >> 20} MiB", source)
     text = _array(archive, first, np.dtype("u1")).tobytes()
     header = _check_version(json.loads(text), source)
-    _check_fields(names, source)
+    left_out = NO_ACTUATORS if header["version"] == PLAIN_VERSION else {}
+    _check_fields(names, source, [name for name in PRIMARY if name not in left_out])
     fields = {field.name: field for field in MODEL_FIELDS}
     arrays = {
         name: _array(archive, part, _DTYPES[fields[name].kind])
         for name, part in zip(names, parts, strict=True)
         if name != HEADER
     }
-    return header, arrays
+    return header, {**left_out, **arrays}
 
 
 def _array(archive: zipfile.ZipFile, part: zipfile.ZipInfo, dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -197,19 +202,20 @@ def _check_version(header: object, source: str) -> dict[str, Any]:
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         refuse("not-a-model-file", "this is not a saved Model of rbdyn_ros", source)
     version = header.get("version")
-    if version != VERSION:
+    if version not in (PLAIN_VERSION, VERSION):
+        allowed = f"{PLAIN_VERSION} and {VERSION}"
         message = (
             f"the file has version {quote(str(version))} of the format; this release reads "
-            f"version {VERSION}. Build and save the Model again"
+            f"versions {allowed}. Build and save the Model again"
         )
-        refuse("other-version", message, source, found=str(version), allowed=str(VERSION))
+        refuse("other-version", message, source, found=str(version), allowed=allowed)
     return header
 
 
-def _check_fields(names: Sequence[str], source: str) -> None:
+def _check_fields(names: Sequence[str], source: str, needed: Sequence[str]) -> None:
     """Raise DescriptionError unless the file has every field exactly once, and nothing else."""
     audit = Audit()
-    known = dict.fromkeys([HEADER, *PRIMARY])
+    known = dict.fromkeys([HEADER, *needed])
     given = Counter(names)
     missing = [name for name in known if name not in given]
     unknown = [name for name in given if name not in known]

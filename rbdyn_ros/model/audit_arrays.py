@@ -16,6 +16,7 @@ import numpy as np
 from rbdyn_ros.arrays import Arrays, NamedArrays
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.errors import ModelError, did_you_mean, listing, quote, shown
+from rbdyn_ros.model.actuators import no_actuators, wrong_actuators
 from rbdyn_ros.model.audit_geoms import audit_geom_arrays, audit_geom_lists, wrong_array
 from rbdyn_ros.model.callbacks import registered_motion
 from rbdyn_ros.model.couplings import joint_classes
@@ -47,6 +48,7 @@ INDICES = {
     "edge_vert": "nvert",
     "push_geom": "ngeom",
     "face_vert": "nvert",
+    "actuator_dofid": "nv",
 }
 
 #: Fields of counts that add up to a size, and the least count.
@@ -108,7 +110,7 @@ def _frozen_fields(arrays: object, audit: Audit) -> Arrays:
     if not isinstance(arrays, Mapping):
         audit.error("missing-field", "arrays", None, f"is {shown(arrays)}, not arrays by name")
         return {}
-    given = dict(arrays)
+    given = {**no_actuators(MODEL_FIELDS), **arrays}
     missing = [name for name in PRIMARY if name not in given]
     if missing:
         audit.error("missing-field", "arrays", None, f"a Model needs {listing(missing)}")
@@ -153,6 +155,8 @@ def audit_arrays(arrays: NamedArrays, names: Names, audit: Audit) -> None:
     _audit_ranges(arrays, sizes, audit)
     _audit_types(arrays, names, audit)
     audit_geom_arrays(arrays, audit)
+    for name, why in wrong_actuators(arrays):
+        wrong_array(audit, name, why)
     if audit.errors:
         return
     audit_geom_lists(arrays, audit)

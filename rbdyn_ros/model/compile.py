@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rbdyn_ros.description.types import Description, Joint
 from rbdyn_ros.errors import DescriptionError, Finding, ModelError
+from rbdyn_ros.model.actuators import no_actuators
 from rbdyn_ros.model.bodies import body_arrays, frame_arrays, spring_arrays
 from rbdyn_ros.model.callbacks import registered_motion
 from rbdyn_ros.model.constraints import constraint_names, constraints
@@ -13,6 +14,7 @@ from rbdyn_ros.model.joint_arrays import joint_arrays, kind_of, loop_arrays, typ
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.lumping import WORLD, Tree, free_name, lump
 from rbdyn_ros.model.model import Model, too_large_matrix, unchecked_model
+from rbdyn_ros.model.model_fields import MODEL_FIELDS
 from rbdyn_ros.model.pushing import no_pairs, pushing, pushing_pairs
 
 
@@ -42,7 +44,7 @@ def compile_model(description: Description, floating_base: str = "") -> Model:
         **geoms(description, tree.frames),
         **height_fields(description.obstacles),
     }
-    arrays |= no_pairs(len(arrays["geom_bodyid"]))
+    arrays |= no_pairs(len(arrays["geom_bodyid"])) | no_actuators(MODEL_FIELDS)
     names = _names(description, tree)
     m = unchecked_model(description.name, arrays, names, findings=description.findings)
     pairs = pushing_pairs(vars(m), description.self_collision)

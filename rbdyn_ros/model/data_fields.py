@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rbdyn_ros.model.actuators import ACTUATOR_WORK
 from rbdyn_ros.model.callbacks import ROW
 from rbdyn_ros.model.fields import Field
 
@@ -33,6 +34,7 @@ DATA_FIELDS = (
     ),
     Field("qfrc_applied", ("nv",), "joint forces from outside [N m or N]", stage="input"),
     Field("xfrc_applied", ("nbody", 6), "force, torque at xipos, world axes", stage="input"),
+    Field("act", ("na",), "states of actuators, see engine/actuators", stage="input, integrate"),
     Field("drive_mode", ("nv",), "a Drive: the drive mode of the dof", "int", "set_drive"),
     Field("drive_target", ("nv",), "acceleration, velocity or position to reach", stage="input"),
     # position
@@ -58,7 +60,12 @@ DATA_FIELDS = (
         stage="com_vel",
         inside="cdof_dot_all",
     ),
-    Field("qfrc_passive", ("nv",), "damping, friction, limits, springs", stage="passive"),
+    Field(
+        "qfrc_passive",
+        ("nv",),
+        "damping, friction, limits, springs; by actuators the force less qfrc_applied",
+        stage="passive",
+    ),
     Field("dof_viscosity", ("nv",), "-d(qfrc_passive) / d(qvel), diagonal", stage="passive"),
     Field(
         "cacc_bias", ("nbody", 6), "acceleration at qacc = 0, gravity as -g", stage="bias_force"
@@ -160,6 +167,9 @@ DATA_FIELDS = (
     Field("rk_rate", ("nv",), "Runge-Kutta: rate of the displacement", stage="integrate"),
     Field("rk_sum", (2, "nv"), "Runge-Kutta: weighted velocity, acceleration", stage="integrate"),
     Field("stretch", ("nv",), "extension of the joint springs [rad or m]", stage="passive"),
+    # actuators
+    Field("actuator_force", ("nu",), "on the joint, mean of the last step", stage="integrate"),
+    Field("actuator_work", ("nu", ACTUATOR_WORK), "coefficients of the step", stage="passive"),
     # inputs of stages that are called by address
     Field("implicit_step", (1,), "timestep for which damping is implicit", stage="aba"),
     Field("factored", (1,), "0: qLD holds the factors, 1: skyline", "int", "factor_m"),

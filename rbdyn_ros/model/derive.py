@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Ints, NamedArrays
+from rbdyn_ros.model.actuators import state_lengths
 from rbdyn_ros.model.constraints import equations
 from rbdyn_ros.model.couplings import joint_addresses, leaders
 from rbdyn_ros.model.geom_pairs import (
@@ -42,6 +43,7 @@ def derive(primary: NamedArrays, names: Mapping[str, Sequence[str]]) -> dict[str
         "drive_knotadr": starts(primary["drive_knotnum"]),
         "length_pointadr": starts(primary["length_pointnum"]),
         "gear_termadr": starts(primary["gear_termnum"]),
+        "actuator_actadr": starts(state_lengths(primary["actuator_delay"])),
         "geom_vertadr": starts(primary["geom_vertnum"]),
         "vert_edgeadr": starts(primary["vert_edgenum"]),
         "geom_faceadr": starts(primary["geom_facenum"]),

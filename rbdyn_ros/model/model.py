@@ -29,6 +29,7 @@ from rbdyn_ros.model.inertia_pattern import MAX_M_ENTRIES
 from rbdyn_ros.model.joints import JOINT_KINDS, JointKind, JointType, user_kind
 from rbdyn_ros.model.loops import loop_joints_alone
 from rbdyn_ros.model.model_fields import (
+    ACTUATOR_STAGES,
     CALLBACK_FIELDS,
     CONSTRAINT_STAGES,
     CONTACT_STAGES,
@@ -139,6 +140,8 @@ class Model:
             needed.add("meet_stage")
         if self.nfield > 0:
             needed.add("terrain_stage")
+        if self.nu > 0:
+            needed.update(ACTUATOR_STAGES)
         return frozenset(needed)
 
     @property
@@ -279,6 +282,7 @@ class Model:
         motion = {
             "constraints": self.nefc > 0,
             "geometries in contact": self.ncontact > 0,
+            "actuators": self.nu > 0,
             **self._odd_joints(),
         }
         passive = {
@@ -424,7 +428,7 @@ def _fill(
         keep[field.name] = frozen(field, arrays[field.name], field.shape(sizes))
     keep.update(copied.functions if copied else _registered_functions(m))
     keep["data_offsets"], keep["data_slots"] = _data_layout(sizes)
-    m.opt.belong_to(m.not_implicit)
+    m.opt.belong_to(m.not_implicit, "actuators" if m.nu > 0 else "")
 
 
 def _registered_functions(m: Model) -> dict[str, NDArray[Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rbdyn_ros.model.actuators import CURVE_POINTS
 from rbdyn_ros.model.callbacks import MAX_PARAMETERS
 from rbdyn_ros.model.fields import Field
 
@@ -58,6 +59,8 @@ SIZES = {
     "ncontact": "most contacts that a Data lists; 0 if nothing can touch",
     "nskyline": "entries of a lower triangle of nv rows if moving bodies can touch, else 0",
     "nway": "nvall if moving bodies can touch, else 0",
+    "nu": "actuators",
+    "na": "length of act: their states",
 }
 
 #: Optional stages of a Model: compiled when its first Data needs them, called by address
@@ -77,6 +80,8 @@ STAGES = {
     "press_stage": "contact forces at the present velocities",
     "settle_stage": "contact forces of a step",
     "island_stage": "accelerations of a step in which moving bodies touch",
+    "actuator_stage": "forces of actuators",
+    "act_stage": "states of actuators after a step",
 }
 
 #: Optional stages of a Data: a drive mode needs some of them, specialised code brings the last.
@@ -105,6 +110,9 @@ CONTACT_STAGES = ("contact_stage", "press_stage", "settle_stage")
 
 #: The stages of mimic joints.
 COUPLING_STAGES = ("inertia_stage", "accelerate_stage")
+
+#: The stages of actuators.
+ACTUATOR_STAGES = ("actuator_stage", "act_stage")
 
 #: The stages of drive modes, and of constraints.
 DRIVE_STAGES = ("inertia_stage", "accelerate_stage", "report_stage")
@@ -370,6 +378,33 @@ MODEL_FIELDS = (
     Field("spring_stiffness", ("nspring",), "stiffness [N/m]"),
     Field("spring_damping", ("nspring",), "damping [N s/m]"),
     Field("spring_length", ("nspring",), "length at rest [m]"),
+    # actuators; speeds, torques and friction are those of the motor, before the gear
+    Field("actuator_dofid", ("nu",), "the dof it moves", "int"),
+    Field("actuator_gear", ("nu",), "motor revolutions per joint revolution [1 or rad/m]"),
+    Field("actuator_armature", ("nu",), "inertia of the rotor [kg m^2]"),
+    Field(
+        "actuator_motorconst", ("nu", 2), "torque constant [N m/A], back-EMF constant [V s/rad]"
+    ),
+    Field(
+        "actuator_error", ("nu",), "relative error of the torque constant that the drive assumes"
+    ),
+    Field("actuator_resistance", ("nu",), "of the winding at the reference temperature [Ohm]"),
+    Field("actuator_inductance", ("nu",), "of the winding [H]"),
+    Field("actuator_voltage", ("nu",), "largest voltage; infinity: no limit [V]"),
+    Field("actuator_current", ("nu",), "largest current; infinity: no limit [A]"),
+    Field("actuator_curve", ("nu", CURVE_POINTS, 2), "speed [rad/s], largest torque [N m]"),
+    Field("actuator_thermal", ("nu", 5), "K/W, J/K, 1/K, reference and ambient temperature [C]"),
+    Field("actuator_derating", ("nu", 2), "temperatures: current falls from here, to 0 here [C]"),
+    Field("actuator_cogging", ("nu", 3), "amplitude [N m], poles, phase [rad]"),
+    Field(
+        "actuator_lugre", ("nu", 5), "N m/rad, N m s/rad, Coulomb, static [N m], Stribeck [rad/s]"
+    ),
+    Field("actuator_damping", ("nu",), "viscous friction [N m s/rad]"),
+    Field("actuator_spring", ("nu", 2), "of the gear at the joint: stiffness, damping; 0: rigid"),
+    Field("actuator_backlash", ("nu",), "free play of the gear at the joint [rad or m]"),
+    Field("actuator_resolution", ("nu",), "steps of the commanded effort; 0: none [N m or N]"),
+    Field("actuator_delay", ("nu",), "timesteps from a command to its effect", "int"),
+    Field("actuator_actadr", ("nu",), "its first entry in act", "int", derived=True),
     # motion of driven joints, by coordinate: polynomials of degree 5 between knots
     Field("drive_knotadr", ("ndrive",), "first knot", "int", derived=True),
     Field("drive_knotnum", ("ndrive",), "number of knots, 0 if a function drives it", "int"),
@@ -458,10 +493,24 @@ UNLIMITED = (
     "jnt_deceleration",
     "jnt_jerk",
     "geom_friction",
+    "actuator_voltage",
+    "actuator_current",
 )
 
 #: Fields whose numbers are zero or more.
 NOT_NEGATIVE = (
+    "actuator_armature",
+    "actuator_backlash",
+    "actuator_current",
+    "actuator_curve",
+    "actuator_damping",
+    "actuator_inductance",
+    "actuator_lugre",
+    "actuator_motorconst",
+    "actuator_resistance",
+    "actuator_resolution",
+    "actuator_spring",
+    "actuator_voltage",
     "body_mass",
     "dof_armature",
     "dof_damping",

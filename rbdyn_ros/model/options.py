@@ -80,6 +80,7 @@ class Options:
     _implicit_stage: NDArray[np.int64]
     _stop_stage: NDArray[np.int64]
     _not_implicit: str
+    _not_explicit: str
     _has_stops: bool
 
     def __init__(
@@ -93,6 +94,7 @@ class Options:
         for field in OPTION_FIELDS:
             vars(self).setdefault(f"_{field.name}", _memory(field))
         vars(self).setdefault("_not_implicit", "")
+        vars(self).setdefault("_not_explicit", "")
         vars(self).setdefault("_has_stops", False)
         self.timestep = timestep
         self.gravity = gravity
@@ -145,8 +147,10 @@ class Options:
         )
         number = INTEGRATORS.index(name)
         if number >= IMPLICIT:
-            self._check_implicit(name, self._not_implicit)
+            self._check_part(name, self._not_implicit, INTEGRATORS[:IMPLICIT])
             self._find_implicit_stage()  # first: it may be interrupted, or a thread may step
+        else:
+            self._check_explicit(name, self._not_explicit)
         self._integrator_id[()] = number
 
     @property
@@ -173,22 +177,31 @@ class Options:
         if "implicit_stage" in STAGE_MAKERS:
             self._implicit_stage[()] = STAGE_MAKERS["implicit_stage"]()
 
-    def belong_to(self, not_implicit: str) -> None:
+    def belong_to(self, not_implicit: str, not_explicit: str = "") -> None:
         """Become the options of a Model.
 
         Args:
             not_implicit: part of the Model that implicit integrators cannot move, or ''.
+            not_explicit: part of the Model that needs implicit damping, or ''.
 
         Raises:
-            ParameterError: the integrator is implicit and the Model has such a part.
+            ParameterError: the integrator cannot move the Model.
         """
         if self.integrator_id >= IMPLICIT:
-            self._check_implicit(self.integrator, not_implicit)
+            self._check_part(self.integrator, not_implicit, INTEGRATORS[:IMPLICIT])
+        else:
+            self._check_explicit(self.integrator, not_explicit)
         vars(self)["_not_implicit"] = not_implicit
+        vars(self)["_not_explicit"] = not_explicit
 
-    def _check_implicit(self, name: str, part: str) -> None:
+    def _check_explicit(self, name: str, part: str) -> None:
+        damped = (INTEGRATORS[IMPLICIT_DAMPING], *INTEGRATORS[IMPLICIT:])
+        if name not in damped:
+            self._check_part(name, part, damped)
+
+    def _check_part(self, name: str, part: str, others: Sequence[str]) -> None:
         if part:
-            allowed = ", ".join(INTEGRATORS[:IMPLICIT])
+            allowed = ", ".join(others)
             text = (
                 f"opt.integrator cannot be '{name}' for this Model: it has {part}; "
                 f"allowed are {allowed}"

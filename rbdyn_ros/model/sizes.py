@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.model.actuators import state_lengths
 from rbdyn_ros.model.geom_pairs import MOST_AXES, MOST_FOUND, links_of
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model_fields import SIZES
@@ -53,6 +54,7 @@ _LENGTHS = {
     "nface": "face_vertnum",
     "nfacevert": "face_vert",
     "npush": "push_geom",
+    "nu": "actuator_dofid",
 }
 
 
@@ -91,6 +93,7 @@ def sizes_of(arrays: Mapping[str, NDArray[Any]], nloopdata: int) -> dict[str, in
         "naxis": found["npush"] if found["npush"] <= MOST_AXES else 0,
         "nfound": min(found["npush"], MOST_FOUND),
         "ncontact": contacts,
+        "na": sum(state_lengths(arrays["actuator_delay"])),
     }
     found["nskyline"] = skyline_entries(arrays)
     found["nway"] = found["nvall"] if found["nskyline"] > 0 else 0

@@ -82,6 +82,11 @@ def test_yaml_blocks_are_valid(block, tmp_path, monkeypatch):
         robots_folder = str(ROOT / "config/robots")
         (tmp_path / "trial.yaml").write_text(block.text.replace("../robots", robots_folder))
         assert trials.load(tmp_path / "trial.yaml").limits
+    elif "rbdyn_actuators" in content:
+        from rbdyn_ros.actuators import read_actuators_text
+
+        arm = rb.load_urdf(ROOT / "config/robots/seven_dof_arm.urdf")
+        assert read_actuators_text(block.text, arm)
     elif "sensors" in content:
         from rbdyn_ros.description.source import read
         from rbdyn_ros.sensors import read_sensors_text

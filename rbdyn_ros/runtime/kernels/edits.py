@@ -62,6 +62,8 @@ def _reset(m, d, still, s):
         _forget_loops(still)
         _free_drives(d)
         _forget_friction(m, d)
+        for n in range(m.na):
+            d.act[n] = 0.0
         if m.ndrive > 0:
             d.time = 0.0  # drives begin again: they move joints as functions of this time
         forget_commands(s)

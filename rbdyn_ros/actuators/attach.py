@@ -1,0 +1,146 @@
+"""The Model of a robot with actuators."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.actuators.reader import read_actuators
+from rbdyn_ros.actuators.specs import ActuatorSpec, delay_steps
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.errors import Finding, ModelError, ParameterError, shown
+from rbdyn_ros.model.actuators import CURVE_POINTS, MAX_DELAY, wrong_actuators
+from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.model import Model, check_model, unchecked_model
+from rbdyn_ros.model.model_fields import MODEL_FIELDS, PRIMARY
+from rbdyn_ros.model.number_rules import wrong_numbers
+
+#: The array of a Model for each attribute of ActuatorSpec with one row of numbers.
+_ARRAYS = {
+    "gear": "actuator_gear",
+    "armature": "actuator_armature",
+    "motorconst": "actuator_motorconst",
+    "motorconst_error": "actuator_error",
+    "resistance": "actuator_resistance",
+    "inductance": "actuator_inductance",
+    "voltage": "actuator_voltage",
+    "current": "actuator_current",
+    "thermal": "actuator_thermal",
+    "derating": "actuator_derating",
+    "cogging": "actuator_cogging",
+    "lugre": "actuator_lugre",
+    "damping": "actuator_damping",
+    "backlash": "actuator_backlash",
+    "resolution": "actuator_resolution",
+}
+
+
+def with_actuators(m: Model, actuators: str | Path | Iterable[ActuatorSpec]) -> Model:
+    """Return the Model of the robot in which actuators move some of its joints.
+
+    qfrc_applied of such a joint is the effort that its drive is commanded. dof_armature of joints
+    with a rigid gear includes the rotor. Other joints, names and options are those of m.
+
+    Args:
+        m: the Model, without actuators; it does not change.
+        actuators: path of an actuators file, or what read_actuators returns.
+
+    Raises:
+        DescriptionError: with all errors of the file, each with its line.
+        ModelError: m is not a Model, has actuators already, or has no such joint.
+        ParameterError: the integrator of m has no implicit damping, or an actuator has impossible
+            numbers.
+    """
+    check_model(m, "with_actuators")
+    if m.nu > 0:
+        text = f"'{m.name}' has actuators already; call with_actuators on the Model without them"
+        raise ModelError(Finding("has-actuators", text, "error", m.name))
+    if isinstance(actuators, str | Path):
+        actuators = read_actuators(actuators, m)
+    specs = _in_order(m, actuators)
+    arrays: dict[str, Any] = {name: getattr(m, name) for name in PRIMARY}
+    arrays |= _arrays(m, specs)
+    arrays |= _with_rotors(m, specs)
+    _check_numbers(arrays)
+    return unchecked_model(m.name, arrays, m.names, copy.copy(m.opt), m.findings, m)
+
+
+def _in_order(m: Model, actuators: object) -> list[ActuatorSpec]:
+    """Return actuators in the order of their dofs; raises an error for a joint that is not fit."""
+    if not isinstance(actuators, Iterable):
+        raise _refused("actuators", f"expected a file or actuators, got {shown(actuators)}")
+    specs = list(actuators)
+    for spec in specs:
+        if not isinstance(spec, ActuatorSpec):
+            raise _refused("actuators", f"expected ActuatorSpec, got {shown(spec)}")
+        j = m.jnt_id(spec.joint)
+        if m.jnt_class[j] != JointClass.FREE or m.jnt_dofnum[j] != 1:
+            text = f"joint '{spec.joint}' cannot have an actuator; allowed are joints with one"
+            raise _refused(spec.joint, f"{text} degree of freedom that forces move")
+    return sorted(specs, key=lambda spec: int(m.jnt_dofadr[m.jnt_id(spec.joint)]))
+
+
+def _arrays(m: Model, specs: Sequence[ActuatorSpec]) -> dict[str, Any]:
+    """Return the arrays of actuators."""
+    shapes = {field.name: field.dims[1:] for field in MODEL_FIELDS if field.dims[0] == "nu"}
+    arrays = {
+        array: np.array([getattr(spec, name) for spec in specs], float).reshape(-1, *shapes[array])
+        for name, array in _ARRAYS.items()
+    }
+    delays = [delay_steps(spec.delay, m.opt.timestep) for spec in specs]
+    for spec, steps in zip(specs, delays, strict=True):
+        if steps is None or not 0 <= steps <= MAX_DELAY:
+            text = f"the delay of joint '{spec.joint}' is {spec.delay:g} s; allowed is a multiple "
+            text += f"of the timestep {m.opt.timestep:g} s, at most {MAX_DELAY} of them"
+            raise _refused(spec.joint, text)
+    return {
+        **arrays,
+        "actuator_dofid": [m.jnt_dofadr[m.jnt_id(spec.joint)] for spec in specs],
+        "actuator_curve": np.array([_curve(spec) for spec in specs]).reshape(-1, CURVE_POINTS, 2),
+        "actuator_spring": np.array([(s.stiffness, s.gear_damping) for s in specs]).reshape(-1, 2),
+        "actuator_delay": np.array(delays, np.int64),
+    }
+
+
+def _curve(spec: ActuatorSpec) -> Array:
+    """Return the points of the torque-speed curve; zeros without a curve."""
+    points = np.zeros((CURVE_POINTS, 2))
+    given = np.array(spec.torque_speed).reshape(-1, 2)
+    if len(given) > CURVE_POINTS:
+        text = f"torque_speed of joint '{spec.joint}' has {len(given)} points; allowed are"
+        raise _refused(spec.joint, f"{text} {CURVE_POINTS}")
+    points[: len(given)] = given
+    if len(given):
+        points[len(given) :] = given[-1]
+    return points
+
+
+def _with_rotors(m: Model, specs: Sequence[ActuatorSpec]) -> dict[str, Array]:
+    """Return the inertia of the joints with the rotors that are rigidly connected to them."""
+    found = {name: getattr(m, name).copy() for name in ("dof_armature", "dof_inertia0")}
+    for spec in specs:
+        if spec.stiffness == 0.0:
+            for array in found.values():
+                array[m.jnt_dofadr[m.jnt_id(spec.joint)]] += spec.gear**2 * spec.armature
+    return found
+
+
+def _check_numbers(arrays: dict[str, Any]) -> None:
+    """Raise ParameterError for the first number that a Model cannot have."""
+    wrong = [
+        (field.name, why)
+        for field in MODEL_FIELDS
+        if field.dims[0] == "nu"
+        and field.kind == "float"
+        and (why := wrong_numbers(field.name, arrays[field.name]))
+    ]
+    for name, why in [*wrong, *wrong_actuators(arrays)]:
+        raise _refused(name, f"{name} {why}")
+
+
+def _refused(element: str, text: str) -> ParameterError:
+    return ParameterError(Finding("actuator", f"with_actuators: {text}", "error", element))

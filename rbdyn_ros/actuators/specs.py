@@ -1,0 +1,77 @@
+"""The actuator of a joint as declared in an actuators file."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+#: Name, by key of `thermal`, `cogging` and `lugre`, in the order of the arrays of a Model.
+THERMAL = ("resistance", "capacitance", "tempcoef", "reftemp", "ambient")
+COGGING = ("amplitude", "poles", "phase")
+LUGRE = ("stiffness", "damping", "coulomb", "static", "stribeck")
+
+#: Angle [rad] by which static friction bends the bristles of a motor without a `stiffness`.
+BEND = 1e-3
+
+#: Temperature of a winding where the file gives none [C].
+ROOM = 25.0
+
+
+@dataclass(frozen=True, slots=True)
+class ActuatorSpec:
+    """A motor, its gear and its drive. Speeds, torques and friction are those of the motor.
+
+    Names are those of MuJoCo's dcmotor where it has them.
+
+    Attributes:
+        joint: the joint, with one degree of freedom.
+        gear: revolutions of the motor per revolution of the joint [1; rad/m for a prismatic
+            joint]; not 0.
+        armature: inertia of the rotor [kg m^2].
+        motorconst: torque constant Kt [N m/A] and back-EMF constant Ke [V s/rad]. (1, 0) without
+            a resistance is an ideal motor, whose current is its torque.
+        motorconst_error: (true - assumed) / assumed torque constant; the drive assumes Kt.
+        resistance: of the winding [Ohm]; 0: without electrical dynamics, heat and voltage.
+        inductance: of the winding [H]; 0: the current follows at once.
+        voltage: largest voltage of the drive [V].
+        current: largest current of the drive [A].
+        torque_speed: points (speed [rad/s], torque [N m]) of the largest torque, speeds rising
+            from 0, torques not rising; constant behind the last point.
+        thermal: by THERMAL: K/W, J/K, 1/K, C, C; resistance 0: no heat.
+        derating: temperatures at which the largest current begins to fall, and is 0 [C].
+        cogging: by COGGING: N m, per revolution, rad.
+        lugre: by LUGRE: N m/rad, N m s/rad, N m, N m, rad/s; stiffness 0: no dry friction.
+        damping: viscous friction [N m s/rad].
+        stiffness: of the gear, at the joint [N m/rad or N/m]; 0: rigid.
+        gear_damping: of the gear, at the joint [N m s/rad or N s/m].
+        backlash: free play of the gear, at the joint [rad or m].
+        delay: time from a command to its effect [s], whole timesteps.
+        resolution: steps of the commanded effort of the joint [N m or N]; 0: none.
+    """
+
+    joint: str
+    gear: float = 1.0
+    armature: float = 0.0
+    motorconst: tuple[float, float] = (1.0, 0.0)
+    motorconst_error: float = 0.0
+    resistance: float = 0.0
+    inductance: float = 0.0
+    voltage: float = math.inf
+    current: float = math.inf
+    torque_speed: tuple[tuple[float, float], ...] = ()
+    thermal: tuple[float, float, float, float, float] = (0.0, 0.0, 0.0, ROOM, ROOM)
+    derating: tuple[float, float] = (0.0, 0.0)
+    cogging: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    lugre: tuple[float, float, float, float, float] = (0.0, 0.0, 0.0, 0.0, 1.0)
+    damping: float = 0.0
+    stiffness: float = 0.0
+    gear_damping: float = 0.0
+    backlash: float = 0.0
+    delay: float = 0.0
+    resolution: float = 0.0
+
+
+def delay_steps(delay: float, timestep: float) -> int | None:
+    """Return the timesteps of a delay; None if they are not whole."""
+    steps = round(delay / timestep)
+    return steps if math.isclose(steps * timestep, delay, rel_tol=1e-6, abs_tol=1e-12) else None

@@ -1,0 +1,1 @@
+"""Actuators: what becomes of a commanded effort on its way to the joint."""

@@ -1,0 +1,60 @@
+"""Sizes of the arrays of actuators, and what a number of their state means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.arrays import NamedArrays
+
+#: Points of a torque-speed curve; shorter curves repeat their last point.
+CURVE_POINTS = 8
+
+#: Numbers of an actuator's state, in this order: current [A], temperature of the winding above
+#: that around it [K], deflection of the bristles [rad of the motor], twist of the gear and its
+#: rate [rad or m, of the joint: rotor minus joint], then the commands that are delayed, the oldest
+#: first [N m or N]. They are 0 in a new Data.
+CURRENT, HEAT, BRISTLE, TWIST, TWIST_RATE, DELAYED = range(6)
+
+#: Most timesteps of a delay.
+MAX_DELAY = 1000
+
+#: Numbers that a step keeps between the forces of an actuator and its new state.
+ACTUATOR_WORK = 10
+
+
+def state_lengths(delays: Any) -> list[int]:
+    """Return the entries of act that each actuator has, from actuator_delay."""
+    return [DELAYED + int(steps) for steps in np.asarray(delays)]
+
+
+def no_actuators(fields: Any) -> dict[str, Any]:
+    """Return the arrays of a Model without actuators.
+
+    Args:
+        fields: those of the Model.
+    """
+    names = [field for field in fields if field.dims[0] == "nu" and not field.derived]
+    return {
+        field.name: np.zeros((0, *field.dims[1:]), np.int64 if field.kind == "int" else np.float64)
+        for field in names
+    }
+
+
+def wrong_actuators(arrays: NamedArrays) -> list[tuple[str, str]]:
+    """Return what is wrong with the arrays of actuators: names of arrays, and why."""
+    wrong = []
+    delay, gear, curve = (arrays[f"actuator_{name}"] for name in ("delay", "gear", "curve"))
+    if ((delay < 0) | (delay > MAX_DELAY)).any():
+        wrong.append(("actuator_delay", f"holds a number outside 0 to {MAX_DELAY}"))
+    if (gear == 0.0).any():
+        wrong.append(("actuator_gear", "holds 0; allowed is any other number"))
+    if (arrays["actuator_motorconst"][:, 0] <= 0.0).any():
+        wrong.append(("actuator_motorconst", "holds a torque constant of 0; allowed is above 0"))
+    if (np.diff(curve[:, :, 0]) < 0.0).any() or (np.diff(curve[:, :, 1]) > 0.0).any():
+        wrong.append(("actuator_curve", "holds a curve whose speeds fall or whose torques rise"))
+    dofs = arrays["actuator_dofid"]
+    if len(np.unique(dofs)) < len(dofs):
+        wrong.append(("actuator_dofid", "names a dof twice"))
+    return wrong

@@ -1,0 +1,193 @@
+"""Actuator files: their content and their refusals."""
+
+import numpy as np
+import pytest
+from support.refusals import refused
+
+import rbdyn_ros as rb
+from rbdyn_ros.actuators import read_actuators_text
+from rbdyn_ros.errors import DescriptionError, ModelError, ParameterError
+
+EXAMPLE = "config/actuators.yaml"
+ARM = "config/robots/seven_dof_arm.urdf"
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return rb.load_urdf(ARM)
+
+
+def test_the_example_file_is_read_and_acts(arm):
+    m = rb.with_actuators(arm, EXAMPLE)
+    assert m.nu == 3
+    shoulder = arm.jnt_id("shoulder_pitch")
+    k = arm.jnt_dofadr[shoulder]
+    assert m.dof_armature[k] == pytest.approx(arm.dof_armature[k] + 100.0**2 * 2.5e-5)
+    d = rb.make_data(m)
+    d.qfrc_applied[:] = 1.0
+    rb.step(m, d, 100)
+    assert np.isfinite(d.qpos).all()
+
+
+def test_left_out_keys_are_an_ideal_motor(one):
+    text = "rbdyn_actuators: 1\nactuators: {j: {}}"
+    assert read_actuators_text(text, one) == (rb.ActuatorSpec("j"),)
+    m = rb.with_actuators(one, read_actuators_text(text, one))
+    d, plain = rb.make_data(m), rb.make_data(one)
+    d.qfrc_applied[0] = plain.qfrc_applied[0] = 0.3
+    rb.step(m, d, 100)
+    rb.step(one, plain, 100)
+    assert d.qpos[0] == pytest.approx(plain.qpos[0], rel=1e-13)
+
+
+def test_other_names_for_the_same_numbers(one):
+    text = """
+rbdyn_actuators: 1
+actuators:
+  j:
+    motorconst: 0.05
+    resistance: 0.5
+    saturation: {torque: 2, current: 50}
+    thermal: {resistance: 2, timeconst: 100}
+    lugre: {coulomb: 0.02}
+"""
+    (spec,) = read_actuators_text(text, one)
+    assert spec.motorconst == (0.05, 0.05)
+    assert spec.current == 40.0
+    assert spec.thermal == (2.0, 50.0, 0.0, 25.0, 25.0)
+    assert spec.lugre == (20.0, 0.0, 0.02, 0.02, 1.0)
+
+
+def test_all_errors_are_reported_with_their_lines(one):
+    text = """rbdyn_actuators: 1
+actuators:
+  k: {gear: 2}
+  j:
+    gear: 0
+    armatur: 1
+"""
+    with refused(DescriptionError, ["unknown-joint", "unknown-key"], line=3):
+        read_actuators_text(text, one)
+
+
+BAD = {
+    "gear: 0": "bad-value",
+    "gear: .nan": "bad-value",
+    "armature: -1": "bad-value",
+    "motorconst: [0, 1]": "bad-value",
+    "motorconst: [1]": "bad-value",
+    "{motorconst: 1, motorconst_error: -1}": "bad-value",
+    "resistance: 1": "bad-value",
+    "inductance: 1": "bad-value",
+    "voltage: 0": "bad-value",
+    "saturation: {torque: -1}": "bad-value",
+    "saturation: {current: 1}": "bad-value",
+    "torque_speed: [[0, 1], [10, 2]]": "bad-curve",
+    "torque_speed: [[0, 1], [10, 0.5], [5, 0]]": "bad-curve",
+    "torque_speed: [[1, 1], [10, 0]]": "bad-curve",
+    "torque_speed: [[0, 1]]": "bad-value",
+    "torque_speed: [[0, 1], [1]]": "bad-value",
+    "{motorconst: 1, resistance: 1, thermal: {resistance: 1, capacitance: -2}}": "bad-value",
+    "{motorconst: 1, resistance: 1, thermal: {resistance: 1}}": "bad-value",
+    "thermal: {resistance: 1, capacitance: 2}": "bad-value",
+    "derating: [100, 50]": "bad-value",
+    "cogging: {amplitude: 1}": "missing-key",
+    "lugre: {coulomb: 0}": "bad-value",
+    "lugre: {coulomb: 2, static: 1, stribeck: 1}": "bad-value",
+    "lugre: {coulomb: 1, static: 2}": "bad-value",
+    "elastic: {stiffness: 10}": "bad-value",
+    "{armature: 1, elastic: {stiffness: 0}}": "bad-value",
+    "delay: 0.0015": "bad-value",
+    "delay: 5": "bad-value",
+}
+
+
+@pytest.mark.parametrize("keys", BAD)
+def test_impossible_actuators_are_refused_with_their_line(one, keys):
+    table = keys if keys.startswith("{") else f"{{{keys}}}"
+    text = f"rbdyn_actuators: 1\nactuators:\n  j: {table}"
+    with pytest.raises(DescriptionError) as caught:
+        read_actuators_text(text, one)
+    assert {finding.code for finding in caught.value.findings} == {BAD[keys]}
+    assert {finding.line for finding in caught.value.findings} == {3}
+
+
+def test_joints_that_forces_do_not_move_have_no_actuator():
+    m = rb.load_urdf(
+        """<robot name="r"><link name="a"/><link name="b"/><link name="c"/><link name="d"/>
+        <joint name="lead" type="continuous"><parent link="a"/><child link="b"/></joint>
+        <joint name="copy" type="continuous"><parent link="b"/><child link="c"/>
+        <mimic joint="lead"/></joint>
+        <joint name="float" type="floating"><parent link="c"/><child link="d"/></joint></robot>""",
+        strict=False,
+    )
+    for name in ("copy", "float"):
+        text = f"rbdyn_actuators: 1\nactuators: {{{name}: {{}}}}"
+        with refused(DescriptionError, "unfit-joint", f"actuator '{name}'", line=2):
+            read_actuators_text(text, m)
+        with refused(ParameterError, "actuator", name):
+            rb.with_actuators(m, [rb.ActuatorSpec(name)])
+
+
+def test_other_documents_are_refused(one):
+    with refused(DescriptionError, "not-an-actuators-file"):
+        read_actuators_text("rbdyn_sensors: 1", one)
+    with refused(DescriptionError, "missing-key"):
+        read_actuators_text("rbdyn_actuators: 1", one)
+
+
+def test_a_model_takes_actuators_once_and_needs_implicit_damping(one):
+    m = rb.with_actuators(one, [rb.ActuatorSpec("j")])
+    with refused(ModelError, "has-actuators", "one"):
+        rb.with_actuators(m, [rb.ActuatorSpec("j")])
+    with refused(ParameterError, "option-integrator", "integrator"):
+        m.opt.integrator = "rk4"
+    m.opt.integrator = "implicit"
+    for values in ({"gear": 0.0}, {"armature": -1.0}, {"delay": 0.0015}, {"damping": np.nan}):
+        with refused(ParameterError, "actuator"):
+            rb.with_actuators(one, [rb.ActuatorSpec("j", **values)])
+    with refused(ParameterError, "actuator"):
+        rb.with_actuators(one, [rb.ActuatorSpec("j"), rb.ActuatorSpec("j")])
+
+
+def test_actuators_are_part_of_a_saved_model_and_of_its_hash(one, tmp_path):
+    m = rb.with_actuators(one, [rb.ActuatorSpec("j", gear=5.0, delay=0.002)])
+    rb.save(m, tmp_path / "m.npz")
+    again = rb.load(tmp_path / "m.npz")
+    assert again.sha256() == m.sha256() != one.sha256()
+    assert again.actuator_delay.tolist() == [2]
+
+
+def test_a_saved_state_holds_the_state_of_actuators(one):
+    spec = rb.ActuatorSpec(
+        "j", gear=10.0, armature=1e-4, motorconst=(0.05, 0.05), resistance=0.5, inductance=0.01,
+        stiffness=500.0, lugre=(5.0, 0.0, 0.01, 0.02, 1.0), delay=0.003,
+    )  # fmt: skip
+    m = rb.with_actuators(one, [spec])
+    d = rb.make_data(m)
+    d.qfrc_applied[0] = 1.0
+    rb.step(m, d, 10)
+    saved = rb.save_state(m, d)
+    rb.step(m, d, 50)
+    twin = rb.make_data(m)
+    rb.load_state(m, twin, saved)
+    rb.step(m, twin, 50)
+    assert twin.buffer.tobytes() == d.buffer.tobytes()
+    d.reset()
+    assert not d.act.any()
+
+
+def test_a_batch_moves_robots_with_actuators_as_a_single_one(one):
+    spec = rb.ActuatorSpec("j", gear=10.0, armature=1e-4, stiffness=500.0, delay=0.002)
+    m = rb.with_actuators(one, [spec])
+    b = rb.Batch(m, 3)
+    b.qfrc_applied[:, 0] = 1.0, -0.5, 2.0
+    for _ in range(20):
+        b.step()
+    for robot, torque in enumerate(b.qfrc_applied[:, 0].tolist()):
+        d = rb.make_data(m)
+        d.qfrc_applied[0] = torque
+        rb.step(m, d, 20)
+        assert b.qpos[robot, 0] == d.qpos[0]
+    with refused(ModelError, "not-traceable"):
+        rb.specialize(m)
