@@ -111,6 +111,7 @@ setup(
     packages=find_packages(include=[NAME, f"{NAME}.*"]),
     package_data={
         NAME: ["py.typed", "__init__.pyi"],
+        f"{NAME}.codegen.ros2_control": ["templates/*", "templates/*/*"],
         f"{NAME}.ros.messages": ["*.ini", "*.cmake"],
     },
     data_files=[

@@ -16,6 +16,7 @@ from rbdyn_ros.commands.common import (
     report_error,
     standing,
 )
+from rbdyn_ros.commands.control_package import write_control_package
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, quote
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from rbdyn_ros.commands.parser import Commands
     from rbdyn_ros.model.model import Model
     from rbdyn_ros.specialization.c_language import Real
+
+#: Functions that are written by default.
+FUNCTIONS = "gravity,inverse,forward"
 
 EPILOG = """\
 Functions:
@@ -41,6 +45,7 @@ Examples:
   rbdyn codegen arm.urdf -o arm_c
   rbdyn codegen arm.urdf --functions gravity,jacobian --frame tool0 --float -o firmware
   rbdyn codegen dog.urdf --floating-base --functions forward,step --timestep 0.002 -o dog_c
+  rbdyn codegen arm.urdf --ros2-control my_arm_control
 
 Exit status: 0 if the files were written, 1 if the robot is refused, 2 if an argument or
 the folder is."""
@@ -52,14 +57,20 @@ def add_codegen(commands: Commands) -> None:
         "codegen", help="write a robot's dynamics as C for controllers and firmware", epilog=EPILOG
     )
     add_robot(command)
-    command.add_argument(
-        "-o", "--output", required=True, type=folder_path, metavar="DIR", help="folder to write to"
+    target = command.add_mutually_exclusive_group(required=True)
+    target.add_argument(
+        "-o", "--output", type=folder_path, metavar="DIR", help="folder to write to"
+    )
+    target.add_argument(
+        "--ros2-control",
+        type=folder_path,
+        metavar="DIR",
+        help="write a package with a controller for ros2_control to this new folder",
     )
     command.add_argument(
         "--functions",
-        default="gravity,inverse,forward",
         metavar="NAMES",
-        help="functions, separated by commas (%(default)s)",
+        help=f"functions, separated by commas ({FUNCTIONS})",
     )
     command.add_argument(
         "--lang",
@@ -110,6 +121,8 @@ def _language(text: str) -> str:
 
 
 def _codegen(options: argparse.Namespace) -> int:
+    if options.ros2_control is not None:
+        return write_control_package(options)
     from rbdyn_ros.codegen.folder import check_folder, write
     from rbdyn_ros.codegen.names import check_prefix, prefix_of
 
@@ -146,7 +159,8 @@ def _wanted(options: argparse.Namespace) -> Wanted:
     """
     from rbdyn_ros.codegen.functions import Wanted, check_functions
 
-    functions = check_functions(options.functions.split(","))
+    given = FUNCTIONS if options.functions is None else options.functions
+    functions = check_functions(given.split(","))
     _check_use(options, functions)
     _check_gravity(options)
     _check_timestep(options)

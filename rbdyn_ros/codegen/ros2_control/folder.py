@@ -1,0 +1,63 @@
+"""Write a tree of files to a new or empty folder, completely or not at all."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from rbdyn_ros.errors import Finding, ParameterError, quote
+from rbdyn_ros.loading.output import unwritable
+
+
+def check_empty(folder: Path) -> None:
+    """Raise ParameterError unless a folder is empty, or does not exist but its parent does."""
+    try:
+        why = ""
+        if folder.is_dir():
+            why = "it is not empty; choose a new folder" if any(folder.iterdir()) else ""
+        elif folder.exists():
+            why = "it is a file"
+        elif folder.is_symlink():
+            why = "it is a link to a missing folder"
+        elif not folder.parent.is_dir():
+            why = "its parent folder does not exist"
+    except OSError as error:  # the name is too long, or it may not be read
+        raise unwritable(folder, error, "folder") from error
+    if why:
+        text = f"{quote(str(folder), 200)} is not written: {why}"
+        raise ParameterError(
+            Finding("not-overwritten", text, "error", "output", None, str(folder))
+        )
+
+
+def write_tree(folder: Path, texts: Mapping[str, str]) -> list[Path]:
+    """Write files to a folder, by their paths in it; return their paths.
+
+    They are written beside it first, so an error leaves nothing behind.
+
+    Raises:
+        ParameterError: see check_empty, or a file cannot be written.
+    """
+    check_empty(folder)
+    beside = folder.parent / f".{secrets.token_hex(4)}"
+    moved: list[Path] = []
+    try:
+        for name, text in texts.items():
+            path = beside / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        if folder.is_dir():
+            moved.extend(entry.rename(folder / entry.name) for entry in sorted(beside.iterdir()))
+        else:
+            beside.rename(folder)
+    except BaseException as error:
+        for entry in moved:
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        if isinstance(error, OSError):
+            raise unwritable(folder, error, "folder") from error
+        raise
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return [folder / name for name in texts]

@@ -1,0 +1,157 @@
+"""The package of ros2_control for one robot: its names, its files, and the folder to write to."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape
+
+from rbdyn_ros.codegen.functions import Wanted, c_functions
+from rbdyn_ros.codegen.header import header
+from rbdyn_ros.codegen.project import CProject
+from rbdyn_ros.codegen.ros2_control import tables
+from rbdyn_ros.codegen.ros2_control.expected import expected
+from rbdyn_ros.codegen.ros2_control.folder import write_tree
+from rbdyn_ros.codegen.self_test import self_test
+from rbdyn_ros.codegen.source import source
+from rbdyn_ros.control.arm import check_arm
+from rbdyn_ros.control.limits import ACCELERATION, Limits
+from rbdyn_ros.errors import Finding, ParameterError, quote
+from rbdyn_ros.specialization.c_language import DOUBLE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rbdyn_ros.model.model import Model
+
+#: Functions of the generated dynamics that the controller and the solver call.
+FUNCTIONS = ("gravity", "bias", "inverse", "forward", "mass_matrix")
+#: Names of packages (REP 144), with which colcon and CMake work, and the longest one.
+PACKAGE = re.compile(r"[a-z](_?[a-z0-9]+)+")
+LONGEST_PACKAGE = 64
+#: A place in a template, such as @{package}: C++, CMake and YAML keep their own signs.
+PLACE = re.compile(r"@\{([a-z_]+)\}")
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+@dataclass(frozen=True)
+class ControlPackage:
+    """A package of ros2_control.
+
+    Args:
+        name: name of the package.
+        code: the generated dynamics, with the functions FUNCTIONS.
+
+    Raises:
+        ModelError: the robot is not an arm, see check_arm.
+        ParameterError: no joint of it can be controlled.
+    """
+
+    name: str
+    code: CProject
+
+    def __post_init__(self) -> None:
+        check_arm(self.code.m)
+        _ = self.limits
+
+    @cached_property
+    def limits(self) -> Limits:
+        """Limits of the controlled joints."""
+        return Limits.of(self.code.m)
+
+    def files(self) -> dict[str, str]:
+        """Return the text of every file by its path in the package.
+
+        Raises:
+            ModelError: a constant of the dynamics is not finite.
+        """
+        values = self._values()
+        code = self.code
+        return {
+            **{name: filled(text, values) for name, text in _templates()},
+            f"src/{code.files.header}": header(code),
+            f"src/{code.files.source}": source(code),
+            f"test/{code.files.test}": self_test(code),
+        }
+
+    def _values(self) -> dict[str, str]:
+        """Return the texts of the places in the templates."""
+        m, names = self.code.m, self.limits.names
+        return {
+            "package": self.name,
+            "namespace": f"rbdyn_{self.name}",
+            "prefix": self.code.prefix,
+            "macro": self.code.macro,
+            "robot_xml": escape(m.name),
+            "joints_yaml": json.dumps(list(names)),
+            "references_yaml": json.dumps([f"{self.name}/{name}" for name in names]),
+            "constants": tables.constants(),
+            "fault_names": tables.fault_names(),
+            "fault_rows": tables.fault_rows(),
+            "expected": expected(m),
+            "acceleration_limit": repr(ACCELERATION),
+            **{name: repr(value) for name, value in tables.defaults().items()},
+            **tables.robot(m, self.limits),
+        }
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """Return a template with the texts of its places."""
+    return PLACE.sub(lambda place: values[place[1]], text)
+
+
+def _templates() -> Iterator[tuple[str, str]]:
+    """Yield the path of every template in the package, and its text."""
+    for path in sorted(TEMPLATES.rglob("*.*")):
+        yield path.relative_to(TEMPLATES).as_posix(), path.read_text(encoding="utf-8")
+
+
+def package_name(folder: Path) -> str:
+    """Return the name of the package in a folder: the folder's own.
+
+    Raises:
+        ParameterError: a package cannot have this name.
+    """
+    name = folder.resolve().name
+    if PACKAGE.fullmatch(name) and len(name) <= LONGEST_PACKAGE:
+        return name
+    allowed = (
+        f"2 to {LONGEST_PACKAGE} lower-case letters, digits and single underscores, a letter first"
+    )
+    message = (
+        f"the folder {quote(str(folder), 200)} names the package {quote(name)}, which colcon "
+        f"refuses; allowed are {allowed}"
+    )
+    raise ParameterError(
+        Finding("bad-package-name", message, "error", "ros2-control", None, name, allowed)
+    )
+
+
+def dynamics(m: Model, prefix: str, mounting: tuple[float, ...] = ()) -> CProject:
+    """Return the dynamics that a package contains.
+
+    Args:
+        m: the robot.
+        prefix: prefix of names in C.
+        mounting: as CProject.
+
+    Raises:
+        ModelError: as c_functions.
+    """
+    plain = m.replaced()
+    plain.opt.passive = False  # friction belongs to the hardware
+    return CProject(plain, prefix, DOUBLE, c_functions(plain, Wanted(FUNCTIONS)), mounting)
+
+
+def write(package: ControlPackage, folder: Path) -> list[Path]:
+    """Write a package to a new or empty folder, all files or none; return their paths.
+
+    Raises:
+        ModelError: a constant of the dynamics is not finite.
+        ParameterError: the folder is not empty, or a file cannot be written.
+    """
+    return write_tree(folder, package.files())

@@ -1,0 +1,148 @@
+"""Write what the generated controller shares with arm_controller: faults, constants, the robot."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rbdyn_ros.control import arming, endings, gate, limits, measured, reckoning, sampled, tracking
+from rbdyn_ros.control import state_kernels as states
+from rbdyn_ros.control.faults import FAULTS, REMEDIES
+from rbdyn_ros.control.settings import ControlSettings
+from rbdyn_ros.dynamics.configuration import position_ranges
+
+if TYPE_CHECKING:
+    from rbdyn_ros.arrays import Array
+    from rbdyn_ros.control.limits import Limits
+    from rbdyn_ros.model.model import Model
+
+#: Constants of arm_controller that the generated code uses, by their modules.
+CONSTANTS = {
+    limits: ("MARGIN", "OVERSHOOT", "ACCELERATION"),
+    gate: ("HASTE",),
+    measured: ("LARGEST",),
+    states: (
+        *("SHORTEST", "LONGEST", "BRIEF", "RECENT", "LONG", "ODD", "STRANGE", "DRIFTED", "JOLT"),
+        *("JOLTED", "SHARE", "EXPLAINED", "MEASURING", "GAINED"),
+    ),
+    endings: (
+        *("BRAKING", "REST", "RESTING", "LONGEST_BRAKING", "CALM", "CALM_SPEED", "GRACE"),
+        *("EXCEEDED", "LEARNING", "GROWTH", "FAST_SHARE", "FAST", "HELD"),
+    ),
+    reckoning: ("STEP", "LONGEST_RECKONING"),
+    tracking: ("STANDING", "STOPPING", "QUICKEST", "ROUNDING"),
+    arming: ("FASTEST", "TOLERATED"),
+    sampled: ("LARGEST",),
+}
+#: Settings whose defaults it uses, by the namespace of their constants.
+DEFAULTS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
+    "gate": (gate.GateSettings, ("state_timeout", "effort_rate", "blend_time")),
+    "settings": (
+        ControlSettings,
+        (
+            *("blind_time", "target_timeout", "gravity_damping", "stiffness", "damping"),
+            *("tracking_tolerance", "start_tolerance"),
+        ),
+    ),
+}
+
+
+def defaults() -> dict[str, float]:
+    """Return the default of every setting in DEFAULTS."""
+    found = {}
+    for kind, names in DEFAULTS.values():
+        given = {field.name: field.default for field in dataclasses.fields(kind)}
+        found |= {name: float(given[name]) for name in names}  # type: ignore[arg-type]
+    return found
+
+
+def constants() -> str:
+    """Return the constants as namespaces of C++."""
+    rows: dict[str, dict[str, float]] = {}
+    for module, names in CONSTANTS.items():
+        space = module.__name__.rpartition(".")[2]
+        rows[space] = {name: getattr(module, name) for name in names}
+    given = defaults()
+    for space, (_, names) in DEFAULTS.items():
+        rows.setdefault(space, {}).update({name.upper(): given[name] for name in names})
+    return "\n\n".join("\n".join(_namespace(space, row)) for space, row in rows.items())
+
+
+def _namespace(space: str, row: dict[str, float]) -> Iterator[str]:
+    yield f"namespace {space}"
+    yield "{"
+    for name, value in row.items():
+        yield f"constexpr double {name} = {number(value)};"
+    yield f"}}  // namespace {space}"
+
+
+def fault_names() -> str:
+    """Return the codes of faults as names of an enumeration."""
+    return ", ".join(_codes())
+
+
+def fault_rows() -> str:
+    """Return the rows of the table of faults: code, whether it is blind, cause and remedy."""
+    rows = [
+        f"  FaultKind{{Fault::{kind.code}, {'true' if kind.reaction == 'blind' else 'false'}, "
+        f"{text(kind.code)},\n   {text(kind.cause.replace('`', ''))},\n"
+        f"   {text(REMEDIES[kind.code])}}},"
+        for kind in FAULTS
+    ]
+    return "\n".join(rows)
+
+
+def _codes() -> list[str]:
+    return list(dict.fromkeys(kind.code for kind in FAULTS))
+
+
+def robot(m: Model, given: Limits) -> dict[str, str]:
+    """Return the numbers of a robot for the template of its header."""
+    others = np.setdiff1d(np.arange(m.nv), given.dofs)
+    lower, upper = position_ranges(m, m.dof_jntid).T
+    rows: dict[str, Iterable[float]] = {
+        "lower": given.lower,
+        "upper": given.upper,
+        "velocity": given.velocity,
+        "effort": given.effort,
+        "power": given.power,
+        "gain": given.gain,
+        "others_lower": lower[others],
+        "others_upper": upper[others],
+        "others_velocity": m.jnt_velocity[m.dof_jntid][others],
+        "viscous": m.dof_damping,
+        "coulomb": m.dof_frictionloss,
+    }
+    return {
+        "dofs": str(m.nv),
+        "controlled": str(len(given.dofs)),
+        "joint_names": ", ".join(text(m.jnt_names[j]) for j in m.dof_jntid),
+        "places": ", ".join(map(str, given.dofs)),
+        "other_places": ", ".join(map(str, others)),
+        **{name: numbers(values) for name, values in rows.items()},
+    }
+
+
+def numbers(values: Iterable[float] | Array) -> str:
+    """Return numbers for the braces of an array."""
+    return ", ".join(number(float(x)) for x in values)
+
+
+def number(value: float) -> str:
+    """Return a number with all of its digits."""
+    if math.isinf(value):
+        return "-INFINITE" if value < 0.0 else "INFINITE"
+    return repr(float(value))
+
+
+def text(value: str) -> str:
+    """Return a string of C++; other than plain characters are escaped."""
+    safe = (
+        chr(c) if (c < 128 and chr(c).isalnum()) or chr(c) in " _-+*/.,:;()<>='`" else f"\\{c:03o}"
+        for c in value.encode()
+    )
+    return f'"{"".join(safe)}"'

@@ -1,0 +1,506 @@
+// The loop of the arm: from a state to efforts, through a control law and the safety gate.
+//
+// It knows nothing of ROS. `start` and `update` allocate nothing, lock nothing and throw nothing.
+
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include "ending.hpp"
+#include "gate.hpp"
+#include "laws.hpp"
+#include "robot.hpp"
+#include "tables.hpp"
+#include "target.hpp"
+
+namespace @{namespace}
+{
+
+enum class Mode : int { gravity, pd_gravity, computed_torque, impedance };
+
+/// Settings of the arm; the defaults are those of arm_controller.
+struct ArmSettings
+{
+  Limits limits;
+  GateSettings gate;
+  EndingSettings ending;
+  double gravity_damping = settings::GRAVITY_DAMPING;  // [1/s]
+  Gains tracking;                                      // [1/s^2], [1/s]
+  Gains soft;                                          // 0: from the inertia
+  double tracking_tolerance = settings::TRACKING_TOLERANCE;  // [rad or m]; 0: none
+  double start_tolerance = settings::START_TOLERANCE;        // [rad or m]
+  double target_timeout = settings::TARGET_TIMEOUT;          // [s]; 0: none
+  Joints arm_tolerance{};                                    // [N m or N]; 0: a share of the limits
+  bool arm_without_effort = false;
+  bool robot_compensates_gravity = false;
+  bool effort_includes_gravity = true;
+  double period = 0.001;  // of the updates [s]
+};
+
+/// Why the arm does not start, or an event while it runs.
+enum class Refusal : int {
+  none, latched, state, position, velocity, moving, no_effort, effort, too_heavy, shakes, reference
+};
+
+/// A refusal, the joint and the numbers that show it.
+struct Reason
+{
+  Refusal refusal = Refusal::none;
+  std::size_t joint = 0;
+  double value = 0.0;
+  double bound = 0.0;
+};
+
+/// What became of an update: new efforts, the last ones go on, or no more efforts.
+enum class Answer : int { efforts, keep, silent };
+
+class Arm
+{
+public:
+  explicit Arm(const ArmSettings & settings) : settings_(settings) {}
+
+  // These three may be read by any thread.
+  Mode mode() const { return mode_.load(std::memory_order_acquire); }
+  Phase phase() const { return phase_.load(std::memory_order_acquire); }
+  Refusal event() { return event_.exchange(Refusal::none, std::memory_order_acq_rel); }
+
+  /// The latched fault, or nullptr; any thread.
+  const Verdict * fault() const
+  {
+    return faulty_.load(std::memory_order_acquire) ? &fault_ : nullptr;
+  }
+
+  /// Clear the fault of an arm that is not updated now.
+  void clear_fault()
+  {
+    ending_.clear();
+    phase_.store(Phase::running, std::memory_order_release);
+    faulty_.store(false, std::memory_order_release);
+  }
+
+  /// Check whether the arm may start, and start it without a jump of the efforts.
+  ///
+  /// effort: measured efforts of the controlled joints; NaN where they are not measured.
+  Reason start(const State & measured, const Joints & effort, Mode mode)
+  {
+    const State state = clipped(measured);
+    Dofs holding{}, inertia{};
+    Joints first{};
+    Reason why;
+    const bool known = is_measurement(measured);
+    if (known) {
+      hold(state.q, holding);
+      reflected_inertia(state.q, inertia);
+    }
+    if (fault() != nullptr) {
+      why.refusal = Refusal::latched;
+    } else if (!known) {
+      why.refusal = Refusal::state;
+    } else if (!(is_inside(state, why) && agrees(state, effort, holding, first, why) &&
+                 is_calm(mode, inertia, why) && is_holdable(state, why))) {
+      return why;
+    }
+    if (why.refusal != Refusal::none) {
+      return why;
+    }
+    state_ = good_ = state;
+    inspection_ = Inspection();
+    (void)inspection_.judge(
+      state, state, std::numeric_limits<double>::infinity(), first, settings_.limits);
+    unseen_ = since_good_ = 0.0;
+    idle_ = std::numeric_limits<double>::infinity();
+    lied_ = false;
+    mode_.store(mode, std::memory_order_release);
+    target_.rest_at(state.q);
+    set_soft_gains(inertia);
+    efforts_.begin(first, settings_.limits);
+    acting_ = holding;
+    return why;
+  }
+
+  /// Change the mode; the joints stay where they are. Its gains must not shake the arm.
+  void set_mode(Mode mode)
+  {
+    if (mode == this->mode() || faulty_.load(std::memory_order_relaxed)) {
+      return;
+    }
+    Dofs inertia{};
+    Reason why;
+    reflected_inertia(state_.q, inertia);
+    if (!is_calm(mode, inertia, why)) {
+      event_.store(why.refusal, std::memory_order_release);
+      return;
+    }
+    mode_.store(mode, std::memory_order_release);
+    target_.stop_from(state_, settings_.limits);
+    set_soft_gains(inertia);
+    efforts_.begin(efforts_.released(), settings_.limits);
+  }
+
+  /// Answer a state.
+  ///
+  /// readable: whether the state could be read; period: time since the last call [s]; effort: the
+  /// efforts to send, changed only if the answer is Answer::efforts.
+  Answer update(
+    const State & state, bool readable, const Reference & reference, double period, Joints & effort)
+  {
+    unseen_ += period;
+    since_good_ += period;
+    const Verdict wrong = judge(state, readable);
+    const bool blind = wrong.blind || !readable || (lied_ && ending_.phase() == Phase::blind);
+    if (wrong.fault != Fault::none) {
+      trip(wrong);
+    }
+    const bool faulty = faulty_.load(std::memory_order_relaxed);
+    if (blind && !faulty) {
+      return Answer::keep;
+    }
+    const Answer answer = blind ? answer_blindly(period) : this->answer(reference, faulty);
+    if (answer == Answer::efforts) {
+      effort = efforts_.released();
+      remember(effort);
+    }
+    phase_.store(ending_.phase(), std::memory_order_release);
+    return answer;
+  }
+
+  /// Efforts that hold the arm where it was seen last.
+  Joints holding() const
+  {
+    Dofs effort{};
+    hold(good_.q, effort);
+    Joints found{};
+    for (std::size_t i = 0; i < CONTROLLED; ++i) {
+      const double most = settings_.limits.effort[i];
+      found[i] = std::min(std::max(effort[PLACE[i]], -most), most);
+    }
+    return found;
+  }
+
+private:
+  // before the start
+
+  bool is_inside(const State & state, Reason & why) const
+  {
+    const Limits & limits = settings_.limits;
+    for (std::size_t i = 0; i < CONTROLLED; ++i) {
+      const double q = state.q[PLACE[i]], v = std::abs(state.v[PLACE[i]]);
+      if (q < limits.lower[i] - limits::MARGIN || q > limits.upper[i] + limits::MARGIN) {
+        const double bound = q < limits.lower[i] ? limits.lower[i] : limits.upper[i];
+        why = {Refusal::position, i, q, bound};
+      } else if (v > limits.velocity[i]) {
+        why = {Refusal::velocity, i, v, limits.velocity[i]};
+      } else if (v > arming::FASTEST) {
+        why = {Refusal::moving, i, v, arming::FASTEST};
+      }
+    }
+    return why.refusal == Refusal::none;
+  }
+
+  /// Compare measured efforts with gravity; write the first efforts.
+  bool agrees(
+    const State & state, const Joints & effort, const Dofs & holding, Joints & first,
+    Reason & why) const
+  {
+    Dofs g{};
+    gravity(state.q, g);
+    const bool own = settings_.robot_compensates_gravity && settings_.effort_includes_gravity;
+    for (std::size_t i = 0; i < CONTROLLED; ++i) {
+      const std::size_t k = PLACE[i];
+      const double given = settings_.arm_tolerance[i];
+      const double most = given > 0.0 ? given : arming::TOLERATED * settings_.limits.effort[i];
+      double off = effort[i] - (own ? g[k] : 0.0) - holding[k];
+      if (!(std::abs(off) < measured::LARGEST)) {
+        off = 0.0;
+        if (!settings_.arm_without_effort) {
+          why = {Refusal::no_effort, i, effort[i], 0.0};
+        }
+      } else if (std::abs(off) > most && !settings_.arm_without_effort) {
+        why = {Refusal::effort, i, off, most};
+      }
+      first[i] = holding[k] + std::min(std::max(off, -most), most);
+    }
+    return why.refusal == Refusal::none;
+  }
+
+  /// Whether efforts within the limits can hold the arm; gravity that the robot carries counts too.
+  bool is_holdable(const State & state, Reason & why) const
+  {
+    Dofs g{};
+    gravity(state.q, g);
+    for (std::size_t i = 0; i < CONTROLLED; ++i) {
+      if (!(std::abs(g[PLACE[i]]) <= settings_.limits.effort[i])) {
+        why = {Refusal::too_heavy, i, g[PLACE[i]], settings_.limits.effort[i]};
+      }
+    }
+    return why.refusal == Refusal::none;
+  }
+
+  /// Whether the gains of a mode are low enough for the rate of the updates, see `sampled`.
+  bool is_calm(Mode mode, const Dofs & inertia, Reason & why) const
+  {
+    const Gains soft = soft_gains(inertia);
+    for (std::size_t i = 0; i < CONTROLLED; ++i) {
+      const std::size_t k = PLACE[i];
+      double stiffness = 0.0, damping = settings_.gravity_damping;
+      if (mode == Mode::computed_torque) {
+        stiffness = settings_.tracking.stiffness[k];
+        damping = settings_.tracking.damping[k];
+      } else if (mode != Mode::gravity) {
+        stiffness = soft.stiffness[k] / inertia[k];
+        damping = soft.damping[k] / inertia[k];
+      }
+      const double rate = std::max(damping, std::sqrt(stiffness)) * settings_.period;
+      if (!(rate <= sampled::LARGEST)) {
+        why = {Refusal::shakes, i, 1.0 / settings_.period, rate / settings_.period / sampled::LARGEST};
+      }
+    }
+    return why.refusal == Refusal::none;
+  }
+
+  Gains soft_gains(const Dofs & inertia) const
+  {
+    Gains gains;
+    for (std::size_t k = 0; k < DOFS; ++k) {
+      const double stiffness = settings_.soft.stiffness[k], damping = settings_.soft.damping[k];
+      gains.stiffness[k] =
+        stiffness > 0.0 ? stiffness : settings_.tracking.stiffness[k] * inertia[k];
+      gains.damping[k] =
+        damping > 0.0 ? damping : 2.0 * std::sqrt(gains.stiffness[k] * inertia[k]);
+    }
+    return gains;
+  }
+
+  void set_soft_gains(const Dofs & inertia) { soft_ = soft_gains(inertia); }
+
+  // states
+
+  /// Joints that are not controlled are not judged, so what is measured there is clipped.
+  static State clipped(State state)
+  {
+    for (std::size_t i = 0; i < UNCONTROLLED; ++i) {
+      double & q = state.q[OTHERS[i]];
+      double & v = state.v[OTHERS[i]];
+      q = std::min(std::max(q, OTHERS_LOWER[i]), OTHERS_UPPER[i]);
+      v = std::min(std::max(v, -OTHERS_VELOCITY[i]), OTHERS_VELOCITY[i]);
+    }
+    return state;
+  }
+
+  /// Accept or reject a state, and return its fault.
+  Verdict judge(const State & measured, bool readable)
+  {
+    const State state = clipped(measured);
+    Verdict wrong;
+    const bool late = unseen_ > settings_.gate.state_timeout;
+    if (!readable) {
+      if (late) {
+        wrong = {Fault::age, true, false, 0, unseen_, settings_.gate.state_timeout};
+      }
+      return wrong;
+    }
+    if (!is_measurement(measured)) {
+      wrong.fault = Fault::finite;
+      wrong.blind = true;
+      return wrong;
+    }
+    wrong = inspection_.judge(state, state_, unseen_, efforts_.released(), settings_.limits);
+    if (wrong.moved) {
+      return wrong;
+    }
+    state_ = state;
+    if (wrong.fault == Fault::none && late) {  // the updates paused
+      wrong = {Fault::age, false, false, 0, unseen_, settings_.gate.state_timeout};
+    }
+    if (!wrong.blind) {
+      good_ = state;
+      since_good_ = 0.0;
+    }
+    step_ = std::max(unseen_, state_kernels::SHORTEST);
+    unseen_ = 0.0;
+    return wrong;
+  }
+
+  /// Latch a fault, unless there is one.
+  void trip(const Verdict & wrong)
+  {
+    lied_ = lied_ || (wrong.blind && wrong.fault == Fault::velocity);
+    if (!faulty_.load(std::memory_order_relaxed)) {
+      fault_ = wrong;
+      faulty_.store(true, std::memory_order_release);
+      ending_.begin();
+      efforts_.end_start();
+    }
+  }
+
+  // efforts
+
+  /// Answer a valid state.
+  Answer answer(const Reference & reference, bool faulty)
+  {
+    Dofs wanted{}, holding{};
+    hold(state_.q, holding);
+    if (faulty) {
+      const double dt = std::min(step_, state_kernels::LONGEST);
+      if (!ending_.seeing(state_, dt, settings_.ending, settings_.limits, wanted)) {
+        return Answer::silent;
+      }
+      without_own(state_.q, wanted);
+      release(wanted, holding, step_, ending_.phase() == Phase::silent);
+      return Answer::efforts;
+    }
+    move_target(reference);
+    check_target();
+    compute(wanted);
+    without_own(state_.q, wanted);
+    const std::size_t unfit = release(wanted, holding, step_, false);
+    if (unfit < CONTROLLED) {
+      trip({Fault::effort, false, false, unfit, wanted[PLACE[unfit]], 0.0});
+    }
+    return Answer::efforts;
+  }
+
+  Answer answer_blindly(double period)
+  {
+    const bool begins = ending_.phase() != Phase::blind;
+    const double since = begins ? since_good_ : period;
+    Dofs wanted{};
+    if (!ending_.blindly(good_, since, acting_, settings_.ending, settings_.limits, wanted)) {
+      return Answer::silent;
+    }
+    without_own(good_.q, wanted);
+    release(wanted, wanted, period, ending_.phase() == Phase::silent);
+    return Answer::efforts;
+  }
+
+  void move_target(const Reference & reference)
+  {
+    const double dt = std::min(step_, settings_.gate.state_timeout);
+    if (mode() == Mode::gravity) {
+      target_.rest_at(state_.q);
+    } else if (reference.given && is_possible(reference) &&
+               target_.follow(reference, settings_.start_tolerance)) {
+      idle_ = 0.0;
+    } else {
+      if (reference.given) {
+        event_.store(Refusal::reference, std::memory_order_release);
+      }
+      target_.advance(dt, settings_.limits);
+      idle_ += dt;
+    }
+    target_.let_go(state_);
+  }
+
+  /// Whether a reference is finite and within the limits.
+  bool is_possible(const Reference & reference) const
+  {
+    const Limits & limits = settings_.limits;
+    bool fine = true;
+    for (std::size_t i = 0; i < CONTROLLED; ++i) {
+      fine = fine && limits.lower[i] <= reference.q[i] && reference.q[i] <= limits.upper[i];
+      fine = fine && std::abs(reference.v[i]) <= limits.velocity[i] * tracking::ROUNDING;
+      fine = fine && std::abs(reference.q[i]) < measured::LARGEST;
+      fine = fine && std::abs(reference.a[i]) < measured::LARGEST;
+    }
+    return fine;
+  }
+
+  /// Trip if the arm is too far from its target, or has had no target for too long.
+  void check_target()
+  {
+    const double tolerance = settings_.tracking_tolerance;
+    if (mode() == Mode::computed_torque && tolerance > 0.0) {
+      for (std::size_t i = 0; i < CONTROLLED; ++i) {
+        const std::size_t k = PLACE[i];
+        const double off = std::abs(target_.desired().q[k] - state_.q[k]);
+        if (off > tolerance) {
+          trip({Fault::tracking, false, false, i, off, tolerance});
+        }
+      }
+    }
+    const double most = settings_.target_timeout;
+    if (most > 0.0 && most < idle_ && idle_ < std::numeric_limits<double>::infinity()) {
+      trip({Fault::target, false, false, 0, idle_, most});
+    }
+  }
+
+  /// Write the efforts of the mode, without those that the robot adds itself.
+  void compute(Dofs & wanted)
+  {
+    switch (mode()) {
+      case Mode::gravity:
+        damped_gravity(state_, settings_.gravity_damping, wanted);
+        break;
+      case Mode::pd_gravity:
+        pd_gravity(state_, target_.desired(), soft_, wanted);
+        break;
+      case Mode::computed_torque:
+        computed_torque(state_, target_.desired(), settings_.tracking, wanted);
+        break;
+      case Mode::impedance:
+        joint_impedance(state_, target_.desired(), soft_, wanted);
+        break;
+    }
+  }
+
+  /// Write the commands that hold the arm.
+  void hold(const Dofs & q, Dofs & holding) const
+  {
+    gravity(q, holding);
+    without_own(q, holding);
+  }
+
+  void without_own(const Dofs & q, Dofs & effort) const
+  {
+    if (settings_.robot_compensates_gravity) {
+      Dofs g{};
+      gravity(q, g);
+      for (std::size_t k = 0; k < DOFS; ++k) {
+        effort[k] -= g[k];
+      }
+    }
+  }
+
+  /// Pass efforts through the gate; last: at once, as no other will follow.
+  std::size_t release(const Dofs & wanted, const Dofs & holding, double dt, bool last)
+  {
+    const double haste = faulty_.load(std::memory_order_relaxed) ? gate::HASTE : 1.0;
+    const double rate =
+      last ? std::numeric_limits<double>::infinity() : haste * settings_.gate.effort_rate;
+    return efforts_.release(
+      wanted, holding, state_.q, rate, dt, settings_.gate.blend_time, settings_.limits);
+  }
+
+  /// Remember the efforts that act on the arm, for a prediction.
+  void remember(const Joints & effort)
+  {
+    gravity(good_.q, acting_);
+    for (std::size_t i = 0; i < CONTROLLED; ++i) {
+      const double own = settings_.robot_compensates_gravity ? acting_[PLACE[i]] : 0.0;
+      acting_[PLACE[i]] = effort[i] + own;
+    }
+  }
+
+  const ArmSettings settings_;
+  Inspection inspection_;
+  EffortGate efforts_;
+  Target target_;
+  Ending ending_;
+  Gains soft_;
+  State state_, good_;  // the last one accepted, and the last one believed
+  Dofs acting_{};
+  Verdict fault_;
+  double step_ = 0.0, unseen_ = 0.0, since_good_ = 0.0;  // [s]
+  double idle_ = std::numeric_limits<double>::infinity();
+  bool lied_ = false;
+  std::atomic<Mode> mode_{Mode::gravity};
+  std::atomic<Phase> phase_{Phase::running};
+  std::atomic<Refusal> event_{Refusal::none};
+  std::atomic<bool> faulty_{false};
+};
+
+}  // namespace @{namespace}

@@ -1,0 +1,47 @@
+// The robot: its joints and their limits, in the order of the generated dynamics.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <limits>
+
+namespace @{namespace}
+{
+
+constexpr double INFINITE = std::numeric_limits<double>::infinity();
+
+/// Degrees of freedom of the robot, and those that the controller commands.
+constexpr std::size_t DOFS = @{dofs};
+constexpr std::size_t CONTROLLED = @{controlled};
+
+using Dofs = std::array<double, DOFS>;
+using Joints = std::array<double, CONTROLLED>;
+
+/// Names of the joints of all degrees of freedom.
+constexpr std::array<const char *, DOFS> NAMES{@{joint_names}};
+
+/// The degree of freedom of each controlled joint, and the other degrees of freedom.
+constexpr std::array<std::size_t, CONTROLLED> PLACE{@{places}};
+constexpr std::size_t UNCONTROLLED = DOFS - CONTROLLED;
+constexpr std::array<std::size_t, UNCONTROLLED> OTHERS{@{other_places}};
+
+/// Limits of the controlled joints: positions [rad or m], velocities [per s], efforts [N m or N],
+/// power [W], gain of speed [rad/s^2 or m/s^2].
+constexpr Joints LOWER{@{lower}};
+constexpr Joints UPPER{@{upper}};
+constexpr Joints VELOCITY{@{velocity}};
+constexpr Joints EFFORT{@{effort}};
+constexpr Joints POWER{@{power}};
+constexpr Joints GAIN{@{gain}};
+
+/// Limits of the other degrees of freedom: positions and velocities.
+constexpr std::array<double, UNCONTROLLED> OTHERS_LOWER{@{others_lower}};
+constexpr std::array<double, UNCONTROLLED> OTHERS_UPPER{@{others_upper}};
+constexpr std::array<double, UNCONTROLLED> OTHERS_VELOCITY{@{others_velocity}};
+
+/// Friction in the robot's description: viscous [N m s/rad or N s/m] and dry [N m or N].
+constexpr Dofs VISCOUS{@{viscous}};
+constexpr Dofs COULOMB{@{coulomb}};
+
+}  // namespace @{namespace}

@@ -1,0 +1,28 @@
+// Faults and constants: a copy of the tables of arm_controller (rbdyn_ros.control).
+
+#pragma once
+
+#include <array>
+
+namespace @{namespace}
+{
+
+enum class Fault : int { none, @{fault_names} };
+
+/// A row of the table of faults; a code with two reactions has two rows.
+struct FaultKind
+{
+  Fault fault;
+  bool blind;
+  const char * code;
+  const char * cause;
+  const char * remedy;
+};
+
+inline constexpr std::array FAULTS{
+@{fault_rows}
+};
+
+@{constants}
+
+}  // namespace @{namespace}

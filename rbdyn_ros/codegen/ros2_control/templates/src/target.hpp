@@ -1,0 +1,135 @@
+// The desired motion of the joints: at rest, on the way to rest, or a reference from outside.
+//
+// As rbdyn_ros.control.tracking, whose paths another controller gives here as references.
+
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "gate.hpp"
+#include "laws.hpp"
+#include "robot.hpp"
+#include "tables.hpp"
+
+namespace @{namespace}
+{
+
+/// Desired motion of the controlled joints, as another controller or a topic gives it.
+struct Reference
+{
+  bool given = false;
+  Joints q{};
+  Joints v{};
+  Joints a{};
+};
+
+class Target
+{
+public:
+  const Desired & desired() const { return desired_; }
+
+  /// Rest at a position.
+  void rest_at(const Dofs & q)
+  {
+    desired_ = Desired{};
+    desired_.q = q;
+    left_ = 0.0;
+    follows_ = false;
+  }
+
+  /// Decelerate from a state of the arm.
+  void stop_from(const State & state, const Limits & limits)
+  {
+    rest_at(state.q);
+    for (const std::size_t k : PLACE) {
+      desired_.v[k] = state.v[k];
+    }
+    stop(limits);
+  }
+
+  /// Follow a reference. Return false if it begins farther away than the tolerance.
+  bool follow(const Reference & reference, double tolerance)
+  {
+    if (!follows_) {
+      for (std::size_t i = 0; i < CONTROLLED; ++i) {
+        if (!(std::abs(reference.q[i] - desired_.q[PLACE[i]]) <= tolerance)) {
+          return false;
+        }
+      }
+    }
+    follows_ = true;
+    for (std::size_t i = 0; i < CONTROLLED; ++i) {
+      desired_.q[PLACE[i]] = reference.q[i];
+      desired_.v[PLACE[i]] = reference.v[i];
+      desired_.a[PLACE[i]] = reference.a[i];
+    }
+    return true;
+  }
+
+  /// Go on without a reference, for a time [s]: to rest, if a reference has just ended.
+  void advance(double dt, const Limits & limits)
+  {
+    if (follows_) {
+      follows_ = false;
+      stop(limits);
+    }
+    if (left_ > 0.0) {
+      left_ = std::max(left_ - dt, 0.0);
+      decelerate();
+    }
+  }
+
+  /// Joints that are not controlled have no target of their own: they would disturb the others.
+  void let_go(const State & state)
+  {
+    for (const std::size_t k : OTHERS) {
+      desired_.q[k] = state.q[k];
+      desired_.v[k] = state.v[k];
+      desired_.a[k] = 0.0;
+    }
+  }
+
+private:
+  /// Begin to decelerate from the present velocity, within the limits of the positions.
+  void stop(const Limits & limits)
+  {
+    bool stands = true;
+    double time = tracking::STOPPING;
+    for (std::size_t i = 0; i < CONTROLLED; ++i) {
+      const std::size_t k = PLACE[i];
+      const double v = desired_.v[k], q = desired_.q[k];
+      stands = stands && std::abs(v) <= tracking::STANDING;
+      const double room = v > 0.0 ? limits.upper[i] - q : q - limits.lower[i];
+      time = std::min(time, 2.0 * room / std::max(std::abs(v), tracking::STANDING));
+    }
+    desired_.a = Dofs{};
+    begin_ = desired_;
+    if (stands) {
+      desired_.v = Dofs{};
+      left_ = 0.0;
+    } else {
+      left_ = time_ = std::max(time, tracking::QUICKEST);
+    }
+  }
+
+  /// The polynomial of degree 5 with this beginning and rest at its end, without accelerations at
+  /// both, covers half of velocity times time.
+  void decelerate()
+  {
+    const double s = 1.0 - left_ / time_;
+    for (const std::size_t k : PLACE) {
+      const double v = begin_.v[k];
+      desired_.q[k] = begin_.q[k] + v * time_ * (s - s * s * s + 0.5 * s * s * s * s);
+      desired_.v[k] = v * (1.0 - 3.0 * s * s + 2.0 * s * s * s);
+      desired_.a[k] = v / time_ * (6.0 * s * s - 6.0 * s);
+    }
+  }
+
+  Desired desired_, begin_;
+  double left_ = 0.0, time_ = 1.0;  // of the deceleration [s]
+  bool follows_ = false;
+};
+
+}  // namespace @{namespace}

@@ -1,0 +1,408 @@
+"""The controller of a generated package agrees with arm_controller, state by state."""
+
+import numpy as np
+import pytest
+from support.control_package import (
+    EFFORTS,
+    KEEP,
+    SILENT,
+    ArmCode,
+    CppArm,
+    CppEnding,
+    CppGate,
+    needs_gxx,
+    package_of,
+    settings_of,
+)
+
+import rbdyn_ros as rb
+from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.controller import Controller
+from rbdyn_ros.control.endings import Ending
+from rbdyn_ros.control.gate import HASTE, GateSettings, SafetyGate
+from rbdyn_ros.control.limits import Limits
+from rbdyn_ros.dynamics.toolbox.terms import gravity_term
+from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.nanoseconds import NANOSECONDS
+
+pytestmark = needs_gxx
+
+BENT = np.array([0.3, 0.6, 0.4, -0.7, 0.5, 0.4, 0.2])
+H = 0.001
+#: Sums of a thousand terms, in orders that compilers choose: relative to the largest effort.
+ROUNDING = 1e-11
+
+
+@pytest.fixture(scope="module")
+def m():
+    return rb.load_urdf(bundled_robot("seven_dof_arm"))
+
+
+@pytest.fixture(scope="module")
+def code(m, tmp_path_factory):
+    return ArmCode(package_of(m), tmp_path_factory.mktemp("seven") / "my_arm")
+
+
+@pytest.fixture(scope="module")
+def partial(m, tmp_path_factory):
+    """Of an arm whose third joint is not controlled, with limits of accelerations."""
+    effort = m.jnt_effort.copy()
+    effort[m.dof_jntid[2]] = 0.0
+    gains = np.where(m.jnt_dofnum == 1, 40.0, m.jnt_acceleration)
+    other = m.replaced(jnt_effort=effort, jnt_acceleration=gains)
+    folder = tmp_path_factory.mktemp("partial") / "part_arm"
+    return ArmCode(package_of(other, "part_arm"), folder)
+
+
+def corrupted(rng, q, v, limits):
+    """Return a state near its limits, mixed up, or plain."""
+    q, v, k = q.copy(), v.copy(), int(rng.integers(len(limits.names)))
+    dof = limits.dofs[k]
+    kind = rng.integers(12)
+    if kind == 0:
+        q[dof] = (limits.upper if rng.random() < 0.5 else limits.lower)[k] + rng.normal(0.0, 0.01)
+    elif kind == 1:
+        v[dof] = rng.choice([-1.0, 1.0]) * limits.velocity[k] * rng.uniform(0.95, 1.05)
+    elif kind == 2:
+        q[dof] += rng.choice([0.005, 0.02, 0.4])
+    elif kind == 3:
+        v[dof] += rng.choice([0.2, 0.8, 1.5])
+    elif kind == 4:
+        v[dof] = -v[dof]
+    return q, v
+
+
+def sequence(rng, limits, nv):
+    """Yield states and the steps between them: motions with a lie now and then."""
+    q, v = 0.5 * rng.uniform(-1.0, 1.0, nv), rng.uniform(-1.0, 1.0, nv)
+    for _ in range(60):
+        step = float(rng.choice([1e-3, 4e-3, 1e-2, 0.05], p=[0.7, 0.15, 0.1, 0.05]))
+        v = v + rng.normal(0.0, 0.02, nv)
+        q = q + step * v
+        yield *corrupted(rng, q, v, limits), step
+
+
+@pytest.mark.parametrize("which", ["code", "partial"])
+def test_the_gate_judges_states_as_the_gate_of_arm_controller(which, request):
+    code = request.getfixturevalue(which)
+    m, rng, found = code.package.code.m, np.random.default_rng(3), []
+    limits = code.package.limits.tightened(1.0, 1.0, 0.0, power_limit=30.0)
+    names = [m.jnt_names[j] for j in m.dof_jntid]
+    for _ in range(40):
+        gate, native = SafetyGate(m, limits, GateSettings()), CppGate(code, limits)
+        before, stamp, since = np.zeros((2, m.nv)), 10 * NANOSECONDS, np.inf
+        efforts = rng.uniform(-1.0, 1.0, len(limits.names)) * limits.effort
+        gate.begin(efforts)
+        native.begin(efforts)
+        for q, v, step in sequence(rng, limits, m.nv):
+            stamp += round(step * NANOSECONDS)
+            since = since + step
+            _, wrong = gate.admit(names, q, v, np.zeros(m.nv), stamp, stamp)
+            state = np.array([q, v])
+            verdict = native.judge(state, before, since)
+            expected = ("", False) if wrong is None else (wrong.code, wrong.blind)
+            assert verdict[:2] == expected, wrong
+            assert verdict[2] == gate.took_back
+            if wrong is not None:
+                assert limits.names[verdict[3]] in wrong.text
+            if not gate.took_back:
+                before, since = state, 0.0
+            found.append(verdict[:2])
+    blind = {("velocity", True)}
+    seen = {(kind, False) for kind in ("", "position", "velocity", "acceleration", "power")}
+    assert blind | seen <= set(found)
+
+
+@pytest.mark.parametrize("which", ["code", "partial"])
+def test_the_gate_limits_efforts_as_the_gate_of_arm_controller(which, request):
+    code = request.getfixturevalue(which)
+    m, limits, rng = code.package.code.m, code.package.limits, np.random.default_rng(4)
+    settings, n = GateSettings(blend_time=0.05), len(limits.names)
+    for _ in range(100):
+        gate, native = SafetyGate(m, limits, settings), CppGate(code, limits)
+        first = 1.2 * rng.uniform(-1.0, 1.0, n) * limits.effort
+        gate.begin(first)
+        native.begin(first)
+        for count in range(30):
+            q = rng.uniform(-1.1, 1.1, m.nv)
+            q[limits.dofs] *= limits.upper
+            wanted, holding = rng.uniform(-150.0, 150.0, (2, m.nv))
+            if rng.random() < 0.1:
+                wanted[rng.integers(m.nv)] = np.nan
+            dt = float(rng.choice([1e-3, 0.03]))
+            last = count == 29
+            gate.measured.qpos[:] = q
+            expected = gate.release(wanted, holding, dt, last)
+            rate = np.inf if last else settings.effort_rate
+            found, unfit = native.release(wanted, holding, q, rate, dt, settings.blend_time)
+            np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-12)
+            assert (unfit >= 0) == (gate.unfit is not None)
+            if unfit >= 0:
+                assert f"'{limits.names[unfit]}'" in gate.unfit.text
+
+
+class Pair:
+    """The Controller and the generated loop, armed at rest, with the states of one motion."""
+
+    def __init__(self, code, mode, compensates=False, **settings):
+        m = self.m = code.package.code.m
+        arm = Arm(m, robot_compensates_gravity=compensates)
+        given, self.limits = settings_of(**settings), code.package.limits
+        gate = SafetyGate(m, self.limits, GateSettings())
+        self.controller = Controller(arm, gate, given)
+        self.native = CppArm(code, given, gate.settings, compensates)
+        self.controller._witness.look = lambda *_: -1  # the package does not compare with motions
+        self.names, self.now = list(arm.names), 10 * NANOSECONDS
+        held = arm.twin().gravity_effort(BENT, np.empty(m.nv))
+        self.controller.set_mode(mode)
+        self.python(BENT, np.zeros(m.nv), held)
+        self.controller.try_arm(self.now)
+        assert self.native.start(BENT, np.zeros(m.nv), held[self.limits.dofs], mode) == 0
+
+    def python(self, q, v, effort=None):
+        effort = np.full(self.m.nv, np.nan) if effort is None else effort
+        return self.controller.on_state(self.names, q, v, effort, self.now, self.now)
+
+    def __call__(self, q, v, reference=None):
+        """Send a state to both, compare their answers, and return the efforts."""
+        self.now += round(H * NANOSECONDS)
+        expected = self.python(q, v)
+        answer = self.native.update(q, v, H, reference)
+        if expected is None:
+            assert answer != EFFORTS
+            return None
+        assert answer == EFFORTS
+        largest = max(np.abs(expected).max(), 1.0)
+        np.testing.assert_allclose(self.native.effort, expected, rtol=0, atol=ROUNDING * largest)
+        fault = self.controller.fault
+        assert self.native.fault == (("", False) if fault is None else (fault.code, fault.blind))
+        return self.native.effort
+
+
+def plant(m, d, effort, limits, push=0.0):
+    """Step the arm under efforts of its controlled joints."""
+    full = gravity_term(m, d)
+    full[limits.dofs] = effort
+    full[limits.dofs[0]] += push
+    d.qfrc_applied[:] = full
+    rb.step(m, d)
+
+
+@pytest.mark.parametrize("which", ["code", "partial"])
+@pytest.mark.parametrize("mode", ["gravity", "computed_torque", "impedance"])
+def test_the_loop_sends_the_efforts_of_arm_controller(which, mode, request):
+    """A push moves the arm; then another mode stops it; then an overspeed is braked and held."""
+    code = request.getfixturevalue(which)
+    pair = Pair(code, mode, tracking_tolerance=0.5)
+    d = rb.make_data(pair.m)
+    d.qpos[:] = BENT
+    for k in range(100):
+        effort = pair(d.qpos.copy(), d.qvel.copy())
+        plant(pair.m, d, effort, pair.limits, 3.0 * (k < 60))
+    other = "computed_torque" if mode == "gravity" else "gravity"
+    for name in (other, mode):
+        pair.controller.set_mode(name)
+        pair.native.set_mode(name)
+        for _ in range(60):
+            plant(pair.m, d, pair(d.qpos.copy(), d.qvel.copy()), pair.limits)
+    assert pair.native.phase == "running"
+    d.qvel[0] = 1.2 * pair.limits.velocity[0]
+    phases = set()
+    for _ in range(700):
+        effort = pair(d.qpos.copy(), d.qvel.copy())
+        phases.add(pair.native.phase)
+        if effort is not None:
+            plant(pair.m, d, effort, pair.limits)
+    # the joint that is not controlled swings, so that arm is given up
+    assert phases == {"braking", "holding" if which == "code" else "silent"}
+
+
+def test_a_robot_that_carries_its_gravity_gets_the_rest(code):
+    pair = Pair(code, "computed_torque", compensates=True)
+    efforts = pair(BENT + 1e-3, np.zeros(pair.m.nv))
+    assert 0.0 < np.abs(efforts).max() < 1.0  # gravity alone is more than 10 N m
+
+
+def test_pd_and_gravity_is_impedance_without_feedforward(code):
+    """The mode has a name of its own in the package."""
+    pair = Pair(code, "impedance", feedforward=False)
+    pair.native.set_mode("pd_gravity")
+    pair.controller._blend()
+    for k in range(20):
+        pair(BENT + 1e-4 * k, np.full(pair.m.nv, 0.1))
+
+
+def growing(k):
+    """Below the limits, and after 0.1 s, in which a push may accelerate the arm, 1.5 times."""
+    return BENT, np.full(7, 1.4 if k <= 100 else 1.8)
+
+
+def faster(k):
+    """Soon 1.2 times as fast as the limits."""
+    return BENT, np.full(7, 2.1 if k == 0 else 2.7)
+
+
+def not_resting(k):
+    return BENT + 0.2e-3 * k, np.full(7, 0.2)
+
+
+def moved_away(k):
+    """At rest for 0.15 s, then slowly led away."""
+    return BENT + 1e-3 * max(0, k - 150), np.full(7, 0.0 if k < 150 else 1.0)
+
+
+def struck(k):
+    return BENT, np.full(7, 0.0 if k < 150 else 2.3)
+
+
+@pytest.mark.parametrize("motion", [growing, faster, not_resting, moved_away, struck])
+def test_an_arm_that_cannot_be_braked_is_left_alone_as_by_arm_controller(code, motion):
+    """The last efforts hold the arm; no others follow."""
+    m, settings = code.package.code.m, settings_of()
+    ending = Ending(Arm(m), settings, code.package.limits)
+    native = CppEnding(code, settings)
+    for k in range(1200):
+        q, v = motion(k)
+        expected, found = ending.seeing(q, v, np.zeros(7), H), native.seeing(q, v, H)
+        if expected is None:
+            break
+        np.testing.assert_allclose(found[0], expected, rtol=0, atol=1e-9)
+        assert found[1] == ending.state
+    assert found is None
+    assert ending.state == "silent"
+
+
+def started(code, mode="gravity", **settings):
+    native = CppArm(code, settings_of(**settings), GateSettings())
+    m, limits = code.package.code.m, code.package.limits
+    held = Arm(m).gravity_effort(BENT, np.empty(m.nv))[limits.dofs]
+    assert native.start(BENT, np.zeros(m.nv), held, mode) == 0
+    native.update(BENT, np.zeros(m.nv), H)
+    return native
+
+
+def test_numbers_that_are_no_measurements_end_in_silence(code):
+    """The arm is braked blindly for blind_time, then nothing is sent."""
+    still = np.zeros(7)
+    for wrong in (np.nan, np.inf, 1e9):
+        native = started(code)
+        answers = [native.update(np.r_[BENT[:6], wrong], still, H) for _ in range(210)]
+        assert native.fault == ("finite", True)
+        assert answers[:200] == [EFFORTS] * 200
+        assert answers[-1] == SILENT
+        assert np.isfinite(native.effort).all()
+
+
+def test_an_unreadable_state_is_a_fault_when_it_is_old(code):
+    native, still = started(code), np.zeros(7)
+    timeout = round(GateSettings().state_timeout / H) - 1
+    answers = [native.update(BENT, still, H, readable=False) for _ in range(timeout)]
+    assert set(answers) == {KEEP}
+    assert native.fault == ("", False)
+    assert native.update(BENT, still, 2 * H, readable=False) == EFFORTS
+    assert native.fault == ("age", True)
+    assert native.phase == "blind"
+    assert native.update(BENT, still, H) == EFFORTS
+    assert native.phase == "braking"  # a valid state is believed again
+
+
+def test_updates_that_pause_too_long_are_a_fault(code):
+    native, still = started(code), np.zeros(7)
+    assert native.update(BENT, still, 0.079) == EFFORTS
+    assert native.fault == ("", False)
+    assert native.update(BENT, still, 0.081) == EFFORTS
+    assert native.fault == ("age", False)
+    assert native.phase == "braking"
+
+
+def test_a_lie_is_not_believed_again(code):
+    native, still = started(code), np.zeros(7)
+    native.update(BENT + 0.5, still, H)
+    assert native.fault == ("velocity", True)
+    native.update(BENT, still, H)
+    assert native.phase == "blind"
+
+
+def test_a_blind_arm_is_braked_on_a_prediction(code):
+    """A moving arm whose states fail comes nearly to rest within blind_time."""
+    m, limits = code.package.code.m, code.package.limits
+    native, d = started(code, gravity_damping=0.0), rb.make_data(m)
+    d.qpos[:], d.qvel[:] = BENT, 0.0
+    for k in range(300):
+        native.update(d.qpos.copy(), d.qvel.copy(), H)
+        plant(m, d, native.effort, limits, 2.0 * (k < 100))
+    fast = np.abs(d.qvel).max()
+    assert fast > 0.2
+    while native.update(d.qpos * np.nan, d.qvel.copy(), H) == EFFORTS:
+        plant(m, d, native.effort, limits)
+    assert np.abs(d.qvel).max() < 0.25 * fast
+
+
+def test_references_move_the_target(code):
+    native = started(code, "computed_torque")
+    reference = np.stack([BENT, np.zeros(7), np.zeros(7)])
+    for k in range(100):
+        reference[0] = BENT + 1e-3 * k
+        native.update(reference[0].copy(), np.full(7, 1.0), H, reference)
+    arm = Arm(code.package.code.m)
+    assert native.fault == ("", False)
+    assert native.event() == 0
+    far = reference.copy()
+    far[0] = BENT + 0.1 + 0.3
+    native.update(BENT + 0.1, np.full(7, 1.0), H, far)
+    assert native.fault == ("tracking", False)
+    assert arm.m.nv == 7
+
+
+@pytest.mark.parametrize("row", [(0, 0.1), (0, np.nan), (1, 9.0), (2, np.inf)])
+def test_references_that_are_not_possible_are_not_followed(code, row):
+    native = started(code, "computed_torque")
+    reference = np.stack([BENT, np.zeros(7), np.zeros(7)])
+    reference[row[0], 3] += row[1]
+    before = native.effort.copy()
+    native.update(BENT, np.zeros(7), H, reference)
+    assert native.event() == 10
+    np.testing.assert_allclose(native.effort, before, atol=1e-9)
+
+
+def test_an_arm_does_not_start_where_arm_controller_would_not_arm(code):
+    m, limits = code.package.code.m, code.package.limits
+    still = np.zeros(7)
+    held = Arm(m).gravity_effort(BENT, np.empty(7))
+    native = CppArm(code, settings_of(), GateSettings())
+    joint = np.eye(7)[1]
+    cases = {
+        "state": (BENT * np.nan, still, held),
+        "position": (BENT + 3.0 * joint, still, held),
+        "velocity": (BENT, 5.0 * joint, held),
+        "moving": (BENT, 0.06 * joint, held),
+        "no_effort": (BENT, still, held * np.nan),
+        "effort": (BENT, still, held + 0.11 * limits.effort * joint),
+    }
+    numbers = {name: native.start(*case, "gravity") for name, case in cases.items()}
+    assert numbers == dict(zip(cases, (2, 3, 4, 5, 6, 7), strict=True))
+    stiff = CppArm(code, settings_of(stiffness=1e6), GateSettings())
+    assert stiff.start(BENT, still, held, "computed_torque") == 9
+    assert stiff.start(BENT, still, held, "gravity") == 0
+    stiff.update(BENT, still, H)
+    stiff.set_mode("computed_torque")
+    assert stiff.event() == 9
+    native.start(BENT, still, held, "gravity")
+    native.update(BENT, 5.0 * joint, H)
+    assert native.start(BENT, still, held, "gravity") == 1
+    native.clear()
+    assert native.start(BENT, still, held, "gravity") == 0
+
+
+def test_after_a_fault_efforts_change_faster(code):
+    native = started(code)
+    native.update(BENT, np.r_[2.3, np.zeros(6)], H)
+    before = native.effort.copy()
+    native.update(BENT + np.r_[2.3e-3, np.zeros(6)], np.r_[2.3, np.zeros(6)], H)
+    rate = np.abs(native.effort - before).max() / H
+    assert GateSettings().effort_rate < rate <= HASTE * GateSettings().effort_rate * (1 + 1e-9)
+
+
+def test_only_controllable_joints_are_commanded(partial):
+    assert partial.package.limits.names == Limits.of(partial.package.code.m).names
+    assert len(partial.package.limits.names) == 6

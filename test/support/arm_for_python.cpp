@@ -1,0 +1,175 @@
+// The generated controller without ROS, as functions that ctypes can call.
+
+#include <cstring>
+#include <limits>
+
+#include "arm.hpp"
+
+using namespace ARM_NAMESPACE;
+
+namespace
+{
+
+template <typename T>
+const double * take(T & to, const double * from)
+{
+  std::memcpy(to.data(), from, sizeof(double) * to.size());
+  return from + to.size();
+}
+
+State state_of(const double * q, const double * v)
+{
+  State state;
+  take(state.q, q);
+  take(state.v, v);
+  return state;
+}
+
+const double * take(Gains & to, const double * from)
+{
+  return take(to.damping, take(to.stiffness, from));
+}
+
+void write(const Verdict & verdict, double * out)
+{
+  const double values[] = {
+    double(int(verdict.fault)), double(verdict.blind), double(verdict.moved),
+    double(verdict.joint), verdict.value, verdict.bound};
+  std::memcpy(out, values, sizeof(values));
+}
+
+struct GateParts
+{
+  Limits limits;
+  Inspection inspection;
+  EffortGate efforts;
+};
+
+struct EndingParts
+{
+  Limits limits;
+  EndingSettings settings;
+  Ending ending;
+};
+
+}  // namespace
+
+extern "C" {
+
+void * ending_new(const double * gains)
+{
+  auto * parts = new EndingParts;
+  take(parts->settings.hold, gains);
+  parts->ending.begin();
+  return parts;
+}
+
+/// Return the phase, or -1 for silence.
+int ending_seeing(EndingParts * parts, const double * q, const double * v, double dt, double * out)
+{
+  Dofs effort{};
+  if (!parts->ending.seeing(state_of(q, v), dt, parts->settings, parts->limits, effort)) {
+    return -1;
+  }
+  std::memcpy(out, effort.data(), sizeof(Dofs));
+  return int(parts->ending.phase());
+}
+
+void ending_delete(EndingParts * parts) { delete parts; }
+
+void * gate_new(double acceleration, const double * rows)
+{
+  auto * gate = new GateParts;
+  gate->limits.acceleration = acceleration;
+  for (Joints * row : {&gate->limits.lower, &gate->limits.upper, &gate->limits.velocity,
+                       &gate->limits.effort, &gate->limits.power, &gate->limits.gain}) {
+    rows = take(*row, rows);
+  }
+  return gate;
+}
+
+void gate_judge(
+  GateParts * gate, const double * q, const double * v, const double * q0, const double * v0,
+  double step, double * out)
+{
+  write(
+    gate->inspection.judge(
+      state_of(q, v), state_of(q0, v0), step, gate->efforts.released(), gate->limits),
+    out);
+}
+
+void gate_begin(GateParts * gate, const double * effort)
+{
+  Joints first{};
+  take(first, effort);
+  gate->efforts.begin(first, gate->limits);
+}
+
+int gate_release(
+  GateParts * gate, const double * wanted, const double * holding, const double * q, double rate,
+  double dt, double blend_time, double * out)
+{
+  Dofs law{}, hold{}, place{};
+  take(law, wanted);
+  take(hold, holding);
+  take(place, q);
+  const std::size_t unfit =
+    gate->efforts.release(law, hold, place, rate, dt, blend_time, gate->limits);
+  std::memcpy(out, gate->efforts.released().data(), sizeof(Joints));
+  return unfit == CONTROLLED ? -1 : int(unfit);
+}
+
+void gate_delete(GateParts * gate) { delete gate; }
+
+Arm * arm_new(const double * s)
+{
+  ArmSettings settings;
+  settings.gate = {s[0], s[1], s[2]};
+  settings.ending.blind_time = s[3];
+  settings.gravity_damping = s[4];
+  settings.tracking_tolerance = s[5];
+  settings.target_timeout = s[6];
+  settings.robot_compensates_gravity = s[7] != 0.0;
+  s = take(settings.tracking, s + 8);
+  take(settings.soft, s);
+  settings.ending.hold = settings.tracking;
+  return new Arm(settings);
+}
+
+int arm_start(Arm * arm, const double * q, const double * v, const double * effort, int mode)
+{
+  Joints measured{};
+  take(measured, effort);
+  return int(arm->start(state_of(q, v), measured, Mode(mode)).refusal);
+}
+
+int arm_update(
+  Arm * arm, const double * q, const double * v, int readable, const double * reference,
+  double period, double * effort)
+{
+  Reference given;
+  given.given = reference != nullptr;
+  if (given.given) {
+    take(given.a, take(given.v, take(given.q, reference)));
+  }
+  Joints efforts{};
+  take(efforts, effort);
+  const Answer answer = arm->update(state_of(q, v), readable != 0, given, period, efforts);
+  std::memcpy(effort, efforts.data(), sizeof(Joints));
+  return int(answer);
+}
+
+void arm_set_mode(Arm * arm, int mode) { arm->set_mode(Mode(mode)); }
+
+int arm_fault(Arm * arm, double * out)
+{
+  write(arm->fault() == nullptr ? Verdict() : *arm->fault(), out);
+  return int(arm->phase());
+}
+
+int arm_event(Arm * arm) { return int(arm->event()); }
+
+void arm_clear(Arm * arm) { arm->clear_fault(); }
+
+void arm_delete(Arm * arm) { delete arm; }
+}

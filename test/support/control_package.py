@@ -1,0 +1,160 @@
+"""Generated packages of ros2_control, and their controller without ROS as Python objects."""
+
+import ctypes
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rbdyn_ros.codegen.ros2_control.package import ControlPackage, dynamics, write
+from rbdyn_ros.control.faults import FAULTS
+from rbdyn_ros.control.settings import ControlSettings
+from support.c_compilers import run
+
+CODES = ["", *dict.fromkeys(kind.code for kind in FAULTS)]
+MODES = ("gravity", "pd_gravity", "computed_torque", "impedance")
+PHASES = ("running", "braking", "holding", "blind", "silent")
+EFFORTS, KEEP, SILENT = range(3)
+STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror")
+#: Less optimised than by ROS, which takes longer to compile.
+BUILD = ("-std=c++17", "-O1", "-fPIC", "-shared")
+SHIM = Path(__file__).with_name("arm_for_python.cpp")
+
+needs_gxx = pytest.mark.skipif(
+    None in (shutil.which("g++"), shutil.which("gcc")), reason="there is no g++"
+)
+
+
+def package_of(m, name="my_arm", prefix="arm"):
+    return ControlPackage(name, dynamics(m, prefix))
+
+
+class ArmCode:
+    """The plain C++ of a generated package, compiled without a warning."""
+
+    def __init__(self, package, folder):
+        write(package, folder)
+        source, code, library = folder / "src", folder / "code.o", folder / "library.so"
+        run(
+            "gcc", "-std=c99", "-O1", "-fPIC", "-c", source / package.code.files.source, "-o", code
+        )
+        namespace = f"-DARM_NAMESPACE=rbdyn_{package.name}"
+        run("g++", *BUILD, *STRICT, namespace, "-I", source, SHIM, code, "-o", library)
+        self.package = package
+        self.library = ctypes.CDLL(str(library))
+        for maker in ("gate_new", "arm_new", "ending_new"):
+            getattr(self.library, maker).restype = ctypes.c_void_p
+
+    def call(self, name, *values):
+        """Call a function: arrays are passed as their memory, floats as double."""
+        return getattr(self.library, name)(*map(_argument, values))
+
+
+def _argument(value):
+    if value is None or isinstance(value, ctypes.c_void_p):
+        return value
+    if isinstance(value, np.ndarray):
+        assert value.dtype == np.float64
+        assert value.flags.c_contiguous
+        return ctypes.c_void_p(value.ctypes.data)
+    return ctypes.c_double(value) if isinstance(value, float) else ctypes.c_int(value)
+
+
+class CppGate:
+    """The gate of a generated package for some limits."""
+
+    def __init__(self, code, limits):
+        rows = np.array(
+            [getattr(limits, row) for row in ("lower", "upper", "velocity", "effort", "power")]
+            + [limits.gain]
+        )
+        self.code = code
+        self.own = ctypes.c_void_p(code.call("gate_new", float(limits.acceleration), rows))
+
+    def __del__(self):
+        self.code.call("gate_delete", self.own)
+
+    def judge(self, state, before, step):
+        """Return the code, whether it is blind and moved, and the joint of a state (2, nv)."""
+        out = np.zeros(6)
+        self.code.call("gate_judge", self.own, *state, *before, float(step), out)
+        return CODES[int(out[0])], bool(out[1]), bool(out[2]), int(out[3])
+
+    def begin(self, effort):
+        self.code.call("gate_begin", self.own, effort)
+
+    def release(self, wanted, holding, qpos, rate, dt, blend_time):
+        """Return the efforts, and the first joint whose law is no number, or -1."""
+        out = np.zeros(len(self.code.package.limits.names))
+        arguments = self.own, wanted, holding, qpos, float(rate), float(dt), float(blend_time), out
+        return out, self.code.call("gate_release", *arguments)
+
+
+class CppEnding:
+    """The end of a generated package after a fault."""
+
+    def __init__(self, code, settings):
+        gains = np.repeat([settings.stiffness, settings.damping], code.package.code.m.nv)
+        self.code, self.own = code, ctypes.c_void_p(code.call("ending_new", gains))
+
+    def __del__(self):
+        self.code.call("ending_delete", self.own)
+
+    def seeing(self, qpos, qvel, dt):
+        """Return the efforts (nv,) and the phase, or None for silence."""
+        out = np.zeros(len(qpos))
+        phase = self.code.call("ending_seeing", self.own, qpos, qvel, float(dt), out)
+        return None if phase < 0 else (out, PHASES[phase])
+
+
+class CppArm:
+    """The loop of a generated package; settings as ControlSettings and GateSettings."""
+
+    def __init__(self, code, settings, gate, compensates=False):
+        n = code.package.code.m.nv
+        gains = [
+            np.broadcast_to(getattr(settings, name), n)
+            for name in ("stiffness", "damping", "impedance_stiffness", "impedance_damping")
+        ]
+        rows = [gate.state_timeout, gate.effort_rate, gate.blend_time, settings.blind_time]
+        rows += [settings.gravity_damping, settings.tracking_tolerance, settings.target_timeout]
+        given = np.concatenate([rows, [float(compensates)], *gains]).astype(float)
+        self.code, self.own = code, ctypes.c_void_p(code.call("arm_new", given))
+        self.effort = np.zeros(len(code.package.limits.names))
+
+    def __del__(self):
+        self.code.call("arm_delete", self.own)
+
+    def start(self, qpos, qvel, effort, mode):
+        """Return the number of the refusal, 0 for none."""
+        return self.code.call("arm_start", self.own, qpos, qvel, effort, MODES.index(mode))
+
+    def update(self, qpos, qvel, period, reference=None, readable=True):
+        """Return EFFORTS, KEEP or SILENT; `effort` has the efforts."""
+        given = qpos, qvel, int(readable), reference, float(period), self.effort
+        return self.code.call("arm_update", self.own, *given)
+
+    def set_mode(self, mode):
+        self.code.call("arm_set_mode", self.own, MODES.index(mode))
+
+    @property
+    def fault(self):
+        """Code of the latched fault, and whether it is blind."""
+        out = np.zeros(6)
+        self.code.call("arm_fault", self.own, out)
+        return CODES[int(out[0])], bool(out[1])
+
+    @property
+    def phase(self):
+        return PHASES[self.code.call("arm_fault", self.own, np.zeros(6))]
+
+    def event(self):
+        return self.code.call("arm_event", self.own)
+
+    def clear(self):
+        self.code.call("arm_clear", self.own)
+
+
+def settings_of(**changes):
+    return ControlSettings(**{"dry_run": False} | changes)
