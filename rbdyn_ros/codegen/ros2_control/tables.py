@@ -53,7 +53,7 @@ DEFAULTS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
 
 def defaults() -> dict[str, float]:
     """Return the default of every setting in DEFAULTS."""
-    found = {}
+    found: dict[str, float] = {}
     for kind, names in DEFAULTS.values():
         given = {field.name: field.default for field in dataclasses.fields(kind)}
         found |= {name: float(given[name]) for name in names}  # type: ignore[arg-type]
