@@ -24,6 +24,7 @@ class ViewedLoop:
         self.loop = Loop(self.m, LoopSettings(realtime="off", **settings))
         self.watched = Watched(self.loop)
         self.orders, self.looks, self.energies = [], 0, 0
+        self.seen = []
         self._lock = threading.Lock()
 
     def __enter__(self):
@@ -53,6 +54,9 @@ class ViewedLoop:
 
     def recast(self, _robot):
         return None
+
+    def sights(self, _robot):
+        return self.seen
 
     def pause(self, paused):
         self._note("pause", paused)

@@ -99,6 +99,7 @@ class Robot:
     Attributes:
         given: its source, after `load`.
         m, commands: its Model and the parser of its commands, after `load`.
+        sensors: topics of its sensors, after `load`; None without a sensor file.
         loop, stamps, payloads, entities, outputs, reception, spawned: after `open`.
         shared_memory: after `open`, or None.
     """
@@ -165,7 +166,7 @@ class Robot:
             logger.info(STARTS_ELSEWHERE.format(moved, params.INITIAL))
         self._declare_facts()
         self._faults = make_faults(m, vars(values))
-        self._sensors = self._make_sensors()
+        self.sensors = self._make_sensors()
         for warning in parameters.unknown(self.node, params.PARAMETERS, (params.INITIAL,)):
             logger.warning(warning)
 
@@ -251,19 +252,19 @@ class Robot:
         m, values, node = self.m, self.values, self.node
         if self._recorder is not None:
             self._recorder.begin(node, m, time_base)
-        cadence = Cadence.of(values, self._period_ns, self._sensors.every if self._sensors else ())
+        cadence = Cadence.of(values, self._period_ns, self.sensors.every if self.sensors else ())
         settings = self._settings(cadence)
         port = self._open_port(settings)
         self.loop = loop = Loop(m, settings, self._start, wakeup, self._faults, port)
         self.stamps = TickStamps(time_base, loop.period_ns)
-        self.payloads = Payloads(loop, self._sensors)
+        self.payloads = Payloads(loop, self.sensors)
         floating = values.floating_base and not self.given.is_scene
         self.entities = Entities(self, floating, self._start)
         watch = None
         if self._setup is not None:
             loop.plant.begin_with(self._setup.qvel)
             watch = self._setup.watch
-        others = [self._sensors, open_markers(node, loop, values.frame_prefix)]
+        others = [self.sensors, open_markers(node, loop, values.frame_prefix)]
         self.outputs = Outputs(
             node,
             loop,
@@ -366,14 +367,14 @@ class Robot:
     @property
     def dropped_readings(self) -> int:
         """Number of readings of lidars, range sensors and cameras that were dropped."""
-        return 0 if self._sensors is None else self._sensors.dropped
+        return 0 if self.sensors is None else self.sensors.dropped
 
     def close(self) -> None:
         """End the thread of the sensors, when the loop has ended and nothing is published."""
         if self.shared_memory is not None:
             self.shared_memory.close()
-        if self._sensors is not None:
-            self._sensors.close()
+        if self.sensors is not None:
+            self.sensors.close()
 
     def stamp_ns(self, tick: int) -> int:
         """Return the stamp of a tick [ns]."""
@@ -422,8 +423,8 @@ class Robot:
         def exchange(m: Model, loads: Sequence[Payload]) -> Model:
             # what can fail comes first, while nothing has changed
             description = world.description
-            if self._sensors is not None:
-                commits.append(self._sensors.prepare(world.m, description, m, loads))
+            if self.sensors is not None:
+                commits.append(self.sensors.prepare(world.m, description, m, loads))
             commits.append(self.outputs.prepare(world.m, description, world.robots))
             commits.append(self.spawned.prepare(world))
 
@@ -468,9 +469,9 @@ class Robot:
         if not (time or state or seed is not None):
             return
         self.loop.plant.reset(time, state, seed)
-        if self._sensors is not None:
+        if self.sensors is not None:
             self._seed = self._seed if seed is None else seed
-            self._sensors.reseed(self._seed, self.loop.time.seeded_tick)
+            self.sensors.reseed(self._seed, self.loop.time.seeded_tick)
 
     def save_state(self) -> SavedRobot:
         """Return the whole state, see runtime.loop.Loop.save_state."""
@@ -490,8 +491,8 @@ class Robot:
             raise refusal(result.reason)
         self.payloads.load(saved.payloads)
         self._seed = saved.seed
-        if self._sensors is not None:  # before the first state that they measure
-            self._sensors.reseed(saved.seed, saved.seeded_tick)
+        if self.sensors is not None:  # before the first state that they measure
+            self.sensors.reseed(saved.seed, saved.seeded_tick)
         self.loop.load_state(saved.loop)
 
     def _fault_parameters(self) -> dict[str, Any]:

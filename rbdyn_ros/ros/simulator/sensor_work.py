@@ -65,6 +65,7 @@ class SensorWork:
         self._late: deque[_Late] = deque()
         self._jobs: dict[int, _Job] = {}
         self._epoch = 0
+        self._readings: dict[int, tuple[Topics, Any]] = {}
         self._changed = threading.Condition()
         self._closing = False
         self._failure: BaseException | None = None
@@ -94,6 +95,10 @@ class SensorWork:
                 self._do(job, None)
         elif jobs:
             self._hand_over(jobs)
+
+    def readings(self) -> list[tuple[Topics, Any]]:
+        """Return the last reading of each sensor, with its topics; for any thread."""
+        return list(dict(self._readings).values())
 
     def close(self) -> None:
         """End the thread."""
@@ -131,6 +136,7 @@ class SensorWork:
 
     def _do(self, job: _Job, threads: int | None) -> None:
         reading: Any = job.topic.read(job.suite, job.k, job.state, threads)
+        self._readings[job.k] = job.topic, reading
         message = job.topic.message(job.stamp_ns, reading)
         if job.state.epoch != self._epoch:
             return

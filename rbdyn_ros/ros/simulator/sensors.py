@@ -42,6 +42,7 @@ from rbdyn_ros.sensors.noise import variance
 from rbdyn_ros.sensors.ray_specs import LidarSpec, RangeSpec
 from rbdyn_ros.sensors.reader import read_sensors
 from rbdyn_ros.sensors.scene import Payload
+from rbdyn_ros.sensors.sights import Sight, sight
 from rbdyn_ros.sensors.specs import ContactSpec, ForceTorqueSpec, ImuSpec, NoiseSpec, Spec
 from rbdyn_ros.sensors.suite import (
     ContactReading,
@@ -54,6 +55,9 @@ from rbdyn_ros.sensors.suite import (
 
 #: Best-effort subscribers match too and get the latest messages.
 QOS = reliable(10)
+
+#: Sensors read without subscribers for so long after a view asked for them [s].
+WATCHED = 2.0
 
 NOT_MEASURED = -1.0  # first element of a covariance: the message lacks the quantity
 
@@ -112,6 +116,7 @@ class SensorTopics:
         self._topics = {k: x for k, x in topic_of.items() if not isinstance(x, Topics)}
         self._sensor_work = SensorWork(period_ns, threaded)
         self._shared = SharedReadings(self._suite.specs)
+        self._threaded, self._watched_until = threaded, 0.0
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:
         """Publish the due readings that have subscribers.
@@ -121,7 +126,12 @@ class SensorTopics:
         """
         due = self._suite.due(state)
         if self._slow:
-            slow = {k: self._slow[k] for k in due if k in self._slow and self._slow[k].is_heard()}
+            watched = self._threaded and time.monotonic() < self._watched_until
+            slow = {
+                k: self._slow[k]
+                for k in due
+                if k in self._slow and (watched or self._slow[k].is_heard())
+            }
             self._sensor_work.take(self._suite, slow, stamp_ns, state)
         heard = {k for k in due if k in self._topics and self._topics[k].is_heard()}
         wanted = [k for k in due if k in heard or k in self._shared.wanted]
@@ -147,6 +157,19 @@ class SensorTopics:
     def share(self, write: Callable[[int, Array], None]) -> None:
         """Give `write` these readings, NaN before the first, for each tick from now on."""
         self._shared.share(write)
+
+    @property
+    def sees(self) -> bool:
+        """Whether there are lidars, range sensors or cameras."""
+        return bool(self._slow)
+
+    def sights(self) -> list[Sight]:
+        """Return what lidars, range sensors and cameras saw last; for any thread.
+
+        In real time they read for WATCHED more seconds, also without subscribers.
+        """
+        self._watched_until = time.monotonic() + WATCHED
+        return [sight(topic.spec, reading) for topic, reading in self._sensor_work.readings()]
 
     @property
     def dropped(self) -> int:

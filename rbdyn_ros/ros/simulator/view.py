@@ -20,6 +20,7 @@ from rbdyn_ros.ros.common.magnitudes import REQUEST
 from rbdyn_ros.ros.simulator.robot import Robot
 from rbdyn_ros.ros.simulator.simulation import Simulation
 from rbdyn_ros.ros.simulator.wrenches import wrench_on
+from rbdyn_ros.sensors.sights import Sight
 from rbdyn_ros.view.live.link import Cast, Numbers
 from rbdyn_ros.view.live.process import MISSING, ViewProcess, start_view
 from rbdyn_ros.view.live.watched import Watched
@@ -68,6 +69,11 @@ class ViewedSimulation:
             floating_base=world.floating,
             world=watched.world,
         )
+
+    def sights(self, robot: int) -> list[Sight]:
+        """Return what the lidars and cameras of a robot saw last."""
+        sensors = self._robots[robot].sensors
+        return [] if sensors is None else sensors.sights()
 
     def pause(self, paused: bool) -> str:
         """Pause or resume time."""
@@ -176,6 +182,7 @@ def cast_of(robot: Robot, imports: Sequence[Path] = ()) -> Cast:
         time_mode=values.time_mode,
         speed=values.real_time_factor,
         refusals=refusals,
+        sees=robot.sensors is not None and robot.sensors.sees,
     )
 
 

@@ -17,11 +17,12 @@ from typing import Any, Protocol
 
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.dynamics.instant import Instant
+from rbdyn_ros.sensors.sights import Sight
 
 Numbers = Sequence[float]
 
 #: The requests on each pipe.
-PROMPT = frozenset({"instants", "recast", "push", "drive", "release"})
+PROMPT = frozenset({"instants", "recast", "sights", "push", "drive", "release"})
 QUEUED = frozenset({"pause", "step", "reset", "set_speed"})
 #: Reports of the view, without an answer: its address, a warning, or why it cannot serve.
 SERVING, WARNED, FAILED = "serving", "warned", "failed"
@@ -37,6 +38,9 @@ class Simulated(Protocol):
 
     def recast(self, robot: int) -> Cast | None:
         """Return a robot as it is now, with other objects than before; None: ask again."""
+
+    def sights(self, robot: int) -> list[Sight]:
+        """Return what lidars and cameras of a robot saw last; asking keeps them reading."""
 
     def pause(self, paused: bool) -> str:
         """Pause or continue the simulation."""
@@ -96,6 +100,7 @@ class Cast:
         speed: requested simulated seconds per second.
         refusals: by name of an order, the reason why it is never accepted.
         world: of the instants with the Model of this description, see Instant.
+        sees: whether it has lidars, range sensors or cameras.
     """
 
     name: str
@@ -112,6 +117,7 @@ class Cast:
     speed: float = 1.0
     refusals: Mapping[str, str] = field(default_factory=dict)
     world: int = 0
+    sees: bool = False
 
     @property
     def folder(self) -> Path | None:
@@ -152,6 +158,10 @@ class Remote:
 
     def recast(self, robot: int) -> Cast | None:
         found: Cast | None = self._ask("recast", robot)
+        return found
+
+    def sights(self, robot: int) -> list[Sight]:
+        found: list[Sight] = self._ask("sights", robot)
         return found
 
     def pause(self, paused: bool) -> str:
@@ -212,5 +222,5 @@ def answered(simulated: Simulated, what: str, arguments: Sequence[Any]) -> Any:
     try:
         return getattr(simulated, what)(*arguments)
     except Exception as error:  # noqa: BLE001 - the message is shown in the view
-        nothing: dict[str, Any] = {"instants": [], "recast": None}
+        nothing: dict[str, Any] = {"instants": [], "recast": None, "sights": []}
         return nothing.get(what, f"{what} failed: {error!r}")

@@ -19,6 +19,7 @@ from rbdyn_ros.view.live.clock import Clock
 from rbdyn_ros.view.live.forces import Pushes, Torques
 from rbdyn_ros.view.live.link import FAILED, SERVING, WARNED, Cast, Remote, Simulated
 from rbdyn_ros.view.live.loading import load, moved, warning_of
+from rbdyn_ros.view.live.sights import Sights
 from rbdyn_ros.view.web.charts import Charts
 from rbdyn_ros.view.web.server import address_of, open_server
 from rbdyn_ros.view.web.show import Show, frame_camera
@@ -110,6 +111,9 @@ class Live:
             self.clock.put(instants)
             for robot, instant in zip(self.robots, instants, strict=True):
                 robot.put(instant)
+        if self._server.get_clients():
+            for robot in self.robots:
+                robot.look()
 
     def _hold(self) -> None:
         """Repeat efforts and pulls while a browser is connected; closing the tab ends them."""
@@ -165,6 +169,8 @@ class LiveRobot:
             self.pushes = Pushes(server, m, cast, push, lambda: clock.speed, f"/view{number}")
             self.charts = Charts(server, m)
             self.show = Show(server, m, looks, cast.name)
+            seen = partial(simulated.sights, number)
+            self._sights = Sights(server, self.show, seen) if cast.sees else None
         self.findings = (*looks.findings, *self.show.scene.findings)
         self.pushes.fit(self.show.scene.size)
         self.show.on_click(self.pushes.choose)
@@ -192,6 +198,11 @@ class LiveRobot:
         if now != self._last:
             self._last = now
             self.show.put(instant)
+
+    def look(self) -> None:
+        """Show what the sensors see."""
+        if self._sights is not None:
+            self._sights.look()
 
     def hold(self, watched: bool) -> None:
         """Repeat efforts and pulls; end them if no browser is connected."""

@@ -174,6 +174,10 @@ class Nodes:
                 at = self.scene.m.body_ipos[body]
                 self._layers[LABEL] = [self._viser.add_label(name, text, position=at)]
 
+    def path(self, body: int) -> str:
+        """Return the name of the node of a body, which other nodes may hang from."""
+        return str(self._bodies[body].name)
+
     def remove(self) -> None:
         """Remove all nodes from the scene."""
         self._top.remove()

@@ -21,6 +21,7 @@ from rbdyn_ros.description.appearance.shapes import read_appearance
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.nanoseconds import nanoseconds
 from rbdyn_ros.ros.common.qos import LATCHED
+from rbdyn_ros.ros.simulator import sensors
 from rbdyn_ros.ros.simulator.camera_topics import camera_info, depth_pixels, image
 from rbdyn_ros.ros.simulator.sensors import SensorTopics
 from rbdyn_ros.sensors import ColorSpec, DepthSpec
@@ -90,6 +91,25 @@ def test_subscribers_read_pictures_and_calibrations(node, peer):  # noqa: F811
     assert seen[15, 20] == 4400
     exact = rb.scan(m, d, specs[1]).distance
     assert (seen[~np.isfinite(exact)] == 0).all()
+
+
+def test_a_view_gets_readings_without_subscribers_for_a_while(node, monkeypatch):  # noqa: F811
+    m, description = rb.load_urdf(OPTICAL, contact=True), urdf.read(OPTICAL)
+    topics = SensorTopics(node, m, description, [eye(method="rays")], TICK, threaded=True)
+    assert topics.sees
+    topics.publish(STAMP, Still(m, 100))
+    assert topics.sights() == []
+    topics.publish(STAMP, Still(m, 200))
+    until(topics.sights)
+    (seen,) = topics.sights()
+    assert (seen.name, seen.link, seen.picture.shape) == ("eye", "laser", (30, 40, 3))
+    monkeypatch.setattr(sensors, "WATCHED", -1.0)
+    topics.sights()
+    before = topics._sensor_work.readings()[0][1]
+    topics.publish(STAMP, Still(m, 300))
+    topics.close()
+    assert topics._sensor_work.readings()[0][1] is before
+    assert not topics._sensor_work._jobs
 
 
 def test_names_of_numbers_come_also_when_a_reset_discards_the_first_picture(node, peer):  # noqa: F811

@@ -1,0 +1,63 @@
+"""What lidars and cameras saw last, for people to look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.sensors.camera_specs import CameraSpec, DepthSpec
+from rbdyn_ros.sensors.ray_specs import RaySpec
+from rbdyn_ros.sensors.scanning import Scan
+
+#: The most points of a lidar, and the most columns of a picture; there are fewer for more.
+MOST_POINTS, MOST_COLUMNS = 20_000, 320
+
+
+Pixel = TypeVar("Pixel", bound=np.generic)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sight:
+    """What a sensor saw.
+
+    Attributes:
+        name: of the sensor.
+        link: whose frame it has.
+        picture: (height, width, 3) red, green, blue, 0 to 255, of a camera; near is bright in the
+            picture of a depth camera, and black is no reading.
+        points: (n, 3) in the frame of the link [m], of a lidar or a range sensor.
+    """
+
+    name: str
+    link: str
+    picture: NDArray[np.uint8] | None = None
+    points: NDArray[np.float32] | None = None
+
+
+def sight(spec: RaySpec, reading: Scan | NDArray[np.uint8]) -> Sight:
+    """Return the reading of a sensor as a Sight."""
+    if not isinstance(reading, Scan):
+        return Sight(spec.name, spec.link, picture=_smaller(reading))
+    if isinstance(spec, DepthSpec):
+        return Sight(spec.name, spec.link, picture=_grey(_smaller(reading.distance), spec))
+    points = reading.points.reshape(-1, 3)
+    points = points[np.isfinite(points[:, 0])]
+    every = -(-len(points) // MOST_POINTS) or 1
+    return Sight(spec.name, spec.link, points=points[::every].astype(np.float32))
+
+
+def _smaller(pixels: NDArray[Pixel]) -> NDArray[Pixel]:
+    every = -(-pixels.shape[1] // MOST_COLUMNS)
+    return pixels[::every, ::every]
+
+
+def _grey(depth: Array, spec: CameraSpec) -> NDArray[np.uint8]:
+    """Return depths (height, width) as shades of grey."""
+    known = np.isfinite(depth)
+    share = (np.where(known, depth, spec.far) - spec.near) / (spec.far - spec.near)
+    shade = np.where(known, 255.0 - 215.0 * np.sqrt(np.clip(share, 0.0, 1.0)), 0.0)
+    return np.repeat(shade.astype(np.uint8)[..., None], 3, axis=2)

@@ -1,0 +1,83 @@
+"""What lidars and cameras see, in a live view: pictures and points, and their making."""
+
+import numpy as np
+import pytest
+
+from rbdyn_ros.description.appearance.shapes import Appearance
+from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.sensors import ColorSpec, DepthSpec, LidarSpec
+from rbdyn_ros.sensors.scanning import Scan
+from rbdyn_ros.sensors.sights import MOST_POINTS, Sight, sight
+
+pytest.importorskip("viser", reason="viser is not installed")
+
+from rbdyn_ros.view.live.sights import Sights
+from rbdyn_ros.view.web.server import open_server
+from rbdyn_ros.view.web.show import Show
+
+COMMON = {"rate": 10.0, "near": 1.0, "far": 5.0}
+PICTURE = {**COMMON, "width": 640, "height": 480}
+
+
+def test_depths_are_bright_where_they_are_small():
+    depth = np.full((480, 640), 3.0)
+    depth[:, :200], depth[:, 200:300], depth[:, 300:400] = 1.0, 5.0, np.inf
+    scan = Scan(depth, np.zeros((480, 640, 3)), np.zeros((480, 640), np.int64), ("wall",))
+    seen = sight(DepthSpec("eye", "hand", **PICTURE), scan)
+    assert seen.picture.shape == (240, 320, 3)
+    near, far, nothing, middle = (int(seen.picture[9, x, 1]) for x in (50, 125, 175, 300))
+    assert near == 255 > middle > far > nothing == 0
+
+
+def test_colours_stay_and_pictures_become_smaller():
+    picture = np.random.default_rng(0).integers(0, 255, (480, 640, 3), np.uint8)
+    seen = sight(ColorSpec("eye", "hand", **PICTURE), picture)
+    np.testing.assert_array_equal(seen.picture, picture[::2, ::2])
+
+
+def test_points_are_those_that_were_measured_and_not_too_many():
+    rng = np.random.default_rng(0)
+    along = rng.normal(size=(300, 100, 3))
+    distance = rng.uniform(1.0, 5.0, (300, 100))
+    distance[0, 0] = np.inf
+    scan = Scan(distance, along, np.zeros((300, 100), np.int64), ("wall",))
+    seen = sight(LidarSpec("front", "hand", **COMMON), scan)
+    assert seen.picture is None
+    assert 0.4 * MOST_POINTS < len(seen.points) <= MOST_POINTS
+    np.testing.assert_allclose(seen.points[0], scan.points[0, 1], rtol=1e-6)
+
+
+def test_a_view_shows_pictures_and_points(arm):
+    server = open_server(0)
+    try:
+        show = Show(server, arm, Appearance())
+        points = np.array([(1.0, 0.0, 0.0), (0.0, 2.0, 0.5)], np.float32)
+        pictures = [np.full((3, 4, 3), shade, np.uint8) for shade in (10, 200)]
+        seen = [
+            Sight("eye", "hand", picture=pictures[0]),
+            Sight("front", "tool_flange", points=points),
+            Sight("gone", "no_link", points=points),
+        ]
+        sights = Sights(server, show, lambda: seen)
+        sights.look()
+        np.testing.assert_array_equal(sights._pictures["eye"].image, pictures[0])
+        cloud, frame = sights._clouds["front"], arm.frame_id("tool_flange")
+        body = arm.frame_bodyid[frame]
+        assert cloud.name.startswith(f"{show.nodes.path(body)}/")
+        expected = points @ quat_to_mat(arm.frame_quat[frame]).T + arm.frame_pos[frame]
+        np.testing.assert_allclose(cloud.points, expected, atol=1e-6)
+        assert sights._clouds.keys() == {"front"}
+        seen[0] = Sight("eye", "hand", picture=pictures[1])
+        sights._next = np.inf
+        sights.look()
+        np.testing.assert_array_equal(sights._pictures["eye"].image, pictures[0])  # too early
+        sights._next = 0.0
+        sights.look()
+        np.testing.assert_array_equal(sights._pictures["eye"].image, pictures[1])
+        sights._shown.value = False
+        sights._next = 0.0
+        sights.look()
+        assert not sights._pictures
+        assert not sights._clouds
+    finally:
+        server.stop()
