@@ -26,6 +26,10 @@ from rbdyn_ros.engine.spatial import add3, load3, mat_vec, scaled3, sub3
 from rbdyn_ros.engine.stack import stack_floats, stack_ints
 
 
+#: Up to so many pairs it is faster to look at each than to sweep.
+FEW = 1000
+
+
 @optional_stage("meet_stage")
 def _by_address(table, row):
     meet(model_at(table), data_at(table, row))
@@ -40,15 +44,16 @@ def meet(m, d):
         centre, i = load3(place, g), m.geom_bodyid[g]
         place[g, WAY] = reach_of(m, d, i, centre, m.geom_rbound[g])
         bound(m, g, place, place[g, WAY])
-    number = sweep(
-        m, m.ngeomlink, place, d.sweep_order, m.push_geom, m.push_adr, m.push_num, found
-    )
-    if number <= len(found):
-        sort(found, number)
-        for n in range(number):
-            _meet(m, d, found[n])
-        return
-    for pair in range(m.npush):  # too many to list
+    if m.npush > FEW:
+        number = sweep(
+            m, m.ngeomlink, place, d.sweep_order, m.push_geom, m.push_adr, m.push_num, found
+        )
+        if number <= len(found):
+            sort(found, number)
+            for n in range(number):
+                _meet(m, d, found[n])
+            return
+    for pair in range(m.npush):  # few pairs, or too many near ones to list
         if bounds_near(m, place, m.push_geom[pair, 0], m.push_geom[pair, 1]):
             _meet(m, d, pair)
 
