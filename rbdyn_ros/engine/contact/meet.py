@@ -25,7 +25,6 @@ from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import add3, load3, mat_vec, scaled3, sub3
 from rbdyn_ros.engine.stack import stack_floats, stack_ints
 
-
 #: Up to so many pairs it is faster to look at each than to sweep.
 FEW = 1000
 
