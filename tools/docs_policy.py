@@ -30,7 +30,12 @@ COMMANDS = (
     "*joint_trajectory",
     "*topic_based_joint_commands",
 )
-EFFORTS = ("*joint_commands", "*effort_commands")
+ARM_COMMANDS = (
+    "*joint_commands",
+    "*effort_commands",
+    "*position_commands",
+    "*trajectory_commands",
+)
 LIFECYCLE = (
     "get_state",
     "get_available_states",
@@ -175,11 +180,16 @@ ARM = _services(
         "hold",
         "computed_torque",
         "impedance",
+        "tracking",
+        "admittance",
         "set_payload",
     ),
     ("get_gravity_effort", "get_inverse_dynamics", "get_computed_torque", "get_ik"),
 )
-CONTROLLED = (*_of("arm_controller", ("efforts", "status", "transition_event")), *EFFORTS)
+CONTROLLED = (
+    *_of("arm_controller", ("efforts", "positions", "status", "transition_event")),
+    *ARM_COMMANDS,
+)
 TARGETS = _of("arm_controller", ("joint_trajectory", "cartesian_path", "target_pose", "payload"))
 FOLLOW = _of("arm_controller", ("follow_joint_trajectory",))
 
@@ -232,10 +242,14 @@ ROLES = (
     ),
     Role(
         "arm_controller",
-        "The controller of a real arm: reads its states and commands its efforts.",
+        "The controller of a real arm: reads its states and commands efforts or positions.",
         (
             Group("publish", (*CONTROLLED, "/diagnostics")),
-            Group("subscribe", ("*joint_states", "*robot_description", "/clock"), "the arm"),
+            Group(
+                "subscribe",
+                ("*joint_states", "*wrench", "*robot_description", "/clock"),
+                "the arm",
+            ),
             Group("subscribe", TARGETS, "targets and payloads"),
             Group("reply", ARM.change + ARM.read),
             Group("execute", FOLLOW),

@@ -22,7 +22,7 @@ from rbdyn_ros.control.gate import SafetyGate
 from rbdyn_ros.control.loop import ControlLoop
 from rbdyn_ros.control.mode_laws import frame_law
 from rbdyn_ros.control.paths import Path
-from rbdyn_ros.control.settings import MODES, TRACKING, ControlSettings
+from rbdyn_ros.control.settings import EFFORT_MODES, MODES, TRACKING, ControlSettings
 from rbdyn_ros.control.state_kernels import LONGEST
 from rbdyn_ros.errors import RbdynError, did_you_mean, quote, refusal
 from rbdyn_ros.nanoseconds import NANOSECONDS
@@ -59,7 +59,12 @@ class Controller(ControlLoop):
 
     Attributes:
         active: whether the arm can be armed.
+        modes: its modes.
+        takes: what the arm takes: efforts or positions.
     """
+
+    modes: tuple[str, ...] = EFFORT_MODES
+    takes = "efforts"
 
     def __init__(self, arm: Arm, gate: SafetyGate, settings: ControlSettings) -> None:
         super().__init__(arm, gate, settings)
@@ -77,9 +82,8 @@ class Controller(ControlLoop):
             RbdynError: the mode is unknown, a fault is latched, or its gains would shake the arm.
         """
         with self._lock:
-            if mode not in MODES:
-                message = f"there is no mode {quote(mode)}{did_you_mean(mode, MODES)}"
-                raise refusal(f"{message}; there are {', '.join(MODES)}", "mode", mode)
+            if mode not in self.modes:
+                raise self._no_mode(mode)
             if mode == "idle":
                 self.mode, self.armed = mode, False
                 return
@@ -92,6 +96,13 @@ class Controller(ControlLoop):
             self._rest_here()
             self._blend()
 
+    def _no_mode(self, mode: str) -> RbdynError:
+        """Return the error of a mode that this arm does not have."""
+        message = f"there is no mode {quote(mode)}{did_you_mean(mode, self.modes)}"
+        if mode in MODES:
+            message = f"mode {mode} does not go with parameter output: the arm takes {self.takes}"
+        return refusal(f"{message}; there are {', '.join(self.modes)}", "mode", mode)
+
     def _check_no_fault(self) -> None:
         """Raise RbdynError if a fault is latched."""
         fault = self.gate.fault
@@ -100,14 +111,14 @@ class Controller(ControlLoop):
 
     def _check_gains(self, mode: str) -> None:
         """Raise RbdynError if the gains of a mode are too high for the rate of the states."""
-        if math.isnan(self._period):
+        if math.isnan(self.period):
             return
-        if self._period > LONGEST:
-            rate, needed = 1.0 / self._period, 1.0 / LONGEST
+        if self.period > LONGEST:
+            rate, needed = 1.0 / self.period, 1.0 / LONGEST
             message = f"states come at {rate:.0f} Hz; {needed:.0f} Hz or more are needed"
             raise refusal(message, "gains", "states")
         seen, limits = self.gate.measured, self.gate.limits
-        self._modes.check_gains(mode, seen.qpos, self._period, limits)
+        self._modes.check_gains(mode, seen.qpos, self.period, limits)
 
     def _rest_here(self) -> None:
         """Hold the present position; a moving arm is decelerated."""
@@ -136,9 +147,13 @@ class Controller(ControlLoop):
                 return
             self._check_ready(now)
             self._rest_here()
-            self.gate.begin(self._effort_check.command()[self._dofs])
-            self._remember_start()
+            self._begin()
             self.armed = True
+
+    def _begin(self) -> None:
+        """Prepare the first efforts of an armed arm: the measured ones."""
+        self.gate.begin(self._effort_check.command()[self._dofs])
+        self._remember_start()
 
     def _remember_start(self) -> None:
         """Begin to compare the motion with the efforts sent."""
@@ -157,7 +172,7 @@ class Controller(ControlLoop):
             raise refusal("the controller is not active", "not-active")
         self._check_no_fault()
         if self.mode == "idle":
-            message = f"the mode is idle; choose one of {', '.join(MODES[1:])} first"
+            message = f"the mode is idle; choose one of {', '.join(self.modes[1:])} first"
             raise refusal(message, "mode", self.mode)
         if self.rivals is not None:
             raise refusal(self.rivals.advice, "rivals")
@@ -167,8 +182,12 @@ class Controller(ControlLoop):
             first = self.gate.measured.arrival is None and others
             hint = f"; there are states of {others}" if first else ""
             raise refusal(replace(wrong, text=wrong.text + hint).advice, "state", wrong.code)
-        self._effort_check.check()
+        self._check_load()
         self._check_gains(self.mode)
+
+    def _check_load(self) -> None:
+        """Raise RbdynError unless the arm rests and carries what the model says."""
+        self._effort_check.check()
         check_holdable(self.arm, self.gate.limits, self.gate.measured.qpos)
 
     def disarm(self) -> None:
@@ -202,12 +221,18 @@ class Controller(ControlLoop):
     def check_following(self) -> None:
         """Raise RbdynError unless the arm is armed in a mode that follows paths."""
         if self.mode not in TRACKING:
-            message = f"the mode is {self.mode}; trajectories need {' or '.join(TRACKING)}"
+            able = " or ".join(mode for mode in self.modes if mode in TRACKING)
+            message = f"the mode is {self.mode}; trajectories need {able}"
             raise refusal(message, "mode", self.mode)
         if self.mode == "impedance" and self.settings.frame:
             frame = self.settings.frame
             raise refusal(f"the pose of '{frame}' is controlled, not the joints", "mode", frame)
         self._check_armed()
+
+    @property
+    def ending(self) -> list[str]:
+        """What an armed arm does after a fault, and why."""
+        return [self._ending.state, *([self._ending.why] if self._ending.why else [])]
 
     def _check_armed(self) -> None:
         """Raise RbdynError unless the arm is armed and has no fault."""
@@ -371,6 +396,5 @@ class Controller(ControlLoop):
             words = [self.mode, f"{armed} (dry run)" if self.settings.dry_run else armed]
             if self.gate.fault is not None:
                 words.append(f"fault {self.gate.fault.code}: {self.gate.fault.report}")
-                words.append(self._ending.state if self.armed else "silent")
-                words += [self._ending.why] if self.armed and self._ending.why else []
+                words += self.ending if self.armed else ["silent"]
             return "; ".join(words)

@@ -98,7 +98,12 @@ FAULTS = (
     FaultKind("rivals", "another node commands the arm, or has the same name", "brake"),
     FaultKind("rivals", "states of the arm come from two publishers", "blind"),
 )
-CODES = frozenset(kind.code for kind in FAULTS)
+#: More faults of arms that take positions. All faults bring such an arm to rest in the same way.
+POSITION_FAULTS = (
+    FaultKind("command", "a position to be sent is not a number", "brake"),
+    FaultKind("wrench", "in `admittance`, no wrench for `state_timeout`", "brake"),
+)
+CODES = frozenset(kind.code for kind in FAULTS + POSITION_FAULTS)
 #: What to do about a fault.
 REMEDIES = {
     "finite": "Check the driver that sends the states",
@@ -113,6 +118,8 @@ REMEDIES = {
     "frozen": "Check whether the driver sends old states, and whether something blocks the joint; "
     "if friction holds it, give its friction in <dynamics> or friction.*",
     "effort": "Check the gains and the target",
+    "command": "Check the target",
+    "wrench": "Check the force-torque sensor and the network",
     "tracking": "Check what blocks the arm, the payload and the gains",
     "target": "Check the node that sends trajectories",
     "rivals": "End the other node",

@@ -41,6 +41,7 @@ class ControlLoop:
         sending: whether the efforts returned last are sent.
         states: number of accepted states.
         refused: number of refused states.
+        period: mean time between two states [s]; NaN before the second.
         rivals: fault that others command the arm, or None.
     """
 
@@ -60,7 +61,7 @@ class ControlLoop:
         self._holding, self._commanded = np.zeros(arm.m.nv), np.zeros(arm.m.nv)
         self._unknown = np.full(arm.m.nv, np.nan)
         self._returned = np.zeros(len(self.names))
-        self._period = math.nan  # between states [s]
+        self.period = math.nan  # between states [s]
         self._wrong: Fault | None = None  # of the newest state
         self._strangers: Sequence[str] = ()  # joints of a message that names none of the arm's
         self.rivals: Fault | None = None
@@ -175,10 +176,10 @@ class ControlLoop:
 
     def _average(self, step: float) -> None:
         """Average the period of the states, without the first one."""
-        if math.isnan(self._period):
-            self._period = step if step > SHORTEST else math.nan
+        if math.isnan(self.period):
+            self.period = step if step > SHORTEST else math.nan
         else:
-            self._period += 0.02 * (step - self._period)
+            self.period += 0.02 * (step - self.period)
 
     def _sent(self, effort: Array | None) -> Array | None:
         """Return a copy that requests from other threads do not change."""
@@ -231,6 +232,11 @@ class ControlLoop:
                 text = f"joint '{self.names[k]}' is {off:.4g} from its target"
                 allowed = f"tracking_tolerance is {settings.tracking_tolerance:g}"
                 self._trip(Fault("tracking", f"{text}; {allowed}"))
+        self._check_idle()
+
+    def _check_idle(self) -> None:
+        """Trip if there has been no target for too long."""
+        settings = self.settings
         if settings.target_timeout < self._tracker.idle < math.inf and settings.target_timeout:
             text = f"no new target for {self._tracker.idle:.3g} s"
             allowed = f"target_timeout is {settings.target_timeout:g} s"

@@ -38,6 +38,7 @@ class SelfCollision:
 
     Attributes:
         model: the arm with its geometries.
+        margin: as above.
         overlaps: the pairs of links that overlap at qpos0, which are not checked.
 
     Raises:
@@ -51,7 +52,7 @@ class SelfCollision:
     ) -> None:
         check_pairs(m, "SelfCollision")
         self.overlaps = start_overlaps(m)
-        self.model, self._dofs, self._margin = m, np.array(dofs, np.int64), margin
+        self.model, self._dofs, self.margin = m, np.array(dofs, np.int64), margin
         self._reach = _reach_of_dofs(m)[self._dofs]
         self._d, self._memory, self._lock = make_data(m), Memory(m), threading.Lock()
         overlapping = {(one.geom1, one.geom2) for one in self.overlaps}
@@ -80,18 +81,18 @@ class SelfCollision:
 
     def _bounds(self) -> Array:
         """Return the smallest allowed distance of each pair on a path that starts at d.qpos."""
-        bounds = np.full(self.model.nmeet, self._margin)
+        bounds = np.full(self.model.nmeet, self.margin)
         memory = self._memory
-        number = find_near(self.model, self._d, self._margin, self._skipped, memory)
+        number = find_near(self.model, self._d, self.margin, self._skipped, memory)
         near = memory.found[:number]
-        bounds[near] = np.minimum(memory.out[:number, 0] - ROUNDING, self._margin)
+        bounds[near] = np.minimum(memory.out[:number, 0] - ROUNDING, self.margin)
         return bounds
 
     def _check(self, path: Path, bounds: Array, what: str) -> None:
         memory, n, result = self._memory, len(self._dofs), np.zeros(2)
         pair = first_breach.call(
             *handles(self.model, self._d), path.times, path.nodes, path.order, self._dofs,
-            self._reach, bounds, self._margin, self._skipped, memory.place, memory.order,
+            self._reach, bounds, self.margin, self._skipped, memory.place, memory.order,
             memory.axes, memory.found, memory.out, np.empty((3, n)), np.empty((2, n)), result,
         )  # fmt: skip
         if pair == TOO_LONG:
@@ -109,7 +110,7 @@ class SelfCollision:
         where = "by exclude in the scene file" if world else "in an SRDF"
         text = (
             f"'{one}' and '{other}' would {how} at {at:.4g} s of {what}; "
-            f"self_collision_margin is {1e3 * self._margin:.3g} mm. If only their shapes are "
+            f"self_collision_margin is {1e3 * self.margin:.3g} mm. If only their shapes are "
             f"too coarse there, disable the pair {where}"
         )
         return refusal(text, "scene-collision" if world else "self-collision", one)

@@ -9,9 +9,12 @@ from numpy.typing import ArrayLike
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.cartesian_motion import CartesianLimits
 
-MODES = ("idle", "gravity", "hold", "computed_torque", "impedance")
+#: Modes of arms that take efforts, and of those that take positions.
+EFFORT_MODES = ("idle", "gravity", "hold", "computed_torque", "impedance")
+POSITION_MODES = ("idle", "hold", "tracking", "admittance")
+MODES = tuple(dict.fromkeys(EFFORT_MODES + POSITION_MODES))
 #: Modes that follow trajectories.
-TRACKING = ("computed_torque", "impedance")
+TRACKING = ("computed_torque", "impedance", "tracking", "admittance")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,16 @@ class ControlSettings:
         effort_includes_gravity: measured efforts contain the robot's own gravity compensation.
         tracking_tolerance: distance from the target that is a fault; 0: none [rad or m].
         start_tolerance: largest distance of a trajectory's start from the target [rad or m].
+        admittance_frame: link that yields to forces in mode admittance; empty: there is none.
+        admittance_axes: axes of the next four, "base" or "tool", see Admittance.
+        admittance_mass: (6,) virtual mass, angular first [kg m^2, kg].
+        admittance_damping: (6,) virtual damping [N m s/rad, N s/m].
+        admittance_stiffness: (6,) virtual stiffness; 0: the link stays where it is let go
+            [N m/rad, N/m].
+        admittance_deadband: (6,) torques and forces that move nothing [N m, N].
+        admittance_wrench: "sensor", or "efforts": estimated from measured efforts.
+        tool_mass: of what hangs behind the force-torque sensor [kg].
+        tool_com: (3,) its centre of mass in the axes of the sensor [m].
         path_frame: link that Cartesian paths move; empty: there are none.
         path_speed, path_rotation_speed, path_acceleration, path_rotation_acceleration, path_blend:
             of Cartesian paths, see CartesianLimits.
@@ -68,6 +81,15 @@ class ControlSettings:
     effort_includes_gravity: bool = True
     tracking_tolerance: float = 0.2
     start_tolerance: float = 0.05
+    admittance_frame: str = ""
+    admittance_axes: str = "base"
+    admittance_mass: ArrayLike = (0.5, 0.5, 0.5, 10.0, 10.0, 10.0)
+    admittance_damping: ArrayLike = (7.0, 7.0, 7.0, 130.0, 130.0, 130.0)
+    admittance_stiffness: ArrayLike = (20.0, 20.0, 20.0, 400.0, 400.0, 400.0)
+    admittance_deadband: ArrayLike = (0.2, 0.2, 0.2, 2.0, 2.0, 2.0)
+    admittance_wrench: str = "sensor"
+    tool_mass: float = 0.0
+    tool_com: ArrayLike = (0.0, 0.0, 0.0)
     path_frame: str = ""
     path_speed: float = 0.1
     path_rotation_speed: float = 0.5

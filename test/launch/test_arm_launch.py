@@ -159,14 +159,37 @@ def test_parameters_of_the_arm_in_the_file_reach_the_simulator(launch_file, tmp_
         assert (found["urdf"], found["gravity"][2]) == (urdf, -gravity)
 
 
-def test_a_file_for_an_arm_that_compensates_gravity_is_refused(launch_file, tmp_path):
+def test_the_simulated_arm_carries_what_the_file_says(launch_file, tmp_path):
     path = tmp_path / "arm.yaml"
     path.write_text("arm_controller: {ros__parameters: {robot_compensates_gravity: true}}")
-    started = launch_file(GRAVITY, "sim:=true", f"params_file:={path}")
-    assert started.process.wait(120.0) == 1
-    assert "robot_compensates_gravity" in started.text()
-    given = ("sim:=true", f"params_file:={path}", "robot_compensates_gravity:=false")
-    assert set(launch_file(GRAVITY, *given).told(2)) == {"/arm_controller", "/simulator"}
+    for given, carried in ([], True), (["robot_compensates_gravity:=false"], False):
+        told = launch_file(GRAVITY, "sim:=true", f"params_file:={path}", *given).told(2)
+        for node in ("/arm_controller", "/simulator"):
+            assert told[node]["parameters"]["robot_compensates_gravity"] is carried
+
+
+def test_the_simulated_arm_is_behind_the_driver_of_a_preset(launch_file):
+    """The simulator has its topics and carries what it carries; the controller has the name."""
+    told = launch_file(GRAVITY, "sim:=true", "arm:=ur5e", "joint_states:=mine").told(2)
+    simulator, controller = told["/simulator"], told["/arm_controller"]
+    carried = {
+        name: value
+        for name, value in simulator["parameters"].items()
+        if name.startswith(("robot_compensates", "effort_includes"))
+    }
+    assert carried == {
+        "robot_compensates_gravity": True,
+        "robot_compensates_coriolis": False,
+        "robot_compensates_friction": True,
+        "effort_includes_gravity": False,
+    }
+    assert "effort_commands:=forward_effort_controller/commands" in simulator["argv"]
+    assert "joint_states:=mine" in simulator["argv"]
+    assert "joint_states:=joint_states" not in simulator["argv"]
+    assert controller["parameters"]["arm"] == "ur5e"
+    # the arm compensates friction
+    assert "friction_compensation" not in controller["parameters"]
+    assert controller["parameters"]["dry_run"] is False
 
 
 @pytest.mark.parametrize(
@@ -175,9 +198,7 @@ def test_a_file_for_an_arm_that_compensates_gravity_is_refused(launch_file, tmp_
         ("params_file:=nowhere.yaml", "params_file is 'nowhere.yaml'"),
         ("sim_initial_positions:=0.5", "sim_initial_positions is '0.5'"),
         ("sim_initial_positions:={a: high}", "sim_initial_positions is '{a: high}'"),
-        ("robot_compensates_gravity:=true", "robot_compensates_gravity is true"),
-        ("robot_compensates_coriolis:=true", "robot_compensates_coriolis is true"),
-        ("arm:=ur5e", "arm is 'ur5e'"),
+        ("arm:=ur5", "did you mean 'ur5e'"),
     ],
 )
 def test_invalid_arguments_of_the_simulated_arm_are_refused(launch_file, given, words):

@@ -291,6 +291,11 @@ def _no_step(why: str) -> ModelError:
     return ModelError(Finding("no-step", f"differential_ik: {why}", "error", "tasks"))
 
 
+def check_solver() -> None:
+    """Raise RbdynError if the package daqp is missing."""
+    _daqp()
+
+
 @cache
 def _daqp() -> Any:
     try:

@@ -13,17 +13,23 @@ from launch.launch_description import LaunchDescription
 from launch_ros.actions import Node
 
 from rbdyn_ros.control.arm import mounted_gravity
+from rbdyn_ros.errors import ParameterError
 from rbdyn_ros.ros.arm import parameters as arm_params
+from rbdyn_ros.ros.arm.presets import ArmPreset, preset_of
 from rbdyn_ros.ros.arm.scene import read_arm_scene
 from rbdyn_ros.ros.common import launching
+from rbdyn_ros.ros.common.shared_parameters import OF_THE_DRIVER
 from rbdyn_ros.ros.simulator import launching as sim_launching
 
 CONTROLLER = launching.Executable("arm_controller", arm_params.PARAMETERS)
 #: Topics whose names are arguments: real arms have their own names.
 TOPICS = {
     "joint_states": "with the states of the arm",
-    "joint_commands": "for efforts by name (sensor_msgs/JointState)",
+    "joint_commands": "for efforts or positions by name (sensor_msgs/JointState)",
     "effort_commands": "for efforts in order (std_msgs/Float64MultiArray)",
+    "position_commands": "for positions in order (std_msgs/Float64MultiArray)",
+    "trajectory_commands": "for positions as trajectories (trajectory_msgs/JointTrajectory)",
+    "wrench": "of the force-torque sensor for mode admittance (geometry_msgs/WrenchStamped)",
 }
 #: Parameters of the simulator as an arm; sim_params_file overrides them. It holds still until the
 #: controller is armed, and its stamps are from the clock of this computer.
@@ -31,12 +37,8 @@ AS_AN_ARM = {"on_timeout": "gravity", "publish_clock": False}
 #: Parameters of the controller of a simulated arm, whose friction is exactly that of the file and
 #: whose clock falls behind when the computer is busy.
 FOR_A_SIMULATED_ARM = {"dry_run": False, "friction_compensation": 1.0, "simulated_clock": True}
-#: What a real arm may carry itself; the simulated one does not.
-COMPENSATES = (
-    "robot_compensates_gravity",
-    "robot_compensates_coriolis",
-    "robot_compensates_friction",
-)
+#: What the arm does behind its driver, real or simulated.
+DRIVER = tuple(parameter.name for parameter in OF_THE_DRIVER)
 #: Parameters of the controller that the simulator needs too.
 TEXTS = ("urdf", "robot_description")
 OF_THE_ARM = (
@@ -47,7 +49,7 @@ OF_THE_ARM = (
     "strict",
     "gravity",
     "mounting_rpy",
-    *COMPENSATES,
+    *DRIVER,
 )
 
 
@@ -109,21 +111,38 @@ def _start(context: Any) -> list[Any]:
     strong = launching.given(context, CONTROLLER)
     names = [(name, chosen[name]) for name in TOPICS if chosen[name] != name]
     space, file = chosen["namespace"], chosen["params_file"]
-    weak = FOR_A_SIMULATED_ARM if chosen["sim"] == "true" else {}
-    controller = launching.node(CONTROLLER, space, weak, file, strong, names)
     if chosen["sim"] != "true":
-        return [controller]
+        return [launching.node(CONTROLLER, space, {}, file, strong, names)]
+    arm = _arm_parameters(strong, file, space)
+    preset = _preset(arm)
+    arm = (preset.defaults if preset else {}) | arm
+    weak = FOR_A_SIMULATED_ARM
+    if arm.get("robot_compensates_friction") is True:
+        weak = {name: value for name, value in weak.items() if name != "friction_compensation"}
+    controller = launching.node(CONTROLLER, space, weak, file, strong, names)
+    # the simulator has the topics of the driver
+    topics = {name: fact.value for name, fact in preset.topics.items()} if preset else {}
+    simulator = _simulator(context, arm, list((topics | dict(names)).items()))
     service = "/".join(["", *space.strip("/").split("/"), "arm_controller", "arm"])
     hint = f"a simulator is the arm; to arm it: ros2 service call {service} std_srvs/srv/Trigger"
-    arm = _arm_parameters(strong, file, space)
-    return [LogInfo(msg=hint.replace("//", "/")), _simulator(context, arm, names), controller]
+    return [LogInfo(msg=hint.replace("//", "/")), simulator, controller]
+
+
+def _preset(arm: Mapping[str, Any]) -> ArmPreset | None:
+    """Return the preset of the arm, or None; raises RuntimeError if there is none of its name."""
+    if "arm" not in arm:
+        return None
+    try:
+        return preset_of(str(arm["arm"]))
+    except ParameterError as error:
+        raise RuntimeError(str(error)) from None
 
 
 def _arm_parameters(strong: Mapping[str, str], file: str, space: str) -> dict[str, Any]:
     """Return the controller's parameters about the arm; arguments override params_file.
 
     Raises:
-        RuntimeError: the simulator cannot be such an arm, or the file cannot be read.
+        RuntimeError: the file cannot be read.
     """
     node = "/".join(["", *space.strip("/").split("/"), CONTROLLER.name]).replace("//", "/")
     arm = _in_file(file, node) if file else {}
@@ -132,20 +151,7 @@ def _arm_parameters(strong: Mapping[str, str], file: str, space: str) -> dict[st
             plain = name in (*TEXTS, "scene", "arm")
             arm[name] = strong[name] if plain else yaml.safe_load(strong[name])
     # an empty string means no value, as for the node
-    arm = {name: arm[name] for name in OF_THE_ARM if arm.get(name, "") != ""}
-    for name in COMPENSATES:
-        if arm.get(name) is True:
-            what = name.removeprefix("robot_compensates_")
-            raise RuntimeError(
-                f"{name} is true; the simulated arm does not compensate {what}, so leave it out "
-                "with sim:=true"
-            )
-    if "arm" in arm:
-        raise RuntimeError(
-            f"arm is '{arm['arm']}'; the simulated arm has no such driver and compensates "
-            "nothing, so leave it out with sim:=true"
-        )
-    return arm
+    return {name: arm[name] for name in OF_THE_ARM if arm.get(name, "") != ""}
 
 
 def _in_file(path: str, node: str) -> dict[str, Any]:
@@ -185,7 +191,7 @@ def _expression(pattern: str) -> str:
 def _simulator(context: Any, arm: Mapping[str, Any], names: list[tuple[str, str]]) -> Node:
     """Return the simulator of the controller's robot, with the same mounting."""
     chosen = context.launch_configurations
-    own = {name: arm[name] for name in (*TEXTS, "xacro_args", "strict") if name in arm}
+    own = {name: arm[name] for name in (*TEXTS, "xacro_args", "strict", *DRIVER) if name in arm}
     if "gravity" in arm or "mounting_rpy" in arm:
         own["gravity"] = _gravity(arm)
     for joint, position in _positions(chosen["sim_initial_positions"]).items():

@@ -29,9 +29,10 @@ from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.faults import Fault
 from rbdyn_ros.control.gate import SafetyGate
 from rbdyn_ros.control.limits import Limits, left_out
-from rbdyn_ros.control.settings import MODES
+from rbdyn_ros.control.position_controller import PositionController
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.ros.arm import parameters as arm_params
+from rbdyn_ros.ros.arm.command_topics import EFFORT_OUTPUTS, POSITION_OUTPUTS
 from rbdyn_ros.ros.arm.diagnosis import diagnose_arm
 from rbdyn_ros.ros.arm.follow_action import FollowAction
 from rbdyn_ros.ros.arm.presets import ArmPreset, applied_text, preset_of
@@ -39,7 +40,7 @@ from rbdyn_ros.ros.arm.scene import ArmScene, read_arm_scene
 from rbdyn_ros.ros.arm.self_collision import collision_check
 from rbdyn_ros.ros.arm.services import ArmServices
 from rbdyn_ros.ros.arm.topics import ArmTopics, explicit_topics
-from rbdyn_ros.ros.arm.trajectories import TrajectoryController
+from rbdyn_ros.ros.arm.trajectories import PositionTrajectoryController, TrajectoryController
 from rbdyn_ros.ros.common import parameters, process
 from rbdyn_ros.ros.common.answer import MessageLog, parameters_result, serve
 from rbdyn_ros.ros.common.diagnostics import Diagnostics
@@ -78,7 +79,8 @@ class ArmController(process.ManagedNode):
         defaults = {} if self._preset is None else self._preset.defaults
         values = parameters.declare(self, arm_params.PARAMETERS, defaults)
         if self._preset is not None:
-            self._preset.check_sending(values.dry_run)
+            efforts = values.output in EFFORT_OUTPUTS
+            self._preset.check_sending(values.dry_run or not efforts)
             explicit = explicit_topics(self, self._preset)
             self.get_logger().info(applied_text(self._preset, given, explicit))
         self.add_on_set_parameters_callback(self._on_parameters)
@@ -102,6 +104,7 @@ class ArmController(process.ManagedNode):
             self.values.output,
             self.values.states_reliability,
             self.values.realtime,
+            self._messages,
             self._preset,
         )
         ArmServices(self, controller, self._messages)
@@ -148,16 +151,17 @@ class ArmController(process.ManagedNode):
             m, limits.tightened(*scales), arm_params.gate_settings(values, simulated)
         )
         collisions = collision_check(self, values, source, gate.limits.dofs, scene)
-        return TrajectoryController(
-            m, source.description, collisions, arm, gate, arm_params.settings(values)
-        )
+        positions = values.output in POSITION_OUTPUTS
+        kind = PositionTrajectoryController if positions else TrajectoryController
+        return kind(m, source.description, collisions, arm, gate, arm_params.settings(values))
 
     def _warm(self, controller: TrajectoryController) -> None:
         """Compile everything before time matters, with a controller of its own."""
         self.get_logger().info("preparing; the first start compiles for a while")
         arm, gate = controller.arm.twin(), controller.gate
-        for mode in MODES[1:]:
-            twin = Controller(arm, SafetyGate(arm.m, gate.limits), controller.settings)
+        kind = PositionController if isinstance(controller, PositionController) else Controller
+        for mode in controller.modes[1:]:
+            twin = kind(arm, SafetyGate(arm.m, gate.limits), controller.settings)
             twin.rehearse(mode)
 
     def _open_triggers(self, controller: TrajectoryController) -> None:
@@ -173,7 +177,7 @@ class ArmController(process.ManagedNode):
             "disarm": controller.disarm,
             "clear_fault": controller.clear_fault,
         }
-        for mode in MODES:
+        for mode in controller.modes:
             services[mode] = partial(controller.set_mode, mode)
 
         def on_request(act: Callable[[], None], _request: Any, _response: Any) -> str:
@@ -203,8 +207,8 @@ class ArmController(process.ManagedNode):
         self.report_grant(self._topics.grant)
         if not self.values.dry_run:
             self.get_logger().warning(
-                "not a dry run: once armed, efforts go to the arm. Its own safety controller and "
-                "emergency stop stay in charge"
+                f"not a dry run: once armed, {self._arm.takes} go to the arm. Its own safety "
+                "controller and emergency stop stay in charge"
             )
 
     def deactivate(self) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import fields
 from types import SimpleNamespace
 from typing import Any
 
+from rbdyn_ros.control.admittance import AXES, SMALLEST_MASS
 from rbdyn_ros.control.cartesian_motion import FASTEST, SLOWEST
 from rbdyn_ros.control.friction import Friction
 from rbdyn_ros.control.gate import GateSettings
@@ -13,17 +14,20 @@ from rbdyn_ros.control.limits import ACCELERATION, LATENCY
 from rbdyn_ros.control.settings import MODES, ControlSettings
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.ros.arm.command_topics import OUTPUTS
 from rbdyn_ros.ros.common.parameters import Parameter, group, per_joint
 from rbdyn_ros.ros.common.shared_parameters import (
     DESCRIPTION,
     GRAVITY,
+    OF_THE_DRIVER,
     REALTIME,
     SHA256,
     STRICT,
     XACRO_ARGS,
 )
 
-OUTPUTS = ("joint_commands", "effort_commands", "both")
+#: About and along three axes.
+EACH_AXIS = "about x, y, z and along x, y, z"
 #: Parameters that tighten the limits of the joints.
 TIGHTENING = (
     "effort_scale",
@@ -41,6 +45,16 @@ FASTEST_CHANGE = 1000.0
 #: is 0.04 s with the default damping of computed_torque, and 0.1 s with a damping of 16 1/s.
 LONGEST_LAG = 0.1
 STIFFNESS, DAMPING = "N m/rad or N/m", "N m s/rad or N s/m"
+
+STIFF, WRENCHES = "N m/rad, N/m", ("sensor", "efforts")
+
+
+def _per_axis(name: str, doc: str, unit: str, low: float = 0.0) -> Parameter:
+    setting = f"admittance_{name}"
+    default = [*getattr(ControlSettings(), setting)]
+    text = f"{doc}, {EACH_AXIS}"
+    return Parameter(f"admittance.{name}", default, text, unit, low, 1e6, setting=setting)
+
 
 PARAMETERS = (
     *group(
@@ -66,33 +80,20 @@ PARAMETERS = (
             -7.0,
             7.0,
         ),
-        Parameter(
-            "robot_compensates_gravity",
-            False,
-            "the arm's own controller adds gravity compensation, without payloads",
-        ),
-        Parameter(
-            "robot_compensates_coriolis",
-            False,
-            "the arm's own controller adds Coriolis and centrifugal efforts, without payloads",
-        ),
-        Parameter(
-            "robot_compensates_friction",
-            False,
-            "the arm's own controller compensates friction; friction_compensation must be 0 then",
-        ),
-        Parameter(
-            "effort_includes_gravity",
-            True,
-            "measured efforts include the gravity compensation of the arm's own controller",
-        ),
+        *OF_THE_DRIVER,
     ),
     *group(
         "operation",
         Parameter("mode", "idle", "mode at startup", choices=MODES),
         Parameter("dry_run", True, "send no efforts to the arm; publish them on ~/efforts only"),
         Parameter("autostart", True, "start at once; false: wait for the lifecycle transitions"),
-        Parameter("output", "joint_commands", "topics on which efforts are sent", choices=OUTPUTS),
+        Parameter(
+            "output",
+            "joint_commands",
+            "topics on which efforts are sent; or, for an arm that takes positions, "
+            "joint_positions (on joint_commands), position_commands or trajectory_commands",
+            choices=tuple(OUTPUTS),
+        ),
         Parameter(
             "states_reliability",
             "reliable",
@@ -348,6 +349,51 @@ PARAMETERS = (
             "damping of the posture in the null space of the frame",
             DAMPING,
             setting="null_damping",
+        ),
+    ),
+    *group(
+        "admittance",
+        Parameter(
+            "admittance.frame",
+            "",
+            "link that yields to forces in mode admittance, of an arm that takes positions",
+            setting="admittance_frame",
+        ),
+        Parameter(
+            "admittance.axes",
+            "base",
+            "axes of mass, damping, stiffness and deadband: of the base link, or of the link",
+            choices=AXES,
+            setting="admittance_axes",
+        ),
+        _per_axis("mass", "virtual mass", "kg m^2, kg", SMALLEST_MASS),
+        _per_axis("damping", "virtual damping", "N m s/rad, N s/m"),
+        _per_axis("stiffness", "virtual stiffness; 0: the link stays where it is let go", STIFF),
+        _per_axis("deadband", "torque and force that move nothing", "N m, N"),
+        Parameter(
+            "admittance.wrench",
+            "sensor",
+            "topic wrench of a force-torque sensor; or estimated from measured efforts",
+            choices=WRENCHES,
+            setting="admittance_wrench",
+        ),
+        Parameter(
+            "admittance.tool_mass",
+            0.0,
+            "mass of what hangs behind the force-torque sensor",
+            "kg",
+            0.0,
+            1e3,
+            setting="tool_mass",
+        ),
+        Parameter(
+            "admittance.tool_com",
+            [0.0, 0.0, 0.0],
+            "its centre of mass in the axes of the sensor",
+            "m",
+            -10.0,
+            10.0,
+            setting="tool_com",
         ),
     ),
     *group(

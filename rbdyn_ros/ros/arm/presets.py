@@ -88,7 +88,8 @@ class ArmPreset:
         if not dry_run and not fact.value:
             text = (
                 f"arm is {quote(self.name)}, whose driver {self.driver} takes no efforts: "
-                f"{fact.note} ({fact.source}); only a dry run is possible (dry_run:=true)"
+                f"{fact.note} ({fact.source}); only positions (parameter "
+                "output) or a dry run (dry_run:=true) are possible"
             )
             raise ParameterError(
                 Finding("takes-no-efforts", text, "error", "arm", None, self.name)

@@ -1,26 +1,27 @@
-"""The topics of the control loop: each state is answered with efforts at once."""
+"""The topics of the control loop: each state is answered with commands at once."""
 
 from __future__ import annotations
 
 import threading
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
+from geometry_msgs.msg import WrenchStamped
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
 
-from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
 from rbdyn_ros.ros.arm.claim import ArmClaim
+from rbdyn_ros.ros.arm.command_topics import TOPICS, CommandTopics
 from rbdyn_ros.ros.arm.diagnosis import AnswerTimes
 from rbdyn_ros.ros.arm.presets import ArmPreset
-from rbdyn_ros.ros.common import convert
-from rbdyn_ros.ros.common.convert import Prepared
+from rbdyn_ros.ros.arm.trajectories import PositionTrajectoryController
+from rbdyn_ros.ros.common.answer import MessageLog
 from rbdyn_ros.ros.common.endpoints import with_sender
 from rbdyn_ros.ros.common.hidden_node import hidden_node
 from rbdyn_ros.ros.common.process import make_executor
@@ -31,7 +32,6 @@ from rbdyn_ros.runtime.realtime import Grant, Mode, obtain
 WATCH = 0.01
 #: SCHED_FIFO priority, below the loop of a simulator on the same machine.
 PRIORITY = 70
-EFFORTS = {"joint_commands": JointState, "effort_commands": Float64MultiArray}
 
 
 def explicit_topics(node: Node, preset: ArmPreset) -> dict[str, str]:
@@ -48,16 +48,17 @@ class ArmTopics:
 
     Args:
         node: main node, for names and namespace.
-        controller: computes the efforts.
-        output: joint_commands, effort_commands or both.
+        controller: computes the commands.
+        output: one of command_topics.OUTPUTS.
         reliability: of the subscription to joint_states.
         realtime: mode of real-time scheduling.
+        messages: counts and logs refused wrenches.
         preset: names the driver's topics where no remapping does; None: there is no preset.
 
     Attributes:
         failure: exception that ended the thread.
         grant: scheduling that the thread was granted, once it runs.
-        times: durations from the arrival of a state to the publication of its efforts.
+        times: durations from the arrival of a state to the publication of its commands.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class ArmTopics:
         output: str,
         reliability: str,
         realtime: Mode,
+        messages: MessageLog,
         preset: ArmPreset | None = None,
     ) -> None:
         self._mode, self._preset = realtime, preset
@@ -75,19 +77,17 @@ class ArmTopics:
         self.times = AnswerTimes()
         self._controller = controller
         self._node = hidden_node(node, "io")
-        # a dry run has no publishers, so other nodes see that it commands nothing
-        self._efforts = {
-            name: self._publisher(node, kind, name)
-            for name, kind in EFFORTS.items()
-            if output in (name, "both") and not controller.settings.dry_run
-        }
-        self._shown = self._publisher(node, JointState, "~/efforts")
-        self._message = _prepared(controller.names)
-        states = self._topic(node, "joint_states")
-        self._claim = ArmClaim(self._node, self._shown.topic_name, self._commanding(node), states)
+        self._commands = CommandTopics(controller, output, partial(self._publisher, node))
+        states, shown = self._topic(node, "joint_states"), self._commands.shown
+        self._claim = ArmClaim(self._node, shown, self._commanding(node), states)
         self._node.create_subscription(
             JointState, states, with_sender(self._on_state), _qos(reliability)
         )
+        if isinstance(controller, PositionTrajectoryController) and controller.wrench:
+            take = messages.receiver("wrench", controller.take_wrench)
+            self._node.create_subscription(
+                WrenchStamped, self._topic(node, "wrench"), take, _qos(reliability)
+            )
         self._executor = make_executor()
         self._executor.add_node(self._node)
         self._stopping = threading.Event()
@@ -110,7 +110,7 @@ class ArmTopics:
         """Return the topics that command the arm, and whether this node publishes there."""
         if self._controller.settings.dry_run:
             return {}
-        return {self._topic(node, name): name in self._efforts for name in EFFORTS}
+        return {self._topic(node, name): name in self._commands.names for name in TOPICS}
 
     def check_claim(self) -> None:
         """Tell the controller whether other nodes command the arm; for any thread."""
@@ -152,15 +152,15 @@ class ArmTopics:
         if dt < WATCH:
             return
         self._watched = now
-        efforts = self._controller.on_watch(now) if self.active else None
-        if efforts is None:
+        commands = self._controller.on_watch(now) if self.active else None
+        if commands is None:
             return
         # While states come, this is one more answer to the newest, and a driver that refuses old
         # stamps refuses it like the others: an arm that obeys now and then is driven by what the
         # controller learnt while it did not. Without states the time goes on.
         silence = now - self._arrival
         lost = silence > self._controller.gate.settings.state_timeout * NANOSECONDS
-        self._publish(efforts, self._stamp + (silence if lost else 0))
+        self._commands.publish(commands, self._stamp + (silence if lost else 0))
 
     def _on_state(self, message: JointState, sender: bytes | None) -> None:
         if not self.active:
@@ -174,7 +174,7 @@ class ArmTopics:
             self._stamp, self._arrival = nanoseconds(message.header.stamp), arrival
         elif sender is None:
             self._claim.note_device(message.name)
-        efforts = self._controller.on_state(
+        commands = self._controller.on_state(
             message.name,
             np.asarray(message.position),
             np.asarray(message.velocity),
@@ -182,28 +182,9 @@ class ArmTopics:
             nanoseconds(message.header.stamp),
             arrival,
         )
-        if efforts is not None:
-            self._publish(efforts, self._stamp)
+        if commands is not None:
+            self._commands.publish(commands, self._stamp)
             self.times.add((time.monotonic_ns() - arrival) * 1e-3)
-
-    def _publish(self, efforts: Array, stamp: int) -> None:
-        message = self._message.filled(stamp, efforts)
-        # checked again: another thread may have disarmed it
-        if self._controller.sending and self._controller.armed:
-            for name, publisher in self._efforts.items():
-                if name == "joint_commands":
-                    publisher.publish(message)
-                else:
-                    publisher.publish(Float64MultiArray(data=efforts.tolist()))
-        if self._shown.get_subscription_count():
-            self._shown.publish(message)
-
-
-def _prepared(names: tuple[str, ...]) -> Prepared:
-    """Return the message of efforts by name, to be filled with numbers."""
-    message = JointState(name=list(names), effort=convert.marks(0, len(names)))
-    message.header.stamp = convert.time_message(Prepared.MARK_STAMP)
-    return Prepared(message, len(names))
 
 
 def _qos(reliability: str) -> QoSProfile:

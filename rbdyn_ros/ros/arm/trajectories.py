@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.cartesian_path import cartesian_path, check_frame
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.paths import Path
+from rbdyn_ros.control.position_controller import PositionController
 from rbdyn_ros.control.self_collision import SelfCollision
 from rbdyn_ros.control.tracking import approach_to
 from rbdyn_ros.description.types import Description
@@ -160,6 +162,26 @@ class TrajectoryController(Controller):
         if self.collisions is not None and seen is not None:
             self.collisions.check([self.rehearsed(pose)], seen[0], "the motion to the pose")
         self.set_pose(pose)
+
+
+class PositionTrajectoryController(TrajectoryController, PositionController):
+    """The same for an arm that takes positions; arguments as TrajectoryController."""
+
+    def __init__(self, *others: Any) -> None:
+        super().__init__(*others)
+        if self.collisions is not None and self.settings.admittance_frame:
+            self._yield_with(self.collisions.model, self.collisions.margin)
+
+    def take_wrench(self, message: Any) -> None:
+        """Take a geometry_msgs/WrenchStamped of the force-torque sensor.
+
+        Raises:
+            RbdynError: it is refused.
+        """
+        assert self.wrench is not None
+        f, t = message.wrench.force, message.wrench.torque
+        link, now = message.header.frame_id, time.monotonic_ns()
+        self.wrench.take(link, (f.x, f.y, f.z), (t.x, t.y, t.z), now)
 
 
 def _target_of(pose: Any) -> Array:

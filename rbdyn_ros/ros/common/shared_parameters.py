@@ -28,3 +28,27 @@ REALTIME = Parameter(
     "SCHED_FIFO and locked memory; enforce: required, try: used if permitted, off: not requested",
     choices=MODES,
 )
+#: What the controller inside an arm does behind its driver.
+OF_THE_DRIVER = (
+    Parameter(
+        "robot_compensates_gravity",
+        False,
+        "the arm's own controller adds gravity compensation, without payloads",
+    ),
+    Parameter(
+        "robot_compensates_coriolis",
+        False,
+        "the arm's own controller adds Coriolis and centrifugal efforts, without payloads",
+    ),
+    Parameter(
+        "robot_compensates_friction",
+        False,
+        "the arm's own controller compensates friction; friction_compensation of arm_controller "
+        "must be 0 then",
+    ),
+    Parameter(
+        "effort_includes_gravity",
+        True,
+        "measured efforts include the gravity compensation of the arm's own controller",
+    ),
+)

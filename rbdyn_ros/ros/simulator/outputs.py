@@ -31,6 +31,7 @@ from rbdyn_ros.ros.common.single_joints import SingleJoints
 from rbdyn_ros.ros.common.source import Source
 from rbdyn_ros.ros.common.stamps import TickStamps
 from rbdyn_ros.ros.common.throttle import Throttle
+from rbdyn_ros.ros.simulator.driver import SimulatedDriver
 from rbdyn_ros.ros.simulator.markers import WrenchMarkers
 from rbdyn_ros.ros.simulator.record import NodeRecorder
 from rbdyn_ros.ros.simulator.sensors import SensorTopics
@@ -52,9 +53,13 @@ class JointStates:
         node: publishes.
         m: the Model.
         joints: of the messages.
+        driver: leaves terms out of measured efforts, or None.
     """
 
-    def __init__(self, node: Node, m: Model, joints: SingleJoints) -> None:
+    def __init__(
+        self, node: Node, m: Model, joints: SingleJoints, driver: SimulatedDriver | None = None
+    ) -> None:
+        self._driver = driver
         self.prepare(m, joints)()
         self._publisher = node.create_publisher(
             JointState,
@@ -81,7 +86,8 @@ class JointStates:
         return commit
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:
-        self._publisher.publish(self._prepared.filled(stamp_ns, state.measured[self._pick]))
+        measured = state.measured if self._driver is None else self._driver.reported(state)
+        self._publisher.publish(self._prepared.filled(stamp_ns, measured[self._pick]))
 
 
 class Transforms:
@@ -281,7 +287,8 @@ class Outputs:
         self._node, self._loop, self._stamps, self._values = node, loop, stamps, values
         self.lock = threading.RLock()
         m = loop.m
-        self._joint_states = JointStates(node, m, SingleJoints.all(m))
+        driver = SimulatedDriver.of(loop, values)
+        self._joint_states = JointStates(node, m, SingleJoints.all(m), driver)
         self._transforms = self._make_transforms(source.description, values)
         self._odometry = self._make_odometry(values)
         names = source.description.objects

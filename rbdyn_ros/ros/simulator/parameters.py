@@ -7,6 +7,7 @@ from rbdyn_ros.ros.common.parameters import Parameter, group, per_joint
 from rbdyn_ros.ros.common.shared_parameters import (
     DESCRIPTION,
     GRAVITY,
+    OF_THE_DRIVER,
     REALTIME,
     SHA256,
     STRICT,
@@ -190,6 +191,7 @@ PARAMETERS = (
             "ros2_control: it reads states and commands joints; empty: none",
         ),
     ),
+    *group("driver of an arm", *OF_THE_DRIVER),
     *group(
         "topics",
         _rate("publish_rate", 1000.0, "rate of joint_states"),

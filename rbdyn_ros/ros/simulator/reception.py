@@ -20,6 +20,7 @@ from rbdyn_ros.ros.common.qos_reports import for_subscription
 from rbdyn_ros.ros.common.stamps import TickStamps
 from rbdyn_ros.ros.common.trajectory import TrajectoryParser
 from rbdyn_ros.ros.simulator.commanders import AnswerAges, CommanderWatch
+from rbdyn_ros.ros.simulator.driver import SimulatedDriver
 from rbdyn_ros.ros.simulator.topic_based import TOPIC, TopicBasedParser
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.types import Command
@@ -36,6 +37,7 @@ class Reception:
         bridge: parses messages of ros2_control's topic based hardware, or None.
         stamps: of the ticks of the loop.
         ages: refuses commands that answer an old state, while time runs in real time.
+        driver: adds terms to efforts, or None.
 
     Attributes:
         log: of accepted and rejected messages.
@@ -52,7 +54,9 @@ class Reception:
         bridge: TopicBasedParser | None,
         stamps: TickStamps,
         ages: AnswerAges,
+        driver: SimulatedDriver | None = None,
     ) -> None:
+        self._driver = driver
         self._node, self._loop = node, loop
         self._commands, self._trajectories, self._bridge = commands, trajectories, bridge
         self._stamps, self._mode, self.ages = stamps, loop.settings.time_mode, ages
@@ -128,6 +132,8 @@ class Reception:
             tick = self._stamped_tick(stamp)
         elif self._mode == "realtime":
             self.ages.check(stamp)
+        if self._driver is not None:
+            command = self._driver.added(command)
         self._loop.orders.command(command, tick)
 
     def _stamped_tick(self, stamp: int) -> int | None:

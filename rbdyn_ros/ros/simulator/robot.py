@@ -31,6 +31,7 @@ from rbdyn_ros.ros.common.stamps import TickStamps
 from rbdyn_ros.ros.common.trajectory import TrajectoryParser
 from rbdyn_ros.ros.simulator import parameters as params
 from rbdyn_ros.ros.simulator.commanders import AnswerAges
+from rbdyn_ros.ros.simulator.driver import SimulatedDriver
 from rbdyn_ros.ros.simulator.entities import Entities, Settle
 from rbdyn_ros.ros.simulator.faults import make_faults
 from rbdyn_ros.ros.simulator.markers import open_markers
@@ -285,7 +286,14 @@ class Robot:
             values.answer_timeout,
         )
         self.reception = Reception(
-            node, loop, self.commands, self._trajectories, self._bridge, self.stamps, ages
+            node,
+            loop,
+            self.commands,
+            self._trajectories,
+            self._bridge,
+            self.stamps,
+            ages,
+            SimulatedDriver.of(loop, values),
         )
         if port is not None:
             self.shared_memory = SharedMemory(port, self.reception.watch, self.reception.log)

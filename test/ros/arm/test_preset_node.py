@@ -6,16 +6,14 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 pytest.importorskip("diagnostic_msgs.msg", reason="diagnostic_msgs is not installed")
 
 import numpy as np
-from arm_pair import ALL, UR5_START, Pair, Relay, start_arm
-from sensor_msgs.msg import JointState
+from arm_pair import UR5_START, Pair, start_arm
 from std_msgs.msg import Float64MultiArray
 from support.refusals import worded
 from support.robots import find
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.arm import Arm
 
-ROBOT = find("ur5_robot.urdf")
+ROBOT, COMMANDS = find("ur5_robot.urdf"), "/forward_effort_controller/commands"
 
 
 def publishers(peer, topic):
@@ -24,8 +22,7 @@ def publishers(peer, topic):
 
 def test_a_preset_names_topics_and_explicit_values_count_more(control, peer):
     node = control(ROBOT, arm="ur5e")
-    commands = "/forward_effort_controller/commands"
-    peer.until(lambda: publishers(peer, commands))
+    peer.until(lambda: publishers(peer, COMMANDS))
     said = node.text()
     assert "arm 'ur5e' behind ur_robot_driver; its preset was not run on the arm" in said
     assert "robot_compensates_gravity is true" in said
@@ -62,78 +59,42 @@ def test_refused_starts_with_a_preset(control):
         assert "Traceback" not in controller.text()
 
 
-class UrDriver(Relay):
-    """Between a simulated arm and its controller, as ur_robot_driver with direct torques.
-
-    It adds gravity to every command, and reports torques without gravity.
-    """
-
-    def __init__(self, peer):
-        self.model = Arm(rb.load_urdf(ROBOT)).bare
-        self.d = rb.make_data(self.model)
-        self.names, self.stamp, self.commands = [], None, []
-        super().__init__(peer)
-        self.change = self.report
-        self.simulated = self.node.create_publisher(JointState, "inner_commands", 10)
-        topic = "forward_effort_controller/commands"
-        self.node.create_subscription(Float64MultiArray, topic, self.obey, 10)
-
-    def gravity(self, names, position):
-        by_name = dict(zip(names, position, strict=True))
-        self.d.qpos = [by_name[name] for name in self.model.jnt_names]
-        effort = dict(zip(self.model.jnt_names, rb.gravity_term(self.model, self.d), strict=True))
-        return np.array([effort[name] for name in names])
-
-    def report(self, state):
-        self.names, self.stamp = list(state.name), state.header.stamp
-        self.own = self.gravity(state.name, state.position)
-        state.effort = (np.array(state.effort) - self.own).tolist()
-        return state
-
-    def obey(self, message):
-        """Take a command in the order of the joints of the driver."""
-        self.commands.append(np.array(message.data))
-        given = dict(zip(self.model.jnt_names, message.data, strict=True))
-        total = np.array([given[name] for name in self.names]) + self.own
-        command = JointState(name=self.names, effort=total.tolist())
-        command.header.stamp = self.stamp
-        self.simulated.publish(command)
-
-
 def behind_the_driver(simulate, control, peer, **given):
-    """Return the pair of a simulated UR5 and its controller, and the driver between them."""
-    # a second publisher on joint_commands would be a rival of the controller
-    inner = ("-r", "joint_commands:=inner_commands")
-    simulator = start_arm(simulate, ROBOT, UR5_START, 250, lockstep=True, more=inner)
-    driver = UrDriver(peer)
-    words = {"arm": "ur5e", "mode": "gravity", "state_timeout": 1.0, "use_sim_time": "true"}
-    controller = control(ROBOT, remap={"joint_states": "relayed_states"}, **words, **given)
-    return Pair(simulator, controller, peer, qos=ALL), driver
+    """Return the pair of a UR5, simulated behind its driver, and its controller, and commands."""
+    driver = (
+        *("-p", "robot_compensates_gravity:=true", "-p", "effort_includes_gravity:=false"),
+        *("-r", f"effort_commands:={COMMANDS}"),
+    )
+    simulator = start_arm(simulate, ROBOT, UR5_START, 250, more=driver)
+    words = {"arm": "ur5e", "mode": "gravity", "state_timeout": 1.0, "simulated_clock": "true"}
+    controller = control(ROBOT, **words, **given)
+    pair, commands = Pair(simulator, controller, peer), []
+    peer.node.create_subscription(Float64MultiArray, COMMANDS, commands.append, 10)
+    return pair, commands
 
 
 def test_an_arm_floats_behind_the_driver_of_its_preset(simulate, control, peer):
-    pair, driver = behind_the_driver(simulate, control, peer)
-    try:
-        pair.arm_it()
-        place = pair.arm.position
-        pair.arm.wait(1.0)
-        assert np.abs(pair.arm.position - place).max() < 1e-3
-        assert len(driver.commands) > 100
-        # the controller leaves gravity to the arm: here 40 N m at the shoulder
-        assert np.abs(driver.own).max() > 10.0
-        assert np.abs(driver.commands[-1]).max() < 0.5
-    finally:
-        driver.close()
+    pair, commands = behind_the_driver(simulate, control, peer)
+    pair.arm_it()
+    place = pair.arm.position
+    peer.until(lambda: len(commands) > 100)
+    pair.arm.wait(1.0)
+    assert np.abs(pair.arm.position - place).max() < 2e-3
+    m = rb.load_urdf(ROBOT)
+    d = rb.make_data(m)
+    by_name = dict(zip(pair.arm.names, pair.arm.position, strict=True))
+    d.qpos = [by_name[name] for name in m.jnt_names]
+    # the controller leaves gravity to the arm, whose efforts are without it
+    assert np.abs(rb.gravity_term(m, d)).max() > 10.0
+    assert np.abs(commands[-1].data).max() < 1.0
+    assert np.abs(pair.arm.rows[-1][3]).max() < 1.0
     pair.end_well()
 
 
 def test_a_wrong_setting_is_refused_behind_the_driver(simulate, control, peer):
     """The preset says that the arm carries gravity; an explicit parameter denies it."""
-    pair, driver = behind_the_driver(simulate, control, peer, robot_compensates_gravity="false")
-    try:
-        pair.arm.rest(0.04)
-        pair.until_arming(lambda why: "where the model needs" in why)
-        assert not driver.commands
-    finally:
-        driver.close()
+    pair, commands = behind_the_driver(simulate, control, peer, robot_compensates_gravity="false")
+    pair.arm.rest(0.04)
+    pair.until_arming(lambda why: "where the model needs" in why)
+    assert not commands
     pair.end_well()

@@ -12,8 +12,8 @@ from test_arm_params import defaults
 
 from rbdyn_ros.errors import ParameterError
 from rbdyn_ros.ros.arm import presets
+from rbdyn_ros.ros.arm.command_topics import TOPICS
 from rbdyn_ros.ros.arm.parameters import PARAMETERS, friction_of
-from rbdyn_ros.ros.arm.topics import EFFORTS
 
 FILES = presets.preset_files()
 ALL = [preset for path in FILES for preset in presets.presets_in(path)]
@@ -47,7 +47,7 @@ def test_every_fact_has_a_source(preset):
 def test_parameters_and_topics_are_those_of_the_controller(preset):
     for name, fact in preset.parameters.items():
         assert ROWS[name].checked(fact.value) == fact.value
-    assert set(preset.topics) <= {"joint_states", *EFFORTS}
+    assert set(preset.topics) <= {"joint_states", *TOPICS}
     assert isinstance(preset.facts["takes_efforts"].value, bool)
     assert preset.facts["rate"].value >= 50
     takes = preset.facts["takes_efforts"].value

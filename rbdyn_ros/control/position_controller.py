@@ -1,0 +1,250 @@
+"""Controller of an arm that takes positions only: it follows paths and yields to forces.
+
+States pass the same checks as those of an arm that takes efforts. After a fault the positions
+sent come to rest within 0.4 s, whether states arrive or not; then nothing is sent any more, and
+the arm stays where it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.control.admittance import Admittance
+from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.arming import FASTEST
+from rbdyn_ros.control.controller import Controller
+from rbdyn_ros.control.external_wrench import EstimatedWrench, SensedWrench
+from rbdyn_ros.control.faults import Fault
+from rbdyn_ros.control.gate import SafetyGate
+from rbdyn_ros.control.settings import POSITION_MODES, ControlSettings
+from rbdyn_ros.control.state_kernels import LONGEST, SHORTEST
+from rbdyn_ros.control.tracking import ROUNDING
+from rbdyn_ros.errors import refusal
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.nanoseconds import NANOSECONDS
+
+#: After a fault the position is sent for so long after it came to rest [s].
+RESTING = 0.1
+
+
+class PositionController(Controller):
+    """Controls an arm by positions; arguments as Controller.
+
+    Attributes:
+        velocity: (n,) of the positions returned last [rad/s or m/s].
+        wrench: where the external wrench comes from; None: there is no mode admittance.
+    """
+
+    modes = POSITION_MODES
+    takes = "positions"
+
+    def __init__(self, arm: Arm, gate: SafetyGate, settings: ControlSettings) -> None:
+        super().__init__(arm, gate, settings)
+        n = len(self.names)
+        self._place, self.velocity = np.zeros(n), np.zeros(n)
+        self._answered, self._still, self._silent = 0, 0.0, False
+        self._compliance: Admittance | None = None
+        self.wrench: SensedWrench | EstimatedWrench | None = None
+        if settings.admittance_frame:
+            self._yield_with(arm.m, None)
+
+    def _yield_with(self, m: Model, clearance: float | None) -> None:
+        """Prepare mode admittance for a Model of the arm, see Admittance."""
+        given, gate = self.settings, self.gate
+        frame = given.admittance_frame
+        self._compliance = Admittance(
+            m,
+            frame,
+            gate.limits,
+            given.admittance_mass,
+            given.admittance_damping,
+            given.admittance_stiffness,
+            given.admittance_deadband,
+            given.admittance_axes,
+            clearance,
+        )
+        if given.admittance_wrench == "efforts":
+            includes = given.effort_includes_gravity
+            self.wrench = EstimatedWrench(gate.measured, frame, gate.limits.dofs, includes)
+        else:
+            tool = given.tool_mass, np.ravel(given.tool_com).tolist()
+            self.wrench = SensedWrench(self.arm, frame, *tool, gate.settings.state_timeout)
+        rest = gate.measured.qpos
+        self.wrench.wrench(self.arm, rest)  # compiles it
+        self._compliance.step(rest, rest, np.zeros(6), LONGEST)
+        self._compliance.begin()
+
+    # before motion
+
+    def _check_load(self) -> None:
+        """Raise RbdynError unless the arm rests; it carries itself."""
+        speed = float(np.abs(self.gate.measured.qvel[self._dofs]).max())
+        if not speed <= FASTEST:
+            text = f"the arm moves at {speed:.3g}; it must rest (below {FASTEST:g} rad/s)"
+            raise refusal(text, "moving")
+
+    def _check_gains(self, mode: str) -> None:
+        """Raise RbdynError unless a mode has what it needs."""
+        if mode != "admittance":
+            return
+        if self.wrench is None:
+            text = "parameter admittance.frame is empty; name the link that yields to forces"
+            raise refusal(text, "mode", mode)
+        missing = self.wrench.missing(self.gate.measured.arrival or 0)
+        if missing:
+            raise refusal(missing, "wrench")
+
+    def _use(self, arm: Arm) -> None:
+        """Continue with another payload; the arm itself carries it."""
+        self.arm = arm
+
+    def tighten(self, *limits: float) -> None:
+        """Tighten the limits; arguments and errors as Limits.tightened.
+
+        Raises:
+            RbdynError: an armed arm is outside the new limits.
+        """
+        with self._lock:
+            tighter = self.gate.limits.tightened(*limits)
+            if self.armed:
+                tighter.check_inside(self.gate.measured.qpos)
+            self.gate.use(tighter)
+            if self._compliance is not None:
+                self._compliance.use(tighter)
+
+    def _begin(self) -> None:
+        """Begin with the measured positions."""
+        self._place[:], self.velocity[:] = self.gate.measured.qpos[self._dofs], 0.0
+        self._answered = self.gate.measured.arrival or 0
+
+    def _blend(self) -> None:
+        """Positions do not jump."""
+
+    def _rest_here(self) -> None:
+        """Come to rest from the position sent last, or at the measured one."""
+        whole, rate, limits = self._whole(), np.zeros(self.arm.m.nv), self.gate.limits
+        if self.armed:
+            whole[self._dofs], rate[self._dofs] = self._place, self.velocity
+        self._tracker.stop_from(whole, rate, limits.lower, limits.upper)
+        if self._compliance is not None:
+            self._compliance.begin()
+
+    def _whole(self) -> Array:
+        """Return the measured positions (nv,)."""
+        whole: Array = self.gate.measured.qpos.copy()
+        return whole
+
+    # the loop
+
+    def _look(self, _arrival: int) -> Fault | None:
+        """Efforts are not known, so nothing is compared with them."""
+        return None
+
+    def _told(self, _arrival: int, _wrong: Fault | None) -> None:
+        """States after a fault do not matter."""
+
+    def _answer(self, _dt: float) -> Array | None:
+        """Return the positions for a valid state."""
+        seen = self.gate.measured
+        if not self.armed:
+            self._begin()
+            self._tracker.rest_at(seen.qpos)
+            return self._place
+        self._answered = seen.arrival or 0
+        step = min(self.gate.step, self.gate.settings.state_timeout)
+        if not self._faulty():
+            self._tracker.advance(step)
+            self._check_target()
+        if self._faulty():
+            return self._braked(step)
+        wanted = self._tracker.target.qpos
+        if self.mode == "admittance":
+            wanted = self._yielding(step)
+        return self._passed(wanted[self._dofs], step)
+
+    def _faulty(self) -> bool:
+        return self.gate.fault is not None
+
+    def _yielding(self, step: float) -> Array:
+        """Return the positions (nv,) of mode admittance."""
+        assert self._compliance is not None
+        assert self.wrench is not None
+        seen, target, command = self.gate.measured, self._whole(), self._whole()
+        target[self._dofs] = self._tracker.target.qpos[self._dofs]
+        command[self._dofs] = self._place
+        missing = self.wrench.missing(seen.arrival or 0)
+        if missing:
+            self._trip(Fault("wrench", missing))
+            return command
+        wrench = self.wrench.wrench(self.arm, seen.qpos)
+        return self._compliance.step(target, command, wrench, step)
+
+    def _passed(self, wanted: Array, step: float) -> Array:
+        """Return positions within the limits of position and velocity; remember them."""
+        limits, before = self.gate.limits, self._place.copy()
+        if not np.isfinite(wanted).all():
+            self._trip(Fault("command", "a position to be sent is not a number"))
+            wanted = before
+        reach = limits.velocity * step * ROUNDING
+        near = np.clip(wanted, before - reach, before + reach)
+        # an arm beyond a limit may only come back
+        low, high = np.minimum(limits.lower, before), np.maximum(limits.upper, before)
+        self._place[:] = np.clip(near, low, high)
+        self.velocity[:] = (self._place - before) / step
+        return self._place
+
+    def _check_target(self) -> None:
+        """Trip if the arm is too far from the positions sent, or waits for a target too long."""
+        if self.settings.dry_run:
+            return
+        tolerance, measured = self.settings.tracking_tolerance, self.gate.measured.qpos[self._dofs]
+        off = np.abs(self._place - measured)
+        k = int(off.argmax())
+        if tolerance > 0.0 and off[k] > tolerance:
+            text = f"joint '{self.names[k]}' is {off[k]:.4g} from the position sent"
+            self._trip(Fault("tracking", f"{text}; tracking_tolerance is {tolerance:g}"))
+        self._check_idle()
+
+    # after a fault
+
+    def _trip(self, fault: Fault) -> None:
+        """Latch a fault and bring the positions to rest."""
+        if self.armed and self.gate.fault is None:
+            self.gate.trip(fault)
+            self._rest_here()
+            self._still, self._silent = 0.0, False
+
+    def _answer_blindly(self, now: int, _told: Any = None) -> Array | None:
+        """Return the next positions without a valid state."""
+        if not self.armed or self.gate.fault is None:
+            return None
+        step = (now - self._answered) / NANOSECONDS
+        self._answered = now
+        return self._sent(self._braked(min(max(step, SHORTEST), LONGEST)))
+
+    def _braked(self, step: float) -> Array | None:
+        """Return the next positions of an arm that comes to rest; None: it rests."""
+        if self._silent:
+            return None
+        self._tracker.advance(step)
+        if self._tracker.path is None:
+            self._still += step
+            self._silent = self._still > RESTING
+        return self._passed(self._tracker.target.qpos[self._dofs], step)
+
+    @property
+    def ending(self) -> list[str]:
+        """What an armed arm does after a fault."""
+        return ["silent" if self._silent else "braking"]
+
+    def rehearse(self, mode: str) -> None:
+        """Run every code path once with made-up states, so that everything is compiled."""
+        seen, step, n = self.gate.measured, NANOSECONDS // 1000, len(self.names)
+        rows = seen.qpos[self._dofs].copy(), np.zeros(n), np.zeros(n)
+        for k in range(1, 4):
+            self.on_state(self.names, *rows, k * step, k * step)
+            self.mode, self.armed = mode, True
+        self.on_watch(NANOSECONDS)

@@ -1,0 +1,107 @@
+"""The topics on which commands are sent to the arm: efforts or positions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.control.controller import Controller
+from rbdyn_ros.control.position_controller import PositionController
+from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.ros.common import convert
+from rbdyn_ros.ros.common.convert import Prepared, time_message
+
+#: Topics that command the arm.
+TOPICS = {
+    "joint_commands": JointState,
+    "effort_commands": Float64MultiArray,
+    "position_commands": Float64MultiArray,
+    "trajectory_commands": JointTrajectory,
+}
+#: Topics of each output, and what is sent there.
+EFFORT_OUTPUTS = {
+    "joint_commands": ("joint_commands",),
+    "effort_commands": ("effort_commands",),
+    "both": ("joint_commands", "effort_commands"),
+}
+POSITION_OUTPUTS = {
+    "joint_positions": ("joint_commands",),
+    "position_commands": ("position_commands",),
+    "trajectory_commands": ("trajectory_commands",),
+}
+OUTPUTS = EFFORT_OUTPUTS | POSITION_OUTPUTS
+#: Time of the only point of a trajectory, in periods of the states, and the shortest one [s].
+AHEAD, SOONEST = 2.0, 0.004
+
+
+class CommandTopics:
+    """Publishes the commands of a controller.
+
+    Args:
+        controller: computes the commands.
+        output: one of OUTPUTS.
+        publisher: opens a publisher for a type and a name.
+
+    Attributes:
+        names: of the topics on which commands are sent; none in a dry run, so that other nodes
+            see that nothing is commanded.
+        shown: name of the topic that shows them, sent or not.
+    """
+
+    def __init__(
+        self, controller: Controller, output: str, publisher: Callable[[Any, str], Any]
+    ) -> None:
+        self._controller = controller
+        self._moves = isinstance(controller, PositionController)
+        self.names = () if controller.settings.dry_run else OUTPUTS[output]
+        self._publishers = {name: publisher(TOPICS[name], name) for name in self.names}
+        self._shown = publisher(JointState, "~/positions" if self._moves else "~/efforts")
+        self.shown: str = self._shown.topic_name
+        self._message = _prepared(controller.names, self._moves)
+
+    def publish(self, commands: Array, stamp: int) -> None:
+        """Publish the commands (n,) for a state with this stamp [ns]."""
+        controller, numbers = self._controller, commands
+        if isinstance(controller, PositionController):
+            numbers = np.concatenate([commands, controller.velocity])
+        message = self._message.filled(stamp, numbers)
+        # checked again: another thread may have disarmed it
+        if controller.sending and controller.armed:
+            for name, publisher in self._publishers.items():
+                if name == "joint_commands":
+                    publisher.publish(message)
+                elif name == "trajectory_commands":
+                    publisher.publish(self._trajectory(commands))
+                else:
+                    publisher.publish(Float64MultiArray(data=commands.tolist()))
+        if self._shown.get_subscription_count():
+            self._shown.publish(message)
+
+    def _trajectory(self, places: Array) -> JointTrajectory:
+        """Return a trajectory with one point, which starts when it arrives.
+
+        It has no velocity, because joint_trajectory_controller takes none at the last point.
+        """
+        point = JointTrajectoryPoint(positions=places.tolist())
+        ahead = max(AHEAD * np.nan_to_num(self._controller.period), SOONEST)
+        at = time_message(round(ahead * NANOSECONDS))
+        point.time_from_start.sec, point.time_from_start.nanosec = at.sec, at.nanosec
+        return JointTrajectory(joint_names=list(self._controller.names), points=[point])
+
+
+def _prepared(names: tuple[str, ...], moves: bool) -> Prepared:
+    """Return the message of commands by name, to be filled with numbers."""
+    n = len(names)
+    message = JointState(name=list(names))
+    if moves:
+        message.position, message.velocity = convert.marks(0, n), convert.marks(n, n)
+    else:
+        message.effort = convert.marks(0, n)
+    message.header.stamp = convert.time_message(Prepared.MARK_STAMP)
+    return Prepared(message, 2 * n if moves else n)

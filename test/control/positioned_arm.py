@@ -1,0 +1,84 @@
+"""An arm that takes positions, and its controller, in one loop without ROS and without waiting.
+
+The arm is where it was told to be at the last state. Joint efforts are those that hold it against
+gravity and a wrench.
+"""
+
+import numpy as np
+from closed_loop import BENT, START, model
+
+import rbdyn_ros as rb
+from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.external_wrench import SensedWrench
+from rbdyn_ros.control.gate import GateSettings, SafetyGate
+from rbdyn_ros.control.limits import Limits
+from rbdyn_ros.control.position_controller import PositionController
+from rbdyn_ros.control.settings import ControlSettings
+
+UR5, FRAME = "ur5_robot.urdf", "tool0"
+#: Axes of the sensor.
+SENSOR = "wrist_3_link"
+
+
+class PositionedArm:
+    """A UR5; keywords are those of ControlSettings."""
+
+    def __init__(self, mode="tracking", make=PositionController, period=0.004, **settings):
+        m = model(UR5)
+        self.arm, self.m, self.h = Arm(m), m, period
+        self.d, self.work = rb.make_data(m), rb.make_data(self.arm.m)
+        self.d.qpos = BENT[UR5]
+        self.gate = SafetyGate(m, Limits.of(m), GateSettings())
+        self.controller = make(self.arm, self.gate, ControlSettings(dry_run=False, **settings))
+        self.now, self.answer = START, None
+        self.wrench, self.feels, self.follows = np.zeros(6), True, True
+        self.controller.set_mode(mode)
+
+    def pose(self):
+        return rb.frame_pose(self.m, self.d, FRAME)
+
+    def sense(self):
+        """Send the wrench on the tool, as a sensor in SENSOR measures it."""
+        place, _ = self.pose()
+        origin, axes = rb.frame_pose(self.m, self.d, SENSOR)
+        torque = self.wrench[:3] + np.cross(place - origin, self.wrench[3:])
+        force = axes.T @ self.wrench[3:]
+        self.controller.wrench.take(SENSOR, force, axes.T @ torque, self.now)
+
+    def efforts(self):
+        self.work.qpos = self.d.qpos
+        J = rb.frame_jacobian(self.arm.m, self.work, FRAME)
+        return rb.gravity_term(self.arm.m, self.work) - J.T @ self.wrench
+
+    def tick(self, **changes):
+        given = {
+            "names": list(self.arm.names),
+            "position": self.d.qpos.copy(),
+            "velocity": self.d.qvel.copy(),
+            "effort": self.efforts(),
+            "stamp": self.now,
+            "arrival": self.now,
+        }
+        c = self.controller
+        if self.feels and isinstance(c.wrench, SensedWrench):
+            self.sense()
+        answer = c.on_state(**given | changes)
+        self.answer = None if answer is None else answer.copy()
+        if self.follows and self.answer is not None and c.armed:
+            self.d.qpos[:], self.d.qvel[:] = self.answer, c.velocity
+        elif self.follows:
+            self.d.qvel[:] = 0.0
+        self.now += int(self.h * 1e9)
+
+    def run(self, duration, **changes):
+        """Run for a time [s]; return positions of the tool (n, 3)."""
+        found = []
+        for _ in range(round(duration / self.h)):
+            self.tick(**changes)
+            found.append(self.pose()[0])
+        return np.array(found)
+
+    def armed(self):
+        self.run(5 * self.h)
+        self.controller.try_arm(self.now)
+        return self

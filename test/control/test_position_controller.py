@@ -1,0 +1,198 @@
+"""An arm that takes positions: paths, admittance, faults, and what is refused."""
+
+import numpy as np
+import pytest
+from positioned_arm import FRAME, SENSOR, PositionedArm
+from support.refusals import refused
+
+import rbdyn_ros as rb
+from rbdyn_ros.control.cartesian_path import cartesian_path
+from rbdyn_ros.errors import RbdynError
+
+pytest.importorskip("daqp", reason="daqp is not installed")
+
+#: Mass, damping, stiffness.
+LAW = {
+    "admittance_frame": FRAME,
+    "admittance_mass": [0.2] * 3 + [4.0] * 3,
+    "admittance_damping": [4.0] * 3 + [80.0] * 3,
+    "admittance_stiffness": [20.0] * 3 + [400.0] * 3,
+    "admittance_deadband": [0.0] * 6,
+}
+FREE = LAW | {"admittance_stiffness": [0.0] * 6}
+
+
+def test_an_armed_arm_stays_and_then_follows_a_path_exactly():
+    arm = PositionedArm()
+    place, _ = arm.pose()
+    with refused(RbdynError, "mode") as caught:
+        arm.controller.set_mode("gravity")
+    assert "takes positions" in str(caught.value)
+    arm.armed()
+    assert np.abs(arm.run(0.2) - place).max() == 0.0
+    d = rb.make_data(arm.m)
+    d.qpos = arm.d.qpos
+    goal = place + np.array([-0.1, 0.0, 0.1])
+    path = cartesian_path(arm.m, d, FRAME, goal[None])
+    arm.controller.follow_path(path)
+    ways = arm.run(path.duration + 0.1) - place
+    along = (goal - place) / np.linalg.norm(goal - place)
+    assert np.abs(ways - (ways @ along)[:, None] * along).max() < 1e-6
+    np.testing.assert_allclose(ways[-1], goal - place, atol=1e-7)
+    assert arm.controller.progress().done
+
+
+@pytest.mark.parametrize("source", ["sensor", "efforts"])
+def test_admittance_rests_at_force_by_stiffness_and_comes_back(source):
+    arm = PositionedArm("admittance", **LAW, admittance_wrench=source).armed()
+    place, turn = arm.pose()
+    arm.run(0.2)
+    np.testing.assert_allclose(arm.pose()[0], place, atol=1e-9)
+    arm.wrench = np.array([0.0, 0.0, 1.0, -12.0, 4.0, 8.0])
+    arm.run(4.0)
+    found, turned = arm.pose()
+    # an estimate is damped by (1 cm)^2, which matters where the arm is near singular
+    tolerance = 1e-5 if source == "sensor" else 2e-3
+    np.testing.assert_allclose(found - place, arm.wrench[3:] / 400.0, atol=tolerance)
+    angle = np.arccos(0.5 * (np.trace(turned @ turn.T) - 1.0))
+    assert angle == pytest.approx(1.0 / 20.0, abs=100 * tolerance if source != "sensor" else 1e-4)
+    arm.wrench[:] = 0.0
+    arm.run(4.0)
+    np.testing.assert_allclose(arm.pose()[0], place, atol=1e-5)
+
+
+def test_the_way_of_a_pushed_arm_is_that_of_a_mass_with_a_damper():
+    arm = PositionedArm("admittance", **FREE).armed()
+    arm.run(0.1)
+    place, _ = arm.pose()
+    arm.wrench[3] = -10.0
+    ways = arm.run(1.0)[:, 0] - place[0]
+    t = arm.h * np.arange(1, len(ways) + 1)
+    expected = -10.0 / 80.0 * (t + 4.0 / 80.0 * np.expm1(-80.0 / 4.0 * t))
+    np.testing.assert_allclose(ways, expected, atol=1e-4)
+    arm.wrench[:] = 0.0
+    arm.run(1.0)
+    assert np.abs(arm.run(0.2) - arm.pose()[0]).max() < 1e-6
+
+
+def test_a_deadband_and_the_weight_of_the_tool_move_nothing():
+    band = {"admittance_deadband": [0.1] * 3 + [3.0] * 3}
+    arm = PositionedArm("admittance", **LAW | band).armed()
+    place, _ = arm.pose()
+    arm.wrench[4] = 2.9
+    arm.run(0.5)
+    np.testing.assert_allclose(arm.pose()[0], place, atol=1e-9)
+
+    tool = {"tool_mass": 2.0, "tool_com": (0.0, 0.03, 0.1)}
+    arm = PositionedArm("admittance", **LAW, **tool).armed()
+    origin, axes = rb.frame_pose(arm.m, arm.d, SENSOR)
+    weight = np.array([0.0, 0.0, -2.0 * 9.81])
+    at = origin + axes @ [0.0, 0.03, 0.1]
+    arm.wrench[:] = *np.cross(at - place, weight), *weight
+    arm.run(0.5)
+    np.testing.assert_allclose(arm.pose()[0], place, atol=1e-9)
+
+
+def test_at_the_end_of_its_reach_the_mass_does_not_wind_up():
+    """The arm is pushed outwards for long, and comes back when it is pulled."""
+    arm = PositionedArm("admittance", **FREE).armed()
+    force = np.array([30.0, 20.0, 0.0])
+    arm.wrench[3:] = force
+    arm.run(3.0)
+    stretched, _ = arm.pose()
+    arm.run(1.5)
+    assert arm.controller.fault is None
+    assert np.abs(arm.pose()[0] - stretched) @ [1.0, 1.0, 0.0] < 0.02
+    arm.wrench[3:] = -force
+    way = arm.run(2.0)[-1] - stretched
+    assert arm.controller.fault is None
+    assert way @ force < -0.1 * np.linalg.norm(force)
+
+
+def test_a_stale_wrench_is_a_fault_that_ends_at_rest_and_in_silence():
+    arm = PositionedArm("admittance", **FREE).armed()
+    arm.wrench[3] = -20.0
+    arm.run(0.6)
+    assert np.abs(arm.d.qvel).max() > 0.05
+    arm.feels = False
+    arm.run(0.2)
+    assert arm.controller.fault.code == "wrench"
+    assert "braking" in arm.controller.status()
+    arm.run(1.0)
+    assert np.abs(arm.d.qvel).max() == 0.0
+    assert arm.answer is None
+    assert "silent" in arm.controller.status()
+    arm.controller.clear_fault()
+    with refused(RbdynError, "wrench"):
+        arm.controller.try_arm(arm.now)
+    arm.feels = True
+    arm.run(0.05)
+    arm.controller.try_arm(arm.now)
+    assert "armed" in arm.controller.status()
+
+
+def moving():
+    arm = PositionedArm().armed()
+    d = rb.make_data(arm.m)
+    d.qpos = arm.d.qpos
+    goal = arm.pose()[0] + [-0.3, 0.0, 0.1]
+    arm.controller.follow_path(cartesian_path(arm.m, d, FRAME, goal[None]))
+    arm.run(1.0)
+    return arm
+
+
+def test_without_states_the_positions_come_to_rest():
+    arm = moving()
+    speed, steps, last = np.abs(arm.d.qvel).max(), [], arm.answer
+    for _ in range(100):
+        arm.now += 10_000_000
+        answer = arm.controller.on_watch(arm.now)
+        if answer is not None:
+            steps.append(np.abs(answer - last).max() / 0.01)
+            last = answer.copy()
+    assert arm.controller.fault.code == "age"
+    assert speed > 0.02
+    assert max(steps[1:]) < 1.1 * speed
+    assert steps[-1] == 0.0
+    assert arm.controller.on_watch(arm.now + 10_000_000) is None
+    assert arm.controller.ending == ["silent"]
+
+
+def test_an_arm_that_does_not_follow_is_a_fault():
+    arm = moving()
+    arm.follows = False
+    arm.d.qvel[:] = 0.0
+    place = arm.d.qpos.copy()
+    arm.run(4.0, velocity=np.zeros(6))
+    assert arm.controller.fault.code in ("tracking", "velocity")
+    assert np.array_equal(arm.d.qpos, place)
+
+
+def test_a_bad_state_ends_at_rest_and_no_position_is_beyond_its_limits():
+    arm = moving()
+    before = arm.answer
+    arm.tick(position=np.full(6, np.nan))
+    assert arm.controller.fault.code == "finite"
+    assert np.abs(arm.answer - before).max() < 0.01
+    arm.run(1.0)
+    assert arm.answer is None
+
+
+def test_wrenches_from_outside_are_checked():
+    arm = PositionedArm("admittance", **LAW)
+    for link, force, words in (
+        ("nowhere", (0, 0, 0), "there is no link 'nowhere'"),
+        (SENSOR, (np.nan, 0, 0), "nan"),
+        (SENSOR, (1e300, 0, 0), "1e+300"),
+    ):
+        with refused(RbdynError, "wrench") as caught:
+            arm.controller.wrench.take(link, force, (0, 0, 0), arm.now)
+        assert words in str(caught.value)
+    arm.feels = False
+    arm.run(0.1)
+    with refused(RbdynError, "wrench") as caught:
+        arm.controller.try_arm(arm.now)
+    assert "has arrived yet" in str(caught.value)
+    with refused(RbdynError, "mode") as caught:
+        PositionedArm().armed().controller.set_mode("admittance")
+    assert "admittance.frame" in str(caught.value)
