@@ -32,11 +32,24 @@ class SensedWrench:
         mass: of what hangs behind the sensor [kg].
         com: (3,) its centre of mass in the axes of the sensor [m].
         timeout: largest age [s].
+        sensor: link whose axes and origin a wrench has; empty: each says it itself.
+
+    Raises:
+        ModelError: there is no such link.
     """
 
     def __init__(
-        self, arm: Arm, frame: str, mass: float, com: Sequence[float], timeout: float
+        self,
+        arm: Arm,
+        frame: str,
+        mass: float,
+        com: Sequence[float],
+        timeout: float,
+        sensor: str = "",
     ) -> None:
+        if sensor:
+            arm.m.frame_id(sensor)
+        self._sensor = sensor
         self._m, self._frame, self._timeout = arm.m, frame, timeout
         self._weight = mass * np.array(arm.bare.opt.gravity)
         self._com = np.array(com, float)
@@ -47,7 +60,7 @@ class SensedWrench:
         """Take a measurement.
 
         Args:
-            link: link whose axes and origin it has.
+            link: link whose axes and origin it has, unless `sensor` is given.
             force: (3,) of the surroundings on the robot, with the weight behind the sensor [N].
             torque: (3,) about the link's origin [N m].
             now: steady clock [ns].
@@ -55,6 +68,7 @@ class SensedWrench:
         Raises:
             RbdynError: the link is unknown, or a number is not finite or too large.
         """
+        link = self._sensor or link
         chosen([link], self._m.frame_names, "link", error=RbdynError, code="wrench", element="")
         numbers = finite(
             "the wrench", [*torque, *force], (6,), -LARGEST, LARGEST, RbdynError, "wrench"

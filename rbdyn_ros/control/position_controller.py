@@ -71,7 +71,8 @@ class PositionController(Controller):
             self.wrench = EstimatedWrench(gate.measured, frame, gate.limits.dofs, includes)
         else:
             tool = given.tool_mass, np.ravel(given.tool_com).tolist()
-            self.wrench = SensedWrench(self.arm, frame, *tool, gate.settings.state_timeout)
+            timeout = gate.settings.state_timeout
+            self.wrench = SensedWrench(self.arm, frame, *tool, timeout, given.sensor_frame)
         rest = gate.measured.qpos
         self.wrench.wrench(self.arm, rest)  # compiles it
         self._compliance.step(rest, rest, np.zeros(6), LONGEST)

@@ -52,6 +52,7 @@ class ControlSettings:
             [N m/rad, N/m].
         admittance_deadband: (6,) torques and forces that move nothing [N m, N].
         admittance_wrench: "sensor", or "efforts": estimated from measured efforts.
+        sensor_frame: link whose axes and origin the wrench of a sensor has; empty: as it says.
         tool_mass: of what hangs behind the force-torque sensor [kg].
         tool_com: (3,) its centre of mass in the axes of the sensor [m].
         path_frame: link that Cartesian paths move; empty: there are none.
@@ -88,6 +89,7 @@ class ControlSettings:
     admittance_stiffness: ArrayLike = (20.0, 20.0, 20.0, 400.0, 400.0, 400.0)
     admittance_deadband: ArrayLike = (0.2, 0.2, 0.2, 2.0, 2.0, 2.0)
     admittance_wrench: str = "sensor"
+    sensor_frame: str = ""
     tool_mass: float = 0.0
     tool_com: ArrayLike = (0.0, 0.0, 0.0)
     path_frame: str = ""

@@ -188,6 +188,10 @@ def test_wrenches_from_outside_are_checked():
         with refused(RbdynError, "wrench") as caught:
             arm.controller.wrench.take(link, force, (0, 0, 0), arm.now)
         assert words in str(caught.value)
+    named = PositionedArm("admittance", **LAW, sensor_frame=SENSOR)
+    named.controller.wrench.take("a frame of TF", (0, 0, 0), (0, 0, 0), named.now)
+    with refused(RbdynError, "unknown-frame"):
+        PositionedArm("admittance", **LAW, sensor_frame="nowhere")
     arm.feels = False
     arm.run(0.1)
     with refused(RbdynError, "wrench") as caught:

@@ -378,6 +378,12 @@ PARAMETERS = (
             setting="admittance_wrench",
         ),
         Parameter(
+            "admittance.sensor_frame",
+            "",
+            "link whose axes and origin the wrench of the sensor has; empty: its header.frame_id",
+            setting="sensor_frame",
+        ),
+        Parameter(
             "admittance.tool_mass",
             0.0,
             "mass of what hangs behind the force-torque sensor",

@@ -47,7 +47,7 @@ def test_every_fact_has_a_source(preset):
 def test_parameters_and_topics_are_those_of_the_controller(preset):
     for name, fact in preset.parameters.items():
         assert ROWS[name].checked(fact.value) == fact.value
-    assert set(preset.topics) <= {"joint_states", *TOPICS}
+    assert set(preset.topics) <= {"joint_states", "wrench", *TOPICS}
     assert isinstance(preset.facts["takes_efforts"].value, bool)
     assert preset.facts["rate"].value >= 50
     takes = preset.facts["takes_efforts"].value
