@@ -4,7 +4,7 @@ Targets are drawn by forward kinematics within the limits; every search starts a
 the limits, or at zero. Both stop below 1e-8 m and rad, and may start 100 times.
 Pinocchio's loop is the usual one: damped least squares with the error of the pose as damping, the
 step clipped to the limits, the same steps and starts as ours, in Python. A robot that example-
-robot-data lacks is built from its Denavit-Hartenberg table.
+robot-data lacks is built from its Denavit-Hartenberg table, on both sides.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ def _row(robot: str, frame: str) -> str:
     start = time.perf_counter()
     found = rb.ik(m, d, frame, places, turns, tolerance=TOLERANCE, attempts=STARTS)
     each = (time.perf_counter() - start) / TARGETS * 1e6
-    loop = PinocchioLoop(path_of(robot), frame) if robot in ROBOTS else None
+    loop = PinocchioLoop(*_theirs(robot, frame))
     ours, theirs, solved = [], [], 0
     for k in range(TARGETS):
         start = time.perf_counter()
         rb.ik(m, d, frame, places[k], turns[k], tolerance=TOLERANCE, attempts=STARTS)
         ours.append((time.perf_counter() - start) * 1e6)
-        if loop is not None and k < THEIRS:
+        if k < THEIRS:
             start = time.perf_counter()
             solved += loop.solve(places[k], turns[k])
             theirs.append((time.perf_counter() - start) * 1e6)
@@ -65,8 +65,6 @@ def _row(robot: str, frame: str) -> str:
     middle, late = statistics.median(ours), float(np.quantile(ours, 0.99))
     cells = f"| {robot} | {found.success.mean():.2%} | {middle:.1f} | {late:.0f} | {each:.1f} |"
     cells += f" {worst:.0e} |"
-    if not theirs:
-        return cells + " - | - | - |"
     other = statistics.median(theirs)
     ratio = other / statistics.median(ours[:THEIRS])
     return cells + f" {solved / THEIRS:.2%} | {other:.0f} | {ratio:.0f} |"
@@ -96,13 +94,27 @@ def _iiwa() -> Any:
     return rb.build(rb.dh.distal(rows, name="iiwa"))
 
 
+def _theirs(robot: str, frame: str) -> tuple[Any, int]:
+    """Return Pinocchio's model and its number of a frame."""
+    if robot in ROBOTS:
+        model = pin.buildModelFromUrdf(str(path_of(robot)), mimic=True)
+        return model, model.getFrameId(frame)
+    model, joint, place = pin.Model(), 0, pin.SE3.Identity()
+    for k, (a, alpha, d, most) in enumerate(IIWA):
+        low, high = -math.radians(most), math.radians(most)
+        limits = (np.full(1, x) for x in (1e3, 1e3, low, high))
+        joint = model.addJoint(joint, pin.JointModelRZ(), place, f"joint{k + 1}", *limits)
+        place = pin.SE3(pin.utils.rotate("x", alpha), np.array([a, 0.0, d]))
+    last = pin.Frame(frame, joint, place, pin.FrameType.OP_FRAME)
+    return model, model.addFrame(last)
+
+
 class PinocchioLoop:
     """Damped least squares as users of Pinocchio write it."""
 
-    def __init__(self, path: Any, frame: str) -> None:
-        self.model = pin.buildModelFromUrdf(str(path), mimic=True)
+    def __init__(self, model: Any, frame: int) -> None:
+        self.model, self.frame = model, frame
         self.data = self.model.createData()
-        self.frame = self.model.getFrameId(frame)
         self.low, self.high = self.model.lowerPositionLimit, self.model.upperPositionLimit
         self.rng = np.random.default_rng(0)
 
