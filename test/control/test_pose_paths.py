@@ -10,7 +10,8 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 from closed_loop import ClosedLoop, model
 from geometry_msgs.msg import Pose as PoseMessage
-from geometry_msgs.msg import PoseArray
+from geometry_msgs.msg import PoseArray, WrenchStamped
+from positioned_arm import PositionedArm
 
 import rbdyn_ros as rb
 from rbdyn_ros.control.self_collision import SelfCollision
@@ -18,10 +19,16 @@ from rbdyn_ros.control.settings import ControlSettings
 from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import RbdynError
-from rbdyn_ros.ros.arm.trajectories import TrajectoryController
+from rbdyn_ros.ros.arm.trajectories import PositionTrajectoryController, TrajectoryController
 
 UR5, FRAME = "ur5_robot.urdf", "tool0"
 RADIUS, AHEAD = 0.05, 0.12
+
+
+def ball_below(place):
+    """Return a UR5 with a ball AHEAD below a place."""
+    ball = rb.Obstacle("ball", rb.Sphere(RADIUS), Pose(tuple(place - [0.0, 0.0, AHEAD + RADIUS])))
+    return rb.load_urdf(robots.find(UR5), contact=rb.Contact(obstacles=(ball,)))
 
 
 class Arm:
@@ -32,15 +39,11 @@ class Arm:
         self.loop = ClosedLoop(m, mode="computed_torque")
         self.d = self.loop.d
         self.place, self.turn = rb.frame_pose(self.loop.plant, self.d, FRAME)
-        centre = self.place - [0.0, 0.0, AHEAD + RADIUS]
-        ball = rb.Obstacle("ball", rb.Sphere(RADIUS), Pose(tuple(centre)))
-        path = robots.find(UR5)
-        near = rb.load_urdf(path, contact=rb.Contact(obstacles=(ball,)))
-        check = SelfCollision(near, np.arange(6), 0.01, world=True)
+        check = SelfCollision(ball_below(self.place), np.arange(6), 0.01, world=True)
         known = self.loop.controller
         settings = ControlSettings(dry_run=False, path_frame=FRAME, path_speed=0.2)
         self.controller = self.loop.controller = TrajectoryController(
-            m, urdf.read_file(path)[0], check, known.arm, self.loop.gate, settings
+            m, urdf.read_file(robots.find(UR5))[0], check, known.arm, self.loop.gate, settings
         )
         self.controller.set_mode("computed_torque")
 
@@ -121,3 +124,31 @@ def test_the_link_of_the_poses_must_be_moved_by_controlled_joints():
         with refused(RbdynError, code):
             description = urdf.read_file(robots.find(UR5))[0]
             TrajectoryController(known.arm.m, description, None, known.arm, known.gate, settings)
+
+
+def test_an_arm_that_yields_stops_at_the_margin_of_an_obstacle():
+    pytest.importorskip("daqp", reason="daqp is not installed")
+    place, _ = PositionedArm().pose()
+    near = ball_below(place)
+
+    def make(arm, gate, settings):
+        check = SelfCollision(near, np.arange(6), 0.01, world=True)
+        description = urdf.read_file(robots.find(UR5))[0]
+        return PositionTrajectoryController(arm.m, description, check, arm, gate, settings)
+
+    free = {"admittance_frame": FRAME, "admittance_stiffness": [0.0] * 6}
+    arm = PositionedArm("admittance", make, **free).armed()
+    message = WrenchStamped()
+    message.header.frame_id = FRAME
+    arm.controller.take_wrench(message)
+    message.wrench.force.x = np.nan
+    with refused(RbdynError, "wrench"):
+        arm.controller.take_wrench(message)
+    arm.wrench[5], d, least = -30.0, rb.make_data(near), np.inf
+    for _ in range(20):
+        arm.run(0.1)
+        d.qpos[:] = arm.d.qpos
+        pairs = rb.collisions(near, d, 1.0)
+        least = min([least, *(p.distance for p in pairs if p.geom2 == "ball")])
+    assert arm.controller.fault is None
+    assert 0.009 < least < 0.013
