@@ -12,6 +12,7 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
+from support.robots import find
 
 import launch
 from rbdyn_ros.loading.assets import bundled_robot
@@ -207,10 +208,21 @@ def test_invalid_arguments_of_the_simulated_arm_are_refused(launch_file, given, 
     assert words in started.text()
 
 
-def test_the_simulated_arm_can_be_armed_by_the_logged_service(launch_file, domain, monkeypatch):
-    given = ("namespace:=left", "sim:=true", "sim_initial_positions:={elbow_pitch: 0.5}")
+@pytest.mark.parametrize(
+    ("more", "robot", "joint"),
+    [
+        ((), "seven_dof_arm", "elbow_pitch"),
+        (("arm:=ur5e", f"urdf:={find('ur5_robot.urdf')}"), "ur5", "elbow_joint"),
+    ],
+    ids=["plain", "ur5e"],
+)
+def test_the_simulated_arm_can_be_armed_by_the_logged_service(
+    launch_file, domain, monkeypatch, more, robot, joint
+):
+    """Behind the driver of a UR, too, whose efforts are without gravity."""
+    given = ("namespace:=left", "sim:=true", f"sim_initial_positions:={{{joint}: 0.5}}", *more)
     started = launch_file(GRAVITY, *given, real=True)
-    started.wait_for("controlling 'seven_dof_arm'")
+    started.wait_for(f"controlling '{robot}'")
     name = "/left/arm_controller/arm"
     assert f"to arm it: ros2 service call {name} std_srvs/srv/Trigger" in started.text()
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
@@ -229,7 +241,8 @@ def test_the_simulated_arm_can_be_armed_by_the_logged_service(launch_file, domai
         assert future.result().success, future.result().message
         while len(states) < 2:
             executor.spin_once(timeout_sec=30.0)
-        assert states[-1].position[states[-1].name.index("elbow_pitch")] == pytest.approx(0.5)
+        at = states[-1].name.index(joint)
+        assert states[-1].position[at] == pytest.approx(0.5, abs=1e-4)
     finally:
         executor.shutdown()
         node.destroy_node()
