@@ -10,7 +10,7 @@
 # make lint  check style and types
 # make bench measure against MuJoCo and Pinocchio
 # make docs  build the documentation: site/index.html
-# make release  write both ROS packages side by side into dist/ros, as bloom and colcon want them
+# make release  write the ROS packages side by side into dist/ros, as bloom and colcon want them
 # make clean remove everything that was built
 
 URDF ?= config/robots/seven_dof_arm.urdf
@@ -82,7 +82,7 @@ docs: setup
 release:
 	rm -rf '$(RELEASE)' && mkdir -p '$(RELEASE)/rbdyn_ros'
 	git archive HEAD | tar -x -C '$(RELEASE)/rbdyn_ros'
-	mv '$(RELEASE)/rbdyn_ros/rbdyn_interfaces' '$(RELEASE)/'
+	mv '$(RELEASE)/rbdyn_ros/rbdyn_interfaces' '$(RELEASE)/rbdyn_ros/rbdyn_hardware' '$(RELEASE)/'
 	rm '$(RELEASE)/rbdyn_ros/colcon_defaults.yaml'
 	sed -i 's|^  <exec_depend>rclpy<|  <exec_depend>rbdyn_interfaces</exec_depend>\n&|' '$(RELEASE)/rbdyn_ros/package.xml'
 

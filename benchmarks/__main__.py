@@ -23,6 +23,7 @@ BENCHMARKS = {
     "scaling": "cost against the number of bodies, from 10 to 10,000",
     "startup": "from process start to the first step, cold and warm",
     "node": "the simulator node at 1 kHz: lateness, real-time factor, load, latency",
+    "shared_memory": "the loop and a client in C through shared memory: ages of states, lateness",
     "lidar": "the simulator node with lidar and depth camera, unheard and heard in turns",
     "fleet": "number of robots that one process simulates at 1 kHz",
     "tick": "the control tick of an armed arm, without ROS",

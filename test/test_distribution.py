@@ -124,11 +124,11 @@ def test_the_library_needs_no_call_that_only_linux_has():
 def test_all_versions_are_one():
     packages = {
         ET.parse(ROOT / folder / "package.xml").findtext("version")
-        for folder in (".", "rbdyn_interfaces")
+        for folder in (".", "rbdyn_interfaces", "rbdyn_hardware")
     }
     logs = {
         re.search(r"^(\d+\.\d+\.\d+) \(\d{4}-\d\d-\d\d\)$", path.read_text(), re.MULTILINE)[1]
-        for path in (ROOT / "CHANGELOG.rst", ROOT / "rbdyn_interfaces" / "CHANGELOG.rst")
+        for path in (ROOT / "CHANGELOG.rst", *ROOT.glob("rbdyn_*/CHANGELOG.rst"))
     }
     assert packages == logs == {arguments()["version"]} == {rb.__version__}
 
@@ -158,21 +158,22 @@ def release(tmp_path_factory):
     return folder
 
 
-def test_catkin_finds_both_packages_of_a_release(release):
+def test_catkin_finds_all_packages_of_a_release(release):
     found = pytest.importorskip("catkin_pkg.packages").find_packages(str(release))
     assert {(path, package.name) for path, package in found.items()} == {
         ("rbdyn_ros", "rbdyn_ros"),
         ("rbdyn_interfaces", "rbdyn_interfaces"),
+        ("rbdyn_hardware", "rbdyn_hardware"),
     }
     needed = {depend.name for depend in found["rbdyn_ros"].exec_depends}
     assert "rbdyn_interfaces" in needed
 
 
-def test_colcon_finds_both_packages_of_a_release(release):
+def test_colcon_finds_all_packages_of_a_release(release):
     pytest.importorskip("colcon_ros")
     command = [sys.executable, "-m", "colcon", "--log-base", str(release.parent), "list", "-n"]
     done = subprocess.run(command, cwd=release, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["rbdyn_interfaces", "rbdyn_ros"]
+    assert done.stdout.split() == ["rbdyn_hardware", "rbdyn_interfaces", "rbdyn_ros"]
 
 
 def test_the_install_guide_lists_every_extra():

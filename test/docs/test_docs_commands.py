@@ -77,6 +77,7 @@ NOT_RUN = {
     ("docs/guides/install.md", "docker build"): "needs Docker",
     ("docs/guides/install.md", "pixi run"): "needs pixi",
     ("docs/guides/ros2_control.md", "cd config/ros2_control"): WORKSPACE,
+    ("docs/guides/ros2_control.md", "colcon build"): WORKSPACE,
     ("docs/tutorials/pick_a_cube.md", ".venv/bin/pip install"): INSTALLS,
     ("docs/tutorials/ros_tutorial.md", "mkdir -p ~/ws/src"): WORKSPACE,
     ("docs/tutorials/ros_tutorial.md", "ros2 topic list"): WORKSPACE,

@@ -1,0 +1,58 @@
+"""The loop and a client in C that answers every state through shared memory, two processes.
+
+Lock-step gives the wall time of a whole tick: state, answer, timestep. Real time gives the age of
+a state when the client has it, and the lateness of the loop.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+import rbdyn_ros as rb
+from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.runtime.loop import Loop
+from rbdyn_ros.runtime.port import Port
+from rbdyn_ros.runtime.settings import LoopSettings
+
+ROOT = Path(__file__).parents[1]
+NAME = f"benchmark{os.getpid()}"
+STATES = 20_000
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder, "client")
+        source = ROOT / "test/support/port_client.c"
+        include = f"-I{ROOT / 'rbdyn_hardware/include'}"
+        command = ["gcc", "-std=c99", "-D_GNU_SOURCE", "-O2", include, source, "-o", program]
+        subprocess.run(command, check=True)
+        print("| time mode, all in us | tick | age of a state: p50 | p99 | worst | loop late by |")
+        print("|---|---|---|---|---|---|")
+        for mode in ("lockstep", "realtime"):
+            print(_line(mode, program), flush=True)
+
+
+def _line(mode: str, program: Path) -> str:
+    m = rb.load_urdf(bundled_robot("seven_dof_arm"))
+    settings = LoopSettings(time_mode=mode, lockstep_timeout=0.0)
+    port = Port(NAME, m, dict.fromkeys(m.jnt_names, True), (), settings, 1_000_000)
+    loop = Loop(m, settings, port=port)
+    loop.start()
+    began = time.monotonic()
+    words = [program, NAME, f"{STATES}"]
+    said = subprocess.run(words, stdout=subprocess.PIPE, check=True, text=True).stdout
+    took = (time.monotonic() - began) / STATES * 1e6
+    timing = loop.readout.timing()
+    loop.stop()
+    port.close()
+    ages = np.array([int(line.split()[1]) for line in said.splitlines()][1:]) / 1e3
+    numbers = " | ".join(f"{x:.0f}" for x in (*np.quantile(ages, (0.5, 0.99)), ages.max()))
+    late = (timing.p50, timing.p99, timing.worst)
+    lateness = " / ".join(f"{x:.0f}" for x in late) if mode == "realtime" else ""
+    return f"| {mode} | {took:.0f} | {numbers} | {lateness} |"
