@@ -170,18 +170,15 @@ def test_files_in_commands_exist():
 TOP_FOLDERS = {path.name for folder in (ROOT, ROOT / "rbdyn_ros") for path in folder.iterdir()}
 GENERATED = {"test/messages.txt"}  # `make messages` writes it
 #: Plugins have names like paths.
-PLUGINS = re.findall(
-    'class name="(.+?)"', (ROOT / "rbdyn_hardware/rbdyn_hardware.xml").read_text()
-)
+PLUGIN_FILE = ROOT / "rbdyn_hardware/rbdyn_hardware.xml"
+KNOWN = GENERATED | {*re.findall('class name="(.+?)"', PLUGIN_FILE.read_text())}
 
 
 def exists(path):
     """Whether a path below the root or the package exists; interfaces go without extension."""
     interface = re.sub("^rbdyn_interfaces/(?=[A-Z])", "rbdyn_interfaces/*/", path) + ".*"
     patterns = (path, f"rbdyn_ros/{path}", interface)
-    return path in {*GENERATED, *PLUGINS} or any(
-        True for each in patterns for _ in ROOT.glob(each)
-    )
+    return path in KNOWN or any(True for each in patterns for _ in ROOT.glob(each))
 
 
 @pytest.mark.parametrize("page", [*page_names(), "pyproject.toml"])
