@@ -32,7 +32,9 @@ FOLDER = "Path(temporary.name)"
 
 def names() -> list[str]:
     """Return the examples with a notebook: those that do not use ROS."""
-    with_ros = re.compile(r"(?m)^(?:import|from) (?:rclpy|rbdyn_ros\.ros)\b")
+    with_ros = re.compile(
+        r"(?m)^(?:(?:import|from) (?:rclpy|rbdyn_ros\.ros)\b|from rbdyn_ros.gym import NodeEnv)"
+    )
     scripts = {path.stem: path.read_text(encoding="ascii") for path in EXAMPLES.glob("*.py")}
     return sorted(name for name, text in scripts.items() if not with_ros.search(text))
 

@@ -34,10 +34,11 @@ class NodeProcess:
         node: see UserNode.
         folder: for its output.
         memory: data of a process at most [MiB].
+        name: of the file of its output.
     """
 
-    def __init__(self, node: UserNode, folder: Path, memory: float) -> None:
-        self._log = folder / "node_output.txt"
+    def __init__(self, node: UserNode, folder: Path, memory: float, name: str = "node") -> None:
+        self._log = folder / f"{name}.txt"
         parent, most = os.getpid(), int(memory * _MIB)
 
         def begin() -> None:

@@ -1,15 +1,4 @@
-"""Gymnasium environments over rb.Batch: many robots that learn side by side.
-
-    from rbdyn_ros.gym import BatchEnv
-
-    class Upright(BatchEnv):
-        def reward(self, actions):
-            return np.cos(self.batch.qpos[:, 0])
-
-    envs = Upright(m, 256, nstep=20, horizon=200)
-
-pip install "rbdyn_ros[gym]" installs gymnasium.
-"""
+"""Many robots that learn side by side, over rb.Batch."""
 
 from __future__ import annotations
 
@@ -90,7 +79,7 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         self.metadata = {"autoreset_mode": self.autoreset_mode, "render_modes": []}
         moved = (m.jnt_class == JointClass.FREE) & (m.jnt_actuated == 1)
         self.actuated = np.flatnonzero(moved[m.dof_jntid])
-        self.effort = _effort(m, self.actuated, effort)
+        self.effort = action_efforts(m, self.actuated, effort)
         one = np.ones(self.actuated.size, np.float32)
         self.single_action_space = gymnasium.spaces.Box(-one, one)
         low, high = (np.asarray(x, np.float32) for x in self.limits())
@@ -296,7 +285,7 @@ def _mode(given: object) -> AutoresetMode:
         raise not_allowed("autoreset_mode", given, f"one of {allowed}") from None
 
 
-def _effort(m: Model, dofs: Any, given: ArrayLike | None) -> Array:
+def action_efforts(m: Model, dofs: Any, given: ArrayLike | None) -> Array:
     """Return the force of an action of 1, for each actuated dof."""
     if dofs.size == 0:
         text = f"'{m.name}' has no actuated joint, so no action would move it"

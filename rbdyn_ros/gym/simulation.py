@@ -1,0 +1,120 @@
+"""The processes of an environment: the simulator, nodes of the user, and the client here."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rbdyn_ros.errors import refusal
+from rbdyn_ros.ros.common.domains import Domain
+from rbdyn_ros.ros.lockstep_client import LockstepClient
+
+#: Time for the simulator to start; the first start of a version compiles [s].
+STARTING = 300.0
+#: Time for the simulator to end [s].
+ENDING = 10.0
+
+
+class Simulation:
+    """A simulator in lock-step with a client, in a ROS domain of their own.
+
+    Args:
+        parameters: of the simulator, by name.
+        nodes: command lines of nodes beside it, in the present folder.
+        patience: wall time to wait for a state [s].
+
+    Attributes:
+        client: of the simulator.
+
+    Raises:
+        RbdynError: the simulator does not start.
+    """
+
+    def __init__(
+        self, parameters: Mapping[str, Any], nodes: Sequence[Sequence[str]], patience: float
+    ) -> None:
+        self.client: LockstepClient | None = None
+        self._domain, self._folder = Domain(), tempfile.TemporaryDirectory(prefix="rbdyn_env_")
+        self._log = Path(self._folder.name) / "simulator.txt"
+        self._patience = patience
+        with self._log.open("wb") as file:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "rbdyn_ros.gym.simulator_process"],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=file, text=True,
+                env=os.environ | self.environment | {"ROS_LOG_DIR": self._folder.name},
+            )  # fmt: skip
+        words: dict[str, Any] = {"parameters": dict(parameters), "folder": self._folder.name}
+        words["nodes"] = [list(each) for each in nodes]
+        try:
+            self._start(json.dumps(words))
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Environment variables of processes in the domain."""
+        return self._domain.environment
+
+    def ask(self) -> LockstepClient:
+        """Return the client, for a request that must be answered within `patience`."""
+        if self.client is None:
+            raise refusal("the environment is closed")
+        self._asked = time.monotonic()
+        return self.client
+
+    def close(self) -> None:
+        """End the processes; no effect if they have ended."""
+        if self.client is not None:
+            self.client.close()
+            self.client = None
+        for pipe in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(OSError):
+                pipe.close()  # type: ignore[union-attr]
+        try:
+            self._process.wait(ENDING)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._domain.close()
+        self._folder.cleanup()
+
+    def _start(self, words: str) -> None:
+        """Tell the process what to simulate, and connect to it."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(words + "\n")
+        self._process.stdin.flush()
+        said = self._said(STARTING)
+        if said != "ready":
+            raise refusal(said or f"the simulator did not start within {STARTING:g} s")
+        self._asked = time.monotonic()
+        self.client = LockstepClient(self.environment, self._check)
+        self.client.connect()
+
+    def _said(self, timeout: float) -> str:
+        """Return the next line of the simulator's process; "" after the timeout."""
+        assert self._process.stdout is not None
+        if not select.select([self._process.stdout], [], [], timeout)[0]:
+            return ""
+        line = self._process.stdout.readline().strip()
+        return line or f"the process of the simulator has ended: {self._end_of_log()}"
+
+    def _check(self) -> None:
+        """Raise RbdynError if a process has ended, or no answer comes."""
+        if said := self._said(0.0):
+            raise refusal(said)
+        if time.monotonic() > self._asked + self._patience:
+            text = f"no state came within {self._patience:g} s; the simulator has logged: "
+            raise refusal(text + self._end_of_log())
+
+    def _end_of_log(self) -> str:
+        return self._log.read_text(encoding="utf-8", errors="replace")[-500:].strip()

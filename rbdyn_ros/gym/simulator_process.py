@@ -1,0 +1,55 @@
+"""A simulator and nodes of the user, in processes that end with the standard input of this one.
+
+python -m rbdyn_ros.gym.simulator_process reads one line of JSON: `parameters` of the simulator,
+`nodes` as command lines, and a `folder` for their output. It prints "ready", or why it ends.
+"""
+
+from __future__ import annotations
+
+import json
+import select
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+from rbdyn_ros.errors import RbdynError
+from rbdyn_ros.ros.simulator.embedded import embedded
+from rbdyn_ros.ros.simulator.setup import Setup
+from rbdyn_ros.trials.processes.node_process import NodeProcess
+from rbdyn_ros.trials.trial import UserNode
+
+POLL = 0.1
+#: Data of a process of a node at most [MiB].
+MEMORY = 1 << 20
+
+
+def main() -> None:
+    """Simulate until the standard input is closed."""
+    given = json.loads(sys.stdin.readline())
+    folder = Path(given["folder"])
+    with ExitStack() as stack:
+        try:
+            nodes = [
+                stack.enter_context(NodeProcess(_node(words), folder, MEMORY, f"node_{k}"))
+                for k, words in enumerate(given["nodes"])
+            ]
+            simulator = stack.enter_context(embedded(Setup(given["parameters"])))
+        except RbdynError as error:
+            print(f"the simulator does not start: {error}", flush=True)
+            return
+        print("ready", flush=True)
+        while not select.select([sys.stdin], [], [], POLL)[0]:
+            simulator.poll()
+            if why := next(filter(None, (node.ended() for node in nodes)), ""):
+                print(why, flush=True)
+                return
+        for node in nodes:
+            node.end(quiet=True)
+
+
+def _node(words: list[str]) -> UserNode:
+    return UserNode(tuple(words), folder=str(Path.cwd()))
+
+
+if __name__ == "__main__":
+    main()

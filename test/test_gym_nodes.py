@@ -1,0 +1,135 @@
+"""A gymnasium environment over the simulator node: the engine is the oracle."""
+
+import runpy
+import time
+
+import numpy as np
+import pytest
+from support.documents import ROOT
+from support.refusals import refused
+
+import rbdyn_ros as rb
+from rbdyn_ros.errors import RbdynError
+from rbdyn_ros.loading.assets import bundled_robot
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+gymnasium = pytest.importorskip("gymnasium", reason="gymnasium is not installed")
+from gymnasium.utils.env_checker import check_env  # noqa: E402
+
+from rbdyn_ros.gym import NodeEnv  # noqa: E402
+
+ROBOT = bundled_robot("pendulum")
+
+#: Doubles what the environment asks for.
+NODE = """\
+import rclpy
+from sensor_msgs.msg import JointState
+
+rclpy.init()
+node = rclpy.create_node("doubles")
+publisher = node.create_publisher(JointState, "joint_commands", 10)
+
+def take(wanted):
+    wanted.effort = [2.0 * x for x in wanted.effort]
+    publisher.publish(wanted)
+
+node.create_subscription(JointState, "wanted", take, 10)
+rclpy.spin(node)
+"""
+
+
+class Upright(NodeEnv):
+    """A pendulum that starts anywhere near hanging."""
+
+    def reward(self, action):
+        return float(-np.cos(self.position[0]) - 0.1 * action @ action)
+
+    def ended(self):
+        return bool(abs(self.position[0]) > 3.0)
+
+    def start(self):
+        return {"swing": self.np_random.uniform(-0.2, 0.2)}, {"swing": 0.1}
+
+
+class Through(Upright):
+    """The same, with a node between the actions and the robot."""
+
+    def act(self, action):
+        from sensor_msgs.msg import JointState
+
+        if not hasattr(self, "publisher"):
+            self.publisher = self.simulation.client.node.create_publisher(JointState, "wanted", 10)
+            while self.publisher.get_subscription_count() == 0:
+                time.sleep(0.01)
+            time.sleep(0.2)
+        message = JointState(name=self.actuated, effort=(action * self.effort).tolist())
+        message.header.stamp = self.simulation.client.state.header.stamp
+        self.publisher.publish(message)
+
+
+@pytest.fixture(scope="module")
+def env():
+    made = Upright(ROBOT, nstep=5, horizon=30, effort=2.0)
+    yield made
+    made.close()
+
+
+def simulated(env, seed, actions, factor=1.0):
+    """Return the states of an episode by the engine, and its start."""
+    env.reset(seed=seed)
+    m = rb.load_urdf(ROBOT)
+    d = rb.make_data(m)
+    d.qpos, d.qvel = env.position, env.velocity
+    states = []
+    for action in actions:
+        d.qfrc_applied = factor * 2.0 * action
+        rb.step(m, d, 5)
+        states.append([*d.qpos, *d.qvel])
+    return np.array(states)
+
+
+def test_gymnasiums_check_of_environments_passes(env):
+    check_env(env, skip_render_check=True, skip_close_check=True)
+
+
+def test_an_episode_has_the_bits_of_the_engine(env):
+    actions = np.random.default_rng(0).uniform(-1.0, 1.0, (30, 1))
+    expected = simulated(env, 3, actions)
+    for k, action in enumerate(actions):
+        _, _, ended, cut, _ = env.step(action)
+        assert [*env.position, *env.velocity] == expected[k].tolist()
+        assert (ended, cut) == (False, k == 29)
+
+
+def test_a_node_of_the_user_is_in_the_loop(tmp_path, monkeypatch):
+    (tmp_path / "doubles.py").write_text(NODE)
+    monkeypatch.chdir(tmp_path)
+    env = Through(ROBOT, nstep=5, effort=2.0, nodes=[["python", "doubles.py"]])
+    try:
+        actions = np.full((4, 1), 0.5)
+        expected = simulated(env, 3, actions, 2.0)
+        for k, action in enumerate(actions):
+            env.step(action)
+            assert [*env.position, *env.velocity] == expected[k].tolist()
+    finally:
+        env.close()
+
+
+def test_a_robot_that_is_refused_and_a_node_that_ends_are_errors(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with refused(RbdynError, "no-such-file"):
+        Upright("nowhere.urdf")
+    (tmp_path / "ends.py").write_text("raise ValueError('no torque')")
+
+    def begin():
+        Upright(ROBOT, effort=1.0, nodes=[["python", "ends.py"]]).reset()
+
+    with pytest.raises(RbdynError, match="the node ended with status 1: ValueError: no torque"):
+        begin()
+
+
+def test_the_example_reaches_its_points():
+    example = runpy.run_path(str(ROOT / "examples" / "reach_node.py"))
+    assert example["main"](episodes=2) < 0.01
+    pytest.importorskip("stable_baselines3")
+    assert np.isfinite(example["main"](episodes=1, learner="ppo", steps=64))
