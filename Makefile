@@ -2,7 +2,7 @@
 # make test  run the tests                               make test ARGS="-k urdf"
 # make setup make .venv; the others do it when needed    make setup PYTHON=python3.12
 #            ROS=jazzy after any command: with ROS 2 Jazzy instead of Kilted, in .venv-jazzy
-# make test-extras  install PyTorch, JAX, pyarrow and Ray, and run the tests that need them
+# make test-extras  install PyTorch, JAX, pyarrow, Ray and stable-baselines3, and run their tests
 # make test-processors  run the numerical tests as if on other processors
 # make fuzz  feed changed files to all readers        make fuzz SECONDS=600 SEED=1 ARGS=urdf
 # make messages  run the tests and write test/messages.txt, the words of all refusals; with
@@ -52,8 +52,8 @@ test: setup
 	@$(RUN) $(VENV)/bin/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(ARGS)
 
 test-extras: setup
-	@$(RUN) $(VENV)/bin/python -m pip install --quiet -e '.[torch,jax,trials,ray]' --extra-index-url https://download.pytorch.org/whl/cpu
-	@$(RUN) $(VENV)/bin/python -m pytest test/rollouts/test_batch_arrays.py test/rollouts/test_rollout_ray.py test/trials -n0 $(ARGS)
+	@$(RUN) $(VENV)/bin/python -m pip install --quiet -e '.[torch,jax,trials,ray]' stable-baselines3 --extra-index-url https://download.pytorch.org/whl/cpu
+	@$(RUN) $(VENV)/bin/python -m pytest test/rollouts/test_batch_arrays.py test/rollouts/test_rollout_ray.py test/trials test/test_gym.py test/test_gym_nodes.py -n0 $(ARGS)
 
 test-processors: setup
 	@$(RUN) $(VENV)/bin/python tools/test_processors.py $(ARGS)
