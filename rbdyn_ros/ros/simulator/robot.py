@@ -308,11 +308,11 @@ class Robot:
             return None
         name = f"{given}.{self.name}" if self.name else given
         joints = {name: name in self.commands.dofs for name in SingleJoints.all(self.m).names}
-        values = () if self._sensors is None else self._sensors.value_names
+        values = () if self.sensors is None else self.sensors.value_names
         port = Port(name, self.m, joints, values, settings, self._period_ns)
         if values:
-            assert self._sensors is not None
-            self._sensors.share(port.write_values)
+            assert self.sensors is not None
+            self.sensors.share(port.write_values)
         return port
 
     def _settings(self, cadence: Cadence) -> LoopSettings:
