@@ -130,7 +130,8 @@ Arm * arm_new(const double * s)
   settings.tracking_tolerance = s[5];
   settings.target_timeout = s[6];
   settings.robot_compensates_gravity = s[7] != 0.0;
-  s = take(settings.tracking, s + 8);
+  settings.friction_compensation = s[8];
+  s = take(settings.tracking, s + 9);
   take(settings.soft, s);
   settings.ending.hold = settings.tracking;
   return new Arm(settings);

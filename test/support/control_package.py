@@ -111,7 +111,7 @@ class CppEnding:
 class CppArm:
     """The loop of a generated package; settings as ControlSettings and GateSettings."""
 
-    def __init__(self, code, settings, gate, compensates=False):
+    def __init__(self, code, settings, gate, compensates=False, friction=0.0):
         n = code.package.code.m.nv
         gains = [
             np.broadcast_to(getattr(settings, name), n)
@@ -119,7 +119,7 @@ class CppArm:
         ]
         rows = [gate.state_timeout, gate.effort_rate, gate.blend_time, settings.blind_time]
         rows += [settings.gravity_damping, settings.tracking_tolerance, settings.target_timeout]
-        given = np.concatenate([rows, [float(compensates)], *gains]).astype(float)
+        given = np.concatenate([rows, [float(compensates), friction], *gains]).astype(float)
         self.code, self.own = code, ctypes.c_void_p(code.call("arm_new", given))
         self.effort = np.zeros(len(code.package.limits.names))
 

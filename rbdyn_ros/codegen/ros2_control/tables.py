@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import numpy as np
 from rbdyn_ros.control import arming, endings, gate, limits, measured, reckoning, sampled, tracking
 from rbdyn_ros.control import state_kernels as states
 from rbdyn_ros.control.faults import FAULTS, REMEDIES
+from rbdyn_ros.control.friction import Friction
 from rbdyn_ros.control.settings import ControlSettings
 from rbdyn_ros.dynamics.configuration import position_ranges
 
@@ -66,6 +68,8 @@ def constants() -> str:
     for module, names in CONSTANTS.items():
         space = module.__name__.rpartition(".")[2]
         rows[space] = {name: getattr(module, name) for name in names}
+    smoothing = inspect.signature(Friction.of).parameters["smoothing"].default
+    rows["friction"] = {"SMOOTHING": smoothing}
     given = defaults()
     for space, (_, names) in DEFAULTS.items():
         rows.setdefault(space, {}).update({name.upper(): given[name] for name in names})

@@ -36,6 +36,7 @@ struct ArmSettings
   double target_timeout = settings::TARGET_TIMEOUT;          // [s]; 0: none
   Joints arm_tolerance{};                                    // [N m or N]; 0: a share of the limits
   bool arm_without_effort = false;
+  double friction_compensation = 0.0;  // share of the friction in the robot's description
   bool robot_compensates_gravity = false;
   bool effort_includes_gravity = true;
   double period = 0.001;  // of the updates [s]
@@ -349,14 +350,14 @@ private:
       if (!ending_.seeing(state_, dt, settings_.ending, settings_.limits, wanted)) {
         return Answer::silent;
       }
-      without_own(state_.q, wanted);
+      command(ending_.rubbing(), state_.q, wanted);
       release(wanted, holding, step_, ending_.phase() == Phase::silent);
       return Answer::efforts;
     }
     move_target(reference);
     check_target();
     compute(wanted);
-    without_own(state_.q, wanted);
+    command(mode() == Mode::gravity ? state_.v : target_.desired().v, state_.q, wanted);
     const std::size_t unfit = release(wanted, holding, step_, false);
     if (unfit < CONTROLLED) {
       trip({Fault::effort, false, false, unfit, wanted[PLACE[unfit]], 0.0});
@@ -372,7 +373,7 @@ private:
     if (!ending_.blindly(good_, since, acting_, settings_.ending, settings_.limits, wanted)) {
       return Answer::silent;
     }
-    without_own(good_.q, wanted);
+    command(ending_.rubbing(), good_.q, wanted);
     release(wanted, wanted, period, ending_.phase() == Phase::silent);
     return Answer::efforts;
   }
@@ -454,6 +455,13 @@ private:
     without_own(q, holding);
   }
 
+  /// Turn efforts of the dynamics into commands: with friction, without what the robot adds itself.
+  void command(const Dofs & rubbing, const Dofs & q, Dofs & effort) const
+  {
+    add_friction(rubbing, settings_.friction_compensation, effort);
+    without_own(q, effort);
+  }
+
   void without_own(const Dofs & q, Dofs & effort) const
   {
     if (settings_.robot_compensates_gravity) {
@@ -478,10 +486,13 @@ private:
   /// Remember the efforts that act on the arm, for a prediction.
   void remember(const Joints & effort)
   {
+    Dofs lost{};
+    add_friction(good_.v, settings_.friction_compensation, lost);
     gravity(good_.q, acting_);
     for (std::size_t i = 0; i < CONTROLLED; ++i) {
-      const double own = settings_.robot_compensates_gravity ? acting_[PLACE[i]] : 0.0;
-      acting_[PLACE[i]] = effort[i] + own;
+      const std::size_t k = PLACE[i];
+      const double own = settings_.robot_compensates_gravity ? acting_[k] : 0.0;
+      acting_[k] = effort[i] + own - lost[k];
     }
   }
 

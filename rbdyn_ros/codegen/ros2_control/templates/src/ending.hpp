@@ -31,6 +31,9 @@ class Ending
 public:
   Phase phase() const { return phase_; }
 
+  /// Velocities of the last efforts' friction.
+  const Dofs & rubbing() const { return rubbing_; }
+
   /// Start after a fault.
   void begin()
   {
@@ -61,6 +64,7 @@ public:
       judge_holding(state, limits);
     }
     if (phase_ == Phase::silent) {
+      rubbing_ = Dofs{};
       gravity(state.q, effort);  // nothing depends on velocities: the hardware may repeat it
     }
     return true;
@@ -91,6 +95,7 @@ public:
     brake(predicted_, effort);
     judge_speed(predicted_, blind_for_, settings, limits);
     if (phase_ == Phase::silent) {
+      rubbing_ = Dofs{};
       gravity(predicted_.q, effort);
     }
     return true;
@@ -109,6 +114,7 @@ private:
     Dofs g{};
     gravity(state.q, g);
     damped_gravity(state, endings::BRAKING, effort);
+    rubbing_ = state.v;
     double power = 0.0;
     for (std::size_t k = 0; k < DOFS; ++k) {
       power += (effort[k] - g[k]) * state.v[k];
@@ -124,6 +130,7 @@ private:
       held_.v[k] = state.v[k];
     }
     computed_torque(state, held_, settings.hold, effort);
+    rubbing_ = held_.v;
   }
 
   void judge_braking(
@@ -210,7 +217,7 @@ private:
   Phase phase_ = Phase::running;
   State predicted_;
   Desired held_;
-  Dofs marked_{};
+  Dofs marked_{}, rubbing_{};
   double blind_for_ = 0.0, braking_ = 0.0, resting_ = 0.0;
   double energy_ = 0.0, most_ = 0.0, motion_ = 0.0;
 };

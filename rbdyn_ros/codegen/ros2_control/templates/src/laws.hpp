@@ -11,6 +11,7 @@
 #include "@{prefix}_dynamics.h"
 #include "gate.hpp"
 #include "robot.hpp"
+#include "tables.hpp"
 
 namespace @{namespace}
 {
@@ -102,6 +103,14 @@ inline void computed_torque(
     a[k] = desired.a[k] + a[k];
   }
   inverse_dynamics(state.q, state.v, a, effort);
+}
+
+/// Add the friction in the robot's description, times a share, at some velocities.
+inline void add_friction(const Dofs & v, double share, Dofs & effort)
+{
+  for (std::size_t k = 0; k < DOFS; ++k) {
+    effort[k] += share * (VISCOUS[k] * v[k] + COULOMB[k] * std::tanh(v[k] / friction::SMOOTHING));
+  }
 }
 
 /// Write the inertia at each motor with all other joints free: 1 / (M^-1)_kk.

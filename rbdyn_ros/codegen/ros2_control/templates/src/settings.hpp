@@ -64,6 +64,7 @@ inline ArmSettings settings_of(const Params & given, unsigned update_rate)
   settings.start_tolerance = given.start_tolerance;
   settings.target_timeout = given.target_timeout;
   settings.arm_without_effort = given.arm_without_effort;
+  settings.friction_compensation = given.friction_compensation;
   settings.robot_compensates_gravity = given.robot_compensates_gravity;
   settings.effort_includes_gravity = given.effort_includes_gravity;
   settings.period = 1.0 / static_cast<double>(update_rate);

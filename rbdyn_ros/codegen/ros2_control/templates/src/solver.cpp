@@ -11,6 +11,7 @@
 #include "inverse_dynamics_solver/inverse_dynamics_solver.h"
 #include "pluginlib/class_list_macros.hpp"
 #include "robot.hpp"
+#include "tables.hpp"
 
 namespace @{namespace}
 {
@@ -55,11 +56,10 @@ public:
   Eigen::VectorXd getFrictionVector(const Eigen::VectorXd & velocities) const override
   {
     check(velocities);
-    constexpr double SMOOTHING = 0.01;  // [rad/s or m/s]
     Eigen::VectorXd found(N);
     for (Eigen::Index k = 0; k < N; ++k) {
       const auto i = static_cast<std::size_t>(k);
-      found[k] = VISCOUS[i] * velocities[k] + COULOMB[i] * std::tanh(velocities[k] / SMOOTHING);
+      found[k] = VISCOUS[i] * velocities[k] + COULOMB[i] * std::tanh(velocities[k] / friction::SMOOTHING);
     }
     return found;
   }
