@@ -48,7 +48,10 @@ int main(int count, char ** words)
       (long long)(rbdyn_now() - c.state[RBDYN_STATE_WALL]));
     for (int64_t k = 0; k < 3 * c.joints; ++k) printf(" %a", rbdyn_position(&c)[k]);
     while (c.values && c.value[0] < c.state[RBDYN_STATE_TICK])
-      if (rbdyn_wait_values(&c, 60 * (int64_t)1000000000) != RBDYN_NEW) return 1;
+      if (rbdyn_wait_values(&c, 60 * (int64_t)1000000000) != RBDYN_NEW) {
+        printf("\nended\n");
+        return 1;
+      }
     if (c.values) printf(" %a", (double)c.value[0]);
     for (int64_t k = 0; k < c.values; ++k) printf(" %a", rbdyn_values(&c)[k]);
     printf("\n");

@@ -262,10 +262,10 @@ class Simulator(RecordedTopics, process.ManagedNode):
                 self._clock_claim.watch()
         if self._started:
             for robot in self._robots:
+                if robot.shared_memory is not None:
+                    robot.shared_memory.poll()  # it notes commands, which the watch then judges
                 for reception in robot.receptions:
                     reception.watch.poll(time.monotonic())
-                if robot.shared_memory is not None:
-                    robot.shared_memory.poll()
         if self._started and self._statistics is not None:
             self._statistics.publish_if_due(time.monotonic())
         if self._publisher is not None and self._publisher.failure is not None:
