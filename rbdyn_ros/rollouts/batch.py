@@ -26,6 +26,7 @@ from rbdyn_ros.model.model import Model, check_model
 from rbdyn_ros.rollouts import arguments
 from rbdyn_ros.rollouts.cpu import Cpu
 from rbdyn_ros.rollouts.cuda import Cuda
+from rbdyn_ros.rollouts.named import NamedView, body_places, joint_places
 from rbdyn_ros.rollouts.outputs import OBSERVED_OUTPUTS
 from rbdyn_ros.rollouts.params import FIELDS, GRAVITY, model_array
 from rbdyn_ros.specialization.functions import FORCES, STATE
@@ -272,6 +273,26 @@ class Batch:
             self._expanded[name] = view
             self._options = None
         return self._expanded[name]
+
+    def joint(self, name: str) -> NamedView:
+        """Return the live arrays of a joint: qpos, qvel and qfrc_applied, (nsim, n) each.
+
+        They may be read, written in place and assigned: b.joint("elbow").qpos = 0.3.
+
+        Raises:
+            ModelError: there is no such joint, or it has no degree of freedom of its own.
+        """
+        return NamedView(self.bind, joint_places(self.model, name))
+
+    def body(self, name: str) -> NamedView:
+        """Return the live arrays of a body: xpos, xmat, xipos and so on.
+
+        As with bind, calls fill a computed field from then on when it was used first.
+
+        Raises:
+            ModelError: there is no such body.
+        """
+        return NamedView(self.bind, body_places(self.model, name))
 
     def get_data(self, sim: int) -> Data:
         """Return a Data of one robot with its time, positions, velocities, forces and friction.

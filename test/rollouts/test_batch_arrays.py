@@ -186,3 +186,24 @@ def test_get_data_of_a_robot_that_does_not_exist(m):
 def test_what_is_no_model_is_refused():
     with refused(rb.ModelError, "not-a-model"):
         rb.Batch("arm", 3)
+
+
+def test_a_joint_and_a_body_have_their_part_of_the_arrays():
+    m = rb.load_urdf(bundled_robot("seven_dof_arm"), floating_base=True)
+    b = rb.Batch(m, 3, specialize=False)
+    base = next(name for name, dofs in zip(m.jnt_names, m.jnt_dofnum, strict=True) if dofs == 6)
+    assert (b.joint(base).qpos.shape, b.joint(base).qvel.shape) == ((3, 7), (3, 6))
+    last = b.joint(m.jnt_names[-1])
+    last.qpos, last.qfrc_applied = [[0.1], [0.2], [0.3]], 2.0
+    assert b.qpos[:, -1].tolist() == [0.1, 0.2, 0.3]
+    assert (b.qfrc_applied[:, -1] == 2.0).all()
+    assert (b.qfrc_applied[:, :-1] == 0.0).all()
+    b.bind("xpos")
+    b.forward()
+    d = b.get_data(2)
+    rb.kinematics(m, d)
+    assert b.body(m.body_names[-1]).xpos[2].tolist() == d.xpos[-1].tolist()
+    with refused(rb.ModelError, "unknown-joint"):
+        b.joint("knee")
+    with pytest.raises(AttributeError, match="there are qpos, qvel, qfrc_applied"):
+        last.xpos  # noqa: B018

@@ -1,0 +1,68 @@
+"""Views of the arrays of a Batch that belong to one joint or one body."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.errors import Finding, ModelError, did_you_mean
+from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.model import Model
+
+#: Fields of a Batch with rows by body.
+OF_BODY = ("xpos", "xmat", "xipos", "subtree_com", "cvel", "xfrc_applied")
+
+
+class NamedView:
+    """Live arrays of one joint or body of a Batch, (nsim, ...), by the names of the Batch.
+
+    Args:
+        bind: of the Batch.
+        places: by field, the rows that belong to it.
+    """
+
+    def __init__(self, bind: Callable[[str], Array], places: Mapping[str, Any]) -> None:
+        object.__setattr__(self, "_bind", bind)
+        object.__setattr__(self, "_places", dict(places))
+
+    def __getattr__(self, name: str) -> Array:
+        places = vars(self)["_places"]
+        if name not in places:
+            hint = did_you_mean(name, places)
+            raise AttributeError(f"there is no '{name}'{hint}; there are {', '.join(places)}")
+        found: Array = vars(self)["_bind"](name)[:, places[name]]
+        return found
+
+    def __setattr__(self, name: str, value: object) -> None:
+        getattr(self, name)[...] = value
+
+    def __dir__(self) -> list[str]:
+        return sorted(self._places)
+
+
+def joint_places(m: Model, name: str) -> dict[str, slice]:
+    """Return the entries of a joint in qpos, qvel and qfrc_applied.
+
+    Raises:
+        ModelError: there is no such joint, or it has no degree of freedom.
+    """
+    j = m.jnt_id(name)
+    if m.jnt_class[j] != JointClass.FREE or m.jnt_dofnum[j] == 0:
+        text = f"joint '{name}' has no degree of freedom of its own"
+        raise ModelError(Finding("no-dof", text, "error", name))
+    later = m.jnt_qposadr[(m.jnt_class == JointClass.FREE) & (m.jnt_qposadr > m.jnt_qposadr[j])]
+    begin, end = int(m.jnt_qposadr[j]), int(np.append(later, m.nq).min())
+    dofs = slice(int(m.jnt_dofadr[j]), int(m.jnt_dofadr[j] + m.jnt_dofnum[j]))
+    return {"qpos": slice(begin, end), "qvel": dofs, "qfrc_applied": dofs}
+
+
+def body_places(m: Model, name: str) -> dict[str, int]:
+    """Return the row of a body in the fields of bodies.
+
+    Raises:
+        ModelError: there is no such body.
+    """
+    return dict.fromkeys(OF_BODY, m.body_id(name))
