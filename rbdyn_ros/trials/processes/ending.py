@@ -7,11 +7,11 @@ import os
 import signal
 
 _PR_SET_PDEATHSIG = 1
-_prctl = ctypes.CDLL(None).prctl
+_libc = ctypes.CDLL(None)
 
 
 def end_with(parent: int) -> None:
     """Let SIGKILL end this process when its parent process has ended, also by SIGKILL."""
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:  # it has ended before
         os._exit(1)
