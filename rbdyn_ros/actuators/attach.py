@@ -69,6 +69,31 @@ def with_actuators(m: Model, actuators: str | Path | Iterable[ActuatorSpec]) -> 
     return unchecked_model(m.name, arrays, m.names, copy.copy(m.opt), m.findings, m)
 
 
+def with_actuators_of(m: Model, other: Model) -> Model:
+    """Return a Model with the actuators that the joints of these names have in another one.
+
+    Args:
+        m: the Model, without actuators.
+        other: has them; joints that m lacks are left out.
+    """
+    if other.nu == 0:
+        return m
+    joints = [other.jnt_names[j] for j in other.dof_jntid[other.actuator_dofid]]
+    kept = [a for a, name in enumerate(joints) if name in m.jnt_names]
+    dofs = np.array([m.jnt_dofadr[m.jnt_id(joints[a])] for a in kept], np.int64)
+    arrays: dict[str, Any] = {name: getattr(m, name) for name in PRIMARY}
+    for field in MODEL_FIELDS:
+        if field.dims[0] == "nu" and not field.derived:
+            arrays[field.name] = getattr(other, field.name)[kept]
+    arrays["actuator_dofid"] = dofs
+    rigid = arrays["actuator_spring"][:, 0] == 0.0
+    rotors = arrays["actuator_gear"] ** 2 * arrays["actuator_armature"] * rigid
+    for name in ("dof_armature", "dof_inertia0"):
+        arrays[name] = arrays[name].copy()
+        arrays[name][dofs] += rotors
+    return unchecked_model(m.name, arrays, m.names, copy.copy(m.opt), m.findings, m)
+
+
 def _in_order(m: Model, actuators: object) -> list[ActuatorSpec]:
     """Return actuators in the order of their dofs; raises an error for a joint that is not fit."""
     if not isinstance(actuators, Iterable):

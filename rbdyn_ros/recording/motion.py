@@ -31,8 +31,9 @@ def from_states(m: Model, found: RobotData, _source: str) -> dict[str, Any]:
     assert states is not None
     stamps = np.array(states.stamps, np.int64)
     n = len(stamps)
-    widths = {"effort": m.nv, "xfrc": 6 * m.nbody, "contact": 6 * m.nbody, "stick_qfrc": m.nv}
-    effort, xfrc, contact, stick_qfrc = found_rows = [states.rows(name) for name in widths]
+    widths = {"effort": m.nv, "xfrc": 6 * m.nbody, "contact": 6 * m.nbody}
+    widths |= {"stick_qfrc": m.nv, "act": m.na}
+    effort, xfrc, contact, stick_qfrc, act = found_rows = [states.rows(name) for name in widths]
     for (name, width), rows in zip(widths.items(), found_rows, strict=True):
         if rows is not None and rows.shape[1] != width:
             text = f"recorded {name} has {rows.shape[1]} numbers; '{m.name}' has {width}"
@@ -49,6 +50,7 @@ def from_states(m: Model, found: RobotData, _source: str) -> dict[str, Any]:
         "contact": None if contact is None else contact.reshape(n, -1, 6),
         "stick": tuple(states.sticks) if m.ncontact else None,
         "stick_qfrc": stick_qfrc,
+        "act": act,
         "measured": _series(found.joints, stamps[0], 0, found.since, by_stamp=True),
         "commanded": _commands(m, found, stamps[0], 0),
     }

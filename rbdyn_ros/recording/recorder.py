@@ -125,6 +125,7 @@ class Recorder(Output):
             contact.reshape(-1) if contact is not None else none,
             friction_memory(d).reshape(-1),
             d.stick_qfrc if self._m.nstop else none,
+            d.act,
         )
         return self._messages.state(stamp, self._tick, float(d.time), self._epoch, lists)
 

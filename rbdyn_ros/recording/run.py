@@ -39,6 +39,7 @@ class Run:
         stick: (n) memories of friction, each (contacts, 7); None if unknown or without contact.
         stick_qfrc: (n, nv) friction and limit forces of joints, their memory [N m or N]; None if
             unknown or without friction and limits.
+        act: (n, na) states of actuators; None if unknown or without actuators.
         measured: encoder readings.
         commanded: commands by topic; a topic without joint names has empty `names`.
         urdf: text of the URDF; "" if the recording has none.
@@ -60,6 +61,7 @@ class Run:
     contact: Array | None = None
     stick: tuple[Array, ...] | None = None
     stick_qfrc: Array | None = None
+    act: Array | None = None
     measured: Series | None = None
     commanded: Mapping[str, Series] = field(default_factory=dict)
     urdf: str = ""
@@ -77,7 +79,7 @@ class Run:
         return max(int(np.searchsorted(self.time, time, side="right")) - 1, 0)
 
     def restore(self, d: Data, k: int) -> None:
-        """Put a Data of the robot into the state of a sample, memory of friction included.
+        """Put a Data of the robot into the state of a sample, with friction and actuators.
 
         With the efforts of an exact recording the simulation goes on from there as it did.
 
@@ -89,6 +91,7 @@ class Run:
         d.time = float(self.clock[k])
         remember_friction(d, self.stick[k] if self.stick is not None else None)
         d.stick_qfrc = 0.0 if self.stick_qfrc is None else self.stick_qfrc[k]
+        d.act = 0.0 if self.act is None else self.act[k]
 
     def instant(self, k: int) -> Instant:
         """Return a sample as an Instant; unknown values are zero.

@@ -25,9 +25,10 @@ float64[] xfrc
 float64[] contact
 float64[] stick
 float64[] stick_qfrc
+float64[] act
 """
 #: The fields that State.msg has got in later versions, in their order.
-LATER = ("stick", "stick_qfrc")
+LATER = ("stick", "stick_qfrc", "act")
 
 
 def older_state(known: int) -> tuple[str, str]:

@@ -187,7 +187,7 @@ class StateTopic:
         budget: budget of values.
     """
 
-    FIELDS = ("qpos", "qvel", "qacc", "effort", "xfrc", "contact", "stick_qfrc")
+    FIELDS = ("qpos", "qvel", "qacc", "effort", "xfrc", "contact", "stick_qfrc", "act")
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget

@@ -12,7 +12,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
 from rbdyn_ros.nanoseconds import NANOSECONDS
-from rbdyn_ros.recording.schemas import STATE, Schemas
+from rbdyn_ros.recording.schemas import LATER, STATE, Schemas
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
 TRANSFORMS = "tf2_msgs/msg/TFMessage"
@@ -50,11 +50,11 @@ class Messages:
             tick: ticks since the start.
             time: simulated time [s].
             epoch: number of resets.
-            lists: qpos, qvel, qacc, effort, xfrc, contact, stick and stick_qfrc; unknown ones
-                are empty.
+            lists: qpos, qvel, qacc, effort, xfrc, contact, stick, stick_qfrc and act; unknown
+                ones are empty.
         """
-        names = ("qpos", "qvel", "qacc", "effort", "xfrc", "contact", "stick", "stick_qfrc")
-        fields = dict(zip(names, lists, strict=True))
+        names = ("qpos", "qvel", "qacc", "effort", "xfrc", "contact")
+        fields = dict(zip((*names, *LATER), lists, strict=True))
         return self._bytes(
             STATE, stamp=self._ros_time(stamp), tick=tick, time=time, epoch=epoch, **fields
         )

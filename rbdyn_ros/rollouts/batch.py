@@ -259,7 +259,9 @@ class Batch:
 
         Args:
             name: body_mass, body_ipos, body_fullinertia, dof_armature, dof_damping,
-                dof_frictionloss, jnt_stiffness, or gravity, also by MuJoCo's name opt.gravity.
+                dof_frictionloss, jnt_stiffness, actuator_error, actuator_resistance,
+                actuator_damping, actuator_lugre, actuator_spring, actuator_backlash, or gravity,
+                also by MuJoCo's name opt.gravity.
 
         Raises:
             ParameterError: unknown name, or no memory for the array.

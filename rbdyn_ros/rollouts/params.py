@@ -16,7 +16,8 @@ from rbdyn_ros.errors import ModelError, ParameterError, bad_argument, did_you_m
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 
-#: Fields that may differ between robots, and what the names in a mapping refer to.
+#: Fields that may differ between robots, and what the names in a mapping refer to; an actuator has
+#: the name of its joint.
 FIELDS = {
     "body_mass": "body",
     "body_ipos": "body",
@@ -25,6 +26,12 @@ FIELDS = {
     "dof_damping": "joint",
     "dof_frictionloss": "joint",
     "jnt_stiffness": "joint",
+    "actuator_error": "actuator",
+    "actuator_resistance": "actuator",
+    "actuator_damping": "actuator",
+    "actuator_lugre": "actuator",
+    "actuator_spring": "actuator",
+    "actuator_backlash": "actuator",
     "gravity": "",
 }
 GRAVITY = "gravity"
@@ -32,6 +39,8 @@ GRAVITY = "gravity"
 #: Fields whose numbers are 0 or more.
 _NOT_NEGATIVE = (
     "body_mass", "dof_armature", "dof_damping", "dof_frictionloss", "jnt_stiffness",
+    "actuator_resistance", "actuator_damping", "actuator_lugre", "actuator_spring",
+    "actuator_backlash",
 )  # fmt: skip
 
 
@@ -179,6 +188,12 @@ def _place(m: Model, name: str, kind: str, part: Any) -> tuple[Ints, str]:
         if number == 0:
             raise bad_argument("params", f"params[{name!r}]: the world has no inertia")
         return np.array([number]), m.body_names[number]
+    if kind == "actuator":
+        own = np.flatnonzero(m.dof_jntid[m.actuator_dofid] == number)
+        if not own.size:
+            text = f"params[{name!r}]: joint '{m.jnt_names[number]}' has no actuator"
+            raise bad_argument("params", text)
+        return own, m.jnt_names[number]
     if not name.startswith("dof_"):
         if m.jnt_class[number] != JointClass.FREE:
             raise bad_argument("params", _no_spring(name, m.jnt_names[number]))
@@ -198,6 +213,9 @@ def _no_spring(name: str, joint: str) -> str:
 def _owner(m: Model, name: str, k: int) -> str:
     if FIELDS[name] == "body":
         return str(m.body_names[k])
+    if FIELDS[name] == "actuator":
+        k = int(m.actuator_dofid[k])
+        return str(m.jnt_names[m.dof_jntid[k]])
     return str(m.jnt_names[m.dof_jntid[k] if name.startswith("dof_") else k])
 
 
@@ -241,6 +259,10 @@ def _check_possible(given: Columns) -> None:
             row, column = np.argwhere(bad)[0].tolist()
             value = given.values[row, column]
             raise _impossible(given, row, column, f"is {value:g}", "numbers of 0 or more")
+    if given.array == "actuator_error" and (bad := given.values <= -1.0).any():
+        row, column = np.argwhere(bad)[0].tolist()
+        value = given.values[row, column]
+        raise _impossible(given, row, column, f"is {value:g}", "numbers above -1")
     if given.array == "body_fullinertia":
         _check_inertias(given)
 

@@ -86,7 +86,9 @@ def rollout(
             (nbatch, nstep, n) or (nbatch, 1, n). None: no forces.
         nstep: number of timesteps.
         params: parameters that differ between robots, by field: body_mass, body_ipos,
-            body_fullinertia, dof_armature, dof_damping, dof_frictionloss, jnt_stiffness, gravity.
+            body_fullinertia, dof_armature, dof_damping, dof_frictionloss, jnt_stiffness, gravity;
+            with specialize=False actuator_error, actuator_resistance, actuator_damping,
+            actuator_lugre, actuator_spring, actuator_backlash.
             An array of the Model's shape or (nbatch, ...), or a mapping from the name of a body or
             joint to its entry, or (nbatch, ...) entries.
         policy: PDPolicy, PDGravityPolicy, ComputedTorquePolicy, or a function of (t, qpos, qvel,

@@ -29,6 +29,7 @@ def prepare(s: Shared, m: Model, given: LoopSettings, period_ns: int) -> None:
     s.locked[()] = given.locked and s.time_mode == LOCKSTEP
     s.every[()] = 1 if s.time_mode == LOCKSTEP else given.hand_over_every
     s.servo_time[()] = given.servo_time_constant
+    s.report_current[()] = given.report_current
     s.seed[()] = given.seed
     # until the loop begins, readers see the state in which it will
     s.asked[shared.PAUSE] = s.done[shared.PAUSE] = given.start_paused

@@ -38,6 +38,7 @@ class LoopSettings:
         seed: of all random numbers.
         specialize: compile the timestep for this robot, see StepCode.
         locked: wait for commands from tick 0 on, in lock-step; else from the first command on.
+        report_current: whether the measured effort of an actuator is its current [A].
     """
 
     command_timeout: float = 0.1
@@ -54,6 +55,7 @@ class LoopSettings:
     seed: int = 0
     specialize: bool = False
     locked: bool = False
+    report_current: bool = False
 
     def __post_init__(self) -> None:
         one_of("on_timeout", self.on_timeout, ON_TIMEOUT, code="on-timeout")

@@ -48,6 +48,7 @@ FIELDS = (
     Field("policy", (), "index in ON_TIMEOUT", "int"),
     Field("lockstep_timeout", (), "[ns]; 0: wait forever", "int"),
     Field("every", (), "ticks from one state handed over to the next", "int"),
+    Field("report_current", (), "1: the effort of an actuator is its current", "int"),
     Field("servo_time", (), "time constant of position and velocity commands [s]"),
     Field("port", (), "address of the table of a Port, 0: none", "int"),
     Field("states_wakeup", (), "eventfd: a state was handed over", "int"),
@@ -217,6 +218,7 @@ FIELDS = (
     Field("row_xfrc", ("nbody", 6), "wrenches: force, torque at xipos, world axes", inside="row"),
     Field("row_contact", ("nbody", 6), "force, torque of contact, the same frame", inside="row"),
     Field("row_stick_qfrc", ("nv",), "Data.stick_qfrc", inside="row"),
+    Field("row_act", ("na",), "Data.act", inside="row"),
     Field("row_stick", ("nstickrow",), "memory of friction: number, contacts", inside="row"),
     Field("measured", (3, "nvall"), "position, velocity, effort by the encoders now"),
     # times of the loop, all in ns
@@ -257,8 +259,8 @@ def stick_length(m: Model) -> int:
 def _sizes(m: Model, nring: int | None) -> dict[str, int]:
     nv, per_tick = m.nv, 7 * m.nv + 3 * m.nvall
     nstickrow = stick_length(m)
-    nrow = m.nqall + 5 * m.nvall + 1 + 2 * nv + 12 * m.nbody + nstickrow
-    sizes = {name: getattr(m, name) for name in ("nq", "nv", "nqall", "nvall", "nbody")}
+    nrow = m.nqall + 5 * m.nvall + 1 + 2 * nv + 12 * m.nbody + m.na + nstickrow
+    sizes = {name: getattr(m, name) for name in ("nq", "nv", "nqall", "nvall", "nbody", "na")}
     return sizes | {
         "nring": nring or int(np.clip(DELAY_MEMORY // max(per_tick, 1), 16, LONGEST_DELAY)),
         "nfault": 2 + 6 * nv,
@@ -272,7 +274,7 @@ def _sizes(m: Model, nring: int | None) -> dict[str, int]:
 
 
 _SIZES = (
-    *("nq", "nv", "nqall", "nvall", "nbody"),
+    *("nq", "nv", "nqall", "nvall", "nbody", "na"),
     *("nring", "nfault", "ncommandword", "ncommandfloat", "nstickrow", "nrow", "ndepth", "nsaved"),
 )
 SHARED = ViewType("Shared", FIELDS, len(_SIZES), in_row=True, sizes=_SIZES)

@@ -31,6 +31,7 @@ class Layout:
             "xfrc": 6 * n,
             "contact": 6 * n,
             "stick_qfrc": m.nv,
+            "act": m.na,
             "stick": stick_length(m),  # last: a record ends with its last contact
         }
         self.start: dict[str, int] = {}
@@ -126,6 +127,11 @@ class LoopState:
         return self._part("stick_qfrc", self.m.nv)
 
     @property
+    def act(self) -> Array:
+        """States of actuators as in Data (na,)."""
+        return self._part("act", self.m.na)
+
+    @property
     def measured(self) -> Array:
         """Measured positions, velocities and efforts, concatenated (3 nvall,)."""
         return self._part("measured", 3 * self.m.nvall)
@@ -155,7 +161,7 @@ class LoopState:
         return self.row[start : start + length]
 
     def hash(self, changes: bytes = b"") -> str:
-        """Return the SHA-256 of tick, position, velocity and memory of friction and limits.
+        """Return the SHA-256 of tick, position, velocity, memory of friction, and actuators.
 
         Args:
             changes: payloads and gravity as bytes; empty if they are those of the loaded robot.
@@ -166,5 +172,6 @@ class LoopState:
         digest.update(self.stick.tobytes())
         if self.m.nstop:
             digest.update(self.stick_qfrc.tobytes())
+        digest.update(self.act.tobytes())
         digest.update(changes)
         return digest.hexdigest()

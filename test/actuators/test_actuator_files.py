@@ -1,11 +1,13 @@
 """Actuator files: their content and their refusals."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.actuators import read_actuators_text
+from rbdyn_ros.actuators import read_actuators_text, with_actuators_of
 from rbdyn_ros.errors import DescriptionError, ModelError, ParameterError
 
 EXAMPLE = "config/actuators.yaml"
@@ -191,3 +193,45 @@ def test_a_batch_moves_robots_with_actuators_as_a_single_one(one):
         assert b.qpos[robot, 0] == d.qpos[0]
     with refused(ModelError, "not-traceable"):
         rb.specialize(m)
+
+
+def test_actuators_follow_their_joints_into_another_model(one):
+    m = rb.with_actuators(one, [rb.ActuatorSpec("j", gear=3.0, armature=0.01, delay=0.002)])
+    link = '<link name="{}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" '
+    link += 'ixz="0" iyz="0"/></inertial></link>'
+    joint = '<joint name="{}" type="continuous"><parent link="{}"/><child link="{}"/></joint>'
+    parts = [link.format("b"), link.format("c"), joint.format("i", "a", "b")]
+    more = rb.load_urdf(
+        f'<robot name="two"><link name="a"/>{"".join(parts)}{joint.format("j", "b", "c")}</robot>'
+    )
+    both = with_actuators_of(more, m)
+    assert both.actuator_dofid.tolist() == [1]
+    assert both.actuator_gear.tolist() == [3.0]
+    assert both.na == m.na
+    assert (both.dof_armature - more.dof_armature).tolist() == pytest.approx([0.0, 0.09])
+    assert with_actuators_of(more, one) is more
+
+
+def test_robots_of_a_batch_have_motors_of_their_own(one):
+    spec = rb.ActuatorSpec("j", motorconst=(0.05, 0.05), damping=1e-3)
+    m = rb.with_actuators(one, [spec])
+    errors = np.array([0.0, 0.1, -0.2])
+    b = rb.Batch(m, 3)
+    b.expand("actuator_error")[:] = errors[:, None]
+    b.qfrc_applied[:] = 1.0
+    b.step(nstep=10)
+    result = rb.rollout(
+        m, m.qpos0, np.zeros(1), np.ones(1), nstep=10, every=10, specialize=False,
+        params={"actuator_error": {"j": errors}},
+    )  # fmt: skip
+    for robot, error in enumerate(errors.tolist()):
+        alone = rb.with_actuators(one, [replace(spec, motorconst_error=error)])
+        d = rb.make_data(alone)
+        d.qfrc_applied[0] = 1.0
+        rb.step(alone, d, 10)
+        assert b.qpos[robot, 0] == d.qpos[0] == result.qpos[robot, -1, 0]
+    for params in ({"actuator_error": {"j": -1.0}}, {"actuator_damping": {"j": -1.0}}):
+        with refused(ParameterError, "bad-argument", "params"):
+            rb.rollout(m, m.qpos0, np.zeros(1), nstep=1, specialize=False, params=params)
+    with refused(ParameterError, "bad-argument", "params"):
+        rb.rollout(one, one.qpos0, np.zeros(1), nstep=1, params={"actuator_error": {"j": 0.1}})

@@ -305,3 +305,22 @@ def test_no_ros_is_imported(tmp_path):
         "assert not {'rclpy', 'sensor_msgs', 'viser', 'matplotlib'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_states_of_actuators_are_exact(tmp_path):
+    motor = rb.ActuatorSpec(
+        "elbow", gear=10.0, armature=1e-4, motorconst=(0.05, 0.05), resistance=0.5,
+        inductance=0.01, stiffness=500.0, lugre=(5.0, 0.0, 0.01, 0.02, 1.0), delay=0.002,
+    )  # fmt: skip
+    m = rb.with_actuators(rb.load_urdf(TWO), [motor])
+    moved(m, 200, tmp_path / "run.mcap")
+    run = read_run(tmp_path / "run.mcap")
+    assert run.m.sha256() == m.sha256()
+    assert run.act.shape == (200, m.na)
+    d = rb.make_data(run.m)
+    run.restore(d, 99)
+    for k in range(100, 200):
+        d.qfrc_applied = run.effort[k]
+        rb.step(run.m, d)
+        assert d.qpos.tobytes() == run.qpos[k].tobytes()
+        assert d.act.tobytes() == run.act[k].tobytes()

@@ -238,7 +238,7 @@ def test_several_robots(tmp_path):
     rows = []
     for k in range(10):
         for n, name in enumerate(("left", "right")):
-            raw = pack(k, k, 0.0, 0, [np.full(2, float(n))] * 4 + [np.empty(0)] * 4)
+            raw = pack(k, k, 0.0, 0, [np.full(2, float(n))] * 4 + [np.empty(0)] * 5)
             rows.append((f"/{name}/simulator/state", STATE, k, raw))
     rows += [(f"/{name}/robot_description", STRING, 10, text(TWO)) for name in ("left", "right")]
     path = mcap(tmp_path / "run.mcap", rows)
@@ -315,7 +315,7 @@ def test_recordings_without_states(tmp_path, topic, typename, raw, code):
 
 def test_values_not_finite(tmp_path):
     m = rb.load_urdf(TWO)
-    raw = pack(0, 0, 0.0, 0, [np.array([np.nan, 0.0]), *[np.zeros(2)] * 3, *[np.empty(0)] * 4])
+    raw = pack(0, 0, 0.0, 0, [np.array([np.nan, 0.0]), *[np.zeros(2)] * 3, *[np.empty(0)] * 5])
     path = mcap(tmp_path / "run.mcap", [("/simulator/state", STATE, 0, raw)])
     with refused(ParameterError, "not-finite", "recording"):
         read_run(path, robot=m)
@@ -328,7 +328,7 @@ def test_values_not_finite(tmp_path):
 def test_states_of_two_lengths(tmp_path):
     rows = []
     for k, n in enumerate((2, 3)):
-        raw = pack(k, k, 0.0, 0, [np.zeros(n)] * 4 + [np.empty(0)] * 4)
+        raw = pack(k, k, 0.0, 0, [np.zeros(n)] * 4 + [np.empty(0)] * 5)
         rows.append(("/simulator/state", STATE, k, raw))
     with refused(ParameterError, "wrong-message", "recording"):
         read_run(mcap(tmp_path / "r.mcap", rows))
@@ -390,7 +390,7 @@ def test_spoilt_bytes_are_read_or_refused(tmp_path):
 
 def test_a_damaged_model_in_a_recording(tmp_path):
     """It is refused, or ignored if the recording has a robot_description."""
-    raw = pack(0, 0, 0.0, 0, [np.zeros(2)] * 4 + [np.empty(0)] * 4)
+    raw = pack(0, 0, 0.0, 0, [np.zeros(2)] * 4 + [np.empty(0)] * 5)
     for with_urdf in (False, True):
         with RunFile(tmp_path / "run.mcap", overwrite=True) as file:
             file.add("/simulator/state", STATE, raw, 0)
@@ -440,7 +440,7 @@ def test_times_that_ros_does_not_have(tmp_path, topic, time_ns):
     """MCAP has 64 bits for a time; differences of such times do not fit into 64 bits."""
     rows = real_robot(count=3)
     if topic == "/simulator/state":
-        lists = [np.zeros(2)] * 6 + [np.zeros(7), np.zeros(2)]
+        lists = [np.zeros(2)] * 6 + [np.zeros(7), np.zeros(2), np.empty(0)]
         rows.append((topic, STATE, time_ns, pack(0, 0, 0.0, 0, lists)))
     else:
         rows.append((topic, JOINT_STATE, time_ns, joint_state(START, ["elbow"], [0.5])))
@@ -452,7 +452,7 @@ def test_times_that_ros_does_not_have(tmp_path, topic, time_ns):
 def test_simulated_times_that_are_not_finite(tmp_path, clock):
     """Prescribed motions are functions of this time."""
     m = rb.load_urdf(TWO)
-    lists = [np.zeros(2)] * 4 + [np.empty(0)] * 4
+    lists = [np.zeros(2)] * 4 + [np.empty(0)] * 5
     with RunFile(tmp_path / "run.mcap") as file:
         file.attach("model.npz", "application/x-rbdyn-model", model_bytes(m))
         for k in range(3):

@@ -33,7 +33,8 @@ NOISY = dataclasses.replace(
 #: Fields that are not part of the state: settings, requests, the Models, mailboxes, statistics.
 LIVE = {
     *("asked", "done", "period", "decimation", "time_mode", "timeout", "policy"),
-    *("lockstep_timeout", "every", "servo_time", "states_wakeup", "orders_wakeup"),
+    *("lockstep_timeout", "every", "servo_time", "report_current"),
+    *("states_wakeup", "orders_wakeup"),
     *("plant", "nominal", "row_address", "still_address", "start_qpos"),
     *("dof_acts", "dof_effort", "dof_low", "dof_high", "dof_speed", "dof_qposadr"),
     *("dof_required", "fault_words", "fault_floats", "push_inbox_words", "push_inbox_floats"),

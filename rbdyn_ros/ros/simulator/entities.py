@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from rbdyn_ros.actuators import with_actuators_of
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.build.entities import (
     floating_scene,
@@ -269,6 +270,7 @@ class Entities:
         """Return a world with other parts; what it has in common with `before` begins as there."""
         world = replace(world, **changes)
         m = rearranged(world.description, before.m, world.floating, self._robot.values.strict)
+        m = with_actuators_of(m, before.m)
         start = Match(before.m, m).coordinates(before.start, m.qpos0)
         return replace(world, m=m, start=start)
 

@@ -100,7 +100,7 @@ class NodeRecording:
         acts = state.xfrc.reshape(-1) if state.xfrc.any() else _NOTHING
         contact = state.contact.reshape(-1) if state.m.ncontact else _NOTHING
         joints = state.stick_qfrc if state.m.nstop else _NOTHING
-        memory = state.stick.reshape(-1), joints
+        memory = state.stick.reshape(-1), joints, state.act
         lists = (state.qpos, state.qvel, state.qacc, state.effort, acts, contact, *memory)
         raw = self._messages.state(stamp, state.tick, state.time, state.epoch, lists)
         self._file.put(channel, stamp, raw)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rbdyn_ros.model.actuators import CURRENT
 from rbdyn_ros.runtime.compiled import kernel
 from rbdyn_ros.runtime.kernels import noise
 from rbdyn_ros.runtime.kernels.noise import normal, uniform
@@ -157,6 +158,8 @@ def measure(m: Model, s: Shared) -> None:
         s.measured[0, k] = q
         s.measured[1, k] = v
         s.measured[2, k] = s.row_effort[k]
+    for a in range(m.nu):
+        s.measured[2, m.actuator_dofid[a]] = _effort_of(m, s, a)
     if not _is_faultless(s, s.state_delay, s.state_jitter, s.state_drop):
         slot = s.back[s.tick % len(s.back)]
         for n in range(3):
@@ -165,6 +168,15 @@ def measure(m: Model, s: Shared) -> None:
     else:
         s.back_start = s.tick + 1
         s.back_last = s.tick
+
+
+@kernel
+def _effort_of(m, s, a):
+    """Return what the drive of an actuator reports: its current, or the torque it assumes."""
+    current = s.row_act[m.actuator_actadr[a] + CURRENT]
+    if s.report_current == 1:
+        return current
+    return m.actuator_gear[a] * m.actuator_motorconst[a, 0] * current
 
 
 @kernel

@@ -247,6 +247,8 @@ def _observe(m, d, s):
     for k in range(m.nv):
         s.row_effort[k] = d.qfrc_applied[k]
         s.row_stick_qfrc[k] = d.stick_qfrc[k]
+    for n in range(m.na):
+        s.row_act[n] = d.act[n]
     s.row_time = d.time
     measure(m, s)
 
