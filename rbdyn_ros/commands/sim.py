@@ -61,6 +61,12 @@ def add_sim(commands: Commands) -> None:
         help="a scene instead of one robot: robots, free objects and obstacles",
     )
     command.add_argument(
+        "--actuators",
+        type=FileOf((".yaml", ".yml")),
+        metavar="ACTUATORS.yaml",
+        help="motors, gears and drives of the joints",
+    )
+    command.add_argument(
         "xacro_args",
         nargs="*",
         default=[],
@@ -137,8 +143,9 @@ def ros_words(options: argparse.Namespace) -> list[str]:
         given["view_port"] = options.port
     if options.record is not None:
         given["record"] = str(Path(options.record).absolute())
-    if options.scene is not None:
-        given["scene"] = str(Path(options.scene).absolute())
+    for name in ("scene", "actuators"):
+        if (path := getattr(options, name)) is not None:
+            given[name] = str(Path(path).absolute())
     if options.xacro_args:
         given["xacro_args"] = options.xacro_args
     # ROS reads YAML; JSON is YAML and escapes any character of a path

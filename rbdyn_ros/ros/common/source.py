@@ -65,6 +65,7 @@ def load_robot(
     stop: threading.Event,
     fallback: Path | None = None,
     found: Callable[[Source], object] | None = None,
+    equipped: Callable[[Model], Model] = lambda m: m,
 ) -> tuple[Model, Source]:
     """Return the Model of the robot that the parameters name, and its source; log its warnings.
 
@@ -74,6 +75,7 @@ def load_robot(
         stop: ends the wait for the topic when it is set.
         fallback: path of a robot if the parameters name none; None: wait for the topic.
         found: called with the source before the Model is made, which may compile the engine.
+        equipped: returns the Model with options and parts that the robot file does not have.
 
     Raises:
         RbdynError: the robot is refused.
@@ -89,6 +91,7 @@ def load_robot(
     warnings = [f"  {finding}" for finding in m.findings if finding.severity == "warning"]
     if warnings:
         node.get_logger().warning("\n".join([f"robot '{m.name}':", *warnings]))
+    m = equipped(m)
     _check_sha256(m, values.required_sha256)
     return m, source
 

@@ -65,6 +65,16 @@ PARAMETERS = (
         ),
         Parameter("sensors", "", "path of a YAML file that describes sensors"),
         Parameter(
+            "actuators", "", "path of a YAML file with the motors, gears and drives of joints"
+        ),
+        Parameter(
+            "actuator_effort",
+            "torque",
+            "what joint_states.effort is for joints with an actuator: the torque that the drive "
+            "assumes, or its current [A]",
+            choices=("torque", "current"),
+        ),
+        Parameter(
             "robots", (), "names of several robots in this process, each in its own namespace"
         ),
     ),

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from rclpy.node import Node
 
+from rbdyn_ros.actuators import with_actuators
 from rbdyn_ros.description.appearance.shapes import Appearance
 from rbdyn_ros.dynamics.configuration import moved_starts
 from rbdyn_ros.dynamics.ray_shapes import RayShapes
@@ -145,14 +146,12 @@ class Robot:
             if not is_compiled():
                 logger.info("compiling the engine, first run only (about half a minute) ...")
 
-        m, self.given = source.load_robot(self.node, values, stop, fallback, announce)
+        m, self.given = source.load_robot(
+            self.node, values, stop, fallback, announce, self._equipped
+        )
         if self.given.is_scene:
             first = m.njnt > 0 and m.body_names[1] not in self.given.description.objects
             values.floating_base = bool(first and m.jnt_type[0] == JointType.FREE)
-        m.opt.timestep = values.timestep
-        m.opt.gravity = values.gravity
-        m.opt.integrator = values.integrator
-        m.opt.exact_stops = values.exact_stops
         if self._setup is not None:
             m = self._setup.change(m)
         self.m = m
@@ -170,6 +169,15 @@ class Robot:
         self.sensors = self._make_sensors()
         for warning in parameters.unknown(self.node, params.PARAMETERS, (params.INITIAL,)):
             logger.warning(warning)
+
+    def _equipped(self, m: Model) -> Model:
+        """Return the Model with the options and the actuators of the parameters."""
+        values = self.values
+        m.opt.timestep = values.timestep
+        m.opt.gravity = values.gravity
+        m.opt.integrator = values.integrator
+        m.opt.exact_stops = values.exact_stops
+        return with_actuators(m, values.actuators) if values.actuators else m
 
     def _warm(self, finished: Callable[[], object]) -> None:
         """Compile the kernels of the loop and the services.
@@ -332,6 +340,7 @@ class Robot:
             seed=values.seed,
             specialize=values.specialize,
             locked=self._setup is not None and self._setup.locked,
+            report_current=values.actuator_effort == "current",
         )
 
     def _lockstep_dofs(self) -> Any:
