@@ -85,6 +85,10 @@ def _trial(options: argparse.Namespace) -> int:
     if options.seed is None and (options.record is not None or options.view):
         print("rbdyn trial: --record and --view show one run; give its --seed", file=sys.stderr)
         return USAGE
+    if options.seed is not None and (options.workers or options.ray or options.fresh):
+        text = "--workers, --ray and --fresh are for all runs; --seed makes one"
+        print(f"rbdyn trial: {text}", file=sys.stderr)
+        return USAGE
     try:
         trial = load(options.trial)
         if options.runs is not None:
@@ -102,10 +106,13 @@ def _trial(options: argparse.Namespace) -> int:
 def _whole(trial: Trial, options: argparse.Namespace) -> int:
     from rbdyn_ros.trials.output.recordings import record_failures
     from rbdyn_ros.trials.output.reports import verdict_dict, write_reports
-    from rbdyn_ros.trials.running import run
+    from rbdyn_ros.trials.results.results_file import earlier_runs
+    from rbdyn_ros.trials.running import RETRIED, RUNS_NAME, run
 
     out = folder(options)
-    with _bar(trial) as shown:
+    known = {} if options.fresh else earlier_runs(out / RUNS_NAME, trial)
+    done = [known[k] for k in trial.seeds if k in known and known[k].status not in RETRIED]
+    with _bar(trial, done) as shown:
         results = run(
             trial,
             out,
@@ -201,7 +208,8 @@ def verdict_text(results: Results) -> str:
 
 
 @contextmanager
-def _bar(trial: Trial) -> Iterator[Callable[[Sequence[Run]], None]]:
+def _bar(trial: Trial, done: Sequence[Run]) -> Iterator[Callable[[Sequence[Run]], None]]:
+    """Show a bar that begins with the runs that are done."""
     from rbdyn_ros.report import progress
     from rbdyn_ros.trials.results.verdict import reasons
 
@@ -214,4 +222,5 @@ def _bar(trial: Trial) -> Iterator[Callable[[Sequence[Run]], None]]:
             bar.set_postfix_str(f"{failed} failed", refresh=False)
             bar.update(len(runs))
 
+        shown(done)
         yield shown

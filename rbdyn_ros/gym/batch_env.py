@@ -22,9 +22,6 @@ except ImportError as error:
     text = "rbdyn_ros.gym needs gymnasium 1.1 or later: pip install 'rbdyn_ros[gym]'"
     raise ImportError(text) from error
 
-#: A robot ends its episode at once if it diverges; it then gets this reward.
-DIVERGED_REWARD = 0.0
-
 
 class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
     """Robots of a Model as a gymnasium VectorEnv; a subclass says what the task is.
@@ -54,11 +51,16 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         batch: the robots, an rb.Batch; every step computes the fields that are bound.
         actuated: (na,), the degrees of freedom that actions act on.
         actions_taken: (num_envs,), actions since the last reset.
+        diverged_reward: of the action in which a robot diverges, which ends its episode; 0 unless
+            the subclass sets it. Where rewards are negative, set it below those of a whole
+            episode, or a policy learns to diverge.
 
     Raises:
         ParameterError: an argument is not allowed, or a joint has no effort limit.
         ModelError: m is not a Model, or has no actuated joint.
     """
+
+    diverged_reward = 0.0
 
     def __init__(
         self,
@@ -181,7 +183,7 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         with np.errstate(invalid="ignore"):
             rewards = np.array(self.reward(wanted), np.float64)
             terminated = np.asarray(self.ended(), bool) | diverged
-        rewards[diverged] = DIVERGED_REWARD
+        rewards[diverged] = self.diverged_reward
         truncated = (self.actions_taken >= self.horizon) & ~terminated
         infos: dict[str, Any] = {}
         if ending.any():  # NEXT_STEP: these begin instead

@@ -100,17 +100,17 @@ class Cuda:
 
     def _compiled(self, text: str) -> Any:
         """Return the compiled kernels; CuPy keeps them on disk."""
-        why = []
+        why, refused = [], self._cupy.cuda.compiler.CompileException
         for compiler in COMPILERS:
             module = self._cupy.RawModule(code=text, options=OPTIONS, backend=compiler)
             try:
                 module.compile()
-            except (ImportError, OSError, RuntimeError) as error:
+            except (ImportError, OSError, RuntimeError, refused) as error:
                 why.append(f"{compiler}: {' '.join(str(error).split())[:300]}")
             else:
                 return module
         text = f"device='cuda': the code does not compile ({'; '.join(why)})"
-        raise ParameterError(Finding("no-gpu", text, "error", "device"))
+        raise ParameterError(Finding("not-compiled", text, "error", "device"))
 
     def run(self, nstep: int, ids: Any) -> None:
         """Advance robots; None: all. The GPU has not finished when this returns."""

@@ -13,6 +13,7 @@ The module imports nothing of the engine before a fixture is used.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import signal
@@ -65,7 +66,9 @@ def rbdyn_trial(
             trial = trials.with_runs(trial, runs)
         given: Path | None = request.config.getoption("--rbdyn-results")
         name = re.sub(r"[^\w.-]+", "_", f"{request.path.stem}_{request.node.name}_{trial.name}")
-        out = (tmp_path if given is None else given) / name[:200]
+        whole = f"{request.node.nodeid} {trial.name}"  # two tests may have one name in short
+        name = f"{name[:180]}_{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
+        out = (tmp_path if given is None else given) / name
         results = trials.run(trial, out, workers=workers)
         files = trials.write_reports(results, out)
         if results.interrupted:

@@ -14,12 +14,14 @@ from rbdyn_ros.trials.processes.worker import prepare
 from rbdyn_ros.trials.processes.workers import run_in_workers
 from rbdyn_ros.trials.results.results_file import ResultsFile
 from rbdyn_ros.trials.results.verdict import Verdict, judge
-from rbdyn_ros.trials.simulation.runs import Run, run_shard, shards
+from rbdyn_ros.trials.simulation.runs import LOST, MEMORY, TIMEOUT, Run, run_shard, shards
 from rbdyn_ros.trials.simulation.simulated import Watcher
 from rbdyn_ros.trials.trial import Trial
 
 #: File of the runs in the folder of results.
 RUNS_NAME = "runs.jsonl"
+#: Outcomes that depend on the machine and on `process`: a later call tries these runs again.
+RETRIED = (TIMEOUT, MEMORY, LOST)
 MAX_WORKERS, MAX_SEED = 1024, 2**62
 
 
@@ -127,8 +129,12 @@ def _fill(
     add: Callable[[Sequence[Run]], None],
     progress: Callable[[Sequence[Run]], None] | None,
 ) -> bool:
-    """Simulate the runs that are missing; return whether Ctrl-C ended that."""
+    """Simulate the runs that are missing; return whether Ctrl-C ended that.
+
+    Runs that the machine ended, not the robot, are made again, after all others.
+    """
     missing = [seed for seed in trial.seeds if seed not in done]
+    missing += [seed for seed in trial.seeds if seed in done and done[seed].status in RETRIED]
     try:
         for runs in simulated(missing):
             add(runs)

@@ -67,7 +67,10 @@ BAD = [
     ("limits", "{tracking_max: {min: 2, max: 1}}", "bad-value"),
     ("limits", "{tracking_max: {}}", "bad-value"),
     ("verdict", "{pass_rate: 1.5}", "bad-value"),
+    ("verdict", "{pass_rate: 1}", "bad-value"),
     ("verdict", "{confidence: 1}", "bad-value"),
+    ("duration", "1e308", "bad-value"),
+    ("controller", '{python: "a\\0b.py:f"}', "unreadable-file"),
     ("process", "{time: 0}", "bad-value"),
 ]
 

@@ -63,7 +63,7 @@ def test_trials_are_tests(tmp_path):
     verdicts = [x["value"] for x in found if x["name"] == "rbdyn_verdict"]
     assert verdicts[0].startswith("passed: 5 of 5 runs")
     folders = sorted((tmp_path / "out").iterdir())
-    assert [folder.name for folder in folders] == [
+    assert [folder.name[:-9] for folder in folders] == [  # without the hash
         "test_controller_test_fails_pendulum",
         "test_controller_test_passes_pendulum",
     ]

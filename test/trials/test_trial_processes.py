@@ -19,7 +19,9 @@ from support.trials import trial
 from rbdyn_ros import trials
 from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, RbdynError
 from rbdyn_ros.trials.processes import isolated, workers
+from rbdyn_ros.trials.results.results_file import ResultsFile
 from rbdyn_ros.trials.running import RUNS_NAME
+from rbdyn_ros.trials.simulation.runs import failed
 
 #: What the controller does wrong, and how the run ends.
 FAULTY = {
@@ -66,6 +68,16 @@ def test_the_runs_do_not_depend_on_the_number_of_processes(tmp_path, monkeypatch
     assert two.runs == one.runs
     assert [run.seed for run in two.runs] == list(range(20))
     assert trials.repeat(found, 17) == one.runs[17]
+
+
+def test_a_later_call_makes_runs_again_that_took_too_long(tmp_path):
+    found, out, made = trial(tmp_path, runs=3), tmp_path / "out", []
+    first = trials.run(found, out, workers=1)
+    with ResultsFile(out / RUNS_NAME, found) as file:
+        file.add([failed(found, 1, "timeout", "the machine was busy")])
+    again = trials.run(found, out, workers=1, progress=made.extend)
+    assert again.runs == first.runs
+    assert [run.seed for run in made] == [1]
 
 
 def test_a_controller_in_python_runs_the_same_in_two_processes(tmp_path):

@@ -7,9 +7,9 @@ settled for the latched normal forces, these move (latches.py). Where moving bod
 other, the pass factors a matrix (islands.py).
 
 A body at rest needs one pass: its memory is the solution. A step that has not converged after MOST
-passes is counted in nunsolved. Its latches then stay as they are, and what is left is convex: the
-normal forces are exact, and friction takes energy away. Should that not converge in HELD passes,
-friction is viscous.
+passes, and MORE for joints that stop and for moving bodies that touch, is counted in nunsolved.
+Its latches then stay as they are, and what is left is convex: the normal forces are exact, and
+friction takes energy away. Should that not converge in HELD passes, friction is viscous.
 
 Source: Baraff, Witkin, Large steps in cloth simulation, 1998 (one iteration); Castro et al., An
 unconstrained convex formulation of compliant contact, 2022 (line search); Castro et al.,

@@ -24,6 +24,8 @@ from rbdyn_ros.ros.common.single_joints import SingleJoints
 CODE = "ik-query"
 #: Starts of a search if the request names no number.
 ATTEMPTS = 100
+#: Most starts of a request: other services of the node, `disarm` too, wait up to a second for it.
+MOST_ATTEMPTS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,9 @@ class IkQueries:
         Raises:
             RbdynError: the request is refused, or no such configuration was found.
         """
+        if request.attempts > MOST_ATTEMPTS:
+            text = f"attempts is {request.attempts}; allowed are at most {MOST_ATTEMPTS}"
+            raise refusal(text, CODE, "attempts")
         if m is not self._m:
             self._m, self._d = m, make_data(m)
         self._d.qpos[:] = qpos

@@ -113,8 +113,9 @@ class TrialForm(Form):
         if not (colon and file.strip() and name.isidentifier()):
             self.wrong(node, what, owner, "a file and a function such as policy.py:control")
             return None
-        path = (self.folder / file).resolve()
+        path = self.folder / file
         try:
+            path = path.resolve()
             return PythonCode(str(path), name, path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)

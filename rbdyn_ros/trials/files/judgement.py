@@ -94,8 +94,9 @@ class JudgementReader:
         table = self._form.table(node, "verdict", "", ("pass_rate", "confidence"))
         for key, below in table.nodes.items() if table else ():
             value = self._form.within(below, key, "verdict", 0.0, 1.0, above=True)
-            if key == "confidence" and value == 1.0:
-                self._form.wrong(below, key, "verdict", "a number below 1")
+            if value == 1.0:
+                advice = "" if key == "confidence" else "; without it all runs must pass"
+                self._form.wrong(below, key, "verdict", f"a number below 1{advice}")
             found[key] = value
         return Rule(**found)
 

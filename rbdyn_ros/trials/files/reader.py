@@ -135,7 +135,7 @@ class _Reader:
         if m is None or duration is None:
             return None
         step = float(m.opt.timestep)
-        nstep = round(duration / step)
+        nstep = round(min(duration / step, 2.0 * MAX_STEPS))
         if not 1 <= nstep <= MAX_STEPS:
             allowed = f"from {step:g} to {MAX_STEPS * step:g}"
             self._form.wrong(self._top.nodes["duration"], "duration", "", f"a time {allowed} s")
