@@ -4,7 +4,7 @@ import pytest
 from closed_loop import ClosedLoop, model
 
 from rbdyn_ros.control import gate_kernels, history, reckoning, state_kernels
-from rbdyn_ros.control.settings import MODES
+from rbdyn_ros.control.settings import EFFORT_MODES
 from rbdyn_ros.dynamics.entry import Entry
 from rbdyn_ros.engine.jit import DISABLED
 
@@ -12,7 +12,7 @@ MODULES = (gate_kernels, history, reckoning, state_kernels)
 
 
 @pytest.mark.skipif(DISABLED, reason="nothing is compiled")
-@pytest.mark.parametrize("mode", MODES[1:])
+@pytest.mark.parametrize("mode", EFFORT_MODES[1:])
 def test_a_lie_meets_compiled_kernels(mode):
     entries = [each for part in MODULES for each in vars(part).values() if isinstance(each, Entry)]
     for entry in entries:

@@ -44,6 +44,7 @@ NOT_RUN = {
     ("docs/guides/hil.md", "ros2 service call /simulator/reset_with"): WORKSPACE,
     ("docs/guides/hil.md", "ros2 service call /simulator/get_simulator_features"): WORKSPACE,
     ("docs/guides/trials.md", "ray start"): "needs several machines",
+    ("docs/guides/codegen.md", "rbdyn codegen my_arm.urdf --ros2-control"): REAL,
     ("docs/guides/identification.md", "rbdyn excite arm.urdf"): REAL,
     ("docs/guides/identification.md", "python examples/record_motion.py"): REAL,
     ("docs/guides/identification.md", "rbdyn identify arm.urdf"): REAL,
@@ -56,8 +57,13 @@ NOT_RUN = {
     ("docs/guides/real_arm.md", "rbdyn check my_arm.urdf"): REAL,
     ("docs/guides/real_arm.md", f"{FLOAT} urdf:=/path/my_arm.urdf \\"): WORKSPACE,
     ("docs/guides/real_arm.md", f"{FLOAT} sim"): WORKSPACE,
+    ("docs/guides/real_arm.md", f"{FLOAT} sim:=true arm"): WORKSPACE,
     ("docs/guides/real_arm.md", f"{FLOAT} urdf:=/path/my_arm.urdf"): WORKSPACE,
     ("docs/guides/real_arm.md", f"{FLOAT} urdf:=/path/my_arm.urdf dry_run"): WORKSPACE,
+    (
+        "docs/guides/real_arm.md",
+        f"{FLOAT} urdf:=/path/my_arm.urdf dry_run:=false mode:=tracking",
+    ): WORKSPACE,
     ("docs/guides/recordings.md", "ros2 launch rbdyn_ros sim.launch.py urdf"): WORKSPACE,
     ("docs/guides/scenes.md", "ros2 service call /simulator/spawn_entity"): WORKSPACE,
     (

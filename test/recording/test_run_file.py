@@ -33,7 +33,7 @@ TOPIC, PERIOD = "/simulator/state", 1_000_000
 
 def lists(k, n=6):
     rng = np.random.default_rng(k)
-    return [rng.normal(size=size) for size in (n, n, n, n, 0, 12, 14, n)]
+    return [rng.normal(size=size) for size in (n, n, n, n, 0, 12, 14, n, 3)]
 
 
 SCHEMAS = Schemas()

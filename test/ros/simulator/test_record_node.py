@@ -243,15 +243,15 @@ def test_what_fails_is_reported_at_the_end(tmp_path):
 
 def test_bytes_of_a_state_are_those_of_ros():
     kind = pytest.importorskip("rbdyn_interfaces.msg").State
-    if not hasattr(kind(), "stick_qfrc"):
+    if not hasattr(kind(), "act"):
         pytest.skip("rbdyn_interfaces is older than rbdyn_ros")
     rng = np.random.default_rng(1)
-    numbers = [rng.normal(size=size) for size in (7, 6, 0, 6, 12, 0, 14, 6)]
+    numbers = [rng.normal(size=size) for size in (7, 6, 0, 6, 12, 0, 14, 6, 3)]
     raw = Messages(Schemas()).state(1_234_567_890_000_000_001, 9, 0.5, 3, numbers)
     message = deserialize_message(raw, kind)
     assert (message.stamp.sec, message.stamp.nanosec) == (1_234_567_890, 1)
     assert (message.tick, message.epoch, message.time) == (9, 3, 0.5)
-    names = ("qpos", "qvel", "qacc", "effort", "xfrc", "contact", "stick", "stick_qfrc")
+    names = ("qpos", "qvel", "qacc", "effort", "xfrc", "contact", "stick", "stick_qfrc", "act")
     for name, given in zip(names, numbers, strict=True):
         assert np.array(getattr(message, name)).tobytes() == given.tobytes()
 

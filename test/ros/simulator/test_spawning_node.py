@@ -247,7 +247,7 @@ def test_a_world_that_a_topic_refuses_changes_nothing(refusing):
     moved, abandoned = [], []
     m = rb.load_urdf("config/robots/pendulum.urdf")
     robot = Robot(None, "", SimpleNamespace(seed=0), "")
-    robot.m, robot.given, robot._sensors = m, "given", None
+    robot.m, robot.given, robot.sensors = m, "given", None
     robot.loop = SimpleNamespace(m=m, move=lambda *_: moved.append(1))
     robot.outputs = SimpleNamespace(lock=threading.RLock(), drain=None)
     robot.outputs.prepare = prepare("outputs")
