@@ -35,8 +35,13 @@ from rbdyn_ros.actuators.specs import BEND, COGGING, LUGRE, ROOM, ActuatorSpec, 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.files import read_bytes
 from rbdyn_ros.description.mechanism_files.forms import Form
-from rbdyn_ros.description.mechanism_files.yaml_text import Items, Node, YamlTable, parse
-from rbdyn_ros.description.urdf_files.guard import refuse
+from rbdyn_ros.description.mechanism_files.yaml_text import (
+    Items,
+    Node,
+    YamlTable,
+    check_version,
+    parse,
+)
 from rbdyn_ros.errors import quote
 from rbdyn_ros.model.actuators import CURVE_POINTS, MAX_DELAY
 from rbdyn_ros.model.joints import JointClass
@@ -85,11 +90,7 @@ def read_actuators_text(
     """
     audit = Audit()
     top = parse(text, source, audit, "an actuators file")
-    version = top.nodes.get(VERSION)
-    if getattr(version, "text", None) != "1":
-        line = top.line if version is None else top.lines[VERSION]
-        message = f"this is not an actuators file: it does not have '{VERSION}: 1' at the top"
-        refuse("not-an-actuators-file", message, source, line, allowed=f"{VERSION}: 1")
+    check_version(top, VERSION, source, "an actuators file", "not-an-actuators-file")
     specs = _Reader(Form(audit), m).actuators(top)
     audit.raise_errors(source)
     return specs

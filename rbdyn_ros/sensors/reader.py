@@ -40,9 +40,8 @@ from typing import Any
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.files import read_bytes
 from rbdyn_ros.description.mechanism_files.forms import Form
-from rbdyn_ros.description.mechanism_files.yaml_text import YamlTable, parse
+from rbdyn_ros.description.mechanism_files.yaml_text import YamlTable, check_version, parse
 from rbdyn_ros.description.types import Description
-from rbdyn_ros.description.urdf_files.guard import refuse
 from rbdyn_ros.errors import quote
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.sensors.body_reader import BodyForm
@@ -107,11 +106,7 @@ def read_sensors_text(
     """
     audit = Audit()
     top = parse(text, source, audit, "a sensors file")
-    version = top.nodes.get(VERSION)
-    if getattr(version, "text", None) != "1":
-        line = top.line if version is None else top.lines[VERSION]
-        message = f"this is not a sensors file: it does not have '{VERSION}: 1' at the top"
-        refuse("not-a-sensors-file", message, source, line, allowed=f"{VERSION}: 1")
+    check_version(top, VERSION, source, "a sensors file", "not-a-sensors-file")
     form = Form(audit)
     reader = _Reader(PartForm(form, m, description), RayForm(form, folder, period_ns))
     specs = reader.sensors(top)

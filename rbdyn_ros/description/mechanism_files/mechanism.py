@@ -88,12 +88,16 @@ from rbdyn_ros.description.mechanism_files.geometries import (
 )
 from rbdyn_ros.description.mechanism_files.joints import couple, drive, read_joints, read_loops
 from rbdyn_ros.description.mechanism_files.links import read_links
-from rbdyn_ros.description.mechanism_files.yaml_text import Node, YamlTable, parse
+from rbdyn_ros.description.mechanism_files.yaml_text import (
+    Node,
+    YamlTable,
+    check_version,
+    parse,
+)
 from rbdyn_ros.description.meshes.files import MeshFiles
 from rbdyn_ros.description.meshes.meshes import Meshes
 from rbdyn_ros.description.types import Description, Link
 from rbdyn_ros.description.urdf_files import urdf
-from rbdyn_ros.description.urdf_files.guard import refuse
 from rbdyn_ros.description.urdf_files.xacro_files import check_no_arguments
 from rbdyn_ros.errors import DescriptionError, Finding, quote
 
@@ -180,7 +184,7 @@ def read_text(
     wanted = check_contact(contact)
     audit = Audit(strict=strict)
     top = parse(text, source, audit)
-    _check_version(top, source)
+    check_version(top, VERSION, source, "a mechanism file", "not-a-mechanism", apart=True)
     form = Form(audit)
     form.table(top, "mechanism", "", KEYS)
     wanted = _contact(top, wanted, form)
@@ -255,17 +259,6 @@ def _with_geometries(
     obstacles = read_obstacles(_section("obstacles", top, form), folder, form)
     known = robot.geometries if robot is not None else ()
     return replace(described, geometries=(*known, *own), obstacles=(*floor, *obstacles))
-
-
-def _check_version(top: YamlTable, source: str) -> None:
-    version = top.nodes.get(VERSION)
-    allowed = f"{VERSION}: 1"
-    if version is None:
-        message = f"this is not a mechanism file: it does not have '{allowed}' at the top"
-        refuse("not-a-mechanism", message, source, top.line, allowed=allowed)
-    if getattr(version, "text", None) != "1":
-        message = f"the version of the mechanism file is unknown; allowed is '{allowed}'"
-        refuse("bad-version", message, source, top.lines[VERSION], allowed=allowed)
 
 
 def _section(name: str, top: YamlTable, form: Form) -> YamlTable:

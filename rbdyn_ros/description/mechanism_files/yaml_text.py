@@ -89,6 +89,32 @@ def parse(data: bytes | str, source: str, audit: Audit, what: str = "a mechanism
     return builder.root
 
 
+def check_version(
+    top: YamlTable, key: str, source: str, what: str, code: str, *, apart: bool = False
+) -> None:
+    """Refuse a document that does not have `key: 1` at its top.
+
+    Args:
+        top: the document.
+        key: names its format.
+        source: name of the document, for messages.
+        what: name of the kind of file, with its article.
+        code: of the error.
+        apart: whether another version is an error of its own, bad-version.
+    """
+    version, allowed = top.nodes.get(key), f"{key}: 1"
+    if getattr(version, "text", None) == "1":
+        return
+    line, message = top.line, f"this is not {what}: it does not have '{allowed}' at the top"
+    if version is not None:
+        line = top.lines[key]
+        if apart:
+            kind = what.partition(" ")[2]
+            code = "bad-version"
+            message = f"the version of the {kind} is unknown; allowed is '{allowed}'"
+    refuse(code, message, source, line, allowed=allowed)
+
+
 def _decode(data: bytes | str, source: str) -> str:
     try:
         if isinstance(data, bytes):

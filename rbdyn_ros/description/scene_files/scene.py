@@ -51,13 +51,17 @@ from rbdyn_ros.description.files import read_bytes
 from rbdyn_ros.description.geometries import Contact, Exclusion, Obstacle
 from rbdyn_ros.description.mechanism_files.forms import Form, is_nothing
 from rbdyn_ros.description.mechanism_files.geometries import read_floor, read_obstacles
-from rbdyn_ros.description.mechanism_files.yaml_text import Scalar, YamlTable, parse
+from rbdyn_ros.description.mechanism_files.yaml_text import (
+    Scalar,
+    YamlTable,
+    check_version,
+    parse,
+)
 from rbdyn_ros.description.objects import Placed
 from rbdyn_ros.description.scene_files.objects import ObjectReader
 from rbdyn_ros.description.scene_files.robots import RobotReader, read_pairs
 from rbdyn_ros.description.scene_files.surfaces import Surfaces
 from rbdyn_ros.description.types import Description
-from rbdyn_ros.description.urdf_files.guard import refuse
 from rbdyn_ros.errors import Finding, ParameterError, quote
 
 VERSION = "rbdyn_scene"
@@ -200,7 +204,8 @@ class _Reader:
 
     def title(self) -> Title:
         """Return name, description and tags."""
-        self._check_version()
+        source = str(self._path)
+        check_version(self._top, VERSION, source, "a scene file", "not-a-scene", apart=True)
         nodes, form = self._top.nodes, self._form
         name, about = self._path.stem or "scene", ""
         tags: tuple[str, ...] = ()
@@ -211,15 +216,6 @@ class _Reader:
         if "tags" in nodes:
             tags = form.items(nodes["tags"], "tags", "tag", "", form.name) or ()
         return Title(name, about, tags, not {"robot", "robots"}.isdisjoint(nodes))
-
-    def _check_version(self) -> None:
-        version, allowed, source = self._top.nodes.get(VERSION), f"{VERSION}: 1", str(self._path)
-        if version is None:
-            message = f"this is not a scene file: it does not have '{allowed}' at the top"
-            refuse("not-a-scene", message, source, self._top.line, allowed=allowed)
-        if getattr(version, "text", None) != "1":
-            message = f"the version of the scene file is unknown; allowed is '{allowed}'"
-            refuse("bad-version", message, source, self._top.lines[VERSION], allowed=allowed)
 
     def _section(self, name: str) -> YamlTable:
         node = self._top.nodes.get(name)

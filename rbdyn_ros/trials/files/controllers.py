@@ -15,14 +15,12 @@ from rbdyn_ros.rollouts.policies import (
     PDPolicy,
     Policy,
 )
-from rbdyn_ros.trials.files.forms import TrialForm
+from rbdyn_ros.trials.files.forms import MAX_STEPS, TrialForm
 from rbdyn_ros.trials.files.user_nodes import NodeReader
 from rbdyn_ros.trials.trial import Controller, Joints
 
 LAWS = {"pd": PDPolicy, "pd_gravity": PDGravityPolicy, "computed_torque": ComputedTorquePolicy}
 KINDS = ("law", "traced", "python", "node")
-#: The most timesteps from one command to the next.
-LONGEST = 10_000_000
 OF_LAW = ("stiffness", "damping", "limit")
 
 
@@ -71,7 +69,7 @@ class ControllerReader:
                                                            above=True)  # fmt: skip
         if node is None or rate is None:
             return 1
-        every = 1.0 / max(rate * float(self._m.opt.timestep), 1.0 / LONGEST)
+        every = 1.0 / max(rate * float(self._m.opt.timestep), 1.0 / MAX_STEPS)
         if every < 0.999 or abs(every - round(every)) > 1e-6 * every:
             base = 1.0 / float(self._m.opt.timestep)
             allowed = f"{base:g} Hz, the rate of the timesteps, divided by 1, 2, 3, ..."

@@ -20,6 +20,8 @@ from rbdyn_ros.trials.distributions import (
 )
 from rbdyn_ros.trials.python_code import PythonCode
 
+#: The most timesteps of a run, and from one command to the next.
+MAX_STEPS = 10_000_000
 #: Lowest and highest allowed number.
 Bounds = tuple[float, float]
 ANY: Bounds = (-math.inf, math.inf)

@@ -59,15 +59,14 @@ from typing import Any
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.checks.numbers import count
 from rbdyn_ros.description.files import read_bytes
-from rbdyn_ros.description.mechanism_files.yaml_text import YamlTable, parse
+from rbdyn_ros.description.mechanism_files.yaml_text import YamlTable, check_version, parse
 from rbdyn_ros.description.scene_files.scene import is_scene
-from rbdyn_ros.description.urdf_files.guard import refuse
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.loading.load import load as load_model
 from rbdyn_ros.loading.robot_names import robot_by_name
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.trials.files.controllers import ControllerReader
-from rbdyn_ros.trials.files.forms import TrialForm
+from rbdyn_ros.trials.files.forms import MAX_STEPS, TrialForm
 from rbdyn_ros.trials.files.judgement import JudgementReader
 from rbdyn_ros.trials.files.motions import MotionReader
 from rbdyn_ros.trials.files.sampled import SampledReader
@@ -82,7 +81,7 @@ KEYS = (
 )  # fmt: skip
 NEEDED = (VERSION, "robot", "duration", "controller")
 
-MAX_RUNS, MAX_STEPS, MAX_SEED, MAX_RECORDINGS = 10_000_000, 10_000_000, 2**53, 1000
+MAX_RUNS, MAX_SEED, MAX_RECORDINGS = 10_000_000, 2**53, 1000
 
 
 def load(path: str | Path) -> Trial:
@@ -99,11 +98,7 @@ def load(path: str | Path) -> Trial:
     data = read_bytes(path, "a .yaml file", "the path of a trial file")
     audit = Audit()
     top = parse(data, str(path), audit, "a trial")
-    version = top.nodes.get(VERSION)
-    if getattr(version, "text", None) != "1":
-        line = top.line if version is None else top.lines[VERSION]
-        message = f"this is not a trial file: it does not have '{VERSION}: 1' at the top"
-        refuse("not-a-trial", message, str(path), line, allowed=f"{VERSION}: 1")
+    check_version(top, VERSION, str(path), "a trial file", "not-a-trial")
     trial = _Reader(top, path, audit).trial()
     audit.raise_errors(str(path))
     assert trial is not None

@@ -3,11 +3,38 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rbdyn_ros.errors import Finding, ParameterError
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 INSTALL = 'pip install "rbdyn_ros[camera]"'
+
+
+class OffScreen:
+    """Base of what draws in a context of its own; for the thread that made it.
+
+    Close it, or use it in a `with` block: it has 20 MB and more.
+
+    Raises:
+        ParameterError: nothing can be drawn on this machine; the message says what is missing.
+    """
+
+    def __init__(self) -> None:
+        self._context = make_context()
+        self._gl = importlib.import_module("moderngl")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the memory of the pictures back; nothing can be drawn any more."""
+        self._context.release()
 
 
 def make_context() -> Any:

@@ -5,8 +5,7 @@ What is drawn is what rays meet: triangles, and solids whose surfaces are solved
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.sensors.camera_specs import DepthSpec
 from rbdyn_ros.sensors.scanning import Drawn, Scan, Scanner
-from rbdyn_ros.view.render.context import check_size, make_context
+from rbdyn_ros.view.render.context import OffScreen, check_size
 from rbdyn_ros.view.render.depth_shaders import (
     FRAGMENT,
     NEAREST,
@@ -33,9 +32,6 @@ from rbdyn_ros.view.render.depth_shaders import (
 )
 from rbdyn_ros.view.render.projection import inverse, pose_of, uniform
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
 #: Corners and triangles of a cube, anticlockwise seen from outside.
 CUBE = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], np.float64)
 CUBE_FACES = np.array(
@@ -44,7 +40,7 @@ CUBE_FACES = np.array(
 )  # fmt: skip
 
 
-class DepthRenderer:
+class DepthRenderer(OffScreen):
     """Draws what depth cameras see; for the thread that made it.
 
     Close it, or use it in a `with` block: it has 20 MB and more.
@@ -58,8 +54,8 @@ class DepthRenderer:
     """
 
     def __init__(self, m: Model, shapes: RayShapes | None = None) -> None:
-        self._context = context = make_context()
-        self._gl = importlib.import_module("moderngl")
+        super().__init__()
+        context = self._context
         self._m, self._d = m, make_data(m)
         self._shapes = shapes = geometry_shapes(m) if shapes is None else shapes
         named = "".join(f"\n#define {kind.name} {kind.value}" for kind in GeomType)
@@ -76,16 +72,6 @@ class DepthRenderer:
         self._drawn = {int(g): self._put(int(g)) for g in shapes.bounded}
         self._targets: dict[tuple[int, int], Any] = {}
         self._scanners: dict[DepthSpec, Scanner] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Give the memory of the pictures back; nothing can be drawn any more."""
-        self._context.release()
 
     def scan(self, d: Data, camera: DepthSpec) -> Scan:
         """Return what a camera sees at qpos, as rb.scan does without noise.

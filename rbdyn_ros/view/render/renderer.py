@@ -6,8 +6,7 @@ obstacles; planes are floors with a grid of 1 m and 0.25 m. A sun casts shadows.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,15 +17,12 @@ from rbdyn_ros.errors import Finding
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.sensors.camera_specs import ColorSpec
-from rbdyn_ros.view.render.context import check_size, make_context
+from rbdyn_ros.view.render.context import OffScreen, check_size
 from rbdyn_ros.view.render.drawables import Drawable, Programs, drawables
 from rbdyn_ros.view.render.lens import Lens, Pixels, pixels_of
 from rbdyn_ros.view.render.projection import Place, inverse, parallel, pose_of, projection, uniform
 from rbdyn_ros.view.render.shaders import FRAGMENT, SHADOW_FRAGMENT, VERTEX
 from rbdyn_ros.view.scene.scene import Scene
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 SKY = (0.77, 0.84, 0.92, 1.0)
 #: Direction to the sun.
@@ -37,7 +33,7 @@ SHADOW = 2048
 SAMPLES = 4
 
 
-class Renderer:
+class Renderer(OffScreen):
     """Draws pictures of a robot and its world; for the thread that made it.
 
     Close it, or use it in a `with` block: it has 20 MB and more.
@@ -52,8 +48,8 @@ class Renderer:
     """
 
     def __init__(self, m: Model, looks: Appearance) -> None:
-        self._context = context = make_context()
-        self._gl = importlib.import_module("moderngl")
+        super().__init__()
+        context = self._context
         self._m, self._scene = m, Scene(m, looks)
         self._program = context.program(vertex_shader=VERTEX, fragment_shader=FRAGMENT)
         self._shade = context.program(vertex_shader=VERTEX, fragment_shader=SHADOW_FRAGMENT)
@@ -64,16 +60,6 @@ class Renderer:
         self._shadow = context.framebuffer(depth_attachment=self._depths)
         self._targets: dict[tuple[int, int], tuple[Any, Any]] = {}
         self._lenses: dict[ColorSpec, Lens] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Give the memory of the pictures back; nothing can be drawn any more."""
-        self._context.release()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
