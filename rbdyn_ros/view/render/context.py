@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rbdyn_ros.errors import Finding, ParameterError
 
 if TYPE_CHECKING:
@@ -16,7 +18,7 @@ INSTALL = 'pip install "rbdyn_ros[camera]"'
 class OffScreen:
     """Base of what draws in a context of its own; for the thread that made it.
 
-    Close it, or use it in a `with` block: it has 20 MB and more.
+    Close it, or use it in a `with` block: it holds 20 MB of memory or more.
 
     Raises:
         ParameterError: nothing can be drawn on this machine; the message says what is missing.
@@ -55,6 +57,12 @@ def make_context() -> Any:
             "apt install libegl1 libgl1-mesa-dri, which needs neither a display nor a GPU"
         )
         raise _missing(why) from error
+
+
+def square(context: Any, program: Any, name: str) -> Any:
+    """Return the corners of the whole picture as a strip of triangles, the input `name`."""
+    corners = np.array([-1, -1, 1, -1, -1, 1, 1, 1], np.float32)
+    return context.vertex_array(program, [(context.buffer(corners.tobytes()), "2f", name)])
 
 
 def check_size(context: Any, width: int, height: int) -> None:

@@ -21,7 +21,7 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.sensors.camera_specs import DepthSpec
 from rbdyn_ros.sensors.scanning import Drawn, Scan, Scanner
-from rbdyn_ros.view.render.context import OffScreen, check_size
+from rbdyn_ros.view.render.context import OffScreen, check_size, square
 from rbdyn_ros.view.render.depth_shaders import (
     FRAGMENT,
     NEAREST,
@@ -43,7 +43,7 @@ CUBE_FACES = np.array(
 class DepthRenderer(OffScreen):
     """Draws what depth cameras see; for the thread that made it.
 
-    Close it, or use it in a `with` block: it has 20 MB and more.
+    Close it, or use it in a `with` block: it holds 20 MB of memory or more.
 
     Args:
         m: the robot.
@@ -65,10 +65,7 @@ class DepthRenderer(OffScreen):
         self._of_planes = context.program(
             vertex_shader=PLANE_VERTEX, fragment_shader=PLANE_FRAGMENT
         )
-        corners = np.array([-1, -1, 1, -1, -1, 1, 1, 1], np.float32)
-        self._square = context.vertex_array(
-            self._of_planes, [(context.buffer(corners.tobytes()), "2f", "at")]
-        )
+        self._square = square(context, self._of_planes, "at")
         self._drawn = {int(g): self._put(int(g)) for g in shapes.bounded}
         self._targets: dict[tuple[int, int], Any] = {}
         self._scanners: dict[DepthSpec, Scanner] = {}

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.sensors.camera_specs import CameraSpec
+from rbdyn_ros.view.render.context import square
 from rbdyn_ros.view.render.shaders import LENS_FRAGMENT, LENS_VERTEX
 
 #: The largest edge of a picture before the lens [pixels].
@@ -39,10 +40,7 @@ class Lens:
         self._places = context.texture(shape, 2, data, dtype="f4")
         program = context.program(vertex_shader=LENS_VERTEX, fragment_shader=LENS_FRAGMENT)
         program["plain"], program["places"] = 0, 1
-        corners = np.array([-1, -1, 1, -1, -1, 1, 1, 1], np.float32)
-        self._square = context.vertex_array(
-            program, [(context.buffer(corners.tobytes()), "2f", "corner")]
-        )
+        self._square = square(context, program, "corner")
         self._target = context.framebuffer([context.texture(shape, 4)])
         self._context, self._strip = context, 5  # a strip of triangles
 

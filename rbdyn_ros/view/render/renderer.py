@@ -36,7 +36,7 @@ SAMPLES = 4
 class Renderer(OffScreen):
     """Draws pictures of a robot and its world; for the thread that made it.
 
-    Close it, or use it in a `with` block: it has 20 MB and more.
+    Close it, or use it in a `with` block: it holds 20 MB of memory or more.
 
     Args:
         m: the robot.
