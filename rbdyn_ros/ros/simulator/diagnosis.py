@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from rbdyn_ros.arrays import Ints
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.common.status import Level, Status, texts
-from rbdyn_ros.ros.simulator.stop_reason import stop_reason
+from rbdyn_ros.ros.simulator.alarms import stop_reason
 from rbdyn_ros.runtime.timing import Timing, coarse, deviation, mean
 
 MICROSECOND = 1e6  # per second

@@ -130,8 +130,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
         open_saved_states(self, self._simulation)
         self._standard = open_standard(self, self._simulation, values.world_sources)
         self._statistics = Statistics(self, robots, values.stats_rate)
-        outputs = [(robot.loop, robot.outputs) for robot in robots]
-        self._publisher = Publisher(self._wakeup, outputs)
+        self._publisher = Publisher(self._wakeup, [robot.outputs for robot in robots])
         self._view = open_view(self, self._simulation, values, self._imports)
         if not values.autostart:
             self._serve_steps()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import threading
 import time
@@ -15,196 +14,29 @@ import numpy as np
 from numpy.typing import NDArray
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from rbdyn_ros.description.types import Description
-from rbdyn_ros.dynamics.stages import make_data
-from rbdyn_ros.engine.kinematics import poses
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.common import convert
 from rbdyn_ros.ros.common.convert import Prepared
-from rbdyn_ros.ros.common.qos import LATCHED, reliable
-from rbdyn_ros.ros.common.qos_reports import for_publisher
+from rbdyn_ros.ros.common.qos import LATCHED
 from rbdyn_ros.ros.common.single_joints import SingleJoints
 from rbdyn_ros.ros.common.source import Source
 from rbdyn_ros.ros.common.stamps import TickStamps
-from rbdyn_ros.ros.common.throttle import Throttle
+from rbdyn_ros.ros.simulator.alarms import Alarms
 from rbdyn_ros.ros.simulator.driver import SimulatedDriver
 from rbdyn_ros.ros.simulator.markers import WrenchMarkers
 from rbdyn_ros.ros.simulator.record import NodeRecorder
 from rbdyn_ros.ros.simulator.sensors import SensorTopics
-from rbdyn_ros.ros.simulator.stop_reason import has_locked_drive, stop_reason
+from rbdyn_ros.ros.simulator.state_topics import JointStates, ObjectPoses, Odometry, Transforms
 from rbdyn_ros.ros.simulator.ticker import Ticker
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.state import LoopState
 
 #: Interval at which the last state is repeated while time is paused [s].
 HEARTBEAT = 1.0
-#: Number of states kept for a slow subscriber: a pause of a second loses none.
-HISTORY = 1000
-
-
-class JointStates:
-    """Publishes joint_states: the measurements that have arrived.
-
-    Args:
-        node: publishes.
-        m: the Model.
-        joints: of the messages.
-        driver: leaves terms out of measured efforts, or None.
-    """
-
-    def __init__(
-        self, node: Node, m: Model, joints: SingleJoints, driver: SimulatedDriver | None = None
-    ) -> None:
-        self._driver = driver
-        self.prepare(m, joints)()
-        self._publisher = node.create_publisher(
-            JointState,
-            "joint_states",
-            reliable(HISTORY),
-            event_callbacks=for_publisher(node, "joint_states"),
-        )
-
-    def prepare(self, m: Model, joints: SingleJoints) -> Callable[[], None]:
-        """Return what goes on with a Model that has other objects."""
-        n = len(joints.names)
-        qpos, qvel, effort = np.zeros(m.nqall), np.zeros(m.nvall), np.zeros(m.nvall)
-        qpos[joints.qposadr] = convert.marks(0, n)
-        qvel[joints.dofadr] = convert.marks(n, n)
-        effort[joints.dofadr] = convert.marks(2 * n, n)
-        marked = convert.joint_state(joints, Prepared.MARK_STAMP, qpos, qvel, effort)
-        prepared = Prepared(marked, 3 * n)
-        # indices of the message's numbers among the measured ones
-        pick = np.concatenate([k * m.nvall + joints.dofadr for k in range(3)])
-
-        def commit() -> None:
-            self._prepared, self._pick = prepared, pick
-
-        return commit
-
-    def publish(self, stamp_ns: int, state: LoopState) -> None:
-        measured = state.measured if self._driver is None else self._driver.reported(state)
-        self._publisher.publish(self._prepared.filled(stamp_ns, measured[self._pick]))
-
-
-class Transforms:
-    """Publishes /tf and, once, /tf_static.
-
-    Attributes:
-        frames: the frames, each with its topic.
-    """
-
-    def __init__(
-        self, node: Node, m: Model, description: Description, world: str, prefix: str
-    ) -> None:
-        self._message = importlib.import_module("tf2_msgs.msg").TFMessage
-        self._node, self._world, self._prefix = node, world, prefix
-        self._static = node.create_publisher(self._message, "/tf_static", LATCHED)
-        self._publisher = node.create_publisher(self._message, "/tf", reliable(100))
-        self._subscribers = 0
-        self.prepare(m, description)()
-
-    def prepare(self, m: Model, description: Description) -> Callable[[], None]:
-        """Return what goes on with a Model that has other objects."""
-        tf_message = self._message
-        moving, fixed = convert.tf_tree(m, description, self._world, self._prefix)
-        d = make_data(m)
-        poses(m, d)
-        rows = convert.Poses(m, fixed).at(d.xpos, d.xmat)
-        stamp = self._node.get_clock().now().nanoseconds
-        static = tf_message(transforms=convert.transforms(fixed, stamp, rows))
-        numbers = np.array(convert.marks(0, 7 * len(moving))).reshape(-1, 7)
-        marked = convert.transforms(moving, Prepared.MARK_STAMP, numbers)
-        prepared = Prepared(tf_message(transforms=marked), 7 * len(moving)) if moving else None
-        topic, places = self._publisher.topic_name, convert.Poses(m, moving)
-        frames = tuple(f"{link.name} on {topic}" for link in (*moving, *fixed))
-
-        def commit() -> None:
-            self._m, self._d, self._poses = m, d, places
-            self._prepared, self.frames = prepared, frames
-            self._static.publish(static)
-
-        return commit
-
-    def publish(self, stamp_ns: int, state: LoopState) -> None:
-        if self._prepared is None:
-            return
-        # computed from this state, so no transform is a tick late
-        self._d.qpos, self._d.time = state.qpos, state.time
-        poses(self._m, self._d)
-        rows = self._poses.at(self._d.xpos, self._d.xmat)
-        self._publisher.publish(self._prepared.filled(stamp_ns, rows.reshape(-1)))
-
-    def repeat(self, stamp_ns: int, state: LoopState) -> None:
-        """Publish again for new subscribers only: tf2 warns about repeated transforms."""
-        count = self._publisher.get_subscription_count()
-        if count > self._subscribers:
-            self.publish(stamp_ns, state)
-        self._subscribers = count
-
-
-class ObjectPoses:
-    """Publishes object_poses: the poses of the free objects of a scene in the world.
-
-    The message is one of TF, but not for /tf: it has the rate of joint_states, and one parent.
-    """
-
-    def __init__(
-        self, node: Node, m: Model, names: Sequence[str], world: str, prefix: str
-    ) -> None:
-        self._message = importlib.import_module("tf2_msgs.msg").TFMessage
-        self._world, self._prefix = world, prefix
-        self._publisher = node.create_publisher(self._message, "object_poses", reliable(10))
-        self.prepare(m, names)()
-
-    def prepare(self, m: Model, names: Sequence[str]) -> Callable[[], None]:
-        """Return what goes on with other objects."""
-        links = [
-            convert.LinkFrames(m.frame_id(name), -1, self._world or "world", self._prefix + name)
-            for name in names
-        ]
-        d, places = make_data(m), convert.Poses(m, links)
-        numbers = np.array(convert.marks(0, 7 * len(links))).reshape(-1, 7)
-        marked = convert.transforms(links, Prepared.MARK_STAMP, numbers)
-        message = self._message(transforms=marked)
-        prepared = Prepared(message, 7 * len(links)) if links else None
-
-        def commit() -> None:
-            self._m, self._d, self._poses, self._prepared = m, d, places, prepared
-
-        return commit
-
-    def publish(self, stamp_ns: int, state: LoopState) -> None:
-        if self._publisher.get_subscription_count() == 0:
-            return
-        if self._prepared is None:  # the last object was deleted
-            self._publisher.publish(self._message())
-            return
-        self._d.qpos, self._d.time = state.qpos, state.time
-        poses(self._m, self._d)
-        rows = self._poses.at(self._d.xpos, self._d.xmat)
-        self._publisher.publish(self._prepared.filled(stamp_ns, rows.reshape(-1)))
-
-
-class Odometry:
-    """Publishes odom: pose and twist of the root link on a floating base.
-
-    nav_msgs defines the twist in the child frame; qvel has only its angular part there.
-    """
-
-    def __init__(self, node: Node, m: Model, world: str, prefix: str) -> None:
-        odometry = importlib.import_module("nav_msgs.msg").Odometry
-        # the pose needs a frame even if TF has none above the root link
-        message = convert.odometry(odometry(), world or "world", prefix + m.body_names[1])
-        self._prepared = Prepared(message, 13)
-        self._publisher = node.create_publisher(odometry, "odom", reliable(10))
-
-    def publish(self, stamp_ns: int, state: LoopState) -> None:
-        numbers = convert.odometry_numbers(state.qpos[:7], state.qvel[:6])
-        self._publisher.publish(self._prepared.filled(stamp_ns, numbers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,20 +62,6 @@ class Cadence:
             every[0] = every[2] = 1
         states, transforms, clock = every
         return Cadence(states, transforms, clock, math.gcd(*every, *others))
-
-
-@dataclass(slots=True)
-class Alarms:
-    """Reported problems, so that none is logged a thousand times a second."""
-
-    saturated: Throttle
-    missed: Throttle
-    singular: Throttle
-    fault: int = -1
-    bad: int = 0
-    near: int = 0
-    unsolved: bool = False
-    dropped: bool = False
 
 
 class Outputs:
@@ -300,11 +118,10 @@ class Outputs:
         if source.text and not source.received:
             self._description = node.create_publisher(String, "robot_description", LATCHED)
             self._description.publish(String(data=source.text))
-        self._reset_name = reset_name
         self._state_tick = Ticker(cadence.states)
         self._tf_tick = Ticker(cadence.transforms)
         self._clock_tick = Ticker(cadence.clock)
-        self._alarms = Alarms(Throttle(), Throttle(), Throttle())
+        self._alarms = Alarms(node.get_logger(), reset_name)
         self._last_state: LoopState | None = None
         self._delivered: LoopState | None = None
         self._published = 0.0  # time of the last publication, steady clock [s]
@@ -402,7 +219,7 @@ class Outputs:
 
     def publish(self, state: LoopState) -> None:
         """Publish a state on all topics that are due; /clock after all others."""
-        self._report(state)
+        self._alarms.report(self._loop.m, state)
         if self._watch is not None:
             self._watch(state)
         last, self._last_state = self._last_state, state
@@ -456,63 +273,5 @@ class Outputs:
         if self._clock is not None:
             self._clock.publish(self._clock_bytes.filled(stamp, _NO_NUMBERS))
 
-    def _remedy(self, locked: bool) -> str:
-        """Return what to do after a fault."""
-        call = f"Call {self._reset_name}"
-        m = self._loop.m
-        if locked or m.not_implicit or m.opt.integrator not in ("euler", "implicit_damping"):
-            return call
-        return f"{call}; if energy grew without a cause, try the integrator implicit_midpoint"
-
-    def _report(self, state: LoopState) -> None:
-        m, alarms, logger = self._loop.m, self._alarms, self._node.get_logger()
-        if state.fault != alarms.fault:
-            alarms.fault = state.fault
-            if state.fault >= 0:
-                locked = has_locked_drive(m, state.fault)
-                text = (
-                    f"{stop_reason(m.jnt_names[state.fault], locked)}; the simulation "
-                    f"is frozen at its last good state. {self._remedy(locked)}"
-                )
-                logger.error(text)
-        if state.saturated >= 0 and alarms.saturated.due(time.monotonic()):
-            limit = abs(state.effort[state.saturated])
-            text = f"the effort of joint '{_owner(m, state.saturated)}' is clamped to {limit:g}"
-            logger.warning(text)
-        if state.bad > alarms.bad:
-            alarms.bad = state.bad
-            logger.error("an inertia is not positive: the motion is wrong; see rbdyn check")
-        if state.singular > alarms.near and alarms.singular.due(time.monotonic()):
-            logger.warning(
-                "a yaw-pitch-roll joint is near its singularity: its motion is inaccurate there"
-            )
-        alarms.near = max(alarms.near, state.singular)
-        self._report_contact(state)
-        if state.missed and alarms.missed.due(time.monotonic()):
-            text = f"publishing is too slow: {state.missed} states were skipped"
-            logger.warning(text)
-
-    def _report_contact(self, state: LoopState) -> None:
-        """Warn once of contact forces that are not right."""
-        alarms, logger = self._alarms, self._node.get_logger()
-        if state.unsolved > 0 and not alarms.unsolved:
-            alarms.unsolved = True
-            logger.warning(
-                "the contact forces of a timestep have not converged: friction was inexact in it. "
-                "A few such timesteps in a fall do no harm; later ones are not logged"
-            )
-        if state.dropped > 0 and not alarms.dropped:
-            alarms.dropped = True
-            text = (
-                f"{state.dropped} contacts do not fit in the list of {self._loop.m.ncontact} and "
-                "do not act; use simpler collision geometries, or fewer of them"
-            )
-            logger.warning(text)
-
 
 _NO_NUMBERS: NDArray[np.float64] = np.empty(0)
-
-
-def _owner(m: Model, dof: int) -> str:
-    name: str = m.jnt_names[int(m.dof_jntid[dof])]
-    return name

@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 
 from rbdyn_ros.ros.simulator.outputs import Outputs
-from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.wakeup import Wakeup
 
 #: Heartbeats are checked this often [s].
@@ -19,13 +18,13 @@ class Publisher:
 
     Args:
         wakeup: of the loops.
-        robots: each loop and its outputs.
+        robots: the outputs of each.
 
     Attributes:
         failure: the error that ended the thread.
     """
 
-    def __init__(self, wakeup: Wakeup, robots: Sequence[tuple[Loop, Outputs]]) -> None:
+    def __init__(self, wakeup: Wakeup, robots: Sequence[Outputs]) -> None:
         self.failure: BaseException | None = None
         self._wakeup, self._robots = wakeup, robots
         self._stopping = threading.Event()
@@ -50,11 +49,11 @@ class Publisher:
         checked = 0.0
         while not self._stopping.is_set():
             self._wakeup.wait(POLL)
-            for _, outputs in self._robots:
+            for outputs in self._robots:
                 while outputs.publish_next() and not self._stopping.is_set():
                     pass
             now = time.monotonic()
             if now > checked + POLL:  # one robot may be still while others move
                 checked = now
-                for _, outputs in self._robots:
+                for outputs in self._robots:
                     outputs.beat(now)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -13,23 +12,13 @@ from typing import Any
 import numpy as np
 from rclpy.node import Node
 
-from rbdyn_ros.actuators import with_actuators
-from rbdyn_ros.description.appearance.shapes import Appearance
-from rbdyn_ros.dynamics.configuration import moved_starts
-from rbdyn_ros.dynamics.ray_shapes import RayShapes
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, refusal
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.nanoseconds import NANOSECONDS
-from rbdyn_ros.ros.common import ik_query, parameters, source
-from rbdyn_ros.ros.common.commands import command_parser
+from rbdyn_ros.ros.common import source
 from rbdyn_ros.ros.common.dynamics_query import Snapshot
-from rbdyn_ros.ros.common.dynamics_query import warm as warm_queries
 from rbdyn_ros.ros.common.single_joints import SingleJoints
-from rbdyn_ros.ros.common.specialize import specialized
 from rbdyn_ros.ros.common.stamps import TickStamps
-from rbdyn_ros.ros.common.trajectory import TrajectoryParser
 from rbdyn_ros.ros.simulator import parameters as params
 from rbdyn_ros.ros.simulator.commanders import AnswerAges
 from rbdyn_ros.ros.simulator.driver import SimulatedDriver
@@ -42,21 +31,16 @@ from rbdyn_ros.ros.simulator.placement import given_state
 from rbdyn_ros.ros.simulator.places import Places
 from rbdyn_ros.ros.simulator.reception import Reception
 from rbdyn_ros.ros.simulator.record import NodeRecorder
-from rbdyn_ros.ros.simulator.sensors import SensorTopics
+from rbdyn_ros.ros.simulator.robot_loading import load_robot
 from rbdyn_ros.ros.simulator.setup import Setup
 from rbdyn_ros.ros.simulator.shared_memory import SharedMemory
 from rbdyn_ros.ros.simulator.spawned_robots import SpawnedRobots
-from rbdyn_ros.ros.simulator.start import start_position
-from rbdyn_ros.ros.simulator.topic_based import TopicBasedParser
-from rbdyn_ros.ros.simulator.visible import Visible
 from rbdyn_ros.ros.simulator.world import World
-from rbdyn_ros.runtime.head_start import head_start, is_compiled
-from rbdyn_ros.runtime.loop import Loop, warm
+from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.port import Port
 from rbdyn_ros.runtime.preparation import actuated
 from rbdyn_ros.runtime.saved_loop import SavedLoop
 from rbdyn_ros.runtime.settings import LoopSettings
-from rbdyn_ros.runtime.step_code import StepCode
 from rbdyn_ros.runtime.wakeup import Wakeup
 from rbdyn_ros.sensors.scene import Payload
 
@@ -80,11 +64,6 @@ class SavedRobot:
     faults: dict[str, Any]
     seed: int
     seeded_tick: int
-
-
-STARTS_ELSEWHERE = (
-    "joints whose limits exclude 0 start elsewhere: {}. Parameters {}<joint> set other starts"
-)
 
 
 class Robot:
@@ -135,120 +114,9 @@ class Robot:
         Raises:
             RbdynError: a parameter or the robot is refused.
         """
-        with head_start() as finished:
-            self._load(stop, fallback)
-            self._warm(finished)
-
-    def _load(self, stop: threading.Event, fallback: Path | None) -> None:
-        values, logger = self.values, self.node.get_logger()
-
-        def announce(_: source.Source) -> None:
-            if not is_compiled():
-                logger.info("compiling the engine, first run only (about half a minute) ...")
-
-        m, self.given = source.load_robot(
-            self.node, values, stop, fallback, announce, self._equipped
-        )
-        if self.given.is_scene:
-            first = m.njnt > 0 and m.body_names[1] not in self.given.description.objects
-            values.floating_base = bool(first and m.jnt_type[0] == JointType.FREE)
-        if self._setup is not None:
-            m = self._setup.change(m)
-        self.m = m
-        self._period_ns = values.control_decimation * round(values.timestep * NANOSECONDS)
-        self._make_parsers()
-        overrides = parameters.overrides(self.node)
-        given = {k: v for k, v in overrides.items() if k.startswith(params.INITIAL)}
-        self._start = start_position(m, given)
-        if self._setup is not None and self._setup.qpos is not None:
-            self._start = self._setup.qpos
-        if moved := moved_starts(m, self._start):
-            logger.info(STARTS_ELSEWHERE.format(moved, params.INITIAL))
-        self._declare_facts()
-        self._faults = make_faults(m, vars(values))
-        self.sensors = self._make_sensors()
-        for warning in parameters.unknown(self.node, params.PARAMETERS, (params.INITIAL,)):
-            logger.warning(warning)
-
-    def _equipped(self, m: Model) -> Model:
-        """Return the Model with the options and the actuators of the parameters."""
-        values = self.values
-        m.opt.timestep = values.timestep
-        m.opt.gravity = values.gravity
-        m.opt.integrator = values.integrator
-        m.opt.exact_stops = values.exact_stops
-        return with_actuators(m, values.actuators) if values.actuators else m
-
-    def _warm(self, finished: Callable[[], object]) -> None:
-        """Compile the kernels of the loop and the services.
-
-        Args:
-            finished: waits until another process has compiled the loop.
-        """
-        m = self.m
-        if self.values.specialize:
-            what = f"timesteps of '{m.name}' specialised"
-            specialized(self.node, what, lambda: StepCode(m))
-        warm_queries(m)
-        ik_query.warm(m)
-        finished()
-        warm(m, self.values.specialize)
-
-    def _make_parsers(self) -> None:
-        m, values = self.m, self.values
-        self.commands = command_parser(m, self.given.description, values.partial_commands)
-        self._trajectories = TrajectoryParser(m, self.commands)
-        self._bridge = None
-        if values.topic_based_commands:
-            kinds = ("position", "velocity", "effort")
-            joints = {kind: getattr(values, f"topic_based_{kind}_joints") for kind in kinds}
-            self._bridge = TopicBasedParser(self.commands, joints)
-
-    def _declare_facts(self) -> None:
-        """Declare read-only parameters that describe the robot."""
-        m = self.m
-        facts: dict[str, Any] = {
-            "effort_command_joints": list(self.commands.joints.names) or [""],
-            "model_sha256": m.sha256(),
-        }
-        free = SingleJoints.free(m)
-        for name, address in zip(free.names, free.qposadr, strict=True):
-            facts[params.INITIAL + name] = float(self._start[address])
-        # `_start` has the values that the user set
-        parameters.declare_facts(self.node, facts)
-
-    def _make_sensors(self) -> SensorTopics | None:
-        values = self.values
-        if not values.sensors:
-            return None
-        return SensorTopics(
-            self.node,
-            self.m,
-            self.given.description,
-            Path(values.sensors),
-            self._period_ns,
-            values.frame_prefix,
-            values.seed,
-            self._visuals,
-            self._looks,
-            values.time_mode == "realtime",
-        )
-
-    def _visuals(self, m: Model) -> RayShapes:
-        """Return the shapes that sensors see whose `sees` is visual."""
-        shapes = self._visible.shapes(m)
-        if self.m is m:  # the robot is being loaded
-            for finding in shapes.findings:
-                self.node.get_logger().warning(str(finding))
-        return shapes
-
-    @functools.cached_property
-    def _visible(self) -> Visible:
-        return Visible(self.m, self.given)
-
-    def _looks(self, m: Model) -> Appearance:
-        """Return the appearance of a Model, for colour cameras."""
-        return self._visible.looks(m)
+        self._loaded = loaded = load_robot(self.node, self.values, self._setup, stop, fallback)
+        self.m, self.given = loaded.m, loaded.given
+        self.commands, self.sensors = loaded.commands, loaded.sensors
 
     def open(self, wakeup: Wakeup, time_base: int, clock: Any) -> None:
         """Make the loop and the topics; the loop does not run yet.
@@ -258,17 +126,17 @@ class Robot:
             time_base: stamp of tick 0 [ns].
             clock: publisher of /clock, or None.
         """
-        m, values, node = self.m, self.values, self.node
+        m, values, node, loaded = self.m, self.values, self.node, self._loaded
         if self._recorder is not None:
             self._recorder.begin(node, m, time_base)
-        cadence = Cadence.of(values, self._period_ns, self.sensors.every if self.sensors else ())
+        cadence = Cadence.of(values, loaded.period_ns, self.sensors.every if self.sensors else ())
         settings = self._settings(cadence)
         port = self._open_port(settings)
-        self.loop = loop = Loop(m, settings, self._start, wakeup, self._faults, port)
+        self.loop = loop = Loop(m, settings, loaded.start, wakeup, loaded.faults, port)
         self.stamps = TickStamps(time_base, loop.period_ns)
         self.payloads = Payloads(loop, self.sensors)
         floating = values.floating_base and not self.given.is_scene
-        self.entities = Entities(self, floating, self._start)
+        self.entities = Entities(self, floating, loaded.start)
         watch = None
         if self._setup is not None:
             loop.plant.begin_with(self._setup.qvel)
@@ -297,8 +165,8 @@ class Robot:
             node,
             loop,
             self.commands,
-            self._trajectories,
-            self._bridge,
+            loaded.trajectories,
+            loaded.bridge,
             self.stamps,
             ages,
             SimulatedDriver.of(loop, values),
@@ -317,7 +185,7 @@ class Robot:
         name = f"{given}.{self.name}" if self.name else given
         joints = {name: name in self.commands.dofs for name in SingleJoints.all(self.m).names}
         values = () if self.sensors is None else self.sensors.value_names
-        port = Port(name, self.m, joints, values, settings, self._period_ns)
+        port = Port(name, self.m, joints, values, settings, self._loaded.period_ns)
         if values:
             assert self.sensors is not None
             self.sensors.share(port.write_values)

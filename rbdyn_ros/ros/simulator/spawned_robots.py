@@ -16,8 +16,9 @@ from rbdyn_ros.ros.common.qos import LATCHED
 from rbdyn_ros.ros.common.single_joints import SingleJoints
 from rbdyn_ros.ros.common.stamps import TickStamps
 from rbdyn_ros.ros.simulator.commanders import AnswerAges
-from rbdyn_ros.ros.simulator.outputs import JointStates, Outputs
+from rbdyn_ros.ros.simulator.outputs import Outputs
 from rbdyn_ros.ros.simulator.reception import Reception
+from rbdyn_ros.ros.simulator.state_topics import JointStates
 from rbdyn_ros.ros.simulator.world import SpawnedRobot, World
 from rbdyn_ros.runtime.loop import Loop
 

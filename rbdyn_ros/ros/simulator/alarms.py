@@ -1,0 +1,101 @@
+"""Trouble of a simulated robot, logged once each or rarely."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from rbdyn_ros.errors import quote
+from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.ros.common.throttle import Throttle
+from rbdyn_ros.runtime.state import LoopState
+
+
+def has_locked_drive(m: Model, joint: int) -> bool:
+    """Return whether a joint with a fault is one whose drive locked.
+
+    The position of such a joint is a function of time, so its state cannot diverge.
+    """
+    return joint >= 0 and bool(m.jnt_class[joint] == JointClass.DRIVEN)
+
+
+def stop_reason(name: str, locked: bool) -> str:
+    """Return the reason of a fault at a joint."""
+    if locked:
+        return f"the drive of joint {quote(name)} is locked: its closed loop cannot follow it"
+    return f"the state of joint {quote(name)} diverged"
+
+
+class Alarms:
+    """Logs the trouble in the states of a robot, and none of it a thousand times a second.
+
+    Args:
+        logger: of the node.
+        reset_name: of the service to call after divergence.
+    """
+
+    def __init__(self, logger: Any, reset_name: str) -> None:
+        self._logger, self._reset_name = logger, reset_name
+        self._saturated, self._missed, self._singular = Throttle(), Throttle(), Throttle()
+        self._fault, self._bad, self._near = -1, 0, 0
+        self._unsolved = self._dropped = False
+
+    def report(self, m: Model, state: LoopState) -> None:
+        """Log what is new in a state of the Model."""
+        self._report_fault(m, state)
+        self._report_limits(m, state)
+        self._report_contact(m, state)
+        if state.missed and self._missed.due(time.monotonic()):
+            text = f"publishing is too slow: {state.missed} states were skipped"
+            self._logger.warning(text)
+
+    def _report_fault(self, m: Model, state: LoopState) -> None:
+        if state.fault != self._fault:
+            self._fault = state.fault
+            if state.fault >= 0:
+                locked = has_locked_drive(m, state.fault)
+                text = (
+                    f"{stop_reason(m.jnt_names[state.fault], locked)}; the simulation "
+                    f"is frozen at its last good state. {self._remedy(m, locked)}"
+                )
+                self._logger.error(text)
+        if state.bad > self._bad:
+            self._bad = state.bad
+            self._logger.error("an inertia is not positive: the motion is wrong; see rbdyn check")
+
+    def _remedy(self, m: Model, locked: bool) -> str:
+        """Return what to do after a fault."""
+        call = f"Call {self._reset_name}"
+        if locked or m.not_implicit or m.opt.integrator not in ("euler", "implicit_damping"):
+            return call
+        return f"{call}; if energy grew without a cause, try the integrator implicit_midpoint"
+
+    def _report_limits(self, m: Model, state: LoopState) -> None:
+        """Warn of an effort at its limit, and of a joint near its singularity."""
+        if state.saturated >= 0 and self._saturated.due(time.monotonic()):
+            joint = m.jnt_names[int(m.dof_jntid[state.saturated])]
+            limit = abs(state.effort[state.saturated])
+            text = f"the effort of joint '{joint}' is clamped to {limit:g}"
+            self._logger.warning(text)
+        if state.singular > self._near and self._singular.due(time.monotonic()):
+            self._logger.warning(
+                "a yaw-pitch-roll joint is near its singularity: its motion is inaccurate there"
+            )
+        self._near = max(self._near, state.singular)
+
+    def _report_contact(self, m: Model, state: LoopState) -> None:
+        """Warn once of contact forces that are not right."""
+        if state.unsolved > 0 and not self._unsolved:
+            self._unsolved = True
+            self._logger.warning(
+                "the contact forces of a timestep have not converged: friction was inexact in it. "
+                "A few such timesteps in a fall do no harm; later ones are not logged"
+            )
+        if state.dropped > 0 and not self._dropped:
+            self._dropped = True
+            text = (
+                f"{state.dropped} contacts do not fit in the list of {m.ncontact} and "
+                "do not act; use simpler collision geometries, or fewer of them"
+            )
+            self._logger.warning(text)
