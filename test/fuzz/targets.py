@@ -41,6 +41,7 @@ from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.model_fields import PRIMARY
 from rbdyn_ros.recording.reader import read_run
 from rbdyn_ros.ros.arm import parameters as arm_parameters
+from rbdyn_ros.ros.arm.safety_parameters import TIGHTENING
 from rbdyn_ros.ros.common import parameters
 from rbdyn_ros.ros.simulator import parameters as simulator_parameters
 from rbdyn_ros.sensors.reader import read_sensors_text
@@ -412,7 +413,7 @@ def fuzz_parameters(data: bytes) -> None:
         acceleration=chosen.acceleration_limit,
         latency=chosen.latency_limit,
         contact=chosen.contact_effort,
-    ).tightened(*(values[name] for name in arm_parameters.TIGHTENING))
+    ).tightened(*(values[name] for name in TIGHTENING))
     arm = Arm(m, chosen.gravity, chosen.mounting_rpy, arm_parameters.friction_of(chosen, m))
     Controller(arm, SafetyGate(m, limits, gate), settings)
 

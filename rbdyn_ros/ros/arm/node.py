@@ -36,6 +36,7 @@ from rbdyn_ros.ros.arm.command_topics import EFFORT_OUTPUTS, POSITION_OUTPUTS
 from rbdyn_ros.ros.arm.diagnosis import diagnose_arm
 from rbdyn_ros.ros.arm.follow_action import FollowAction
 from rbdyn_ros.ros.arm.presets import ArmPreset, applied_text, preset_of
+from rbdyn_ros.ros.arm.safety_parameters import TIGHTENING
 from rbdyn_ros.ros.arm.scene import ArmScene, read_arm_scene
 from rbdyn_ros.ros.arm.self_collision import collision_check
 from rbdyn_ros.ros.arm.services import ArmServices
@@ -145,7 +146,7 @@ class ArmController(process.ManagedNode):
         excluded = [] if values.joints else [f"  {reason}" for reason in left_out(m)]
         if excluded:
             self.get_logger().warning("\n".join(["not controlled:", *excluded]))
-        scales = [getattr(values, name) for name in arm_params.TIGHTENING]
+        scales = [getattr(values, name) for name in TIGHTENING]
         simulated = bool(self.get_parameter("use_sim_time").value)
         gate = SafetyGate(
             m, limits.tightened(*scales), arm_params.gate_settings(values, simulated)
@@ -226,9 +227,9 @@ class ArmController(process.ManagedNode):
 
     def _change(self, given: dict[str, Any]) -> None:
         new = parameters.live(given, arm_params.PARAMETERS)
-        if self._arm is not None and any(name in new for name in arm_params.TIGHTENING):
+        if self._arm is not None and any(name in new for name in TIGHTENING):
             wanted = vars(self.values) | new
-            self._arm.tighten(*(wanted[name] for name in arm_params.TIGHTENING))
+            self._arm.tighten(*(wanted[name] for name in TIGHTENING))
         vars(self.values).update(new)
 
     # the process

@@ -17,6 +17,7 @@ from rbdyn_ros.errors import ParameterError
 from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.ros.arm import parameters as arm_params
 from rbdyn_ros.ros.arm.parameters import PARAMETERS
+from rbdyn_ros.ros.arm.safety_parameters import TIGHTENING
 from rbdyn_ros.ros.common import parameters
 
 
@@ -38,10 +39,10 @@ def test_the_defaults_are_the_safe_choices():
 
 def test_only_limits_are_live():
     live = {p.name for p in PARAMETERS if p.live}
-    assert live == set(arm_params.TIGHTENING)
+    assert live == set(TIGHTENING)
 
 
-@pytest.mark.parametrize("name", arm_params.TIGHTENING)
+@pytest.mark.parametrize("name", TIGHTENING)
 @pytest.mark.parametrize("wrong", ["above", -1.0, math.nan, math.inf, -math.inf, "fast", True])
 def test_limits_are_refused_with_the_allowed_range(name, wrong):
     """At the start and while armed: both read the table. Beyond that, Limits only tightens."""

@@ -1,0 +1,186 @@
+"""Parameters of the safety of the arm controller: arming, limits, tolerances, clearances."""
+
+from __future__ import annotations
+
+from rbdyn_ros.control.limits import ACCELERATION, LATENCY
+from rbdyn_ros.ros.common.parameters import Parameter, group, per_joint
+
+#: Parameters that tighten the limits of the joints.
+TIGHTENING = (
+    "effort_scale",
+    "velocity_scale",
+    "position_inset",
+    "acceleration_limit",
+    "latency_limit",
+    "power_limit",
+    "contact_effort",
+)
+#: Largest acceleration_limit: over the 5 ms in which a change of velocity is measured it allows
+#: 5 rad/s, more than the velocity limits of most arms, which then find the same changes.
+FASTEST_CHANGE = 1000.0
+#: Largest latency_limit [s]: from a lag of pi / (2 damping) on velocity feedback is unstable. That
+#: is 0.04 s with the default damping of computed_torque, and 0.1 s with a damping of 16 1/s.
+LONGEST_LAG = 0.1
+
+SAFETY = (
+    *group(
+        "safety",
+        Parameter(
+            "arm_without_effort",
+            False,
+            "allow arming if the joints measure no effort, without the check against gravity",
+        ),
+        per_joint(
+            "arm_tolerance",
+            0.0,
+            "largest difference between measured efforts and gravity at which the arm can be "
+            "armed; 0: a tenth of the effort limit",
+            "N m or N",
+        ),
+        Parameter("state_timeout", 0.08, "age at which a state is too old", "s", 0.002, 1.0),
+        Parameter(
+            "simulated_clock",
+            False,
+            "the states come from a simulator, whose clock falls behind on a busy computer: their "
+            "lag is not judged; use_sim_time implies it. Never with a real arm",
+            setting="simulated",
+        ),
+        Parameter(
+            "blind_time", 0.2, "time for which the arm is held up without states", "s", 0.0, 0.3
+        ),
+        Parameter(
+            "target_timeout",
+            0.0,
+            "longest wait for the next trajectory after one has ended; 0: unlimited",
+            "s",
+            0.0,
+            1e6,
+        ),
+        Parameter(
+            "tracking_tolerance",
+            0.2,
+            "largest distance from the target in hold and computed_torque; 0: unlimited",
+            "rad or m",
+            0.0,
+            1e3,
+        ),
+        Parameter(
+            "start_tolerance",
+            0.05,
+            "largest distance between the target and the start of a trajectory",
+            "rad or m",
+            0.0,
+            1e3,
+        ),
+        Parameter(
+            "check_self_collision",
+            True,
+            "refuse trajectories and poses on whose way the arm would touch itself, if the robot "
+            "has <collision> elements",
+        ),
+        Parameter(
+            "self_collision_margin",
+            0.01,
+            "smallest distance between links, and of links from the scene, on a trajectory or the "
+            "way to a pose; those that are nearer already may not come nearer",
+            "m",
+            0.0,
+            1.0,
+        ),
+        Parameter(
+            "scene",
+            "",
+            "path of a scene .yaml file: refuse trajectories and poses on whose way the arm would "
+            "touch its floor or obstacles; its robot is the arm and has its place, and is the "
+            "default of urdf",
+        ),
+        Parameter(
+            "srdf",
+            "",
+            "path of an SRDF with the pairs of links that may touch; empty: the one beside urdf, "
+            "if there is one",
+        ),
+        Parameter(
+            "effort_rate",
+            1000.0,
+            "largest rate of change of an effort; five times as much after a fault",
+            "N m/s or N/s",
+            1.0,
+            1e6,
+        ),
+        Parameter(
+            "blend_time",
+            0.5,
+            "time over which efforts blend when a mode starts or changes",
+            "s",
+            0.01,
+            10.0,
+        ),
+        Parameter(
+            "effort_scale",
+            1.0,
+            "share of the effort limits that may be used; can only be lowered",
+            "",
+            0.0,
+            1.0,
+            live=True,
+        ),
+        Parameter(
+            "velocity_scale",
+            1.0,
+            "share of the velocity limits that may be used; can only be lowered",
+            "",
+            0.0,
+            1.0,
+            live=True,
+        ),
+        Parameter(
+            "position_inset",
+            0.0,
+            "distance by which the position limits are moved inwards; can only be raised",
+            "rad or m",
+            0.0,
+            10.0,
+            live=True,
+        ),
+        Parameter(
+            "acceleration_limit",
+            ACCELERATION,
+            "largest change of a measured velocity, over 5 ms or more; can only be lowered",
+            "rad/s^2 or m/s^2",
+            0.001,
+            FASTEST_CHANGE,
+            live=True,
+        ),
+        Parameter(
+            "latency_limit",
+            LATENCY,
+            "largest lag of the states; more for longer than state_timeout is a fault, and more "
+            "than state_timeout at once; can only be lowered",
+            "s",
+            0.001,
+            LONGEST_LAG,
+            live=True,
+        ),
+        Parameter(
+            "power_limit",
+            0.0,
+            "largest product of effort and velocity of every joint; can only be lowered; 0: the "
+            "product of the joint's limits",
+            "W",
+            0.0,
+            1e9,
+            live=True,
+        ),
+        Parameter(
+            "contact_effort",
+            0.0,
+            "effort with which a joint may push against a contact in mode impedance, as a share "
+            "of its effort limit, before it counts as frozen; can only be lowered",
+            "",
+            0.0,
+            0.5,
+            live=True,
+        ),
+    ),
+)
