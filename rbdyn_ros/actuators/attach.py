@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, shown
 from rbdyn_ros.model.actuators import CURVE_POINTS, MAX_DELAY, wrong_actuators
 from rbdyn_ros.model.joints import JointClass
-from rbdyn_ros.model.model import Model, check_model, unchecked_model
+from rbdyn_ros.model.model import Model, check_model, with_arrays
 from rbdyn_ros.model.model_fields import MODEL_FIELDS, PRIMARY
 from rbdyn_ros.model.number_rules import wrong_numbers
 
@@ -66,7 +65,7 @@ def with_actuators(m: Model, actuators: str | Path | Iterable[ActuatorSpec]) -> 
     arrays |= _arrays(m, specs)
     arrays |= _with_rotors(m, specs)
     _check_numbers(arrays)
-    return unchecked_model(m.name, arrays, m.names, copy.copy(m.opt), m.findings, m)
+    return with_arrays(m, arrays)
 
 
 def with_actuators_of(m: Model, other: Model) -> Model:
@@ -91,7 +90,7 @@ def with_actuators_of(m: Model, other: Model) -> Model:
     for name in ("dof_armature", "dof_inertia0"):
         arrays[name] = arrays[name].copy()
         arrays[name][dofs] += rotors
-    return unchecked_model(m.name, arrays, m.names, copy.copy(m.opt), m.findings, m)
+    return with_arrays(m, arrays)
 
 
 def _in_order(m: Model, actuators: object) -> list[ActuatorSpec]:

@@ -14,11 +14,12 @@ from rbdyn_ros.dynamics.entry import check_pair
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.dynamics.toolbox.frames import frame_pose
 from rbdyn_ros.errors import Finding, ParameterError, quote
+from rbdyn_ros.model.capabilities import check_mass_matrix_fits
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.lumping import Placement
 from rbdyn_ros.model.matching import Match
-from rbdyn_ros.model.model import Model, check_mass_matrix_fits, check_model, unchecked_model
+from rbdyn_ros.model.model import Model, check_model, unchecked_model, with_arrays
 from rbdyn_ros.model.model_fields import MODEL_FIELDS, PRIMARY
 from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
 
@@ -104,7 +105,7 @@ def with_loop_pose(m: Model, loop: str, frame: int, pose: Pose) -> Model:
     for name, value in (("loop_pos", place.pos), ("loop_quat", mat_to_quat(place.mat))):
         arrays[name] = np.array(arrays[name])
         arrays[name][k, 0] = value
-    return unchecked_model(m.name, arrays, m.names, copy.copy(m.opt), m.findings, m)
+    return with_arrays(m, arrays)
 
 
 def _with_weld(m: Model, there: Placement, here: Placement) -> Arrays:

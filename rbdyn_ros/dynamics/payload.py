@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 
 import numpy as np
@@ -16,7 +15,7 @@ from rbdyn_ros.description.types import Inertial
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.model.bodies import principal
 from rbdyn_ros.model.lumping import Body, Placement, lumped_inertia
-from rbdyn_ros.model.model import Model, unchecked_model
+from rbdyn_ros.model.model import Model, with_arrays
 from rbdyn_ros.model.model_fields import MODEL_FIELDS
 from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
 
@@ -51,7 +50,7 @@ def with_payload(
     if load.mass > 0.0:
         place = Placement(body, m.frame_pos[f], quat_to_mat(m.frame_quat[f]))
         arrays |= _loaded(m, body, load, place)
-    return unchecked_model(m.name, arrays, m.names, copy.copy(m.opt), m.findings, m)
+    return with_arrays(m, arrays)
 
 
 def payload_frame(m: Model, frame: str | int) -> int:

@@ -13,15 +13,13 @@ parameter identification, 2018.
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.checks.inertials import as_six
 from rbdyn_ros.dynamics.toolbox.regressors import inertial_parameters
 from rbdyn_ros.model.bodies import principal, subtree_masses
-from rbdyn_ros.model.model import Model, unchecked_model
+from rbdyn_ros.model.model import Model, with_arrays
 from rbdyn_ros.model.model_fields import MODEL_FIELDS
 from rbdyn_ros.model.rotation import mat_to_quat
 
@@ -130,4 +128,4 @@ def with_parameters(m: Model, x: Array) -> Model:
     for name, values in rows.items():
         arrays[name] = np.concatenate([arrays[name][:1], values])
     arrays["body_subtreemass"] = subtree_masses(arrays["body_mass"], m.body_parentid)
-    return unchecked_model(m.name, arrays, m.names, copy.copy(m.opt), m.findings, m)
+    return with_arrays(m, arrays)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -20,7 +19,7 @@ from rbdyn_ros.dynamics.collisions import (
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.errors import Finding, listing, quote
 from rbdyn_ros.model.joints import JointClass
-from rbdyn_ros.model.model import Model, unchecked_model
+from rbdyn_ros.model.model import Model, with_arrays
 from rbdyn_ros.model.model_fields import PRIMARY
 from rbdyn_ros.model.pushing import of_one_robot, pushing
 
@@ -74,7 +73,7 @@ def _with_pairs(m: Model, own: set[_Pair]) -> Model:
     kept = [tuple(pair) in own for pair in m.push_geom.tolist()]
     arrays = {name: getattr(m, name) for name in PRIMARY}
     arrays |= pushing(vars(m), m.push_geom[several | np.array(kept, bool)])
-    return unchecked_model(m.name, arrays, m.names, copy.copy(m.opt), m.findings, m)
+    return with_arrays(m, arrays)
 
 
 def _overlaps_in(m: Model, state: GroupState) -> Iterator[Distance]:

@@ -39,7 +39,8 @@ from rbdyn_ros.loading.output import output_path, write_whole
 from rbdyn_ros.loading.user_joints import check_user_functions
 from rbdyn_ros.model.actuators import no_actuators
 from rbdyn_ros.model.audit_arrays import audit_arrays
-from rbdyn_ros.model.model import Model, check_mass_matrix_fits, check_model, unchecked_model
+from rbdyn_ros.model.capabilities import check_mass_matrix_fits
+from rbdyn_ros.model.model import Model, check_model, unchecked_model
 from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAMES, PRIMARY
 from rbdyn_ros.model.options import Options
 

@@ -7,13 +7,14 @@ from rbdyn_ros.errors import DescriptionError, Finding, ModelError
 from rbdyn_ros.model.actuators import no_actuators
 from rbdyn_ros.model.bodies import body_arrays, frame_arrays, spring_arrays
 from rbdyn_ros.model.callbacks import registered_motion
+from rbdyn_ros.model.capabilities import too_large_matrix
 from rbdyn_ros.model.constraints import constraint_names, constraints
 from rbdyn_ros.model.geoms import geom_names, geoms
 from rbdyn_ros.model.height_fields import height_fields
 from rbdyn_ros.model.joint_arrays import joint_arrays, kind_of, loop_arrays, type_of
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.lumping import WORLD, Tree, free_name, lump
-from rbdyn_ros.model.model import Model, too_large_matrix, unchecked_model
+from rbdyn_ros.model.model import Model, unchecked_model
 from rbdyn_ros.model.model_fields import MODEL_FIELDS
 from rbdyn_ros.model.pushing import no_pairs, pushing, pushing_pairs
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import hashlib
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -20,26 +18,26 @@ from rbdyn_ros.model.callbacks import (
     registered_motion,
     stage_address,
 )
+from rbdyn_ros.model.capabilities import (
+    check_mass_matrix_fits,
+    needed_stages,
+    without_derivatives,
+    without_implicit_step,
+)
 from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.derive import derive
 from rbdyn_ros.model.fields import frozen, immutable
+from rbdyn_ros.model.fingerprint import fingerprint
 from rbdyn_ros.model.former_names import OF_OBSTACLES, RENAMED, former_view, with_new_names
 from rbdyn_ros.model.graph import Graph
-from rbdyn_ros.model.inertia_pattern import MAX_M_ENTRIES
 from rbdyn_ros.model.joints import JOINT_KINDS, JointKind, JointType, user_kind
 from rbdyn_ros.model.loops import loop_joints_alone
 from rbdyn_ros.model.model_fields import (
-    ACTUATOR_STAGES,
     CALLBACK_FIELDS,
-    CONSTRAINT_STAGES,
-    CONTACT_STAGES,
     COUPLING_STAGES,
     DATA_STAGES,
     DERIVED,
-    DRIVE_STAGES,
-    JOINT_STAGES,
     MODEL_FIELDS,
-    NAME_DIMS,
     NAMES,
     PRIMARY,
     SIZES,
@@ -48,23 +46,13 @@ from rbdyn_ros.model.model_fields import (
 from rbdyn_ros.model.options import Options
 from rbdyn_ros.model.part_numbers import PartNumbers, number_of, part_numbers
 from rbdyn_ros.model.replacing import check_replacements
-from rbdyn_ros.model.sizes import MAX_SKYLINE, moving_pairs, sizes_of
+from rbdyn_ros.model.sizes import sizes_of
 
 #: Timesteps of any Model that are one call; of a large one they take some 0.1 s.
 FEW_STEPS = 8
 
 #: Work of one call, in bodies times timesteps; a body takes some 0.3 us.
 WORK_AT_ONCE = 5000
-
-#: Fields that sha256 leaves out: filters act by geom_touches and push_geom.
-_NOT_HASHED = (
-    *("jnt_class", "jnt_acceleration", "jnt_deceleration", "jnt_jerk"),
-    *("geom_contype", "geom_conaffinity", "exclude_geom", "meet_geom", "meet_adr", "meet_num"),
-)
-
-#: Sizes of the fields and lists of geometries.
-_OF_GEOMETRIES = ("ngeom", "ngeommoving", "nvert", "nedge", "nfield", "nheight", "nface")
-
 
 #: The attributes with the numbers of parts, and the lists of their names.
 _NUMBERED = {
@@ -123,26 +111,7 @@ class Model:
     @functools.cached_property
     def needed_stages(self) -> frozenset[str]:
         """The names of the optional stages that the Model and a new Data need."""
-        needed: set[str] = set()
-        if not self.jnt_common.all():
-            needed.update(JOINT_STAGES)
-        if self.nmimic > 0:
-            needed.update(COUPLING_STAGES)
-        if self.nefc > 0:
-            needed.update(CONSTRAINT_STAGES, DRIVE_STAGES)
-        if self.ndrive > 0:
-            needed.update(("report_stage", *self.lock_stages))
-        if self.ncontact > 0:
-            needed.update(CONTACT_STAGES)
-        if self.nskyline > 0:
-            needed.add("island_stage")
-        if self.npush > 0:
-            needed.add("meet_stage")
-        if self.nfield > 0:
-            needed.add("terrain_stage")
-        if self.nu > 0:
-            needed.update(ACTUATOR_STAGES)
-        return frozenset(needed)
+        return needed_stages(self)
 
     @property
     def lock_stages(self) -> tuple[str, ...]:
@@ -277,40 +246,12 @@ class Model:
     @functools.cached_property
     def not_differentiable(self) -> tuple[str, str]:
         """First part of motion and of passive forces without analytic derivatives, or ''."""
-        turning = [kind for kind, row in JOINT_KINDS.items() if not row.flat]
-        curved = np.isin(self.jnt_type, turning)
-        motion = {
-            "constraints": self.nefc > 0,
-            "geometries in contact": self.ncontact > 0,
-            "actuators": self.nu > 0,
-            **self._odd_joints(),
-        }
-        passive = {
-            "springs between points (with opt.passive)": self.nspring > 0,
-            "springs in turning joints (with opt.passive)": curved[self.jnt_stiffness > 0.0].any(),
-            "limits of ball joints (with opt.passive)": curved[self.jnt_limited == 1].any(),
-        }
-        return _first(motion), _first(passive)
-
-    def _odd_joints(self) -> dict[str, Any]:
-        """Return whether there are joints without analytic derivatives, by their description."""
-        odd = np.isin(self.jnt_type, (JointType.RACK_PINION, JointType.USER))
-        several = (self.jnt_reversed == 1) & (self.jnt_dofnum > 1)
-        return {
-            "joints whose axes change with their position": odd.any(),
-            "reversed joints of several degrees of freedom": several.any(),
-        }
+        return without_derivatives(self)
 
     @functools.cached_property
     def not_implicit(self) -> str:
         """First part without an implicit integrator, or ''."""
-        return _first(
-            {
-                "constraints (loops, rods, bands, gears or rolling bodies)": self.nefc > 0,
-                "a mass matrix that is too large": self.nM == 0 and self.nv > 0,
-                **self._odd_joints(),
-            }
-        )
+        return without_implicit_step(self)
 
     def replaced(self, findings: Sequence[Finding] | None = None, **arrays: Any) -> Model:
         """Return a Model with some arrays (or its findings) replaced, and a copy of the options.
@@ -344,25 +285,8 @@ class Model:
         return f"<Model '{self.name}': {self.nbody - 1} bodies, nq={self.nq}, nv={self.nv}>"
 
     def sha256(self) -> str:
-        """Hash of everything that determines the motion: names and arrays, not the options.
-
-        Fields that older versions lacked are left out: jnt_class follows from the addresses, and
-        limits of planned motions, filters that let everything through, and geometries that
-        nothing can touch do not act.
-        """
-        idle = () if self.ncontact > 0 else _OF_GEOMETRIES
-        names = [self.names[name] for name, dim in NAME_DIMS.items() if dim not in idle]
-        digest = hashlib.sha256("\0".join(itertools.chain(*names)).encode())
-        for field in MODEL_FIELDS:
-            values = getattr(self, field.name)
-            if field.name in _NOT_HASHED or field.dims[0] in idle:
-                continue
-            if field.name == "geom_touches":
-                if (values == 1).all():
-                    continue
-                digest.update(b"geom_touches")  # its numbers may look like those of push_geom
-            digest.update(values.tobytes())
-        return digest.hexdigest()
+        """Hash of everything that determines the motion: names and arrays, not the options."""
+        return fingerprint(self)
 
 
 def _check_arguments(name: object, opt: object, findings: object) -> None:
@@ -402,6 +326,16 @@ def unchecked_model(
     m = Model.__new__(Model)
     _fill(m, name, arrays, names, opt, findings, copied)
     return m
+
+
+def with_arrays(m: Model, arrays: Mapping[str, NDArray[Any]]) -> Model:
+    """Return a Model with other arrays, which are known to be right, and a copy of the options.
+
+    Args:
+        m: the Model.
+        arrays: the fields PRIMARY; missing DERIVED fields are computed.
+    """
+    return unchecked_model(m.name, arrays, m.names, copy.copy(m.opt), m.findings, m)
 
 
 def _fill(
@@ -444,30 +378,6 @@ def _registered_functions(m: Model) -> dict[str, NDArray[Any]]:
     return found
 
 
-def check_mass_matrix_fits(m: Model) -> None:
-    """Raise ModelError if a Model needs a matrix that would be too large."""
-    finding = too_large_matrix(m)
-    if finding:
-        raise ModelError(finding)
-
-
-def too_large_matrix(m: Model) -> Finding | None:
-    """Return what is wrong if a Model needs a matrix that would be too large."""
-    if (m.nmimic > 0 or m.nefc > 0) and m.nM == 0 < m.nv:
-        text = (
-            f"'{m.name}' has mimic joints or constraints, which need the mass matrix, but "
-            f"the matrix has more than {MAX_M_ENTRIES} entries"
-        )
-        return Finding("no-mass-matrix", text)
-    if m.nskyline == 0 < moving_pairs(vars(m)):
-        text = (
-            f"'{m.name}' has moving bodies that touch each other and {m.nv} degrees of freedom, "
-            f"whose matrix would have more than {MAX_SKYLINE} entries; allowed are fewer bodies"
-        )
-        return Finding("no-contact-matrix", text)
-    return None
-
-
 def check_model(m: object, function: str) -> None:
     """Raise ModelError if m is not a Model; the message names the function that needs it."""
     if not isinstance(m, Model):
@@ -496,10 +406,6 @@ def _loops_model(
     if len(arrays["loop_type"]) == 0:
         return None
     return unchecked_model("loops", *loop_joints_alone(arrays, names))
-
-
-def _first(found: Mapping[str, Any]) -> str:
-    return next((text for text, present in found.items() if present), "")
 
 
 def _stage(name: str, doc: str) -> property:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.model.model import Model, unchecked_model
+from rbdyn_ros.model.model import Model, with_arrays
 from rbdyn_ros.model.model_fields import MODEL_FIELDS
 from rbdyn_ros.rollouts.params import columns
 from rbdyn_ros.rollouts.payloads import payload_params
@@ -90,4 +89,4 @@ def run_model(trial: Trial, seed: int, m: Model) -> Model:
     for given in columns(m, params(trial, sample(trial, [seed])[0])):
         arrays[given.array] = arrays[given.array].copy()
         arrays[given.array].reshape(-1)[given.places] = given.values[0]
-    return unchecked_model(m.name, arrays, m.names, copy.copy(m.opt), m.findings, m)
+    return with_arrays(m, arrays)

@@ -1,0 +1,107 @@
+"""What a Model, `m` below, is made of decides what it needs and what can be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.errors import Finding, ModelError
+from rbdyn_ros.model.inertia_pattern import MAX_M_ENTRIES
+from rbdyn_ros.model.joints import JOINT_KINDS, JointType
+from rbdyn_ros.model.model_fields import (
+    ACTUATOR_STAGES,
+    CONSTRAINT_STAGES,
+    CONTACT_STAGES,
+    COUPLING_STAGES,
+    DRIVE_STAGES,
+    JOINT_STAGES,
+)
+from rbdyn_ros.model.sizes import MAX_SKYLINE, moving_pairs
+
+
+def needed_stages(m: Any) -> frozenset[str]:
+    """Return the names of the optional stages that a Model and a new Data need."""
+    needed: set[str] = set()
+    for names, present in (
+        (JOINT_STAGES, not m.jnt_common.all()),
+        (COUPLING_STAGES, m.nmimic > 0),
+        ((*CONSTRAINT_STAGES, *DRIVE_STAGES), m.nefc > 0),
+        (("report_stage", *m.lock_stages), m.ndrive > 0),
+        (CONTACT_STAGES, m.ncontact > 0),
+        (("island_stage",), m.nskyline > 0),
+        (("meet_stage",), m.npush > 0),
+        (("terrain_stage",), m.nfield > 0),
+        (ACTUATOR_STAGES, m.nu > 0),
+    ):
+        if present:
+            needed.update(names)
+    return frozenset(needed)
+
+
+def without_derivatives(m: Any) -> tuple[str, str]:
+    """Return the first part of motion and of passive forces without derivatives, or ''."""
+    turning = [kind for kind, row in JOINT_KINDS.items() if not row.flat]
+    curved = np.isin(m.jnt_type, turning)
+    motion = {
+        "constraints": m.nefc > 0,
+        "geometries in contact": m.ncontact > 0,
+        "actuators": m.nu > 0,
+        **_odd_joints(m),
+    }
+    passive = {
+        "springs between points (with opt.passive)": m.nspring > 0,
+        "springs in turning joints (with opt.passive)": curved[m.jnt_stiffness > 0.0].any(),
+        "limits of ball joints (with opt.passive)": curved[m.jnt_limited == 1].any(),
+    }
+    return _first(motion), _first(passive)
+
+
+def without_implicit_step(m: Any) -> str:
+    """Return the first part without an implicit integrator, or ''."""
+    return _first(
+        {
+            "constraints (loops, rods, bands, gears or rolling bodies)": m.nefc > 0,
+            "a mass matrix that is too large": m.nM == 0 and m.nv > 0,
+            **_odd_joints(m),
+        }
+    )
+
+
+def _odd_joints(m: Any) -> dict[str, Any]:
+    """Return whether there are joints without analytic derivatives, by their description."""
+    odd = np.isin(m.jnt_type, (JointType.RACK_PINION, JointType.USER))
+    several = (m.jnt_reversed == 1) & (m.jnt_dofnum > 1)
+    return {
+        "joints whose axes change with their position": odd.any(),
+        "reversed joints of several degrees of freedom": several.any(),
+    }
+
+
+def _first(found: Mapping[str, Any]) -> str:
+    return next((text for text, present in found.items() if present), "")
+
+
+def check_mass_matrix_fits(m: Any) -> None:
+    """Raise ModelError if a Model needs a matrix that would be too large."""
+    finding = too_large_matrix(m)
+    if finding:
+        raise ModelError(finding)
+
+
+def too_large_matrix(m: Any) -> Finding | None:
+    """Return what is wrong if a Model needs a matrix that would be too large."""
+    if (m.nmimic > 0 or m.nefc > 0) and m.nM == 0 < m.nv:
+        text = (
+            f"'{m.name}' has mimic joints or constraints, which need the mass matrix, but "
+            f"the matrix has more than {MAX_M_ENTRIES} entries"
+        )
+        return Finding("no-mass-matrix", text)
+    if m.nskyline == 0 < moving_pairs(vars(m)):
+        text = (
+            f"'{m.name}' has moving bodies that touch each other and {m.nv} degrees of freedom, "
+            f"whose matrix would have more than {MAX_SKYLINE} entries; allowed are fewer bodies"
+        )
+        return Finding("no-contact-matrix", text)
+    return None

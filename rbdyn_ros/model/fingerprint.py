@@ -1,0 +1,40 @@
+"""The hash of a Model, `m` below."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from typing import Any
+
+from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAME_DIMS
+
+#: Fields that sha256 leaves out: filters act by geom_touches and push_geom.
+_NOT_HASHED = (
+    *("jnt_class", "jnt_acceleration", "jnt_deceleration", "jnt_jerk"),
+    *("geom_contype", "geom_conaffinity", "exclude_geom", "meet_geom", "meet_adr", "meet_num"),
+)
+
+#: Sizes of the fields and lists of geometries.
+_OF_GEOMETRIES = ("ngeom", "ngeommoving", "nvert", "nedge", "nfield", "nheight", "nface")
+
+
+def fingerprint(m: Any) -> str:
+    """Return the SHA-256 of what determines the motion: names and arrays, not the options.
+
+    Fields that older versions lacked are left out: jnt_class follows from the addresses, and
+    limits of planned motions, filters that let everything through, and geometries that
+    nothing can touch do not act.
+    """
+    idle = () if m.ncontact > 0 else _OF_GEOMETRIES
+    names = [m.names[name] for name, dim in NAME_DIMS.items() if dim not in idle]
+    digest = hashlib.sha256("\0".join(itertools.chain(*names)).encode())
+    for field in MODEL_FIELDS:
+        values = getattr(m, field.name)
+        if field.name in _NOT_HASHED or field.dims[0] in idle:
+            continue
+        if field.name == "geom_touches":
+            if (values == 1).all():
+                continue
+            digest.update(b"geom_touches")  # its numbers may look like those of push_geom
+        digest.update(values.tobytes())
+    return digest.hexdigest()
