@@ -26,13 +26,14 @@ from rbdyn_ros.model.model import Model, check_model
 from rbdyn_ros.rollouts import arguments
 from rbdyn_ros.rollouts.cpu import Cpu
 from rbdyn_ros.rollouts.cuda import Cuda
+from rbdyn_ros.rollouts.job import COMMANDS
 from rbdyn_ros.rollouts.named import NamedView, body_places, joint_places
 from rbdyn_ros.rollouts.outputs import OBSERVED_OUTPUTS
 from rbdyn_ros.rollouts.params import FIELDS, GRAVITY, model_array
 from rbdyn_ros.specialization.functions import FORCES, STATE
 
 #: Fields that the caller writes.
-INPUTS = (*STATE, *FORCES)
+INPUTS = (*STATE, "act", *FORCES, COMMANDS)
 #: Fields that can be bound. The others are computed from the state.
 DATA_NAMES = (*INPUTS, *OBSERVED_OUTPUTS)
 
@@ -187,7 +188,7 @@ class Batch:
         self._views: dict[str, Array] = {}  # the same as (nsim, ...): bound fields of Data
         self._expanded: dict[str, Array] = {}  # and fields of the Model
         self._options: Any = None  # for which the code is prepared; None: look again
-        for name in (*STATE, "qfrc_applied"):
+        for name in (*STATE, "qfrc_applied", *(["act"] if m.na else [])):
             self.bind(name)
         self.qpos = m.qpos0
         self._ready()
@@ -235,18 +236,26 @@ class Batch:
     def bind(self, name: str) -> Array:
         """Return the live array (nsim, ...) of a field of Data; b.xpos means b.bind("xpos").
 
-        time, qpos, qvel, qfrc_applied and xfrc_applied may be written. xpos, xmat, xipos,
-        subtree_com, cvel and energy are computed by every call for its robots, so writes are lost;
-        a field that is bound between calls is zero until the next call. They belong to the new
-        state (those of mujoco.batch are one timestep behind).
+        time, qpos, qvel, act, qfrc_applied, xfrc_applied and ctrl may be written. act (nsim, na)
+        holds the states of actuators as in Data. ctrl (nsim, nu) holds the command of each
+        actuator, the effort of its joint [N m or N], in the order of m.actuator_dofid. Without
+        ctrl the commands are the entries of qfrc_applied at these dofs; once ctrl is bound, which
+        keeps the present commands, every call writes them there from ctrl.
+
+        xpos, xmat, xipos, subtree_com, cvel and energy are computed by every call for its robots,
+        so writes are lost; a field that is bound between calls is zero until the next call. They
+        belong to the new state (those of mujoco.batch are one timestep behind).
 
         Raises:
             ParameterError: unknown name, or no memory for the array.
         """
         _check_name("bind", name, DATA_NAMES)
         if name not in self._views:
-            self._views[name] = self._allocate(name, _FIELD[name].shape(vars(self.model)))
+            shape = (self.model.nu,) if name == COMMANDS else _FIELD[name].shape(vars(self.model))
+            self._views[name] = self._allocate(name, shape)
             self._options = None
+            if name == COMMANDS:
+                self._views[name][:] = self.qfrc_applied[:, self.model.actuator_dofid]
         found: Array = self._views[name]
         return found
 
@@ -259,9 +268,10 @@ class Batch:
 
         Args:
             name: body_mass, body_ipos, body_fullinertia, dof_armature, dof_damping,
-                dof_frictionloss, jnt_stiffness, actuator_error, actuator_resistance,
-                actuator_damping, actuator_lugre, actuator_spring, actuator_backlash, or gravity,
-                also by MuJoCo's name opt.gravity.
+                dof_frictionloss, dof_inertia0, jnt_stiffness, a field actuator_* with numbers
+                (actuator_delay: whole timesteps, at most those of the Model), or gravity, also by
+                MuJoCo's name opt.gravity. dof_armature and dof_inertia0 include the rotor,
+                gear^2 armature, of a rigid gear, and do not follow actuator_gear.
 
         Raises:
             ParameterError: unknown name, or no memory for the array.
@@ -270,7 +280,7 @@ class Batch:
         _check_name("expand", name, FIELDS)
         if name not in self._expanded:
             given = model_array(self.model, name)
-            view = self._allocate(name, given.shape)
+            view = self._allocate(name, given.shape, given.dtype)
             view[:] = self._device.given(given)
             self._expanded[name] = view
             self._options = None
@@ -279,7 +289,8 @@ class Batch:
     def joint(self, name: str) -> NamedView:
         """Return the live arrays of a joint: qpos, qvel and qfrc_applied, (nsim, n) each.
 
-        They may be read, written in place and assigned: b.joint("elbow").qpos = 0.3.
+        A joint with an actuator has ctrl and act as well. They may be read, written in place and
+        assigned: b.joint("elbow").qpos = 0.3.
 
         Raises:
             ModelError: there is no such joint, or it has no degree of freedom of its own.
@@ -304,10 +315,14 @@ class Batch:
         """
         k = count("sim", sim, 0, self.nsim - 1, element="")
         d = Data(self.model)
+        self._device.remember(d, k)
         for name in INPUTS:
             if name in self._views:
-                setattr(d, name, self._device.on_host(self._views[name][k]))
-        self._device.remember(d, k)
+                values = self._device.on_host(self._views[name][k])
+                if name == COMMANDS:
+                    d.qfrc_applied[self.model.actuator_dofid] = values
+                else:
+                    setattr(d, name, values)
         return d
 
     @property
@@ -361,9 +376,10 @@ class Batch:
     def __repr__(self) -> str:
         return f"<Batch of {self.nsim} '{self.model.name}' by {self._device}>"
 
-    def _allocate(self, name: str, shape: tuple[int, ...]) -> Array:
+    def _allocate(self, name: str, shape: tuple[int, ...], kind: DTypeLike = float) -> Array:
         """Return a new live array."""
-        memory = self._memory[name] = self._device.zeros(name, shape)
+        memory = self._device.zeros(name, shape)
+        memory = self._memory[name] = memory if kind != np.int64 else memory.view(np.int64)
         view: Array = memory.transpose(len(shape), *range(len(shape)))
         return view
 

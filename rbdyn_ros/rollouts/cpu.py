@@ -13,7 +13,7 @@ from rbdyn_ros.errors import ModelError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts.arguments import robot_numbers
-from rbdyn_ros.rollouts.job import STATE, Job, Robots, Step, remembered, step_code
+from rbdyn_ros.rollouts.job import COMMANDS, STATE, Job, Robots, Step, remembered, step_code
 from rbdyn_ros.rollouts.outputs import OBSERVED_OUTPUTS, check_fits
 from rbdyn_ros.rollouts.params import Columns, open_places
 from rbdyn_ros.rollouts.pool import Pool
@@ -77,10 +77,16 @@ class Cpu:
             check_fits(8 * self.nsim * size, f"the contacts of {self.nsim} robots")
             kept = np.zeros((self.nsim, size), np.int64)
             self._robots = Robots(old.nbad, old.diverged, kept)
+        commands = held.pop(COMMANDS, None)
         whole = {name: Columns.whole(name, self._rows(each)) for name, each in held.items()}
-        read = [whole[name] for name in ("time", *STATE, *FORCES) if name in whole]
-        read += [each for name in expanded for each in self._own(name, memory[name])]
+        read = [whole[name] for name in ("time", *STATE, "act", *FORCES) if name in whole]
+        for name in expanded:
+            read += self._pieces(name, open_places(m, name), memory[name])
         write = [each for name, each in whole.items() if name not in FORCES]
+        if commands is not None:
+            dofs = m.actuator_dofid
+            read.append(Columns("qfrc_applied", dofs, self._rows(commands)))
+            write += self._pieces("qfrc_applied", dofs, memory["qfrc_applied"])
         self._job = Job(self._step, self._robots, m.work, read, write, (m.nq, m.nv))
 
     def _code(self, held: Collection[str], expanded: Collection[str]) -> tuple[Step, str]:
@@ -98,9 +104,9 @@ class Cpu:
                 why = str(error).partition(";")[0]
         return step_code(m, own, None, given, seen, False), why
 
-    def _own(self, name: str, memory: Array) -> list[Columns]:
-        """Return the entries of an expanded array that are read, in pieces that are views."""
-        places, flat = open_places(self.model, name), self._rows(memory)
+    def _pieces(self, name: str, places: Ints, memory: Array) -> list[Columns]:
+        """Return entries of an array in pieces that are views."""
+        flat = self._rows(memory)
         pieces = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
         return [Columns(name, x, flat[:, x[0] : x[-1] + 1]) for x in pieces if x.size]
 

@@ -93,7 +93,7 @@ class EngineStep:
         self._fresh[: m.data_slots] = make_data(m).buffer
         m.opt.find_stages("dof_frictionloss" in own)
         for name, slot in self._moved.items():
-            self._fresh[slot : slot + values[name].size] = values[name].reshape(-1)
+            self._fresh[slot : slot + values[name].size] = values[name].reshape(-1).view(float)
         self.segments, self.places = _segments(m)
         self.addresses = np.array([
             call_plan.code_address(call_plan.begin) if "body_mass" in own else 0,

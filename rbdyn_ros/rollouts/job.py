@@ -11,7 +11,16 @@ import numpy as np
 from rbdyn_ros.arrays import Array, Bools, Ints
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.rollouts.driver import Health, Kept, Numbers, Rows, Task, Work, compiled_drive
+from rbdyn_ros.rollouts.driver import (
+    SLOT,
+    Health,
+    Kept,
+    Numbers,
+    Rows,
+    Task,
+    Work,
+    compiled_drive,
+)
 from rbdyn_ros.rollouts.engine_step import EngineStep
 from rbdyn_ros.rollouts.lane_step import LaneStep
 from rbdyn_ros.rollouts.law import RolloutLaw
@@ -27,6 +36,9 @@ PIECE_WORK = 50_000
 PARTS = 8
 
 STATE = ("qpos", "qvel")
+
+#: The array of a Batch with the commands of actuators.
+COMMANDS = "ctrl"
 
 _ALL = np.empty(0, np.int64)
 
@@ -96,7 +108,7 @@ class Job:
         self._read, self._write = _numbers(step, read), _numbers(step, write)
         health = slots_of(step, {"nbad": 1} | dict(zip(STATE, sizes, strict=True)))
         self._health = Health(robots.nbad, robots.diverged, health)
-        self._kept = Kept(robots.kept, step.segments)
+        self._kept = Kept(robots.kept, _segments(step, read, write))
         self._goes_on = len(robots.kept) == self._count
         self._piece = max(1, PIECE_WORK // (work * step.width))
         self._nothing = (
@@ -137,6 +149,15 @@ class Job:
             self._memories.append(self._step.memory())
         drive, code, memories = self._drive, self._step.addresses, self._memories
         pool.run(lambda k, words, own: drive(code, *memories[k], work, words, own), threads, shown)
+
+
+def _segments(step: Step, read: Sequence[Columns], write: Sequence[Columns]) -> Ints:
+    """Return the segments of what a step remembers, less the fields that have arrays."""
+    apart = {each.array for each in read} & {each.array for each in write}
+    places = [step.slots[name] for name in apart & {*step.slots}]
+    held = np.isin(step.segments[:, SLOT], [first for first, count in places if count])
+    left: Ints = step.segments[~held]
+    return left
 
 
 def step_rows(step: Step, name: str, ctrl: Array, nbatch: int) -> Rows:

@@ -44,7 +44,7 @@ class NamedView:
 
 
 def joint_places(m: Model, name: str) -> dict[str, slice]:
-    """Return the entries of a joint in qpos, qvel and qfrc_applied.
+    """Return the entries of a joint in qpos, qvel and qfrc_applied, and of its actuator.
 
     Raises:
         ModelError: there is no such joint, or it has no degree of freedom.
@@ -56,7 +56,11 @@ def joint_places(m: Model, name: str) -> dict[str, slice]:
     later = m.jnt_qposadr[(m.jnt_class == JointClass.FREE) & (m.jnt_qposadr > m.jnt_qposadr[j])]
     begin, end = int(m.jnt_qposadr[j]), int(np.append(later, m.nq).min())
     dofs = slice(int(m.jnt_dofadr[j]), int(m.jnt_dofadr[j] + m.jnt_dofnum[j]))
-    return {"qpos": slice(begin, end), "qvel": dofs, "qfrc_applied": dofs}
+    found = {"qpos": slice(begin, end), "qvel": dofs, "qfrc_applied": dofs}
+    for a in np.flatnonzero(m.dof_jntid[m.actuator_dofid] == j).tolist():
+        states = np.append(m.actuator_actadr, m.na)[a : a + 2].tolist()
+        found |= {"ctrl": slice(a, a + 1), "act": slice(*states)}
+    return found
 
 
 def body_places(m: Model, name: str) -> dict[str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,17 @@ from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.description.checks.inertials import INERTIA_ALLOWED, inertia_faults
 from rbdyn_ros.errors import ModelError, ParameterError, bad_argument, did_you_mean, quote, shown
+from rbdyn_ros.model.actuators import CURVE_POINTS
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model_fields import MODEL_FIELDS, NOT_NEGATIVE
+
+#: Fields of actuators that may differ between robots.
+OF_ACTUATORS = tuple(
+    field.name
+    for field in MODEL_FIELDS
+    if field.dims[0] == "nu" and not field.derived and field.name != "actuator_dofid"
+)
 
 #: Fields that may differ between robots, and what the names in a mapping refer to; an actuator has
 #: the name of its joint.
@@ -25,23 +34,15 @@ FIELDS = {
     "dof_armature": "joint",
     "dof_damping": "joint",
     "dof_frictionloss": "joint",
+    "dof_inertia0": "joint",
     "jnt_stiffness": "joint",
-    "actuator_error": "actuator",
-    "actuator_resistance": "actuator",
-    "actuator_damping": "actuator",
-    "actuator_lugre": "actuator",
-    "actuator_spring": "actuator",
-    "actuator_backlash": "actuator",
+    **dict.fromkeys(OF_ACTUATORS, "actuator"),
     "gravity": "",
 }
 GRAVITY = "gravity"
 
-#: Fields whose numbers are 0 or more.
-_NOT_NEGATIVE = (
-    "body_mass", "dof_armature", "dof_damping", "dof_frictionloss", "jnt_stiffness",
-    "actuator_resistance", "actuator_damping", "actuator_lugre", "actuator_spring",
-    "actuator_backlash",
-)  # fmt: skip
+#: The one field of whole numbers.
+DELAY = "actuator_delay"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +89,15 @@ def columns(m: Model, params: object) -> list[Columns]:
         if parts:
             found.append(_joined(name, parts))
     for each in found:
-        _check_possible(each)
-    return found
+        _check_possible(m, each)
+    return [_as_stored(each) for each in found]
+
+
+def _as_stored(given: Columns) -> Columns:
+    """Return columns whose values have the bits that the memory of a robot holds."""
+    if given.array != DELAY:
+        return given
+    return replace(given, values=given.values.astype(np.int64).view(np.float64))
 
 
 def _whole(m: Model, name: str, given: ArrayLike) -> Columns:
@@ -251,20 +259,43 @@ def _joined(name: str, parts: list[Columns]) -> Columns:
     return Columns(name, places, np.concatenate(rows, axis=1), names)
 
 
-def _check_possible(given: Columns) -> None:
+def _check_possible(m: Model, given: Columns) -> None:
     """Raise ParameterError if a robot cannot have these values."""
-    if given.array in _NOT_NEGATIVE:
-        bad = given.values < 0.0
-        if bad.any():
-            row, column = np.argwhere(bad)[0].tolist()
-            value = given.values[row, column]
-            raise _impossible(given, row, column, f"is {value:g}", "numbers of 0 or more")
-    if given.array == "actuator_error" and (bad := given.values <= -1.0).any():
-        row, column = np.argwhere(bad)[0].tolist()
-        value = given.values[row, column]
-        raise _impossible(given, row, column, f"is {value:g}", "numbers above -1")
-    if given.array == "body_fullinertia":
+    values = given.values
+    if given.array in NOT_NEGATIVE:
+        _refuse(given, values < 0.0, "numbers of 0 or more")
+    if given.array == "actuator_error":
+        _refuse(given, values <= -1.0, "numbers above -1")
+    elif given.array == "actuator_gear":
+        _refuse(given, values == 0.0, "numbers other than 0")
+    elif given.array == "actuator_motorconst":
+        constants = given.places % 2 == 0  # then the back-EMF constant
+        _refuse(given, constants & (values == 0.0), "torque constants above 0")
+    elif given.array == "actuator_curve":
+        _check_curves(given)
+    elif given.array == DELAY:
+        most = m.actuator_delay[given.places]
+        bad = (values < 0.0) | (values > most) | (values != np.rint(values))
+        _refuse(given, bad, "whole timesteps, at most those of the Model")
+    elif given.array == "body_fullinertia":
         _check_inertias(given)
+
+
+def _refuse(given: Columns, bad: Any, allowed: str) -> None:
+    """Raise ParameterError for the first of some bad values."""
+    if bad.any():
+        row, column = np.argwhere(bad)[0].tolist()
+        found = f"is {given.values[row, column]:g}"
+        raise _impossible(given, row, column, found, allowed)
+
+
+def _check_curves(given: Columns) -> None:
+    points = given.values.reshape(len(given.values), -1, CURVE_POINTS, 2)
+    bad = (np.diff(points[..., 0]) < 0.0) | (np.diff(points[..., 1]) > 0.0)
+    if bad.any():
+        row, curve, _ = np.argwhere(bad)[0].tolist()
+        allowed = "speeds that do not fall, with torques that do not rise"
+        raise _impossible(given, row, 2 * CURVE_POINTS * curve, "has another curve", allowed)
 
 
 def _check_inertias(given: Columns) -> None:

@@ -86,10 +86,9 @@ def rollout(
             (nbatch, nstep, n) or (nbatch, 1, n). None: no forces.
         nstep: number of timesteps.
         params: parameters that differ between robots, by field: body_mass, body_ipos,
-            body_fullinertia, dof_armature, dof_damping, dof_frictionloss, jnt_stiffness, gravity;
-            with specialize=False actuator_error, actuator_resistance, actuator_damping,
-            actuator_lugre, actuator_spring, actuator_backlash.
-            An array of the Model's shape or (nbatch, ...), or a mapping from the name of a body or
+            body_fullinertia, dof_armature, dof_damping, dof_frictionloss, dof_inertia0,
+            jnt_stiffness, gravity; with specialize=False also actuator_*, see Batch.expand. An
+            array of the Model's shape or (nbatch, ...), or a mapping from the name of a body or
             joint to its entry, or (nbatch, ...) entries.
         policy: PDPolicy, PDGravityPolicy, ComputedTorquePolicy, or a function of (t, qpos, qvel,
             reference) that returns forces (nv,). It is called a few times, with arrays of symbols.

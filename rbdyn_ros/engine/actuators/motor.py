@@ -67,13 +67,22 @@ def motor_torque(m, d, a, w):
 @inline
 def command(m, d, a):
     """Return the commanded effort of the joint that acts now [N m or N]."""
-    effort, steps = d.qfrc_applied[m.actuator_dofid[a]], m.actuator_delay[a]
-    if steps > 0:
+    effort = d.qfrc_applied[m.actuator_dofid[a]]
+    if delay_steps(m, a) > 0:
         effort = d.act[m.actuator_actadr[a] + DELAYED]
     if not is_zero(m.actuator_resolution[a]):
         step = m.actuator_resolution[a]
         effort = step * np.floor(effort / step + 0.5)
     return effort
+
+
+@inline
+def delay_steps(m, a):
+    """Return the timesteps of the delay, at most those for which act has room."""
+    end = m.na
+    if a + 1 < m.nu:
+        end = m.actuator_actadr[a + 1]
+    return min(m.actuator_delay[a], end - m.actuator_actadr[a] - DELAYED)
 
 
 @inline
@@ -153,7 +162,7 @@ def advance_motor(m, d, a, w):
         left = decay(m.opt.timestep / time)
         d.act[at + HEAT] = final + (d.act[at + HEAT] - final) * left
     d.act[at + CURRENT] = aim + (now - aim) * work[a, LEFT]
-    steps = m.actuator_delay[a]
+    steps = delay_steps(m, a)
     for k in range(steps - 1):
         d.act[at + DELAYED + k] = d.act[at + DELAYED + k + 1]
     if steps > 0:
