@@ -9,9 +9,7 @@ from pathlib import Path
 from rbdyn_ros.checks.numbers import count
 from rbdyn_ros.errors import bad_argument
 from rbdyn_ros.machine import cores
-from rbdyn_ros.trials.processes.isolated import run_isolated
-from rbdyn_ros.trials.processes.worker import prepare
-from rbdyn_ros.trials.processes.workers import run_in_workers
+from rbdyn_ros.trials.processes.workers import run_in_worker, run_in_workers
 from rbdyn_ros.trials.results.results_file import ResultsFile
 from rbdyn_ros.trials.results.verdict import Verdict, judge
 from rbdyn_ros.trials.simulation.runs import LOST, MEMORY, TIMEOUT, Run, run_shard, shards
@@ -92,6 +90,8 @@ def run(
 def repeat(trial: Trial, seed: int, watch: Watcher | None = None) -> Run:
     """Simulate one run of a trial again: it has the bits of the run in the whole trial.
 
+    What a Python controller or a node prints goes to stderr.
+
     Args:
         trial: the trial.
         seed: of the run; any whole number, also of a run that the trial does not have.
@@ -106,8 +106,7 @@ def repeat(trial: Trial, seed: int, watch: Watcher | None = None) -> Run:
     if trial.controller.node is not None and watch is not None:
         raise bad_argument("watch", "a run of a node has no rb.Batch to watch; record it instead")
     if trial.controller.isolated and watch is None:
-        prepare(trial)
-        return run_isolated(trial, number, quiet=False)
+        return run_in_worker(trial, number, quiet=False)
     return run_shard(trial, [number], watch)[0]
 
 

@@ -1,10 +1,11 @@
 """Trials of a ROS node: the simulator node in lock-step, and the node in a process of its own."""
 
-import subprocess
-import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import rclpy
+from support.domains import free_domain
 from support.refusals import refused
 from support.trials import trial
 
@@ -37,16 +38,25 @@ COMMAND = "{node: {command: [python, policy.py]}}"
 MEASURED = {"limits": None, "measures": "{last: {python: 'last.py:last'}}"}
 
 
+@contextmanager
+def ros_in_use():
+    """Have a node in this process."""
+    context = rclpy.Context()
+    with free_domain() as domain:
+        rclpy.init(context=context, domain_id=domain)
+        try:
+            node = rclpy.create_node("here", context=context)
+            yield
+            node.destroy_node()
+        finally:
+            rclpy.shutdown(context=context)
+
+
 def of_node(folder, fault="pass", **changed):
     """Return a trial whose controller is the node."""
     Path(folder, "last.py").write_text("def last(history):\n    return history.qpos[-1, 0]\n")
     settings = {"controller": COMMAND, "duration": 0.1, "runs": 2, **MEASURED, **changed}
     return trial(folder, NODE.replace("FAULT", fault), **settings)
-
-
-RECORD = """import sys
-from rbdyn_ros import trials
-print(trials.record(trials.load(sys.argv[1]), 1, sys.argv[2]))"""
 
 
 def test_a_node_gets_the_runs_of_the_same_law_in_python_and_repeats_them_bit_for_bit(tmp_path):
@@ -55,14 +65,9 @@ def test_a_node_gets_the_runs_of_the_same_law_in_python_and_repeats_them_bit_for
     there = trials.run(found, workers=2)
     assert [run.why for run in there.runs] == ["", ""]
     recorded = tmp_path / "run.mcap"
-    # in a process of its own: ROS cannot start in a fork of one that has used it, as this one may
-    again = subprocess.run(
-        [sys.executable, "-c", RECORD, found.path, recorded],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert again.stdout == f"{there.runs[1]}\n", again.stderr
+    with ros_in_use():  # such a process cannot be forked for a run
+        assert trials.repeat(found, 1) == there.runs[1]
+        assert trials.record(found, 1, recorded) == there.runs[1]
     states = read_run(recorded)
     assert states.qpos[100, 0] == there.runs[1].measures["last"]
     here = of_node(

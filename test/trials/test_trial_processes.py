@@ -159,7 +159,7 @@ def test_a_result_that_is_not_complete_is_a_crash(tmp_path, monkeypatch, cut):
     write = isolated._write
     monkeypatch.setattr(isolated, "_write", lambda writer, data: write(writer, cut(data)))
     found = trial(tmp_path, POLICY.replace("FAULT", "pass"), controller=PYTHON, runs=1)
-    run = trials.repeat(found, 0)
+    run = isolated.run_isolated(found, 0)
     assert (run.status, run.why) == ("crashed", "the process of the run sent no complete result")
 
 
@@ -282,7 +282,7 @@ def test_the_controller_of_a_run_ends_with_its_worker(tmp_path):
     worker = workers.Worker(found)
     try:
         assert worker.channel.recv() == []
-        worker.give(workers._Job([0]))
+        worker.give(workers._Given(isolated.Job([0])))
         deadline = time.monotonic() + 120.0
         while not own.exists() or not own.read_text():
             assert time.monotonic() < deadline

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,7 @@ from rbdyn_ros.loading.output import output_path, unwritable
 from rbdyn_ros.recording.recorder import Recorder
 from rbdyn_ros.recording.writer import check_recordable
 from rbdyn_ros.rollouts.batch import Batch
-from rbdyn_ros.trials.processes.isolated import run_isolated
-from rbdyn_ros.trials.processes.worker import prepare
+from rbdyn_ros.trials.processes.workers import run_in_worker
 from rbdyn_ros.trials.running import MAX_SEED, Results
 from rbdyn_ros.trials.simulation.runs import Run, run_shard
 from rbdyn_ros.trials.simulation.sampling import run_model
@@ -44,29 +44,34 @@ def record(trial: Trial, seed: int, path: str | Path) -> Run:
         ModelError: the controller does not support the robot.
     """
     number, target = count("seed", seed, 0, MAX_SEED), output_path(path, "a run", (".mcap",))
-
-    def simulate() -> Run:
-        with _recording(trial, number, target) as watch:
-            return run_shard(trial, [number], watch)[0]
-
     if trial.controller.node is not None:
         return _record_node(trial, number, target)
     if trial.controller.isolated:
         with _recording(trial, number, target):
             pass  # what cannot be written is refused here, not in the process of the run
-        return run_isolated(trial, number, work=simulate)
-    return simulate()
+        return run_in_worker(trial, number, work=partial(_record_here, path=target))
+    return _record_here(trial, number, target)
+
+
+def _record_here(trial: Trial, seed: int, path: Path) -> Run:
+    """Simulate a run in this process and record it."""
+    with _recording(trial, seed, path) as watch:
+        return run_shard(trial, [seed], watch)[0]
+
+
+def _record_node_here(trial: Trial, seed: int, path: Path) -> Run:
+    """Let the simulator node in this process record a run."""
+    from rbdyn_ros.trials.processes.node_run import run_node
+
+    return run_node(trial, seed, True, path)
 
 
 def _record_node(trial: Trial, seed: int, target: Path) -> Run:
     """Let the simulator node record a run, then replace the file with its recording."""
-    from rbdyn_ros.trials.processes.node_run import run_node
-
     beside = target.with_name(f".{secrets.token_hex(4)}{target.suffix}")
     check_recordable(beside)
-    prepare(trial)
     try:
-        run = run_isolated(trial, seed, work=lambda: run_node(trial, seed, True, beside))
+        run = run_in_worker(trial, seed, work=partial(_record_node_here, path=beside))
         if beside.exists():
             beside.replace(target)
     except OSError as error:

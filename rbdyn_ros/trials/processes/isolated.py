@@ -10,6 +10,7 @@ import select
 import signal
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from rbdyn_ros.trials.processes.ending import end_with
@@ -21,12 +22,29 @@ _MIB = 1 << 20
 ENDING = 20.0
 
 
-def run_isolated(
-    trial: Trial, seed: int, quiet: bool = True, work: Callable[[], Run] | None = None
-) -> Run:
+#: Simulates the run of a seed; a function of a module, or a partial one, that can be pickled.
+Work = Callable[[Trial, int], Run]
+
+
+@dataclass(frozen=True)
+class Job:
+    """Runs that a process simulates.
+
+    Attributes:
+        seeds: of the runs.
+        quiet: whether output of controllers in Python and of nodes is discarded.
+        work: simulates one of their runs; None: as all runs of the trial.
+    """
+
+    seeds: list[int]
+    quiet: bool = True
+    work: Work | None = None
+
+
+def run_isolated(trial: Trial, seed: int, quiet: bool = True, work: Work | None = None) -> Run:
     """Simulate one run in a child process; whatever it does, the result is a Run.
 
-    The calling process must have no other threads.
+    The calling process must have no other threads, and must not have used ROS.
 
     Args:
         trial: the trial.
@@ -39,7 +57,7 @@ def run_isolated(
         parent, child = os.getpid(), _fork(trial)
         if child == 0:
             os.close(reader)
-            _be_child(trial, work or _work(trial, seed, quiet), writer, quiet, parent)
+            _be_child(trial, lambda: _simulate(trial, seed, quiet, work), writer, quiet, parent)
         os.close(writer)
         try:
             with _sigterm(signal.SIG_UNBLOCK):
@@ -82,13 +100,15 @@ def _fork(trial: Trial) -> int:
     return tracer.fork()
 
 
-def _work(trial: Trial, seed: int, quiet: bool) -> Callable[[], Run]:
-    """Return what simulates a run."""
+def _simulate(trial: Trial, seed: int, quiet: bool, work: Work | None) -> Run:
+    """Simulate a run in this process."""
+    if work is not None:
+        return work(trial, seed)
     if trial.controller.node is None:
-        return lambda: run_shard(trial, [seed])[0]
+        return run_shard(trial, [seed])[0]
     from rbdyn_ros.trials.processes.node_run import run_node
 
-    return lambda: run_node(trial, seed, quiet)
+    return run_node(trial, seed, quiet)
 
 
 def _patience(trial: Trial) -> float:

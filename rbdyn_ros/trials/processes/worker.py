@@ -1,7 +1,7 @@
 """A process that simulates runs: python -m rbdyn_ros.trials.processes.worker DESCRIPTOR.
 
-It receives the trial and then lists of seeds through a socket, and answers each with the facts of
-these runs. It ends when the socket is closed.
+It receives the trial and then jobs through a socket, and answers each with the facts of its runs.
+It ends when the socket is closed.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import RbdynError
-from rbdyn_ros.trials.processes.isolated import run_isolated
+from rbdyn_ros.trials.processes.isolated import Job, run_isolated
 from rbdyn_ros.trials.simulation.runs import Run, run_shard
 from rbdyn_ros.trials.simulation.simulated import Simulated
 from rbdyn_ros.trials.trial import Trial
 
 
 def serve(channel: Connection[Any, Any]) -> None:
-    """Answer lists of seeds until the other end is closed."""
+    """Answer jobs until the other end is closed."""
     trial: Trial = channel.recv()
     try:
         prepare(trial)
@@ -33,9 +33,9 @@ def serve(channel: Connection[Any, Any]) -> None:
         signal.signal(signal.SIGTERM, _end)
     channel.send([])  # ready for the first runs
     while True:
-        seeds = channel.recv()
+        job = channel.recv()
         try:
-            channel.send(runs_of(trial, seeds))
+            channel.send(runs_of(trial, job))
         except RbdynError as error:
             channel.send(error)
 
@@ -64,11 +64,11 @@ def _no_commands(time: float, seen: Array, reference: Array, commands: Array) ->
     """Command nothing."""
 
 
-def runs_of(trial: Trial, seeds: list[int]) -> list[Run]:
+def runs_of(trial: Trial, job: Job) -> list[Run]:
     """Return the facts of runs; the runs of a Python controller are in children."""
     if trial.controller.isolated:
-        return [run_isolated(trial, seed) for seed in seeds]
-    return run_shard(trial, seeds)
+        return [run_isolated(trial, seed, job.quiet, job.work) for seed in job.seeds]
+    return run_shard(trial, job.seeds)
 
 
 def main() -> None:

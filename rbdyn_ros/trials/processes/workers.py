@@ -15,6 +15,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from rbdyn_ros.errors import RbdynError, refusal
+from rbdyn_ros.trials.processes.isolated import Job, Work
 from rbdyn_ros.trials.simulation.runs import LOST, Run, failed, shards
 from rbdyn_ros.trials.trial import Trial
 
@@ -29,10 +30,10 @@ ENDING = 5.0
 
 
 @dataclass
-class _Job:
-    """Runs that one process simulates, and how many processes have ended with them."""
+class _Given:
+    """A job, and how many processes have ended with it."""
 
-    seeds: list[int]
+    job: Job
     tried: int = 0
 
 
@@ -43,7 +44,7 @@ class Worker:
         trial: the trial.
 
     Attributes:
-        job: the runs that it simulates; None: it is starting.
+        given: the job that it does; None: it is starting.
         idle: whether it has nothing left to do.
     """
 
@@ -65,16 +66,16 @@ class Worker:
                 start_new_session=True,  # Ctrl-C ends the trial, which ends its processes
             )
         self.channel: Connection[Any, Any] = Connection(ours.detach())
-        self.job: _Job | None = None
+        self.given: _Given | None = None
         self.idle = False
         self.deadline = time.monotonic() + STARTING + trial.allowance.time
         self._send(trial)
 
-    def give(self, job: _Job | None) -> None:
-        """Let the process simulate these runs; None: nothing is left."""
-        self.job, self.idle = job, job is None
-        if job is not None:
-            self._send(job.seeds)
+    def give(self, given: _Given | None) -> None:
+        """Let the process do this job; None: nothing is left."""
+        self.given, self.idle = given, given is None
+        if given is not None:
+            self._send(given.job)
 
     def end(self) -> None:
         """Tell the process to end; it ends the run of a Python controller, too."""
@@ -105,7 +106,31 @@ def run_in_workers(trial: Trial, seeds: Sequence[int], count: int) -> Iterator[l
     Raises:
         RbdynError: the code of the user cannot be loaded or compiled, or takes too long to load.
     """
-    left = deque(_Job(shard) for shard in shards(trial, seeds))
+    yield from _done(trial, deque(_Given(Job(shard)) for shard in shards(trial, seeds)), count)
+
+
+def run_in_worker(trial: Trial, seed: int, *, quiet: bool = True, work: Work | None = None) -> Run:
+    """Return one run of a Python controller or of a node.
+
+    A process of its own makes it: only one that has started for it may fork, as this one may have
+    threads, and may have used ROS.
+
+    Args:
+        trial: the trial.
+        seed: of the run.
+        quiet: whether output of the controller is discarded; else it goes to stderr.
+        work: simulates the run; None: as all runs of the trial.
+
+    Raises:
+        RbdynError: as run_in_workers.
+    """
+    jobs = deque([_Given(Job([seed], quiet, work))])
+    (run,) = [run for runs in _done(trial, jobs, 1) for run in runs]
+    return run
+
+
+def _done(trial: Trial, left: deque[_Given], count: int) -> Iterator[list[Run]]:
+    """Yield the facts of the runs of jobs, which `count` processes do."""
     workers = [Worker(trial) for _ in range(min(count, len(left)))]
     try:
         while busy := [worker for worker in workers if not worker.idle]:
@@ -147,22 +172,22 @@ def _answer(worker: Worker) -> list[Run] | None:
 def _check_started(trial: Trial, workers: Sequence[Worker]) -> None:
     """Raise RbdynError if a process has not loaded the code of the user in time."""
     now = time.monotonic()
-    if any(worker.job is None and now > worker.deadline for worker in workers):
+    if any(worker.given is None and now > worker.deadline for worker in workers):
         code = trial.controller.code
         what = code.path if code is not None else "the trial"
         raise refusal(f"{what} was not loaded within {STARTING + trial.allowance.time:g} s",
                       "slow-start")  # fmt: skip
 
 
-def _given_up(trial: Trial, worker: Worker, left: deque[_Job]) -> list[Run]:
+def _given_up(trial: Trial, worker: Worker, left: deque[_Given]) -> list[Run]:
     """Queue the runs of a process that has ended again; return them as lost after the last try."""
     worker.channel.close()
-    status, job = worker.wait(time.monotonic() + ENDING), worker.job
-    if job is None:
+    status, given = worker.wait(time.monotonic() + ENDING), worker.given
+    if given is None:
         text = f"a process of the trial ended with status {status} while it loaded the trial"
         raise refusal(text, "worker-ended")
-    if job.tried < RETRIES:
-        left.appendleft(_Job(job.seeds, job.tried + 1))
+    if given.tried < RETRIES:
+        left.appendleft(_Given(given.job, given.tried + 1))
         return []
-    why = f"the process of the run ended {job.tried + 1} times, last with status {status}"
-    return [failed(trial, seed, LOST, why) for seed in job.seeds]
+    why = f"the process of the run ended {given.tried + 1} times, last with status {status}"
+    return [failed(trial, seed, LOST, why) for seed in given.job.seeds]
