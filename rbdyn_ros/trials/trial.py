@@ -6,11 +6,13 @@ import functools
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
 from rbdyn_ros import __version__
 from rbdyn_ros.arrays import Array, Ints
+from rbdyn_ros.errors import quote
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.model_fields import MODEL_FIELDS
@@ -65,6 +67,26 @@ class UserNode:
     def written(self) -> str:
         """All that is known of its commands, as text."""
         return f"{self.command} {self.package} {self.joints} {self.files}"
+
+    @property
+    def why_not_here(self) -> str:
+        """Why this machine cannot run it as the one that read the trial; "" if it can."""
+        if not Path(self.folder).is_dir():
+            return f"there is no folder {quote(self.folder, 200)}, in which the node starts"
+        if hash_of_files(self.folder, self.command) != self.files:
+            text = "files in the command of the node have changed since the trial"
+            return f"{text} was read, or this machine has others"
+        return ""
+
+
+def hash_of_files(folder: str, words: tuple[str, ...]) -> str:
+    """Return the hash of the files in a folder that a command line names."""
+    found = hashlib.sha256()
+    for word in words:
+        file = Path(folder) / word
+        if file.is_file():
+            found.update(file.read_bytes())
+    return found.hexdigest()[:16]
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,28 @@ faults:
 limits: {{tracking_max: 0.1}}
 """
 
+#: A PD law in a ROS node, with a place for what goes wrong.
+NODE = """\
+import os, sys, time
+import rclpy
+from sensor_msgs.msg import JointState
+
+rclpy.init()
+node = rclpy.create_node("pd")
+publisher = node.create_publisher(JointState, "joint_commands", 10)
+
+def answer(state):
+    if state.header.stamp.nanosec > 2 * 10**7:
+        FAULT
+    efforts = [40.0 * (0.3 - q) - 4.0 * v for q, v in zip(state.position, state.velocity)]
+    command = JointState(name=state.name, effort=efforts)
+    command.header.stamp = state.header.stamp
+    publisher.publish(command)
+
+node.create_subscription(JointState, "joint_states", answer, 10)
+rclpy.spin(node)
+"""
+
 
 def joint():
     """Return the name of the joint of the pendulum."""

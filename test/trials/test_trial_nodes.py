@@ -4,35 +4,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import rclpy
 from support.domains import free_domain
 from support.refusals import refused
-from support.trials import trial
+from support.trials import NODE, trial
 
 from rbdyn_ros import read_run, trials
-from rbdyn_ros.errors import DescriptionError, ParameterError
+from rbdyn_ros.errors import DescriptionError, ParameterError, RbdynError
+from rbdyn_ros.loading.assets import bundled_robot
 
-#: A PD law, in a node and as a function.
-NODE = """\
-import os, sys, time
-import rclpy
-from sensor_msgs.msg import JointState
+rclpy = pytest.importorskip("rclpy", reason="rclpy is not installed")
 
-rclpy.init()
-node = rclpy.create_node("pd")
-publisher = node.create_publisher(JointState, "joint_commands", 10)
-
-def answer(state):
-    if state.header.stamp.nanosec > 2 * 10**7:
-        FAULT
-    efforts = [40.0 * (0.3 - q) - 4.0 * v for q, v in zip(state.position, state.velocity)]
-    command = JointState(name=state.name, effort=efforts)
-    command.header.stamp = state.header.stamp
-    publisher.publish(command)
-
-node.create_subscription(JointState, "joint_states", answer, 10)
-rclpy.spin(node)
-"""
+#: The law of support.trials.NODE as a function.
 LAW = "def control(t, qpos, qvel, reference):\n    return 40.0 * (0.3 - qpos) - 4.0 * qvel\n"
 COMMAND = "{node: {command: [python, policy.py]}}"
 MEASURED = {"limits": None, "measures": "{last: {python: 'last.py:last'}}"}
@@ -133,6 +115,21 @@ def test_a_program_that_is_not_there_is_refused_before_the_first_run(tmp_path):
     faults = "{effort_scale: 0.5}"
     with refused(DescriptionError, "bad-fault"):
         of_node(tmp_path, faults=faults)
+
+
+def test_files_that_are_not_those_of_the_trial_are_refused_before_the_first_run(tmp_path):
+    """Another machine of a cluster may have others."""
+    robot = tmp_path / "robot.urdf"
+    robot.write_text(bundled_robot("pendulum").read_text())
+    found = of_node(tmp_path, robot=robot)
+    node, text = tmp_path / "policy.py", robot.read_text()
+    robot.write_text(text.replace('mass value="', 'mass value="1'))
+    with refused(RbdynError, "changed-file"):
+        trials.run(found, workers=1)
+    robot.write_text(text)
+    node.write_text(node.read_text() + "\n")
+    with refused(RbdynError, "changed-file"):
+        trials.run(found, workers=1)
 
 
 def test_the_file_of_a_node_is_part_of_the_digest(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 from support import ray_nodes
 from support.commands import run_process
 from support.refusals import refused
-from support.trials import trial
+from support.trials import NODE, trial
 
 from rbdyn_ros import cluster as cluster_of_ray
 from rbdyn_ros import trials
@@ -50,6 +50,21 @@ def test_a_controller_that_crashes_is_a_result_there_too(tmp_path, cluster):
     there = trials.run(found, ray=cluster.address)
     assert there.runs == trials.run(found, workers=1).runs
     assert {run.status for run in there.runs} == {"finished", "crashed"}
+
+
+def test_a_node_has_the_rows_of_this_machine_there(tmp_path, cluster):
+    """Every process of Ray has a ROS domain of its own."""
+    pytest.importorskip("rclpy", reason="rclpy is not installed")
+    cluster.add_node(num_cpus=1)
+    cluster.wait_for_nodes()
+    command = "{node: {command: [python, policy.py]}}"
+    found = trial(
+        tmp_path, NODE.replace("FAULT", "pass"), controller=command, duration=0.1, runs=4,
+        reference=None,
+    )  # fmt: skip
+    there = trials.run(found, ray=cluster.address)
+    assert {run.status for run in there.runs} == {"finished"}
+    assert there.runs == trials.run(found, workers=1).runs
 
 
 def test_errors_of_a_task_are_those_of_the_trial(tmp_path, cluster, monkeypatch):

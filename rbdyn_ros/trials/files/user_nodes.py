@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-from pathlib import Path
-
 from rbdyn_ros.description.mechanism_files.yaml_text import Node, YamlTable
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.trials.files.forms import TrialForm
-from rbdyn_ros.trials.trial import Joints, UserNode
+from rbdyn_ros.trials.trial import Joints, UserNode, hash_of_files
 
 KEYS = ("command", "package", "executable", "arguments", "joints")
 
@@ -34,8 +31,8 @@ class NodeReader:
         joints = self._joints(table)
         if words is None or package is None or joints is None:
             return None
-        folder = form.folder.resolve()
-        return UserNode(words, package, str(folder), joints, _hash(folder, words))
+        folder = str(form.folder.resolve())
+        return UserNode(words, package, folder, joints, hash_of_files(folder, words))
 
     def _words(self, table: YamlTable) -> tuple[tuple[str, ...] | None, str | None]:
         """Return the words of the command line, and the package of the executable or ""."""
@@ -73,13 +70,3 @@ class NodeReader:
             if form.known(name, known, "joint", "node", node.line) is None:
                 return None
         return found
-
-
-def _hash(folder: Path, words: tuple[str, ...]) -> str:
-    """Return the hash of the files that a command line names."""
-    found = hashlib.sha256()
-    for word in words:
-        file = folder / word
-        if file.is_file():
-            found.update(file.read_bytes())
-    return found.hexdigest()[:16]

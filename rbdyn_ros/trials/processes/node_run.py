@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.errors import refusal
+from rbdyn_ros.errors import quote, refusal
+from rbdyn_ros.loading.load import load
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.domains import own_domain
 from rbdyn_ros.runtime.state import LoopState
@@ -49,10 +50,16 @@ def prepare_nodes(trial: Trial) -> None:
 
     Raises:
         ParameterError: there is no such program.
-        RbdynError: all ROS domains are used, or this Python has no ROS 2.
+        RbdynError: its files have changed or are others on this machine, all ROS domains are
+            used, or this Python has no ROS 2.
     """
-    assert trial.controller.node is not None
-    words_of(trial.controller.node)
+    node = trial.controller.node
+    assert node is not None
+    if why := node.why_not_here:
+        raise refusal(why, "changed-file")
+    words_of(node)
+    file = trial.robot_file
+    _checked(trial, load(file.path, floating_base=file.floating_base, contact=file.contact))
     try:
         from rbdyn_ros.ros.common import dynamics_query, ik_query
         from rbdyn_ros.ros.simulator import embedded
@@ -99,7 +106,7 @@ def run_node(trial: Trial, seed: int, quiet: bool = True, recorded: Path | None 
 
             setup = Setup(
                 _parameters(trial, seed, recorded),
-                lambda m: _checked(trial, run_model(trial, seed, m)),
+                lambda m: run_model(trial, seed, _checked(trial, m)),
                 qpos,
                 qvel,
                 lambda node: wait_for_commander(node, check),
@@ -201,9 +208,10 @@ class _Watched:
 
 
 def _checked(trial: Trial, m: Model) -> Model:
-    """Return the Model of the simulator, which must have the layout of the trial's."""
-    if (m.jnt_names, m.nq, m.nv) != (trial.m.jnt_names, trial.m.nq, trial.m.nv):
-        raise refusal(f"the file {trial.robot_file.path} has changed since the trial was read")
+    """Return the Model of the simulator, which must be the trial's."""
+    if m.sha256() != trial.m.sha256():
+        text = f"the robot of {quote(trial.robot_file.path, 200)} has changed since the trial"
+        raise refusal(f"{text} was read, or this machine has another one", "changed-file")
     return m
 
 
