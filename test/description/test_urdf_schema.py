@@ -116,7 +116,6 @@ AXIS, END, BLUE = '<axis xyz="0 0 1"/>', "</robot>", '<material name="blue">'
 TOLD = {
     "link type": ('<link name="c"', ' type="x"', "<link type>"),
     "verbose": ("<collision>", '<verbose value="1"/>', "<verbose>"),
-    "texture": (BLUE, '<texture filename="a.png"/>', "<texture>"),
     "calibration": (
         AXIS,
         '<calibration reference_position="1" rising="1" falling="2"/>',

@@ -51,7 +51,7 @@ def load(source, floating_base=False):
 
 
 def find(name):
-    """Return the path of a robot by its file name."""
+    """Return the path of a robot by its file name, or the end of its path."""
     if not FILES:
         pytest.skip("example-robot-data is not installed")
-    return next(path for path in FILES if path.name == name)
+    return next(path for path in FILES if path.as_posix().endswith(f"/{name}"))

@@ -1,4 +1,4 @@
-"""Pictures of a Panda, a Talos and a scene, with half the edges, as stored in test/view/pictures.
+"""Stored pictures of a Panda, a Talos, an ANYmal and a scene, with half the edges.
 
 After a change that is wanted, look at them and store them:
 
@@ -18,9 +18,12 @@ FOLDER = Path(__file__).parent / "pictures"
 
 SCENE = "config/scenes/gripper.yaml"
 
+ANYMAL = "anymal_c_simple_description/urdf/anymal.urdf"
+
 #: By name: file of the robot, link of the camera's spec, place of the camera, and its target.
 ROBOTS = {
     "panda": ("panda.urdf", "panda_link0", (1.5, -1.3, 0.9), (0.15, 0.0, 0.45)),
+    "anymal": (ANYMAL, "base", (1.2, -1.0, 0.6), (0.0, 0.0, -0.1)),  # it has textures
     "talos": ("talos_reduced.urdf", "base_link", (1.6, -1.3, 0.5), (0.0, 0.0, -0.1)),
 }
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import signal
 import socket
 import subprocess
@@ -307,6 +308,21 @@ def test_opacity_is_that_of_the_robot_times_the_wish(server):
     assert tuple(node.color) == (255, 0, 0)
     show.display.opacity.value = 0.5
     assert node.opacity == 0.25
+
+
+def test_a_texture_is_shown_while_the_robot_is_opaque(server, tmp_path):
+    pillow = pytest.importorskip("PIL.Image")
+    pillow.new("RGB", (8, 8), (0, 255, 0)).save(tmp_path / "green.png")
+    painted = dataclasses.replace(LOOKS.visuals[0], color=None, texture=tmp_path / "green.png")
+    show = Show(server, rb.load_urdf(ARM), Appearance((painted,)))
+    (node,) = show.nodes._layers[VISUALS]
+    assert node.glb_data.startswith(b"glTF")
+    show.display.opacity.value = 0.5
+    (node,) = show.nodes._layers[VISUALS]
+    assert (node.opacity, tuple(node.color)) == (0.5, (0, 255, 0))
+    show.display.opacity.value = 1.0
+    (node,) = show.nodes._layers[VISUALS]
+    assert node.glb_data.startswith(b"glTF")
 
 
 def test_a_click_tells_about_a_body_and_a_second_one_lets_it_go(server):

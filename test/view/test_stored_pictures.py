@@ -1,4 +1,4 @@
-"""Colour pictures are as stored: a Panda, a Talos, and a scene of solids."""
+"""Colour pictures are as stored: a Panda, a Talos, an ANYmal with textures, and solids."""
 
 import numpy as np
 import pytest
@@ -22,6 +22,7 @@ def likeness(a, b):
     [
         pytest.param("panda", marks=needs_robots),
         pytest.param("talos", marks=needs_robots),
+        pytest.param("anymal", marks=needs_robots),
         "scene",
     ],
 )
@@ -29,7 +30,7 @@ def test_pictures_are_as_stored(name):
     assert likeness(halved(picture(name)), stored(name)) >= 0.98
 
 
-@pytest.mark.parametrize("name", ["panda", "talos", "scene"])
+@pytest.mark.parametrize("name", ["panda", "talos", "anymal", "scene"])
 def test_pictures_that_differ_are_told_apart(name):
     own = stored(name)
     others = {"moved": np.roll(own, 2, axis=1), "dark": 0.5 * own, "mirrored": own[:, ::-1]}

@@ -113,7 +113,7 @@ def bent(angle):
 @pytest.mark.parametrize("length", [1e-50, 1.0, 1e50])
 def test_corners_are_shared_up_to_an_angle(angle, corners, length):
     vertices, faces = bent(math.radians(angle))
-    found, triangles = creased(length * vertices, faces)
+    found, triangles, _ = creased(length * vertices, faces)
     assert len(found) == corners
     assert np.array_equal(found[triangles], length * vertices[faces])
 
@@ -121,7 +121,7 @@ def test_corners_are_shared_up_to_an_angle(angle, corners, length):
 def test_surfaces_back_to_back_are_smooth_on_either_side():
     ball = trimesh.creation.icosphere(3)
     both = np.stack([ball.faces, ball.faces[:, ::-1]], axis=1).reshape(-1, 3)
-    found, triangles = creased(np.asarray(ball.vertices), both)
+    found, triangles, _ = creased(np.asarray(ball.vertices), both)
     assert len(found) == 2 * len(ball.vertices)
     assert len(triangles) == 2 * len(ball.faces)
 
@@ -271,7 +271,9 @@ def test_colours_of_corners_are_averaged(keep):
 
 def test_a_file_is_read_once_until_it_changes(keep, monkeypatch):
     read, original = [], surfaces.read_parts
-    monkeypatch.setattr(surfaces, "read_parts", lambda path: read.append(path) or original(path))
+    monkeypatch.setattr(
+        surfaces, "read_parts", lambda path, *a: read.append(path) or original(path, *a)
+    )
     shape = keep("m.stl", stl(TETRAHEDRON[TURNED]))
     for scale in ((1, 1, 1), (2, 1, 1), (1, 1, -1)):
         surfaces_of(MeshFile(shape.path, scale))
@@ -284,7 +286,9 @@ def test_a_file_is_read_once_until_it_changes(keep, monkeypatch):
 
 def test_a_refused_file_is_read_once(keep, monkeypatch):
     read, original = [], surfaces.read_parts
-    monkeypatch.setattr(surfaces, "read_parts", lambda path: read.append(path) or original(path))
+    monkeypatch.setattr(
+        surfaces, "read_parts", lambda path, *a: read.append(path) or original(path, *a)
+    )
     shape = keep("m.stl", b"")
     messages = {surfaces_or_marker(shape)[1].message for _ in range(3)}
     assert len(messages) == len(read) == 1

@@ -1,11 +1,13 @@
-"""The colors of the `<visual>` elements of a URDF; textures are not shown."""
+"""The colors and textures of the `<visual>` elements of a URDF."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.urdf_files.guard import Element
 from rbdyn_ros.errors import quote
 
@@ -17,21 +19,25 @@ class Colors:
 
     Materials of the robot come first, then materials defined inside a `<visual>`, which other
     visuals may name, too. The first definition of a name counts everywhere.
+
+    Args:
+        robot: the `<robot>` element, not pruned yet.
+        audit: receives warnings.
+        images: finds the images of textures.
     """
 
-    def __init__(self, robot: Element, audit: Audit) -> None:
-        self._audit = audit
-        self._named: dict[str, Color] = {}
-        textures: list[Element] = []
+    def __init__(self, robot: Element, audit: Audit, images: MeshFiles) -> None:
+        self._audit, self._images = audit, images
+        self._named: dict[str, tuple[Color | None, Path | None]] = {}
+        self._found: dict[str, Path | None] = {}
         for material in _materials(robot):
-            textures += _textures(material)
-            name, color = material.get("name", "").strip(), _rgba(material)
-            if name and color is not None:
-                self._named.setdefault(name, color)
-        self._note(textures)
+            name = material.get("name", "").strip()
+            color, texture = _rgba(material), self._texture(material)
+            if name and (color is not None or texture is not None):
+                self._named.setdefault(name, (color, texture))
 
-    def of(self, visual: Element, owner: str) -> Color | None:
-        """Return the color of a `<visual>`.
+    def of(self, visual: Element, owner: str) -> tuple[Color | None, Path | None]:
+        """Return the color of a `<visual>` and the image of its texture.
 
         Args:
             visual: not pruned yet.
@@ -39,17 +45,27 @@ class Colors:
         """
         material = visual.find("material")
         if not isinstance(material, Element):
-            return None
+            return None, None
         self._audit_color(material, owner)
-        return self._named.get(material.get("name", "").strip(), _rgba(material))
+        own = _rgba(material), self._texture(material)
+        return self._named.get(material.get("name", "").strip(), own)
 
-    def _note(self, textures: list[Element]) -> None:
-        """Add one finding for all textures."""
-        if textures:
-            often = f", {len(textures)} in all" if len(textures) > 1 else ""
-            message = f"<texture> is not used{often}: only colors are shown"
-            line = textures[0].line
-            self._audit.add("note", "not-used", "", line, message, found="<texture>")
+    def _texture(self, material: Element) -> Path | None:
+        """Return the image of a material; a missing one gets a warning, once."""
+        texture = material.find("texture")
+        # exporters also write a texture without a file
+        name = "" if texture is None else texture.get("filename", "").strip()
+        if name and name not in self._found:
+            try:
+                self._found[name] = self._images.find(name)
+            except UnusableMeshError as error:
+                self._found[name] = None
+                message = f"the texture {quote(name, 200)} cannot be shown: it {error}"
+                line = texture.line if isinstance(texture, Element) else None
+                self._audit.add(
+                    "warning", error.code, "", line, message, found=name, allowed=error.allowed
+                )
+        return self._found.get(name)
 
     def _audit_color(self, material: Element, owner: str) -> None:
         """Warn of an invalid color."""
@@ -71,12 +87,6 @@ def _materials(robot: Element) -> Iterator[Element]:
         for part in parent:
             if part.tag == "material" and isinstance(part, Element):
                 yield part
-
-
-def _textures(material: Element) -> list[Element]:
-    """Return the textures of a material; exporters also write one without a file."""
-    parts = (part for part in material if isinstance(part, Element) and part.tag == "texture")
-    return [part for part in parts if part.get("filename", "").strip()]
 
 
 def _rgba(material: Element) -> Color | None:

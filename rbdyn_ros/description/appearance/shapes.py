@@ -30,6 +30,7 @@ from rbdyn_ros.description.mechanism_files.geometries import read_geometries
 from rbdyn_ros.description.mechanism_files.mechanism import ROBOT_SUFFIXES
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.meshes import Meshes, audit_scale
+from rbdyn_ros.description.meshes.textures import IMAGES
 from rbdyn_ros.description.objects import Object
 from rbdyn_ros.description.poses import IN_PLACE, Pose, Vec3
 from rbdyn_ros.description.robot_files import (
@@ -105,13 +106,15 @@ class LinkShape:
         shape: all sizes are above 0 and in the range of bounds.py.
         origin: frame of the shape in the link frame.
         color: red, green, blue and opacity, 0 to 1; None if the robot gives none. As in RViz, the
-            colors of a mesh file take precedence.
+            colors and textures of a mesh file take precedence.
+        texture: path of an image, which takes precedence over the color; None if there is none.
     """
 
     link: str
     shape: AnyShape
     origin: Pose = IN_PLACE
     color: Color | None = None
+    texture: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +177,7 @@ def _of_robot(path: Path, package_dirs: Sequence[str | Path]) -> Appearance:
 def _of_urdf(text: str | bytes, source: str, files: MeshFiles) -> Appearance:
     robot = guard.parse(text, source, "robot", WANTED)
     audit, meshes = OnlyWarnings(), _NamedMeshes(files)
-    colors = Colors(robot, audit)
+    colors = Colors(robot, audit, files.of(IMAGES))
     visuals = _read("visual", robot, meshes, colors, audit)
     collisions = _read("collision", robot, meshes, None, audit)
     return Appearance(visuals, collisions, (*meshes.findings(), *audit.all()))
@@ -195,13 +198,13 @@ def _read(
             audit.add("warning", "many-looks", "", element.line, f"{message} it are not shown")
             break
         owner, before = f"link {quote(link)}", audit.error_count
-        color = colors.of(element, owner) if colors is not None else None
+        color, texture = (None, None) if colors is None else colors.of(element, owner)
         read = reader.read(element, owner)
         if read is not None:
             shape, origin = read
             _audit_shape(shape, origin, owner, element.line, audit)
             if audit.error_count == before:
-                shapes.append(LinkShape(link, shape, origin, color))
+                shapes.append(LinkShape(link, shape, origin, color, texture))
     return tuple(shapes)
 
 

@@ -1,4 +1,4 @@
-"""Find the mesh files of a robot, only inside its own folder and ROS packages."""
+"""Find meshes and textures of a robot, only inside its own folder and ROS packages."""
 
 from __future__ import annotations
 
@@ -36,18 +36,30 @@ class UnusableMeshError(Exception):
 
 
 class MeshFiles:
-    """Finds the mesh files of one robot."""
+    """Finds the mesh files of one robot, or the files that a mesh names."""
 
-    def __init__(self, folder: Path | None, package_dirs: Sequence[str | Path] = ()) -> None:
+    def __init__(
+        self,
+        folder: Path | None,
+        package_dirs: Sequence[str | Path] = (),
+        *,
+        suffixes: Sequence[str] = SUFFIXES,
+    ) -> None:
         """Set the folders to search.
 
         Args:
-            folder: folder of the robot file; None for a robot given as text, which can name only
-                files of packages.
+            folder: folder of the file that names others; None for a robot given as text, which can
+                name only files of packages.
             package_dirs: folders that contain a package or are one.
+            suffixes: of the files to find, in small letters.
         """
+        self._suffixes = suffixes
         self._folder = folder.resolve() if folder is not None else None
         self._package_dirs = package_dirs
+
+    def of(self, suffixes: Sequence[str]) -> MeshFiles:
+        """Return what finds files with other suffixes in the same folders."""
+        return MeshFiles(self._folder, self._package_dirs, suffixes=suffixes)
 
     def find(self, name: str) -> Path:
         """Return the path of an existing file.
@@ -56,15 +68,14 @@ class MeshFiles:
         the install space of `colcon build --symlink-install`.
 
         Args:
-            name: ``package://name/path``, ``file:///path``, or a path relative to the robot
-                file.
+            name: ``package://name/path``, ``file:///path``, or a path relative to the folder.
 
         Raises:
             UnusableMeshError: there is no such file, or it is outside the allowed folders.
         """
         suffix = PurePosixPath(name).suffix.lower()
-        if suffix not in SUFFIXES:
-            allowed = ", ".join(SUFFIXES)
+        if suffix not in self._suffixes:
+            allowed = ", ".join(self._suffixes)
             kind = f"has the suffix {quote(suffix)}" if suffix else "has no suffix"
             message = f"{kind}; allowed are {allowed}"
             raise UnusableMeshError("mesh-format", message, allowed)
@@ -130,10 +141,8 @@ class MeshFiles:
             any(found.is_relative_to(folder) for folder in (self._folder, *own))
             or any(_is_of_package(found, folder.name) for folder in own)
         ):
-            message = "is outside the folder of the robot file and its package"
-            raise UnusableMeshError(
-                "mesh-outside", message, "a path inside the folder of the robot"
-            )
+            message = "is outside the folder of the file that names it and its package"
+            raise UnusableMeshError("mesh-outside", message, "a path inside this folder")
         if not found.is_file():
             raise _missing([named])
         return found

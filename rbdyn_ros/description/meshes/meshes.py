@@ -1,6 +1,6 @@
 """Read mesh files as parts of a scene, and as convex hulls.
 
-Files are untrusted: no file that they refer to is opened, neither textures nor materials.
+Files are untrusted: of the files that they refer to, only materials are opened, if wanted.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from rbdyn_ros.description.meshes.dae import check_dae, without_materials
 from rbdyn_ros.description.meshes.decomposition import NoPartsError, convex_parts
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.hulls import NoHullError, hull_corners, reduced
+from rbdyn_ros.description.meshes.textures import Materials
 from rbdyn_ros.description.poses import Vec3
 from rbdyn_ros.errors import quote
 
@@ -168,15 +169,21 @@ class MeshPart:
         vertices: (n, 3) [m], finite.
         geometry: of trimesh, with faces and colors; its vertices are not placed.
         mirrored: whether the scene mirrors it, so that its faces are inside out.
+        texture: name of its image in the file; "" for none.
     """
 
     vertices: Array
     geometry: Any
     mirrored: bool
+    texture: str = ""
 
 
-def read_parts(path: Path) -> list[MeshPart]:
+def read_parts(path: Path, materials: Materials | None = None) -> list[MeshPart]:
     """Read a mesh file; its parts have at least one vertex.
+
+    Args:
+        path: of the file.
+        materials: reads the material files that it names; None: they are not read.
 
     Raises:
         UnusableMeshError: the file is not a mesh, or is too large.
@@ -190,10 +197,11 @@ def read_parts(path: Path) -> list[MeshPart]:
         _package("collada", "pycollada")
     try:
         with np.errstate(all="ignore"):  # non-finite vertices are refused below
-            scene = _scene(trimesh, data, kind)
+            scene = _scene(trimesh, data, kind, materials)
             if len(scene.graph.nodes_geometry) < shown:
-                scene = _more_of(scene, trimesh, data)
-            parts = [_part(scene, node, unit) for node in scene.graph.nodes_geometry]
+                scene = _more_of(scene, trimesh, data, materials)
+            nodes = scene.graph.nodes_geometry
+            parts = [_part(scene, node, unit, materials) for node in nodes]
     except ImportError as error:
         raise _lacks((error.name or "trimesh").partition(".")[0]) from error
     except Exception as error:  # mesh readers raise many types
@@ -223,14 +231,19 @@ def _in_ascii(data: bytes) -> bytes:
     return data.decode("ascii", "replace").encode("ascii", "replace")
 
 
-def _scene(trimesh: Any, data: bytes, kind: str) -> Any:
-    # from memory, without a resolver: no other file is opened
+def _scene(trimesh: Any, data: bytes, kind: str, materials: Materials | None) -> Any:
+    # from memory: no other file is opened but by `materials`
     return trimesh.load(
-        io.BytesIO(data), file_type=kind, force="scene", process=False, skip_materials=True
+        io.BytesIO(data),
+        file_type=kind,
+        force="scene",
+        process=False,
+        skip_materials=materials is None,
+        resolver=materials,
     )
 
 
-def _more_of(scene: Any, trimesh: Any, data: bytes) -> Any:
+def _more_of(scene: Any, trimesh: Any, data: bytes, materials: Materials | None) -> Any:
     """Return the scene of a COLLADA document with geometries that were lost with their materials.
 
     pycollada drops geometries with unknown materials.
@@ -239,21 +252,23 @@ def _more_of(scene: Any, trimesh: Any, data: bytes) -> Any:
     document = collada.Collada(io.BytesIO(data), ignore=[collada.common.DaeError])
     known = {material.id for material in document.materials}
     try:
-        other = _scene(trimesh, without_materials(data, known), "dae")
+        other = _scene(trimesh, without_materials(data, known), "dae", materials)
     except ValueError:
         return scene
     more = len(other.graph.nodes_geometry) > len(scene.graph.nodes_geometry)
     return other if more else scene
 
 
-def _part(scene: Any, node: str, unit: float) -> MeshPart:
+def _part(scene: Any, node: str, unit: float, materials: Materials | None) -> MeshPart:
     """Return the geometry of one node, in the axes of the scene."""
     transform, name = scene.graph[node]
     geometry = scene.geometry[name]
     vertices: Array = np.asarray(geometry.vertices, np.float64)
     placed: Array = unit * (vertices @ transform[:3, :3].T + transform[:3, 3])
     mirrored = bool(np.linalg.det(transform[:3, :3]) < 0.0)
-    return MeshPart(placed, geometry, mirrored)
+    material = getattr(getattr(geometry, "visual", None), "material", None)
+    texture = materials.texture_of(material) if materials is not None else ""
+    return MeshPart(placed, geometry, mirrored, texture)
 
 
 def _read(path: Path) -> bytes:

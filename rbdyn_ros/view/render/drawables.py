@@ -9,15 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.description.meshes.textures import Pixels
 from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.view.render.projection import pose_of
 from rbdyn_ros.view.scene.parts import Part
 from rbdyn_ros.view.scene.scene import Scene
+from rbdyn_ros.view.scene.surfaces import Places
 
 FLOOR = (0.72, 0.72, 0.70, 1.0)
 #: Half the edge of a plane [m]; nothing is seen beyond the far plane of a camera.
 HALF_FLOOR = 500.0
+#: Samples of an image along a slanted view.
+ANISOTROPY = 4.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,6 +36,7 @@ class Drawable:
         floor: whether they are a plane.
         vertices: for the picture.
         silhouette: for the shadow.
+        image: texture instead of the colour; None without one.
     """
 
     body: int
@@ -41,6 +46,7 @@ class Drawable:
     floor: bool
     vertices: Any
     silhouette: Any
+    image: Any = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,15 +67,37 @@ class Programs:
 def drawables(programs: Programs, scene: Scene) -> list[Drawable]:
     """Return what is shown of a scene; transparent things come last."""
     parts = [part for layer in scene.shown for part in scene.parts(layer)]
-    drawn = [_part(programs, part) for part in [*parts, *scene.obstacles]]
+    images = Images(programs.context)
+    drawn = [_part(programs, images, part) for part in [*parts, *scene.obstacles]]
     return sorted(drawn + _floors(programs, scene), key=lambda one: one.color[3] < 1.0)
 
 
-def _part(programs: Programs, part: Part) -> Drawable:
+class Images:
+    """Hands images to the graphics card, each once."""
+
+    def __init__(self, context: Any) -> None:
+        self._context, self._known = context, dict[int, Any]()
+
+    def of(self, pixels: Pixels) -> Any:
+        if id(pixels) not in self._known:
+            height, width, _ = pixels.shape
+            # images of OpenGL begin at the bottom
+            image = self._context.texture((width, height), 3, pixels[::-1].tobytes(), alignment=1)
+            image.build_mipmaps()
+            image.anisotropy = ANISOTROPY
+            self._known[id(pixels)] = image
+        return self._known[id(pixels)]
+
+
+def _part(programs: Programs, images: Images, part: Part) -> Drawable:
     corners = part.surface.vertices.astype(np.float64) * part.scale
     pose = pose_of(part.pos, quat_to_mat(part.quat))
-    arrays = _put(programs, corners, part.surface.faces)
-    return Drawable(part.body, part.link, pose, part.color, False, *arrays)
+    if part.image is None:
+        arrays = _put(programs, corners, part.surface.faces)
+        return Drawable(part.body, part.link, pose, part.color, False, *arrays)
+    arrays = _put(programs, corners, part.surface.faces, part.surface.places)
+    image = images.of(part.image)
+    return Drawable(part.body, part.link, pose, part.color, False, *arrays, image)
 
 
 def _floors(programs: Programs, scene: Scene) -> list[Drawable]:
@@ -84,14 +112,22 @@ def _floors(programs: Programs, scene: Scene) -> list[Drawable]:
     return found
 
 
-def _put(programs: Programs, corners: Array, faces: NDArray[np.int32]) -> tuple[Any, Any]:
+def _put(
+    programs: Programs, corners: Array, faces: NDArray[np.int32], places: Places | None = None
+) -> tuple[Any, Any]:
     """Hand triangles to the graphics card; return them for the picture and for the shadow."""
     context = programs.context
-    rows = np.concatenate([corners, vertex_normals(corners, faces)], axis=1)
+    rows = np.concatenate([corners, vertex_normals(corners, faces)], axis=1).astype(np.float32)
+    form, names, skip = "3f 3f", ["at", "across"], 12
+    if places is not None:  # corners with several places in the image are split
+        each = np.concatenate([rows[faces], places], axis=2).reshape(-1, 8)
+        rows, order = np.unique(each, axis=0, return_inverse=True)
+        faces = order.reshape(-1, 3).astype(np.int32)
+        form, names, skip = "3f 3f 2f", [*names, "place"], 20
     buffer = context.buffer(np.ascontiguousarray(rows, np.float32).tobytes())
     index = context.buffer(np.ascontiguousarray(faces, np.int32).tobytes())
-    picture = context.vertex_array(programs.picture, [(buffer, "3f 3f", "at", "across")], index)
-    return picture, context.vertex_array(programs.shade, [(buffer, "3f 12x", "at")], index)
+    picture = context.vertex_array(programs.picture, [(buffer, form, *names)], index)
+    return picture, context.vertex_array(programs.shade, [(buffer, f"3f {skip}x", "at")], index)
 
 
 def vertex_normals(corners: Array, faces: NDArray[np.int32]) -> Array:

@@ -63,7 +63,7 @@ class Renderer(OffScreen):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Warnings about meshes that cannot be read, which are drawn as markers."""
+        """Warnings about meshes and textures that cannot be read."""
         return tuple(self._scene.findings)
 
     def draw(self, instant: Instant, camera: ColorSpec, place: Place | None = None) -> Pixels:
@@ -145,10 +145,14 @@ class Renderer(OffScreen):
         self._depths.use(0)
         for name, value in (("view", view), ("sun", sun)):
             program[name].write(uniform(value))
-        program["to_sun"], program["eye"], program["shadow"] = tuple(SUN), tuple(eye), 0
+        program["to_sun"], program["eye"] = tuple(SUN), tuple(eye)
+        program["shadow"], program["image"] = 0, 1
         for one, model in zip(seen, models, strict=True):
             program["model"].write(uniform(model))
             program["color"], program["is_floor"] = one.color, one.floor
+            program["has_image"] = one.image is not None
+            if one.image is not None:
+                one.image.use(1)
             one.vertices.render()
         self._context.copy_framebuffer(one_sample, many)
         return one_sample

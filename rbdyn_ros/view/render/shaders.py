@@ -8,14 +8,17 @@ from __future__ import annotations
 VERTEX = """#version 330
 uniform mat4 model, view, sun;
 in vec3 at, across;
+in vec2 place;
 out vec3 world, normal;
 out vec4 in_sun;
+out vec2 in_image;
 void main() {
-    vec4 place = model * vec4(at, 1.0);
-    world = place.xyz;
+    vec4 there = model * vec4(at, 1.0);
+    world = there.xyz;
     normal = mat3(model) * across;  // models turn and move only
-    in_sun = sun * place;
-    gl_Position = view * place;
+    in_sun = sun * there;
+    in_image = place;
+    gl_Position = view * there;
 }
 """
 
@@ -23,9 +26,11 @@ FRAGMENT = """#version 330
 uniform vec4 color;
 uniform vec3 to_sun, eye;
 uniform sampler2DShadow shadow;
-uniform bool is_floor;
+uniform bool is_floor, has_image;
+uniform sampler2D image;
 in vec3 world, normal;
 in vec4 in_sun;
+in vec2 in_image;
 out vec4 pixel;
 
 float sunlit(float facing) {
@@ -50,7 +55,7 @@ float line(vec2 at, float spacing, float width) {
 void main() {
     vec3 n = normalize(normal), from = normalize(eye - world);
     if (dot(n, from) < 0.0) n = -n;
-    vec3 base = pow(color.rgb, vec3(2.2));
+    vec3 base = pow(has_image ? texture(image, in_image).rgb : color.rgb, vec3(2.2));
     if (is_floor)
         base *= 1.0 - 0.45 * line(world.xy, 1.0, 0.006) - 0.2 * line(world.xy, 0.25, 0.002);
     float facing = max(dot(n, to_sun), 0.0);

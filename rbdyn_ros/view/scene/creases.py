@@ -22,7 +22,7 @@ SAME_PLACE = 1e-6  # relative to the length of the surface: closer corners coinc
 _AT_AN_EDGE = 4
 
 
-def creased(vertices: Array, faces: Faces) -> tuple[Array, Faces]:
+def creased(vertices: Array, faces: Faces) -> tuple[Array, Faces, NDArray[np.bool_]]:
     """Return the triangles, with corners shared where the surface bends by less than CREASE.
 
     Two triangles with a smaller bend at their common edge share its ends; triangles connected in
@@ -31,10 +31,13 @@ def creased(vertices: Array, faces: Faces) -> tuple[Array, Faces]:
     Args:
         vertices: (n, 3), finite.
         faces: (k, 3), k > 0.
+
+    Returns:
+        The vertices, the faces, and which of the given faces (k,) are among them.
     """
     kept, place = _places(vertices)
     faces = place[faces].astype(np.int32)
-    faces, normals = _with_normals(vertices[kept], faces)
+    faces, normals, solid = _with_normals(vertices[kept], faces)
     one, other = _shared_corners(faces, normals)
     sparse = importlib.import_module("scipy.sparse")
     csgraph = importlib.import_module("scipy.sparse.csgraph")
@@ -44,7 +47,7 @@ def creased(vertices: Array, faces: Faces) -> tuple[Array, Faces]:
     placed = np.zeros(count, np.int64)
     placed[corner] = faces.ravel()
     shared: Faces = corner.astype(np.int32).reshape(-1, 3)
-    return vertices[kept[placed]], shared
+    return vertices[kept[placed]], shared, solid
 
 
 def _places(vertices: Array) -> tuple[Ints, Ints]:
@@ -56,14 +59,14 @@ def _places(vertices: Array) -> tuple[Ints, Ints]:
     return kept, place.ravel()
 
 
-def _with_normals(vertices: Array, faces: Faces) -> tuple[Faces, Array]:
-    """Return the triangles with an area, and their unit normals."""
+def _with_normals(vertices: Array, faces: Faces) -> tuple[Faces, Array, NDArray[np.bool_]]:
+    """Return the triangles with an area, their unit normals, and which have one."""
     size = float(np.ptp(vertices, axis=0).max()) or 1.0
     a, b, c = (vertices[faces[:, k]] / size for k in range(3))
     normals = np.cross(b - a, c - a)
     lengths = np.linalg.norm(normals, axis=1)
     solid = lengths > 0.0
-    return faces[solid], normals[solid] / lengths[solid, None]
+    return faces[solid], normals[solid] / lengths[solid, None], solid
 
 
 def _shared_corners(faces: Faces, normals: Array) -> tuple[Ints, Ints]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.description.appearance.shapes import LinkShape, Placeholder
+from rbdyn_ros.description.appearance.shapes import LinkShape, MeshFile, Placeholder
 from rbdyn_ros.description.geometries import Box, Capsule, Cylinder, Points, Shape, Sphere
-from rbdyn_ros.errors import Finding
+from rbdyn_ros.description.meshes.files import UnusableMeshError
+from rbdyn_ros.description.meshes.textures import Pixels, find_texture, read_texture
+from rbdyn_ros.errors import Finding, quote
 from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
@@ -20,6 +22,7 @@ from rbdyn_ros.view.scene.surfaces import (
     surfaces_or_marker,
     terrain_surface,
 )
+from rbdyn_ros.view.scene.texture_places import places_of
 
 Color = tuple[float, float, float, float]
 
@@ -49,6 +52,8 @@ class Part:
         color: red, green, blue and opacity, 0 to 1.
         scale: scale along the axes of its frame.
         link: the link that has it as visual or collision; "" for all else.
+        image: (height, width, 3) that its texture shows at the places of the surface, instead of
+            the colour, which is its mean; None without a texture.
     """
 
     body: int
@@ -58,6 +63,7 @@ class Part:
     color: Color
     scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
     link: str = ""
+    image: Pixels | None = None
 
     def corners(self) -> Array:
         """Return the corners (8, 3) of its bounding box, in the body."""
@@ -76,13 +82,13 @@ def can_be_drawn(looks: tuple[LinkShape, ...]) -> bool:
 def parts_of_looks(
     m: Model, looks: tuple[LinkShape, ...], color: Color | None = None
 ) -> tuple[list[Part], list[Finding]]:
-    """Return the parts of visuals or collisions, and a warning per broken mesh.
+    """Return the parts of visuals or collisions, and a warning per broken mesh or texture.
 
     Args:
         m: the robot.
         looks: shapes of its links.
-        color: colour of all parts; None: the colour in the mesh file, else of the link, else light
-            grey.
+        color: colour of all parts; None: texture or colour in the mesh file, else of the link,
+            else light grey.
 
     Raises:
         ModelError: a shape belongs to an unknown link.
@@ -98,10 +104,48 @@ def parts_of_looks(
         if broken is not None:
             findings.setdefault(broken.message, broken)
         for surface in surfaces:
-            shown = color or surface.color or look.color or LIGHT_GREY
-            body = int(m.frame_bodyid[frame])
-            parts.append(Part(body, surface, pos, quat, shown, link=look.link))
+            part = Part(
+                int(m.frame_bodyid[frame]),
+                surface,
+                pos,
+                quat,
+                color or surface.color or look.color or LIGHT_GREY,
+                link=look.link,
+            )
+            if color is None:
+                part, unread = _textured(part, look)
+                if unread is not None:
+                    findings.setdefault(unread.message, unread)
+            parts.append(part)
     return parts, list(findings.values())
+
+
+def _textured(part: Part, look: LinkShape) -> tuple[Part, Finding | None]:
+    """Return a part with its texture, or as it is and a warning if the texture is unusable."""
+    surface, name = part.surface, ""
+    try:
+        if surface.texture and isinstance(look.shape, MeshFile):
+            name = f"{quote(surface.texture, 200)} of the mesh {quote(str(look.shape.path), 200)}"
+            image = read_texture(find_texture(surface.texture, look.shape.path))
+        elif look.texture is not None and surface.color is None:
+            name = quote(str(look.texture), 200)
+            image = read_texture(look.texture)
+        else:
+            return part, None
+    except UnusableMeshError as error:
+        return part, _without(name, str(error), error)
+    places = places_of(look.shape, surface)
+    if places is None:
+        return part, _without(name, "is of a shape without texture coordinates")
+    red, green, blue = (image.mean(axis=(0, 1)) / 255.0).tolist()
+    color = red, green, blue, part.color[3]
+    return replace(part, surface=replace(surface, places=places), image=image, color=color), None
+
+
+def _without(name: str, why: str, error: UnusableMeshError | None = None) -> Finding:
+    text = f"the texture {name} {why}; the shape is drawn in its colour"
+    code, allowed = (error.code, error.allowed) if error is not None else ("bad-texture", "")
+    return Finding(code, text, "warning", allowed=allowed)
 
 
 def geometry_parts(m: Model, color: Color) -> list[Part]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -23,6 +23,7 @@ from rbdyn_ros.description.geometries import Box, Cylinder, Points, Sphere
 from rbdyn_ros.description.meshes.files import UnusableMeshError
 from rbdyn_ros.description.meshes.hulls import NoHullError, hull_corners
 from rbdyn_ros.description.meshes.meshes import MeshPart, read_parts, scaled
+from rbdyn_ros.description.meshes.textures import Materials
 from rbdyn_ros.errors import Finding, quote
 from rbdyn_ros.model.height_fields import field_triangles
 from rbdyn_ros.view.scene.creases import Faces, creased
@@ -38,31 +39,47 @@ THIN = 1e-3  # so thick is shown what has no volume [m]
 ROUND = 48  # edges of a circle
 _BALL = 3  # subdivisions of an icosahedron: 1280 triangles
 
-#: Vertices [m], faces and colour of each colour of a file.
-Colored = tuple[tuple[Array, Faces, Color | None], ...]
+#: Places of the three corners of each face in an image, (k, 3, 2): to the right and up, 0 to 1.
+Places = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TriangleSurface:
-    """Triangles of one colour.
+    """Triangles of one colour or with one texture.
 
     Attributes:
         vertices: (n, 3), float32, in the axes of the shape [m].
         faces: (k, 3), int32 vertex numbers, counter-clockwise seen from outside.
         color: red, green, blue and opacity, 0 to 1; None if the shape has no colour.
+        texture: name of an image in the mesh file, which is not opened here; "" for none.
+        places: (k, 3, 2) of the corners of the faces in an image; None if there are none.
     """
 
     vertices: NDArray[np.float32]
     faces: Faces
     color: Color | None = None
+    texture: str = ""
+    places: Places | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FilePart:
+    """The triangles of one colour or texture of a mesh file; see TriangleSurface."""
+
+    vertices: Array
+    faces: Faces
+    color: Color | None
+    texture: str
+    places: Places | None
 
 
 def surfaces_of(shape: AnyShape) -> tuple[TriangleSurface, ...]:
     """Return a shape as triangles.
 
     A mesh file is read with the unit of its document and the transforms of its scene; its up axis
-    is ignored, as in RViz. Each colour gets a TriangleSurface; textures are ignored. The file is
-    read once, until it changes. Faces stay oriented outward under a mirroring scale.
+    is ignored, as in RViz. Each colour and texture gets a TriangleSurface; textures are named, not
+    opened. The file is read once, until it changes. Faces stay oriented outward under a mirroring
+    scale.
 
     Raises:
         UnusableMeshError: the file is not a mesh, has no or more than MOST_TRIANGLES triangles, is
@@ -134,21 +151,25 @@ def _of_file(shape: MeshFile) -> tuple[TriangleSurface, ...]:
     parts = _kept(shape.path, status.st_mtime_ns, status.st_size)
     if isinstance(parts, UnusableMeshError):
         raise UnusableMeshError(parts.code, str(parts), parts.allowed)
-    corners = [corner for v, _, _ in parts for corner in (v.min(axis=0), v.max(axis=0))]
+    ends = (np.min, np.max)
+    corners = [end(part.vertices, axis=0) for part in parts for end in ends]
     scaled(np.array(corners), shape.scale)
-    turned = math.prod(shape.scale) < 0.0
-    return tuple(
-        TriangleSurface(
-            np.ascontiguousarray(vertices * shape.scale, np.float32),
-            np.ascontiguousarray(faces[:, ::-1] if turned else faces, np.int32),
-            color,
-        )
-        for vertices, faces, color in parts
+    return tuple(_scaled(part, shape) for part in parts)
+
+
+def _scaled(part: FilePart, shape: MeshFile) -> TriangleSurface:
+    order = slice(None, None, -1 if math.prod(shape.scale) < 0.0 else 1)
+    return TriangleSurface(
+        np.ascontiguousarray(part.vertices * shape.scale, np.float32),
+        np.ascontiguousarray(part.faces[:, order], np.int32),
+        part.color,
+        part.texture,
+        None if part.places is None else part.places[:, order],
     )
 
 
 @lru_cache(maxsize=256)
-def _kept(path: Path, _changed: int, _size: int) -> Colored | UnusableMeshError:
+def _kept(path: Path, _changed: int, _size: int) -> tuple[FilePart, ...] | UnusableMeshError:
     """Return the content of a file, or its refusal, which may have taken long to find."""
     try:
         return _read(path)
@@ -156,40 +177,49 @@ def _kept(path: Path, _changed: int, _size: int) -> Colored | UnusableMeshError:
         return UnusableMeshError(error.code, str(error), error.allowed)  # with no frames to keep
 
 
-def _read(path: Path) -> Colored:
-    groups: dict[Color | None, list[tuple[Array, Faces]]] = {}
-    for part in read_parts(path):
-        faces = _faces(part)
+def _read(path: Path) -> tuple[FilePart, ...]:
+    groups: dict[tuple[Color | None, str], list[FilePart]] = {}
+    for part in read_parts(path, Materials(path)):
+        faces, places = _faces(part)
         if len(faces):
-            color = _color(part.geometry)
-            if color not in groups and len(groups) >= MOST_COLORS:
-                color = None
-            groups.setdefault(color, []).append((part.vertices, faces))
-    count = sum(len(faces) for pieces in groups.values() for _, faces in pieces)
+            looks = _color(part.geometry), part.texture
+            if looks not in groups and len(groups) >= MOST_COLORS:
+                looks = None, ""
+            groups.setdefault(looks, []).append(FilePart(part.vertices, faces, *looks, places))
+    count = sum(len(piece.faces) for pieces in groups.values() for piece in pieces)
     if count > MOST_TRIANGLES:
         message = f"has {count} triangles; allowed are up to {MOST_TRIANGLES}: simplify it"
         raise UnusableMeshError("mesh-too-large", message, f"up to {MOST_TRIANGLES}")
-    parts = [(*creased(*_joined(pieces)), color) for color, pieces in groups.items()]
-    parts = [part for part in parts if len(part[1])]
+    parts = [_joined(pieces) for pieces in groups.values()]
+    parts = [part for part in parts if len(part.faces)]
     if not parts:
         raise UnusableMeshError("bad-mesh", "holds no triangles")
     return tuple(parts)
 
 
-def _faces(part: MeshPart) -> Faces:
-    """Return the faces of a part, oriented outward; points and lines have none."""
+def _faces(part: MeshPart) -> tuple[Faces, Places | None]:
+    """Return the faces of a part, oriented outward, and the places of their corners in an image.
+
+    Points and lines have no faces.
+    """
     faces = np.asarray(getattr(part.geometry, "faces", ()), np.int64).reshape(-1, 3)
     if len(faces) and (faces.min() < 0 or faces.max() >= len(part.vertices)):
         raise UnusableMeshError("bad-mesh", "has faces with unknown vertices")
     turned: Faces = (faces[:, ::-1] if part.mirrored else faces).astype(np.int32)
-    return turned
+    places = getattr(getattr(part.geometry, "visual", None), "uv", None)
+    if places is None or np.shape(places) != (len(part.vertices), 2):
+        return turned, None
+    return turned, np.nan_to_num(np.asarray(places, np.float32), posinf=0.0, neginf=0.0)[turned]
 
 
 def _color(geometry: Any) -> Color | None:
     """Return the colour of a trimesh geometry, or the mean of several."""
     visual = geometry.visual
     if visual.kind == "texture":
-        rgba = getattr(visual.material, "main_color", None)
+        material = visual.material
+        if hasattr(material, "diffuse") and "kd" not in material.kwargs:
+            return None  # an OBJ without a colour, which trimesh gives a grey one
+        rgba = getattr(material, "main_color", None)
     elif visual.kind in ("vertex", "face"):
         colors = visual.vertex_colors if visual.kind == "vertex" else visual.face_colors
         rgba = np.asarray(colors, float).mean(axis=0)
@@ -202,18 +232,19 @@ def _color(geometry: Any) -> Color | None:
     return red, green, blue, alpha if alpha >= LEAST_OPACITY else 1.0
 
 
-def _joined(pieces: Iterable[tuple[Array, Faces]]) -> tuple[Array, Faces]:
-    """Return the vertices and faces of all pieces, concatenated."""
-    all_vertices, all_faces, count = [], [], 0
-    for vertices, faces in pieces:
-        all_vertices.append(vertices)
-        all_faces.append(faces + count)
-        count += len(vertices)
-    return np.concatenate(all_vertices), np.concatenate(all_faces).astype(np.int32)
+def _joined(pieces: Sequence[FilePart]) -> FilePart:
+    """Return all pieces of one look as one, with their corners shared."""
+    first = np.cumsum([0, *(len(piece.vertices) for piece in pieces[:-1])])
+    faces = [piece.faces + start for piece, start in zip(pieces, first, strict=True)]
+    vertices = np.concatenate([piece.vertices for piece in pieces])
+    vertices, shared, solid = creased(vertices, np.concatenate(faces).astype(np.int32))
+    placed = [piece.places for piece in pieces if piece.places is not None]
+    places = np.concatenate(placed)[solid] if len(placed) == len(pieces) else None
+    return replace(pieces[0], vertices=vertices, faces=shared, places=places)
 
 
 def _surface(vertices: Array, faces: Faces, color: Color | None) -> TriangleSurface:
-    corners, turned = creased(np.asarray(vertices, float), np.asarray(faces, np.int32))
+    corners, turned, _ = creased(np.asarray(vertices, float), np.asarray(faces, np.int32))
     return TriangleSurface(
         np.ascontiguousarray(corners, np.float32), np.ascontiguousarray(turned, np.int32), color
     )

@@ -28,6 +28,7 @@ from rbdyn_ros.view.scene.scene import (
     BodyPlacement,
     Scene,
 )
+from rbdyn_ros.view.web.textured import textured_mesh
 
 if TYPE_CHECKING:
     import viser
@@ -158,10 +159,16 @@ class Nodes:
 
     def set_opacity(self, opacity: float) -> None:
         """Set the opacity of visuals; 1 is opaque."""
-        self._opacity = opacity
+        solid, self._opacity = self._opacity == 1.0, opacity
         with self._lock, self._server.atomic():
-            for part, node in self._parts.get(VISUALS, ()):
-                node.opacity = _opacity(part, opacity)
+            for number, (part, node) in enumerate(self._parts.get(VISUALS, ())):
+                if part.image is None:
+                    node.opacity = _opacity(part, opacity)
+                elif not solid or opacity < 1.0:  # textures are shown without transparency
+                    other = self._parts[VISUALS][number] = part, self._node(VISUALS, part)
+                    other[1].visible = node.visible
+                    self._layers[VISUALS][number] = other[1]
+                    node.remove()
 
     def label(self, body: int | None) -> None:
         """Show the name of one body beside it; None: of no body."""
@@ -194,19 +201,27 @@ class Nodes:
         return f"{self._bodies[body].name}/{kind} {next(self._numbers)}"
 
     def _surface(self, layer: str, part: Part) -> Any:
-        opacity = self._opacity if layer == VISUALS else 1.0
-        node = self._viser.add_mesh_simple(
-            self._name(part.body, layer),
-            part.surface.vertices,
-            part.surface.faces,
-            color=part.color[:3],
-            opacity=_opacity(part, opacity),
-            side="double",
-            scale=part.scale,
-            position=part.pos,
-            wxyz=part.quat,
-        )
+        node = self._node(layer, part)
         self._parts.setdefault(layer, []).append((part, node))
+        return node
+
+    def _node(self, layer: str, part: Part) -> Any:
+        """Return a new node of a part."""
+        name, opacity = self._name(part.body, layer), self._opacity if layer == VISUALS else 1.0
+        node: Any
+        placed: dict[str, Any] = {"scale": part.scale, "position": part.pos, "wxyz": part.quat}
+        if part.image is not None and opacity == 1.0:
+            node = self._viser.add_mesh_trimesh(name, textured_mesh(part), **placed)
+        else:
+            node = self._viser.add_mesh_simple(
+                name,
+                part.surface.vertices,
+                part.surface.faces,
+                color=part.color[:3],
+                opacity=_opacity(part, opacity),
+                side="double",
+                **placed,
+            )
         if part.body > 0:
             name = self.scene.m.body_names[part.body]
             node.on_click(lambda _: self._clicked(name))
@@ -320,7 +335,7 @@ def _key(scene: Scene, part: Part) -> tuple[Any, ...]:
     """Return what a part shows and where; equal parts of one body have equal keys."""
     numbers = np.concatenate([part.pos, part.quat, part.color, part.scale])
     surface = part.surface
-    shape = surface.vertices.tobytes(), surface.faces.tobytes()
+    shape = surface.vertices.tobytes(), surface.faces.tobytes(), id(part.image)
     return scene.m.body_names[part.body], numbers.tobytes(), shape
 
 
