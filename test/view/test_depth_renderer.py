@@ -20,6 +20,10 @@ TETRAHEDRON = rb.Points(((0.3, 0, 0), (-0.2, 0.3, 0), (-0.2, -0.3, 0), (0, 0, 0.
 
 
 def scene():
+    return rb.build(system())
+
+
+def system():
     system = (
         rb.SystemBuilder("stand", base="world")
         .body("camera", rb.shapes.box((0.01, 0.01, 0.01), mass=0.1))
@@ -42,7 +46,7 @@ def scene():
             .joint(f"{name}_slide", "prismatic", "world", name, origin=rb.pose(pos, rpy=rpy))
             .geometry(name, name, shape)
         )
-    return rb.build(system)
+    return system
 
 
 def camera(**given):
@@ -120,7 +124,7 @@ def test_robots_are_seen_as_by_rays(name, link, visual):
     assert check_against_rays(m, d, eye, shapes) < 1e-3
 
 
-def test_a_process_draws_the_same_depths():
+def test_a_process_draws_the_same_depths_also_of_another_model():
     m = scene()
     d = rb.make_data(m)
     d.qpos[:] = 0.1
@@ -129,8 +133,13 @@ def test_a_process_draws_the_same_depths():
     drawing = RenderProcess(m, None, [], {eye: None})
     theirs = drawing.draw_depth(0.0, d.qpos.copy(), eye)
     again = drawing.draw_depth(0.0, d.qpos.copy(), eye)
-    drawing.close()
     assert own.tobytes() == theirs.tobytes() == again.tobytes()
+    other = rb.build(system().obstacle("post", rb.Box((0.1, 0.1, 2.0)), origin=rb.pose((1, 0, 0))))
+    drawing.use(other, None, {eye: None})
+    post = drawing.draw_depth(0.0, d.qpos.copy(), eye)
+    drawing.close()
+    assert post.tobytes() == rb.DepthRenderer(other).draw(0.0, d.qpos, eye).tobytes()
+    assert post.tobytes() != own.tobytes()
 
 
 def test_a_lens_with_distortion_is_refused():

@@ -20,7 +20,7 @@ import sys, time
 from multiprocessing.connection import Connection
 pipe = Connection(int(sys.argv[1]))
 """
-READY = SILENT + "pipe.send_bytes(b'')\n"
+READY = SILENT + "pipe.recv(), pipe.recv(), pipe.send_bytes(b'[\"\"]')\n"
 FOREVER = "time.sleep(600)\n"
 
 

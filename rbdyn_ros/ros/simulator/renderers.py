@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 
 from rbdyn_ros.description.appearance.shapes import Appearance
-from rbdyn_ros.errors import ParameterError, refusal
+from rbdyn_ros.errors import ParameterError, RbdynError, refusal
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.sensors.camera_specs import METHODS, ColorSpec, DepthSpec
 from rbdyn_ros.sensors.specs import Spec
@@ -17,7 +18,7 @@ AppearanceOf = Callable[[Model], Appearance]
 
 
 class Renderers:
-    """Keeps a process that draws, and starts another one when the Model changes.
+    """Keeps a process that draws, and hands it another Model when the Model changes.
 
     Args:
         looks: returns the appearance of a Model.
@@ -25,7 +26,9 @@ class Renderers:
     """
 
     def __init__(self, looks: AppearanceOf, specs: Sequence[Spec]) -> None:
-        self._looks, self._kept = looks, dict[Model, RenderProcess]()
+        self._looks = looks
+        self._drawn: Model | None = None
+        self._process: RenderProcess | None = None
         self._stopped = False
         self._cameras = [spec for spec in specs if isinstance(spec, ColorSpec)]
         cameras = [(k, spec) for k, spec in enumerate(specs) if isinstance(spec, DepthSpec)]
@@ -48,6 +51,11 @@ class Renderers:
             return f"depth cameras cast rays, which takes longer than drawing: {error}"
         return ""
 
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """Warnings about meshes and textures that cannot be read."""
+        return () if self._process is None else self._process.findings
+
     def draws(self, spec: DepthSpec) -> bool:
         """Return whether the process draws the pictures of a depth camera."""
         return spec in self._depth
@@ -58,23 +66,36 @@ class Renderers:
         Raises:
             RbdynError: `stop` was called.
         """
+        self._check()
+        if self._process is None or suite.m is not self._drawn:
+            self._process, self._drawn = self._made(suite), suite.m
+        return self._process
+
+    def _made(self, suite: Suite) -> RenderProcess:
+        m = suite.m
+        looks = self._looks(m) if self._cameras else Appearance()
+        shapes = {spec: suite.shapes(k) for spec, k in self._depth.items()}
+        if self._process is not None:
+            with contextlib.suppress(RbdynError):  # it was ended: a new one is started
+                self._process.use(m, looks, shapes)
+                return self._process
+            self.close()
+            self._check()
+        return RenderProcess(m, looks, self._cameras, shapes)
+
+    def _check(self) -> None:
         if self._stopped:
             raise refusal("the simulator ends, so no more pictures are drawn")
-        m = suite.m
-        if m not in self._kept:
-            self.close()
-            looks = self._looks(m) if self._cameras else Appearance()
-            shapes = {spec: suite.shapes(k) for spec, k in self._depth.items()}
-            self._kept[m] = RenderProcess(m, looks, self._cameras, shapes)
-        return self._kept[m]
 
     def stop(self) -> None:
         """End the process, so that a thread that waits for a picture goes on; for any thread."""
         self._stopped = True
-        for process in list(self._kept.values()):
+        process = self._process
+        if process is not None:
             process.close()
 
     def close(self) -> None:
         """End the process."""
-        while self._kept:
-            self._kept.popitem()[1].close()
+        process, self._process = self._process, None
+        if process is not None:
+            process.close()

@@ -110,6 +110,8 @@ class SensorTopics:
         self._renderers = renderers = Renderers(looks, self._suite.specs)
         if note := renderers.start(self._suite):
             self._logger.info(note)
+        for finding in renderers.findings:
+            self._logger.warning(finding)
         topics = (_topic(node, spec, frame_prefix, renderers) for spec in self._suite.specs)
         topic_of = dict(enumerate(topics))
         self._slow = {k: x for k, x in topic_of.items() if isinstance(x, Topics)}

@@ -6,12 +6,13 @@ Like the live view, it runs in a plain Python process, which ends when its pipe 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from types import MappingProxyType
@@ -48,6 +49,16 @@ PATIENCE = 2.0
 LONGEST = 60.0
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Content:
+    """What the process draws."""
+
+    m: Model
+    looks: Appearance
+    cameras: tuple[ColorSpec, ...]
+    shapes: dict[DepthSpec, RayShapes]
+
+
 class RenderProcess:
     """A Renderer in another process; one thread draws, and any may close.
 
@@ -56,6 +67,9 @@ class RenderProcess:
         looks: its appearance.
         cameras: a picture of each is drawn at once, so that later ones take no longer.
         shapes: what each depth camera can see.
+
+    Attributes:
+        findings: warnings about meshes and textures that cannot be read.
 
     Raises:
         ParameterError: no picture can be drawn on this machine.
@@ -68,6 +82,8 @@ class RenderProcess:
         cameras: Sequence[ColorSpec],
         shapes: Mapping[DepthSpec, RayShapes] = MappingProxyType({}),
     ) -> None:
+        self._cameras = tuple(cameras)
+        self.findings: tuple[str, ...] = ()
         self._pipe, theirs = Pipe()
         self._lock = threading.Lock()
         self._process = subprocess.Popen(  # noqa: S603 - our own program
@@ -80,17 +96,23 @@ class RenderProcess:
         theirs.close()
         try:
             self._pipe.send(list(sys.path))
-            self._pipe.send((m, looks, tuple(cameras), dict(shapes)))
-            why = self._answer(LONGEST * (1 + len(cameras) + len(shapes)))
-        except (OSError, RbdynError) as error:
+            answer = self._told(_Content(m, looks, self._cameras, dict(shapes)))
+        except RbdynError as error:
             self.close()
             raise ParameterError(_unstarted()) from error
         except BaseException:
             self.close()
             raise
-        if why:
-            self.close()
-            raise ParameterError(Finding("no-renderer", why.decode(), "error", "renderer"))
+        self._take(answer)
+
+    def use(self, m: Model, looks: Appearance, shapes: Mapping[DepthSpec, RayShapes]) -> None:
+        """Draw another Model from now on, for the same cameras.
+
+        Raises:
+            ParameterError: it cannot be drawn; the process ends.
+            RbdynError: the process has ended, or does not answer.
+        """
+        self._take(self._told(_Content(m, looks, self._cameras, dict(shapes))))
 
     def draw(self, time: float, qpos: Array, camera: ColorSpec) -> Pixels:
         """Return a picture at a time and a position, see Renderer.draw.
@@ -98,7 +120,7 @@ class RenderProcess:
         Raises:
             RbdynError: the process has ended, or does not answer.
         """
-        data = self._asked(time, qpos, camera)
+        data = self._asked((time, qpos, camera), LONGEST)
         return np.frombuffer(data, np.uint8).reshape(camera.height, camera.width, 3)
 
     def draw_depth(self, time: float, qpos: Array, camera: DepthSpec) -> Drawn:
@@ -107,7 +129,7 @@ class RenderProcess:
         Raises:
             RbdynError: the process has ended, or does not answer.
         """
-        data = self._asked(time, qpos, camera)
+        data = self._asked((time, qpos, camera), LONGEST)
         return np.frombuffer(data, np.float32).reshape(camera.height, camera.width, 2)
 
     def close(self) -> None:
@@ -121,13 +143,24 @@ class RenderProcess:
         with self._lock:  # whoever waits has got the end of the process
             self._pipe.close()
 
-    def _asked(self, time: float, qpos: Array, camera: CameraSpec) -> bytes:
+    def _told(self, content: _Content) -> bytes:
+        return self._asked(content, LONGEST * (1 + len(content.cameras) + len(content.shapes)))
+
+    def _take(self, answer: bytes) -> None:
+        """Take the answer to a content: why it cannot be drawn, and the warnings."""
+        why, *findings = json.loads(answer)
+        if why:
+            self.close()
+            raise ParameterError(Finding("no-renderer", why, "error", "renderer"))
+        self.findings = tuple(findings)
+
+    def _asked(self, question: object, longest: float) -> bytes:
         with self._lock:
             try:
-                self._pipe.send((time, qpos, camera))
+                self._pipe.send(question)
             except OSError as error:
                 raise _ended() from error
-            return self._answer(LONGEST)
+            return self._answer(longest)
 
     def _answer(self, longest: float) -> bytes:
         try:
@@ -161,32 +194,39 @@ def run(pipe: Connection) -> None:
     """Draw what the other end of a pipe asks for, until it closes."""
     os.nice(NICE)
     with contextlib.suppress(EOFError, OSError):
-        m, looks, cameras, shapes = pipe.recv()
-        try:
-            drawing = _Drawing(m, looks, cameras, shapes)
-            for camera in (*cameras, *shapes):
-                drawing.drawn(0.0, m.qpos0, camera)
-        except RbdynError as error:
-            pipe.send_bytes(str(error).encode())
-            return
-        pipe.send_bytes(b"")
+        drawing = _Drawing()
         while True:
-            pipe.send_bytes(drawing.drawn(*pipe.recv()))
+            question = pipe.recv()
+            if not isinstance(question, _Content):
+                pipe.send_bytes(drawing.drawn(*question))
+                continue
+            try:
+                findings = drawing.use(question)
+            except RbdynError as error:
+                pipe.send_bytes(json.dumps([str(error)]).encode())
+                return
+            pipe.send_bytes(json.dumps(["", *findings]).encode())
 
 
 class _Drawing:
     """The renderers of the process, each made only if there are cameras for it."""
 
-    def __init__(
-        self,
-        m: Model,
-        looks: Appearance,
-        cameras: Sequence[ColorSpec],
-        shapes: Mapping[DepthSpec, RayShapes],
-    ) -> None:
-        self._m, self._color = m, Renderer(m, looks) if cameras else None
-        kept = {id(seen): DepthRenderer(m, seen) for seen in shapes.values()}
-        self._depth = {camera: kept[id(seen)] for camera, seen in shapes.items()}
+    def __init__(self) -> None:
+        self._close = contextlib.ExitStack()
+
+    def use(self, content: _Content) -> list[str]:
+        """Draw each camera of a content once; return warnings."""
+        self._close.close()
+        m, keep = content.m, self._close.enter_context
+        self._m = m
+        self._color = keep(Renderer(m, content.looks)) if content.cameras else None
+        kept = {id(seen): seen for seen in content.shapes.values()}
+        renderers = {key: keep(DepthRenderer(m, seen)) for key, seen in kept.items()}
+        self._depth = {camera: renderers[id(seen)] for camera, seen in content.shapes.items()}
+        for camera in (*content.cameras, *content.shapes):
+            self.drawn(0.0, m.qpos0, camera)
+        findings = (*content.looks.findings, *self._color.findings) if self._color else ()
+        return [str(finding) for finding in findings]
 
     def drawn(self, time: float, qpos: Array, camera: CameraSpec) -> bytes:
         if isinstance(camera, DepthSpec):
