@@ -123,6 +123,7 @@ def test_the_page_is_one_file_that_opens_nothing(tmp_path):
     assert page.count("data:image/svg+xml;base64") == 3  # a histogram, two scatters
     assert "<td>tracking_max [rad or m]</td>" in page
     assert '<th class="words">reasons</th>' in page
+    assert "follow the smooth law" in page
     before = {file: file.read_bytes() for file in files}
     trials.write_reports(trials.run(found, workers=1), tmp_path / "out")
     assert {file: file.read_bytes() for file in files} == before

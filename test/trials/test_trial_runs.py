@@ -132,6 +132,21 @@ def test_payloads_and_parameters_are_those_of_the_robot(tmp_path):
     np.testing.assert_allclose(states.qpos[-1], d.qpos, rtol=0, atol=1e-13)
 
 
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_joint_below_its_friction_creeps_or_stands_still(tmp_path, exact):
+    """The smooth law lets it creep at 1e-3 T / F; exact stops hold it."""
+    found = trial(
+        tmp_path, "def control(t, qpos, qvel, reference):\n    return 0.0 * qvel\n",
+        controller="{traced: 'policy.py:control'}", start=f"{{position: {{{joint()}: 0.5}}}}",
+        vary=f"{{dof_frictionloss: {{{joint()}: 20.0}}}}", exact_stops=str(exact).lower(),
+    )  # fmt: skip
+    _, seen = history(found)
+    load = 9.81 * 0.5 * math.sin(0.5)
+    creep = 0.0 if exact else 1e-3 * load / 20.0
+    np.testing.assert_allclose(seen.qvel[-1, 0], -creep, rtol=1e-3, atol=0.0)
+    assert found.digest != trial(tmp_path, exact_stops=str(not exact).lower()).digest
+
+
 def test_efforts_are_limited_and_limits_measured(tmp_path):
     arm = bundled_robot("seven_dof_arm")
     found = trial(

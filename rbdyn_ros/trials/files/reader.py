@@ -5,6 +5,7 @@
     robot: arm.urdf                 # .urdf, .xacro, mechanism or scene .yaml, .npz of rb.save
     floating_base: false
     contact: false                  # of the <collision> elements of a .urdf
+    exact_stops: true               # of dry friction and limits; default: with contact or a node
     runs: 1000
     first_seed: 0                   # the seeds are 0 to 999
     duration: 5.0                   # [s]
@@ -75,9 +76,9 @@ from rbdyn_ros.trials.trial import Joints, RobotFile, Trial, Varied
 
 VERSION = "rbdyn_trial"
 KEYS = (
-    VERSION, "name", "robot", "floating_base", "contact", "runs", "first_seed", "duration",
-    "timestep", "controller", "reference", "start", "payload", "vary", "faults", "measures",
-    "limits", "verdict", "process", "recordings",
+    VERSION, "name", "robot", "floating_base", "contact", "exact_stops", "runs", "first_seed",
+    "duration", "timestep", "controller", "reference", "start", "payload", "vary", "faults",
+    "measures", "limits", "verdict", "process", "recordings",
 )  # fmt: skip
 NEEDED = (VERSION, "robot", "duration", "controller")
 
@@ -162,7 +163,10 @@ class _Reader:
             if key in self._top.nodes:
                 node = self._top.nodes[key]
                 settings[key] = self._form.whole_within(node, key, "", low, high)
-        if settings["controller"] is not None and settings["controller"].node is not None:
+        controller = settings["controller"]
+        has_node = controller is not None and controller.node is not None
+        m.opt.exact_stops = self._flag("exact_stops", m.ncontact > 0 or has_node)
+        if has_node:
             self._check_node(varied)
         if self._audit.errors:
             return None
@@ -186,9 +190,9 @@ class _Reader:
         node = self._top.nodes.get(key)
         return None if node is None else self._form.within(node, key, "", low, above=above)
 
-    def _flag(self, key: str) -> bool:
+    def _flag(self, key: str, usual: bool = False) -> bool:
         node = self._top.nodes.get(key)
-        return node is not None and self._form.flag(node, key, "") is True
+        return usual if node is None else self._form.flag(node, key, "") is True
 
     def _robot(self) -> Model | None:
         """Return the Model, with the timestep of the trial."""

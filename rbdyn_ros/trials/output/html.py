@@ -59,9 +59,11 @@ def _facts(results: Results) -> str:
         f"{verdict.runs} of {verdict.wanted} runs of {trial.duration:g} s of '{trial.m.name}', "
         f"seeds from {trial.first_seed}: {statuses or 'none'}."
     )
+    stops = "stop joints exactly" if trial.m.opt.exact_stops else "follow the smooth law"
     facts = [
         f"The trial passes if {wanted}.",
         counted,
+        f"Dry friction and limits of joints {stops} (exact_stops).",
         f"Repeat one: rbdyn trial {trial.path} --seed SEED. Digest of the trial: {trial.digest}.",
     ]
     if verdict.partial:

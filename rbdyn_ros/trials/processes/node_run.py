@@ -225,6 +225,7 @@ def _parameters(trial: Trial, seed: int, recorded: Path | None) -> dict[str, Any
         "floating_base": file.floating_base and not file.is_scene,
         "contact": file.contact and not file.is_scene,
         "timestep": float(trial.m.opt.timestep),
+        "exact_stops": trial.m.opt.exact_stops,
         "control_decimation": trial.controller.every,
         "time_mode": "lockstep",
         "lockstep_timeout": 0.0,

@@ -70,7 +70,7 @@ class Simulated:
         m, n, joints = trial.m, len(seeds), trial.joints
         self.trial, self.seeds, self._watch = trial, list(seeds), watch
         self.samples = sample(trial, seeds)
-        self.batch = b = Batch(m, n, nthread=1)
+        self.batch = b = Batch(m, n, 1, specialize=False if m.opt.exact_stops else None)
         start = starts(trial, self.samples)
         b.qpos, b.qvel = start
         self._give_params()
