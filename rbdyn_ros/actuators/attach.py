@@ -10,9 +10,14 @@ import numpy as np
 
 from rbdyn_ros.actuators.reader import read_actuators
 from rbdyn_ros.actuators.specs import ActuatorSpec, delay_steps
-from rbdyn_ros.arrays import Array
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, shown
-from rbdyn_ros.model.actuators import CURVE_POINTS, MAX_DELAY, wrong_actuators
+from rbdyn_ros.model.actuators import (
+    CURVE_POINTS,
+    MAX_DELAY,
+    state_lengths,
+    wrong_actuators,
+)
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model, check_model, with_arrays
 from rbdyn_ros.model.model_fields import MODEL_FIELDS, PRIMARY
@@ -91,6 +96,16 @@ def with_actuators_of(m: Model, other: Model) -> Model:
         arrays[name] = arrays[name].copy()
         arrays[name][dofs] += rotors
     return with_arrays(m, arrays)
+
+
+def act_places(m: Model, other: Model) -> Ints:
+    """Return the entries of act of a Model that a Model with shorter delays has, in its order."""
+    lengths = state_lengths(other.actuator_delay)
+    places = [
+        np.arange(first, first + length)
+        for first, length in zip(m.actuator_actadr.tolist(), lengths, strict=True)
+    ]
+    return np.concatenate([np.zeros(0, np.int64), *places])
 
 
 def _in_order(m: Model, actuators: object) -> list[ActuatorSpec]:

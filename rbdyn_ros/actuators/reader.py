@@ -57,8 +57,21 @@ _OTHERS = (
     *("thermal", "derating", "cogging", "lugre", "elastic"),
 )
 _THERMAL = ("resistance", "capacitance", "timeconst", "tempcoef", "reftemp", "ambient")
+_ELASTIC = ("stiffness", "damping", "backlash")
+_SATURATION = ("torque", "current")
 #: Keys of `thermal` and `cogging` that may be negative.
 _SIGNED = ("reftemp", "ambient", "phase")
+
+#: All keys of an actuator that hold one number, or may.
+PARAMETERS = (
+    *_NUMBERS,
+    *("gear", "motorconst", "motorconst_error", "voltage"),
+    *(f"saturation.{key}" for key in _SATURATION),
+    *(f"thermal.{key}" for key in _THERMAL),
+    *(f"cogging.{key}" for key in COGGING),
+    *(f"lugre.{key}" for key in LUGRE),
+    *(f"elastic.{key}" for key in _ELASTIC),
+)
 
 
 def read_actuators(path: str | Path, m: Model) -> tuple[ActuatorSpec, ...]:
@@ -74,8 +87,23 @@ def read_actuators(path: str | Path, m: Model) -> tuple[ActuatorSpec, ...]:
     Raises:
         DescriptionError: with all errors of the document, each with its line.
     """
-    data = read_bytes(Path(path), "a .yaml file", "the path of an actuators file")
-    return read_actuators_text(data, m, source=str(path))
+    return read_actuators_text(read_file(path), m, source=str(path))
+
+
+def read_file(path: str | Path) -> bytes:
+    """Return the content of an actuators file.
+
+    Raises:
+        DescriptionError: it cannot be read.
+    """
+    return read_bytes(Path(path), "a .yaml file", "the path of an actuators file")
+
+
+def parse_actuators(text: str | bytes, source: str, audit: Audit) -> YamlTable:
+    """Return the nodes of an actuators file, whose version is right."""
+    top = parse(text, source, audit, "an actuators file")
+    check_version(top, VERSION, source, "an actuators file", "not-an-actuators-file")
+    return top
 
 
 def read_actuators_text(
@@ -89,11 +117,14 @@ def read_actuators_text(
         source: name of the document, for messages.
     """
     audit = Audit()
-    top = parse(text, source, audit, "an actuators file")
-    check_version(top, VERSION, source, "an actuators file", "not-an-actuators-file")
-    specs = _Reader(Form(audit), m).actuators(top)
+    specs = read_table(parse_actuators(text, source, audit), m, audit)
     audit.raise_errors(source)
     return specs
+
+
+def read_table(top: YamlTable, m: Model, audit: Audit) -> tuple[ActuatorSpec, ...]:
+    """Read actuators from the nodes of a document; audit receives the errors."""
+    return _Reader(Form(audit), m).actuators(top)
 
 
 class _Reader:
@@ -236,7 +267,7 @@ def _drive(part: _Part, motor: dict[str, Any]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     if "voltage" in part:
         values["voltage"] = part.number("voltage", positive=True)
-    if (saturation := part.inner("saturation", ("torque", "current"))) is not None:
+    if (saturation := part.inner("saturation", _SATURATION)) is not None:
         limits = [math.inf]
         if "torque" in saturation:
             constant = motor.get("motorconst", (1.0, 1.0))[0]
@@ -319,8 +350,7 @@ def _gear(part: _Part) -> dict[str, Any]:
         values["gear"] = part.number("gear", signed=True)
         if values["gear"] == 0.0:
             part.wrong("gear", "a number other than 0")
-    keys = ("stiffness", "damping", "backlash")
-    if (elastic := part.inner("elastic", keys, keys[:1])) is not None:
+    if (elastic := part.inner("elastic", _ELASTIC, _ELASTIC[:1])) is not None:
         values["stiffness"] = elastic.number("stiffness", positive=True)
         values["gear_damping"] = elastic.number("damping") if "damping" in elastic else 0.0
         values["backlash"] = elastic.number("backlash") if "backlash" in elastic else 0.0

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from rbdyn_ros import __version__
+from rbdyn_ros.actuators import ActuatorsDocument, with_actuators
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.errors import quote
 from rbdyn_ros.model.joints import JointClass
@@ -143,8 +144,8 @@ class Varied:
     """A number that differs between runs.
 
     Attributes:
-        section: start, vary, payload or faults.
-        key: what it is, such as position or dof_damping.
+        section: start, vary, payload, actuators or faults.
+        key: what it is, such as position, dof_damping or lugre.coulomb.
         part: the joint, body or axis that it belongs to, or "".
         distribution: of its samples.
     """
@@ -159,6 +160,12 @@ class Varied:
         """Its name in results."""
         section = "" if self.section == "vary" else f"{self.section}."
         return f"{section}{self.key}{'.' if self.part else ''}{self.part}"
+
+
+def whole_steps(time: float, m: Model) -> float:
+    """Return the nearest multiple of the timestep [s]."""
+    step = float(m.opt.timestep)
+    return round(time / step) * step
 
 
 @dataclass(frozen=True)
@@ -211,7 +218,8 @@ class Trial:
     Attributes:
         name: for reports.
         path: of its file.
-        m: the Model of the robot or scene, with the timestep of the trial.
+        m: the Model of the robot or scene, with the timestep of the trial and without actuators:
+            what the controller knows.
         nstep: timesteps of a run.
         controller: see Controller.
         reference: (nstep + 1, nq + 2 nv), target qpos, qvel and qacc by timestep.
@@ -227,6 +235,7 @@ class Trial:
         recordings: number of failed runs that are recorded, the worst ones.
         urdf: text of the robot's URDF, for recordings, or "".
         robot_file: see RobotFile.
+        actuators: the actuators file, or None.
     """
 
     name: str
@@ -247,6 +256,7 @@ class Trial:
     recordings: int = 0
     urdf: str = ""
     robot_file: RobotFile = RobotFile("")
+    actuators: ActuatorsDocument | None = None
 
     @property
     def seeds(self) -> range:
@@ -264,11 +274,24 @@ class Trial:
         return Joints.of(self.m)
 
     @functools.cached_property
+    def plant(self) -> Model:
+        """The Model that is simulated: m with actuators, and room for their longest delays."""
+        if self.actuators is None:
+            return self.m
+        delays = {
+            (x.part, x.key): whole_steps(x.distribution.range[1], self.m)
+            for x in self.varied
+            if x.section == "actuators" and x.key == "delay"
+        }
+        return with_actuators(self.m, self.actuators.specs(self.m, delays))
+
+    @functools.cached_property
     def digest(self) -> str:
         """Hash of all that determines the facts of a run, but not their judgement."""
         facts = hashlib.sha256(f"{__version__} {self.m.opt!r} {self.nstep}".encode())
         for each in MODEL_FIELDS:
-            facts.update(getattr(self.m, each.name).tobytes())
+            facts.update(getattr(self.plant, each.name).tobytes())
+        facts.update(b"" if self.actuators is None else self.actuators.text)
         facts.update(self.reference.tobytes())
         facts.update(repr((self.varied, self.payload_link, self.settling_band)).encode())
         facts.update(f"{self.controller.written} {sorted(self.functions.items())}".encode())

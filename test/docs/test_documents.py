@@ -79,8 +79,8 @@ def test_yaml_blocks_are_valid(block, tmp_path, monkeypatch):
         (tmp_path / "scene.yaml").write_text(block.text)
         assert rb.load(tmp_path / "scene.yaml").nobstacle > 0
     elif "rbdyn_trial" in content:
-        robots_folder = str(ROOT / "config/robots")
-        (tmp_path / "trial.yaml").write_text(block.text.replace("../robots", robots_folder))
+        text = block.text.replace(": ../", f": {ROOT}/config/")
+        (tmp_path / "trial.yaml").write_text(text)
         assert trials.load(tmp_path / "trial.yaml").limits
     elif "rbdyn_actuators" in content:
         from rbdyn_ros.actuators import read_actuators_text

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from support.domains import free_domain
 from support.refusals import refused
-from support.trials import NODE, trial
+from support.trials import NODE, joint, trial
 
 from rbdyn_ros import read_run, trials
 from rbdyn_ros.errors import DescriptionError, ParameterError, RbdynError
@@ -42,8 +42,15 @@ def of_node(folder, fault="pass", **changed):
 
 
 def test_a_node_gets_the_runs_of_the_same_law_in_python_and_repeats_them_bit_for_bit(tmp_path):
-    """Both laws see each state and act on it; the engines round differently."""
-    found = of_node(tmp_path, payload="{link: rod, mass: {uniform: {low: 0, high: 0.2}}}")
+    """Both laws see each state and act on it, through the actuators of the run."""
+    name = joint()
+    (tmp_path / "actuators.yaml").write_text(f"rbdyn_actuators: 1\nactuators: {{{name}: {{}}}}\n")
+    robots = {
+        "payload": "{link: rod, mass: {uniform: {low: 0, high: 0.2}}}",
+        "actuators": "actuators.yaml",
+        "vary": "{actuators: {gear: 9, delay: 2e-3, armature: {uniform: {low: 0, high: 1e-3}}}}",
+    }
+    found = of_node(tmp_path, **robots)
     there = trials.run(found, workers=2)
     assert [run.why for run in there.runs] == ["", ""]
     recorded = tmp_path / "run.mcap"
@@ -52,15 +59,13 @@ def test_a_node_gets_the_runs_of_the_same_law_in_python_and_repeats_them_bit_for
         assert trials.record(found, 1, recorded) == there.runs[1]
     states = read_run(recorded)
     assert states.qpos[100, 0] == there.runs[1].measures["last"]
-    here = of_node(
-        tmp_path, controller="{python: 'policy.py:control'}",
-        payload="{link: rod, mass: {uniform: {low: 0, high: 0.2}}}",
-    )  # fmt: skip
+    here = of_node(tmp_path, controller="{python: 'policy.py:control'}", **robots)
     (tmp_path / "policy.py").write_text(LAW)
     alike = trials.run(trials.load(here.path), workers=1)
     for one, other in zip(there.runs, alike.runs, strict=True):
         assert one.values == other.values
         assert one.measures == pytest.approx(other.measures, rel=1e-9)
+        assert one.state == other.state  # the engine's own code in both
 
 
 def test_a_slower_node_is_judged_at_its_ticks(tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
@@ -105,6 +105,30 @@ class TrialForm(Form):
             self.audit.error("bad-distribution", owner, node.line, message, allowed=allowed)
             return None
         return found
+
+    def by_part(
+        self, node: Node, parts: Collection[str], what: str, owner: str, bounds: Bounds = ANY
+    ) -> Iterator[tuple[str, Distribution, int]]:
+        """Yield distributions with the part and the line of each.
+
+        Args:
+            node: a table by joint or body, or one distribution for each of them.
+            parts: their names.
+            what: joint or body, for messages.
+            owner: for messages.
+            bounds: of the samples.
+        """
+        if not isinstance(node, YamlTable) or set(node.nodes) <= set(DISTRIBUTIONS):
+            found = self.distribution(node, f"every {what}", owner, bounds)
+            if found is not None:
+                yield from ((part, found, node.line) for part in parts)
+            return
+        for part, below in node.nodes.items():
+            if self.known(part, parts, what, owner, node.lines[part]) is None:
+                continue
+            found = self.distribution(below, f"'{part}'", owner, bounds)
+            if found is not None:
+                yield part, found, node.lines[part]
 
     def code(self, node: Node, what: str, owner: str) -> PythonCode | None:
         """Return a function in a Python file, given as FILE:FUNCTION."""

@@ -10,6 +10,7 @@
     first_seed: 0                   # the seeds are 0 to 999
     duration: 5.0                   # [s]
     timestep: 0.001                 # [s], default: of the robot
+    actuators: actuators.yaml       # motors, gears and drives of joints; default: none
 
     controller:
       law: computed_torque          # pd, pd_gravity or computed_torque
@@ -33,6 +34,9 @@
     vary:
       dof_damping: {elbow: {loguniform: {low: 0.1, high: 10}}}
       body_mass: {hand: {normal: {mean: 1, stddev: 0.1, low: 0}}}
+      actuators:                    # keys of the actuators file with one number
+        gear: {elbow: {uniform: {low: 95, high: 105}}}
+        lugre: {coulomb: {uniform: {low: 0.01, high: 0.03}}}
     faults:
       command_delay: {choice: [0, 0.002, 0.004]}
       position_noise: 1e-4
@@ -57,6 +61,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rbdyn_ros.actuators import ActuatorsDocument, with_actuators
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.checks.numbers import count
 from rbdyn_ros.description.files import read_bytes
@@ -66,6 +71,7 @@ from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.loading.load import load as load_model
 from rbdyn_ros.loading.robot_names import robot_by_name
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.trials.files.actuated import VariedActuators
 from rbdyn_ros.trials.files.controllers import ControllerReader
 from rbdyn_ros.trials.files.forms import MAX_STEPS, TrialForm
 from rbdyn_ros.trials.files.judgement import JudgementReader
@@ -77,8 +83,8 @@ from rbdyn_ros.trials.trial import Joints, RobotFile, Trial, Varied
 VERSION = "rbdyn_trial"
 KEYS = (
     VERSION, "name", "robot", "floating_base", "contact", "exact_stops", "runs", "first_seed",
-    "duration", "timestep", "controller", "reference", "start", "payload", "vary", "faults",
-    "measures", "limits", "verdict", "process", "recordings",
+    "duration", "timestep", "actuators", "controller", "reference", "start", "payload", "vary",
+    "faults", "measures", "limits", "verdict", "process", "recordings",
 )  # fmt: skip
 NEEDED = (VERSION, "robot", "duration", "controller")
 
@@ -130,13 +136,15 @@ class _Reader:
         duration = self._number("duration", 0.0, above=True)
         if m is None or duration is None:
             return None
+        actuators = self._actuators(m)
         step = float(m.opt.timestep)
         nstep = round(min(duration / step, 2.0 * MAX_STEPS))
         if not 1 <= nstep <= MAX_STEPS:
             allowed = f"from {step:g} to {MAX_STEPS * step:g}"
             self._form.wrong(self._top.nodes["duration"], "duration", "", f"a time {allowed} s")
             return None
-        varied, link = SampledReader(self._form, m, duration).varied(self._top)
+        of_actuators = None if actuators is None else VariedActuators(self._form, m, actuators)
+        varied, link = SampledReader(self._form, m, duration, of_actuators).varied(self._top)
         judgement = JudgementReader(self._form, self._top)
         band, functions = judgement.measures()
         motions = MotionReader(self._form, Joints.of(m).names)
@@ -154,6 +162,7 @@ class _Reader:
             "allowance": judgement.allowance(),
             "urdf": self._urdf,
             "robot_file": self._file,
+            "actuators": actuators,
         }
         for key, low, high in (
             ("runs", 1, MAX_RUNS),
@@ -171,6 +180,23 @@ class _Reader:
         if self._audit.errors:
             return None
         return Trial(self._name(), str(self._path), m, nstep, **settings)
+
+    def _actuators(self, m: Model) -> ActuatorsDocument | None:
+        """Return the actuators of the robot; None without them, or after an error."""
+        node, vary = (self._top.nodes.get(key) for key in ("actuators", "vary"))
+        if node is None and isinstance(vary, YamlTable) and "actuators" in vary.nodes:
+            message = "numbers of actuators can vary only with the key 'actuators', a file"
+            self._audit.error("no-actuators", "vary", vary.lines["actuators"], message)
+        name = None if node is None else self._form.name(node, "actuators", "")
+        if node is None or name is None:
+            return None
+        try:
+            found = ActuatorsDocument.load(self._path.parent / name)
+            with_actuators(m, found.specs(m))
+        except RbdynError as error:
+            self._audit.error("bad-actuators", "actuators", node.line, str(error), found=name)
+            return None
+        return found
 
     def _check_node(self, varied: Sequence[Varied]) -> None:
         """Add errors about what the simulator node cannot do."""

@@ -10,7 +10,8 @@ import numpy as np
 from rbdyn_ros.description.mechanism_files.yaml_text import Node, YamlTable
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.trials.files.forms import ANY, DISTRIBUTIONS, NOT_NEGATIVE, Bounds, TrialForm
+from rbdyn_ros.trials.files.actuated import ACTUATORS, VariedActuators
+from rbdyn_ros.trials.files.forms import ANY, NOT_NEGATIVE, Bounds, TrialForm
 from rbdyn_ros.trials.simulation.sampling import AXES, FAULTS
 from rbdyn_ros.trials.trial import Joints, Varied
 
@@ -32,10 +33,14 @@ class SampledReader:
         form: reads nodes.
         m: the robot.
         duration: of a run [s].
+        actuators: reads the actuators that vary; None: there are none.
     """
 
-    def __init__(self, form: TrialForm, m: Model, duration: float) -> None:
+    def __init__(
+        self, form: TrialForm, m: Model, duration: float, actuators: VariedActuators | None
+    ) -> None:
         self._form, self._m, self._duration = form, m, duration
+        self._actuators = actuators
         self._joints = Joints.of(m).names
 
     def varied(self, top: YamlTable) -> tuple[tuple[Varied, ...], str]:
@@ -88,8 +93,11 @@ class SampledReader:
                 yield Varied("payload", key, "", found)
 
     def _parameters(self, node: Node) -> Iterator[Varied]:
-        m, table = self._m, self._form.table(node, "vary", "", PARAMETERS)
+        m, table = self._m, self._form.table(node, "vary", "", (*PARAMETERS, ACTUATORS))
         for key, below in table.nodes.items() if table else ():
+            if key == ACTUATORS:
+                yield from self._actuators.varied(below) if self._actuators else ()
+                continue
             if PARAMETERS[key] == "body":
                 parts: Collection[str] = m.body_names[1:]
             else:
@@ -115,17 +123,5 @@ class SampledReader:
         self, section: str, key: str, node: Node, parts: Collection[str], what: str, bounds: Bounds
     ) -> Iterator[Varied]:
         """Yield the distributions in a table by joint or body, or one for all of them."""
-        form, owner = self._form, f"{section}: {key}"
-        each = not isinstance(node, YamlTable) or set(node.nodes) <= set(DISTRIBUTIONS)
-        if each:
-            found = form.distribution(node, f"every {what}", owner, bounds)
-            for part in parts if found is not None else ():
-                yield Varied(section, key, part, found)  # type: ignore[arg-type]
-            return
-        assert isinstance(node, YamlTable)
-        for part, below in node.nodes.items():
-            if form.known(part, parts, what, owner, node.lines[part]) is None:
-                continue
-            found = form.distribution(below, f"'{part}'", owner, bounds)
-            if found is not None:
-                yield Varied(section, key, part, found)
+        for part, found, _ in self._form.by_part(node, parts, what, f"{section}: {key}", bounds):
+            yield Varied(section, key, part, found)

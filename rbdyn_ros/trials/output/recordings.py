@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rbdyn_ros.actuators.attach import act_places
 from rbdyn_ros.checks.numbers import count
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.loading.output import output_path, unwritable
@@ -106,12 +107,14 @@ def record_failures(results: Results, out: str | Path) -> list[Path]:
 def _recording(trial: Trial, seed: int, path: Path) -> Iterator[Watcher]:
     """Open a recording; yield a function that records the state of a batch of one run."""
     m = run_model(trial, seed, trial.m)
-    d = make_data(m)
+    d, states = make_data(m), act_places(trial.plant, m)
     with Recorder(m, path, trial.urdf, overwrite=True) as recorder:
 
         def watch(batch: Batch) -> None:
             d.time, d.qpos, d.qvel = batch.time[0], batch.qpos[0], batch.qvel[0]
             d.qfrc_applied = batch.qfrc_applied[0]
+            if m.nu > 0:
+                d.act = batch.act[0, states]
             if np.isfinite(d.qpos).all() and np.isfinite(d.qvel).all():
                 recorder.write(d)
 

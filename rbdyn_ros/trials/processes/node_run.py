@@ -36,7 +36,7 @@ from rbdyn_ros.trials.simulation.runs import (
 )
 from rbdyn_ros.trials.simulation.sampling import faults, run_model, sample, starts
 from rbdyn_ros.trials.simulation.score import Score
-from rbdyn_ros.trials.simulation.simulated import hashed, history
+from rbdyn_ros.trials.simulation.simulated import NO_ACTUATORS, hashed, history
 from rbdyn_ros.trials.trial import Trial
 
 #: The program looks after the node this often [s].
@@ -69,7 +69,7 @@ def prepare_nodes(trial: Trial) -> None:
 
         raise refusal(why_no_ros(error), "no-ros") from error
     own_domain()
-    warm(trial.m)
+    warm(trial.plant)
     dynamics_query.warm(trial.m)
     ik_query.warm(trial.m)
     m, score = trial.m, Score(trial, trial.m.qpos0[None])
@@ -152,7 +152,7 @@ class _Watched:
         self._score, self._every = Score(trial, qpos), trial.controller.every
         self._rows: list[np.ndarray[Any, Any]] = []
         self._ticks, self._tick = max(1, trial.nstep // self._every), -1
-        self._last, self._diverged = np.concatenate(self.start), False
+        self._last, self._diverged = (*self.start, NO_ACTUATORS), False
         self.done = threading.Event()
 
     def take(self, state: LoopState) -> None:
@@ -170,7 +170,7 @@ class _Watched:
             return
         parts = state.qpos, state.qvel, state.effort
         self._score.add(state.tick * self._every - 1, *(x[:, None] for x in parts))
-        self._last = np.concatenate(parts[:2])
+        self._last = (*parts[:2], state.act)
         if self._trial.functions:
             self._rows.append(np.concatenate(parts))
         if state.tick >= self._ticks:
@@ -188,10 +188,10 @@ class _Watched:
 
     def run(self) -> Run:
         """Return the facts of the run."""
-        trial, nq = self._trial, self._trial.m.nq
+        trial = self._trial
         names = (varied.name for varied in trial.varied)
         values = dict(zip(names, self._samples[0].tolist(), strict=True))
-        state = hashed(self._last[:nq], self._last[nq:])
+        state = hashed(*self._last)
         self._score.total[list(SUMS)] *= self._every  # a tick is so many timesteps
         found = measures(trial, self._score, 0)
         if self._diverged:

@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from rbdyn_ros.actuators import with_actuators
+from rbdyn_ros.actuators.document import Place
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.model.bodies import subtree_masses
 from rbdyn_ros.model.model import Model, with_arrays
 from rbdyn_ros.model.model_fields import MODEL_FIELDS
 from rbdyn_ros.rollouts.params import columns
 from rbdyn_ros.rollouts.payloads import payload_params
-from rbdyn_ros.trials.trial import Trial
+from rbdyn_ros.trials.trial import Trial, whole_steps
 
 #: Faults, in the order of their columns, and their values without a fault.
 FAULTS = {
@@ -83,10 +86,37 @@ def params(trial: Trial, row: Array) -> dict[str, Mapping[str, Array]]:
     return {name: dict(parts) for name, parts in found.items()}
 
 
+def actuator_numbers(trial: Trial, row: Array) -> dict[Place, float]:
+    """Return the numbers of the actuators of one run; delays are whole timesteps."""
+    found = {
+        (varied.part, varied.key): float(value)
+        for varied, value in zip(trial.varied, row, strict=True)
+        if varied.section == "actuators"
+    }
+    delays = {place: x for place, x in found.items() if place[1] == "delay"}
+    return found | {place: whole_steps(x, trial.m) for place, x in delays.items()}
+
+
 def run_model(trial: Trial, seed: int, m: Model) -> Model:
-    """Return the robot of one run, with its payload and parameters; m is the trial's robot."""
+    """Return the robot of one run, with its payload, parameters and actuators.
+
+    Args:
+        trial: the trial.
+        seed: of the run.
+        m: the trial's robot, without actuators.
+
+    Raises:
+        ParameterError: no robot has these numbers.
+        DescriptionError: no actuator has these numbers.
+    """
+    row = sample(trial, [seed])[0]
     arrays = {field.name: getattr(m, field.name) for field in MODEL_FIELDS}
-    for given in columns(m, params(trial, sample(trial, [seed])[0])):
+    for given in columns(m, params(trial, row)):
         arrays[given.array] = arrays[given.array].copy()
         arrays[given.array].reshape(-1)[given.places] = given.values[0]
-    return with_arrays(m, arrays)
+    # summed as in a Batch, so that a recorded run can be repeated from its file
+    arrays["body_subtreemass"] = subtree_masses(arrays["body_mass"], m.body_parentid)
+    own = with_arrays(m, arrays)
+    if trial.actuators is None:
+        return own
+    return with_actuators(own, trial.actuators.specs(own, actuator_numbers(trial, row)))

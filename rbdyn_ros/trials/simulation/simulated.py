@@ -10,12 +10,15 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.rollouts.batch import Batch
-from rbdyn_ros.rollouts.params import columns
+from rbdyn_ros.rollouts.params import FIELDS, columns, model_array
 from rbdyn_ros.trials.simulation import kernels
 from rbdyn_ros.trials.simulation.laws import CommandLaw, law
-from rbdyn_ros.trials.simulation.sampling import faults, params, sample, starts
+from rbdyn_ros.trials.simulation.sampling import faults, params, run_model, sample, starts
 from rbdyn_ros.trials.simulation.score import Score
 from rbdyn_ros.trials.trial import Trial
+
+#: States of actuators without any.
+NO_ACTUATORS: Array = np.zeros(0)
 
 #: Called after every timestep with the batch.
 Watcher = Callable[[Batch], None]
@@ -61,6 +64,7 @@ class Simulated:
 
     Raises:
         ParameterError: a sample is not possible, or the controller cannot be loaded.
+        DescriptionError: a sample of an actuator is not possible.
     """
 
     def __init__(
@@ -70,7 +74,8 @@ class Simulated:
         m, n, joints = trial.m, len(seeds), trial.joints
         self.trial, self.seeds, self._watch = trial, list(seeds), watch
         self.samples = sample(trial, seeds)
-        self.batch = b = Batch(m, n, 1, specialize=False if m.opt.exact_stops else None)
+        exact = False if m.opt.exact_stops else None
+        self.batch = b = Batch(trial.plant, n, nthread=1, specialize=exact)
         start = starts(trial, self.samples)
         b.qpos, b.qvel = start
         self._give_params()
@@ -122,15 +127,28 @@ class Simulated:
 
     def ends(self, i: int) -> str:
         """Return a hash of the state at the end of a run: equal runs have equal hashes."""
-        return hashed(self.batch.qpos[i], self.batch.qvel[i])
+        b = self.batch
+        return hashed(b.qpos[i], b.qvel[i], b.act[i] if self.trial.actuators else NO_ACTUATORS)
 
     def _give_params(self) -> None:
         """Write the parameters in which the robots differ into the batch."""
         m = self.trial.m
+        if self.trial.actuators is not None:
+            self._give_models()
+            return
         for i, row in enumerate(self.samples):
             for given in columns(m, params(self.trial, row)):
                 array = self.batch.expand(given.array)
                 array[i].reshape(-1)[:] = _changed(array[i], given.places, given.values[0])
+
+    def _give_models(self) -> None:
+        """Write all numbers in which the Models of the runs differ into the batch."""
+        trial, b = self.trial, self.batch
+        models = [run_model(trial, seed, trial.m) for seed in self.seeds]
+        for name in FIELDS:
+            arrays = np.array([model_array(m, name) for m in models])
+            if (arrays != model_array(trial.plant, name)).any():
+                b.expand(name)[:] = arrays
 
 
 class HistoryWatcher:
@@ -173,9 +191,9 @@ def history(trial: Trial, rows: Array, every: int, seed: int, values: dict[str, 
     return History(seed, values, time, qpos, qvel, effort, trial.reference[steps])
 
 
-def hashed(qpos: Array, qvel: Array) -> str:
+def hashed(qpos: Array, qvel: Array, act: Array = NO_ACTUATORS) -> str:
     """Return a hash of a state."""
-    return hashlib.sha256(np.concatenate([qpos, qvel]).tobytes()).hexdigest()[:16]
+    return hashlib.sha256(np.concatenate([qpos, qvel, act]).tobytes()).hexdigest()[:16]
 
 
 def _ticks(seconds: Array, trial: Trial) -> Ints:

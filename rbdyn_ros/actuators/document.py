@@ -1,0 +1,108 @@
+"""An actuators file in memory, from which actuators with other numbers can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rbdyn_ros.actuators.reader import parse_actuators, read_file, read_table
+from rbdyn_ros.actuators.specs import ActuatorSpec
+from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.mechanism_files.yaml_text import Scalar, YamlTable
+from rbdyn_ros.errors import Finding
+from rbdyn_ros.model.model import Model
+
+#: A number of an actuators file: its joint and its key, such as `gear` or `lugre.coulomb`.
+Place = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class ActuatorsDocument:
+    """An actuators file.
+
+    Attributes:
+        source: its name, for messages.
+        text: its content.
+        table: the content as nodes.
+    """
+
+    source: str
+    text: bytes
+    table: YamlTable
+
+    @classmethod
+    def load(cls, path: str | Path) -> ActuatorsDocument:
+        """Read a file.
+
+        Raises:
+            DescriptionError: it is not an actuators file; its actuators are not read yet.
+        """
+        data, audit = read_file(path), Audit()
+        top = parse_actuators(data, str(path), audit)
+        audit.raise_errors(str(path))
+        return cls(str(path), data, top)
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """The joints that have an actuator."""
+        table = self.table.nodes.get("actuators")
+        return tuple(table.nodes) if isinstance(table, YamlTable) else ()
+
+    def specs(self, m: Model, numbers: Mapping[Place, float] | None = None) -> list[ActuatorSpec]:
+        """Return the actuators, some of whose numbers are others than in the file.
+
+        Args:
+            m: the robot without actuators, with the timestep of its simulation.
+            numbers: by joint and key of reader.PARAMETERS.
+
+        Raises:
+            DescriptionError: with all errors.
+        """
+        audit = Audit()
+        found = read_table(self._with(numbers or {}, {}), m, audit)
+        audit.raise_errors(self.source)
+        return list(found)
+
+    def errors(
+        self, m: Model, numbers: Mapping[Place, float], lines: Mapping[Place, int]
+    ) -> tuple[Finding, ...]:
+        """Return what `specs` would refuse about the joints of some numbers.
+
+        Args:
+            m: the robot.
+            numbers: as for `specs`.
+            lines: of the findings about a number, instead of its line in the file.
+        """
+        audit, whole = Audit(), self._with(numbers, lines)
+        actuators, joints = whole.nodes["actuators"], {joint for joint, _ in numbers}
+        assert isinstance(actuators, YamlTable)
+        few = {name: node for name, node in actuators.nodes.items() if name in joints}
+        only = replace(actuators, nodes=few)
+        read_table(_replaced(whole, "actuators", only, whole.lines["actuators"]), m, audit)
+        return audit.errors
+
+    def _with(self, numbers: Mapping[Place, float], lines: Mapping[Place, int]) -> YamlTable:
+        """Return the content with other numbers."""
+        whole = self.table
+        for place, value in numbers.items():
+            joint, key = place
+            path = ("actuators", joint, *key.split("."))
+            whole = _changed(whole, path, value, lines.get(place))
+        return whole
+
+
+def _changed(table: YamlTable, path: tuple[str, ...], value: float, line: int | None) -> YamlTable:
+    """Return a table in which a number is another one, or is added; None keeps its line."""
+    key, *rest = path
+    at = table.lines.get(key, table.line) if line is None else line
+    if not rest:
+        return _replaced(table, key, Scalar(at, repr(float(value))), at)
+    below = table.nodes.get(key)
+    inner = below if isinstance(below, YamlTable) else YamlTable(at)
+    return _replaced(table, key, _changed(inner, tuple(rest), value, line), at)
+
+
+def _replaced(table: YamlTable, key: str, node: Scalar | YamlTable, line: int) -> YamlTable:
+    """Return a table with another value of a key."""
+    return YamlTable(table.line, {**table.nodes, key: node}, {**table.lines, key: line})
