@@ -140,8 +140,7 @@ class DepthSpec(CameraSpec):
     Attributes:
         encoding: one of DEPTH.
         segmentation: whether it also publishes what each pixel sees.
-        method: one of METHODS, for the simulator; auto: the renderer where it works and the lens
-            has no distortion.
+        method: one of METHODS, for the simulator; auto: the renderer where it works.
     """
 
     encoding: str = DEPTH[0]
@@ -151,7 +150,7 @@ class DepthSpec(CameraSpec):
     @property
     def is_drawn(self) -> bool:
         """Whether the renderer finds the depths where it works."""
-        return self.method != METHODS[1] and not any(self.distortion)
+        return self.method != METHODS[1]
 
     def findings(self) -> list[Finding]:
         """Return all that is wrong with the camera."""
@@ -162,10 +161,6 @@ class DepthSpec(CameraSpec):
             ).findings
         if self.method not in METHODS:
             found += not_allowed("method", self.method, " or ".join(METHODS), "method").findings
-        if not found and self.method == METHODS[2] and any(self.distortion):
-            text = "the renderer draws depths without distortion; allowed with a distortion are "
-            text += "the methods auto and rays"
-            found.append(Finding("bad-argument", text, "error", "method"))
         if not found and self.encoding == DEPTH[1] and self.far > LARGEST_MILLIMETRES:
             text = f"far is {self.far:g} m; allowed is at most {LARGEST_MILLIMETRES} m in 16UC1"
             found.append(Finding("bad-argument", text, "error", "far"))

@@ -150,6 +150,22 @@ class Scanner:
             rays = np.array([[[1.0, 0.0, 0.0]]])
         return self._limited(distance, rays, geom)
 
+    def cast(
+        self, qpos: Array, time: float, chosen: NDArray[np.bool_], threads: int
+    ) -> tuple[Array, Ints]:
+        """Return what some of the rays meet up to `far`: distances and shapes, without noise.
+
+        Args:
+            qpos: (nq,) position.
+            time: of this state [s].
+            chosen: (rows, columns) rays, at least one.
+            threads: how many may work at most.
+        """
+        self._go(qpos, np.zeros(0), time, 0.0)
+        length = self._length[chosen]
+        far, geom = self._cast(self._unit[chosen], threads, 1, float(length.max()))
+        return far[0] / length, geom[0]
+
     def drawn(self, picture: Drawn) -> Scan:
         """Return what a depth camera measures without noise, from a drawn picture."""
         distance, geom = picture[..., 0].astype(np.float64), picture[..., 1].astype(np.int64)

@@ -205,7 +205,6 @@ def test_a_depth_camera_is_read_from_a_file(robot):
         ("distortion: [0.1, -0.2, 0, 0]", "distortion: [1]", "bad-value", 12),
         ("encoding: 16UC1", "encoding: rgb8", "bad-value", 13),
         ("encoding: 16UC1", "method: embree", "bad-value", 13),
-        ("encoding: 16UC1", "method: renderer", "bad-value", 13),
         ("segmentation: true", "segmentation: 1", "bad-value", 14),
         ("rate: 15", "rate: 2000", "bad-value", 6),
         ("link: hand", "link: eye_optical_frame", "unknown-link", 5),

@@ -10,6 +10,7 @@ from support.robots import find, needs_robots
 
 import rbdyn_ros as rb
 from rbdyn_ros.sensors import DepthSpec
+from rbdyn_ros.view.render.depth_lens import DepthLens
 from rbdyn_ros.view.render.process import RenderProcess
 
 pytestmark = needs_renderer
@@ -142,9 +143,32 @@ def test_a_process_draws_the_same_depths_also_of_another_model():
     assert post.tobytes() != own.tobytes()
 
 
-def test_a_lens_with_distortion_is_refused():
+@pytest.mark.parametrize("given", [{}, {"near": 1.9, "far": 2.3}, {"width": 33, "height": 17}])
+@pytest.mark.parametrize(
+    "lens", [(-0.25, 0.05, 0.002, -0.001), (0.2, 0.1, -0.003, 0.001, 0.02)], ids=str
+)
+def test_every_kind_of_shape_is_seen_through_a_lens_as_by_rays(lens, given):
+    m = scene()
+    d = rb.make_data(m)
+    d.qpos[:] = (0.2, 0.05, -0.03, 0.02, 0.1)
+    eye = camera(distortion=lens, **given)
+    assert check_against_rays(m, d, eye) < 1e-4
+    _, unclear = DepthLens(eye).seen(rb.DepthRenderer(m).draw(0.0, d.qpos, DepthLens(eye).wide))
+    assert given or unclear.mean() < 0.25  # rays are cast for few pixels
+
+
+@needs_robots
+def test_a_robot_is_seen_through_a_lens_as_by_rays():
+    path = find("panda.urdf")
+    m = rb.load_urdf(path, strict=False)
+    d = rb.make_data(m)
+    d.qpos[:] = np.clip(0.4, *m.jnt_range[: m.nq].T)
+    eye = DepthSpec("eye", "panda_hand", rate=30.0, near=0.02, far=5.0, width=320, height=240,
+                    field_of_view=1.4, exclude=(), distortion=(-0.2, 0.04, 0.0, 0.0))  # fmt: skip
+    assert check_against_rays(m, d, eye, rb.visual_shapes(m, path)) < 1e-3
+
+
+def test_only_a_depth_camera_is_scanned():
     m = scene()
     with refused(rb.ParameterError, "bad-argument", "camera"):
-        rb.DepthRenderer(m).scan(rb.make_data(m), camera(distortion=(0.1, 0.0, 0.0, 0.0)))
-    with refused(rb.ParameterError, "bad-argument", "method"):
-        camera(distortion=(0.1, 0.0, 0.0, 0.0), method="renderer")
+        rb.DepthRenderer(m).scan(rb.make_data(m), "eye")

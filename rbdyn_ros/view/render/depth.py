@@ -15,6 +15,7 @@ from rbdyn_ros.dynamics.ray_shapes import RayShapes, geometry_shapes
 from rbdyn_ros.dynamics.stages import kinematics, make_data
 from rbdyn_ros.engine.collision.rays import BOUNDS, MAT, POS, SIZE
 from rbdyn_ros.errors import not_allowed
+from rbdyn_ros.machine import cores
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.model import Model
@@ -22,6 +23,7 @@ from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.sensors.camera_specs import DepthSpec
 from rbdyn_ros.sensors.scanning import Drawn, Scan, Scanner
 from rbdyn_ros.view.render.context import OffScreen, check_size, square
+from rbdyn_ros.view.render.depth_lens import DepthLens
 from rbdyn_ros.view.render.depth_shaders import (
     FRAGMENT,
     NEAREST,
@@ -69,24 +71,28 @@ class DepthRenderer(OffScreen):
         self._drawn = {int(g): self._put(int(g)) for g in shapes.bounded}
         self._targets: dict[tuple[int, int], Any] = {}
         self._scanners: dict[DepthSpec, Scanner] = {}
+        self._lenses: dict[DepthSpec, DepthLens] = {}
 
     def scan(self, d: Data, camera: DepthSpec) -> Scan:
         """Return what a camera sees at qpos, as rb.scan does without noise.
 
         Args:
             d: the robot's Data, which is only read.
-            camera: a camera without distortion.
+            camera: the camera.
 
         Raises:
             ModelError: d was not made for this Model, or no such link.
-            ParameterError: the camera has a distortion.
+            ParameterError: the camera is not a DepthSpec.
         """
         check_pair(self._m, d, "DepthRenderer.scan")
-        if not isinstance(camera, DepthSpec) or any(camera.distortion):
-            raise not_allowed("camera", camera, "a DepthSpec without distortion", "camera")
+        if not isinstance(camera, DepthSpec):
+            raise not_allowed("camera", camera, "a DepthSpec", "camera")
+        return self._scanner(camera).drawn(self.draw(d.time, d.qpos, camera))
+
+    def _scanner(self, camera: DepthSpec) -> Scanner:
         if camera not in self._scanners:
             self._scanners[camera] = Scanner(self._m, camera, self._shapes)
-        return self._scanners[camera].drawn(self.draw(d.time, d.qpos, camera))
+        return self._scanners[camera]
 
     def draw(self, time: float, qpos: Array, camera: DepthSpec) -> Drawn:
         """Return the depths and shapes that a camera sees, also before near and beyond far.
@@ -94,8 +100,20 @@ class DepthRenderer(OffScreen):
         Args:
             time: of the state [s].
             qpos: (nq,) position.
-            camera: a camera without distortion.
+            camera: the camera; with a distortion, rays are cast at edges.
         """
+        if not any(camera.distortion):
+            return self._draw_plain(time, qpos, camera)
+        if camera not in self._lenses:
+            self._lenses[camera] = DepthLens(camera)
+        lens = self._lenses[camera]
+        drawn, unclear = lens.seen(self._draw_plain(time, qpos, lens.wide))
+        if unclear.any():
+            depth, geom = self._scanner(camera).cast(qpos, time, unclear, cores())
+            drawn[unclear] = np.stack([depth, geom], axis=-1)
+        return drawn
+
+    def _draw_plain(self, time: float, qpos: Array, camera: DepthSpec) -> Drawn:
         m, d, shapes = self._m, self._d, self._shapes
         d.qpos[:], d.time = qpos, time
         kinematics(m, d)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.sensors.camera_specs import CameraSpec
 from rbdyn_ros.view.render.context import square
 from rbdyn_ros.view.render.shaders import LENS_FRAGMENT, LENS_VERTEX
@@ -26,14 +27,8 @@ class Lens:
     """
 
     def __init__(self, context: Any, camera: CameraSpec) -> None:
-        fx, fy, _, _ = camera.matrix
-        plane = camera.plane()
-        low, high = plane.min(axis=(0, 1)), plane.max(axis=(0, 1))
-        width, height = (int(n) for n in np.ceil((high - low) * (fx, fy)) + 4)
-        self.size = min(width, LARGEST), min(height, LARGEST)
-        fx, fy = (np.array(self.size) - 3) / (high - low)
-        self.matrix = float(fx), float(fy), float(1.0 - low[0] * fx), float(1.0 - low[1] * fy)
-        places = (plane * self.matrix[:2] + self.matrix[2:] + 0.5) / self.size
+        self.size, self.matrix, pixels = wide_view(camera, 1, (LARGEST, LARGEST))
+        places = (pixels + 0.5) / self.size
         shape = camera.width, camera.height
         # pictures of OpenGL begin at the bottom; `projection` turns them over
         data = np.ascontiguousarray(places, np.float32).tobytes()
@@ -52,6 +47,29 @@ class Lens:
         self._places.use(1)
         self._square.render(self._strip)
         return pixels_of(self._target, *self._target.size)
+
+
+def wide_view(
+    camera: CameraSpec, pad: int, largest: tuple[int, int]
+) -> tuple[tuple[int, int], tuple[float, float, float, float], Array]:
+    """Return a picture without distortion in which a camera sees all its pixels.
+
+    Args:
+        camera: with distortion.
+        pad: pixels around what it sees.
+        largest: columns and rows.
+
+    Returns:
+        Columns and rows, intrinsics, and where each pixel of the camera is (height, width, 2).
+    """
+    fx, fy, _, _ = camera.matrix
+    plane = camera.plane()
+    low, high = plane.min(axis=(0, 1)), plane.max(axis=(0, 1))
+    wanted = np.ceil((high - low) * (fx, fy)) + 2 * pad + 2
+    width, height = (int(min(n, most)) for n, most in zip(wanted, largest, strict=True))
+    fx, fy = (np.array((width, height)) - 1 - 2 * pad) / (high - low)
+    matrix = float(fx), float(fy), float(pad - low[0] * fx), float(pad - low[1] * fy)
+    return (width, height), matrix, plane * matrix[:2] + matrix[2:]
 
 
 def pixels_of(target: Any, width: int, height: int) -> Pixels:
