@@ -14,7 +14,7 @@ from pathlib import Path
 from struct import error as StructError  # noqa: N812 - a class
 from typing import Any
 
-from rbdyn_ros.recording.schemas import missing_extra
+from rbdyn_ros.recording.schemas import LIBRARY, missing_extra
 
 MAGIC_SIZE = 8
 #: Largest record and largest unpacked chunk [bytes]; all writers make small chunks.
@@ -71,7 +71,7 @@ class McapFile:
     Attributes:
         topics: topics found so far, by name.
         attached: attachments found so far.
-        truncated: whether the file was cut off.
+        truncated: whether the file was cut off, or ended early by a full disk.
     """
 
     def __init__(self, path: Path, wanted: Callable[[Topic], bool]) -> None:
@@ -94,9 +94,14 @@ class McapFile:
             from mcap import records
         except ImportError as problem:
             raise missing_extra(problem.name or "mcap") from problem
+        own = False
         with _Bounded(self._path) as file:
-            for record, at in self._records(file):
+            found = self._records(file)
+            for record, at in found:
+                if isinstance(record, records.Header):
+                    own = record.library == LIBRARY
                 if isinstance(record, records.DataEnd):
+                    self.truncated = own and not _has_summary(found)
                     return
                 if not isinstance(record, records.Chunk):
                     yield from self._taken(record)
@@ -177,6 +182,13 @@ class _Bounded(BufferedReader):
     def read(self, size: int | None = -1, /) -> bytes:
         """Return up to `size` bytes."""
         return super().read(self.size if size is None else min(size, self.size))
+
+
+def _has_summary(rest: Iterator[tuple[Any, int]]) -> bool:
+    """Return whether a file has a summary: a full disk leaves a file without one."""
+    from mcap import records
+
+    return all(x.summary_start for x, _ in rest if isinstance(x, records.Footer))
 
 
 def _parts(chunk: Any, at: int) -> list[Any]:

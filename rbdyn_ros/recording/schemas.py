@@ -10,6 +10,8 @@ from rbdyn_ros.errors import Finding, ParameterError
 if TYPE_CHECKING:
     from rosbags.typesys.store import Typestore
 
+#: The library in the header of a recording.
+LIBRARY = "rbdyn_ros"
 STATE = "rbdyn_interfaces/msg/State"
 #: The fields of rbdyn_interfaces/msg/State.msg, for use without ROS 2.
 STATE_FIELDS = """\

@@ -26,7 +26,7 @@ from rbdyn_ros.recording.claim import (
     opened,
 )
 from rbdyn_ros.recording.qos import offered
-from rbdyn_ros.recording.schemas import Schemas, missing_extra
+from rbdyn_ros.recording.schemas import LIBRARY, Schemas, missing_extra
 
 if TYPE_CHECKING:
     from mcap.writer import Writer
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 SUFFIX = ".mcap"
 #: Size [bytes] and age [s] at which a chunk is written.
 CHUNK_SIZE, CHUNK_AGE = 1 << 20, 0.5
-LIBRARY = "rbdyn_ros"
 #: Polling period of the writer [s].
 LOOK = 0.1
 #: Largest backlog for a slow disk [bytes, messages]; more is dropped.
@@ -42,6 +41,9 @@ MOST_BYTES, MOST_MESSAGES = 128 << 20, 500_000
 #: Longest time to write the backlog at the end [s]; the nodes end within 15 s.
 PATIENCE = 10.0
 READABLE = "The part written before can be read"
+#: The end of a file without a summary: the records DataEnd and Footer, and the magic bytes.
+#: Source: https://mcap.dev/spec
+END = b"\x0f\x04" + bytes(11) + b"\x02\x14" + bytes(27) + b"\x89MCAP0\r\n"
 
 
 def _say(message: str) -> None:
@@ -82,6 +84,7 @@ class RunFile(Output):
         self._stream = opened(self.path, overwrite)
         try:
             self._file = _begun(self._stream)
+            self._size = self._stream.tell()  # of whole records
         except (OSError, ParameterError) as error:
             abandon(self._stream)
             if isinstance(error, ParameterError):
@@ -188,13 +191,15 @@ class RunFile(Output):
                 self.failure = f"the recording {self.path} cannot be continued: {reason}"
                 self.dropped += len(self._waiting)
                 self._waiting, self._bytes = [], 0
+            if not isinstance(error, LostFileError):
+                _end(self._stream, self._size)
             self._trouble(f"{self.failure}; everything else continues")
         finally:
             abandon(self._stream)
 
     def _serve(self) -> None:
         written = time.monotonic()
-        closed, size = False, 0
+        closed = False
         while not closed:
             self._wake.wait(LOOK)
             self._wake.clear()
@@ -203,7 +208,7 @@ class RunFile(Output):
                 news, self._news = self._news, []
                 closed, taken = self._closed, self._bytes
                 tell = self.dropped and not self._told
-            check_kept(self.path, self._stream, size)  # before a write covers it up
+            check_kept(self.path, self._stream, self._size)  # before a write covers it up
             for what in news:
                 what()
             for channel, time_ns, cdr in batch:
@@ -212,7 +217,7 @@ class RunFile(Output):
                 self._file.flush()  # type: ignore[no-untyped-call]  # mcap's
                 written = time.monotonic()
             self._stream.flush()
-            size = self._stream.tell()
+            self._size = self._stream.tell()
             with self._lock:
                 self._bytes -= taken
             if tell:
@@ -240,7 +245,20 @@ def _begun(stream: BinaryIO) -> Writer:
     except ImportError as error:
         raise missing_extra(error.name or "mcap") from error
     writer.start("ros2", LIBRARY)
+    stream.flush()
     return writer
+
+
+def _end(stream: BinaryIO, size: int) -> None:
+    """End a file behind its whole records, so that other programs can read it."""
+    try:
+        os.ftruncate(stream.fileno(), size)
+        os.pwrite(stream.fileno(), END, size)
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())  # for what is still in the buffer
+        os.close(nowhere)
+    except OSError:  # the disk takes nothing more: the file is cut off
+        return
 
 
 def _check_packages() -> None:

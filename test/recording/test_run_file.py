@@ -1,6 +1,7 @@
 """Files of recordings: other programs read them; full and slow disks end them cleanly."""
 
 import errno
+import resource
 import struct
 import threading
 import time
@@ -209,6 +210,39 @@ def test_a_full_disk_ends_only_the_recording(tmp_path, disk):
     assert file.dropped > 0
     assert "can be read" in file.failure
     assert not file.complete
+
+
+@pytest.mark.parametrize("left", [0, 40, 4000])
+def test_a_recording_on_a_full_disk_is_closed_so_that_others_read_it(tmp_path, monkeypatch, left):
+    """The kernel refuses to let the file grow, wherever that is in a record."""
+    monkeypatch.setattr(writer, "CHUNK_AGE", 0.0)
+    path, soft, hard = tmp_path / "run.mcap", *resource.getrlimit(resource.RLIMIT_FSIZE)
+    file = RunFile(path, trouble=(reports := []).append)
+    deadline = time.monotonic() + 60.0
+    file.add(TOPIC, STATE, state(0), 0)
+    while (before := path.stat().st_size) < 500 or file._bytes:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (before + 100 + left, hard))
+    try:
+        for k in range(1, 100_000):
+            file.add(TOPIC, STATE, state(k), k * PERIOD)
+            if reports:
+                break
+            time.sleep(1e-4)
+        file.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert len(reports) == 1
+    assert "File too large" in reports[0]
+    messages, found = read(path)
+    assert ticks(messages) == list(range(len(messages)))
+    assert found.truncated
+    with path.open("rb") as stream:
+        others = [raw for _, _, raw in make_reader(stream).iter_messages()]
+    assert len(others) == len(messages) > 0
+    with AnyReader([path]) as bag:
+        assert len(list(bag.messages())) == len(messages)
 
 
 def spoil(path, how):
