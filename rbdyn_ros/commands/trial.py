@@ -122,16 +122,16 @@ def _whole(trial: Trial, options: argparse.Namespace) -> int:
             progress=shown,
         )
     files = write_reports(results, out)
-    if not results.interrupted:
-        files += record_failures(results, out)
     if options.json:
-        print(json.dumps(verdict_dict(results), indent=2, allow_nan=False))
+        print(json.dumps(verdict_dict(results), indent=2, allow_nan=False), flush=True)
     else:
-        print(verdict_text(results))
-        print("\n".join(map(str, files)))
+        print(verdict_text(results), *files, sep="\n", flush=True)
     if results.interrupted:
         print("rbdyn trial: interrupted; the same command goes on", file=sys.stderr)
         return INTERRUPTED
+    recorded = record_failures(results, out)
+    if recorded and not options.json:
+        print(*recorded, sep="\n")
     return DONE if results.passed else REFUSED
 
 
@@ -192,7 +192,7 @@ def folder(options: argparse.Namespace) -> Path:
 
 
 def verdict_text(results: Results) -> str:
-    """Return the verdict and a line for each limit."""
+    """Return the verdict, and a line for each limit and for each way in which runs ended early."""
     trial, verdict = results.trial, results.verdict
     lines = [f"{trial.name}: {verdict}"]
     for name, limit in trial.limits.items():
@@ -202,8 +202,11 @@ def verdict_text(results: Results) -> str:
         worst = "not finite" if spread.worst is None else f"{spread.worst:.4g}"
         lines.append(f"  {name:<16}{limit!s:<28}{spread.broken} outside, worst {worst} "
                      f"(seed {spread.seed})")  # fmt: skip
-    ended = {name: count for name, count in verdict.statuses.items() if name != "finished"}
-    lines += [f"  {count} runs: {name}" for name, count in ended.items()]
+    firsts = {run.status: run for run in reversed(results.runs) if run.why}
+    for status, first in firsts.items():
+        count = verdict.statuses[status]
+        runs = f"{count} run{'s' * (count > 1)}: {status}"
+        lines.append(f"  {runs}, first seed {first.seed}: {first.why}")
     return "\n".join(lines)
 
 

@@ -202,8 +202,9 @@ def test_a_full_disk_keeps_what_was_written(tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size + 700, hard))
     try:
-        with refused(ParameterError, "unwritable-file"):
+        with refused(ParameterError, "unwritable-file") as caught:
             trials.run(found, out, workers=1)
+        assert "goes on" in str(caught.value)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert trials.run(found, out, workers=1).runs == trials.run(found, workers=1).runs

@@ -62,7 +62,9 @@ class ResultsFile(Output):
             self._file.write("".join(lines))
             self._file.flush()
         except OSError as error:
-            raise unwritable(self._path, error) from error
+            kept = "the runs before are kept, and the same command goes on"
+            text = f"{unwritable(self._path, error)}; {kept}"
+            raise ParameterError(Finding("unwritable-file", text, "error", "out")) from error
         self.runs |= {run.seed: run for run in runs}
 
     def close(self) -> None:
