@@ -119,7 +119,7 @@ PACKAGES = (
     ("control", "Control laws and paths of arms: [control_laws.md](../guides/control_laws.md)."),
     (
         "identification",
-        "Parameters from a recorded motion: [identification.md](../guides/identification.md).",
+        "Robots from recorded motions: [identification.md](../guides/identification.md).",
     ),
     ("sensors", "Readings of sensors: [sensors.md](../guides/sensors.md)."),
     ("actuators", "Motors, gears and drives: [actuators.md](../guides/actuators.md)."),

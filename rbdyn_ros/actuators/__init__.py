@@ -9,3 +9,4 @@ from rbdyn_ros.actuators.document import ActuatorsDocument as ActuatorsDocument
 from rbdyn_ros.actuators.reader import read_actuators as read_actuators
 from rbdyn_ros.actuators.reader import read_actuators_text as read_actuators_text
 from rbdyn_ros.actuators.specs import ActuatorSpec as ActuatorSpec
+from rbdyn_ros.actuators.writer import actuators_text as actuators_text

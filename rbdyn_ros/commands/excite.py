@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,17 +20,20 @@ from rbdyn_ros.commands.common import (
 )
 
 if TYPE_CHECKING:
+    from rbdyn_ros.arrays import Array
     from rbdyn_ros.commands.parser import Commands
     from rbdyn_ros.identification.excitation import Excitation
+    from rbdyn_ros.identification.sweeps import Sweeps
 
 
 def add_excite(commands: Commands) -> None:
     """Add `excite` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "excite",
-        help="make a motion for identifying the dynamics of an arm",
-        epilog="Example:\n"
-        "  rbdyn excite arm.urdf -o motion.csv --reach 0.8 --centre 0 -1 1 0 1 0\n\n"
+        help="make a motion for identifying the dynamics or actuators of an arm",
+        epilog="Examples:\n"
+        "  rbdyn excite arm.urdf -o motion.csv --reach 0.8 --centre 0 -1 1 0 1 0\n"
+        "  rbdyn excite arm.urdf -o sweeps.csv --sweeps 10 --reach 0.8\n\n"
         "Collisions are not checked: watch the motion in the simulator first.\n"
         "Exit status: 0 if the motion was written, 1 if the robot or a value is refused,\n"
         "2 if the command line or the output file is refused.",
@@ -46,21 +51,26 @@ def add_excite(commands: Commands) -> None:
         "--joints", nargs="+", metavar="NAME", help="moving joints (default: all)"
     )
     for flag, kind, default, text in (
-        ("--duration", float, 20.0, "duration of the motion [s]"),
-        (
-            "--harmonics",
-            int,
-            10,
-            "the highest frequency is HARMONICS / DURATION",
-        ),
         ("--velocity-share", float, 0.5, "fraction of the velocity limits to use"),
         ("--effort-share", float, 0.7, "fraction of the effort limits to use"),
         ("--rate", float, 50.0, "points per second in the file"),
-        ("--seed", int, 0, "seed of the search; equal seeds give equal motions"),
+        ("--slowest", float, 0.01, "slowest sweep, as a fraction of the fastest"),
     ):
         command.add_argument(
             flag, type=kind, default=default, help=f"{text} (default: %(default)s)"
         )
+    for flag, number, text in (
+        ("--duration", float, "duration of the motion [s] (default: 20; sweeps: 100)"),
+        ("--harmonics", int, "the highest frequency is HARMONICS / DURATION (default: 10)"),
+        ("--seed", int, "seed of the search; equal seeds give equal motions (default: 0)"),
+    ):
+        command.add_argument(flag, type=number, help=text)
+    command.add_argument(
+        "--sweeps",
+        type=int,
+        metavar="SPEEDS",
+        help="make sweeps up and down at so many constant speeds, for identifying actuators",
+    )
     command.add_argument(
         "--acceleration-limits",
         nargs="+",
@@ -91,45 +101,85 @@ def add_excite(commands: Commands) -> None:
 
 def _excite(options: argparse.Namespace) -> int:
     from rbdyn_ros.errors import ParameterError, RbdynError
-    from rbdyn_ros.identification.excitation import check_informative, check_rate, excite
-    from rbdyn_ros.identification.search import ITERATIONS
-    from rbdyn_ros.report.progress import rounds
 
+    if options.sweeps is not None and (options.harmonics, options.seed) != (None, None):
+        print("rbdyn excite: sweeps have no --harmonics and no --seed", file=sys.stderr)
+        return USAGE
     try:
         check_writable(options.output, "a motion", (".csv",))
     except ParameterError as error:
         return report_error("excite", error, USAGE)
     try:
-        check_rate(options.rate, options.duration, options.harmonics)
-        m, _ = load_robot(options)
-        # one message for the random motions, then one per iteration
-        with rounds("searching for a motion", ITERATIONS + 1) as tell:
-            motion = excite(
-                m,
-                options.joints,
-                duration=options.duration,
-                harmonics=options.harmonics,
-                velocity_share=options.velocity_share,
-                acceleration_limits=_one_or_many(options.acceleration_limits),
-                position_inset=_one_or_many(options.position_inset),
-                seed=options.seed,
-                centre=options.centre,
-                reach=_one_or_many(options.reach),
-                effort_share=options.effort_share,
-                progress=tell,
-            )
-        check_informative(motion)
+        text, write = _series(options) if options.sweeps is None else _sweeps(options)
     except RbdynError as error:
         return report_error("excite", error, REFUSED)
     try:
-        motion.write(options.output, options.rate)
+        write(options.output)
     except ParameterError as error:
         return report_error("excite", error, USAGE)
-    print(_excitation_text(motion, options.output))
+    print(text)
     return DONE
 
 
-def _excitation_text(motion: Excitation, path: Path) -> str:
+def _series(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
+    """Return the report of a Fourier series, and what writes it."""
+    from rbdyn_ros.identification.excitation import check_informative, check_rate, excite
+    from rbdyn_ros.identification.search import ITERATIONS
+    from rbdyn_ros.report.progress import rounds
+
+    duration = 20.0 if options.duration is None else options.duration
+    harmonics = 10 if options.harmonics is None else options.harmonics
+    check_rate(options.rate, duration, harmonics)
+    m, _ = load_robot(options)
+    # one message for the random motions, then one per iteration
+    with rounds("searching for a motion", ITERATIONS + 1) as tell:
+        motion = excite(
+            m,
+            options.joints,
+            duration=duration,
+            harmonics=harmonics,
+            seed=0 if options.seed is None else options.seed,
+            progress=tell,
+            **_limits(options),
+        )
+    check_informative(motion)
+    more = [f"condition number {motion.condition:.4g}"]
+    text = _text(motion, motion.centre, more, options.output)
+    return text, lambda path: motion.write(path, options.rate)
+
+
+def _sweeps(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
+    """Return the report of sweeps, and what writes them."""
+    from rbdyn_ros.identification.sweeps import sweeps
+
+    m, _ = load_robot(options)
+    motion = sweeps(
+        m,
+        options.joints,
+        speeds=options.sweeps,
+        slowest=options.slowest,
+        duration=100.0 if options.duration is None else options.duration,
+        rate=options.rate,
+        **_limits(options),
+    )
+    slow = " ".join(f"{x:.4g}" for x in motion.speeds[-1])
+    more = [f"{len(motion.speeds)} speeds, the slowest {slow} per second"]
+    return _text(motion, motion.qpos[0], more, options.output), motion.write
+
+
+def _limits(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments that both motions have."""
+    return {
+        "velocity_share": options.velocity_share,
+        "acceleration_limits": _one_or_many(options.acceleration_limits),
+        "position_inset": _one_or_many(options.position_inset),
+        "centre": options.centre,
+        "reach": _one_or_many(options.reach),
+        "effort_share": options.effort_share,
+    }
+
+
+def _text(motion: Excitation | Sweeps, start: Array, more: list[str], path: Path) -> str:
     rows = [f"{'joint':<24} {'from':>9} {'to':>9} {'speed':>9} {'accel.':>9} {'of effort':>9}"]
     for name, (low, high, fast, hard) in zip(motion.names, motion.peaks.T, strict=True):
         share = motion.effort_share[name]
@@ -137,12 +187,12 @@ def _excitation_text(motion: Excitation, path: Path) -> str:
         rows.append(f"{name[:24]:<24} {numbers}")
     low, high = (" ".join(f"{x:.3f}" for x in corner) for corner in motion.box)
     held = ", ".join(f"{name} at {place:.4g}" for name, place in motion.held.items())
-    start = " ".join(f"{x:.4g}" for x in motion.centre)
+    place = " ".join(f"{x:.4g}" for x in start)
     return "\n".join(
         [
             *rows,
-            f"condition number {motion.condition:.4g}",
-            f"starts and ends at rest at {start}",
+            *more,
+            f"starts and ends at rest at {place}",
             *([f"held: {held}"] if held else []),
             f"origins of links stay in a box from {low} to {high} m in the base link;",
             "collisions are not checked: watch the motion in the simulator first",

@@ -1,4 +1,4 @@
-"""Command `rbdyn identify`: identify inertia and friction of an arm from a recording."""
+"""Command `rbdyn identify`: identify an arm, its payload or its actuators from a recording."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ from rbdyn_ros.commands.common import (
     load_robot,
     report_error,
 )
+from rbdyn_ros.commands.identify_actuators import (
+    add_actuator_options,
+    identify_actuators_of,
+    wrong_actuator_options,
+)
 from rbdyn_ros.commands.recorded import recorded
 
 if TYPE_CHECKING:
@@ -35,10 +40,11 @@ def add_identify(commands: Commands) -> None:
     """Add `identify` to the subcommands of `rbdyn`."""
     command = commands.add_parser(
         "identify",
-        help="identify inertia, friction or a payload of an arm from a recording",
+        help="identify inertia, friction, a payload or motors and gears from a recording",
         epilog="Examples:\n"
         "  rbdyn identify arm.urdf recording/ --validate other.csv --patch identified.urdf\n"
-        "  rbdyn identify identified.urdf with_tool.mcap --payload tool0\n\n"
+        "  rbdyn identify identified.urdf with_tool.mcap --payload tool0\n"
+        "  rbdyn identify identified.urdf sweeps.mcap --actuators actuators.yaml --current\n\n"
         "Exit status: 0 on success, 1 if the robot or a recording is refused or not good enough\n"
         "for --patch, 2 if the command line or an output file is refused.",
     )
@@ -68,6 +74,7 @@ def add_identify(commands: Commands) -> None:
         help="plot efforts to a .svg, .png or .pdf file",
     )
     command.add_argument("--payload", metavar="LINK", help="identify only a payload at this link")
+    add_actuator_options(command)
     command.add_argument(
         "--joints", nargs="+", metavar="NAME", help="joints that moved (default: all)"
     )
@@ -109,6 +116,8 @@ def _identify(options: argparse.Namespace) -> int:
         return USAGE
     try:
         m, document = load_robot(options)
+        if options.actuators is not None:
+            return identify_actuators_of(m, options)
         if options.payload is not None:
             return _identify_payload(m, options)
         return _identify_arm(m, document, options)
@@ -126,6 +135,9 @@ def _usage(options: argparse.Namespace) -> str:
         return "--payload is for a known arm and cannot be combined with " + ", ".join(
             f"--{name}" for name in arm_only
         )
+    wrong = wrong_actuator_options(options)
+    if wrong:
+        return wrong
     if options.patch and options.robot.suffix.lower() in (".yaml", ".yml"):
         return "--patch is for URDF; edit a mechanism file by hand with the values of --json"
     try:
@@ -133,6 +145,8 @@ def _usage(options: argparse.Namespace) -> str:
             check_writable(options.patch, "a URDF", (".urdf",))
         if options.figure:
             check_writable(options.figure, "a picture", SUFFIXES)
+        if options.actuators:
+            check_writable(options.actuators, "an actuators file", (".yaml", ".yml"))
     except ParameterError as error:
         return str(error)
     return ""

@@ -14,6 +14,7 @@ from rbdyn_ros.errors import ParameterError
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Array
     from rbdyn_ros.identification.motion import Motion
+    from rbdyn_ros.identification.samples import Samples
     from rbdyn_ros.model.model import Model
 
 
@@ -26,6 +27,17 @@ def recorded(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, 
         ModelError: the robot cannot be identified.
         ParameterError: the recording is unusable, or not of this robot.
     """
+    from rbdyn_ros.identification.motion import dof_names
+    from rbdyn_ros.identification.signals import to_motion
+
+    rest, samples = read_samples(m, options, path)
+    dofs = [dof_names(m).index(name) for name in samples.names]
+    limits = m.jnt_effort[m.dof_jntid[dofs]]
+    return rest, to_motion(samples, options.cutoff, effort_limits=limits)
+
+
+def read_samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, Samples]:
+    """Return the positions (nv,) of joints at rest, and checked samples; as for recorded."""
     from rbdyn_ros.identification.excitation import dofs_of_joints
     from rbdyn_ros.identification.motion import check_identifiable, dof_names
     from rbdyn_ros.identification.plausible import (
@@ -35,14 +47,15 @@ def recorded(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, 
         unknown_places,
     )
     from rbdyn_ros.identification.recordings import read_recording
-    from rbdyn_ros.identification.signals import to_motion
 
     check_identifiable(m)
     dofs = dofs_of_joints(m, options.joints)
     names = [dof_names(m)[k] for k in dofs]
     others = [name for name in dof_names(m) if name not in names]
     try:
-        samples = read_recording(path, names, options.topic, options.effort_topic, others)
+        samples = read_recording(
+            path, names, options.topic, options.effort_topic, others, options.motor_topic
+        )
     except ParameterError as error:
         if error.code == "no-recording":
             raise not_there(error, path) from error
@@ -55,8 +68,7 @@ def recorded(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, 
         warnings.append(f"it lacks the positions of these joints, assumed to be 0: {_few(lost)}")
     for warning in warnings:
         print(f"rbdyn identify: {path}: {warning}", file=sys.stderr)
-    limits = m.jnt_effort[m.dof_jntid[dofs]]
-    return rest, to_motion(samples, options.cutoff, effort_limits=limits)
+    return rest, samples
 
 
 def not_there(error: ParameterError, path: Path) -> ParameterError:

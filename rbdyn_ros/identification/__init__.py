@@ -1,5 +1,11 @@
-"""Identification of inertia and friction from a recorded motion."""
+"""Identification of inertia, friction and actuators from a recorded motion."""
 
+from rbdyn_ros.identification.actuators import ActuatorEstimate as ActuatorEstimate
+from rbdyn_ros.identification.actuators import Estimate as Estimate
+from rbdyn_ros.identification.actuators import actuators_file as actuators_file
+from rbdyn_ros.identification.actuators import actuators_report_dict as actuators_report_dict
+from rbdyn_ros.identification.actuators import actuators_report_text as actuators_report_text
+from rbdyn_ros.identification.actuators import identify_actuators as identify_actuators
 from rbdyn_ros.identification.base import BaseParameters as BaseParameters
 from rbdyn_ros.identification.base import base_parameters as base_parameters
 from rbdyn_ros.identification.base import condition as condition

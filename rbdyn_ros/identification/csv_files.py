@@ -35,6 +35,8 @@ SHOWN = 12
 def read_csv(path: Path, names: Sequence[str], others: Sequence[str] = ()) -> Samples:
     """Read a recording of some joints, and positions of others; other columns are ignored.
 
+    A column <joint>.motor has the angle of the motor of a joint.
+
     An incomplete last line is skipped.
 
     Raises:
@@ -47,12 +49,15 @@ def read_csv(path: Path, names: Sequence[str], others: Sequence[str] = ()) -> Sa
     speeds = speeds if all(_places(header, speed) for speed in speeds) else []
     beside = [name for name in others if _places(header, f"{name}.position")]
     places = [f"{name}.position" for name in beside]
-    numbers = _columns(path, header, [TIME, *wanted, *speeds, *places])
+    with_motors = [name for name in names if _places(header, f"{name}.motor")]
+    angles = [f"{name}.motor" for name in with_motors]
+    numbers = _columns(path, header, [TIME, *wanted, *speeds, *places, *angles])
     qpos, effort = numbers[:, 1 : n + 1], numbers[:, n + 1 : 2 * n + 1]
     qvel = numbers[:, 2 * n + 1 : 3 * n + 1] if speeds else np.full_like(qpos, np.nan)
-    columns = numbers[:, numbers.shape[1] - len(beside) :].T
-    found = dict(zip(beside, columns, strict=True))
-    return checked_samples(str(path), names, numbers[:, 0], qpos, qvel, effort, found)
+    columns = numbers[:, 1 + len(wanted) + len(speeds) :].T
+    found = dict(zip(beside, columns[: len(beside)], strict=True))
+    motors = dict(zip(with_motors, columns[len(beside) :], strict=True))
+    return checked_samples(str(path), names, numbers[:, 0], qpos, qvel, effort, found, motors)
 
 
 def write_csv(path: str | Path, samples: Samples) -> None:
@@ -64,7 +69,7 @@ def write_csv(path: str | Path, samples: Samples) -> None:
     columns = {"position": samples.qpos, "effort": samples.effort}
     if samples.qvel is not None:
         columns["velocity"] = samples.qvel
-    write_table(path, "a recording", samples.names, samples.time, columns)
+    write_table(path, "a recording", samples.names, samples.time, columns, samples.motors)
 
 
 def read_table(
@@ -97,22 +102,55 @@ def write_table(
     names: Sequence[str],
     time: Array,
     columns: Mapping[str, Array],
+    motors: Mapping[str, Array] | None = None,
 ) -> None:
-    """Write time (p,) and the columns (p, n) of each quantity.
+    """Write time (p,), the columns (p, n) of each quantity, and angles (p,) of motors by joint.
 
     Raises:
         ParameterError: the file cannot be written; an existing file is kept.
     """
     target = output_path(path, what, (".csv",))
     header = [TIME, *(f"{name}.{quantity}" for quantity in columns for name in names)]
+    angles = motors or {}
+    header += [f"{name}.motor" for name in angles]
 
     def write(file: BinaryIO) -> None:
         text = TextIOWrapper(file, encoding="utf-8", newline="")
         csv.writer(text).writerow(header)
-        np.savetxt(text, np.column_stack([time, *columns.values()]), "%.12g", ",", "\r\n")
+        numbers = np.column_stack([time, *columns.values(), *angles.values()])
+        np.savetxt(text, numbers, "%.12g", ",", "\r\n")
         text.detach()
 
     write_whole(target, write)
+
+
+def write_motion(
+    path: str | os.PathLike[str],
+    names: Sequence[str],
+    held: Mapping[str, float],
+    time: Array,
+    rows: Sequence[Array],
+) -> None:
+    """Write a motion of some joints; other joints are held at their positions.
+
+    The file contains all joints of the robot: joints at rest must be at their positions, and a
+    controller may need them in every trajectory.
+
+    Args:
+        path: of the file.
+        names: the moving joints (n).
+        held: positions of the others, by name.
+        time: (p,) [s].
+        rows: positions, velocities and accelerations (p, n).
+
+    Raises:
+        ParameterError: the file cannot be written; an existing file is kept.
+    """
+    still = np.zeros((len(time), len(held)))
+    rests = still + list(held.values()), still, still
+    kinds = "position", "velocity", "acceleration"
+    columns = {kind: np.hstack(both) for kind, *both in zip(kinds, rows, rests, strict=True)}
+    write_table(path, "a motion", (*names, *held), time, columns)
 
 
 def _header(path: Path) -> list[str]:

@@ -20,7 +20,7 @@ from rbdyn_ros.dynamics.stages import kinematics, make_data
 from rbdyn_ros.dynamics.toolbox.frames import frame_pose
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, not_allowed, quote
 from rbdyn_ros.identification.bounds import Bounds, bounds_of, check_held, effort_ratio
-from rbdyn_ros.identification.csv_files import write_table
+from rbdyn_ros.identification.csv_files import write_motion
 from rbdyn_ros.identification.fourier import (
     FEWEST_HARMONICS,
     MOST_HARMONICS,
@@ -100,20 +100,13 @@ class Excitation:
     def write(self, path: str | os.PathLike[str], rate: float = 50.0) -> None:
         """Write a CSV file: time, then position, velocity and acceleration of each joint.
 
-        The file contains all joints of the robot: joints at rest must be at their positions, and
-        a controller may need them in every trajectory.
+        The file contains all joints of the robot, also those at rest.
 
         Raises:
             ParameterError: the file cannot be written; an existing file is kept.
         """
-        time, qpos, qvel, qacc = self.points(rate)
-        still = np.zeros((len(time), len(self.held)))
-        columns = {
-            "position": np.hstack([qpos, still + list(self.held.values())]),
-            "velocity": np.hstack([qvel, still]),
-            "acceleration": np.hstack([qacc, still]),
-        }
-        write_table(path, "a motion", (*self.names, *self.held), time, columns)
+        time, *rows = self.points(rate)
+        write_motion(path, self.names, self.held, time, rows)
 
 
 def excite(
@@ -216,12 +209,17 @@ def _excitation(
         held,
         number,
         dict(zip(names, ratio.tolist(), strict=True)),
-        _box(m, rows[0]),
+        link_box(m, rows[0]),
     )
 
 
-def _box(m: Model, qpos: Array) -> Array:
-    """Return the least and largest coordinates of the origins of all frames (2, 3) [m]."""
+def link_box(m: Model, qpos: Array) -> Array:
+    """Return the least and largest coordinates of the origins of all frames (2, 3) [m].
+
+    Args:
+        m: the robot.
+        qpos: (p, nv) its positions.
+    """
     d = make_data(m)
     box = np.array([np.full(3, np.inf), np.full(3, -np.inf)])
     for d.qpos[:] in qpos:

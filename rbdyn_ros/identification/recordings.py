@@ -32,6 +32,7 @@ def read_recording(
     topic: str = STATES,
     effort_topic: str | None = None,
     others: Sequence[str] = (),
+    motor_topic: str | None = None,
 ) -> Samples:
     """Read the motion of some joints.
 
@@ -40,12 +41,16 @@ def read_recording(
 
     Args:
         path: a rosbag2 folder (SQLite or MCAP), a `.mcap` or `.db3` file, or a `.csv` file with
-            the columns time, <joint>.position, <joint>.effort and optionally <joint>.velocity.
+            the columns time, <joint>.position, <joint>.effort and optionally <joint>.velocity
+            and <joint>.motor.
         names: names of the joints (n), in the order of the result.
         topic: in a bag, a topic of sensor_msgs/JointState.
         effort_topic: in a bag, another topic of sensor_msgs/JointState that has the efforts, for
             example the commanded ones; they are interpolated. None: they are in `topic`.
         others: joints whose positions are read too, if the recording has them.
+        motor_topic: in a bag, a topic of sensor_msgs/JointState whose positions are the angles of
+            the motors of joints, before their gears; they are interpolated. In a CSV file the
+            columns <joint>.motor have these angles.
 
     Raises:
         ParameterError: the recording cannot be used; the message says why.
@@ -53,8 +58,10 @@ def read_recording(
     source = existing(path)
     is_folder = source.is_dir()
     if source.suffix.lower() == ".csv" and not is_folder:
-        if effort_topic is not None or topic != STATES:
-            given = "topic" if effort_topic is None else "effort_topic"
+        topics = {"effort_topic": effort_topic, "motor_topic": motor_topic}
+        topics |= {"topic": None if topic == STATES else topic}
+        given = next((name for name, value in topics.items() if value is not None), "")
+        if given:
             raise recording_error(
                 "no-topics", f"a CSV file has no topics, so no {given}", str(source)
             )
@@ -63,7 +70,7 @@ def read_recording(
         hint = "; give its folder" if source.name == "metadata.yaml" else ""
         text = f"a recording is a rosbag2 folder, a .mcap, .db3 or .csv file{hint}"
         raise recording_error("unknown-suffix", text, str(source))
-    return _read_bag(source, names, topic, effort_topic, others)
+    return _read_bag(source, names, topic, effort_topic, others, motor_topic)
 
 
 def _read_bag(
@@ -72,9 +79,11 @@ def _read_bag(
     topic: str,
     effort_topic: str | None,
     others: Sequence[str],
+    motor_topic: str | None,
 ) -> Samples:
     beside: dict[str, list[float]] = {name: [] for name in others}
     stamps, rows = _rows(path, names, topic, beside)
+    motors: dict[str, Array] = {}
     if effort_topic is None:
         if not np.isfinite(rows[:, 2]).any():
             text = (
@@ -84,31 +93,44 @@ def _read_bag(
             raise recording_error("no-efforts", text, str(path))
     else:
         other, found = _rows(path, names, effort_topic, {})
-        whole = np.isfinite(found[:, 2]).all(axis=1)
-        inside = _between(stamps, other[whole], str(path), effort_topic)
+        inside, efforts = _at(stamps, other, found[:, 2], str(path), effort_topic, "efforts")
         stamps, rows = stamps[inside], rows[inside]
-        for j in range(len(names)):
-            rows[:, 2, j] = np.interp(
-                seconds(stamps, stamps[0]),
-                seconds(other[whole], stamps[0]),
-                found[whole, 2, j],
-            )
+        rows[:, 2] = efforts
+    if motor_topic is not None:
+        other, found = _rows(path, names, motor_topic, {})
+        given = np.isfinite(found[:, 0]).any(axis=0)
+        angles = found[:, 0, given]
+        inside, angles = _at(stamps, other, angles, str(path), motor_topic, "positions")
+        stamps, rows = stamps[inside], rows[inside]
+        motors = dict(zip(np.array(names)[given].tolist(), angles.T, strict=True))
     # subtract first: nanoseconds since 1970 exceed the precision of a double
     time = seconds(stamps, stamps[0])
     places = {name: np.array(values, np.float64) for name, values in beside.items()}
-    return checked_samples(str(path), names, time, rows[:, 0], rows[:, 1], rows[:, 2], places)
+    columns = rows[:, 0], rows[:, 1], rows[:, 2]
+    return checked_samples(str(path), names, time, *columns, places, motors)
 
 
-def _between(
-    stamps: NDArray[np.int64], other: NDArray[np.int64], source: str, topic: str
-) -> NDArray[np.bool_]:
-    """Return which stamps are within the time of another topic."""
-    growing = len(other) > 0 and (np.diff(other) >= 0).all()
-    inside = (stamps >= other[0]) & (stamps <= other[-1]) if growing else np.zeros(1, bool)
+def _at(
+    stamps: NDArray[np.int64],
+    other: NDArray[np.int64],
+    columns: Array,
+    source: str,
+    topic: str,
+    what: str,
+) -> tuple[NDArray[np.bool_], Array]:
+    """Return which stamps are within the time of another topic, and its columns (p, k) there."""
+    whole = np.isfinite(columns).all(axis=1) & (columns.shape[1] > 0)
+    stamps_there, columns = other[whole], columns[whole]
+    growing = len(stamps_there) > 0 and (np.diff(stamps_there) >= 0).all()
+    inside = np.zeros(len(stamps), bool)
+    if growing:
+        inside = (stamps >= stamps_there[0]) & (stamps <= stamps_there[-1])
     if not inside.any():
-        text = f"'{topic}' has no efforts of the joints at the time of the states"
-        raise recording_error("no-efforts", text, source)
-    return inside
+        text = f"'{topic}' has no {what} of the joints at the time of the states"
+        raise recording_error(f"no-{what}", text, source)
+    # subtract first: nanoseconds since 1970 exceed the precision of a double
+    time, times = (seconds(some, stamps[0]) for some in (stamps[inside], stamps_there))
+    return inside, np.stack([np.interp(time, times, column) for column in columns.T], axis=1)
 
 
 def _rows(

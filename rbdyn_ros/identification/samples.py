@@ -20,6 +20,9 @@ FEWEST = 10
 #: Largest position, speed, effort and time: products of larger numbers may overflow.
 LARGEST = 1e9
 
+#: Names of joints and rows (p, n), by what was measured.
+Measured = Mapping[str, tuple[Sequence[str], Array]]
+
 
 @dataclass(frozen=True, slots=True)
 class Samples:
@@ -34,6 +37,7 @@ class Samples:
         left_out: number of incomplete samples that were skipped.
         others: finite positions of other joints by name, each of its own length [rad or m].
             Joints that the recording does not name are missing.
+        motors: (p,) angles of the motors of some joints, by joint [rad].
     """
 
     names: tuple[str, ...]
@@ -43,6 +47,7 @@ class Samples:
     effort: Array
     left_out: int = 0
     others: Mapping[str, Array] = field(default_factory=dict)
+    motors: Mapping[str, Array] = field(default_factory=dict)
 
 
 def checked_samples(
@@ -53,6 +58,7 @@ def checked_samples(
     qvel: Array,
     effort: Array,
     others: Mapping[str, Array] | None = None,
+    motors: Mapping[str, Array] | None = None,
 ) -> Samples:
     """Return the complete samples in order of time.
 
@@ -64,31 +70,52 @@ def checked_samples(
         qvel: (p, n) [rad/s or m/s].
         effort: (p, n) [N m or N].
         others: positions of other joints, NaN where missing.
+        motors: (p,) angles of motors by joint, NaN where missing [rad].
 
     Raises:
         ParameterError: there are too few samples, too many are incomplete or repeat a stamp, a
             number is too large, or time goes back.
     """
-    whole = np.isfinite(time) & np.isfinite(qpos).all(axis=1) & np.isfinite(effort).all(axis=1)
+    measured = {"position": (names, qpos), "effort": (names, effort)}
+    measured |= {"motor angle": (tuple(motors or ()), _columns(motors or {}, len(time)))}
+    whole = np.isfinite(time)
+    for _, rows in measured.values():
+        whole &= np.isfinite(rows).all(axis=1)
     if not whole.all():
-        _check_mostly(whole, source, names, time, qpos, effort)
+        _check_mostly(whole, source, time, measured)
     left_out = int(len(whole) - whole.sum())
     found = {name: rows[np.isfinite(rows)] for name, rows in (others or {}).items()}
     found = {name: rows for name, rows in found.items() if len(rows)}
-    time, qpos, qvel, effort = time[whole], qpos[whole], qvel[whole], effort[whole]
-    fresh = np.diff(time, prepend=-np.inf) != 0.0
-    _check_order(time, fresh, source)
+    fresh = np.diff(time[whole], prepend=-np.inf) != 0.0
+    _check_order(time[whole], fresh, source)
     if fresh.sum() < FEWEST:
         text = f"it has {fresh.sum()} samples of the joints; it needs at least {FEWEST}"
         raise recording_error("empty-recording", text, source)
-    time, qpos, qvel, effort = time[fresh], qpos[fresh], qvel[fresh], effort[fresh]
-    _check_ordinary(source, names, qpos, effort)
+    kept = np.flatnonzero(whole)[fresh]
+    measured = {kind: (of, rows[kept]) for kind, (of, rows) in measured.items()}
+    _check_ordinary(source, measured)
+    (_, qpos), (_, effort), (with_motors, angles) = measured.values()
+    time, qvel = time[kept], qvel[kept]
     speeds = qvel if (np.abs(qvel) <= LARGEST).all() else None  # NaN is not
-    return Samples(tuple(names), time - time[0], qpos, speeds, effort, left_out, found)
+    return Samples(
+        tuple(names),
+        time - time[0],
+        qpos,
+        speeds,
+        effort,
+        left_out,
+        found,
+        dict(zip(with_motors, angles.T, strict=True)),
+    )
 
 
-def _check_ordinary(source: str, names: Sequence[str], qpos: Array, effort: Array) -> None:
-    for kind, rows in (("position", qpos), ("effort", effort)):
+def _columns(rows: Mapping[str, Array], count: int) -> Array:
+    """Return rows by name as columns (count, k)."""
+    return np.column_stack([np.zeros((count, 0)), *rows.values()])
+
+
+def _check_ordinary(source: str, measured: Measured) -> None:
+    for kind, (names, rows) in measured.items():
         large = np.argwhere(np.abs(rows) > LARGEST)
         if len(large):
             k, j = large[0]
@@ -99,21 +126,14 @@ def _check_ordinary(source: str, names: Sequence[str], qpos: Array, effort: Arra
             raise recording_error("large-number", text, source)
 
 
-def _check_mostly(
-    whole: NDArray[np.bool_],
-    source: str,
-    names: Sequence[str],
-    time: Array,
-    qpos: Array,
-    effort: Array,
-) -> None:
+def _check_mostly(whole: NDArray[np.bool_], source: str, time: Array, measured: Measured) -> None:
     lacking = int((~whole).sum())
     if lacking <= TOLERATED * len(whole):
         return
     first = int(np.argmin(whole))
     what, where = "time", ""
-    for kind, values in (("position", qpos), ("effort", effort)):
-        bad = np.flatnonzero(~np.isfinite(values[first]))
+    for kind, (names, rows) in measured.items():
+        bad = np.flatnonzero(~np.isfinite(rows[first]))
         if np.isfinite(time[first]) and len(bad):
             what, where = kind, f" of joint {quote(names[bad[0]])}"
             break

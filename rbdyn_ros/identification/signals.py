@@ -67,8 +67,8 @@ def to_motion(
     period would overshoot.)
 
     Measured velocities of a joint are used, and differentiated to its acceleration, if they have
-    less noise in the pass band than the differentiated position and agree with it within 2 %:
-    drives often report delayed or filtered velocities.
+    less noise in the pass band than the differentiated position and agree with it within 2 %, as
+    far as noise allows: drives often report delayed or filtered velocities.
 
     Args:
         samples: samples of a recording.
@@ -108,7 +108,7 @@ def to_motion(
     qd, qdd = _derivative(q, period, 1), _derivative(q, period, 2)
     if qvel is not None:
         v = smooth(qvel)
-        better = _better(qpos - q, qvel - v, qd, v, cutoff)
+        better = _better(qpos - q, qvel - v, qd, v, cutoff, period)
         qd, qdd = np.where(better, v, qd), np.where(better, _derivative(v, period, 1), qdd)
     step = max(1, int(1.0 / (period * (RATE_RATIO * cutoff if rate is None else rate))))
     kept = slice(trimmed, len(q) - trimmed, step)
@@ -125,6 +125,29 @@ def to_motion(
         thin=lambda rows: smooth(rows)[kept],
         kept=None if usable.all() else ~maximum_filter1d(~usable, wide, axis=0)[kept],
     )
+
+
+def motor_angles(samples: Samples, motion: Motion) -> dict[str, Array]:
+    """Return the angles of motors (p,) at the times of a motion of these samples, by joint."""
+    if not samples.motors or motion.thin is None:
+        return {}
+    names, rows = tuple(samples.motors), np.column_stack(list(samples.motors.values()))
+    return dict(zip(names, motion.thin(_on_grid(samples.time, rows)).T, strict=True))
+
+
+def _on_grid(time: Array, rows: Array) -> Array:
+    """Return rows (p, k) at multiples of the period."""
+    grid, is_regular = _grid(time, regular_period(time))
+    return rows if is_regular else np.asarray(make_interp_spline(time, rows, k=1)(grid))
+
+
+def _grid(time: Array, period: float) -> tuple[Array, bool]:
+    """Return multiples of the period until the last time, and whether these are the times."""
+    grid = period * np.arange(round(time[-1] / period) + 1)
+    if len(grid) == len(time) and np.abs(time - grid).max() <= REGULAR * period:
+        return grid, True
+    grid[-1] = time[-1]
+    return grid, False
 
 
 def _cutoff(cutoff: float | None, qpos: Array, period: float) -> float:
@@ -198,10 +221,9 @@ def _regular(
 ) -> tuple[Array, Array | None, Array, Bools]:
     """Return positions, velocities, efforts and usable marks at multiples of the period."""
     time = samples.time
-    grid = period * np.arange(round(time[-1] / period) + 1)
-    if len(grid) == len(time) and np.abs(time - grid).max() <= REGULAR * period:
+    grid, is_regular = _grid(time, period)
+    if is_regular:
         return samples.qpos, samples.qvel, samples.effort, usable
-    grid[-1] = time[-1]
 
     def on_grid(rows: Array) -> Array:
         return np.asarray(make_interp_spline(time, rows, k=1)(grid), np.float64)
@@ -237,13 +259,15 @@ def _derivative(rows: Array, period: float, order: int) -> Array:
 
 
 def _better(
-    noise_q: Array, noise_v: Array, qd: Array, v: Array, cutoff: float
+    noise_q: Array, noise_v: Array, qd: Array, v: Array, cutoff: float, period: float
 ) -> NDArray[np.bool_]:
     """Return for which joints measured velocities are better than differentiated positions.
 
-    Differentiation amplifies white noise below the cutoff f by 2 pi f / sqrt(3).
+    Differentiation amplifies white noise below the cutoff f by 2 pi f / sqrt(3). The two may
+    differ by what the filter leaves of this noise.
     """
     derived = 2.0 * np.pi * cutoff / np.sqrt(3.0) * noise_q.std(axis=0)
-    agrees = (v - qd).std(axis=0) <= AGREEMENT * qd.std(axis=0)
+    left = derived * np.sqrt(2.0 * cutoff * period)
+    agrees = (v - qd).std(axis=0) <= np.hypot(AGREEMENT * qd.std(axis=0), left)
     better: NDArray[np.bool_] = (noise_v.std(axis=0) < derived) & agrees
     return better

@@ -1,6 +1,7 @@
 """Actuator files: their content and their refusals."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.actuators import read_actuators_text, with_actuators_of
+from rbdyn_ros.actuators.writer import actuators_text
 from rbdyn_ros.errors import DescriptionError, ModelError, ParameterError
 
 EXAMPLE = "config/actuators.yaml"
@@ -235,3 +237,38 @@ def test_robots_of_a_batch_have_motors_of_their_own(one):
             rb.rollout(m, m.qpos0, np.zeros(1), nstep=1, specialize=False, params=params)
     with refused(ParameterError, "bad-argument", "params"):
         rb.rollout(one, one.qpos0, np.zeros(1), nstep=1, params={"actuator_error": {"j": 0.1}})
+
+
+OTHERS = """rbdyn_actuators: 1
+actuators:
+  elbow_pitch: {}
+  shoulder_yaw:
+    gear: -3.5
+    motorconst: [0.1, 0.2]
+    motorconst_error: -0.01
+    saturation: {torque: 3.3}
+    cogging: {amplitude: 0.1, poles: 7, phase: -1}
+    lugre: {coulomb: 0.1, stiffness: 7, damping: 0.2}
+  wrist_roll: {saturation: {torque: 2}, motorconst: [1, 0]}
+  wrist_pitch: {saturation: {torque: 2}, lugre: {coulomb: 0.3, stribeck: 0.1}}
+"""
+
+
+def test_a_written_file_has_the_actuators_that_were_read(arm):
+    for text in (Path(EXAMPLE).read_text(), "rbdyn_actuators: 1\nactuators: {}", OTHERS):
+        specs = read_actuators_text(text, arm)
+        assert read_actuators_text(actuators_text(specs), arm) == specs
+
+
+def test_a_written_file_has_comments_and_quotes_odd_names():
+    spec = rb.ActuatorSpec("no", gear=2.0, damping=1e-05)
+    text = actuators_text([spec], {"no": {"gear": "+- 0.1"}}, ["Made by a test."])
+    assert text.split("\n") == [
+        "# Made by a test.",
+        "rbdyn_actuators: 1",
+        "actuators:",
+        '  "no":',
+        "    gear: 2                               # +- 0.1",
+        "    damping: 1e-05",
+        "",
+    ]

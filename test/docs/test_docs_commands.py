@@ -48,6 +48,10 @@ NOT_RUN = {
     ("docs/guides/identification.md", "rbdyn excite arm.urdf"): REAL,
     ("docs/guides/identification.md", "python examples/record_motion.py"): REAL,
     ("docs/guides/identification.md", "rbdyn identify arm.urdf"): REAL,
+    (
+        "docs/guides/identification.md",
+        ".venv/bin/rbdyn sim --no-view --actuators",
+    ): "takes two minutes; tests identify the same without ROS",
     ("docs/reference/interfaces.md", "cd ws"): WORKSPACE,
     ("docs/reference/interfaces.md", "ros2 service call /simulator/set_sim"): WORKSPACE,
     ("docs/reference/interfaces.md", "ros2 service call /simulator/get_dynamics"): WORKSPACE,

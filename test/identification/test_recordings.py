@@ -129,6 +129,24 @@ def test_efforts_may_come_from_another_topic(tmp_path):
     assert refusal(path, effort_topic="arm/efforts") == "no-efforts"
 
 
+def test_angles_of_motors_have_a_topic_or_columns(tmp_path):
+    motors = [state(START + 2_500_000 * k, ("elbow",), [0.25 * k], [], []) for k in range(50)]
+    topics = {"/joint_states": (STATE, messages()), "/motors": (STATE, motors)}
+    path = write_bag(tmp_path / "bag", topics)
+    read = read_recording(path, NAMES, motor_topic="motors")
+    assert list(read.motors) == ["elbow"]
+    assert read.motors["elbow"] == pytest.approx(100.0 * read.time, abs=1e-9)
+    assert read_recording(path, NAMES).motors == {}
+    assert refusal(path, ("shoulder",), motor_topic="motors") == "other-joints"
+    late = [state(START + 10**12 + k, NAMES, [1.0, 1.0], [], []) for k in range(30)]
+    late = write_bag(tmp_path / "late", {**topics, "/motors": (STATE, late)})
+    assert refusal(late, motor_topic="motors") == "no-positions"
+    write_csv(tmp_path / "r.csv", read)
+    again = read_recording(tmp_path / "r.csv", NAMES)
+    assert again.motors["elbow"] == pytest.approx(read.motors["elbow"])
+    assert again.effort == pytest.approx(read.effort)
+
+
 def test_few_incomplete_messages_are_skipped(tmp_path):
     rows = messages(count=200)
     rows[0].effort = np.full(2, np.nan)

@@ -1,0 +1,112 @@
+"""Write actuators as an actuators file, which reader.py reads."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from rbdyn_ros.actuators.reader import VERSION
+from rbdyn_ros.actuators.specs import BEND, COGGING, LUGRE, THERMAL, ActuatorSpec
+
+#: A joint of this name needs no quotes in YAML.
+PLAIN = re.compile(r"(?!(?i:y|n|yes|no|on|off|true|false|null)$)[A-Za-z_][A-Za-z0-9_/-]*")
+
+#: All keys, in the order of the file.
+ORDER = (
+    *("gear", "armature", "motorconst", "motorconst_error", "resistance", "inductance"),
+    *("voltage", "saturation", "torque_speed", "thermal", "derating", "cogging"),
+    *("lugre", "damping", "elastic", "delay", "resolution"),
+)
+#: Keys with one number.
+NUMBERS = (
+    *("gear", "armature", "motorconst_error", "resistance", "inductance", "voltage"),
+    *("damping", "delay", "resolution"),
+)
+
+
+def actuators_text(
+    specs: Iterable[ActuatorSpec],
+    comments: Mapping[str, Mapping[str, str]] | None = None,
+    head: Sequence[str] = (),
+) -> str:
+    """Return an actuators file; keys with their default are left out.
+
+    Args:
+        specs: the actuators.
+        comments: comments on keys, by joint and key.
+        head: lines of comment at the beginning.
+    """
+    lines = [*(f"# {line}" for line in head), f"{VERSION}: 1", "actuators:"]
+    specs = list(specs)
+    for spec in specs:
+        keys, said = _keys(spec), (comments or {}).get(spec.joint, {})
+        lines.append(f"  {_name(spec.joint)}:" + ("" if keys else " {}"))
+        for key, value in keys.items():
+            line = f"    {key}: {value}"
+            lines.append(f"{line:<40}  # {said[key]}" if key in said else line)
+    if not specs:
+        lines[-1] += " {}"
+    return "\n".join(lines) + "\n"
+
+
+def _keys(spec: ActuatorSpec) -> dict[str, str]:
+    """Return the values of keys that differ from their defaults."""
+    plain = ActuatorSpec(spec.joint)
+    keys = {
+        key: _number(getattr(spec, key))
+        for key in NUMBERS
+        if getattr(spec, key) != getattr(plain, key)
+    }
+    # a torque constant that is wrong needs one that the drive assumes
+    if spec.motorconst != plain.motorconst or spec.motorconst_error or spec.resistance:
+        both = spec.motorconst
+        keys["motorconst"] = _number(both[0]) if both[0] == both[1] else _row(both)
+    if spec.current < math.inf:
+        # a file without motorconst gives a largest torque, which is that current
+        of = "current" if "motorconst" in keys else "torque"
+        keys["saturation"] = _table({of: spec.current})
+    if spec.torque_speed:
+        keys["torque_speed"] = "[" + ", ".join(map(_row, spec.torque_speed)) + "]"
+    if spec.thermal[0]:
+        keys["thermal"] = _table(dict(zip(THERMAL, spec.thermal, strict=True)))
+    if any(spec.derating):
+        keys["derating"] = _row(spec.derating)
+    if spec.cogging[0]:
+        keys["cogging"] = _table(dict(zip(COGGING, spec.cogging, strict=True)))
+    if spec.lugre[0]:
+        keys["lugre"] = _lugre(dict(zip(LUGRE, spec.lugre, strict=True)))
+    if spec.stiffness:
+        more = {"damping": spec.gear_damping, "backlash": spec.backlash}
+        given = {key: value for key, value in more.items() if value}
+        keys["elastic"] = _table({"stiffness": spec.stiffness} | given)
+    return {key: keys[key] for key in ORDER if key in keys}
+
+
+def _lugre(values: dict[str, float]) -> str:
+    """Return dry friction without the keys that have their defaults."""
+    if values["static"] == values["coulomb"] and values["stribeck"] == 1.0:
+        del values["stribeck"]
+    if values["stiffness"] == values["static"] / BEND:
+        del values["stiffness"]
+    if values["static"] == values["coulomb"]:
+        del values["static"]
+    return _table({key: value for key, value in values.items() if key != "damping" or value})
+
+
+def _name(joint: str) -> str:
+    return joint if PLAIN.fullmatch(joint) else json.dumps(joint)
+
+
+def _number(value: float) -> str:
+    short = f"{value:g}"
+    return short if float(short) == value else repr(float(value))
+
+
+def _row(values: Iterable[float]) -> str:
+    return "[" + ", ".join(map(_number, values)) + "]"
+
+
+def _table(values: Mapping[str, float]) -> str:
+    return "{" + ", ".join(f"{key}: {_number(value)}" for key, value in values.items()) + "}"

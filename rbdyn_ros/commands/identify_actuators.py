@@ -1,0 +1,102 @@
+"""The part of `rbdyn identify` that finds motors and gears: option `--actuators`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from rbdyn_ros.commands.common import DONE, REFUSED, USAGE, FileOf, report_error
+from rbdyn_ros.commands.recorded import read_samples
+
+if TYPE_CHECKING:
+    from rbdyn_ros.model.model import Model
+
+YAML_FILE = FileOf((".yaml", ".yml"))
+#: Options of another result.
+OTHERS = ("payload", "patch", "validate", "figure", "offset", "armature")
+#: Options that need --actuators.
+OWN = ("known", "motor_topic", "current")
+
+
+def add_actuator_options(command: argparse.ArgumentParser) -> None:
+    """Add `--actuators` and its options to the arguments of `rbdyn identify`."""
+    command.add_argument(
+        "--actuators",
+        type=YAML_FILE,
+        metavar="OUT.yaml",
+        help="identify only motors and gears, and write them to this file",
+    )
+    command.add_argument(
+        "--known",
+        type=YAML_FILE,
+        metavar="ACTUATORS.yaml",
+        help="with --actuators: an actuators file with what is known from data sheets",
+    )
+    command.add_argument(
+        "--current",
+        action="store_true",
+        help="with --actuators: the efforts of the recording are currents [A]",
+    )
+    command.add_argument(
+        "--motor-topic",
+        help="with --actuators: topic of joint states in a bag whose positions are the angles of "
+        "the motors",
+    )
+
+
+def wrong_actuator_options(options: argparse.Namespace) -> str:
+    """Return what is wrong with the combination of options; "" if nothing is."""
+    if options.actuators is None:
+        alone = [name for name in OWN if getattr(options, name)]
+        return f"--{alone[0].replace('_', '-')} needs --actuators" if alone else ""
+    if any(getattr(options, name) for name in OTHERS) or not options.friction:
+        others = ", ".join(f"--{name}" for name in OTHERS)
+        return f"--actuators cannot be combined with {others}, --no-friction"
+    return ""
+
+
+def identify_actuators_of(m: Model, options: argparse.Namespace) -> int:
+    """Identify the actuators, print a report, and write the file."""
+    from rbdyn_ros.actuators import read_actuators
+    from rbdyn_ros.identification.actuators import (
+        actuators_file,
+        actuators_report_dict,
+        actuators_report_text,
+        identify_actuators,
+    )
+    from rbdyn_ros.identification.actuators.identify import CUTOFF
+    from rbdyn_ros.identification.motion import dof_names
+    from rbdyn_ros.identification.signals import motor_angles, to_motion
+
+    known = () if options.known is None else read_actuators(options.known, m)
+    rest, samples = read_samples(m, options, options.recording)
+    dofs = [dof_names(m).index(name) for name in samples.names]
+    limits = None if options.current else m.jnt_effort[m.dof_jntid[dofs]]
+    motion = to_motion(samples, options.cutoff or CUTOFF, effort_limits=limits)
+    angles = motor_angles(samples, motion)
+    found = identify_actuators(
+        m, motion, motors=angles, current=options.current, known=known, rest=rest
+    )
+    if options.json:
+        print(json.dumps(actuators_report_dict(found), indent=2, allow_nan=False))
+    else:
+        print(actuators_report_text(found), end="")
+    if not any(one.found for one in found):
+        text = "the recording shows nothing of motors and gears, so no file is written"
+        print(f"rbdyn identify: {text}", file=sys.stderr)
+        return REFUSED
+    head = (f"Identified by rbdyn identify from {options.recording.name!r}.",)
+    return _written(actuators_file(found, known, head), options)
+
+
+def _written(text: str, options: argparse.Namespace) -> int:
+    from rbdyn_ros.errors import ParameterError
+    from rbdyn_ros.loading.output import write_whole
+
+    try:
+        write_whole(options.actuators, lambda file: file.write(text.encode()))
+    except ParameterError as error:
+        return report_error("identify --actuators", error, USAGE)
+    return DONE

@@ -1,0 +1,196 @@
+"""Torque constant, friction and rotor inertia of a drive, from its efforts.
+
+A drive reports e, in any unit; its torque on the joint is s e. It moves the load L (the inverse
+dynamics of the robot), the rotor and the friction of the motor at speeds v:
+  s e = L + J dv/dt + (Fc + (Fs - Fc) exp(-(v / vs)^2)) sgn v + d v + constant
+This is the LuGre model at constant speed (Canudas de Wit et al., 1995). Divided by s it is linear
+in all unknowns but the Stribeck speed vs, so only vs needs a search (variable projection: Golub,
+Pereyra, 1973).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.ndimage import maximum_filter1d, uniform_filter1d
+from scipy.optimize import minimize_scalar
+
+from rbdyn_ros.arrays import Array, Bools
+from rbdyn_ros.identification.actuators.estimate import Estimate, covariance, deviation, solution
+from rbdyn_ros.identification.motion import Motion
+
+#: Columns of the equations; RISE is that of Fs - Fc, SPEED the derivative by vs.
+SCALE, CONSTANT, COULOMB, VISCOUS, ROTOR, RISE, SPEED = range(7)
+#: Samples of a motion in the width of its filter.
+WIDTH = 5
+#: A joint may rest below this multiple of the noise of its speed, or part of its largest speed.
+NOISE, REST = 3.0, 1e-3
+#: Part of the moving samples that are slower than the least Stribeck speed.
+SLOWEST = 0.01
+#: Stribeck speeds that are tried first, and the tolerance of the logarithm of the best one.
+TRIED, TOLERANCE = 16, 1e-3
+#: Effort per torque of a drive whose efforts do not depend on its load.
+LEAST_SHARE = 1e-100
+#: Least speed that is not a rounding error [rad/s or m/s].
+LEAST_SPEED = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drive:
+    """The recording of one drive.
+
+    Attributes:
+        motion: of its joint alone, with the reported efforts.
+        load: (p,) torque on the joint without motor and gear [N m or N].
+        kept: (p,) usable samples: the joint moves, and the drive is not saturated.
+    """
+
+    motion: Motion
+    load: Array
+    kept: Bools
+
+    @property
+    def slowest(self) -> float:
+        """The slowest speed of the motion [rad/s or m/s]."""
+        return float(np.quantile(np.abs(self.motion.qvel[self.kept, 0]), SLOWEST))
+
+
+@dataclass(frozen=True, slots=True)
+class DriveFit:
+    """A drive; friction and inertia are those at the joint.
+
+    Attributes:
+        scale: torque on the joint per reported effort.
+        constant: torque [N m or N].
+        coulomb: friction while sliding fast, or without `rise` its mean [N m or N].
+        viscous: [N m s/rad or N s/m].
+        rotor: inertia [kg m^2 or kg].
+        static: friction at the start of sliding [N m or N]; None if it was not fitted.
+        rise: static less Coulomb friction [N m or N]; None if it was not fitted.
+        speed: of the Stribeck curve [rad/s or m/s]; None if it was not fitted.
+        unexplained: RMS of the efforts that the fit does not explain, as a part of all.
+    """
+
+    scale: Estimate
+    constant: Estimate
+    coulomb: Estimate
+    viscous: Estimate
+    rotor: Estimate
+    static: Estimate | None
+    rise: Estimate | None
+    speed: Estimate | None
+    unexplained: float
+
+
+def moving(motion: Motion) -> Bools:
+    """Return the samples (p,) of the motion of one joint in which it surely moves.
+
+    At rest, also for the moment in which a joint turns back, dry friction may be anything, and the
+    filter mixes it with its neighbours.
+    """
+    v = motion.qvel[:, 0]
+    noise = 1.4826 * float(np.median(np.abs(v - uniform_filter1d(v, WIDTH))))
+    slow = np.abs(v) <= max(NOISE * noise, REST * float(np.abs(v).max()))
+    slow[1:] |= v[1:] * v[:-1] <= 0.0
+    moves: Bools = ~maximum_filter1d(slow, 2 * WIDTH + 1)
+    return moves
+
+
+def fit_drive(
+    drive: Drive, *, scale: float | None = None, rotor: float | None = None, stribeck: bool = True
+) -> DriveFit:
+    """Return the drive that explains the efforts best.
+
+    Args:
+        drive: its recording.
+        scale: torque per reported effort; None: unknown.
+        rotor: inertia of the rotor, at the joint [kg m^2 or kg]; None: unknown.
+        stribeck: whether static friction may differ from Coulomb friction.
+    """
+    A, b = _equations(drive, scale, rotor)
+    speed = _best_speed(drive, A, b) if stribeck else None
+    columns = A if speed is None else np.column_stack([A, _rise(drive, speed)])
+    x, differences = solution(columns, b)
+    J = columns
+    if speed is not None:
+        J = np.column_stack([columns, x[RISE] * _slope(drive, speed)])
+    C = covariance(J, differences)
+    if scale is not None:
+        x[SCALE], C[SCALE], C[:, SCALE] = 1.0 / scale, 0.0, 0.0
+    effort = drive.motion.effort[drive.kept]
+    unexplained = float(np.linalg.norm(differences) / np.linalg.norm(effort))
+    return _in_torques(x, C, rotor, speed, unexplained)
+
+
+def _equations(drive: Drive, scale: float | None, rotor: float | None) -> tuple[Array, Array]:
+    """Return the columns (k, 5) and the efforts (k,); columns of known numbers are 0."""
+    motion = drive.motion
+    v, a, effort = motion.qvel[:, 0], motion.qacc[:, 0], motion.effort[:, 0]
+    load, ones, zeros = drive.load + (rotor or 0.0) * a, np.ones(len(a)), np.zeros(len(a))
+    if scale is not None:
+        load, effort = zeros, effort - load / scale
+    columns = [load, ones, _of_speed(drive, np.sign), v, a if rotor is None else zeros]
+    return np.column_stack(columns)[drive.kept], effort[drive.kept]
+
+
+def _of_speed(drive: Drive, function: Callable[[Array], Array]) -> Array:
+    """Return a function of the speed, filtered like the efforts, (p,)."""
+    return np.asarray(drive.motion.of_velocity(function)[:, 0], np.float64)
+
+
+def _rise(drive: Drive, speed: float) -> Array:
+    """Return the column of Fs - Fc (k,)."""
+    return _of_speed(drive, lambda v: np.sign(v) * np.exp(-((v / speed) ** 2)))[drive.kept]
+
+
+def _slope(drive: Drive, speed: float) -> Array:
+    """Return the derivative of this column by the Stribeck speed (k,)."""
+
+    def by_speed(v: Array) -> Array:
+        ratio = (v / speed) ** 2
+        return np.asarray(np.sign(v) * np.exp(-ratio) * 2.0 * ratio / speed)
+
+    return _of_speed(drive, by_speed)[drive.kept]
+
+
+def _best_speed(drive: Drive, A: Array, b: Array) -> float:
+    """Return the Stribeck speed that explains the efforts best."""
+    fastest = float(np.abs(drive.motion.qvel[drive.kept, 0]).max())
+    low, high = max(drive.slowest, LEAST_SPEED), max(fastest, 2.0 * LEAST_SPEED)
+
+    def remaining(log_speed: float) -> float:
+        columns = np.column_stack([A, _rise(drive, float(np.exp(log_speed)))])
+        return float(np.linalg.norm(solution(columns, b)[1]))
+
+    tried = np.linspace(np.log(low), np.log(high), TRIED)
+    best = int(np.argmin([remaining(x) for x in tried]))
+    between = tried[max(0, best - 1)], tried[min(TRIED - 1, best + 1)]
+    options = {"xatol": TOLERANCE}
+    found = minimize_scalar(remaining, bounds=between, method="bounded", options=options)
+    return float(np.exp(found.x))
+
+
+def _in_torques(
+    x: Array, C: Array, rotor: float | None, speed: float | None, unexplained: float
+) -> DriveFit:
+    """Return the drive with coefficients x of efforts, and their covariance, as torques."""
+    share = float(x[SCALE]) or LEAST_SHARE
+
+    def torque(*terms: int) -> Estimate:
+        total, gradient = float(x[list(terms)].sum()), np.zeros(len(C))
+        gradient[list(terms)], gradient[SCALE] = 1.0 / share, -total / share**2
+        return Estimate(total / share, deviation(gradient, C))
+
+    return DriveFit(
+        scale=Estimate(1.0 / share, float(np.sqrt(C[SCALE, SCALE])) / share**2),
+        constant=torque(CONSTANT),
+        coulomb=torque(COULOMB),
+        viscous=torque(VISCOUS),
+        rotor=torque(ROTOR) if rotor is None else Estimate(rotor, 0.0),
+        static=None if speed is None else torque(COULOMB, RISE),
+        rise=None if speed is None else torque(RISE),
+        speed=None if speed is None else Estimate(speed, float(np.sqrt(C[SPEED, SPEED]))),
+        unexplained=unexplained,
+    )

@@ -1,0 +1,93 @@
+"""Identified actuators as text, as JSON, and as an actuators file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from rbdyn_ros.actuators.specs import ActuatorSpec
+from rbdyn_ros.actuators.writer import actuators_text
+from rbdyn_ros.identification.actuators.identify import ActuatorEstimate
+from rbdyn_ros.report.tables import aligned
+from rbdyn_ros.report.words import Row, cut, finite_or_none
+
+#: Units of the keys of an actuators file; those of elastic are of a revolute joint.
+UNITS = {
+    "gear": "",
+    "armature": "kg m^2",
+    "motorconst": "N m/A",
+    "motorconst_error": "",
+    "lugre.coulomb": "N m",
+    "lugre.static": "N m",
+    "lugre.stribeck": "rad/s",
+    "damping": "N m s/rad",
+    "elastic.stiffness": "N m/rad",
+    "elastic.backlash": "rad",
+}
+
+
+def actuators_report_text(found: Sequence[ActuatorEstimate]) -> str:
+    """Return a table of the numbers that were found, and what was not."""
+    rows: list[Row] = [("joint", "key", "value", "standard deviation", "unit")]
+    for one in found:
+        for key, number in one.found.items():
+            values = f"{number.value:.4g}", f"{number.std:.2g}"
+            rows.append((cut(one.joint), key, *values, UNITS[key]))
+    parts = [["motors and gears (friction and torques of the motor)", *aligned(rows)]]
+    shares = [
+        (cut(one.joint), f"{one.unexplained:.1%}")
+        for one in found
+        if math.isfinite(one.unexplained)
+    ]
+    if shares:
+        parts.append(["efforts that the result does not explain", *aligned(shares)])
+    messages = [f"  {text}" for one in found for text in one.messages]
+    if messages:
+        parts.append(["not identified", *messages])
+    return "\n\n".join("\n".join(part) for part in parts) + "\n"
+
+
+def actuators_report_dict(found: Sequence[ActuatorEstimate]) -> dict[str, Any]:
+    """Return the report as numbers for JSON; unknown ones are None."""
+    return {
+        "joints": [
+            {
+                "joint": one.joint,
+                "found": {
+                    key: {"value": number.value, "std": finite_or_none(number.std)}
+                    for key, number in one.found.items()
+                },
+                "unexplained": finite_or_none(one.unexplained),
+                "messages": list(one.messages),
+            }
+            for one in found
+        ]
+    }
+
+
+def actuators_file(
+    found: Sequence[ActuatorEstimate],
+    known: Sequence[ActuatorSpec] = (),
+    head: Sequence[str] = (),
+) -> str:
+    """Return an actuators file with standard deviations as comments.
+
+    Args:
+        found: result of identify_actuators.
+        known: all actuators that were known before; those of joints that did not move are kept.
+        head: lines of comment at the beginning.
+    """
+    specs = {spec.joint: spec for spec in known}
+    specs |= {one.joint: one.spec for one in found if one.spec is not None}
+    comments = {one.joint: _comments(one) for one in found}
+    return actuators_text(specs.values(), comments, head)
+
+
+def _comments(one: ActuatorEstimate) -> dict[str, str]:
+    """Return the standard deviations by key."""
+    said: dict[str, list[str]] = {}
+    for name, number in one.found.items():
+        key, _, inner = name.partition(".")
+        said.setdefault(key, []).append(f"{inner} +- {number.std:.1g}".strip())
+    return {key: ", ".join(texts) for key, texts in said.items()}
