@@ -15,6 +15,7 @@ from support.control_package import (
     package_of,
     settings_of,
 )
+from support.lies import LIES
 
 import rbdyn_ros as rb
 from rbdyn_ros.control.arm import Arm
@@ -155,7 +156,6 @@ class Pair:
         gate = SafetyGate(m, self.limits, GateSettings())
         self.controller = Controller(arm, gate, given)
         self.native = CppArm(code, given, gate.settings, compensates, friction)
-        self.controller._witness.look = lambda *_: -1  # the package does not compare with motions
         self.names, self.now = list(arm.names), 10 * NANOSECONDS
         held = arm.twin().gravity_effort(BENT, np.empty(m.nv))
         self.controller.set_mode(mode)
@@ -195,11 +195,11 @@ def plant(m, d, effort, limits, push=0.0):
 @pytest.mark.parametrize("which", ["code", "partial"])
 @pytest.mark.parametrize("mode", ["gravity", "computed_torque", "impedance"])
 def test_the_loop_sends_the_efforts_of_arm_controller(which, mode, request):
-    """A push moves the arm; then another mode stops it; then an overspeed is braked and held."""
+    """A push moves the arm; another mode stops it; a harder push is a fault, and it is held."""
     code = request.getfixturevalue(which)
     pair = Pair(code, mode, friction=0.5, tracking_tolerance=0.5)
     rough = pair.m.replaced()  # with the friction of which half is compensated
-    rough.opt.passive = True
+    rough.opt.passive, rough.opt.exact_stops = True, False  # at rest the numbers do not repeat
     d = rb.make_data(rough)
     d.qpos[:] = BENT
     for k in range(100):
@@ -212,14 +212,36 @@ def test_the_loop_sends_the_efforts_of_arm_controller(which, mode, request):
         for _ in range(60):
             plant(rough, d, pair(d.qpos.copy(), d.qvel.copy()), pair.limits)
     assert pair.native.phase == "running"
-    d.qvel[0] = 1.2 * pair.limits.velocity[0]
-    phases = set()
-    for _ in range(700):
+    phases, pushed = set(), 60.0
+    for _ in range(1000):
         effort = pair(d.qpos.copy(), d.qvel.copy())
         phases.add(pair.native.phase)
-        if effort is not None:
-            plant(rough, d, effort, pair.limits)
-    assert phases == {"braking", "holding"}
+        pushed = pushed if pair.native.phase == "running" else 0.0
+        plant(rough, d, effort, pair.limits, pushed)
+    assert phases == {"running", "braking", "holding"}
+    assert not pair.native.fault[1]
+
+
+@pytest.mark.parametrize("lie", ["velocity_sign", "frozen", "swapped", "position_drift"])
+def test_an_arm_whose_states_lie_is_braked_as_by_arm_controller(code, lie):
+    """On the same estimate from the same history, until both are silent."""
+    pair, d = Pair(code, "gravity"), rb.make_data(code.package.code.m)
+    d.qpos[:] = BENT
+    for _ in range(150):
+        plant(pair.m, d, pair(d.qpos.copy(), d.qvel.copy()), pair.limits, 1.0)
+    assert pair.native.phase == "running"
+    change = next(row for row in LIES if row.name == lie).start()
+    phases = set()
+    for k in range(1500):
+        state = {"position": d.qpos.copy(), "velocity": d.qvel.copy(), "effort": np.zeros(7)}
+        (seen,) = change(state, k * H)
+        effort = pair(*(np.asarray(seen[row], float) for row in ("position", "velocity")))
+        phases.add(pair.native.phase)
+        if effort is None:
+            break
+        plant(pair.m, d, effort, pair.limits)
+    assert pair.native.fault[1]
+    assert phases >= {"blind", "silent"}
 
 
 def test_a_robot_that_carries_its_gravity_gets_the_rest(code):
@@ -277,8 +299,8 @@ def test_an_arm_that_cannot_be_braked_is_left_alone_as_by_arm_controller(code, m
     assert ending.state == "silent"
 
 
-def started(code, mode="gravity", **settings):
-    native = CppArm(code, settings_of(**settings), GateSettings())
+def started(code, mode="gravity", simulated=False, **settings):
+    native = CppArm(code, settings_of(**settings), GateSettings(simulated=simulated))
     m, limits = code.package.code.m, code.package.limits
     held = Arm(m).gravity_effort(BENT, np.empty(m.nv))[limits.dofs]
     assert native.start(BENT, np.zeros(m.nv), held, mode) == 0
@@ -321,11 +343,47 @@ def test_updates_that_pause_too_long_are_a_fault(code):
 
 
 def test_a_lie_is_not_believed_again(code):
+    """Not after 0.15 s either, in which the joints might have moved there; the truth is."""
+    for lies, phase in ((150, "blind"), (1, "braking")):
+        native, still = started(code), np.zeros(7)
+        for _ in range(lies):
+            native.update(BENT + 0.2, still, H)
+            assert native.fault == ("velocity", True)
+            assert native.phase == "blind"
+        native.update(BENT, still, H)
+        assert native.phase == phase
+
+
+@pytest.mark.parametrize(
+    ("period", "waited"), [(-0.5, H), (np.nan, H), (np.inf, H), (0.5, H), (2.0 * H, H)]
+)
+def test_a_clock_that_jumps_or_runs_too_fast_is_a_fault(code, period, waited):
     native, still = started(code), np.zeros(7)
-    native.update(BENT + 0.5, still, H)
-    assert native.fault == ("velocity", True)
-    native.update(BENT, still, H)
-    assert native.phase == "blind"
+    for _ in range(100):
+        native.update(BENT, still, period, waited=waited)
+    assert native.fault == ("clock", False)
+
+
+def test_updates_that_fall_behind_are_a_fault(code):
+    native, still = started(code), np.zeros(7)
+    for _ in range(200):
+        native.update(BENT, still, 0.5 * H, waited=H)
+    assert native.fault == ("latency", True)
+
+
+def test_simulated_time_may_run_at_any_pace(code):
+    still = np.zeros(7)
+    for waited in (0.1 * H, 10.0 * H):
+        native = started(code, simulated=True)
+        for _ in range(200):
+            native.update(BENT, still, H, waited=waited)
+        assert native.fault == ("", False)
+
+
+def test_measured_efforts_that_are_not_finite_are_a_fault(code):
+    native = started(code)
+    native.update(BENT, np.zeros(7), H, effort=np.r_[np.inf, np.zeros(6)])
+    assert native.fault == ("finite", True)
 
 
 def test_a_blind_arm_is_braked_on_a_prediction(code):

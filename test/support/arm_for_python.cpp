@@ -45,6 +45,23 @@ struct GateParts
   EffortGate efforts;
 };
 
+/// Opens private members of a class: templates that are instantiated explicitly may name them.
+template <auto Member, auto & Place>
+struct Opened
+{
+  static inline const bool done = ((Place = Member), true);
+};
+
+State Arm::* place_of_state;
+Inspection Arm::* place_of_inspection;
+Witness Arm::* place_of_witness;
+Ending Arm::* place_of_ending;
+
+template struct Opened<&Arm::state_, place_of_state>;
+template struct Opened<&Arm::inspection_, place_of_inspection>;
+template struct Opened<&Arm::witness_, place_of_witness>;
+template struct Opened<&Arm::ending_, place_of_ending>;
+
 struct EndingParts
 {
   Limits limits;
@@ -68,7 +85,8 @@ void * ending_new(const double * gains)
 int ending_seeing(EndingParts * parts, const double * q, const double * v, double dt, double * out)
 {
   Dofs effort{};
-  if (!parts->ending.seeing(state_of(q, v), dt, parts->settings, parts->limits, effort)) {
+  const State state = state_of(q, v);
+  if (!parts->ending.seeing(state, Dofs{}, dt, parts->settings, parts->limits, effort)) {
     return -1;
   }
   std::memcpy(out, effort.data(), sizeof(Dofs));
@@ -125,13 +143,18 @@ Arm * arm_new(const double * s)
 {
   ArmSettings settings;
   settings.gate = {s[0], s[1], s[2]};
+  settings.gate.latency_limit = s[9];
+  settings.gate.simulated = s[10] != 0.0;
   settings.ending.blind_time = s[3];
   settings.gravity_damping = s[4];
   settings.tracking_tolerance = s[5];
   settings.target_timeout = s[6];
-  settings.robot_compensates_gravity = s[7] != 0.0;
-  settings.friction_compensation = s[8];
-  s = take(settings.tracking, s + 9);
+  settings.ending.actuation.own_gravity = s[7] != 0.0;
+  settings.ending.actuation.share = s[8];
+  settings.period = s[11];
+  settings.limits.contact = s[12];
+  settings.arm_tolerance.fill(s[13]);
+  s = take(settings.tracking, s + 14);
   take(settings.soft, s);
   settings.ending.hold = settings.tracking;
   return new Arm(settings);
@@ -144,18 +167,24 @@ int arm_start(Arm * arm, const double * q, const double * v, const double * effo
   return int(arm->start(state_of(q, v), measured, Mode(mode)).refusal);
 }
 
+/// steady: steady clock [s]; felt: measured efforts; effort: in and out.
 int arm_update(
-  Arm * arm, const double * q, const double * v, int readable, const double * reference,
-  double period, double * effort)
+  Arm * arm, const double * q, const double * v, const double * felt, int readable,
+  const double * reference, double period, double steady, double * effort)
 {
-  Reference given;
-  given.given = reference != nullptr;
-  if (given.given) {
-    take(given.a, take(given.v, take(given.q, reference)));
+  Input input;
+  input.state = state_of(q, v);
+  take(input.effort, felt);
+  input.readable = readable != 0;
+  input.period = period;
+  input.steady = nanoseconds(steady);
+  input.reference.given = reference != nullptr;
+  if (input.reference.given) {
+    take(input.reference.a, take(input.reference.v, take(input.reference.q, reference)));
   }
   Joints efforts{};
   take(efforts, effort);
-  const Answer answer = arm->update(state_of(q, v), readable != 0, given, period, efforts);
+  const Answer answer = arm->update(input, efforts);
   std::memcpy(effort, efforts.data(), sizeof(Joints));
   return int(answer);
 }
@@ -169,6 +198,15 @@ int arm_fault(Arm * arm, double * out)
 }
 
 int arm_event(Arm * arm) { return int(arm->event()); }
+
+/// Let the arm believe that it has moved to this state, by no effort.
+void arm_kick(Arm * arm, const double * q, const double * v)
+{
+  arm->*place_of_state = state_of(q, v);
+  arm->*place_of_inspection = Inspection();
+  (arm->*place_of_witness).pause();
+  (arm->*place_of_ending).reckoning.history.forget();
+}
 
 void arm_clear(Arm * arm) { arm->clear_fault(); }
 

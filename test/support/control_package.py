@@ -9,6 +9,7 @@ import pytest
 
 from rbdyn_ros.codegen.ros2_control.package import ControlPackage, dynamics, write
 from rbdyn_ros.control.faults import FAULTS
+from rbdyn_ros.control.limits import LATENCY
 from rbdyn_ros.control.settings import ControlSettings
 from support.c_compilers import run
 
@@ -109,9 +110,20 @@ class CppEnding:
 
 
 class CppArm:
-    """The loop of a generated package; settings as ControlSettings and GateSettings."""
+    """The loop of a generated package; settings as ControlSettings and GateSettings.
 
-    def __init__(self, code, settings, gate, compensates=False, friction=0.0):
+    Args:
+        code: the compiled package.
+        settings, gate: their settings.
+        compensates: the robot carries its own gravity.
+        friction: share of the friction in the robot's description.
+        period: of the updates [s], for the check of gains.
+        contact: share of the effort limits that a contact may withstand.
+    """
+
+    def __init__(
+        self, code, settings, gate, compensates=False, friction=0.0, period=0.001, contact=0.0
+    ):
         n = code.package.code.m.nv
         gains = [
             np.broadcast_to(getattr(settings, name), n)
@@ -119,9 +131,12 @@ class CppArm:
         ]
         rows = [gate.state_timeout, gate.effort_rate, gate.blend_time, settings.blind_time]
         rows += [settings.gravity_damping, settings.tracking_tolerance, settings.target_timeout]
-        given = np.concatenate([rows, [float(compensates), friction], *gains]).astype(float)
+        rows += [compensates, friction, LATENCY, gate.simulated, period, contact]
+        rows += [float(settings.arm_tolerance)]
+        given = np.concatenate([rows, *gains]).astype(float)
         self.code, self.own = code, ctypes.c_void_p(code.call("arm_new", given))
         self.effort = np.zeros(len(code.package.limits.names))
+        self.unknown, self.steady = np.full_like(self.effort, np.nan), 10.0
 
     def __del__(self):
         self.code.call("arm_delete", self.own)
@@ -130,9 +145,14 @@ class CppArm:
         """Return the number of the refusal, 0 for none."""
         return self.code.call("arm_start", self.own, qpos, qvel, effort, MODES.index(mode))
 
-    def update(self, qpos, qvel, period, reference=None, readable=True):
-        """Return EFFORTS, KEEP or SILENT; `effort` has the efforts."""
-        given = qpos, qvel, int(readable), reference, float(period), self.effort
+    def update(self, qpos, qvel, period, reference=None, readable=True, effort=None, waited=None):
+        """Return EFFORTS, KEEP or SILENT; the attribute `effort` has the efforts.
+
+        `effort` are the measured ones, and `waited` [s] is the steady time since the last call.
+        """
+        self.steady += period if waited is None else waited
+        felt = self.unknown if effort is None else effort
+        given = qpos, qvel, felt, int(readable), reference, float(period), self.steady, self.effort
         return self.code.call("arm_update", self.own, *given)
 
     def set_mode(self, mode):
@@ -148,6 +168,10 @@ class CppArm:
     @property
     def phase(self):
         return PHASES[self.code.call("arm_fault", self.own, np.zeros(6))]
+
+    def kick(self, qpos, qvel):
+        """Let it believe that it has moved to this state, by no effort."""
+        self.code.call("arm_kick", self.own, qpos, qvel)
 
     def event(self):
         return self.code.call("arm_event", self.own)

@@ -19,7 +19,7 @@ from rbdyn_ros.codegen.ros2_control.folder import write_tree
 from rbdyn_ros.codegen.self_test import self_test
 from rbdyn_ros.codegen.source import source
 from rbdyn_ros.control.arm import check_arm
-from rbdyn_ros.control.limits import ACCELERATION, Limits
+from rbdyn_ros.control.limits import ACCELERATION, LATENCY, Limits
 from rbdyn_ros.errors import Finding, ParameterError, quote
 from rbdyn_ros.specialization.c_language import DOUBLE
 
@@ -92,8 +92,10 @@ class ControlPackage:
             "constants": tables.constants(),
             "fault_names": tables.fault_names(),
             "fault_rows": tables.fault_rows(),
+            "lies": tables.lies(),
             "expected": expected(m),
             "acceleration_limit": repr(ACCELERATION),
+            "latency_limit": repr(LATENCY),
             **{name: repr(value) for name, value in tables.defaults().items()},
             **tables.robot(m, self.limits),
         }

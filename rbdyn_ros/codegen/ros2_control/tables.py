@@ -10,7 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rbdyn_ros.control import arming, endings, gate, limits, measured, reckoning, sampled, tracking
+from rbdyn_ros.control import (
+    arming,
+    clock,
+    endings,
+    gate,
+    history,
+    limits,
+    measured,
+    reckoning,
+    sampled,
+    tracking,
+    witness,
+)
 from rbdyn_ros.control import state_kernels as states
 from rbdyn_ros.control.faults import FAULTS, REMEDIES
 from rbdyn_ros.control.friction import Friction
@@ -24,7 +36,7 @@ if TYPE_CHECKING:
 
 #: Constants of arm_controller that the generated code uses, by their modules.
 CONSTANTS = {
-    limits: ("MARGIN", "OVERSHOOT", "ACCELERATION"),
+    limits: ("MARGIN", "OVERSHOOT", "ACCELERATION", "LATENCY"),
     gate: ("HASTE",),
     measured: ("LARGEST",),
     states: (
@@ -33,9 +45,19 @@ CONSTANTS = {
     ),
     endings: (
         *("BRAKING", "REST", "RESTING", "LONGEST_BRAKING", "CALM", "CALM_SPEED", "GRACE"),
-        *("EXCEEDED", "LEARNING", "GROWTH", "FAST_SHARE", "FAST", "HELD"),
+        *("EXCEEDED", "LEARNING", "GROWTH", "FAST_SHARE", "FAST", "HELD", "CARRIED"),
     ),
-    reckoning: ("STEP", "LONGEST_RECKONING"),
+    reckoning: (
+        *("LURKING", "BACK", "PUSHED", "LASTED", "STEP", "LONGEST_RECKONING", "NEAR", "ALIKE"),
+        *("SAME", "FOLLOWING", "FOLLOWING_LATE", "BY_STEADY_CLOCK"),
+    ),
+    history: ("REMEMBERED", "TRUSTED", "THAWED", "EQUAL", "LONGEST_PAUSE"),
+    witness: (
+        *("RATE", "STEADY_RATE", "FROZEN", "PASSED", "STILL", "STILL_SPEED", "AGREES", "MOVED"),
+        *("STOPPED", "CONTACT", "BY_HAND", "ANYTHING", "HEARD", "FOLLOWED", "DELAY", "SUSPECTED"),
+        *("RECENT", "INERTIA_EVERY"),
+    ),
+    clock: ("SLEW", "LASTING", "FASTER"),
     tracking: ("STANDING", "STOPPING", "QUICKEST", "ROUNDING"),
     arming: ("FASTEST", "TOLERATED"),
     sampled: ("LARGEST",),
@@ -87,6 +109,11 @@ def _namespace(space: str, row: dict[str, float]) -> Iterator[str]:
 def fault_names() -> str:
     """Return the codes of faults as names of an enumeration."""
     return ", ".join(_codes())
+
+
+def lies() -> str:
+    """Return the faults after which states must agree with the estimate."""
+    return ", ".join(f"Fault::{code}" for code in endings.LIES)
 
 
 def fault_rows() -> str:

@@ -8,14 +8,17 @@
 #include <atomic>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 
+#include "clock.hpp"
 #include "ending.hpp"
 #include "gate.hpp"
 #include "laws.hpp"
 #include "robot.hpp"
 #include "tables.hpp"
 #include "target.hpp"
+#include "witness.hpp"
 
 namespace @{namespace}
 {
@@ -36,8 +39,6 @@ struct ArmSettings
   double target_timeout = settings::TARGET_TIMEOUT;          // [s]; 0: none
   Joints arm_tolerance{};                                    // [N m or N]; 0: a share of the limits
   bool arm_without_effort = false;
-  double friction_compensation = 0.0;  // share of the friction in the robot's description
-  bool robot_compensates_gravity = false;
   bool effort_includes_gravity = true;
   double period = 0.001;  // of the updates [s]
 };
@@ -54,6 +55,17 @@ struct Reason
   std::size_t joint = 0;
   double value = 0.0;
   double bound = 0.0;
+};
+
+/// What an update reads.
+struct Input
+{
+  State state;
+  Joints effort{};              // measured; NaN where it is not [N m or N]
+  bool readable = true;         // whether the state could be read
+  Reference reference;
+  double period = 0.0;          // time since the last update, by the clock of the updates [s]
+  std::int64_t steady = 0;      // steady clock [ns]
 };
 
 /// What became of an update: new efforts, the last ones go on, or no more efforts.
@@ -89,37 +101,39 @@ public:
   Reason start(const State & measured, const Joints & effort, Mode mode)
   {
     const State state = clipped(measured);
-    Dofs holding{}, inertia{};
+    Dofs inertia{};
     Joints first{};
     Reason why;
     const bool known = is_measurement(measured);
     if (known) {
-      hold(state.q, holding);
+      settings_.ending.actuation.hold(state.q, holding_);
       reflected_inertia(state.q, inertia);
     }
     if (fault() != nullptr) {
       why.refusal = Refusal::latched;
     } else if (!known) {
       why.refusal = Refusal::state;
-    } else if (!(is_inside(state, why) && agrees(state, effort, holding, first, why) &&
+    } else if (!(is_inside(state, why) && agrees(state, effort, holding_, first, why) &&
                  is_calm(mode, inertia, why) && is_holdable(state, why))) {
       return why;
     }
     if (why.refusal != Refusal::none) {
       return why;
     }
-    state_ = good_ = state;
+    state_ = state;
     inspection_ = Inspection();
     (void)inspection_.judge(
       state, state, std::numeric_limits<double>::infinity(), first, settings_.limits);
-    unseen_ = since_good_ = 0.0;
     idle_ = std::numeric_limits<double>::infinity();
-    lied_ = false;
+    step_ = state_kernels::SHORTEST;
+    begun_ = blind_ = false;
+    clock_.forget();
     mode_.store(mode, std::memory_order_release);
     target_.rest_at(state.q);
     set_soft_gains(inertia);
     efforts_.begin(first, settings_.limits);
-    acting_ = holding;
+    witness_.begin();
+    ending_.reckoning.history.forget();
     return why;
   }
 
@@ -144,28 +158,24 @@ public:
 
   /// Answer a state.
   ///
-  /// readable: whether the state could be read; period: time since the last call [s]; effort: the
-  /// efforts to send, changed only if the answer is Answer::efforts.
-  Answer update(
-    const State & state, bool readable, const Reference & reference, double period, Joints & effort)
+  /// effort: the efforts to send, changed only if the answer is Answer::efforts.
+  Answer update(const Input & input, Joints & effort)
   {
-    unseen_ += period;
-    since_good_ += period;
-    const Verdict wrong = judge(state, readable);
-    const bool blind = wrong.blind || !readable || (lied_ && ending_.phase() == Phase::blind);
-    if (wrong.fault != Fault::none) {
-      trip(wrong);
+    // a period that is no number counts as a clock that went back
+    const double period = std::abs(input.period) < LONGEST_PERIOD ? input.period : -1.0;
+    now_ = input.steady;
+    if (!begun_) {
+      begin(input.steady, period);
     }
-    const bool faulty = faulty_.load(std::memory_order_relaxed);
-    if (blind && !faulty) {
-      return Answer::keep;
-    }
-    const Answer answer = blind ? answer_blindly(period) : this->answer(reference, faulty);
+    time_ += nanoseconds(period);
+    const Answer answer = this->answer(input);
     if (answer == Answer::efforts) {
       effort = efforts_.released();
-      remember(effort);
+      ending_.reckoning.history.sent(commands());
     }
-    phase_.store(ending_.phase(), std::memory_order_release);
+    if (faulty_.load(std::memory_order_relaxed)) {
+      phase_.store(ending_.phase(), std::memory_order_release);
+    }
     return answer;
   }
 
@@ -173,7 +183,7 @@ public:
   Joints holding() const
   {
     Dofs effort{};
-    hold(good_.q, effort);
+    settings_.ending.actuation.hold(state_.q, effort);
     Joints found{};
     for (std::size_t i = 0; i < CONTROLLED; ++i) {
       const double most = settings_.limits.effort[i];
@@ -183,6 +193,8 @@ public:
   }
 
 private:
+  static constexpr double LONGEST_PERIOD = 1e6;  // [s]
+
   // before the start
 
   bool is_inside(const State & state, Reason & why) const
@@ -209,7 +221,7 @@ private:
   {
     Dofs g{};
     gravity(state.q, g);
-    const bool own = settings_.robot_compensates_gravity && settings_.effort_includes_gravity;
+    const bool own = settings_.ending.actuation.own_gravity && settings_.effort_includes_gravity;
     for (std::size_t i = 0; i < CONTROLLED; ++i) {
       const std::size_t k = PLACE[i];
       const double given = settings_.arm_tolerance[i];
@@ -292,89 +304,217 @@ private:
     return state;
   }
 
-  /// Accept or reject a state, and return its fault.
-  Verdict judge(const State & measured, bool readable)
+  /// Begin with the first update: the arm has rested until now.
+  void begin(std::int64_t steady, double period)
   {
-    const State state = clipped(measured);
-    Verdict wrong;
-    const bool late = unseen_ > settings_.gate.state_timeout;
-    if (!readable) {
+    begun_ = true;
+    seen_ = accepted_ = time_ = steady - nanoseconds(period);
+    (void)clock_.judge(time_, time_, settings_.gate);
+    Remembered row;
+    row.state = state_;
+    row.time = row.arrival = time_;
+    ending_.reckoning.history.add(row, 0.0, true);
+    ending_.reckoning.history.sent(holding_);
+  }
+
+  Answer answer(const Input & input)
+  {
+    const double age = settings_.gate.simulated ? seconds(accepted_, time_) : seconds(seen_, now_);
+    const bool late = age > settings_.gate.state_timeout;
+    const Verdict old{Fault::age, true, false, 0, age, settings_.gate.state_timeout};
+    if (!input.readable || time_ == accepted_) {  // there is no new state
       if (late) {
-        wrong = {Fault::age, true, false, 0, unseen_, settings_.gate.state_timeout};
+        trip(old);
+        blind_ = true;
       }
-      return wrong;
+      return blind_ ? answer_blindly({}) : Answer::keep;
     }
-    if (!is_measurement(measured)) {
+    Verdict wrong = admit(input);
+    if (step_admitted_ > 0.0) {
+      const Verdict seen = look(input);
+      wrong = seen.fault != Fault::none ? seen : wrong;
+    } else {
+      witness_.pause();
+    }
+    if (wrong.fault == Fault::none && late) {  // the updates paused
+      wrong = old;
+      wrong.blind = false;
+    }
+    blind_ = wrong.blind;
+    if (wrong.fault != Fault::none) {
+      trip(wrong);
+      ending_.doubt(wrong);
+    }
+    return wrong.blind ? answer_blindly(told(wrong)) : answer_seeing(input.reference);
+  }
+
+  /// Accept or reject a state, and return its fault; step_admitted_ is the time since the last one
+  /// [s], or 0 if there is no new state.
+  Verdict admit(const Input & input)
+  {
+    const State state = clipped(input.state);
+    const double step = seconds(accepted_, time_);
+    step_admitted_ = 0.0;
+    moved_ = false;
+    Verdict wrong;
+    if (!is_measurement(input.state) || !are_efforts(input.effort)) {
       wrong.fault = Fault::finite;
       wrong.blind = true;
       return wrong;
     }
-    wrong = inspection_.judge(state, state_, unseen_, efforts_.released(), settings_.limits);
-    if (wrong.moved) {
+    const Verdict clock = clock_.judge(time_, now_, settings_.gate);
+    if (clock.fault != Fault::clock) {
+      wrong = inspection_.judge(state, state_, step, efforts_.released(), settings_.limits);
+    }
+    moved_ = wrong.moved;
+    if (moved_) {
       return wrong;
     }
     state_ = state;
-    if (wrong.fault == Fault::none && late) {  // the updates paused
-      wrong = {Fault::age, false, false, 0, unseen_, settings_.gate.state_timeout};
+    seen_ = now_;
+    accepted_ = time_;
+    if (clock.fault == Fault::clock) {
+      step_admitted_ = state_kernels::SHORTEST;
+      return clock;
     }
-    if (!wrong.blind) {
-      good_ = state;
-      since_good_ = 0.0;
+    if (clock.fault == Fault::latency || wrong.blind) {
+      return clock.fault == Fault::latency ? clock : wrong;
     }
-    step_ = std::max(unseen_, state_kernels::SHORTEST);
-    unseen_ = 0.0;
+    step_ = std::max(step, state_kernels::SHORTEST);
+    step_admitted_ = std::min(step_, state_kernels::LONGEST);
     return wrong;
+  }
+
+  /// Whether measured efforts are finite, or not measured.
+  static bool are_efforts(const Joints & effort)
+  {
+    return std::all_of(effort.begin(), effort.end(), [](double x) {
+      return std::isnan(x) || std::abs(x) < measured::LARGEST;
+    });
+  }
+
+  /// Compare the motion with the efforts sent, and remember it.
+  Verdict look(const Input & input)
+  {
+    const Actuation & actuation = settings_.ending.actuation;
+    const Dofs sent = commands();
+    if (ending_.disbelieves(now_, state_, sent, settings_.ending)) {
+      const auto [joint, off] = ending_.reckoning.difference(state_);
+      return {Fault::velocity, true, false, joint, off, 1.0};
+    }
+    const bool soft = mode() == Mode::impedance || mode() == Mode::pd_gravity;
+    const double contact = soft ? settings_.limits.contact : 0.0;
+    Testimony given;
+    given.applied = actuation.applied(sent, state_);
+    given.told = sent;
+    given.felt.fill(std::numeric_limits<double>::quiet_NaN());
+    for (std::size_t i = 0; i < CONTROLLED && !settings_.arm_without_effort; ++i) {
+      given.felt[PLACE[i]] = input.effort[i];
+    }
+    given.dt = step_;
+    given.contact = contact;
+    given.blocked = mode() == Mode::gravity ? witness::BY_HAND : std::max(witness::CONTACT, contact);
+    if (faulty_.load(std::memory_order_relaxed)) {
+      given.blocked = witness::ANYTHING;
+    }
+    const std::size_t joint = witness_.look(state_, given, settings_.limits);
+    if (joint < CONTROLLED) {
+      return {Fault::frozen, true, false, joint, state_.q[PLACE[joint]], state_.v[PLACE[joint]]};
+    }
+    remember();
+    return {};
+  }
+
+  /// Remember the newest state.
+  void remember()
+  {
+    Remembered row;
+    row.state = state_;
+    row.push = witness_.push;
+    row.due = witness_.due;
+    row.time = accepted_;
+    row.arrival = accepted_ + nanoseconds(clock_.lag());
+    row.suspicion = inspection_.suspicion();
+    ending_.reckoning.history.shift = row.arrival - now_;
+    ending_.reckoning.history.add(row, witness_.suspicion, true);
+  }
+
+  /// What a lying state says; the first one joins the history, by which its numbers are judged.
+  Told told(const Verdict & wrong)
+  {
+    Told found;
+    found.given = Ending::is_lie(wrong.fault) && !moved_;
+    found.state = state_;
+    found.late = clock_.lag();
+    if (found.given && ending_.phase() != Phase::blind) {
+      remember();
+    }
+    return found;
+  }
+
+  /// The commands sent last; joints that are not controlled are held.
+  Dofs commands() const
+  {
+    Dofs found = holding_;
+    for (std::size_t i = 0; i < CONTROLLED; ++i) {
+      found[PLACE[i]] = efforts_.released()[i];
+    }
+    return found;
   }
 
   /// Latch a fault, unless there is one.
   void trip(const Verdict & wrong)
   {
-    lied_ = lied_ || (wrong.blind && wrong.fault == Fault::velocity);
     if (!faulty_.load(std::memory_order_relaxed)) {
       fault_ = wrong;
       faulty_.store(true, std::memory_order_release);
       ending_.begin();
       efforts_.end_start();
+      for (std::size_t k = 0; k < DOFS; ++k) {
+        ending_.reckoning.frozen[k] = witness_.is_suspected(k);
+      }
     }
   }
 
   // efforts
 
   /// Answer a valid state.
-  Answer answer(const Reference & reference, bool faulty)
+  Answer answer_seeing(const Reference & reference)
   {
-    Dofs wanted{}, holding{};
-    hold(state_.q, holding);
-    if (faulty) {
-      const double dt = std::min(step_, state_kernels::LONGEST);
-      if (!ending_.seeing(state_, dt, settings_.ending, settings_.limits, wanted)) {
+    const Actuation & actuation = settings_.ending.actuation;
+    Dofs wanted{};
+    actuation.hold(state_.q, holding_);
+    if (faulty_.load(std::memory_order_relaxed)) {
+      const bool sends = ending_.seeing(
+        state_, witness_.push, step_admitted_, settings_.ending, settings_.limits, wanted);
+      if (!sends) {
         return Answer::silent;
       }
-      command(ending_.rubbing(), state_.q, wanted);
-      release(wanted, holding, step_, ending_.phase() == Phase::silent);
+      release(wanted, holding_, step_admitted_, ending_.phase() == Phase::silent);
       return Answer::efforts;
     }
     move_target(reference);
     check_target();
     compute(wanted);
-    command(mode() == Mode::gravity ? state_.v : target_.desired().v, state_.q, wanted);
-    const std::size_t unfit = release(wanted, holding, step_, false);
+    actuation.command(
+      mode() == Mode::gravity ? state_.v : target_.desired().v, state_.q, wanted);
+    const std::size_t unfit = release(wanted, holding_, step_admitted_, false);
     if (unfit < CONTROLLED) {
       trip({Fault::effort, false, false, unfit, wanted[PLACE[unfit]], 0.0});
     }
     return Answer::efforts;
   }
 
-  Answer answer_blindly(double period)
+  Answer answer_blindly(const Told & told)
   {
-    const bool begins = ending_.phase() != Phase::blind;
-    const double since = begins ? since_good_ : period;
+    const double dt = ending_.since(now_);
     Dofs wanted{};
-    if (!ending_.blindly(good_, since, acting_, settings_.ending, settings_.limits, wanted)) {
+    const bool sends =
+      ending_.blindly(now_, commands(), told, settings_.ending, settings_.limits, wanted);
+    if (!sends) {
       return Answer::silent;
     }
-    command(ending_.rubbing(), good_.q, wanted);
-    release(wanted, wanted, period, ending_.phase() == Phase::silent);
+    release(wanted, wanted, dt, false);
     return Answer::efforts;
   }
 
@@ -448,31 +588,6 @@ private:
     }
   }
 
-  /// Write the commands that hold the arm.
-  void hold(const Dofs & q, Dofs & holding) const
-  {
-    gravity(q, holding);
-    without_own(q, holding);
-  }
-
-  /// Turn efforts of the dynamics into commands: with friction, without what the robot adds itself.
-  void command(const Dofs & rubbing, const Dofs & q, Dofs & effort) const
-  {
-    add_friction(rubbing, settings_.friction_compensation, effort);
-    without_own(q, effort);
-  }
-
-  void without_own(const Dofs & q, Dofs & effort) const
-  {
-    if (settings_.robot_compensates_gravity) {
-      Dofs g{};
-      gravity(q, g);
-      for (std::size_t k = 0; k < DOFS; ++k) {
-        effort[k] -= g[k];
-      }
-    }
-  }
-
   /// Pass efforts through the gate; last: at once, as no other will follow.
   std::size_t release(const Dofs & wanted, const Dofs & holding, double dt, bool last)
   {
@@ -483,31 +598,22 @@ private:
       wanted, holding, state_.q, rate, dt, settings_.gate.blend_time, settings_.limits);
   }
 
-  /// Remember the efforts that act on the arm, for a prediction.
-  void remember(const Joints & effort)
-  {
-    Dofs lost{};
-    add_friction(good_.v, settings_.friction_compensation, lost);
-    gravity(good_.q, acting_);
-    for (std::size_t i = 0; i < CONTROLLED; ++i) {
-      const std::size_t k = PLACE[i];
-      const double own = settings_.robot_compensates_gravity ? acting_[k] : 0.0;
-      acting_[k] = effort[i] + own - lost[k];
-    }
-  }
-
   const ArmSettings settings_;
   Inspection inspection_;
   EffortGate efforts_;
   Target target_;
   Ending ending_;
   Gains soft_;
-  State state_, good_;  // the last one accepted, and the last one believed
-  Dofs acting_{};
+  UpdateClock clock_;
+  Witness witness_;
+  State state_;       // the last one accepted
+  Dofs holding_{};    // commands that held the arm there
   Verdict fault_;
-  double step_ = 0.0, unseen_ = 0.0, since_good_ = 0.0;  // [s]
+  std::int64_t now_ = 0, seen_ = 0;        // steady clock: now, and at the last accepted state [ns]
+  std::int64_t time_ = 0, accepted_ = 0;   // clock of the updates, likewise [ns]
+  double step_ = 0.0, step_admitted_ = 0.0;  // [s]
   double idle_ = std::numeric_limits<double>::infinity();
-  bool lied_ = false;
+  bool begun_ = false, blind_ = false, moved_ = false;
   std::atomic<Mode> mode_{Mode::gravity};
   std::atomic<Phase> phase_{Phase::running};
   std::atomic<Refusal> event_{Refusal::none};

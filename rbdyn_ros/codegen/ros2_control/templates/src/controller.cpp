@@ -79,7 +79,9 @@ CallbackReturn Controller::on_configure(const rclcpp_lifecycle::State &)
 {
   try {
     parameters_ = listener_->get_params();
-    arm_ = std::make_unique<Arm>(settings_of(parameters_, std::max(get_update_rate(), 1U)));
+    ArmSettings settings = settings_of(parameters_, std::max(get_update_rate(), 1U));
+    (void)get_node()->get_parameter("use_sim_time", settings.gate.simulated);
+    arm_ = std::make_unique<Arm>(settings);
     make_interfaces();
   } catch (const std::exception & error) {
     RCLCPP_ERROR(get_node()->get_logger(), "%s", error.what());
@@ -194,7 +196,7 @@ CallbackReturn Controller::on_activate(const rclcpp_lifecycle::State &)
     RCLCPP_ERROR(get_node()->get_logger(), "the arm is not started: a state cannot be read");
     return CallbackReturn::FAILURE;
   }
-  const Reason why = arm_->start(state_, measured_, static_cast<Mode>(wanted_mode_.load()));
+  const Reason why = arm_->start(input_.state, input_.effort, static_cast<Mode>(wanted_mode_.load()));
   if (why.refusal != Refusal::none) {
     RCLCPP_ERROR(
       get_node()->get_logger(), "the arm is not started: %s", sentence(why).c_str());
@@ -230,10 +232,13 @@ return_type Controller::update_reference_from_subscribers(
 return_type Controller::update_and_write_commands(
   const rclcpp::Time &, const rclcpp::Duration & period)
 {
-  const bool readable = read_state();
-  const Reference reference = read_reference();
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  input_.readable = read_state();
+  read_reference();
+  input_.period = period.seconds();
+  input_.steady = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
   arm_->set_mode(static_cast<Mode>(wanted_mode_.load(std::memory_order_relaxed)));
-  const Answer answer = arm_->update(state_, readable, reference, period.seconds(), effort_);
+  const Answer answer = arm_->update(input_, effort_);
   if (answer == Answer::efforts) {
     (void)send(effort_);
   }
@@ -250,21 +255,21 @@ bool Controller::read_state()
     const auto v = state_interfaces_[DOFS + k].get_optional();
     readable = readable && q.has_value() && v.has_value();
     if (readable) {
-      state_.q[k] = *q;
-      state_.v[k] = *v;
+      input_.state.q[k] = *q;
+      input_.state.v[k] = *v;
     }
   }
   const bool measures = state_interfaces_.size() > 2 * DOFS;
   for (std::size_t i = 0; i < CONTROLLED; ++i) {
-    measured_[i] = measures ? number_of(state_interfaces_[2 * DOFS + i]) : NOTHING;
+    input_.effort[i] = measures ? number_of(state_interfaces_[2 * DOFS + i]) : NOTHING;
   }
   return readable;
 }
 
 /// Read the reference: none if a position is NaN; velocities and accelerations may be NaN for 0.
-Reference Controller::read_reference()
+void Controller::read_reference()
 {
-  Reference found;
+  Reference & found = input_.reference;
   found.given = true;
   const auto value = [this](std::size_t row, std::size_t i) {
     return number_of(*ordered_exported_reference_interfaces_[row * CONTROLLED + i]);
@@ -276,7 +281,6 @@ Reference Controller::read_reference()
     found.a[i] = std::isnan(a) ? 0.0 : a;
     found.given = found.given && !std::isnan(found.q[i]);
   }
-  return found;
 }
 
 void Controller::forget_reference()

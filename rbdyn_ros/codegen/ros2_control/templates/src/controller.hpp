@@ -60,7 +60,7 @@ private:
   void clear_fault(Trigger::Response & response);
   void report();
   bool read_state();
-  Reference read_reference();
+  void read_reference();
   void forget_reference();
   bool send(const Joints & effort);
 
@@ -69,8 +69,8 @@ private:
   std::unique_ptr<Arm> arm_;
 
   // of the update
-  State state_;
-  Joints measured_{}, effort_{};
+  Input input_;
+  Joints effort_{};
   Reference point_;
   double point_age_ = 0.0;  // [s]
   Mailbox<Reference> points_;

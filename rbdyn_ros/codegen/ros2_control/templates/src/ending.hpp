@@ -1,16 +1,19 @@
 // The end of an arm after a fault: it is braked and held, or braked blindly, and then left alone.
 //
-// As rbdyn_ros.control.endings, without the estimate of pushes. Without valid states the arm is
-// braked on a prediction from the last valid state, for blind_time.
+// As rbdyn_ros.control.endings. Without valid states the arm is braked on an estimate, for
+// blind_time.
 
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 
+#include "clock.hpp"
 #include "gate.hpp"
 #include "laws.hpp"
+#include "reckoning.hpp"
 #include "robot.hpp"
 #include "tables.hpp"
 
@@ -24,31 +27,63 @@ struct EndingSettings
   double blind_time = settings::BLIND_TIME;  // [s]
   Gains hold;                                // of computed torque
   double velocity_scale = 1.0;               // of the limits, as a share of the robot's
+  Actuation actuation;
+};
+
+/// A state that is not believed; some of its numbers may be true. late: since its measurement [s].
+struct Told
+{
+  bool given = false;
+  State state;
+  double late = 0.0;
 };
 
 class Ending
 {
 public:
-  Phase phase() const { return phase_; }
+  Reckoning reckoning;  // estimates the state of an arm whose states are not believed
 
-  /// Velocities of the last efforts' friction.
-  const Dofs & rubbing() const { return rubbing_; }
+  Phase phase() const { return phase_; }
 
   /// Start after a fault.
   void begin()
   {
     blind_for_ = 0.0;
+    since_ = 0;
+    lied_ = false;
     start_braking();
   }
 
   /// No fault any more.
   void clear() { phase_ = Phase::running; }
 
+  /// Take notice of a fault that the newest state shows; after these, states are believed again
+  /// only if they agree with the estimate.
+  void doubt(const Verdict & wrong) { lied_ = lied_ || (wrong.blind && is_lie(wrong.fault)); }
+
+  static bool is_lie(Fault fault)
+  {
+    return std::find(LIES.begin(), LIES.end(), fault) != LIES.end();
+  }
+
+  /// Whether a state that follows a lie differs from the estimate.
+  bool disbelieves(
+    std::int64_t now, const State & state, const Dofs & sent, const EndingSettings & settings)
+  {
+    if (phase_ != Phase::blind || !lied_) {
+      return false;
+    }
+    reckoning.advance(now, sent, settings.actuation);
+    return !(reckoning.difference(state).second < 1.0);
+  }
+
   /// Write the efforts for a valid state, `dt` after the last one [s]; return false to stay silent.
   /// When braking does not work, efforts that only hold the arm are the last.
+  ///
+  /// push: acceleration that the model does not explain, see Witness.
   bool seeing(
-    const State & state, double dt, const EndingSettings & settings, const Limits & limits,
-    Dofs & effort)
+    const State & state, const Dofs & push, double dt, const EndingSettings & settings,
+    const Limits & limits, Dofs & effort)
   {
     if (phase_ == Phase::silent) {
       return false;
@@ -57,46 +92,54 @@ public:
       start_braking();
     }
     if (phase_ == Phase::braking) {
-      brake(state, effort);
+      brake(state, push, settings, limits, effort);
       judge_braking(state, dt, settings, limits);
     } else {
       hold(state, settings, effort);
       judge_holding(state, limits);
     }
     if (phase_ == Phase::silent) {
-      rubbing_ = Dofs{};
-      gravity(state.q, effort);  // nothing depends on velocities: the hardware may repeat it
+      last(state.q, settings, effort);
     }
     return true;
   }
 
+  /// The time since the last effort without states [s], or 1 ms before the first.
+  double since(std::int64_t now) const
+  {
+    return phase_ == Phase::blind ? seconds(since_, now) : 1e-3;
+  }
+
   /// Write the efforts without a valid state; return false to stay silent.
   ///
-  /// known: the last valid state; since: the time since then, or since the last call [s]; acting:
-  /// the efforts that act on the arm, with those that it adds itself.
+  /// now: steady clock [ns]; sent: commands sent last.
   bool blindly(
-    const State & known, double since, const Dofs & acting, const EndingSettings & settings,
+    std::int64_t now, const Dofs & sent, const Told & told, const EndingSettings & settings,
     const Limits & limits, Dofs & effort)
   {
     if (phase_ == Phase::silent) {
       return false;
     }
     if (phase_ == Phase::blind) {
-      blind_for_ += since;
+      blind_for_ += seconds(since_, now);
+      reckoning.advance(now, sent, settings.actuation);
     } else {
       phase_ = Phase::blind;
-      predicted_ = known;
+      reckoning.begin(now, sent, told.given, settings.actuation);
     }
+    since_ = now;
     if (blind_for_ > settings.blind_time) {
       phase_ = Phase::silent;
       return false;
     }
-    predict(acting, since);
-    brake(predicted_, effort);
-    judge_speed(predicted_, blind_for_, settings, limits);
+    if (told.given) {
+      reckoning.correct(told.state, told.late);
+    }
+    reckoning.remember();
+    brake(reckoning.state, reckoning.push, settings, limits, effort);
+    judge_speed(reckoning.state, blind_for_, settings, limits);
     if (phase_ == Phase::silent) {
-      rubbing_ = Dofs{};
-      gravity(predicted_.q, effort);
+      last(reckoning.state.q, settings, effort);
     }
     return true;
   }
@@ -108,18 +151,32 @@ private:
     braking_ = resting_ = energy_ = most_ = 0.0;
   }
 
-  /// M (-rate v) + g: all motion decays.
-  void brake(const State & state, Dofs & effort)
+  /// M (-rate v - push) + g: all motion decays. The push is replaced up to a share of the effort
+  /// limits only: an arm that is stuck is not pulled free.
+  void brake(
+    const State & state, const Dofs & push, const EndingSettings & settings, const Limits & limits,
+    Dofs & effort)
   {
-    Dofs g{};
+    const Dofs rest{};
+    Dofs g{}, a{};
     gravity(state.q, g);
     damped_gravity(state, endings::BRAKING, effort);
-    rubbing_ = state.v;
     double power = 0.0;
     for (std::size_t k = 0; k < DOFS; ++k) {
       power += (effort[k] - g[k]) * state.v[k];
+      a[k] = -push[k];
     }
     motion_ = -0.5 / endings::BRAKING * power;  // kinetic energy [J]
+    Dofs replaced{};
+    inverse_dynamics(state.q, rest, a, replaced);
+    carried_ = Dofs{};
+    for (std::size_t i = 0; i < CONTROLLED; ++i) {
+      const std::size_t k = PLACE[i];
+      const double most = endings::CARRIED * limits.effort[i];
+      carried_[k] = std::min(std::max(replaced[k] - g[k], -most), most);
+      effort[k] += carried_[k];
+    }
+    settings.actuation.command(state.v, state.q, effort);
   }
 
   /// Computed torque around the position where the arm came to rest.
@@ -130,7 +187,27 @@ private:
       held_.v[k] = state.v[k];
     }
     computed_torque(state, held_, settings.hold, effort);
-    rubbing_ = held_.v;
+    settings.actuation.command(held_.v, state.q, effort);
+    for (std::size_t k = 0; k < DOFS; ++k) {
+      effort[k] += carried_[k];
+    }
+  }
+
+  /// Write the last efforts before silence: the hardware may repeat them, so nothing in them depends
+  /// on velocities.
+  void last(const Dofs & q, const EndingSettings & settings, Dofs & effort) const
+  {
+    settings.actuation.hold(q, effort);
+    for (std::size_t k = 0; k < DOFS; ++k) {
+      effort[k] += carried_[k];
+    }
+  }
+
+  /// Give up; what the feedback carried may be an effect of wrong states.
+  void diverge()
+  {
+    carried_ = Dofs{};
+    phase_ = Phase::silent;
   }
 
   void judge_braking(
@@ -180,7 +257,7 @@ private:
     }
     const bool too_fast = share > (since < endings::GRACE ? most_ : 1.0);
     if (too_fast || (fast && motion_ > endings::GROWTH * energy_)) {
-      phase_ = Phase::silent;
+      diverge();
     }
   }
 
@@ -189,35 +266,19 @@ private:
   {
     for (std::size_t i = 0; i < CONTROLLED; ++i) {
       const std::size_t k = PLACE[i];
-      if (
-        std::abs(state.v[k]) > limits.velocity[i] ||
-        std::abs(state.q[k] - held_.q[k]) > endings::HELD)
-      {
+      if (std::abs(state.v[k]) > limits.velocity[i]) {
+        diverge();
+      } else if (std::abs(state.q[k] - held_.q[k]) > endings::HELD) {
         phase_ = Phase::silent;
       }
     }
   }
 
-  /// Predict the state after a time under efforts, by semi-implicit steps.
-  void predict(const Dofs & acting, double time)
-  {
-    time = std::min(time, reckoning::LONGEST_RECKONING);
-    const double count = std::max(std::ceil(time / reckoning::STEP), 1.0);
-    const double h = time / count;
-    Dofs a{};
-    for (double step = 0.0; step < count; step += 1.0) {
-      forward_dynamics(predicted_, acting, a);
-      for (std::size_t k = 0; k < DOFS; ++k) {
-        predicted_.v[k] += h * a[k];
-        predicted_.q[k] += h * predicted_.v[k];
-      }
-    }
-  }
-
   Phase phase_ = Phase::running;
-  State predicted_;
   Desired held_;
-  Dofs marked_{}, rubbing_{};
+  Dofs marked_{}, carried_{};  // carried_: efforts that replace the push
+  std::int64_t since_ = 0;     // of the last effort without states [ns]
+  bool lied_ = false;
   double blind_for_ = 0.0, braking_ = 0.0, resting_ = 0.0;
   double energy_ = 0.0, most_ = 0.0, motion_ = 0.0;
 };

@@ -35,6 +35,7 @@ struct Limits
   Joints power = POWER;
   Joints gain = GAIN;
   double acceleration = limits::ACCELERATION;
+  double contact = 0.0;  // effort of a contact in the soft modes, as a share of the effort limits
 };
 
 struct GateSettings
@@ -42,6 +43,8 @@ struct GateSettings
   double state_timeout = gate::STATE_TIMEOUT;  // [s]
   double effort_rate = gate::EFFORT_RATE;      // [N m/s or N/s]
   double blend_time = gate::BLEND_TIME;        // [s]
+  double latency_limit = limits::LATENCY;      // largest lag of updates that may last [s]
+  bool simulated = false;                      // the clock may run at any speed
 };
 
 /// A fault, the joint and the numbers that show it.
@@ -78,6 +81,9 @@ inline bool is_measurement(const State & state)
 class Inspection
 {
 public:
+  /// Largest deviation of positions from velocities in the last state, as a part of what is allowed.
+  double suspicion() const { return suspicion_; }
+
   /// Judge a state that follows another one after a step [s]; infinite: it is the first.
   Verdict judge(
     const State & now, const State & before, double step, const Joints & effort,
@@ -87,6 +93,7 @@ public:
     check_positions(now, limits, found);
     check_velocities(now, limits, found);
     check_jumps(now, before, step, limits, found);
+    suspicion_ = 0.0;
     if (!found.moved) {
       compare(now, before, step, found);
       judge_change(now, effort, step, limits, found);
@@ -183,6 +190,8 @@ private:
       const double quick =
         std::max(std::abs(memory.brief) / odd, std::abs(memory.recent) / c::STRANGE);
       const double slow = std::abs(memory.drift) / (c::DRIFTED + c::SHARE * memory.way);
+      // velocities may be a little out of scale
+      suspicion_ = std::max({suspicion_, quick, 0.5 * slow});
       if (!(std::max(quick, slow) <= 1.0)) {
         if (may_replace(found)) {
           report(found, Fault::velocity, i, now.v[k], std::max(quick, slow));
@@ -241,6 +250,7 @@ private:
   }
 
   std::array<Memory, CONTROLLED> memory_{};
+  double suspicion_ = 0.0;
 };
 
 /// Limits efforts: their size, their push into a joint limit, their rate, their start.

@@ -105,13 +105,56 @@ inline void computed_torque(
   inverse_dynamics(state.q, state.v, a, effort);
 }
 
-/// Add the friction in the robot's description, times a share, at some velocities.
-inline void add_friction(const Dofs & v, double share, Dofs & effort)
+/// What lies between the efforts of the rigid body dynamics and the commands of the robot.
+struct Actuation
 {
-  for (std::size_t k = 0; k < DOFS; ++k) {
-    effort[k] += share * (VISCOUS[k] * v[k] + COULOMB[k] * std::tanh(v[k] / friction::SMOOTHING));
+  double share = 0.0;        // of the friction in the robot's description that is compensated
+  bool own_gravity = false;  // the robot adds its gravity to every command
+
+  /// Turn efforts into commands, in place: with friction at some velocities, without own gravity.
+  void command(const Dofs & rubbing, const Dofs & q, Dofs & effort) const
+  {
+    for (std::size_t k = 0; k < DOFS; ++k) {
+      effort[k] += rubs(k, rubbing[k]);
+    }
+    add_own(q, -1.0, effort);
   }
-}
+
+  /// Write the commands that hold the arm.
+  void hold(const Dofs & q, Dofs & holding) const
+  {
+    gravity(q, holding);
+    add_own(q, -1.0, holding);
+  }
+
+  /// Return the efforts under a command, the inverse of `command`.
+  Dofs applied(const Dofs & command, const State & state) const
+  {
+    Dofs effort = command;
+    for (std::size_t k = 0; k < DOFS; ++k) {
+      effort[k] -= rubs(k, state.v[k]);
+    }
+    add_own(state.q, 1.0, effort);
+    return effort;
+  }
+
+private:
+  double rubs(std::size_t k, double v) const
+  {
+    return share * (VISCOUS[k] * v + COULOMB[k] * std::tanh(v / friction::SMOOTHING));
+  }
+
+  void add_own(const Dofs & q, double sign, Dofs & effort) const
+  {
+    if (own_gravity) {
+      Dofs g{};
+      gravity(q, g);
+      for (std::size_t k = 0; k < DOFS; ++k) {
+        effort[k] += sign * g[k];
+      }
+    }
+  }
+};
 
 /// Write the inertia at each motor with all other joints free: 1 / (M^-1)_kk.
 inline void reflected_inertia(const Dofs & q, Dofs & inertia)

@@ -32,6 +32,7 @@ inline Limits tightened(const Params & given)
 {
   Limits limits;
   limits.acceleration = given.acceleration_limit;
+  limits.contact = given.contact_effort;
   for (std::size_t i = 0; i < CONTROLLED; ++i) {
     limits.effort[i] *= given.effort_scale;
     limits.velocity[i] *= given.velocity_scale;
@@ -52,20 +53,20 @@ inline ArmSettings settings_of(const Params & given, unsigned update_rate)
 {
   ArmSettings settings;
   settings.limits = tightened(given);
-  settings.gate = {given.state_timeout, given.effort_rate, given.blend_time};
+  settings.gate = {
+    given.state_timeout, given.effort_rate, given.blend_time, given.latency_limit, false};
   settings.gravity_damping = given.gravity_damping;
   fill("computed_torque.stiffness", given.computed_torque.stiffness, settings.tracking.stiffness);
   fill("computed_torque.damping", given.computed_torque.damping, settings.tracking.damping);
   fill("impedance.stiffness", given.impedance.stiffness, settings.soft.stiffness);
   fill("impedance.damping", given.impedance.damping, settings.soft.damping);
   fill("arm_tolerance", given.arm_tolerance, settings.arm_tolerance);
-  settings.ending = {given.blind_time, settings.tracking, given.velocity_scale};
+  const Actuation actuation{given.friction_compensation, given.robot_compensates_gravity};
+  settings.ending = {given.blind_time, settings.tracking, given.velocity_scale, actuation};
   settings.tracking_tolerance = given.tracking_tolerance;
   settings.start_tolerance = given.start_tolerance;
   settings.target_timeout = given.target_timeout;
   settings.arm_without_effort = given.arm_without_effort;
-  settings.friction_compensation = given.friction_compensation;
-  settings.robot_compensates_gravity = given.robot_compensates_gravity;
   settings.effort_includes_gravity = given.effort_includes_gravity;
   settings.period = 1.0 / static_cast<double>(update_rate);
   return settings;

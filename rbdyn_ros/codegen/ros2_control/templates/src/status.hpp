@@ -37,10 +37,16 @@ inline std::string sentence(const Verdict & fault)
   const FaultKind & kind = kind_of(fault);
   std::ostringstream text;
   text << "fault " << kind.code << ": ";
-  if (fault.fault == Fault::age || fault.fault == Fault::target) {
+  if (
+    fault.fault == Fault::age || fault.fault == Fault::target || fault.fault == Fault::latency ||
+    fault.fault == Fault::clock)
+  {
     text << fault.value << " s, allowed are " << fault.bound << " s";
   } else if (fault.fault == Fault::finite) {
     text << "a state is refused";
+  } else if (fault.fault == Fault::frozen) {
+    text << "joint '" << name_of(fault.joint) << "' is at " << fault.value << " with velocity "
+         << fault.bound;
   } else {
     text << "joint '" << name_of(fault.joint) << "': " << fault.value << ", allowed is "
          << fault.bound;

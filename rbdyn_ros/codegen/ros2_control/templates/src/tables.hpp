@@ -23,6 +23,9 @@ inline constexpr std::array FAULTS{
 @{fault_rows}
 };
 
+/// Faults after which states are believed again only if they agree with the estimate.
+inline constexpr std::array LIES{@{lies}};
+
 @{constants}
 
 }  // namespace @{namespace}

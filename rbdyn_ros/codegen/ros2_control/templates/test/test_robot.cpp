@@ -66,6 +66,17 @@ Joints unmeasured()
   return effort;
 }
 
+/// The input of the update number k, from 1 on.
+Input input_of(const State & state, int k)
+{
+  Input input;
+  input.state = state;
+  input.effort = unmeasured();
+  input.period = PERIOD;
+  input.steady = nanoseconds(1.0 + k * PERIOD);
+  return input;
+}
+
 }  // namespace
 
 TEST(Dynamics, agree_with_the_engine) { EXPECT_EQ(self_test(), EXIT_SUCCESS); }
@@ -100,7 +111,7 @@ TEST(Arm, holds_itself_in_every_mode)
     Joints effort{};
     Dofs g{};
     gravity(state.q, g);
-    EXPECT_EQ(arm.update(state, true, {}, PERIOD, effort), Answer::efforts);
+    EXPECT_EQ(arm.update(input_of(state, 1), effort), Answer::efforts);
     for (std::size_t i = 0; i < CONTROLLED; ++i) {
       EXPECT_NEAR(effort[i], g[PLACE[i]], 1e-9 * (1.0 + std::abs(g[PLACE[i]]))) << name_of(i);
     }
@@ -117,12 +128,12 @@ TEST(Arm, brakes_without_states_and_then_is_silent)
   }
   Joints effort{};
   state.q[PLACE[0]] = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_EQ(arm.update(state, true, {}, PERIOD, effort), Answer::efforts);
+  EXPECT_EQ(arm.update(input_of(state, 1), effort), Answer::efforts);
   ASSERT_NE(arm.fault(), nullptr);
   EXPECT_EQ(arm.fault()->fault, Fault::finite);
   EXPECT_EQ(arm.phase(), Phase::blind);
   for (int k = 0; k < 500 && arm.phase() != Phase::silent; ++k) {
-    (void)arm.update(state, true, {}, PERIOD, effort);
+    (void)arm.update(input_of(state, k + 2), effort);
     for (std::size_t i = 0; i < CONTROLLED; ++i) {
       EXPECT_LE(std::abs(effort[i]), EFFORT[i]);
     }

@@ -1,0 +1,184 @@
+"""The controller of a generated package of ros2_control in the loop of closed_loop.
+
+    python test/control/generated_arm.py [--robots FILE,...] [--kinds NAME,...] [--rates HZ,...]
+
+runs the battery of lies on it and prints the worst cases. Its states are numbers without stamps:
+what a driver last wrote stays there, and the controller manager gives the time of an update.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script
+
+import battery
+from closed_loop import ClosedLoop
+from support.control_package import SILENT, ArmCode, CppArm, package_of
+from support.lies import NONE
+
+from rbdyn_ros.control.tracking import PathTracker
+from rbdyn_ros.errors import refusal
+
+MODES = {"gravity": "gravity", "hold": "computed_torque"}
+#: Rows that change the stamps: here the time that the controller manager gives to an update.
+CLOCKS = ("clock_jump", "clock_back", "half_pace", "double_pace", "same_stamp", "zero_stamps")
+CLOCKS += ("other_clock", "ntp_step", "ntp_slew")
+#: Rows that do not exist here: interfaces are claimed by name, the payload is compiled, and the
+#: controller manager starts nothing by itself.
+NOT_HERE = ("missing", "extra", "payload", "controller_restart")
+#: Where no states come, the last ones stay in the interfaces, as if they were frozen.
+STALE = ("velocity", "frozen", "acceleration", "tracking", NONE)
+#: Faults that may follow here, where they are others than those of arm_controller.
+CODES = dict.fromkeys(
+    (
+        *("loss", "driver_restart", "stall", "reordered", "growing_lag"),
+        *(f"lag_{ms}_ms" for ms in (5, 15, 30, 50, 75, 100, 200)),
+    ),
+    STALE,
+)
+COMPILED = {}
+CODES |= {"half_pace": ("latency", "velocity", "clock")}
+
+
+def code_of(m):
+    """Return the compiled package of a Model."""
+    found = COMPILED.get(m.sha256())
+    if found is None:
+        found = COMPILED[m.sha256()] = ArmCode(package_of(m), Path(tempfile.mkdtemp()) / "my_arm")
+    return found
+
+
+class GeneratedController:
+    """What the loop needs of a Controller, with the generated code."""
+
+    def __init__(self, loop, m, settings, friction):
+        self.loop, self.settings, self.arm = loop, settings, loop.controller.arm
+        compensates = self.arm.robot_compensates_gravity
+        gate = loop.gate.settings
+        self._own = CppArm(code_of(loop.known), settings, gate, compensates, friction, loop.h)
+        self._tracker = PathTracker(m.nv, loop.dofs, loop.gate.limits.names)
+        self._follows, self.armed, self.mode = False, False, "gravity"
+        self._state, self._stamp, self._time = None, 0, None
+
+    def on_state(self, names, position, velocity, effort, stamp, arrival):  # noqa: ARG002
+        """Write the interfaces; the answer follows in `update`."""
+        self._state = position.copy(), velocity.copy(), effort[self.loop.dofs].copy()
+        self._stamp = stamp - arrival
+
+    def update(self, now, clock):
+        """Answer what is in the interfaces; `clock` says whether the stamps are the time."""
+        if not self.armed:
+            return None
+        time = now + (self._stamp if clock else 0)
+        period, self._time = (time - self._time) * 1e-9, time
+        reference = None
+        if self._follows:
+            self._tracker.advance(max(period, 0.0))
+            reference = self._tracker.rows.copy()
+        q, v, felt = self._state
+        answer = self._own.update(q, v, period, reference, effort=felt, waited=self.loop.h)
+        return None if answer == SILENT else self._own.effort
+
+    def try_arm(self, now):
+        q, v, felt = self._state
+        if self._own.start(q, v, felt, self.mode):
+            raise refusal("the arm measures other efforts", "effort-mismatch")
+        self.armed, self._time = True, now - round(self.loop.h * 1e9)
+        self._own.steady = self._time * 1e-9
+
+    def disarm(self):
+        self.armed = False
+
+    def set_mode(self, mode):
+        self.mode, self._follows = MODES.get(mode, mode), False
+        if self.armed:
+            self._own.set_mode(self.mode)
+            self._tracker.rest_at(self._state[0])
+
+    def follow_path(self, path):
+        self._follows = True
+        self._tracker.follow(path, self.loop.gate.limits.velocity, 1.0, 0.0)
+
+    def kick(self, qpos, qvel):
+        self._own.kick(qpos, qvel)
+
+    def on_watch(self, now):  # noqa: ARG002
+        return None
+
+    @property
+    def fault(self):
+        code, blind = self._own.fault
+        return SimpleNamespace(code=code, blind=blind) if code else None
+
+    @property
+    def ending(self):
+        return [self._own.phase]
+
+    def status(self):
+        return f"{self._own.phase} {self._own.fault}"
+
+
+class GeneratedArm(ClosedLoop):
+    """An arm behind the generated controller; arguments as ClosedLoop."""
+
+    def __init__(self, m, **keywords):
+        own = keywords.pop("period", 0.001)
+        self.known, friction = keywords.get("plant", m), 0.9 if "plant" in keywords else 0.0
+        super().__init__(m, **keywords)
+        self.h, self.clock = own, False
+        self.controller = GeneratedController(self, m, self.controller.settings, friction)
+
+    def kick(self, velocity, joints=slice(None)):
+        self.d.qvel[joints] = velocity
+        self.controller.kick(self.d.qpos - self.h * self.d.qvel, self.d.qvel.copy())
+
+    def send(self, **changes):
+        super().send(**changes)
+
+    def tick(self, **changes):
+        send = self.send
+
+        def answered(**given):
+            send(**given)
+            return self.controller.update(self.now, self.clock)
+
+        self.send = answered
+        try:
+            super().tick(**changes)
+        finally:
+            self.send = send
+
+    def run(self, duration, **changes):
+        for _ in range(round(duration / self.h)):
+            self.tick(**changes)
+
+
+def kind_of(case):
+    """Return a function that makes the arm of a case."""
+
+    def made(m, **keywords):
+        arm = GeneratedArm(m, period=case.period, **keywords)
+        arm.clock = case.lie in CLOCKS
+        return arm
+
+    return made
+
+
+def judged(case):
+    """Return the Verdict of a case."""
+    return battery.judged(case, kind_of(case))
+
+
+def allowed(case, verdict):
+    """Whether the code is one that the table allows, or one that follows here."""
+    return battery.allowed(case, verdict) or verdict.code in CODES.get(case.lie, ())
+
+
+def possible(case):
+    return case.lie not in NOT_HERE
+
+
+if __name__ == "__main__":
+    battery.main(judged, allowed, possible)
