@@ -89,6 +89,8 @@ class Port:
         self._table = np.zeros(layout.TABLE + 2 * len(joints), np.int64)
         self.address = self._table.ctypes.data
         self._fill(sizes, [*joints, *values])
+        self._answer_timeout = settings.answer_timeout
+        self._table[layout.T_ANSWER] = round(settings.answer_timeout * 1e9)
         head = {
             "period": period_ns,
             "time_mode": MODES_OF_TIME.index(settings.time_mode),
@@ -159,6 +161,11 @@ class Port:
         return int(self._words[layout.HEAD_AT["command_version"]])
 
     @property
+    def late(self) -> int:
+        """Number of records that were refused because they answered an old state."""
+        return int(self._table[layout.T_LATE])
+
+    @property
     def refused(self) -> int:
         """Number of refused records."""
         return int(self._words[layout.REFUSED])
@@ -167,6 +174,10 @@ class Port:
         """Return why the last refused record was refused, as a message."""
         joint = int(self._words[layout.REFUSED_JOINT])
         reason = int(self._words[layout.REFUSED_REASON])
+        if reason == layout.LATE:
+            return (
+                f"it answers a state that is too old; answer_timeout is {self._answer_timeout:g} s"
+            )
         names = list(self.joints)
         name = names[joint] if 0 <= joint < len(names) else "?"
         return f"joint '{name}' {REASONS.get(reason, 'is refused')}"

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 #: Bytes "RBDYNSHM", and the version of this layout; every change of this file makes a new one.
-MAGIC, VERSION = int.from_bytes(b"RBDYNSHM", "little"), 1
+MAGIC, VERSION = int.from_bytes(b"RBDYNSHM", "little"), 2
 #: Bytes of a name, with its zero.
 NAME = 128
 #: Numbers with a larger magnitude are refused.
@@ -34,8 +34,8 @@ HEAD = {
     "client": "process that uses it; 0: none",
     "closed": "1: the server has ended",
     "refused": "number of refused commands",
-    "refused_joint": "of the last one",
-    "refused_reason": "of the last one: 1 mode, 2 joint without commands, 3 number",
+    "refused_joint": "of the last one, or -1",
+    "refused_reason": "of the last one: 1 mode, 2 joint without commands, 3 number, 4 age",
     "names_at": "offset of the names of joints, then of sensor values [bytes]",
     "kinds_at": "offset of the joints' kinds: 1 accepts commands, 0 state only",
     "states_at": "offset of the slots of states",
@@ -84,10 +84,11 @@ COMMAND_TICK, COMMAND_WALL = range(COMMAND_WORDS)
 REFUSED, REFUSED_JOINT, REFUSED_REASON = (
     HEAD_AT[name] for name in ("refused", "refused_joint", "refused_reason")
 )
-BAD_MODE, BAD_JOINT, BAD_NUMBER = 1, 2, 3
+BAD_MODE, BAD_JOINT, BAD_NUMBER, LATE = 1, 2, 3, 4
 
-#: The table of the loop, which the other process cannot write: addresses, lengths and counters,
-#: then for each joint its entry in qvel_all and the dof of its commands, or -1.
+#: The table of the loop, which the other process cannot write: addresses, lengths, counters and
+#: the largest age of a state that a command may answer [ns of wall time; 0: unlimited]; then for
+#: each joint its entry in qvel_all and the dof of its commands, or -1.
 TABLE = 16
 (
     T_JOINTS,
@@ -104,7 +105,9 @@ TABLE = 16
     T_CLIENT,
     T_WRITTEN,
     T_SEEN,
-) = range(14)
+    T_ANSWER,
+    T_LATE,
+) = range(TABLE)
 
 
 def c_header() -> str:

@@ -25,6 +25,8 @@ class LoopSettings:
 
     Attributes:
         command_timeout: age at which a command expires [s].
+        answer_timeout: largest age of a state that a command at the port answers, in mode realtime
+            [s of wall time]; 0: unlimited.
         on_timeout: policy for a joint whose command expired, one of ON_TIMEOUT.
         start_paused: start with time paused.
         realtime: privileges to request from the system, see realtime.obtain.
@@ -42,6 +44,7 @@ class LoopSettings:
     """
 
     command_timeout: float = 0.1
+    answer_timeout: float = 0.0
     on_timeout: str = "zero"
     start_paused: bool = False
     realtime: Mode = "try"

@@ -73,7 +73,7 @@ def serve():
 @needs_gcc
 def test_lockstep_through_shared_memory_is_step_to_the_last_bit(serve, client):
     m = bundled_arm()
-    loop, _ = serve(m, **LOCKED)
+    loop, _ = serve(m, locked=True, **LOCKED)
     process = client(300)
     process.stdout.readline()  # tick 0, which it answers
     loop.time.pause(False)
@@ -116,6 +116,19 @@ def test_a_bad_command_is_refused_as_a_whole(serve, client, flaw):
 
 
 @needs_gcc
+@pytest.mark.parametrize(("timeout", "late"), [(0.01, 3), (1e3, 0)])
+def test_answers_to_old_states_are_refused_in_real_time(serve, client, timeout, late):
+    """The client waits 50 ms before each answer."""
+    loop, port = serve(bundled_arm(), time_mode="realtime", answer_timeout=timeout)
+    loop.time.pause(False)
+    assert client(4, "slow").wait(300.0) == 0
+    wait_until(lambda: port.late >= late)
+    assert port.late == port.refused
+    assert (loop.readout.command_age() == float("inf")) == (late > 0)
+    assert not late or "answer_timeout is 0.01 s" in port.why_refused()
+
+
+@needs_gcc
 def test_a_client_hears_that_the_server_ends(serve, client):
     loop, port = serve(rail())
     process = client(2)  # time is paused
@@ -140,7 +153,7 @@ def test_what_a_client_cannot_use_is_refused(serve, client):
     said.append(client(1).communicate()[0])
     first.kill()
     first.wait()
-    for word, number in (("version", 2), ("size", 1), ("state_depth", 1 << 60), ("joints", -1)):
+    for word, number in (("version", 99), ("size", 1), ("state_depth", 1 << 60), ("joints", -1)):
         with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
             words = np.frombuffer(memory, np.int64)
             at = port_layout.HEAD_AT[word]
@@ -149,7 +162,7 @@ def test_what_a_client_cannot_use_is_refused(serve, client):
             words[at] = before
             del words
     expected = ("does not exist", "is not one of", "is not one of", "is used by process")
-    expected += ("has version 2", *["is damaged"] * 3)
+    expected += ("has version 99", *["is damaged"] * 3)
     assert len(said) == len(expected)
     for sentence, words in zip(said, expected, strict=True):
         assert words in sentence

@@ -5,7 +5,7 @@
 #define RBDYN_HARDWARE__LAYOUT_H_
 
 #define RBDYN_MAGIC 0x4d48534e59444252LL
-#define RBDYN_VERSION 1
+#define RBDYN_VERSION 2
 #define RBDYN_NAME 128
 #define RBDYN_HEAD_WORDS 64
 #define RBDYN_STATE_WORDS 7
@@ -24,8 +24,8 @@ enum {
   RBDYN_HEAD_CLIENT = 9,  /* process that uses it; 0: none */
   RBDYN_HEAD_CLOSED = 10,  /* 1: the server has ended */
   RBDYN_HEAD_REFUSED = 11,  /* number of refused commands */
-  RBDYN_HEAD_REFUSED_JOINT = 12,  /* of the last one */
-  RBDYN_HEAD_REFUSED_REASON = 13,  /* of the last one: 1 mode, 2 joint without commands, 3 number */
+  RBDYN_HEAD_REFUSED_JOINT = 12,  /* of the last one, or -1 */
+  RBDYN_HEAD_REFUSED_REASON = 13,  /* of the last one: 1 mode, 2 joint without commands, 3 number, 4 age */
   RBDYN_HEAD_NAMES_AT = 14,  /* offset of the names of joints, then of sensor values [bytes] */
   RBDYN_HEAD_KINDS_AT = 15,  /* offset of the joints' kinds: 1 accepts commands, 0 state only */
   RBDYN_HEAD_STATES_AT = 16,  /* offset of the slots of states */

@@ -172,7 +172,8 @@ class Robot:
             SimulatedDriver.of(loop, values),
         )
         if port is not None:
-            self.shared_memory = SharedMemory(port, self.reception.watch, self.reception.log)
+            reception = self.reception
+            self.shared_memory = SharedMemory(port, reception.watch, reception.log, ages)
         self.spawned = SpawnedRobots(
             node, loop, self.outputs, self.stamps, ages, values.partial_commands
         )
@@ -195,6 +196,7 @@ class Robot:
         values = self.values
         return LoopSettings(
             command_timeout=values.command_timeout,
+            answer_timeout=values.answer_timeout,
             on_timeout=values.on_timeout,
             start_paused=values.start_paused,
             realtime=values.realtime,

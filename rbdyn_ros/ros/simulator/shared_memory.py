@@ -9,7 +9,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.ros.common.answer import MessageLog
 from rbdyn_ros.ros.common.convert import xyzw
-from rbdyn_ros.ros.simulator.commanders import CommanderWatch
+from rbdyn_ros.ros.simulator.commanders import AnswerAges, CommanderWatch
 from rbdyn_ros.runtime.port import Port
 from rbdyn_ros.sensors.specs import ForceTorqueSpec, ImuSpec, Spec
 from rbdyn_ros.sensors.suite import ImuReading, Reading, WrenchReading
@@ -30,14 +30,17 @@ class SharedMemory:
         port: the memory.
         watch: logs that commands stopped.
         log: of refused messages.
+        ages: counts commands that answered an old state.
 
     Attributes:
         accepted: number of accepted records of commands.
     """
 
-    def __init__(self, port: Port, watch: CommanderWatch, log: MessageLog) -> None:
-        self._port, self._watch, self._log = port, watch, log
-        self.accepted = self._refused = self._known = 0
+    def __init__(
+        self, port: Port, watch: CommanderWatch, log: MessageLog, ages: AnswerAges
+    ) -> None:
+        self._port, self._watch, self._log, self._ages = port, watch, log, ages
+        self.accepted = self._refused = self._known = self._late = 0
 
     def poll(self) -> None:
         """Note new commands, and log new refusals."""
@@ -45,6 +48,8 @@ class SharedMemory:
         process, refused, sent = port.client, port.refused, port.commands
         fresh, bad = sent - self._known, refused - self._refused
         self._known, self._refused = sent, refused
+        self._ages.late += port.late - self._late
+        self._late = port.late
         if bad > 0:
             self._log.reject(f"shared memory '{port.name}'", port.why_refused())
         if fresh > bad:

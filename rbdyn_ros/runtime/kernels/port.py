@@ -13,6 +13,7 @@ from rbdyn_ros.runtime.compiled import (
     copy_memory,
     fence,
     kernel,
+    load_acquire,
     load_word_at,
     number_at,
     set_number_at,
@@ -29,6 +30,7 @@ from rbdyn_ros.runtime.port_layout import (
     COMMAND_TICK,
     COMMAND_WORDS,
     LARGEST,
+    LATE,
     REFUSED,
     REFUSED_JOINT,
     REFUSED_REASON,
@@ -40,12 +42,14 @@ from rbdyn_ros.runtime.port_layout import (
     STATE_TIME,
     STATE_WALL,
     STATE_WORDS,
+    T_ANSWER,
     T_CLIENT,
     T_COMMAND_DEPTH,
     T_COMMAND_SLOTS,
     T_COMMAND_STRIDE,
     T_COMMAND_VERSION,
     T_JOINTS,
+    T_LATE,
     T_RECORD,
     T_REFUSED,
     T_SEEN,
@@ -56,7 +60,8 @@ from rbdyn_ros.runtime.port_layout import (
     T_WRITTEN,
     TABLE,
 )
-from rbdyn_ros.runtime.settings import LOCKSTEP
+from rbdyn_ros.runtime.settings import LOCKSTEP, REALTIME
+from rbdyn_ros.runtime.shared import PACE
 from rbdyn_ros.runtime.types import IMPEDANCE
 
 if TYPE_CHECKING:
@@ -121,8 +126,28 @@ def read_port(s: Shared) -> None:
         s.missed += 1  # overwritten while it was copied; a newer one is there
         return
     set_word_at(t, T_SEEN, latest)
-    if _is_good(t, record):
+    if _is_late(s, t, record):
+        set_word_at(t, T_LATE, word_at(t, T_LATE) + 1)
+        _refuse(t, -1, LATE)
+    elif _is_good(t, record):
         _take(s, t, record)
+
+
+@kernel
+def _is_late(s, t, record):
+    """Whether a command answers a state that is much older than the newest one."""
+    most, tick = word_at(t, T_ANSWER), word_at(record, COMMAND_TICK)
+    age = (s.measured_tick - tick) * load_acquire(s.asked, PACE)  # [ns of wall time]
+    return s.time_mode == REALTIME and most > 0 and tick >= 0 and age > most
+
+
+@kernel
+def _refuse(t, joint, reason):
+    """Note a refused command."""
+    refused = word_at(t, T_REFUSED)
+    set_word_at(refused, REFUSED_JOINT - REFUSED, joint)
+    set_word_at(refused, REFUSED_REASON - REFUSED, reason)
+    set_word_at(refused, 0, word_at(refused, 0) + 1)
 
 
 @kernel
@@ -142,10 +167,7 @@ def _is_good(t, record):
                 if not abs(number) <= LARGEST or (quantity >= 3 and number < 0.0):
                     reason = BAD_NUMBER
         if reason != 0:
-            refused = word_at(t, T_REFUSED)
-            set_word_at(refused, REFUSED_JOINT - REFUSED, j)
-            set_word_at(refused, REFUSED_REASON - REFUSED, reason)
-            set_word_at(refused, 0, word_at(refused, 0) + 1)
+            _refuse(t, j, reason)
             return False
     return True
 
