@@ -101,7 +101,7 @@ class McapFile:
                 if isinstance(record, records.Header):
                     own = record.library == LIBRARY
                 if isinstance(record, records.DataEnd):
-                    self.truncated = own and not _has_summary(found)
+                    self.truncated |= own and not _has_summary(found)
                     return
                 if not isinstance(record, records.Chunk):
                     yield from self._taken(record)
@@ -151,6 +151,8 @@ class McapFile:
                 yield Message(topic, record.log_time, record.data)
         elif isinstance(record, records.Attachment):
             self.attached.append(Attached(record.name, record.media_type, record.data))
+        elif isinstance(record, records.Metadata):
+            self.truncated |= record.name == LIBRARY
         elif isinstance(record, records.Schema):
             self._schemas[record.id] = record.name, record.data.decode(errors="replace")
         elif isinstance(record, records.Channel):

@@ -6,6 +6,7 @@ chunk ends when it is large or old: a killed process loses at most the last seco
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import os
 import sys
@@ -41,6 +42,8 @@ MOST_BYTES, MOST_MESSAGES = 128 << 20, 500_000
 #: Longest time to write the backlog at the end [s]; the nodes end within 15 s.
 PATIENCE = 10.0
 READABLE = "The part written before can be read"
+#: Free space that is kept for the end of the file, and for the index of each chunk [bytes].
+RESERVE, INDEX = 4 << 20, 1 << 10
 #: The end of a file without a summary: the records DataEnd and Footer, and the magic bytes.
 #: Source: https://mcap.dev/spec
 END = b"\x0f\x04" + bytes(11) + b"\x02\x14" + bytes(27) + b"\x89MCAP0\r\n"
@@ -96,6 +99,7 @@ class RunFile(Output):
         self._channels: dict[tuple[str, str], int] = {}
         self._news: list[Callable[[], Any]] = []  # channels and attachments to be written
         self._bytes, self._closed, self._told = 0, False, False
+        self._chunks = 0  # in the file, about
         self._wake = threading.Event()
         self._thread = threading.Thread(target=self._run, name="rbdyn-record", daemon=True)
         self._thread.start()
@@ -192,10 +196,27 @@ class RunFile(Output):
                 self.dropped += len(self._waiting)
                 self._waiting, self._bytes = [], 0
             if not isinstance(error, LostFileError):
-                _end(self._stream, self._size)
+                self._end_early(reason)
             self._trouble(f"{self.failure}; everything else continues")
         finally:
             abandon(self._stream)
+
+    def _end_early(self, reason: str) -> None:
+        """End the file so that other programs can read it."""
+        try:
+            if self._is_full():
+                self._file.add_metadata(LIBRARY, {"ended": reason})
+                self._file.finish()  # type: ignore[no-untyped-call]  # mcap's
+                self._stream.flush()
+                return
+        except OSError:  # another process has taken the space
+            pass
+        _end_without_summary(self._stream, self._size)
+
+    def _is_full(self) -> bool:
+        disk = os.fstatvfs(self._stream.fileno())
+        left = disk.f_bavail * disk.f_frsize
+        return disk.f_blocks > 0 and left < RESERVE + INDEX * self._chunks
 
     def _serve(self) -> None:
         written = time.monotonic()
@@ -203,6 +224,8 @@ class RunFile(Output):
         while not closed:
             self._wake.wait(LOOK)
             self._wake.clear()
+            if self._is_full():
+                raise OSError(errno.ENOSPC, "the disk is full")
             with self._lock:
                 batch, self._waiting = self._waiting, []
                 news, self._news = self._news, []
@@ -216,6 +239,7 @@ class RunFile(Output):
             if time.monotonic() - written > CHUNK_AGE:
                 self._file.flush()  # type: ignore[no-untyped-call]  # mcap's
                 written = time.monotonic()
+                self._chunks += 1 + taken // CHUNK_SIZE
             self._stream.flush()
             self._size = self._stream.tell()
             with self._lock:
@@ -249,8 +273,8 @@ def _begun(stream: BinaryIO) -> Writer:
     return writer
 
 
-def _end(stream: BinaryIO, size: int) -> None:
-    """End a file behind its whole records, so that other programs can read it."""
+def _end_without_summary(stream: BinaryIO, size: int) -> None:
+    """End a file behind its whole records where there is no space for more."""
     try:
         os.ftruncate(stream.fileno(), size)
         os.pwrite(stream.fileno(), END, size)

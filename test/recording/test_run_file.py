@@ -1,12 +1,14 @@
 """Files of recordings: other programs read them; full and slow disks end them cleanly."""
 
 import errno
+import os
 import resource
 import struct
 import threading
 import time
 import warnings
 from itertools import islice
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -243,6 +245,36 @@ def test_a_recording_on_a_full_disk_is_closed_so_that_others_read_it(tmp_path, m
     assert len(others) == len(messages) > 0
     with AnyReader([path]) as bag:
         assert len(list(bag.messages())) == len(messages)
+
+
+@pytest.mark.parametrize("left", [2**20, 0])
+def test_space_is_kept_for_the_index_of_a_recording(tmp_path, monkeypatch, left):
+    """Messages out of order need the index, as those of sensors with latency are."""
+    reports, path = [], tmp_path / "run.mcap"
+    monkeypatch.setattr(writer, "CHUNK_AGE", 0.0)
+    file = RunFile(path, trouble=reports.append)
+    deadline = time.monotonic() + 60.0
+    for k in (0, 2, 1, 3):
+        file.add(TOPIC, STATE, state(k), k * PERIOD)
+        while file._bytes:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+    real = os.fstatvfs(0)
+    full = SimpleNamespace(f_bavail=left, f_frsize=1, f_blocks=real.f_blocks or 1)
+    monkeypatch.setattr(writer.os, "fstatvfs", lambda _: full)
+    while not reports:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    file.add(TOPIC, STATE, state(4), 0)
+    file.close()
+    assert len(reports) == 1
+    assert "the disk is full" in reports[0]
+    assert file.dropped == 1
+    messages, found = read(path)
+    assert ticks(messages) == [0, 2, 1, 3]
+    assert found.truncated
+    with AnyReader([path]) as bag:
+        assert [time for _, time, _ in bag.messages()] == [0, PERIOD, 2 * PERIOD, 3 * PERIOD]
 
 
 def spoil(path, how):
