@@ -1,10 +1,11 @@
-"""A step of a robot lying on the floor, and of stacks, against MuJoCo and without contact.
+"""A step of bodies at rest on the floor and on each other, against MuJoCo and without contact.
 
 MuJoCo gets our geometries: the same boxes, spheres, cylinders and capsules, and the vertices of
-our hulls for meshes. In both engines the robot touches only the floor, or also itself: the same
-pairs of links in both. Each engine lets the robot
-fall for ten seconds, then its steps are timed from that state, in turns. MuJoCo runs its default
-solver; ours iterates as well, but a body at rest takes one pass.
+our hulls for meshes. In both engines a robot touches only the floor, or also itself: the same
+pairs of links in both. Each engine lets the robot fall for ten seconds, then its steps are timed
+from that state, in turns. MuJoCo runs its default solver with the elliptic cone, without and with
+ten iterations of its solver against slip; ours iterates as well, but a body at rest takes one
+pass. The times are the smallest of all turns, so that other programs disturb them least.
 """
 
 from __future__ import annotations
@@ -17,34 +18,58 @@ import mujoco
 import numpy as np
 
 import rbdyn_ros as rb
-from benchmarks.robots import path_of
-from benchmarks.turns import row
+from benchmarks.robots import folder, path_of
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.measuring.turns import Job, in_turns
 from rbdyn_ros.model.geoms import GeomType
 
 FALL = 10.0  # [s]
 TALOS = "Talos reduced"
 CUBE = (0.2, 0.2, 0.2)
+NOSLIP = 10
+
+#: Duration of a turn [s], so short that other programs leave some turns alone, and their number.
+SHORT, ROUNDS = 0.004, 75
+
+#: A link that is lighter has no mass in MuJoCo [kg].
+NO_MASS = 1e-5
+
+#: Robots that fall on the floor, and the height from which they fall [m].
+FALLING = {
+    "ANYmal": ("anymal_b_simple_description/robots/anymal.urdf", 0.6),
+    "Go2": ("go2_description/urdf/go2.urdf", 0.5),
+    "Talos": ("talos_data/robots/talos_reduced.urdf", 1.1),
+}
+HEAD = (
+    "| a step | points | us | in the air, us | MuJoCo, points | elliptic, us, and its ratio "
+    f"| with noslip {NOSLIP} |\n{'|---' * 7}|"
+)
+
+#: The arm that holds a cube, the opening of its fingers [m], and their force [N].
+HOLDING = {"panda_joint2": -0.3, "panda_joint4": -2.2, "panda_joint6": 2.0, "panda_joint7": 0.785}
+OPENING, GRIP = 0.0255, -40.0
+HELD, AGAIN = 2000, 100  # steps
 
 
 def main() -> None:
-    print("| a step | us | peer, us | ratio |\n|---|---|---|---|")
-    for line in (*_talos(), *_box(), *_stacks()):
-        print(line, flush=True)
+    print(HEAD)
+    for rows in (_box, _robots, _stacks, _grasp):
+        for line in rows():
+            print(line, flush=True)
 
 
-def _talos() -> Iterator[str]:
-    m, theirs = talos()
-    plain = rb.load_urdf(path_of(TALOS), floating_base=True)
-    d, other = rb.make_data(m), mujoco.MjData(theirs)
-    d.qpos[2] = other.qpos[2] = 1.1
-    yield from _lines("Talos on the floor", m, d, plain, theirs, other)
-    m = rb.load_urdf(path_of(TALOS), floating_base=True, contact=True)
-    for cone in ("pyramidal", "elliptic"):
-        theirs = _with_geometries(m, path_of(TALOS).read_text(), cone)
-        d, other = rb.make_data(m), mujoco.MjData(theirs)
-        d.qpos[2] = other.qpos[2] = 1.1
-        yield next(_lines(f"Talos, which touches itself, {cone}", m, d, plain, theirs, other))
+def _robots() -> Iterator[str]:
+    for name, (file, height) in FALLING.items():
+        for itself in (False, True):
+            path = folder() / file
+            contact = rb.Contact(self_collision=itself)
+            m = rb.load_urdf(path, floating_base=True, strict=False, contact=contact)
+            plain = rb.load_urdf(path, floating_base=True, strict=False)
+            theirs = _with_geometries(m, path.read_text())
+            qpos, qpos0 = m.qpos0.copy(), theirs.qpos0.copy()
+            qpos[2] = qpos0[2] = height
+            label = f"{name}, which touches itself" if itself else f"{name} on the floor"
+            yield _line(label, m, qpos, plain, theirs, qpos0)
 
 
 def talos() -> tuple[rb.Model, Any]:
@@ -58,32 +83,55 @@ def _box() -> Iterator[str]:
     system = rb.SystemBuilder("box", base="world").body("box", rb.shapes.box(CUBE, mass=1.0))
     plain = rb.build(system.joint("free", "floating", "world", "box"))
     m, theirs = stack(1)
-    d, other = rb.make_data(m), mujoco.MjData(theirs)
-    d.qpos[2] = other.qpos[2] = 0.2
-    yield from _lines("a box on the floor", m, d, plain, theirs, other)
+    yield _line("a box on the floor", m, theirs.qpos0, plain, theirs, theirs.qpos0)
 
 
 def _stacks() -> Iterator[str]:
-    """Cubes on top of each other, against MuJoCo's elliptic cone, without and with noslip."""
     for number in (4, 10):
-        for noslip in (0, 10):
-            m, theirs = stack(number, f'cone="elliptic" noslip_iterations="{noslip}"')
-            d, other = rb.make_data(m), mujoco.MjData(theirs)
-            d.qpos[:] = other.qpos
-            rb.step(m, d, 2000)
-            mujoco.mj_step(theirs, other, 2000)
-            label = f"{number} cubes, {d.ncon} and {other.ncon} points"
-            label += f" / mj_step, noslip {noslip}"
-            yield row(label, *in_turns((_ours(m, d), _theirs(theirs, other))))
+        m, theirs = stack(number)
+        yield _line(f"{number} cubes", m, theirs.qpos0, None, theirs, theirs.qpos0)
 
 
-def stack(number: int, option: str = "") -> tuple[rb.Model, Any]:
-    """Return our Model of cubes to be stacked on a floor, and MuJoCo's, whose qpos0 stacks them.
+def _grasp() -> Iterator[str]:
+    """A Panda that holds a cube; nothing controls it, so a turn repeats the same steps."""
+    box = rb.Box((0.05, 0.05, 0.05))
+    cube = rb.Object("cube", box, mass=0.1, pose=rb.pose((0.5, 0.0, 0.025)))
+    m = rb.scene(path_of("Panda"), objects=[cube], strict=False)
+    d = _holding(m)
+    start = d.copy()
 
-    Args:
-        number: of cubes.
-        option: attributes of MuJoCo's <option>.
-    """
+    def steps(n: int) -> None:
+        d.buffer[:] = start.buffer
+        rb.step(m, d, n)
+
+    (ours,) = in_turns([lambda n: [steps(AGAIN) for _ in range(n)] and None], SHORT, ROUNDS)
+    yield f"| a Panda that holds a cube | {start.ncon} | {min(ours) / AGAIN:.2f} | | | | |"
+
+
+def _holding(m: rb.Model) -> rb.Data:
+    """Return an arm at rest that presses its fingers on the cube, and carries it."""
+    d = rb.make_data(m)
+    for name, angle in HOLDING.items():
+        d.qpos[m.jnt_qposadr[m.jnt_id(name)]] = angle
+    d.qpos[m.jnt_qposadr[m.jnt_id("panda_finger_joint1")]] = OPENING
+    rb.kinematics(m, d)
+    tip, turn = rb.frame_pose(m, d, "panda_hand_tcp")
+    place = m.jnt_qposadr[m.jnt_id("cube")]
+    d.qpos[place : place + 3] = tip
+    mujoco.mju_mat2Quat(d.qpos[place + 3 : place + 7], np.ravel(turn))
+    arm = [m.jnt_dofadr[m.jnt_id(f"panda_joint{n}")] for n in range(1, 8)]
+    start, stiffness = d.qpos[arm].copy(), np.repeat((600.0, 30.0), (4, 3))
+    rb.forward(m, d)
+    for _ in range(HELD):
+        springs = stiffness * (start - d.qpos[arm] - 0.05 * d.qvel[arm])
+        d.qfrc_applied[arm] = d.qfrc_bias[arm] + springs
+        d.qfrc_applied[m.jnt_dofadr[m.jnt_id("panda_finger_joint1")]] = GRIP
+        rb.step(m, d)
+    return d
+
+
+def stack(number: int) -> tuple[rb.Model, Any]:
+    """Return our Model of cubes on a floor, and MuJoCo's, whose qpos0 stacks them."""
     system = rb.SystemBuilder("stack", base="world").floor()
     bodies = ""
     for n in range(number):
@@ -94,21 +142,33 @@ def stack(number: int, option: str = "") -> tuple[rb.Model, Any]:
         bodies += f'<body pos="{place}"><freejoint/>'
         bodies += '<geom type="box" size="0.1 0.1 0.1" mass="1" friction="0.8"/></body>'
     theirs = mujoco.MjModel.from_xml_string(f"""
-      <mujoco><option timestep="0.001" {option}/><worldbody>
+      <mujoco><option timestep="0.001"/><worldbody>
         <geom type="plane" size="9 9 1" friction="0.8"/>{bodies}</worldbody></mujoco>""")
     return rb.build(system), theirs
 
 
-def _lines(
-    label: str, m: rb.Model, d: rb.Data, plain: rb.Model, theirs: Any, other: Any
-) -> Iterator[str]:
+def _line(
+    label: str, m: rb.Model, qpos: Array, plain: rb.Model | None, theirs: Any, qpos0: Array
+) -> str:
+    """Return a row: bodies that fell from qpos, in MuJoCo from qpos0, without and with noslip."""
     steps = round(FALL / m.opt.timestep)
+    d = rb.make_data(m)
+    d.qpos[:] = qpos
     rb.step(m, d, steps)
-    mujoco.mj_step(theirs, other, steps)
-    points = f"{d.ncon} and {other.ncon} points"
-    yield row(f"{label}, {points} / mj_step", *in_turns((_ours(m, d), _theirs(theirs, other))))
-    free = rb.make_data(plain)
-    yield row(f"{label} / in the air", *in_turns((_ours(m, d), _ours(plain, free))))
+    jobs = [_ours(m, d)]
+    for noslip in (0, NOSLIP):
+        model, other = theirs.__copy__(), mujoco.MjData(theirs)
+        model.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+        model.opt.noslip_iterations = noslip
+        other.qpos[:] = qpos0
+        mujoco.mj_step(model, other, steps)
+        jobs.append(_theirs(model, other))
+    if plain is not None:
+        jobs.append(_ours(plain, rb.make_data(plain)))
+    ours, without, with_noslip, *free = (min(times) for times in in_turns(jobs, SHORT, ROUNDS))
+    cells = [f"{each:.2f}, {each / ours:.2f}" for each in (without, with_noslip)]
+    air = f"{free[0]:.2f}" if free else ""
+    return f"| {label} | {d.ncon} | {ours:.2f} | {air} | {other.ncon} | {' | '.join(cells)} |"
 
 
 def _ours(m: rb.Model, d: rb.Data) -> Job:
@@ -119,13 +179,16 @@ def _theirs(m: Any, d: Any) -> Job:
     return lambda n: mujoco.mj_step(m, d, n)
 
 
-def _with_geometries(m: rb.Model, urdf: str, cone: str = "pyramidal") -> Any:
+def _with_geometries(m: rb.Model, urdf: str) -> Any:
     """Return MuJoCo's model of a free robot with our geometries and a floor."""
     tree = ET.fromstring(urdf)
     for link in tree.iter("link"):
         for tag in ("visual", "collision"):
             for element in link.findall(tag):
                 link.remove(element)
+        inertial = link.find("inertial")
+        if inertial is not None and float(inertial.find("mass").get("value")) < NO_MASS:
+            link.remove(inertial)  # MuJoCo refuses the inertia of ANYmal's base
     extension = ET.SubElement(tree, "mujoco")
     ET.SubElement(extension, "compiler", fusestatic="true", balanceinertia="true")
     _free_root(tree)
@@ -135,8 +198,6 @@ def _with_geometries(m: rb.Model, urdf: str, cone: str = "pyramidal") -> Any:
     spec.worldbody.add_geom(
         type=mujoco.mjtGeom.mjGEOM_PLANE, size=[9, 9, 1], contype=1, conaffinity=0
     )
-    if cone == "elliptic":
-        spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     for g in range(m.ngeommoving):
         _add_geometry(spec, m, g)
     for g, h in m.push_geom.tolist():
