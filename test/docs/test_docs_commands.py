@@ -65,7 +65,7 @@ NOT_RUN = {
     ("docs/guides/real_arm.md", f"{FLOAT} urdf:=/path/my_arm.urdf"): WORKSPACE,
     ("docs/guides/real_arm.md", f"{FLOAT} urdf:=/path/my_arm.urdf dry_run"): WORKSPACE,
     (
-        "docs/guides/real_arm.md",
+        "docs/guides/position_arms.md",
         f"{FLOAT} urdf:=/path/my_arm.urdf dry_run:=false mode:=tracking",
     ): WORKSPACE,
     ("docs/guides/recordings.md", "ros2 launch rbdyn_ros sim.launch.py urdf"): WORKSPACE,

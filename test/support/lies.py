@@ -22,7 +22,7 @@ class Lie:
     Attributes:
         name: unique, for test parameters.
         kind: values, time, freezes, publishers, loads or restarts.
-        what: the row of docs/guides/real_arm.md.
+        what: the row of docs/guides/arm_faults.md.
         codes: faults that may follow while the arm moves; "none" if it may also go unseen.
         liar: returns a function of a state and the time since the onset [s], which returns the
             states that arrive instead; None: the harness does the row itself.
@@ -500,13 +500,11 @@ LIES = (
         (PROCESSES,),
     ),
     # loads and restarts, which the harness does itself
-    Lie(
-        "payload", "loads", "a payload told while armed that is not there: refused", (NONE,), None
-    ),
+    Lie("payload", "loads", "a payload set while armed that is not there: refused", (NONE,), None),
     Lie(
         "unknown_payload",
         "loads",
-        "a payload of 1.8 kg that nobody told of",
+        "a payload of 1.8 kg that was not set",
         (NONE, "tracking"),
         None,
     ),
