@@ -14,6 +14,8 @@ from sensor_msgs.msg import JointState
 
 def main(joint: str = "", effort: str = "5.0") -> str:
     """Push the joint; return an error message, or an empty string."""
+    if joint.startswith("-"):
+        return str(__doc__)
     try:
         command = JointState(name=[joint], effort=[float(effort)])
     except ValueError:

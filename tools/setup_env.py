@@ -335,8 +335,8 @@ def compile_engine(env: Environment, _info: Info) -> None:
 STEPS = {
     "environment": ("creating {folder} with Python {0}.{1}", make_environment),
     "packages": ("installing ROS 2 {ros} and the rest from PyPI (some minutes)", install_packages),
-    "interfaces": ("building our message package and those that PyPI lacks", build_interfaces),
-    "engine": ("compiling the engine", compile_engine),
+    "interfaces": ("building message packages that PyPI lacks (about a minute)", build_interfaces),
+    "engine": ("compiling the engine (about a minute)", compile_engine),
     "tests": ("installing what tests and benchmarks compare with", install_tests),
 }
 FOR_USERS = ("environment", "packages", "interfaces", "engine")
