@@ -46,6 +46,7 @@ NOT_RUN = {
     ("docs/guides/trials.md", "ray start"): "needs several machines",
     ("docs/guides/codegen.md", "rbdyn codegen my_arm.urdf --ros2-control"): REAL,
     ("docs/guides/identification.md", "rbdyn excite arm.urdf"): REAL,
+    ("docs/guides/identification.md", "rbdyn excite arm.urdf -o sweeps.csv"): REAL,
     ("docs/guides/identification.md", "python examples/record_motion.py"): REAL,
     ("docs/guides/identification.md", "rbdyn identify arm.urdf"): REAL,
     (
