@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import subprocess
 import sys
 import threading
@@ -33,7 +32,8 @@ from rbdyn_ros.view.render.renderer import Renderer
 
 #: Program of the process; it is isolated from its working directory and imports from our paths.
 CHILD = """
-import sys
+import os, sys
+os.nice(int(sys.argv[2]))  # before threads are started, which keep theirs
 from multiprocessing.connection import Connection
 pipe = Connection(int(sys.argv[1]))
 sys.path[:] = pipe.recv()
@@ -87,7 +87,7 @@ class RenderProcess:
         self._pipe, theirs = Pipe()
         self._lock = threading.Lock()
         self._process = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-I", "-c", CHILD, str(theirs.fileno())],
+            [sys.executable, "-I", "-c", CHILD, str(theirs.fileno()), str(NICE)],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -192,7 +192,6 @@ def _ended() -> RbdynError:
 
 def run(pipe: Connection) -> None:
     """Draw what the other end of a pipe asks for, until it closes."""
-    os.nice(NICE)
     with contextlib.suppress(EOFError, OSError):
         drawing = _Drawing()
         while True:
