@@ -213,7 +213,7 @@ HANGS = """
 import sys, time
 from multiprocessing.connection import Connection
 pipe = Connection(int(sys.argv[1]))
-pipe.send_bytes(b"")
+pipe.send_bytes(b'[""]')
 time.sleep(600)
 """
 
@@ -268,6 +268,40 @@ def test_pictures_of_fast_runs_have_the_same_bits(simulate, peer, tmp_path):
         assert len(bits[0]) == 6, "one every 100 ticks, from 0 to 500"
     stamps = [[nanoseconds(x.header.stamp) for _, x in first[topic]] for topic in topics]
     assert stamps[0] == stamps[1] == stamps[2]
+    check_for_foxglove(paths[0])
+
+
+def check_for_foxglove(path):
+    """A recording has what Foxglove's Image and 3D panels need.
+
+    Source: https://docs.foxglove.dev/docs/visualization/panels/image and .../panels/3d
+    """
+    reader = pytest.importorskip("mcap.reader")
+    decoder = pytest.importorskip("mcap_ros2.decoder").DecoderFactory()
+    parents, frames, seen = {}, set(), set()
+    with path.open("rb") as stream:
+        file = reader.make_reader(stream, decoder_factories=[decoder])
+        assert file.get_header().profile == "ros2"
+        assert file.get_summary().chunk_indexes
+        for schema, channel, raw, message in file.iter_decoded_messages():
+            assert (schema.encoding, channel.message_encoding) == ("ros2msg", "cdr")
+            seen.add((channel.topic, schema.name))
+            if schema.name == "tf2_msgs/msg/TFMessage":
+                parents |= {x.child_frame_id: x.header.frame_id for x in message.transforms}
+            elif schema.name in ("sensor_msgs/msg/Image", "sensor_msgs/msg/CameraInfo"):
+                frames.add(message.header.frame_id)
+                assert raw.log_time >= nanoseconds(message.header.stamp)
+            if schema.name == "sensor_msgs/msg/Image":
+                assert message.encoding in ("rgb8", "32FC1", "16UC1")
+                assert message.step * message.height == len(message.data)
+    for name in ("face", "eye"):  # the calibration is found by its name beside the picture
+        assert (f"/{name}/image_raw", "sensor_msgs/msg/Image") in seen
+        assert (f"/{name}/camera_info", "sensor_msgs/msg/CameraInfo") in seen
+    assert frames == {"laser"}
+    frame = "laser"
+    while frame in parents:
+        frame = parents[frame]
+    assert frame == "world"
 
 
 def test_rows_of_an_image_follow_each_other_also_where_those_of_the_array_do_not():
