@@ -9,6 +9,8 @@ from rbdyn_ros.description.urdf_files.guard import MAX_BYTES, refuse
 from rbdyn_ros.errors import DescriptionError, Finding, quote
 from rbdyn_ros.sensors.ray_specs import MAX_RAYS
 
+LINES = "lines of two finite numbers, 'azimuth, elevation' in radians"
+
 
 def read_angles(text: bytes, source: str) -> tuple[tuple[float, float], ...]:
     """Return azimuth and elevation [rad] of each ray: two numbers in each line.
@@ -38,7 +40,8 @@ def read_angles(text: bytes, source: str) -> tuple[tuple[float, float], ...]:
         if len(rays) > MAX_RAYS:
             _refuse_line(line, number, source, f"at most {MAX_RAYS} lines")
     if not rays:
-        _refuse_line("", 1, source)
+        text = f"{quote(source, 200)} has no line with numbers; allowed are {LINES}"
+        raise DescriptionError(Finding("bad-angles", text, "error", "", None, "", LINES))
     return tuple(rays)
 
 
@@ -52,6 +55,6 @@ def _ray(line: str) -> tuple[float, float] | None:
 
 
 def _refuse_line(line: str, number: int, source: str, allowed: str = "") -> NoReturn:
-    wanted = allowed or "lines of two finite numbers, 'azimuth, elevation' in radians"
+    wanted = allowed or LINES
     text = f"line {number} of {quote(source, 200)} is {quote(line)}; allowed are {wanted}"
     raise DescriptionError(Finding("bad-angles", text, "error", "", None, line[:100], wanted))
