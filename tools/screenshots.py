@@ -290,6 +290,45 @@ def live(browser: Browser) -> None:
         save(picture(page), "live")
 
 
+#: A Panda, a cube and a shelf; a depth camera at the hand and a lidar at the shoulder.
+SCENE = """rbdyn_scene: 1
+robot:
+  file: {file}
+  start: {{panda_joint2: -0.3, panda_joint4: -2.2, panda_joint6: 2.0, panda_joint7: 0.785}}
+objects:
+  cube: {{box: {{size: [0.05, 0.05, 0.05]}}, mass: 0.1, xyz: [0.5, 0, 0.025]}}
+obstacles:
+  shelf: {{box: {{size: [0.2, 0.2, 0.1]}}, xyz: [0.4, 0.35, 0.05]}}
+"""
+SENSORS = """rbdyn_sensors: 1
+sensors:
+  wrist: {type: depth, link: panda_hand, rate: 5, near: 0.02, far: 3, width: 320, height: 240,
+    field_of_view: 1.2}
+  shoulder: {type: lidar, link: panda_link1, rate: 5, near: 0.1, far: 8,
+    exclude: [panda_link0, panda_link1, panda_link2],
+    horizontal: {from: -3.14159, to: 3.14159, rays: 360},
+    vertical: {from: -0.6, to: 0.0, rays: 16}}
+"""
+
+
+def sensors(browser: Browser) -> None:
+    """`rbdyn sim` with the points of a lidar and the picture of a depth camera."""
+    with tempfile.TemporaryDirectory() as folder:
+        scene = SCENE.format(file=os.path.relpath(robot_file(PANDA), folder))
+        Path(folder, "scene.yaml").write_text(scene, encoding="ascii")
+        Path(folder, "sensors.yaml").write_text(SENSORS, encoding="ascii")
+        words = ("--ros-args", "-p", "on_timeout:=hold", "-p", "sensors:=sensors.yaml")
+        served = page_of(
+            browser, "sim", "--scene", "scene.yaml", *words, folder=Path(folder), height=860
+        )
+        with served as page:
+            page.get_by_text("wrist", exact=True).first.scroll_into_view_if_needed()
+            page.mouse.wheel(0, 400)
+            page.wait_for_timeout(4000)
+            settle(page)
+            save(picture(page), "sensors")
+
+
 SHOTS: dict[str, Callable[[Browser], None]] = {
     "robots": wide,
     "sliders": sliders,
@@ -297,6 +336,7 @@ SHOTS: dict[str, Callable[[Browser], None]] = {
     "missing_meshes": missing,
     "delta_robot": loops,
     "live": live,
+    "sensors": sensors,
 }
 
 
