@@ -75,6 +75,24 @@ def take_triangle(m, d):
             d.skyline[start + d.skyline_depth[m.M_colind[e]]] = d.qLD[e]
 
 
+@inline
+def _are_three(d, k):
+    """Return whether dof k and the two before it are a chain with rows that begin alike.
+
+    Such rows, as those of a free body, are taken together: loops over short rows cost most where
+    they end.
+    """
+    first = d.skyline_first[k]
+    return (
+        d.skyline_depth[k] % 3 == 2
+        and k >= 2
+        and d.skyline_next[k] == k - 1
+        and d.skyline_next[k - 1] == k - 2
+        and d.skyline_first[k - 1] == first
+        and d.skyline_first[k - 2] == first
+    )
+
+
 @kernel
 def factor_skyline(m, d):
     """Replace skyline by its factors; write D, 1 / D to qLDiagInv, and skyline_now.
@@ -82,44 +100,140 @@ def factor_skyline(m, d):
     skyline_now counts the entries before the diagonal up to the last that is not zero: contacts
     that do not press join nothing.
     """
+    k = m.nv - 1
+    while k >= 0:
+        if _are_three(d, k):
+            _factor_three(m, d, k)
+            k -= 3
+        else:
+            _factor_one(m, d, k)
+            k -= 1
+
+
+@kernel
+def _factor_one(m, d, k):
     H = d.skyline
-    for k in range(m.nv - 1, -1, -1):
-        end, top = diagonal_of(k), d.skyline_depth[d.skyline_first[k]]
-        first = end - d.skyline_depth[k] + top
-        while H[first] == 0.0 and first < end:
-            first += 1
-            top += 1
-        d.skyline_now[k] = end - first
-        if d.nstopped != 0:
-            H[end] = sound(m, k, H[end])
-        inverse = 1.0 / H[end]
-        d.D[k], d.qLDiagInv[k] = H[end], inverse
-        i = k
-        for e in range(end - 1, first - 1, -1):
-            i = d.skyline_next[i]
-            if H[e] != 0.0:
-                # not e - first + 1: the compiler then makes vectors, which are slow in short rows
-                ratio, number = H[e] * inverse, d.skyline_depth[i] - top + 1
-                start = diagonal_of(i) + 1 - number
-                for n in range(number):
-                    H[start + n] -= ratio * H[first + n]
-                H[e] = ratio
+    end, top = diagonal_of(k), d.skyline_depth[d.skyline_first[k]]
+    first = end - d.skyline_depth[k] + top
+    while H[first] == 0.0 and first < end:
+        first += 1
+        top += 1
+    d.skyline_now[k] = end - first
+    inverse, i = _pivot(m, d, k), k
+    for e in range(end - 1, first - 1, -1):
+        i = d.skyline_next[i]
+        if H[e] != 0.0:
+            # not e - first + 1: the compiler then makes vectors, which are slow in short rows
+            ratio, number = H[e] * inverse, d.skyline_depth[i] - top + 1
+            start = diagonal_of(i) + 1 - number
+            for n in range(number):
+                H[start + n] -= ratio * H[first + n]
+            H[e] = ratio
+
+
+@inline
+def _pivot(m, d, k):
+    """Write D and 1 / D of a row, whose later rows are eliminated; return 1 / D."""
+    end = diagonal_of(k)
+    if d.nstopped != 0:
+        d.skyline[end] = sound(m, k, d.skyline[end])
+    inverse = 1.0 / d.skyline[end]
+    d.D[k], d.qLDiagInv[k] = d.skyline[end], inverse
+    return inverse
+
+
+@kernel
+def _factor_three(m, d, k):
+    """Eliminate dofs k, k - 1 and k - 2: the same operations, row by row of their ancestors."""
+    H, top = d.skyline, d.skyline_depth[d.skyline_first[k]]
+    p, q, r = diagonal_of(k), diagonal_of(k - 1), diagonal_of(k - 2)
+    wide = d.skyline_depth[k - 2] - top  # columns before those of the three
+    a, b, c = p - 2 - wide, q - 1 - wide, r - wide
+    while wide > 0 and H[a] == 0.0 and H[b] == 0.0 and H[c] == 0.0:
+        a, b, c, wide, top = a + 1, b + 1, c + 1, wide - 1, top + 1
+    d.skyline_now[k], d.skyline_now[k - 1], d.skyline_now[k - 2] = wide + 2, wide + 1, wide
+    by_p = _pivot(m, d, k)
+    pq, pr = H[p - 1] * by_p, H[p - 2] * by_p
+    for n in range(wide):
+        H[b + n] -= pq * H[a + n]
+        H[c + n] -= pr * H[a + n]
+    H[q - 1] -= pq * H[p - 2]
+    H[q] -= pq * H[p - 1]
+    H[r] -= pr * H[p - 2]
+    by_q = _pivot(m, d, k - 1)
+    qr = H[q - 1] * by_q
+    for n in range(wide):
+        H[c + n] -= qr * H[b + n]
+    H[r] -= qr * H[q - 1]
+    by_r = _pivot(m, d, k - 2)
+    H[p - 1], H[p - 2], H[q - 1] = pq, pr, qr
+    i = k - 2
+    for e in range(wide - 1, -1, -1):
+        i = d.skyline_next[i]
+        x, y, z = H[a + e], H[b + e], H[c + e]
+        if x != 0.0 or y != 0.0 or z != 0.0:
+            x, y, z, number = x * by_p, y * by_q, z * by_r, d.skyline_depth[i] - top + 1
+            start = diagonal_of(i) + 1 - number
+            for n in range(number):
+                H[start + n] = H[start + n] - x * H[a + n] - y * H[b + n] - z * H[c + n]
+            H[a + e], H[b + e], H[c + e] = x, y, z
 
 
 @kernel
 def solve_skyline(m, d, x):
     """Replace x by H^-1 x; needs factor_skyline."""
-    for k in range(m.nv - 1, -1, -1):
-        i, end = k, diagonal_of(k)
-        for e in range(end - 1, end - 1 - d.skyline_now[k], -1):
-            i = d.skyline_next[i]
-            x[i] -= d.skyline[e] * x[k]
-    for k in range(m.nv):
-        i, end, rest = k, diagonal_of(k), x[k] * d.qLDiagInv[k]
-        for e in range(end - 1, end - 1 - d.skyline_now[k], -1):
-            i = d.skyline_next[i]
-            rest -= d.skyline[e] * x[i]
-        x[k] = rest
+    k = m.nv - 1
+    while k >= 0:
+        if _are_three(d, k):
+            _spread_three(d, k, x)
+            k -= 3
+        else:
+            i, end = k, diagonal_of(k)
+            for e in range(end - 1, end - 1 - d.skyline_now[k], -1):
+                i = d.skyline_next[i]
+                x[i] -= d.skyline[e] * x[k]
+            k -= 1
+    k = 0
+    while k < m.nv:
+        if k + 2 < m.nv and _are_three(d, k + 2):
+            _gather_three(d, k + 2, x)
+            k += 3
+        else:
+            i, end, rest = k, diagonal_of(k), x[k] * d.qLDiagInv[k]
+            for e in range(end - 1, end - 1 - d.skyline_now[k], -1):
+                i = d.skyline_next[i]
+                rest -= d.skyline[e] * x[i]
+            x[k] = rest
+            k += 1
+
+
+@inline
+def _spread_three(d, k, x):
+    """Subtract the effect of dofs k, k - 1 and k - 2 from those above."""
+    H, i = d.skyline, k - 2
+    p, q, r = diagonal_of(k), diagonal_of(k - 1), diagonal_of(k - 2)
+    one, two = x[k], x[k - 1] - H[p - 1] * x[k]
+    three = x[k - 2] - H[p - 2] * one - H[q - 1] * two
+    x[k - 1], x[k - 2] = two, three
+    for n in range(1, d.skyline_now[k - 2] + 1):
+        i = d.skyline_next[i]
+        x[i] = x[i] - H[p - 2 - n] * one - H[q - 1 - n] * two - H[r - n] * three
+
+
+@inline
+def _gather_three(d, k, x):
+    """Solve for dofs k, k - 1 and k - 2 where those above are known."""
+    H, i = d.skyline, k - 2
+    p, q, r = diagonal_of(k), diagonal_of(k - 1), diagonal_of(k - 2)
+    one, two = x[k] * d.qLDiagInv[k], x[k - 1] * d.qLDiagInv[k - 1]
+    three = x[k - 2] * d.qLDiagInv[k - 2]
+    for n in range(1, d.skyline_now[k - 2] + 1):
+        i = d.skyline_next[i]
+        one -= H[p - 2 - n] * x[i]
+        two -= H[q - 1 - n] * x[i]
+        three -= H[r - n] * x[i]
+    two -= H[q - 1] * three
+    x[k - 2], x[k - 1], x[k] = three, two, one - H[p - 1] * two - H[p - 2] * three
 
 
 @inline

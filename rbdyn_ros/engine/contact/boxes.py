@@ -61,9 +61,9 @@ def box_points(p_A, R_A, a, p_B, R_B, b, reach, points, names):
     C_T, t_A = transposed(C), mat_vec(transposed(R_A), sub3(p_B, p_A))
     of_B, apart_B = _best_face(t, C, b, a)
     of_A, apart_A = _best_face(t_A, C_T, a, b)
-    pair, apart_edges = _best_edges(t, C, b, a)
     apart = max(apart_A, apart_B)
     bias = FACES_FIRST * min(a[0], a[1], a[2], b[0], b[1], b[2])
+    pair, apart_edges = _best_edges(t, C, b, a, min(apart + bias, reach))
     if max(apart, apart_edges) >= reach:
         return 0, ZERO3
     if apart_edges > apart + bias:
@@ -93,18 +93,23 @@ def _best_face(t, C, own, other):
 
 
 @kernel
-def _best_edges(t, C, own, other):
-    """Return the same for pairs of edges: 3 times the own axis plus the other box's axis."""
+def _best_edges(t, C, own, other, least):
+    """Return the same for pairs of edges: 3 times the own axis plus the other box's axis.
+
+    Pairs along which the other box is at most `least` away are left out.
+    """
     best, most = 0, -np.inf
     for pair in range(9):
         n, square = _across(C, pair)
         if square > PARALLEL:
-            n = scaled3(n, 1.0 / np.sqrt(square))
             apart = abs(dot3(t, n))
             for k in range(3):
                 apart -= own[k] * abs(n[k]) + other[k] * abs(dot3(_column(C, k), n))
-            if apart > most:
-                best, most = pair, apart
+            # apart is not yet divided by the length of n; so few pairs need the root
+            if apart * abs(apart) > least * abs(least) * square:
+                apart /= np.sqrt(square)
+                if apart > most:
+                    best, most = pair, apart
     return best, most
 
 

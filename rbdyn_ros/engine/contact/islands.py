@@ -104,7 +104,9 @@ def _begin(m, d):
 @kernel
 def _join_ways(m, d, one, two):
     """Make one chain of the dofs that move two bodies apart."""
-    middle, number = _list_ways(m, d, one, two)
+    top = _top_of_ways(m, one, two)
+    middle = _list_dofs(m, d, two, top, 0)
+    number = _list_dofs(m, d, one, top, middle)
     if number == 0:
         return
     first, last, other = m.nv, -1, -1
@@ -153,13 +155,16 @@ def _add_square(d, number, h, A):
     for a in range(number):
         F = scaled6(times21(A, load6(d.way_axis, a)), h)
         k = d.way_dof[a]
+        start = diagonal_of(k) - d.skyline_depth[k]
         d.skyline[diagonal_of(k)] += dot6(load6(d.way_axis, a), F)
         for b in range(a + 1, number):
             i, value = d.way_dof[b], dot6(load6(d.way_axis, b), F)
-            if i == k:  # a leader and its mimic joint
+            if i < k:
+                d.skyline[start + d.skyline_depth[i]] += value
+            elif i > k:
+                d.skyline[place_of(d, i, k)] += value
+            else:  # a leader and its mimic joint
                 d.skyline[diagonal_of(k)] += 2.0 * value
-            else:
-                d.skyline[place_of(d, max(i, k), min(i, k))] += value
 
 
 @kernel
@@ -170,12 +175,7 @@ def _list_ways(m, d, one, two):
     two relative to body one about the centre of mass of two's tree, for a unit velocity of the
     dof.
     """
-    top, other = one, two
-    while top != other:
-        if top > other:
-            top = m.body_parentid[top]
-        else:
-            other = m.body_parentid[other]
+    top = _top_of_ways(m, one, two)
     middle = _list_way(m, d, two, top, 0, 1.0, ZERO3)
     com1 = load3(d.subtree_com, m.body_rootid[one])
     com2 = load3(d.subtree_com, m.body_rootid[two])
@@ -183,11 +183,35 @@ def _list_ways(m, d, one, two):
 
 
 @inline
+def _top_of_ways(m, one, two):
+    """Return the body at which the ways from two bodies up to the world meet."""
+    while one != two:
+        if one > two:
+            one = m.body_parentid[one]
+        else:
+            two = m.body_parentid[two]
+    return one
+
+
+@inline
+def _list_dofs(m, d, body, top, number):
+    """Write way_dof of one way; return the number of dofs listed."""
+    while body != top:
+        first = m.jnt_dofadr_all[body - 1]
+        for k in range(first, first + m.jnt_dofnum[body - 1]):
+            if not is_driven(m, k):
+                d.way_dof[number] = k if k < m.nv else m.jnt_dofadr[body - 1]
+                number += 1
+        body = m.body_parentid[body]
+    return number
+
+
+@inline
 def _list_way(m, d, body, top, number, sign, arm):
     while body != top:
         j = body - 1
         first = m.jnt_dofadr_all[j]
-        for k in range(first, first + m.jnt_dofnum[j]):
+        for k in range(first + m.jnt_dofnum[j] - 1, first - 1, -1):
             if is_driven(m, k):
                 continue
             ratio = sign if k < m.nv else sign * m.jnt_mimic_ratio[j]

@@ -64,22 +64,49 @@ SLOWEST = 4.0
 @inline
 def prepare(m, d, c, leaving):
     """Write the constants of contact c for this step: contact_spring and contact_grip."""
-    h, g = m.opt.timestep, spring_of(m, d, c)
-    mass, free, tree = _masses(m, d, c)
-    shortest = (1.0 if d.contact_body[c, 0] == 0 else 0.5) * h / np.pi
-    t = max(m.geom_solref[g, 0], shortest)
-    k, b = _spring(m, g, t, mass, tree, h)
-    push, slope = -k * d.contact_dist[c], b + h * k
-    if m.geom_stiffness[g] == 0.0 and t == shortest:
+    if c > 0 and _of_one_pair(d, c - 1, c):
+        _copy_constants(d, c)
+    else:
+        _write_constants(m, d, c)
+    h, e, spring = m.opt.timestep, restitution_of(m, d, c), d.contact_spring[c]
+    push, slope = -spring[2] * d.contact_dist[c], spring[3] + h * spring[2]
+    g = spring_of(m, d, c)
+    if m.geom_stiffness[g] == 0.0 and m.geom_solref[g, 0] <= _shortest(m, d, c):
         push = min(push, slope * EMERGE)
-    e, (viscosity, mu, torsional, rolling, size) = restitution_of(m, d, c), grip_of(m, d, c)
     if e > 0.0 and abs(leaving) > SLOWEST * h * _gravity(m):
+        _, free, _ = _masses(m, d, c)
         slope = BOUNCE * free / h
         push = -slope * e * leaving
         if leaving < 0.0:  # a free mass then leaves with exactly e times its speed
             push -= (e + 1.0) * leaving * free / h
-    d.contact_spring[c, 0], d.contact_spring[c, 1] = push, slope
+    spring[0], spring[1] = push, slope
+
+
+@inline
+def _of_one_pair(d, a, b):
+    """Return whether two contacts are of the same geometries."""
+    one, two = d.contact_geom[a], d.contact_geom[b]
+    return one[0] == two[0] and one[1] == two[1]
+
+
+@inline
+def _copy_constants(d, c):
+    """Take those of the contact before."""
+    for k in range(2, 5):
+        d.contact_spring[c, k] = d.contact_spring[c - 1, k]
+    for k in range(6):
+        d.contact_grip[c, k] = d.contact_grip[c - 1, k]
+
+
+@inline
+def _write_constants(m, d, c):
+    """Write contact_grip, and of contact_spring what all contacts of the pair have."""
+    h, g = m.opt.timestep, spring_of(m, d, c)
+    mass, _, tree = _masses(m, d, c)
+    t = max(m.geom_solref[g, 0], _shortest(m, d, c))
+    k, b = _spring(m, g, t, mass, tree, h)
     d.contact_spring[c, 2], d.contact_spring[c, 3], d.contact_spring[c, 4] = k, b, mass / h
+    viscosity, mu, torsional, rolling, size = grip_of(m, d, c)
     if viscosity >= 0.0:
         d.contact_grip[c, 0], d.contact_grip[c, 1] = viscosity, np.inf
     else:
@@ -87,6 +114,12 @@ def prepare(m, d, c, leaving):
     turns = torsional > 0.0 or rolling > 0.0
     d.contact_grip[c, 2] = STICK * mass * size * size / h if turns else 0.0
     d.contact_grip[c, 3], d.contact_grip[c, 4], d.contact_grip[c, 5] = torsional, rolling, size
+
+
+@inline
+def _shortest(m, d, c):
+    """Return the shortest time constant."""
+    return (1.0 if d.contact_body[c, 0] == 0 else 0.5) * m.opt.timestep / np.pi
 
 
 @inline

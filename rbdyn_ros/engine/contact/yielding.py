@@ -25,10 +25,14 @@ def add_yielding(m, d, step):
 
 @kernel
 def _by_rows(m, d, step):
-    for i in range(m.nv):
-        F = times21(load21(d.IA, m.dof_bodyid[i]), load6(d.cdof, i))
-        for e in range(m.M_rowadr[i], m.M_rowadr[i] + m.M_rownnz[i]):
-            d.qLD[e] += step * dot6(load6(d.cdof, m.M_colind[e]), F)
+    for body in range(1, m.nbody):
+        A, first = load21(d.IA, body), m.body_dofadr[body]
+        if A[0] + A[6] + A[11] + A[15] + A[18] + A[20] == 0.0:  # then all of it is zero
+            continue
+        for i in range(first, first + m.body_dofnum[body]):
+            F = times21(A, load6(d.cdof, i))
+            for e in range(m.M_rowadr[i], m.M_rowadr[i] + m.M_rownnz[i]):
+                d.qLD[e] += step * dot6(load6(d.cdof, m.M_colind[e]), F)
 
 
 @kernel
