@@ -152,6 +152,7 @@ SIMULATOR = _services(
 )
 SIMULATED = (
     "*joint_states",
+    "*motor_states",
     "*odom",
     "*object_poses",
     "*robot_description",

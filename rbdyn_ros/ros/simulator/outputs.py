@@ -30,7 +30,13 @@ from rbdyn_ros.ros.simulator.driver import SimulatedDriver
 from rbdyn_ros.ros.simulator.markers import WrenchMarkers
 from rbdyn_ros.ros.simulator.record import NodeRecorder
 from rbdyn_ros.ros.simulator.sensors import SensorTopics
-from rbdyn_ros.ros.simulator.state_topics import JointStates, ObjectPoses, Odometry, Transforms
+from rbdyn_ros.ros.simulator.state_topics import (
+    JointStates,
+    MotorStates,
+    ObjectPoses,
+    Odometry,
+    Transforms,
+)
 from rbdyn_ros.ros.simulator.ticker import Ticker
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.state import LoopState
@@ -107,6 +113,7 @@ class Outputs:
         m = loop.m
         driver = SimulatedDriver.of(loop, values)
         self._joint_states = JointStates(node, m, SingleJoints.all(m), driver)
+        self._motors = MotorStates(node, m) if m.nu else None
         self._transforms = self._make_transforms(source.description, values)
         self._odometry = self._make_odometry(values)
         names = source.description.objects
@@ -194,6 +201,8 @@ class Outputs:
             self._objects = self._make_objects(())
         joints = SingleJoints.all(m).without(tuple(f"{name}/" for name in robots))
         commits = [self._joint_states.prepare(m, joints)]
+        if self._motors is not None:
+            commits.append(self._motors.prepare(m))
         if self._transforms is not None:
             commits.append(self._transforms.prepare(m, description))
         if self._objects is not None:
@@ -237,16 +246,19 @@ class Outputs:
                 measured = self._stamps.of(state.measured_tick)
                 for states in (self._joint_states, *self.spawned):
                     states.publish(measured, state)
-            if self._odometry is not None:
-                self._odometry.publish(stamp, state)
-            if self._objects is not None:
-                self._objects.publish(stamp, state)
+            self._publish_beside(stamp, state)
         if self._transforms is not None and self._tf_tick.due(state):
             self._transforms.publish(stamp, state)
         for other in self._others:
             other.publish(stamp, state)
         if self._clock is not None and self._clock_tick.due(state):
             self._clock.publish(self._clock_bytes.filled(stamp, _NO_NUMBERS))
+
+    def _publish_beside(self, stamp: int, state: LoopState) -> None:
+        """Publish what is due with joint_states and has the stamp of the state itself."""
+        for topic in (self._motors, self._odometry, self._objects):
+            if topic is not None:
+                topic.publish(stamp, state)
 
     def beat(self, now: float) -> None:
         """Repeat the last state while time is paused, for late subscribers."""
@@ -264,10 +276,7 @@ class Outputs:
             measured = self._stamps.of(self._delivered.measured_tick)
             for states in (self._joint_states, *self.spawned):
                 states.publish(measured, self._delivered)
-        if self._odometry is not None:
-            self._odometry.publish(stamp, state)
-        if self._objects is not None:
-            self._objects.publish(stamp, state)
+        self._publish_beside(stamp, state)
         if self._transforms is not None:
             self._transforms.repeat(stamp, state)
         if self._clock is not None:

@@ -1,4 +1,4 @@
-"""The topics of a robot's state: joint_states, /tf, object_poses and odom."""
+"""The topics of a robot's state: joint_states, motor_states, /tf, object_poses and odom."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sensor_msgs.msg import JointState
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine.kinematics import poses
+from rbdyn_ros.model.actuators import TWIST
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common import convert
 from rbdyn_ros.ros.common.convert import Prepared
@@ -67,6 +68,37 @@ class JointStates:
     def publish(self, stamp_ns: int, state: LoopState) -> None:
         measured = state.measured if self._driver is None else self._driver.reported(state)
         self._publisher.publish(self._prepared.filled(stamp_ns, measured[self._pick]))
+
+
+class MotorStates:
+    """Publishes motor_states: angles and speeds of the motors, before their gears.
+
+    They are those of the state itself, without noise and delay of measurements.
+    """
+
+    def __init__(self, node: Node, m: Model) -> None:
+        self.prepare(m)()
+        self._publisher = node.create_publisher(JointState, "motor_states", reliable(HISTORY))
+
+    def prepare(self, m: Model) -> Callable[[], None]:
+        """Return what goes on with a Model that has other objects."""
+        n, joints = m.nu, m.dof_jntid[m.actuator_dofid]
+        message = JointState(name=[m.jnt_names[j] for j in joints])
+        message.header.stamp = convert.time_message(Prepared.MARK_STAMP)
+        message.position, message.velocity = convert.marks(0, n), convert.marks(n, n)
+        prepared, places = Prepared(message, 2 * n), m.jnt_qposadr[joints]
+
+        def commit() -> None:
+            self._m, self._prepared, self._qposadr = m, prepared, places
+
+        return commit
+
+    def publish(self, stamp_ns: int, state: LoopState) -> None:
+        m, twist = self._m, self._m.actuator_actadr + TWIST
+        position = state.qpos[self._qposadr] + state.act[twist]
+        velocity = state.qvel[m.actuator_dofid] + state.act[twist + 1]
+        numbers = np.concatenate([m.actuator_gear * position, m.actuator_gear * velocity])
+        self._publisher.publish(self._prepared.filled(stamp_ns, numbers))
 
 
 class Transforms:

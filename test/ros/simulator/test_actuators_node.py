@@ -26,7 +26,7 @@ def test_a_node_moves_a_motor_and_reports_its_current(simulate, peer, tmp_path):
     flags += ("-p", "command_timeout:=1e6")
     arguments = ("--actuators", tmp_path / "motor.yaml", "--ros-args", *flags)
     simulator = simulate(tmp_path / "cart.urdf", *arguments)
-    states = peer.hear(JointState, "joint_states", 100)
+    states, motors = (peer.hear(JointState, f"{x}_states", 100) for x in ("joint", "motor"))
     peer.send(JointState, "joint_commands", JointState(name=["x"], effort=[10.0]))
     m = rb.with_actuators(rb.load_urdf(CART), tmp_path / "motor.yaml")
     d, currents = rb.make_data(m), set()
@@ -39,6 +39,10 @@ def test_a_node_moves_a_motor_and_reports_its_current(simulate, peer, tmp_path):
         assert peer.trigger("simulator/step") == "one tick"
     peer.until(lambda: states[-1].effort[0] > 1.0)
     assert round(states[-1].effort[0], 12) in currents
+    peer.until(lambda: motors and motors[-1].header.stamp == states[-1].header.stamp)
+    assert motors[-1].name == ["x"]
+    assert motors[-1].position[0] == 20.0 * states[-1].position[0] > 0.0
+    assert motors[-1].velocity[0] == 20.0 * states[-1].velocity[0] > 0.0
     simulator.end_well()
 
 
