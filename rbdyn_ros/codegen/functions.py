@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.codegen.names import unique
-from rbdyn_ros.codegen.table import EXTERNAL, GRAVITY, SPECS, Argument, FunctionSpec, length_of
+from rbdyn_ros.codegen.table import (
+    EXTERNAL,
+    GRAVITY,
+    SPECS,
+    Argument,
+    FunctionSpec,
+    length_of,
+    spec_of,
+)
 from rbdyn_ros.dynamics.toolbox.filling import REFERENCES
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, did_you_mean, quote
 from rbdyn_ros.specialization.functions import traced
@@ -87,12 +95,16 @@ def c_functions(m: Model, wanted: Wanted) -> list[CFunction]:
 
     Raises:
         ModelError: the Model cannot be traced, has no degrees of freedom or has joints with a
-            prescribed motion; a frame is unknown; or a function would be too long.
+            prescribed motion; a frame is unknown; inverse dynamics are wanted with actuators; or
+            a function would be too long.
     """
     if m.nv == 0:
         raise _refused(m, "it has no degrees of freedom")
     if m.ndrive > 0:
         raise _refused(m, "the code cannot move joints with a prescribed motion")
+    if m.nu > 0 and "inverse" in wanted.functions:
+        why = "inverse dynamics of a robot with actuators are not offered; take the Model without"
+        raise _refused(m, f"{why} them")
     found = []
     for name in wanted.functions:
         if name != "jacobian":
@@ -105,7 +117,7 @@ def c_functions(m: Model, wanted: Wanted) -> list[CFunction]:
 
 
 def _c_function(m: Model, wanted: Wanted, key: str, name: str, frame: int = -1) -> CFunction:
-    spec = SPECS[key]
+    spec = spec_of(key, m)
     with_gravity = wanted.gravity_input and spec.heavy
     pushed = wanted.external_forces and spec.pushed
     numbers = () if frame < 0 else (frame, REFERENCES["local_world_aligned"])

@@ -86,6 +86,7 @@ def header(project: CProject) -> str:
 def _constants(project: CProject) -> Iterator[list[str]]:
     sizes = {name: value for name, value in sizes_of(project.m).items() if project.takes(name)}
     lengths = "Lengths of q and v" if "NV" in sizes else "Length of q"
+    lengths = "Lengths of q, v and act" if "NA" in sizes else lengths
     lines = comment(f"{lengths}, number of bodies." if "NBODY" in sizes else f"{lengths}.")
     yield [*lines, *(f"#define {project.macro}_{name} {value}U" for name, value in sizes.items())]
     if project.has("step"):

@@ -29,6 +29,9 @@ STATES = 4
 #: farther away than FAR are ignored: some files write 1e16 for no limit.
 BEYOND, FAR = 0.05, 1e3
 
+#: Largest state of an actuator [A, K, rad, N m]: bristles are stiff.
+SMALL = 1e-3
+
 #: Allowed rounding, in units of the last place of the largest entry: some thousands of operations
 #: may round the same way. INVERSION is multiplied by the condition number of M.
 ROUNDING, INVERSION = 1024.0, 2.0
@@ -82,6 +85,7 @@ def _sample(project: CProject, m: Model, rng: np.random.Generator, last: bool) -
     d = api.make_data(m)
     d.qpos = exact(_beyond_limits(m, random_qpos(m, rng), BEYOND if last else 0.0))
     d.qvel, d.qacc = (exact(rng.uniform(-1.0, 1.0, m.nv)) for _ in range(2))
+    d.act = exact(rng.uniform(0.0, SMALL, m.na))
     acc = d.qacc.copy()
     api.inverse(m, d)  # forces of the size of the robot's weight
     more = rng.uniform(-1.0, 1.0, m.nv) * m.body_subtreemass[0]
@@ -89,7 +93,7 @@ def _sample(project: CProject, m: Model, rng: np.random.Generator, last: bool) -
     if "xfrc_applied" in taken:
         wrenches = rng.uniform(-1.0, 1.0, (m.nbody - 1, 6)) * m.body_mass[1:, None]
         d.xfrc_applied[1:] = exact(wrenches)
-    names = ("qpos", "qvel", "qfrc_applied", "xfrc_applied")
+    names = ("qpos", "qvel", "act", "qfrc_applied", "xfrc_applied")
     inputs = {name: getattr(d, name).ravel().copy() for name in names}
     outputs = {f.name: _outputs(m, inputs, acc, f) for f in project.functions}
     inverts = any(f.spec.inverts for f in project.functions)

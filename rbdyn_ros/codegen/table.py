@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -39,6 +39,14 @@ EXTERNAL = Argument(
 GRAVITY = Argument(
     "gravity", "g", ("3",), "gravitational acceleration in the axes of the {world} [m/s^2]"
 )
+
+
+ACT = Argument(
+    "act", "act", ("NA",),
+    "states of the actuators, one after the other: current [A], temperature above the ambient one "
+    "[K], deflection of the bristles [rad], twist of the gear [rad or m] and its rate, delayed "
+    f"commands [{FORCE}]",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +122,23 @@ SPECS = {
 }  # fmt: skip
 
 
+#: What functions of a robot with actuators take as well, and what they write as well.
+OF_ACTUATORS: dict[str, tuple[tuple[Argument, ...], tuple[Argument, ...]]] = {
+    "forward": ((ACT,), ()),
+    "step": ((ACT,), (Argument("act", "act_next", ("NA",), "act after the timestep"),)),
+}
+
+
+def spec_of(name: str, m: Model) -> FunctionSpec:
+    """Return the entry of a function in SPECS, with the states of actuators if there are any."""
+    read, written = OF_ACTUATORS.get(name, ((), ())) if m.nu > 0 else ((), ())
+    spec = SPECS[name]
+    return replace(spec, inputs=(*spec.inputs, *read), outputs=(*spec.outputs, *written))
+
+
 def sizes_of(m: Model) -> dict[str, int]:
     """Return the sizes of arguments by the names of their macros."""
-    return {"NQ": m.nq, "NV": m.nv, "NBODY": m.nbody}
+    return {"NQ": m.nq, "NV": m.nv, "NA": m.na, "NBODY": m.nbody}
 
 
 def length_of(argument: Argument, m: Model) -> int:

@@ -254,8 +254,9 @@ class Batch:
             shape = (self.model.nu,) if name == COMMANDS else _FIELD[name].shape(vars(self.model))
             self._views[name] = self._allocate(name, shape)
             self._options = None
-            if name == COMMANDS:
-                self._views[name][:] = self.qfrc_applied[:, self.model.actuator_dofid]
+            if name == COMMANDS and self.model.nu > 0:
+                dofs = self.model.actuator_dofid.tolist()  # CuPy takes no array of NumPy
+                self._views[name][:] = self.qfrc_applied[:, dofs]
         found: Array = self._views[name]
         return found
 

@@ -12,6 +12,7 @@ from rbdyn_ros.errors import Finding, ModelError, ParameterError, bad_argument
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts.arguments import robot_numbers
+from rbdyn_ros.rollouts.job import COMMANDS
 from rbdyn_ros.rollouts.outputs import OBSERVED_OUTPUTS
 from rbdyn_ros.rollouts.params import open_places, with_springs
 from rbdyn_ros.rollouts.programs import observer_program, step_program
@@ -119,6 +120,11 @@ class Cuda:
             return
         grid = min(-(-count // THREADS), 2**31 - 1)
         numbers = np.uint64(0) if ids is None else ids
+        if self.model.nu > 0 and COMMANDS in self._memory:
+            rows, robots = self.model.actuator_dofid, slice(None) if ids is None else ids
+            commands = self._memory[COMMANDS][:, robots]
+            for row, command in zip(rows.tolist(), commands, strict=True):
+                self._memory["qfrc_applied"][row, robots] = command
         for kernel, launch in self._kernels:
             arrays = [self._memory[name] for name in kernel.arrays]
             launch(
@@ -169,9 +175,8 @@ def kernels_of(
             raise
         raise _on_the_cpu(m, str(error)) from None
     once, repeated = hoist(step, tuple(own))
-    kernels = [
-        advance_kernel(once, repeated, {"time": 1, "qpos": m.nq, "qvel": m.nv}, real, longest)
-    ]
+    state = {"time": 1, "qpos": m.nq, "qvel": m.nv} | ({"act": m.na} if m.na else {})
+    kernels = [advance_kernel(once, repeated, state, real, longest)]
     seen = [name for name in OBSERVED_OUTPUTS if name in bound]
     outputs = observer_program(model, tuple(own.items()), seen)
     return [*kernels, observe_kernel(outputs, real, longest)] if outputs.outputs else kernels

@@ -51,7 +51,8 @@ class LaneStep:
         programs = {"begin": once, "advance": always}
         programs = {name: each for name, each in programs.items() if each.outputs}
         room = {name: 1 + max(places) for name, places in own.items() if places}
-        self._lanes = compile_lanes(programs, width, {"qpos": m.nq, "qvel": m.nv} | room)
+        state = {"qpos": m.nq, "qvel": m.nv} | ({"act": m.na} if m.na else {})
+        self._lanes = compile_lanes(programs, width, state | room)
         begin, advance = (self._lanes.code.addresses.get(name, 0) for name in ("begin", "advance"))
         self._addresses = begin, advance
         self.observe(outputs)

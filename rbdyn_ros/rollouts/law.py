@@ -59,7 +59,7 @@ class RolloutLaw:
 
     @functools.cached_property
     def known(self) -> Model:
-        """The Model that the law uses: a plain tree without passive forces."""
+        """The Model that the law uses: a plain tree without passive forces and actuators."""
         known = _plain_tree(self.m)
         known.opt.passive = False
         return known
@@ -185,10 +185,10 @@ def law_of(m: Model, policy: Any, width: int) -> RolloutLaw:
 
 
 def _plain_tree(m: Model) -> Model:
-    """Return the Model without contact and constraints, with options of its own."""
-    if m.ncontact == 0 and m.nefc == 0:
+    """Return the Model without contact, constraints and actuators, with options of its own."""
+    if m.ncontact == m.nefc == m.nu == 0:
         return m.replaced()
-    dropped = {*_SURROUNDINGS, *_CONSTRAINTS}
+    dropped = {*_SURROUNDINGS, *_CONSTRAINTS, "nu"}
     arrays = {
         each.name: getattr(m, each.name)[:0] if dropped & set(each.dims) else getattr(m, each.name)
         for each in MODEL_FIELDS

@@ -44,7 +44,7 @@ def step_program(
     if APPLIED not in given:
         values |= {(APPLIED, k): force for k, force in enumerate(forces)}
     after = replay(whole, graph, values)
-    sizes = {"time": 1, "qpos": m.nq, "qvel": m.nv, "nbad": 1}
+    sizes = {"time": 1, "qpos": m.nq, "qvel": m.nv, "act": m.na, "nbad": 1}
     outputs = {name: after[name][:size] for name, size in sizes.items() if size}
     if APPLIED not in given:
         outputs[APPLIED] = forces

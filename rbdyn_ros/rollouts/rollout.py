@@ -137,7 +137,7 @@ def rollout(
     places = {each.array: each.places.tolist() for each in own}
     step = step_code(m, places, law, forces, outputs, specialize)
     robots = Robots.new(nbatch, np.zeros((1, remembered(step)), np.int64))
-    given.append(Columns.whole("time", np.zeros((1, 1))))
+    given += [Columns.whole(name, np.zeros((1, n))) for name, n in (("time", 1), ("act", m.na))]
     job = Job(step, robots, m.work, given, (), (m.nq, m.nv))
     ctrl_rows = step_rows(step, REFERENCE if law else APPLIED, rows, nbatch)
     out = np.empty((nbatch, nstep // every, sum(widths.values())))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization import dynamics_derivatives
 from rbdyn_ros.specialization.symbolic import Objects
-from rbdyn_ros.specialization.symbols import SymbolGraph
+from rbdyn_ros.specialization.symbols import SymbolGraph, not_traceable
 from rbdyn_ros.specialization.trace import Tracing
 from rbdyn_ros.specialization.uncompiled import uncompiled
 
@@ -118,6 +118,16 @@ _TABLE = (
 
 FUNCTIONS = {function.name: function for function in _TABLE}
 
+#: Fields that a function reads as well, and that it writes as well, of a Model with actuators.
+OF_ACTUATORS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "step": (("act",), ("act", "actuator_force")),
+    "forward_dynamics": (("act",), ()),
+    "inverse": (("act", "qfrc_applied"), ()),
+}
+#: Functions that a Model with actuators does not have: the state that they differentiate by lacks
+#: the states of actuators.
+DERIVATIVES = ("inverse_derivatives", "forward_derivatives", "step_derivatives")
+
 
 @dataclass(frozen=True, slots=True)
 class Trace:
@@ -164,6 +174,8 @@ def run_traced(
 ) -> dict[str, Objects]:
     """Return the outputs of a function, traced in an existing graph; arguments as for traced."""
     function = FUNCTIONS[function] if isinstance(function, str) else function
+    if tracing.model.nu > 0:
+        function = _with_actuators(function, tracing.what)
     kernel = uncompiled(function.kernel)
 
     def run() -> dict[str, Any]:
@@ -176,3 +188,17 @@ def run_traced(
         return {"out": out}
 
     return tracing.trace(run)
+
+
+def _with_actuators(function: Function, what: str) -> Function:
+    """Return a function of a Model with actuators.
+
+    Raises:
+        ModelError: there is none.
+    """
+    if function.name in DERIVATIVES:
+        raise not_traceable("its actuators have states, which derivatives lack; take the Model without them", what)
+    read, written = OF_ACTUATORS.get(function.name, ((), ()))
+    return replace(
+        function, inputs=(*function.inputs, *read), outputs=(*function.outputs, *written)
+    )

@@ -62,8 +62,8 @@ class Specialized(Substitute):
 
     They take a Data of the Model and compute the results of the functions of the same names in rb,
     up to rounding, for joints with dry friction or limits those with m.opt.exact_stops off. They
-    write nothing else: step writes qpos, qvel, time, qacc_step, nbad and
-    nsingular; forward_dynamics writes qacc.
+    write nothing else: step writes qpos, qvel, time, qacc_step, nbad, nsingular, and act and
+    actuator_force of actuators; forward_dynamics writes qacc.
 
     A function is compiled at its first call, or loaded from disk. Timestep, integrator and passive
     are built in: after a change of m.opt the next call compiles for the new options.

@@ -124,8 +124,6 @@ def _check_traceable(m: Model, what: str) -> None:
     stored = (m.jnt_class == JointClass.DRIVEN) & (m.jnt_mimic < 0) & (m.jnt_motion == 0)
     if m.ncontact > 0:
         raise not_traceable("its contacts change while it moves; load it without contact", what)
-    if m.nu > 0:
-        raise not_traceable("its actuators have states; use rb.step(m, d)", what)
     if m.nefc > m.ngear:
         raise not_traceable("the rank of its constraints may change while it moves", what)
     if stored.any():

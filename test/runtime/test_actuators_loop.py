@@ -1,5 +1,7 @@
 """Actuators in the loop: what it measures, saves and resets."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from running import WALKING, commanded, rail, walk
@@ -17,15 +19,15 @@ MOTOR = rb.ActuatorSpec(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("current", [False, True])
-def test_states_have_the_actuators_and_the_effort_that_a_drive_reports(start, current):
+@pytest.mark.parametrize(("current", "specialize"), [(False, False), (True, False), (True, True)])
+def test_states_have_the_actuators_and_the_effort_that_a_drive_reports(start, current, specialize):
     m = rb.with_actuators(rail(), [MOTOR])
-    loop = start(m, **WALKING, report_current=current)
+    loop = start(m, **WALKING, report_current=current, specialize=specialize)
     loop.orders.command(commanded(0, EFFORT, effort=10.0))
     states = walk(loop, 200)
     d = rb.make_data(m)
     d.qfrc_applied[0] = 10.0
-    rb.step(m, d, 200)
+    (rb.specialize(m).step if specialize else partial(rb.step, m))(d, 200)
     state = states[-1]
     assert state.qpos[0] == d.qpos[0]
     assert state.act.tobytes() == d.act.tobytes()

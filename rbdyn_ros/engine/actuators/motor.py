@@ -49,10 +49,12 @@ def motor_torque(m, d, a, w):
     if not is_zero(m.actuator_resistance[a]):
         ohm = resistance(m, d, a)
         back = m.actuator_motorconst[a, 1] * n
-        voltage, most = ohm * current + back * w, m.actuator_voltage[a]
-        high, low = voltage > most, voltage < -most
-        aim = select(high, most / ohm, select(low, -most / ohm, aim))
-        slope = select(high, back / ohm, select(low, back / ohm, slope))
+        most = m.actuator_voltage[a]
+        if most < np.inf:
+            voltage = ohm * current + back * w
+            high, low = voltage > most, voltage < -most
+            aim = select(high, most / ohm, select(low, -most / ohm, aim))
+            slope = select(high, back / ohm, select(low, back / ohm, slope))
         if not is_zero(m.actuator_inductance[a]):
             x = m.opt.timestep * ohm / m.actuator_inductance[a]
             left, mean_left = decay(x), mean_decay(x)
@@ -123,9 +125,14 @@ def _limited(m, d, a, wanted, speed):
         size = select(wanted * speed >= 0.0, size, 0.0)  # a brake has the torque of standstill
         torque, slope = _from_curve(m, a, size)
         most = torque / m.actuator_motorconst[a, 0]
-        fall = slope / m.actuator_motorconst[a, 0]
-        fall = select(most < limit, select(wanted * speed >= 0.0, fall, 0.0), 0.0)
-        limit = select(most < limit, most, limit)
+        fall = select(wanted * speed >= 0.0, slope / m.actuator_motorconst[a, 0], 0.0)
+        if m.actuator_current[a] < np.inf:
+            fall = select(most < limit, fall, 0.0)
+            limit = select(most < limit, most, limit)
+        else:
+            limit = most
+    elif m.actuator_current[a] == np.inf:
+        return wanted, 0.0
     low, high = wanted < -limit, wanted > limit
     current = select(low, -limit, select(high, limit, wanted))
     return current, select(low, fall, select(high, fall, 0.0))

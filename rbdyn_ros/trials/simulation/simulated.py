@@ -74,8 +74,9 @@ class Simulated:
         m, n, joints = trial.m, len(seeds), trial.joints
         self.trial, self.seeds, self._watch = trial, list(seeds), watch
         self.samples = sample(trial, seeds)
-        exact = False if m.opt.exact_stops else None
-        self.batch = b = Batch(trial.plant, n, nthread=1, specialize=exact)
+        # with actuators as in the simulator, also if their numbers are the same in all runs
+        engine = m.opt.exact_stops or trial.actuators is not None
+        self.batch = b = Batch(trial.plant, n, nthread=1, specialize=False if engine else None)
         start = starts(trial, self.samples)
         b.qpos, b.qvel = start
         self._give_params()

@@ -1,0 +1,144 @@
+"""Actuators in code made for one robot: specialised, side by side, as C and for a GPU."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.c_code import Library, code_of
+from support.c_compilers import needs_gcc
+from support.cuda import HostBatch, needs_compiler
+from support.refusals import refused
+from support.smooth import smoothly
+
+import rbdyn_ros as rb
+from rbdyn_ros.actuators import read_actuators
+from rbdyn_ros.codegen.samples import samples
+from rbdyn_ros.errors import ModelError
+
+NAMES = ("qpos", "qvel", "act", "actuator_force")
+
+
+@pytest.fixture(scope="module")
+def m():
+    """An arm whose actuators have everything that an actuators file can describe."""
+    arm = rb.load_urdf("config/robots/seven_dof_arm.urdf")
+    shoulder, elbow, wrist = read_actuators("config/actuators.yaml", arm)
+    wrist = replace(wrist, cogging=(0.01, 7.0, 0.3), motorconst_error=0.1)
+    return smoothly(rb.with_actuators(arm, [replace(shoulder, voltage=8.0), elbow, wrist]))
+
+
+@pytest.fixture(scope="module")
+def s(m):
+    return rb.specialize(m)
+
+
+def commands(m, count):
+    """Yield efforts that change every twenty timesteps and reach all limits."""
+    rng = np.random.default_rng(0)
+    for k in range(count):
+        if k % 20 == 0:
+            effort = rng.normal(0, 40, m.nv)
+        yield effort
+
+
+def test_a_specialised_step_moves_actuators_as_the_engine_does(m, s):
+    d, e = rb.make_data(m), rb.make_data(m)
+    for effort in commands(m, 400):
+        d.qfrc_applied = e.qfrc_applied = effort
+        rb.step(m, d)
+        s.step(e)
+    assert d.act[m.actuator_actadr[0] + 1] > 0.01  # it is warm
+    for name in NAMES:
+        expected = getattr(d, name)
+        np.testing.assert_allclose(
+            getattr(e, name), expected, rtol=0, atol=1e-10 * abs(expected).max()
+        )
+    e.qpos, e.qvel, e.act, e.qacc = d.qpos, d.qvel, d.act, np.ones(m.nv)
+    d.qacc = 1.0
+    rb.inverse(m, d)
+    s.inverse(e)
+    np.testing.assert_allclose(e.qfrc_inverse, d.qfrc_inverse, rtol=1e-11)
+    rb.forward_dynamics(m, d)
+    s.forward_dynamics(e)
+    np.testing.assert_allclose(e.qacc, d.qacc, rtol=1e-10)
+
+
+def test_robots_side_by_side_have_the_bits_of_one(m, s):
+    d, b, effort = rb.make_data(m), rb.Batch(m, 9), next(commands(m, 1))
+    assert b.specialized
+    rng = np.random.default_rng(1)
+    b.qfrc_applied, b.ctrl = effort, effort[m.actuator_dofid] * rng.uniform(0, 1, (9, m.nu))
+    b.ctrl[4] = effort[m.actuator_dofid]
+    d.qfrc_applied = effort
+    s.step(d, 30)
+    b.step(nstep=10)
+    b.step(nstep=20)
+    for name in ("qpos", "qvel", "act"):
+        assert getattr(b, name)[4].tobytes() == getattr(d, name).tobytes()
+    b.reset([4])
+    assert not b.act[4].any()
+    found = rb.rollout(m, np.tile(m.qpos0, (9, 1)), d.qvel * 0.0, effort, nstep=30, every=30)
+    assert {row.tobytes() for row in found.qpos[:, 0]} == {d.qpos.tobytes()}
+
+
+def test_laws_of_a_rollout_do_not_know_the_actuators(m):
+    given = {"nstep": 50, "every": 50, "policy": rb.ComputedTorquePolicy(100.0, 10.0)}
+    target = m.qpos0 + 0.3
+    one, other = (
+        rb.rollout(m, m.qpos0, np.zeros(m.nv), target, specialize=each, **given)
+        for each in (True, False)
+    )
+    assert abs(one.qvel).max() > 0.05
+    np.testing.assert_allclose(one.qpos, other.qpos, rtol=0, atol=1e-11)
+
+
+def test_what_robots_of_a_batch_may_differ_in_decides_its_code(m):
+    b = rb.Batch(m, 2)
+    b.expand("dof_damping")
+    b.step()
+    assert b.specialized
+    b.expand("actuator_error")
+    b.step()
+    assert not b.specialized
+    params = {"actuator_error": {"wrist_roll": 0.1}}
+    with refused(ModelError, "not-traceable"):
+        rb.rollout(m, m.qpos0, np.zeros(m.nv), nstep=1, params=params)
+
+
+@needs_compiler
+def test_the_code_of_a_gpu_has_the_same_bits(m, tmp_path):
+    b, other = rb.Batch(m, 5, nthread=1), HostBatch(m, 5, tmp_path, {"act": (m.na,)})
+    b.qfrc_applied = np.random.default_rng(2).normal(0, 20, (5, m.nv))
+    other.arrays["qpos"][:] = m.qpos0[:, None]
+    other.arrays["qfrc_applied"][:] = b.qfrc_applied.T
+    for nstep in (1, 30):
+        b.step(nstep=nstep)
+        other.step(nstep)
+    for name in ("time", "qpos", "qvel", "act"):
+        np.testing.assert_array_equal(other.arrays[name].T, getattr(b, name))
+
+
+@needs_gcc
+def test_generated_c_steps_as_the_engine_does(m, tmp_path):
+    code = code_of(m, "step", "forward", "gravity")
+    library, d = Library(code, "gcc", tmp_path, "-O0"), rb.make_data(m)
+    given = {"qpos": d.qpos.copy(), "qvel": d.qvel.copy(), "act": d.act.copy()}
+    for effort in commands(m, 50):
+        d.qfrc_applied = given["qfrc_applied"] = effort
+        rb.step(m, d)
+        found = library.call("step", given, same=("q_next", "v_next"))
+        given |= {"qpos": found["q_next"], "qvel": found["v_next"], "act": found["act_next"]}
+    np.testing.assert_allclose(given["act"], d.act, rtol=0, atol=1e-11 * abs(d.act).max())
+    np.testing.assert_allclose(given["qpos"], d.qpos, rtol=0, atol=1e-12)
+    rb.forward_dynamics(m, d)
+    np.testing.assert_allclose(library.call("forward", given)["a"], d.qacc, rtol=1e-9)
+    assert all(sample.inputs["act"].all() for sample in samples(code))
+
+
+def test_what_actuators_do_not_have_is_refused_by_name(m, s):
+    d = rb.make_data(m)
+    for function in (s.step_derivatives, s.forward_derivatives, s.inverse_derivatives):
+        with refused(ModelError, "not-traceable"):
+            function(d)
+    with refused(ModelError, "no-code"):
+        code_of(m, "inverse")
