@@ -197,7 +197,8 @@ def _with_actuators(function: Function, what: str) -> Function:
         ModelError: there is none.
     """
     if function.name in DERIVATIVES:
-        raise not_traceable("its actuators have states, which derivatives lack; take the Model without them", what)
+        why = "its actuators have states, which derivatives lack; take the Model without them"
+        raise not_traceable(why, what)
     read, written = OF_ACTUATORS.get(function.name, ((), ()))
     return replace(
         function, inputs=(*function.inputs, *read), outputs=(*function.outputs, *written)
