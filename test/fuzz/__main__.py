@@ -32,6 +32,8 @@ NAMES = (
         "stl",
         "obj",
         "dae",
+        "image",
+        "materials",
         "table",
     ),
     *("model", "recording", "sensors", "state", "parameters", "data"),

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import importlib
 import io
 import itertools
 import struct
@@ -32,8 +33,9 @@ from rbdyn_ros.control.gate import SafetyGate
 from rbdyn_ros.control.limits import Limits
 from rbdyn_ros.description.appearance.shapes import read_appearance
 from rbdyn_ros.description.mechanism_files import mechanism
-from rbdyn_ros.description.meshes.files import MeshFiles
-from rbdyn_ros.description.meshes.meshes import Meshes
+from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
+from rbdyn_ros.description.meshes.meshes import Meshes, read_parts
+from rbdyn_ros.description.meshes.textures import FORMATS, Materials, read_texture
 from rbdyn_ros.description.scene_files.scene import read_scene
 from rbdyn_ros.description.urdf_files import guard, urdf, xacro_files, xacro_process
 from rbdyn_ros.errors import RbdynError
@@ -146,6 +148,30 @@ def fuzz_mesh(kind: str, data: bytes) -> None:
     except Exception as error:
         if type(error).__name__ != "UnusableMeshError":  # readers turn it into a finding
             raise
+
+
+def fuzz_image(data: bytes) -> None:
+    try:
+        read_texture(written(data, "texture.png"))
+    except UnusableMeshError:  # readers turn it into a finding
+        return
+
+
+def fuzz_materials(data: bytes) -> None:
+    """A material file, and the surfaces of a mesh that names it."""
+    written(data, "m.mtl")
+    mesh = b"mtllib m.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nusemtl m\nf 1/1 2/1 3/1\n"
+    read_parts(written(mesh, "named.obj"), Materials(folder() / "named.obj"))
+
+
+def images() -> list[bytes]:
+    """Return a small image in each format."""
+    Image = importlib.import_module("PIL.Image")
+    picture = Image.fromarray(np.arange(192, dtype=np.uint8).reshape(8, 8, 3))
+    files = [io.BytesIO() for _ in FORMATS]
+    for file, kind in zip(files, FORMATS, strict=True):
+        picture.save(file, kind)
+    return [file.getvalue() for file in files]
 
 
 def fuzz_table(data: bytes) -> None:
@@ -442,6 +468,8 @@ TARGETS = {
     "stl": Target(good("stl"), functools.partial(fuzz_mesh, "stl")),
     "obj": Target(good("obj"), functools.partial(fuzz_mesh, "obj")),
     "dae": Target(good("dae"), functools.partial(fuzz_mesh, "dae")),
+    "image": Target(images, fuzz_image),
+    "materials": Target(lambda: [b"newmtl m\nKd 0.1 0.2 0.3\nmap_Kd a.png\n"], fuzz_materials),
     "table": Target(lambda: [np.linspace(0.0, 1.0, 12).tobytes()], fuzz_table),
     "model": Target(lambda: [saved()[1]], fuzz_model),
     "recording": Target(record, fuzz_recording),
