@@ -258,6 +258,8 @@ class RayNoise:
     def applied(self, tick: int, true: Scan) -> Scan:
         """Return a scan as it is measured in a tick."""
         spec, noise, since = self._spec, self._spec.noise, max(tick - self._begun, 0)
+        if not (noise.bias or noise.stddev or noise.resolution or spec.dropout):
+            return true
         distance = true.distance + noise.bias
         if noise.stddev > 0.0:
             distance += noise.stddev * self._numbers.white(since).reshape(distance.shape)
