@@ -40,8 +40,8 @@ def read_angles(text: bytes, source: str) -> tuple[tuple[float, float], ...]:
         if len(rays) > MAX_RAYS:
             _refuse_line(line, number, source, f"at most {MAX_RAYS} lines")
     if not rays:
-        text = f"{quote(source, 200)} has no line with numbers; allowed are {LINES}"
-        raise DescriptionError(Finding("bad-angles", text, "error", "", None, "", LINES))
+        why = f"{quote(source, 200)} has no line with numbers; allowed are {LINES}"
+        raise DescriptionError(Finding("bad-angles", why, "error", "", None, "", LINES))
     return tuple(rays)
 
 
