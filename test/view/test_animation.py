@@ -263,6 +263,34 @@ def test_a_film_with_a_floor(path, monkeypatch):
     assert np.mean(np.abs(shown - hidden).max(axis=3) > 15) > 0.02  # of the picture is floor
 
 
+def test_a_film_shows_contact_points_and_forces(path, monkeypatch):
+    s = rb.SystemBuilder("r", base="world").body("box", shapes.box((0.2, 0.2, 0.2), mass=1.0))
+    s.joint("free", "floating", "world", "box").floor().geometry("box", "box", rb.Box((0.2,) * 3))
+    m, scenes = rb.build(s), []
+    d = rb.make_data(m)
+    d.qpos[2] = 0.1
+    rb.step(m, d, 100)
+
+    class Seen(PictureScene):
+        def __init__(self, *given):
+            super().__init__(*given)
+            scenes.append(self)
+
+    monkeypatch.setattr(animation, "PictureScene", Seen)
+    animate(m, d, path, duration=0.04, size=SIZE)
+    points = np.concatenate([d.contact_pos[:4], d.contact_force[:4]], axis=1)
+    shown, _ = frames(path)
+    animate(m, [d.qpos] * 2, path, contacts=[points, points[:0]], size=SIZE)
+    hidden, _ = frames(path)
+    simulated, given = scenes
+    length = simulated.forces[1][:, 1, 2] - simulated.forces[1][:, 0, 2]
+    assert length.sum() == pytest.approx(0.5 * simulated.size)  # they carry the weight
+    assert np.allclose(np.sort(simulated.touches[1][:, 2]), 0.0, atol=1e-5)
+    assert np.allclose(given.forces[0], simulated.forces[1])
+    assert len(given.touches[1]) == 0
+    assert np.mean(np.abs(shown[1] - hidden[1]).max(axis=2) > 15) > 0.002  # of the picture
+
+
 def test_robots_of_no_joint_and_of_no_mass(path):
     stone = rb.load_urdf('<robot name="stone"><link name="stone"/></robot>')
     animate(stone, np.zeros((2, 0)), path, size=SIZE)
@@ -280,6 +308,10 @@ def test_a_motion_is_a_data_or_an_array_of_positions(m, path, motion):
     [
         ([[0.0], [np.nan]], {}, "bad-motion", "motion"),
         ([[0.0]], {"duration": 1.0}, "bad-duration", "duration"),
+        ([[0.0]], {"contacts": []}, "bad-contacts", "contacts"),
+        ([[0.0]], {"contacts": [np.zeros((2, 3))]}, "bad-contacts", "contacts"),
+        ([[0.0]], {"contacts": [np.full((1, 6), np.nan)]}, "bad-contacts", "contacts"),
+        ([[0.0]], {"contacts": 3}, "bad-contacts", "contacts"),
         ([[0.0]], {"fps": 0}, "bad-fps", "fps"),
         ([[0.0]], {"fps": np.nan}, "bad-fps", "fps"),
         ([[0.0]], {"size": (0.0, 1.0)}, "bad-size", "size"),
@@ -299,6 +331,8 @@ def test_durations_out_of_range_are_refused(m, path, duration):
     d = rb.make_data(m)
     with refused(rb.ParameterError, "bad-duration", "duration"):
         animate(m, d, path, duration=duration)
+    with refused(rb.ParameterError, "bad-contacts", "contacts"):
+        animate(m, d, path, duration=1.0, contacts=[])
     assert d.time == 0.0
 
 

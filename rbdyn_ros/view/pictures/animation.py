@@ -13,12 +13,13 @@ from numpy.typing import ArrayLike
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.appearance.shapes import Appearance, read_appearance
 from rbdyn_ros.dynamics.entry import check_pair
+from rbdyn_ros.dynamics.instant import contact_points
 from rbdyn_ros.dynamics.stages import kinematics, make_data, step
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.loading.output import output_path
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model, check_model
-from rbdyn_ros.view.pictures.canvas import GREY, INK, VERMILLION, new_figure
+from rbdyn_ros.view.pictures.canvas import GREEN, GREY, INK, VERMILLION, new_figure
 from rbdyn_ros.view.pictures.film import check_writer, write_film
 from rbdyn_ros.view.pictures.scene import NO_LOOKS, BodyPoses, PictureScene
 
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".gif", ".mp4")
 MOST_FRAMES = 20_000
+
+#: Size of a contact point [1/72 inch]; radius and length of the head of an arrow, relative to the
+#: size of the robot, and corners of its base.
+TOUCH, HEAD, SIDES = 3.5, (0.015, 0.03), 8
 
 #: Direction to the light, and the brightness of a surface along it.
 LIGHT, DARKEST = np.array([0.36, -0.48, 0.8]), 0.45
@@ -39,6 +44,7 @@ def animate(
     *,
     looks: Appearance | str | bytes | Path | None = None,
     package_dirs: Sequence[str | Path] = (),
+    contacts: Sequence[ArrayLike] | None = None,
     duration: float | None = None,
     fps: float = 25.0,
     size: tuple[float, float] = (6.4, 4.8),
@@ -50,7 +56,9 @@ def animate(
     The camera stands still. A body is drawn by its visuals, meshes with fewer triangles than their
     files have; without visuals by its contact geometries, and without these by a box with its mass
     and inertia, in a colour for each tree. Boxes and spheres of the world are drawn behind the
-    bodies. A .gif counts time in 1/100 s, so fps is rounded to 100 / n.
+    bodies. Contact points are green, with an arrow for the force of each, as in the view: the
+    weight of the robot is half as long as the robot. A .gif counts time in 1/100 s, so fps is
+    rounded to 100 / n.
 
     Args:
         m: the Model.
@@ -59,6 +67,8 @@ def animate(
         path: output file; replaced if it exists.
         looks: source of the <visual> elements: the file or URDF text of the robot.
         package_dirs: as for load_urdf.
+        contacts: the contacts to draw in every frame (frames), each (k, 6): a point [m] and the
+            force there on the second geometry [N]; only with positions. A Data shows its own.
         duration: simulated time [s]; only with a Data.
         fps: frames per second; the film runs in real time.
         size: size of the picture [inch], at 100 dots per inch.
@@ -72,8 +82,8 @@ def animate(
         ModelError: if a Data was not made for m, its simulation diverges, or `looks` is another
             robot.
         DescriptionError: the file in `looks` is refused.
-        ParameterError: positions of another shape or not finite, other arguments out of range,
-            another suffix, or matplotlib, Pillow or ffmpeg is not installed.
+        ParameterError: positions or contacts of another shape or not finite, other arguments out
+            of range, another suffix, or matplotlib, Pillow or ffmpeg is not installed.
     """
     check_model(m, "animate")
     target = output_path(path, "a film", SUFFIXES)
@@ -85,10 +95,14 @@ def animate(
     if not isinstance(looks, Appearance):
         looks = NO_LOOKS if looks is None else read_appearance(looks, package_dirs=package_dirs)
     if isinstance(motion, Data):
-        poses = _simulated(m, motion, _positive("duration", duration), fps)
+        if contacts is not None:
+            text = "contacts are for an array of positions; a Data shows its own"
+            raise ParameterError(Finding("bad-contacts", text, "error", "contacts"))
+        poses, touching = _simulated(m, motion, _positive("duration", duration), fps)
     else:
         poses = _given(m, motion, duration, fps)
-    scene = PictureScene(m, poses, looks)
+        touching = _contacts(contacts, len(poses.xpos))
+    scene = PictureScene(m, poses, looks, touching)
     write_film(target, figure, fps, _drawn(figure, scene, elevation, azimuth))
     return scene.findings
 
@@ -121,25 +135,40 @@ def _given(m: Model, motion: ArrayLike, duration: object, fps: float) -> BodyPos
     return _poses(m, len(qpos), frame)
 
 
-def _simulated(m: Model, d: Data, duration: float, fps: float) -> BodyPoses:
+def _contacts(contacts: Sequence[ArrayLike] | None, frames: int) -> list[Array]:
+    if contacts is None:
+        return [np.zeros((0, 6))] * frames
+    try:
+        found = [np.asarray(each, np.float64) for each in contacts]
+    except (TypeError, ValueError):
+        found = []
+    sound = all(each.shape[1:] == (6,) and np.isfinite(each).all() for each in found)
+    if len(found) != frames or not sound:
+        text = f"contacts must be arrays (k, 6) of finite numbers, one for each frame ({frames})"
+        raise ParameterError(Finding("bad-contacts", text, "error", "contacts"))
+    return found
+
+
+def _simulated(m: Model, d: Data, duration: float, fps: float) -> tuple[BodyPoses, list[Array]]:
     check_pair(m, d)
     frames = 1 + round(duration * fps)
     if frames > MOST_FRAMES:
         text = f"a film of {duration:g} s has {frames} frames; allowed are {MOST_FRAMES}"
         raise ParameterError(Finding("bad-duration", text, "error", "duration"))
-    done = 0
+    done, touching = 0, list[Array]()
 
     def frame(k: int) -> Data:
         nonlocal done
         due = round(k / (fps * m.opt.timestep))
         step(m, d, due - done)
         done = due
+        touching.append(contact_points(d))
         if not np.isfinite(d.qpos).all():
             text = f"the simulation diverged: qpos is not finite at time {d.time:g} s"
             raise ModelError(Finding("diverged", text, "error", m.name))
         return d.copy()  # kinematics would change d
 
-    return _poses(m, frames, frame)
+    return _poses(m, frames, frame), touching
 
 
 def _poses(m: Model, frames: int, at: Callable[[int], Data]) -> BodyPoses:
@@ -173,6 +202,11 @@ def _drawn(
             shown.append((lines, segments))
     solids = Poly3DCollection(np.zeros((1, 3, 3)), linewidths=0.3, zorder=1)
     axes.add_collection(solids)
+    shafts = Line3DCollection(np.zeros((0, 2, 3)), colors=GREEN, linewidths=1.6, zorder=3)
+    heads = Poly3DCollection(np.zeros((1, 3, 3)), facecolors=GREEN, linewidths=0.0, zorder=3)
+    axes.add_collection(shafts)
+    axes.add_collection(heads)
+    (balls,) = axes.plot([], [], [], "o", color=GREEN, markersize=TOUCH, zorder=3)
     colors = scene.colors()
     for k in range(len(scene.links)):
         triangles = scene.triangles(k)
@@ -181,7 +215,24 @@ def _drawn(
         solids.set(facecolors=shades, edgecolors=shades)  # edges hide the seams
         for lines, segments in shown:
             lines.set_segments(segments[k])
+        shafts.set_segments(scene.forces[k])
+        heads.set_verts(_heads(scene.forces[k], scene.size))
+        balls.set_data_3d(*scene.touches[k].T)
         yield
+
+
+def _heads(arrows: Array, size: float) -> Array:
+    """Return the triangles (n, 3, 3) of the heads of arrows (k, 2, 3): cones at their ends."""
+    radius, length = HEAD[0] * size, HEAD[1] * size
+    way = arrows[:, 1] - arrows[:, 0]
+    way /= np.maximum(np.linalg.norm(way, axis=1, keepdims=True), 1e-300)
+    aside = np.cross(way, np.eye(3)[np.abs(way).argmin(axis=1)])
+    aside /= np.maximum(np.linalg.norm(aside, axis=1, keepdims=True), 1e-300)
+    angles = np.linspace(0.0, 2.0 * np.pi, SIDES + 1)[:, None, None]
+    ring = arrows[:, 1] + radius * (np.cos(angles) * aside + np.sin(angles) * np.cross(way, aside))
+    tips = np.broadcast_to(arrows[:, 1] + length * way, ring.shape)
+    triangles: Array = np.stack([ring[:-1], ring[1:], tips[1:]], axis=2)
+    return triangles.reshape(-1, 3, 3)
 
 
 def _shaded(triangles: Array, colors: Array) -> Array:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Okabe and Ito's palette, distinct for colour-blind readers
-BLUE, SKY, VERMILLION = "#0072B2", "#56B4E9", "#D55E00"
+BLUE, SKY, VERMILLION, GREEN = "#0072B2", "#56B4E9", "#D55E00", "#009E73"
 INK, GREY = "#222222", "#6E6E6E"
 
 

@@ -23,7 +23,8 @@ def film_run(
 ) -> tuple[Finding, ...]:
     """Write a film of a run, in real time, to a .gif or .mp4 file.
 
-    If the visuals belong to another robot, the run's own one is drawn without visuals.
+    Contact forces are drawn where the recording shows them, see Run.instant. If the visuals
+    belong to another robot, the run's own one is drawn without visuals.
 
     Args:
         run: result of read_run.
@@ -52,7 +53,10 @@ def film_run(
         raise ParameterError(Finding("bad-fps", text, "error", "fps"))
     chosen = [run.at(float(run.time[0]) + k / fps) for k in range(frames)]
     source = looks if looks is not None else run.urdf or None
-    write = functools.partial(animate, run.m, np.asarray(run.qpos[chosen]), path, fps=fps)
+    points = [run.instant(k).points for k in chosen]
+    contacts = [np.zeros((0, 6)) if each is None else each for each in points]
+    positions = np.asarray(run.qpos[chosen])
+    write = functools.partial(animate, run.m, positions, path, fps=fps, contacts=contacts)
     try:
         return write(looks=source, package_dirs=package_dirs)
     except ModelError as error:

@@ -1,7 +1,8 @@
-"""The scene of a film: solids on bodies, lines between joints, floors."""
+"""The scene of a film: solids on bodies, lines between joints, floors, contact forces."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.view.pictures.solids import Solid, has_visuals, obstacles_of, solids_of
+from rbdyn_ros.view.scene.wrench_lines import point_arrows, weight_of
 
 _PICKS = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)])
 _UNTIED = (JointType.FREE, JointType.SIXDOF_FP, JointType.SIXDOF_FS)  # a free body
@@ -37,6 +39,7 @@ class PictureScene:
         m: the Model.
         poses: poses of the bodies.
         looks: visuals of the robot.
+        contacts: of each frame, contact points and the forces there, as Instant.points.
 
     Attributes:
         solids: the solids on the bodies.
@@ -44,10 +47,19 @@ class PictureScene:
         links: lines (frames, lines, 2, 3) between joint frames; for a free body from its frame to
             its centre of mass; none if visuals show the robot.
         others: lines of springs and loop joints.
+        touches: of each frame, the contact points (n, 3).
+        forces: of each frame, arrows (k, 2, 3) of the contact forces, as long as in the view.
+        size: diagonal of the bounding box of the bodies in the first frame.
         findings: warnings about visuals that were left out or replaced.
     """
 
-    def __init__(self, m: Model, poses: BodyPoses, looks: Appearance = NO_LOOKS) -> None:
+    def __init__(
+        self,
+        m: Model,
+        poses: BodyPoses,
+        looks: Appearance = NO_LOOKS,
+        contacts: Sequence[Array] = (),
+    ) -> None:
         self.solids, broken = solids_of(m, looks)
         self.findings = (*looks.findings, *broken)
         self._poses = poses
@@ -77,6 +89,10 @@ class PictureScene:
         self.obstacles: list[Solid] = []
         low, high = self.extent()
         self.obstacles = obstacles_of(m, float((high - low).max()))
+        first = np.concatenate([self._corners()[0], self.links[0].reshape(-1, 3)])
+        self.size = float(np.linalg.norm(np.ptp(first, axis=0))) if len(first) else 1.0
+        drawn = [point_arrows(points, weight_of(m), self.size) for points in contacts]
+        self.forces, self.touches = [arrows for arrows, _ in drawn], [at for _, at in drawn]
 
     def extent(self) -> tuple[Array, Array]:
         """Return the corners of the bounding box of all frames, which is nowhere flat."""
