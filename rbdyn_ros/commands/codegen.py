@@ -188,7 +188,8 @@ def _check_use(options: argparse.Namespace, functions: Sequence[str]) -> None:
         ("no-passive", options.no_passive, passive),
     ):
         if is_given and set(users).isdisjoint(functions):
-            text = f"--{option} is for {'the function ' if len(users) == 1 else ''}{_and(users)}"
+            words = f"function{'s' if len(users) > 1 else ''} {_and(users)}"
+            text = f"--{option} has an effect on the {words} only; add one to --functions"
             raise ParameterError(Finding("useless-option", text))
 
 

@@ -58,7 +58,5 @@ def _check_options(options: argparse.Namespace) -> None:
     for name, default in OTHERS.items():
         if getattr(options, name) != default:
             option = name.replace("_", "-")
-            text = (
-                f"--{option} is not for --ros2-control, whose controller needs certain functions"
-            )
+            text = f"--{option} cannot be combined with --ros2-control"
             raise ParameterError(Finding("useless-option", text))

@@ -100,7 +100,7 @@ class Arm:
         self.names: tuple[str, ...] = tuple(m.jnt_names[j] for j in m.dof_jntid)
         self.sha256: str = m.sha256()
         if code is not None and code.sha256 != self.sha256:
-            text = f"the code of the laws is of another robot than '{m.name}'"
+            text = f"the code of the control laws was made for another robot than '{m.name}'"
             raise ModelError(Finding("other-model", text))
         self.bare = m.replaced()
         self.bare.opt.gravity = tuple(mounted_gravity(mounting, gravity).tolist())

@@ -160,7 +160,7 @@ def _segments(start: Array, targets: Array) -> list[_Segment]:
             found.append(_Segment(number, way, turn, rotation.apply(turn)))
             place, rotation = target[:3], goal
     if not found:
-        raise bad_argument("positions", "the frame is at all poses of the path already")
+        raise bad_argument("positions", "the frame is already at all poses of the path")
     return found
 
 

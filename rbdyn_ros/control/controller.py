@@ -100,7 +100,7 @@ class Controller(ControlLoop):
         """Return the error of a mode that this arm does not have."""
         message = f"there is no mode {quote(mode)}{did_you_mean(mode, self.modes)}"
         if mode in MODES:
-            message = f"mode {mode} does not go with parameter output: the arm takes {self.takes}"
+            message = f"parameter output sends {self.takes}, for which there is no mode {mode}"
         return refusal(f"{message}; there are {', '.join(self.modes)}", "mode", mode)
 
     def _check_no_fault(self) -> None:
@@ -226,7 +226,10 @@ class Controller(ControlLoop):
             raise refusal(message, "mode", self.mode)
         if self.mode == "impedance" and self.settings.frame:
             frame = self.settings.frame
-            raise refusal(f"the pose of '{frame}' is controlled, not the joints", "mode", frame)
+            message = (
+                f"impedance.frame is '{frame}', so mode impedance takes poses, not trajectories"
+            )
+            raise refusal(message, "mode", frame)
         self._check_armed()
 
     @property

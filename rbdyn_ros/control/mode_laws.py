@@ -94,7 +94,7 @@ class ModeLaws:
             RbdynError: no frame is controlled, the pose is invalid, or it is too far away.
         """
         if self._cartesian is None:
-            message = "parameter impedance.frame is empty: the joints are controlled, not a pose"
+            message = "a target pose needs the parameter impedance.frame, which is empty"
             raise refusal(message, "pose", "impedance.frame")
         if np.shape(pose) != (4, 3) or not np.isfinite(pose).all():
             raise refusal("the pose is not finite", "pose")

@@ -42,8 +42,10 @@ def robot_by_name(name: str) -> Path:
     known = [*bundled_robots(), *files, *modules]
     message = (
         f"there is no file {quote(name)} and no robot of this name{did_you_mean(name, known)}; "
-        "names are those of example-robot-data and robot_descriptions, if they are installed"
     )
+    message += "names are those of example-robot-data and robot_descriptions"
+    if not (files or modules):
+        message += ", which are not installed: pip install example-robot-data"
     raise ParameterError(Finding("unknown-robot", message, found=name, allowed=", ".join(known)))
 
 

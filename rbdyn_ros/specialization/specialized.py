@@ -203,7 +203,7 @@ class Specialized(Substitute):
             ParameterError: d is left out.
         """
         if d is None:
-            text = "install needs the Data whose timesteps this code shall take: call s.install(d)"
+            text = "install needs a Data, whose timesteps then use this code: call s.install(d)"
             raise ParameterError(Finding("install", text, "error", "d"))
         if getattr(d, "model", NOBODY) is not self.model:
             raise not_a_pair(self.model, d)

@@ -87,7 +87,7 @@ def test_names_that_colcon_refuses(name, tmp_path):
 def test_options_of_the_other_code_are_refused(more, tmp_path):
     done = run("codegen", ARM, "--ros2-control", tmp_path / "my_arm", *more)
     assert done.returncode == 2
-    assert f"{more[0]} is not for --ros2-control" in done.stderr
+    assert f"{more[0]} cannot be combined with --ros2-control" in done.stderr
     assert not list(tmp_path.iterdir())
 
 

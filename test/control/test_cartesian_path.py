@@ -122,7 +122,7 @@ def test_only_the_joints_that_are_named_move():
     ("way", "limits", "code", "words"),
     [
         ([0.4, 0.2, 0.0], LIMITS, REFUSED, "of the way to pose 0 the frame comes no nearer than"),
-        ([0.0, 0.0, 0.0], LIMITS, BAD, "at all poses of the path already"),
+        ([0.0, 0.0, 0.0], LIMITS, BAD, "already at all poses of the path"),
         ([-0.2, 0.0, 0.0], CartesianLimits(5.0, 5.0, 100.0, 100.0), REFUSED, "velocity limit"),
         # past a posture in which two axes of the wrist are parallel
         ([-0.5, -0.3, 0.0], CartesianLimits(0.5, 1.0, 2.0, 2.0), REFUSED, "singular posture"),

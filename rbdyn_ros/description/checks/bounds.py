@@ -115,5 +115,6 @@ def within_or_unlimited(
 def _outside(what: str, values: Sequence[float], quantity: str) -> tuple[str, str]:
     """Return the first number outside its range, and the message."""
     found = f"{next(value for value in values if not within(quantity, (value,))):g}"
-    number = "is" if len(values) == 1 else "have" if what.endswith("s") else "has"
+    is_plural = what.endswith("s") and not what.endswith("axis")
+    number = "is" if len(values) == 1 else "have" if is_plural else "has"
     return found, f"the {what} {number} {found}; allowed are {BOUNDS[quantity].allowed}"

@@ -140,7 +140,7 @@ class Form:
             self.wrong(node, what, owner, wanted)
             return None
         if count is not None and len(node.nodes) != count:
-            message = f"the {what} has {len(node.nodes)} numbers, not {count}"
+            message = f"{len(node.nodes)} numbers are given for the {what}, not {count}"
             self.audit.error("bad-value", owner, node.line, message, allowed=f"{count} numbers")
             return None
         known = []

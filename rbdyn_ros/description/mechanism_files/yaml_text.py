@@ -195,7 +195,7 @@ class _TreeBuilder:
 
     def key(self, node: Node) -> Scalar:
         if not isinstance(node, Scalar):
-            message = "a key is a table or a list; allowed are names"
+            message = "a key is a table or a list; a key must be a name"
             refuse("bad-key", message, self.source, node.line)
         if node.text == "<<" and not node.quoted:
             self.forbidden("a merge key", "<<", node.line)

@@ -136,8 +136,8 @@ def ik(
         an IkResult; its `check()` returns the configuration or raises if there is none.
 
     Raises:
-        ModelError: d was not made for m, the frame or a fixed joint is unknown, no joint that
-            may move carries the frame, or a Model without geometries is given a clearance.
+        ModelError: d was not made for m, the frame or a fixed joint is unknown, all joints
+            that move the frame are fixed, or a Model without geometries is given a clearance.
         ParameterError: there is no target, or an argument has the wrong shape, is not finite or
             is out of range.
 
@@ -266,13 +266,14 @@ def _moving_dofs(m: Model, frame: int, fixed: tuple[str, ...]) -> Ints:
         body = int(m.body_parentid[body])
     if m.nefc > 0:
         _mark_coupled(m, moves)
+    is_carried = bool(moves.any())
     for name in fixed:
         mark_joint(m, moves, m.jnt_id(name), False)
     if not moves.any():
-        text = (
-            f"ik: no joint that may move carries the frame {quote(m.frame_names[frame])}"
-            f"{' but the fixed ones' if fixed else ''}; choose a frame behind a moving joint"
-        )
+        name = quote(m.frame_names[frame])
+        text = f"ik: no joint moves the frame {name}; choose a frame behind a moving joint"
+        if is_carried:
+            text = f"ik: all joints that move the frame {name} are in fixed; leave one of them out"
         raise ModelError(Finding("frame-cannot-move", text, "error", m.frame_names[frame]))
     return np.flatnonzero(moves)
 

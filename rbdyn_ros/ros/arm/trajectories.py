@@ -107,7 +107,7 @@ class TrajectoryController(Controller):
         targets = np.array([_target_of(pose) for pose in message.poses])
         seen, now = self.measured(), self.progress()
         if seen is None or not now.done:
-            raise refusal("the arm is still on its way; poses are taken where it rests")
+            raise refusal("the arm is moving; a path of poses must start at rest")
         self._d.qpos[:] = seen[0]
         self._d.qpos[self._dofs] = now.desired[0]
         path = cartesian_path(

@@ -308,7 +308,7 @@ class Entities:
         """
         fixed = self.fixed(name)
         if fixed and isinstance(fixed.shape, Plane):
-            raise refusal("it is a plane without an end, so it has no bounds")
+            raise refusal("it is an infinite plane, so it has no bounds")
         places, loose = self._places(), self.world.loose
         parts = [Part(fixed.shape)] if fixed else places.parts(loose, name, self._owners)
         if not parts:

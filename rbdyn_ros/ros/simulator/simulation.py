@@ -266,8 +266,8 @@ class Simulation:
         entity = self._entities[name]
         if not entity.own:
             raise refusal(
-                f"'{name}' is a robot of the start, whose topics live as long as the simulator; "
-                "objects, obstacles and spawned robots can be deleted"
+                f"'{name}' is a robot that the simulator was started with; only objects, "
+                "obstacles and spawned robots can be deleted"
             )
         self._only_robot().entities.delete(entity.own)
 
@@ -350,7 +350,7 @@ class Simulation:
         wxyz = np.roll(quaternion, 1) / float(np.linalg.norm(quaternion))
         if entity.kind == "obstacle":
             if any((*linear, *angular)):
-                raise refusal(f"'{name}' is an obstacle, which does not move; its twist is zero")
+                raise refusal(f"'{name}' is an obstacle, so its twist must be zero")
             x, y, z = map(float, position)
             entity.robot.entities.place_obstacle(entity.own, Pose((x, y, z), tuple(wxyz.tolist())))
             return

@@ -151,11 +151,11 @@ class TrialForm(Form):
 
     def _unbounded(self, node: Node, what: str, owner: str) -> Distribution | None:
         if isinstance(node, Scalar):
-            value = self.number(node, what, owner)
+            value = self.number(node, f"value of {what}", owner)
             return None if value is None else Constant(value)
         allowed = f"a number or a table of one of {', '.join(DISTRIBUTIONS)}"
         if not isinstance(node, YamlTable) or len(node.nodes) != 1:
-            self.wrong(node, what, owner, allowed)
+            self.wrong(node, f"value of {what}", owner, allowed)
             return None
         ((kind, given),) = node.nodes.items()
         called = f"distribution of {what}"
@@ -164,7 +164,8 @@ class TrialForm(Form):
         if kind == "choice":
             values = self.numbers(given, f"choice of {what}", owner)
             if values == ():
-                self.wrong(given, f"choice of {what}", owner, "a list of one number or more")
+                message = f"the choice of {what} is empty; give a list of numbers"
+                self.audit.error("bad-value", owner, given.line, message, found="empty")
             return Choice(values) if values else None
         return self._of_keys(kind, given, what, owner)
 

@@ -95,8 +95,9 @@ class JudgementReader:
         for key, below in table.nodes.items() if table else ():
             value = self._form.within(below, key, "verdict", 0.0, 1.0, above=True)
             if value == 1.0:
-                advice = "" if key == "confidence" else "; without it all runs must pass"
-                self._form.wrong(below, key, "verdict", f"a number below 1{advice}")
+                advice = "" if key == "confidence" else "; delete it if every run must pass"
+                message = f"the {key} is 1; allowed is less than 1{advice}"
+                self._form.audit.error("bad-value", "verdict", below.line, message, found="1")
             found[key] = value
         return Rule(**found)
 
