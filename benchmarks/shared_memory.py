@@ -1,13 +1,15 @@
 """The loop and a client in C that answers every state through shared memory, two processes.
 
 Lock-step gives the wall time of a whole tick: state, answer, timestep. Real time gives the age of
-a state when the client has it, and the lateness of the loop.
+a state when the client has it, and the lateness of the loop: as an ordinary process, then with
+SCHED_FIFO if the system allows it, and both again beside a process that keeps one core busy.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -18,6 +20,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.port import Port
+from rbdyn_ros.runtime.realtime import Mode
 from rbdyn_ros.runtime.settings import LoopSettings
 
 ROOT = Path(__file__).parents[1]
@@ -32,15 +35,21 @@ def main() -> None:
         include = f"-I{ROOT / 'rbdyn_hardware/include'}"
         command = ["gcc", "-std=c99", "-D_GNU_SOURCE", "-O2", include, source, "-o", program]
         subprocess.run(command, check=True)
-        print("| time mode, all in us | tick | age of a state: p50 | p99 | worst | loop late by |")
+        print("| all in us | tick | age of a state: p50 | p99 | worst | loop late by |")
         print("|---|---|---|---|---|---|")
-        for mode in ("lockstep", "realtime"):
-            print(_line(mode, program), flush=True)
+        print(_line("lockstep", "off", program, "lock-step"), flush=True)
+        for beside in ("", " beside a busy core"):
+            busy = subprocess.Popen([sys.executable, "-c", "while True: pass"]) if beside else None
+            for privileges, name in (("off", "real time"), ("try", "SCHED_FIFO")):
+                print(_line("realtime", privileges, program, name + beside), flush=True)
+            if busy is not None:
+                busy.kill()
+                busy.wait()
 
 
-def _line(mode: str, program: Path) -> str:
+def _line(mode: str, privileges: Mode, program: Path, name: str) -> str:
     m = rb.load_urdf(bundled_robot("seven_dof_arm"))
-    settings = LoopSettings(time_mode=mode, lockstep_timeout=0.0)
+    settings = LoopSettings(time_mode=mode, realtime=privileges, lockstep_timeout=0.0)
     port = Port(NAME, m, dict.fromkeys(m.jnt_names, True), (), settings, 1_000_000)
     loop = Loop(m, settings, port=port)
     loop.start()
@@ -55,4 +64,4 @@ def _line(mode: str, program: Path) -> str:
     numbers = " | ".join(f"{x:.0f}" for x in (*np.quantile(ages, (0.5, 0.99)), ages.max()))
     late = (timing.p50, timing.p99, timing.worst)
     lateness = " / ".join(f"{x:.0f}" for x in late) if mode == "realtime" else ""
-    return f"| {mode} | {took:.0f} | {numbers} | {lateness} |"
+    return f"| {name} | {took:.0f} | {numbers} | {lateness} |"

@@ -1,5 +1,7 @@
 """The real controller manager with rbdyn_hardware; skipped where ros2_control is not installed."""
 
+from __future__ import annotations
+
 import os
 import signal
 import subprocess
@@ -15,15 +17,65 @@ pytest.importorskip("ament_index_python", reason="ament_index_python is not inst
 import ament_index_python as index
 from builtin_interfaces.msg import Duration
 from control_msgs.action import FollowJointTrajectory
+from control_msgs.msg import DynamicJointState
 from controller_manager_msgs.srv import ConfigureController, LoadController, SwitchController
 from rclpy.action import ActionClient
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 SAMPLE = Path(__file__).parents[3] / "config/ros2_control"
 NAMES = ("shoulder_yaw", "shoulder_pitch", "upper_arm_roll", "elbow_pitch", "forearm_roll")
 NAMES += ("wrist_pitch", "wrist_roll")
 GOAL = [0.5, 0.6, -0.4, 0.8, 0.3, -0.5, 0.4]
+#: Of the carriage with its gripper [N].
+WEIGHT = 2.2 * 9.81
+LINK = """<link name="{}"><inertial><mass value="{}"/>
+<inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
+JOINT = """<joint name="{}" type="prismatic"><parent link="{}"/><child link="{}"/>
+<axis xyz="{}"/><limit lower="-1" upper="1" effort="500" velocity="5"/>{}</joint>"""
+#: A carriage that moves up and down, with a gripper, an IMU and a force/torque sensor.
+RIG = {
+    "rig.urdf": f"""<robot name="rig"><link name="base"/>{LINK.format("carriage", 2)}
+{LINK.format("left", 0.1)}{LINK.format("right", 0.1)}
+{JOINT.format("lift", "base", "carriage", "0 0 1", "")}
+{JOINT.format("finger", "carriage", "left", "0 1 0", "")}
+{JOINT.format("other_finger", "carriage", "right", "0 -1 0", '<mimic joint="finger"/>')}
+<ros2_control name="rig" type="system">
+<hardware><plugin>rbdyn_hardware/SimulatedSystem</plugin>
+<param name="shared_memory">rig</param></hardware>
+<joint name="lift"><command_interface name="position"/><command_interface name="stiffness"/>
+<command_interface name="damping"/><state_interface name="position"/>
+<state_interface name="velocity"/><state_interface name="effort"/></joint>
+<joint name="finger"><command_interface name="position">
+<param name="initial_value">0.02</param></command_interface>
+<state_interface name="position"/><state_interface name="velocity"/></joint>
+<joint name="other_finger"><state_interface name="position"/></joint>
+<sensor name="wrist"><state_interface name="force.z"/></sensor>
+<sensor name="imu"><state_interface name="linear_acceleration.z"/>
+<state_interface name="orientation.w"/></sensor>
+</ros2_control></robot>""",
+    "sensors.yaml": """rbdyn_sensors: 1
+sensors:
+  wrist: {type: force_torque, joint: lift}
+  imu: {type: imu, link: carriage}
+""",
+    "controllers.yaml": """/**:
+  ros__parameters: {use_sim_time: true}
+controller_manager:
+  ros__parameters:
+    update_rate: 1000
+    joint_state_broadcaster: {type: joint_state_broadcaster/JointStateBroadcaster}
+    spring: {type: forward_command_controller/MultiInterfaceForwardCommandController}
+    grip: {type: forward_command_controller/ForwardCommandController}
+joint_state_broadcaster:
+  ros__parameters: {use_local_topics: false}
+spring:
+  ros__parameters: {joint: lift, interface_names: [position, stiffness, damping]}
+grip:
+  ros__parameters: {joints: [finger], interface_name: position}
+""",
+}
 
 
 def prefix(package):
@@ -39,17 +91,23 @@ for needed in ("rbdyn_hardware", "joint_trajectory_controller", "joint_state_bro
 
 
 @pytest.fixture
-def manager(domain, tmp_path):
-    """A controller manager with the parameters of the sample."""
-    env = dict(os.environ, ROS_DOMAIN_ID=str(domain), ROS_LOG_DIR=str(tmp_path))
-    env["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-    file = SAMPLE / "shared_memory_controllers.yaml"
-    with (tmp_path / "log_manager.txt").open("w") as log:
-        words = [MANAGER, "--ros-args", "--params-file", file]
-        process = subprocess.Popen(words, env=env, stdout=log, stderr=subprocess.STDOUT)
-    yield process
-    process.kill()
-    process.wait()
+def manage(domain, tmp_path):
+    """Start a controller manager with a file of parameters; return its process."""
+    started = []
+
+    def begin(file):
+        env = dict(os.environ, ROS_DOMAIN_ID=str(domain), ROS_LOG_DIR=str(tmp_path))
+        env["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+        with (tmp_path / "log_manager.txt").open("w") as log:
+            words = [MANAGER, "--ros-args", "--params-file", file]
+            process = subprocess.Popen(words, env=env, stdout=log, stderr=subprocess.STDOUT)
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.wait()
 
 
 def activate(peer, names):
@@ -84,11 +142,12 @@ def result_of(peer, point, seconds):
 
 
 @pytest.mark.parametrize("time_mode", ["realtime", "lockstep"])
-def test_a_trajectory_through_shared_memory(simulate, peer, manager, time_mode):
+def test_a_trajectory_through_shared_memory(simulate, peer, manage, time_mode):
     words = ["--ros-args", "--params-file", SAMPLE / "shared_memory_simulator.yaml"]
     words += ["-p", f"time_mode:={time_mode}", "-p", "lockstep_timeout:=0.2"]
     simulator = simulate(SAMPLE / "shared_memory_arm.urdf.xacro", *words, clock=True)
     states = peer.collect(JointState, "joint_states")
+    manager = manage(SAMPLE / "shared_memory_controllers.yaml")
     activate(peer, ["joint_state_broadcaster", "arm_controller"])
     result = result_of(peer, GOAL, 2)
     assert result.error_code == result.SUCCESSFUL, result.error_string
@@ -103,4 +162,57 @@ def test_a_trajectory_through_shared_memory(simulate, peer, manager, time_mode):
     peer.until(lambda: len(states) > seen + 300)
     named = dict(zip(states[-1].name, states[-1].position, strict=True))
     assert [named[name] for name in NAMES] == pytest.approx(GOAL, abs=0.01)  # on_timeout: hold
+    simulator.end_well()
+
+
+def values_of(message):
+    """Return the numbers of a DynamicJointState by the names of their interfaces."""
+    return {
+        f"{name}/{interface}": value
+        for name, row in zip(message.joint_names, message.interface_values, strict=True)
+        for interface, value in zip(row.interface_names, row.values, strict=True)
+    }
+
+
+def test_sensors_impedance_mimic_joints_and_initial_values(simulate, peer, manage, tmp_path):
+    """A carriage hangs on a spring of 500 N/m; a gripper goes where its initial value says."""
+    prefix("forward_command_controller")
+    for name, text in RIG.items():
+        (tmp_path / name).write_text(text)
+    words = [
+        "--ros-args",
+        "-p",
+        f"sensors:={tmp_path / 'sensors.yaml'}",
+        "-p",
+        "shared_memory:=rig",
+    ]
+    words += [
+        "-p",
+        "time_mode:=lockstep",
+        "-p",
+        "lockstep_timeout:=0.2",
+        "-p",
+        "clock_rate:=1000.0",
+    ]
+    simulator = simulate(tmp_path / "rig.urdf", *words, clock=True)
+    manage(tmp_path / "controllers.yaml")
+    seen = peer.collect(DynamicJointState, "dynamic_joint_states")
+    activate(peer, ["joint_state_broadcaster", "spring", "grip"])
+    send = peer.publisher(Float64MultiArray, "spring/commands")
+
+    def rests():
+        send.publish(Float64MultiArray(data=[0.4, 500.0, 100.0]))
+        row = values_of(seen[-1]) if seen else {}
+        return (
+            abs(row.get("lift/position", 0.0) - (0.4 - WEIGHT / 500.0)) < 1e-3
+            and abs(row["lift/velocity"]) < 1e-3
+            and abs(row["finger/position"] - 0.02) < 1e-3
+        )
+
+    peer.until(rests, 120.0)
+    row = values_of(seen[-1])
+    assert row["other_finger/position"] == pytest.approx(row["finger/position"], abs=1e-6)
+    assert abs(row["wrist/force.z"]) == pytest.approx(WEIGHT, rel=1e-3)
+    assert row["imu/linear_acceleration.z"] == pytest.approx(9.81, abs=0.05)
+    assert row["imu/orientation.w"] == pytest.approx(1.0, abs=1e-6)
     simulator.end_well()
