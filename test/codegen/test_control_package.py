@@ -380,6 +380,14 @@ def test_simulated_time_may_run_at_any_pace(code):
         assert native.fault == ("", False)
 
 
+def test_a_blind_arm_in_simulated_time_is_silent_after_blind_time_of_it(code):
+    native = started(code, simulated=True)
+    wrong = np.full(7, np.nan)
+    answers = [native.update(wrong, wrong, H, waited=1e-6) for _ in range(210)]
+    assert answers[:200] == [EFFORTS] * 200
+    assert answers[-1] == SILENT
+
+
 def test_measured_efforts_that_are_not_finite_are_a_fault(code):
     native = started(code)
     native.update(BENT, np.zeros(7), H, effort=np.r_[np.inf, np.zeros(6)])

@@ -105,3 +105,10 @@ def test_references_are_followed_without_allocations(mode, workspace):
     found = alone(workspace, mode, "chained")
     assert (found["active"], found["errors"], found["allocations"]) == (1, 0, 0)
     assert found["worst"] < 1e-3
+
+
+def test_an_encoder_that_jumps_ends_in_errors_of_the_controller(workspace):
+    """The arm is braked blindly for 0.2 s; then the controller manager would deactivate it."""
+    found = alone(workspace, "computed_torque", "chained", "jump")
+    assert (found["active"], found["allocations"]) == (1, 0)
+    assert 2700 < found["errors"] < 2900

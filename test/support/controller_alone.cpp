@@ -2,7 +2,7 @@
 // process, and prints what became of it. Memory that `update` allocates or frees is counted, and its
 // time is measured [us].
 //
-//     controller_alone PACKAGE MODE [chained]
+//     controller_alone PACKAGE MODE [chained [jump]]      jump: after 2 s an encoder is 0.3 rad off
 
 #include <algorithm>
 #include <array>
@@ -80,7 +80,8 @@ int main(int argc, char ** argv)
 {
   rclcpp::init(argc, argv);
   const std::string package = argv[1];
-  const bool chained = argc > 3;
+  const bool chained = argc > 3, jumps = argc > 4;
+  double off = 0.0;  // of an encoder [rad]
   pluginlib::ClassLoader<Base> loader(
     "controller_interface", "controller_interface::ChainableControllerInterface");
   auto controller = loader.createSharedInstance(package + "/Controller");
@@ -113,7 +114,7 @@ int main(int argc, char ** argv)
   gravity(arm.q, effort);
   const auto measure = [&]() {
     for (std::size_t k = 0; k < DOFS; ++k) {
-      (void)states[k]->set_value(arm.q[k]);
+      (void)states[k]->set_value(arm.q[k] + (k == 1 ? off : 0.0));
       (void)states[DOFS + k]->set_value(arm.v[k]);
       (void)states[2 * DOFS + k]->set_value(effort[k]);
     }
@@ -127,6 +128,7 @@ int main(int argc, char ** argv)
   std::vector<double> times;  // of the updates [us]
   const rclcpp::Duration period(0, 1000000);
   for (int n = 0; active && n < 5000; ++n) {
+    off = jumps && n > 2000 ? 0.3 : 0.0;
     measure();
     for (std::size_t k = 0; chained && k < DOFS; ++k) {
       const auto row = wave(start[k], 1.0 + 0.1 * double(k), 1e-3 * n);

@@ -163,11 +163,11 @@ public:
   {
     // a period that is no number counts as a clock that went back
     const double period = std::abs(input.period) < LONGEST_PERIOD ? input.period : -1.0;
-    now_ = input.steady;
     if (!begun_) {
       begin(input.steady, period);
     }
     time_ += nanoseconds(period);
+    now_ = settings_.gate.simulated ? time_ : input.steady;
     const Answer answer = this->answer(input);
     if (answer == Answer::efforts) {
       effort = efforts_.released();
