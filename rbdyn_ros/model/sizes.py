@@ -85,6 +85,7 @@ def sizes_of(arrays: Mapping[str, NDArray[Any]], nloopdata: int) -> dict[str, in
         "nclosing": found["nq"] if found["nefc"] > 0 else 0,
         "nloopdata": nloopdata,
         "ntouch": found["nbody"] if contacts > 0 else 0,
+        "nlatch": 16 if contacts > 0 else 0,
         "nsettle": found["nv"] if contacts > 0 else 0,
         "ngeommoving": int(np.count_nonzero(arrays["geom_bodyid"])),
         "ngeomlink": links,

@@ -128,8 +128,11 @@ def test_any_mass_at_any_step_comes_to_rest(mass, h):
     assert 0.1 - d.qpos[2] == pytest.approx(G * (h / np.pi) ** 2, rel=1e-3)
 
 
-def test_a_rod_that_jams_loses_energy_and_is_counted():
-    """Painleve's: friction pushes its tip into the floor, and no force can be the right one."""
+def test_a_rod_that_jams_loses_energy():
+    """Painleve's: friction pushes its tip into the floor. The tip stops within a step.
+
+    The forces grow until it does, so there is a solution.
+    """
     length, tilt = 1.0, 0.5
     inertia = rb.shapes.box((length, 0.01, 0.01), mass=1.0)
     tip = rb.Points(((-length / 2, 0.0, 0.0),))
@@ -144,8 +147,7 @@ def test_a_rod_that_jams_loses_energy_and_is_counted():
         rb.step(m, d, 1)
         before, energy = energy, states.energy(m, d.copy())
         assert energy < before + 1e-3 * start  # of the springs
-        assert abs(d.contact_force).max() < 1e3 * G
-    assert d.nunsolved > 0
+    assert d.nunsolved == 0
 
 
 @pytest.mark.parametrize("depth", [0.005, 0.1])

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from support import robots, touching
+from support import contact_referee, robots, touching
 
 import rbdyn_ros as rb
 
@@ -43,11 +43,36 @@ def test_a_humanoid_is_quiet_after_ten_seconds():
     assert fastest < 0.1
     assert abs(d.qvel[:6]).max() < 1e-2
     assert d.nbad == 0
+    assert d.nunsolved < 5  # of 40 000 steps
     assert d.qpos[2] < 0.4, "it has fallen"
     assert -1e-3 < deepest < 0.0
     rb.forward(m, d)
     weight = m.body_mass.sum() * touching.G
     assert d.cfrc_contact[:, 5].sum() == pytest.approx(weight, rel=1e-2)
+
+
+@pytest.mark.parametrize("self_collision", [True, False])
+def test_each_step_of_a_falling_humanoid_satisfies_the_law(self_collision):
+    """Feet that jam, limbs that hit each other: friction then moves the normal forces most.
+
+    With the smooth law of joints, which the referee knows.
+    """
+    path, contact = robots.find("talos_reduced.urdf"), rb.Contact(self_collision=self_collision)
+    m = rb.load_urdf(path, True, strict=False, contact=contact)
+    m.opt.exact_stops = False
+    d = rb.make_data(m)
+    d.qpos[7:] += np.random.default_rng(0).uniform(-1e-3, 1e-3, m.nq - 7)
+    touching.lift(m, d, 0.02)
+    largest = mutual = 0
+    for k in range(1500):
+        start = d.copy()
+        rb.step(m, d, 1)
+        if k % 10 == 0 and d.ncon > 0 and d.contact_force[: d.ncon].any():
+            largest = max(largest, contact_referee.check_law(m, start, d))
+            mutual += d.nmutual > 0
+    assert d.nunsolved == 0
+    assert largest > 1000.0
+    assert (mutual > 0) == self_collision
 
 
 @functools.cache

@@ -126,6 +126,21 @@ def _within(wanted, most):
     return wanted * np.where(length > most, most / np.maximum(length, 1e-300), 1.0)[:, None]
 
 
+def check_law(m, start, d):
+    """Check Signorini, cone and maximum dissipation of the forces that a step has written.
+
+    Returns the largest normal force.
+    """
+    p = problem(m, start)
+    f = np.einsum("cij,cj->ci", p.frames, d.contact_force[: d.ncon])
+    u = p.free + (p.G @ f.ravel()).reshape(-1, 3)
+    most = 1e-6 * f[:, 0].max() + 1e-9
+    assert f[:, 0].min() >= -1e-15 * f[:, 0].max()
+    assert (np.linalg.norm(f[:, 1:], axis=1) - p.mu * f[:, 0]).max() < most
+    assert abs(law(p, u) - f).max() < most
+    return f[:, 0].max()
+
+
 def solve(p, sweeps=20000, tolerance=1e-11):
     """Return the forces (n, 3) of the step.
 

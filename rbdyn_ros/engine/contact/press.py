@@ -106,11 +106,11 @@ def press(m, d):
 @inline
 def add_force(d, c):
     """Add the force of a contact to cfrc_contact of its bodies."""
-    _push(d, c, load3(d.contact_force, c), load3(d.contact_torque, c))
+    push_pair(d, c, load3(d.contact_force, c), load3(d.contact_torque, c))
 
 
 @inline
-def _push(d, c, f, t):
+def push_pair(d, c, f, t):
     """Add a force and a torque on body 2, and their opposites on body 1, to cfrc_contact."""
     one, i = d.contact_body[c, 0], d.contact_body[c, 1]
     turn = (t[0], t[1], t[2], 0.0, 0.0, 0.0)
@@ -305,7 +305,7 @@ def add_to_body(d, c):
     if turns:
         t = bent_torque(d, c, normal, load3(d.contact_spin_change, c))
         t = add3(t, load3(d.contact_load_torque, c))
-    _push(d, c, f, t)
+    push_pair(d, c, f, t)
     if d.contact_body[c, 0] == 0:
         i = d.contact_body[c, 1]
         store21(d.contact_slope, i, with_slope(d, c, load21(d.contact_slope, i)))

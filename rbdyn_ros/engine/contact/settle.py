@@ -3,13 +3,14 @@
 For given normal forces in the discs of friction the forces are the slope of a convex potential, so
 Newton's method with a line search converges. An iteration is one pass of dynamics with the
 contacts linearised (press.py) and one look at the law where it leads to. Once the forces are
-settled for the latched normal forces, these move (latches.py). Where moving bodies touch each
-other, the pass factors a matrix (islands.py).
+settled for the latched normal forces, these move (latches.py), and where that does not end, by
+Newton's method, too (latch_newton.py). Where moving bodies touch each other, the pass factors a
+matrix (islands.py).
 
 A body at rest needs one pass: its memory is the solution. A step that has not converged after MOST
-passes, and MORE for joints that stop and for moving bodies that touch, is counted in nunsolved.
-Its latches then stay as they are, and what is left is convex: the normal forces are exact, and
-friction takes energy away. Should that not converge in HELD passes, friction is viscous.
+passes is counted in nunsolved. Its latches then stay as they are, and what is left is convex: the
+normal forces are exact, and friction takes energy away. Should that not converge in HELD passes,
+friction is viscous.
 
 Source: Baraff, Witkin, Large steps in cloth simulation, 1998 (one iteration); Castro et al., An
 unconstrained convex formulation of compliant contact, 2022 (line search); Castro et al.,
@@ -20,9 +21,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.aba import accelerate_step
+from rbdyn_ros.engine.contact.latch_newton import turn_latches
 from rbdyn_ros.engine.contact.latches import move_latches
 from rbdyn_ros.engine.contact.memory import remember
+from rbdyn_ros.engine.contact.passes import moved_point, pass_once
 from rbdyn_ros.engine.contact.press import (
     add_force,
     bent,
@@ -34,21 +36,17 @@ from rbdyn_ros.engine.contact.press import (
     press_viscously,
 )
 from rbdyn_ros.engine.contact.search import blend, keep, search
-from rbdyn_ros.engine.follow import follow_acceleration, is_driven
+from rbdyn_ros.engine.follow import follow_acceleration
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.loads import press_on_joints
-from rbdyn_ros.engine.optional import call_stage, data_at, model_at, optional_stage
+from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import (
-    ZERO6,
-    add3,
     add_scaled6,
-    cross3,
     dot3,
     load3,
     load6,
     scaled3,
     store3,
-    store6,
     sub3,
 )
 from rbdyn_ros.engine.stops.stop_law import exact_stops
@@ -62,13 +60,9 @@ from rbdyn_ros.engine.stops.stop_pieces import (
     turn_stops,
 )
 from rbdyn_ros.engine.stops.stop_solver import TURNS
-from rbdyn_ros.model.options import IMPLICIT
 
 #: Passes of dynamics in a step.
-MOST = 20
-
-#: Passes more in which joints stop, and where moving bodies touch each other.
-MORE = 20
+MOST = 200
 
 #: Passes at the end in which the latches no longer move.
 HELD = 20
@@ -79,8 +73,12 @@ EXACT = 5e-7
 #: The same for a step that is too short to look at the law again.
 SAME = 1e-9
 
+
 #: The latches move where the law misses less than this part of what they miss.
 SETTLED = 0.3
+
+#: The same for moves by Newton's method, which follow after EASY others.
+EXACTLY_SETTLED, EASY = 0.1, 6
 
 
 @optional_stage("settle_stage")
@@ -96,43 +94,50 @@ def settle(m, d):
     if stops:
         start_stops(m, d)
     d.latch_moves[0] = d.latch_pairs[0] = 0
-    d.solver_niter = 0
-    free = MOST + (MORE if stops else 0) + (MORE if d.nmutual > 0 else 0)
-    for n in range(free + HELD):
-        _solve(m, d)
-        d.solver_niter = n + 1
+    d.latch_missed[0] = 0.0
+    n = d.solver_niter = 0
+    while n < MOST + HELD:
+        pass_once(m, d)
+        n += 1
+        d.solver_niter = n
         turn = stops and stops_miss(m, d)  # a joint stops, or no longer does
         if turn and turns < TURNS:
             turn_stops(m, d)
             turns += 1
             continue
-        turns = 0
+        if not turn:
+            turns = 0
         solved = exact = _same(m, d) and not turn
         if solved:
             break
         missed, disc, wrong, most, gained, curve, before = look_ahead(m, d)
-        exact = max(missed, wrong) <= EXACT * most and not turn
-        solved = exact or (n >= free and missed <= EXACT * most and not turn)
+        there = missed <= EXACT * most and not turn
+        exact = there and wrong <= EXACT * most
+        solved = exact or (there and n >= MOST)
         if solved:
             break
-        share = search(m, d, gained, curve, before) if moves > 0 else 1.0
-        if share == 1.0 and missed <= SETTLED * disc and n < free and not turn:
-            move_latches(d)
+        # at the solution for these latches the slopes are rounding errors
+        share = 1.0 if moves == 0 or there else search(m, d, gained, curve, before)
         if moves == 0:
             keep(m, d)
         else:
             blend(m, d, share)
         moves += 1
-        press_again(m, d, share)
         if stops:
             follow_stops(m, d, share)
+        if share == 1.0 and n < MOST and not turn:
+            if d.latch_moves[0] >= EASY and missed <= EXACTLY_SETTLED * disc:
+                n += turn_latches(m, d, wrong)
+            elif d.latch_moves[0] < EASY and missed <= SETTLED * disc:
+                move_latches(d)
+        press_again(m, d, share)
         if turn:
             pieces_there(m, d)
     if not solved:
         press_viscously(m, d)
         if stops:
             stop_viscously(m, d)
-        _solve(m, d)
+        pass_once(m, d)
         _same(m, d)
     if not exact:
         d.nunsolved = d.nunsolved + 1
@@ -147,33 +152,6 @@ def settle(m, d):
 
 
 @kernel
-def _solve(m, d):
-    """Write qacc_step and a, the accelerations of the bodies."""
-    if d.nmutual > 0:
-        call_stage(m.island_stage, m, d)
-        _spread(m, d)
-        return
-    accelerate_step(m, d, m.opt.timestep)
-    if d.accelerate_stage != 0 or m.opt.integrator_id >= IMPLICIT:
-        _spread(m, d)
-
-
-@kernel
-def _spread(m, d):
-    store6(d.a, 0, ZERO6)
-    for i in range(1, m.nbody):
-        a, j = load6(d.a, m.body_parentid[i]), i - 1
-        first = m.jnt_dofadr_all[j]
-        for k in range(first, first + m.jnt_dofnum[j]):
-            if k < m.nv:
-                a = add_scaled6(a, load6(d.cdof_all, k), d.qacc_step[k])
-            elif not is_driven(m, k):
-                follows = m.jnt_mimic_ratio[j] * d.qacc_step[m.jnt_dofadr[j]]
-                a = add_scaled6(a, load6(d.cdof_all, k), follows)
-        store6(d.a, i, a)
-
-
-@kernel
 def _same(m, d):
     """Write contact_step, the way from the iterate to the solution, and the forces there.
 
@@ -185,10 +163,10 @@ def _same(m, d):
         largest = max(largest, d.contact_latch[c, 0])
     for c in range(d.ncon):
         normal, a = load3(d.contact_normal, c), load6(d.a, d.contact_body[c, 1])
-        there = _moved_point(a, load3(d.contact_arm2, c))
+        there = moved_point(a, load3(d.contact_arm2, c))
         if d.contact_body[c, 0] > 0:
             b = load6(d.a, d.contact_body[c, 0])
-            there = sub3(there, _moved_point(b, load3(d.contact_arm1, c)))
+            there = sub3(there, moved_point(b, load3(d.contact_arm1, c)))
             a = add_scaled6(a, b, -1.0)
         step = sub3(scaled3(there, h), load3(d.contact_change, c))
         store3(d.contact_step, c, step)
@@ -236,11 +214,6 @@ def _latched_torques(d, c, normal, torque, most):
     sticks = (torsional == 0.0 or bend[0] == penalty) and (rolling == 0.0 or bend[1] == penalty)
     spins = abs(along) <= torsional * pressing + most
     return sticks and spins and np.sqrt(dot3(across, across)) <= rolling * pressing + most
-
-
-@inline
-def _moved_point(a, arm):
-    return add3((a[3], a[4], a[5]), cross3((a[0], a[1], a[2]), arm))
 
 
 @kernel

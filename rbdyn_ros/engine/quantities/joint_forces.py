@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rbdyn_ros.engine.dense import solve_square
 from rbdyn_ros.engine.follow import follow_acceleration
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.joints.frames import frame_s
@@ -89,7 +90,7 @@ def _tree_joint(m, d, i):
         d.joint_tau[k] = dot6(load6(S, k), f)
         for n in range(number):
             A[k, n] = dot6(load6(S, k), load6(T, n))
-    _solve(A, number, d.joint_tau)
+    solve_square(A, number, d.joint_tau)
     bearing = f
     for k in range(number):
         bearing = add_scaled6(bearing, load6(T, k), -d.joint_tau[k])
@@ -110,27 +111,3 @@ def _seen(R, s, arm, is_force):
         v = (v[0] + n[0], v[1] + n[1], v[2] + n[2])
     w, v = mat_vec(back, w), mat_vec(back, v)
     return w[0], w[1], w[2], v[0], v[1], v[2]
-
-
-@kernel
-def _solve(A, n, x):
-    """Replace x by A^-1 x (Gauss, row pivoting); parts outside the range of A become zero."""
-    for s in range(n):
-        best = s
-        for r in range(s + 1, n):
-            if abs(A[r, s]) > abs(A[best, s]):
-                best = r
-        for c in range(n):
-            A[s, c], A[best, c] = A[best, c], A[s, c]
-        x[s], x[best] = x[best], x[s]
-        if A[s, s] == 0.0:
-            continue
-        for r in range(s + 1, n):
-            ratio = A[r, s] / A[s, s]
-            for c in range(s, n):
-                A[r, c] -= ratio * A[s, c]
-            x[r] -= ratio * x[s]
-    for s in range(n - 1, -1, -1):
-        for c in range(s + 1, n):
-            x[s] -= A[s, c] * x[c]
-        x[s] = x[s] / A[s, s] if A[s, s] != 0.0 else 0.0

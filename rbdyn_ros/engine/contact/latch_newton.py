@@ -1,0 +1,152 @@
+"""Newton's method for the latched normal forces, where moves by the gap do not settle them.
+
+The normal forces n(N) of a step are a function of the latched ones, N, linear in pieces: the
+friction of a contact that slips is mu N, and moves the normal forces of all contacts. A pass of
+dynamics with this friction alone gives a column of B = dn / dN, and the step is
+
+    (1 + s - B) dN = n - N
+
+with s = 0 but for a few moves where the gap does not shrink. Where a growing friction presses the
+contacts down so much that it grows by itself (B > 1, as in Painleve's rod), this leads away from
+the solution, to a smaller N: then the step is taken the other way, until the contact sticks.
+
+A solution exists for any friction: n(N) is continuous, and bounded since contacts stick.
+
+Source: Brouwer's fixed-point theorem (existence); Alart, Curnier, A mixed formulation for
+frictional contact problems prone to Newton like solution methods, 1991; Dauphin et al.,
+Identifying and attacking the saddle point problem, 2014 (the other way).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.engine.contact.latches import move_latches
+from rbdyn_ros.engine.contact.passes import moved_point, pass_once
+from rbdyn_ros.engine.contact.press import push_pair
+from rbdyn_ros.engine.dense import solve_square
+from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.spatial import ZERO3, add3, add_scaled6, dot3, load3, load6, scaled3, sub3
+
+#: Moves after which s changes, in turn to each of these values.
+PATIENCE, DAMPED, VALUES = 8, 0.5, 3
+
+#: A move is at most so many times as long as the largest force.
+FARTHEST = 10.0
+
+
+@kernel
+def turn_latches(m, d, missed):
+    """Move contact_latch by a step of Newton's method; return the passes of dynamics it took.
+
+    Needs keep, or blend with all of the way. `missed` is what friction misses. Where more than
+    nlatch contacts slip, the latches move as in latches.py.
+    """
+    number = _list_slipping(m, d)
+    if number > m.nlatch:
+        move_latches(d)
+        return 0
+    damping, size = _damping(d, missed), 0.0
+    for c in range(d.ncon):
+        size = max(size, d.contact_latch[c, 0], abs(d.contact_gap[c, 0]))
+    for a in range(number):
+        _fill_column(m, d, a, number, size)
+        d.latch_matrix[a, a] += 1.0 + damping
+    for a in range(number):
+        d.latch_turn[a] = d.contact_gap[d.latch_column[a], 0]
+    solve_square(d.latch_matrix, number, d.latch_turn)
+    _follow_the_gap(d, number)
+    for a in range(number):
+        c = d.latch_column[a]
+        d.latch_turn[a] = min(max(d.latch_turn[a], -d.contact_latch[c, 0]), FARTHEST * size)
+        _add_friction(d, c, d.latch_turn[a])
+    pass_once(m, d)
+    for c in range(d.ncon):
+        d.contact_latch[c, 1], d.contact_gap[c, 1] = d.contact_latch[c, 0], d.contact_gap[c, 0]
+        change = (d.contact_gap[c, 0] + _change_of_force(m, d, c)) / (1.0 + damping)
+        d.contact_latch[c, 0] = max(d.contact_latch[c, 0] + change, 0.0)
+    for a in range(number):
+        c = d.latch_column[a]
+        d.contact_latch[c, 0] = d.contact_latch[c, 1] + d.latch_turn[a]
+    d.latch_pairs[0] = 0
+    return number + 1
+
+
+@inline
+def _damping(d, missed):
+    """Return s: zero after a move that has halved what friction misses."""
+    before, d.latch_missed[0] = d.latch_missed[0], missed
+    d.latch_moves[0] += 1
+    if missed < 0.5 * before:
+        return 0.0
+    return DAMPED * (d.latch_moves[0] // PATIENCE % VALUES)
+
+
+@inline
+def _list_slipping(m, d):
+    """Write latch_column, the contacts whose friction depends on their latched forces.
+
+    Returns their number, of which up to nlatch are written.
+    """
+    number = 0
+    for c in range(d.ncon):
+        force, torque = _friction(d, c)
+        if dot3(force, force) + dot3(torque, torque) > 0.0:
+            if number < m.nlatch:
+                d.latch_column[number] = c
+            number += 1
+    return number
+
+
+@inline
+def _friction(d, c):
+    """Return the change of friction and of its torque with the latched force."""
+    bend, torsional, rolling = d.contact_bend[c], d.contact_grip[c, 3], d.contact_grip[c, 4]
+    force, torque = scaled3((bend[2], bend[3], bend[4]), d.contact_grip[c, 1]), ZERO3
+    if d.contact_grip[c, 2] > 0.0:
+        bend, normal = d.contact_bend_torque[c], load3(d.contact_normal, c)
+        torque = scaled3((bend[2], bend[3], bend[4]), rolling)
+        if bend[0] == 0.0:
+            spin = dot3(normal, load3(d.contact_load_torque, c))
+            torque = add3(torque, scaled3(normal, np.sign(spin) * torsional))
+    return force, torque
+
+
+@inline
+def _add_friction(d, c, size):
+    """Add the friction of a latched force to cfrc_contact."""
+    force, torque = _friction(d, c)
+    push_pair(d, c, scaled3(force, size), scaled3(torque, size))
+
+
+@inline
+def _fill_column(m, d, a, number, size):
+    """Write column a of -B."""
+    _add_friction(d, d.latch_column[a], size)
+    pass_once(m, d)
+    _add_friction(d, d.latch_column[a], -size)
+    for b in range(number):
+        d.latch_matrix[b, a] = -_change_of_force(m, d, d.latch_column[b]) / size
+
+
+@inline
+def _change_of_force(m, d, c):
+    """Return the change of the normal force of a contact from settle_a to a."""
+    i, one = d.contact_body[c, 1], d.contact_body[c, 0]
+    change = add_scaled6(load6(d.a, i), load6(d.settle_a, i), -1.0)
+    there = moved_point(change, load3(d.contact_arm2, c))
+    if one > 0:
+        change = add_scaled6(load6(d.a, one), load6(d.settle_a, one), -1.0)
+        there = sub3(there, moved_point(change, load3(d.contact_arm1, c)))
+    return -d.contact_bend[c, 0] * m.opt.timestep * dot3(load3(d.contact_normal, c), there)
+
+
+@inline
+def _follow_the_gap(d, number):
+    """Turn the step around if it leads away from where the gap does."""
+    along = 0.0
+    for a in range(number):
+        along += d.latch_turn[a] * d.contact_gap[d.latch_column[a], 0]
+    if along < 0.0:
+        for a in range(number):
+            d.latch_turn[a] = -d.latch_turn[a]

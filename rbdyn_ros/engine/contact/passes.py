@@ -1,0 +1,42 @@
+"""A pass of dynamics with the contacts linearised (press.py)."""
+
+from __future__ import annotations
+
+from rbdyn_ros.engine.aba import accelerate_step
+from rbdyn_ros.engine.follow import is_driven
+from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.optional import call_stage
+from rbdyn_ros.engine.spatial import ZERO6, add3, add_scaled6, cross3, load6, store6
+from rbdyn_ros.model.options import IMPLICIT
+
+
+@kernel
+def pass_once(m, d):
+    """Write qacc_step and a, the accelerations of the bodies."""
+    if d.nmutual > 0:
+        call_stage(m.island_stage, m, d)
+        _spread(m, d)
+        return
+    accelerate_step(m, d, m.opt.timestep)
+    if d.accelerate_stage != 0 or m.opt.integrator_id >= IMPLICIT:
+        _spread(m, d)
+
+
+@kernel
+def _spread(m, d):
+    store6(d.a, 0, ZERO6)
+    for i in range(1, m.nbody):
+        a, j = load6(d.a, m.body_parentid[i]), i - 1
+        first = m.jnt_dofadr_all[j]
+        for k in range(first, first + m.jnt_dofnum[j]):
+            if k < m.nv:
+                a = add_scaled6(a, load6(d.cdof_all, k), d.qacc_step[k])
+            elif not is_driven(m, k):
+                follows = m.jnt_mimic_ratio[j] * d.qacc_step[m.jnt_dofadr[j]]
+                a = add_scaled6(a, load6(d.cdof_all, k), follows)
+        store6(d.a, i, a)
+
+
+@inline
+def moved_point(a, arm):
+    return add3((a[3], a[4], a[5]), cross3((a[0], a[1], a[2]), arm))
