@@ -245,11 +245,13 @@ def _witness(
         memory[ODD, k] = qacc[k] + memory[STEADY, k] - (qvel[k] - before) / dt
     for k in range(n):  # M (v' - a - steady push): the unexplained effort, by its own inertia
         before, a = memory[SPEED, k], qacc[k]
-        odd = load = 0.0
+        odd = load = resisted = 0.0
         for j in range(n):
             odd += dense[k, j] * memory[ODD, j]
             load += dense[k, j] * qacc[j]
+            resisted += dense[k, j] * memory[PUSH, j]
         odd, load = odd / dense[k, k], abs(load / dense[k, k])
+        resisted = abs(resisted / dense[k, k])  # what withstands the efforts on this joint
         moved = (qpos[k] - memory[PLACE, k]) / dt
         memory[PLACE, k], memory[SPEED, k] = qpos[k], qvel[k]
         if np.isnan(before):  # the first state
@@ -263,6 +265,8 @@ def _witness(
         stopped = ANYTHING * memory[MOST, k] if contact > 0.0 else withstood
         _compare(a, qvel[k], odd, dt, stopped, k, memory)
         pushes = a if load > held else 0.0
+        if memory[GRIP, k] > 0.0:  # friction of the others, too, keeps a joint from moving with a
+            pushes = np.copysign(min(abs(pushes), resisted), pushes)
         exact = _stand(0.0, 0.0, pushes, held, moved, dt, EXACTLY, k, memory)
         near = _stand(STILL, STILL_SPEED, pushes, withstood, moved, dt, NEARLY, k, memory)
         deaf = _listen(told[k], felt[k], dense[k, k], dt, blocked, k, memory)

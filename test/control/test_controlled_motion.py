@@ -9,6 +9,7 @@ from support.refusals import refused
 import rbdyn_ros as rb
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.faults import Fault
+from rbdyn_ros.control.friction import Friction
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.control.planning import quintic
 from rbdyn_ros.dynamics.toolbox.frames import frame_pose
@@ -47,6 +48,24 @@ def test_computed_torque_tracks_twenty_times_closer_than_pd():
     computed = rms_error("computed_torque")
     print(f"RMS: computed torque {1e3 * computed:.3g} mrad, PD {1e3 * pd:.3g} mrad")
     assert computed < pd / 20.0
+
+
+@pytest.mark.parametrize("duration", [1.0, 3.0, 10.0])
+def test_an_arm_whose_joints_stick_follows_slow_paths(duration):
+    """Dry friction holds all joints; the efforts on one push the others, which stick as well."""
+    file = "seven_dof_arm.urdf"
+    m, plant = model(file), model(file, damped=True)
+    loop = ClosedLoop(m, plant, "computed_torque", arm={"friction": friction_of_robot(m, 0.9)})
+    loop.arm().run(0.6)
+    end = loop.d.qpos + np.array([0.5, -0.3, 0.3, 0.4, -0.4, -0.5, 0.4])
+    loop.controller.follow_path(quintic([loop.d.qpos, end], [0.0, duration]))
+    loop.run(duration + 0.3)
+    assert loop.controller.fault is None
+    np.testing.assert_allclose(loop.d.qpos, end, atol=0.08)  # a tenth of the friction is left
+
+
+def friction_of_robot(m, share):
+    return Friction.of(m.nv, viscous=m.dof_damping, coulomb=m.dof_frictionloss).scaled(share)
 
 
 def test_a_path_may_replace_another_in_motion():

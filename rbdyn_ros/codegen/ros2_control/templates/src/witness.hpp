@@ -124,17 +124,22 @@ private:
       memory.odd = a[k] + memory.steady - (state.v[k] - memory.speed) / given.dt;
     }
     for (std::size_t k = 0; k < DOFS; ++k) {  // M (v' - a - steady push), by its own inertia
-      double odd = 0.0, load = 0.0;
+      double odd = 0.0, load = 0.0, resisted = 0.0;
       for (std::size_t j = 0; j < DOFS; ++j) {
         odd += inertia(k, j) * memory_[j].odd;
         load += inertia(k, j) * a[j];
+        resisted += inertia(k, j) * push[j];
       }
-      compare(state, a[k], odd / inertia(k, k), std::abs(load / inertia(k, k)), given, k);
+      compare(
+        state, a[k], odd / inertia(k, k), std::abs(load / inertia(k, k)),
+        std::abs(resisted / inertia(k, k)), given, k);
     }
   }
 
+  /// Compare the motion of one degree of freedom; `resisted` is what withstands the efforts on it.
   void compare(
-    const State & state, double a, double odd, double load, const Testimony & given, std::size_t k)
+    const State & state, double a, double odd, double load, double resisted,
+    const Testimony & given, std::size_t k)
   {
     Memory & memory = memory_[k];
     const double q = state.q[k], v = state.v[k];
@@ -152,7 +157,10 @@ private:
     // where contact is expected, an impact may stop a joint with any effort
     const double stopped = given.contact > 0.0 ? witness::ANYTHING * memory.most : withstood;
     learn(a, v, odd, given.dt, stopped, k);
-    const double pushes = load > held ? a : 0.0;
+    double pushes = load > held ? a : 0.0;
+    if (memory.grip > 0.0) {  // friction of the others, too, keeps a joint from moving with a
+      pushes = std::copysign(std::min(std::abs(pushes), resisted), pushes);
+    }
     const double exact =
       stand(memory.exactly, 0.0, 0.0, pushes, held, moved, given.dt, std::abs(push[k]), true, memory);
     const double near = stand(
