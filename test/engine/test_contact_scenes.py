@@ -146,6 +146,44 @@ def test_a_blow_runs_through_a_chain_of_twenty_balls():
     assert speeds @ ratio ** np.arange(number) == pytest.approx(1.0, abs=1e-12)
 
 
+def rattleback():
+    """A boat-shaped stone, round below, whose masses lie across its long axis."""
+    around, down = np.meshgrid(np.arange(60) * np.pi / 30, np.linspace(0, np.pi / 2, 24))
+    keel = (
+        0.1 * np.cos(around) * np.sin(down),
+        0.03 * np.sin(around) * np.sin(down),
+        -0.02 * np.cos(down),
+    )
+    masses = [
+        rb.shapes.sphere(0.005, mass=0.02, at=rb.pose((side * 0.07, side * 0.02, -0.003)))
+        for side in (1.0, -1.0)
+    ]
+    body = rb.shapes.box((0.18, 0.05, 0.01), mass=0.1, at=rb.pose((0, 0, -0.008)))
+    system = rb.SystemBuilder("rattleback", base="world").floor()
+    system.body("stone", rb.shapes.combine(body, *masses))
+    system.joint("free", "floating", "world", "stone")
+    points = tuple(map(tuple, np.reshape(keel, (3, -1)).T))
+    m = rb.build(system.geometry("stone", "stone", rb.Points(points)))
+    d = rb.make_data(m)
+    d.qpos[2:4] = 0.02, 1.0
+    return m, d
+
+
+@pytest.mark.parametrize(("spin", "reverses"), [(8.0, False), (-8.0, True)])
+def test_a_rattleback_turns_back_in_one_sense_only(spin, reverses):
+    m, d = rattleback()
+    d.qvel[4:6] = 0.1, spin
+    energy = start = states.energy(m, d.copy())
+    back = 0.0
+    for _ in range(2000):
+        rb.step(m, d, 1)
+        before, energy = energy, states.energy(m, d.copy())
+        assert energy < before + 1e-6 * start
+        back = min(back, d.qvel[5] * np.sign(spin))
+    assert (back < -1.0) == reverses
+    assert d.nunsolved == 0
+
+
 @pytest.mark.parametrize("scene", SCENES)
 def test_forces_satisfy_the_law(scene):
     make, step, _, _ = SCENES[scene]
