@@ -27,7 +27,7 @@ def test_an_armed_arm_stays_and_then_follows_a_path_exactly():
     place, _ = arm.pose()
     with refused(RbdynError, "mode") as caught:
         arm.controller.set_mode("gravity")
-    assert "takes positions" in str(caught.value)
+    assert "sends positions" in str(caught.value)
     arm.armed()
     assert np.abs(arm.run(0.2) - place).max() == 0.0
     d = rb.make_data(arm.m)
