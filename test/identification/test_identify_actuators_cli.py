@@ -1,30 +1,15 @@
 """The commands `rbdyn excite --sweeps` and `rbdyn identify --actuators`."""
 
-import contextlib
-import io
 import json
-import subprocess
 
 import numpy as np
 import pytest
 from identification.driven_arm import ACTUATORS, URDF, arm, driven, noisy
-from support.refusals import worded
+from support.commands import run
 
 import rbdyn_ros as rb
-from rbdyn_ros.cli import main
 from rbdyn_ros.identification.csv_files import read_table, write_csv
 from rbdyn_ros.identification.sweeps import Sweeps
-
-
-def _rbdyn(*words):
-    """Run the command in this process, where the engine is compiled."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            main(list(map(str, words)))
-        except SystemExit as end:
-            status = end.code
-    return subprocess.CompletedProcess(words, status, out.getvalue(), err.getvalue())
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +23,7 @@ def files(tmp_path_factory):
         "saturation: {torque: 9}, elastic: {stiffness: 3000, damping: 5}}\n"
     )
     words = ("--reach", 0.8, "--centre", 0, 0.2, 0.3, "--duration", 60)
-    made = _rbdyn("excite", urdf, "-o", motion, "--sweeps", 8, *words)
+    made = run("excite", urdf, "-o", motion, "--sweeps", 8, *words)
     assert made.returncode == 0, made.stderr
     assert "8 speeds, the slowest 0.01 0.01 0.01 per second" in made.stdout
     names, time, rows = read_table(motion, ("position", "velocity", "acceleration"))
@@ -53,7 +38,7 @@ def test_the_identified_file_is_accepted(files, tmp_path):
     urdf, recording, known = files
     out = tmp_path / "found.yaml"
     words = ("identify", urdf, recording, "--current", "--known", known, "--actuators", out)
-    result = _rbdyn(*words)
+    result = run(*words)
     assert result.returncode == 0, result.stderr
     assert "motors and gears" in result.stdout
     assert "joint 'yaw': backlash is not identifiable" in result.stdout
@@ -69,7 +54,7 @@ def test_the_identified_file_is_accepted(files, tmp_path):
         assert values == pytest.approx(truth, rel=0.08), name
     constants = (x.actuator_motorconst[:, 0] * (1.0 + x.actuator_error) for x in (found, true))
     assert next(constants) == pytest.approx(next(constants), rel=0.05)
-    numbers = json.loads(_rbdyn(*words, "--json").stdout)["joints"]
+    numbers = json.loads(run(*words, "--json").stdout)["joints"]
     assert numbers[0]["joint"] == "yaw"
     assert numbers[0]["found"]["motorconst"]["value"] == pytest.approx(0.05, rel=0.05)
 
@@ -96,9 +81,8 @@ def test_refused_recordings_leave_no_file(files, tmp_path):
         ((urdf, recording, "--motor-topic", "motors"), "motor_topic"),
         ((urdf, still, "--joints", "yaw"), "no file is written"),
     ):
-        result = _rbdyn("identify", *words, "--actuators", out)
+        result = run("identify", *words, "--actuators", out)
         assert result.returncode == 1, words
-        worded("rbdyn", result.stderr)
         assert named in result.stderr
         assert not out.exists()
 
@@ -115,15 +99,13 @@ def test_refused_recordings_leave_no_file(files, tmp_path):
     ],
 )
 def test_usage_is_checked_before_any_work(words, named):
-    result = _rbdyn("identify", "no_such_robot.urdf", "no_such.csv", *words)
+    result = run("identify", "no_such_robot.urdf", "no_such.csv", *words)
     assert result.returncode == 2
-    worded("rbdyn", result.stderr)
     assert named in result.stderr
     assert result.stderr.count("\n") == 1
 
 
 def test_sweeps_have_no_harmonics(tmp_path):
     for words in (("--harmonics", 3), ("--seed", 1)):
-        result = _rbdyn("excite", "no.urdf", "-o", tmp_path / "m.csv", "--sweeps", 5, *words)
+        result = run("excite", "no.urdf", "-o", tmp_path / "m.csv", "--sweeps", 5, *words)
         assert result.returncode == 2
-        worded("rbdyn", result.stderr)

@@ -1,6 +1,5 @@
 """The commands `rbdyn excite` and `rbdyn identify`."""
 
-import contextlib
 import io
 import json
 import subprocess
@@ -8,11 +7,10 @@ import sys
 
 import numpy as np
 import pytest
-from support.refusals import worded
+from support.commands import run
 from support.robots import find
 
 import rbdyn_ros as rb
-from rbdyn_ros.cli import main
 from rbdyn_ros.control.friction import Friction
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.identification.csv_files import read_table, write_csv
@@ -21,17 +19,6 @@ from rbdyn_ros.identification.motion import dof_names
 from rbdyn_ros.identification.samples import Samples
 
 CENTRE = np.array([0.2, -1.1, 1.0, -0.6, 0.8, 0.1])
-
-
-def _rbdyn(*words):
-    """Run the command in this process, where the engine is compiled."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            main(list(map(str, words)))
-        except SystemExit as end:
-            status = end.code
-    return subprocess.CompletedProcess(words, status, out.getvalue(), err.getvalue())
 
 
 def smooth_motion(seed, n=6, reach=0.9):
@@ -90,7 +77,7 @@ def files(tmp_path_factory, urdf, true_arm):
     folder = tmp_path_factory.mktemp("identify")
     motion = folder / "motion.csv"
     centre = [f"{x:g}" for x in CENTRE]
-    result = _rbdyn("excite", urdf, "-o", motion, "--reach", 1.0, "--centre", *centre)
+    result = run("excite", urdf, "-o", motion, "--reach", 1.0, "--centre", *centre)
     assert result.returncode == 0, result.stderr
     names, time, columns = read_table(motion, ("position", "velocity", "acceleration"))
     assert names == dof_names(true_arm[0])
@@ -117,7 +104,7 @@ def test_excite_reports_the_motion(files, urdf):
 def test_identify_patch_and_reload_improves(files, urdf, true_arm):
     folder, _, recording, other = files
     patch = folder / "identified.urdf"
-    result = _rbdyn("identify", urdf, recording, "--validate", other, "--patch", patch, "--json")
+    result = run("identify", urdf, recording, "--validate", other, "--patch", patch, "--json")
     assert result.returncode == 0, result.stderr
     assert result.stderr == ""  # no progress without a terminal
     found = json.loads(result.stdout)
@@ -146,7 +133,7 @@ def test_report_and_figure(files, urdf):
     pytest.importorskip("matplotlib")
     folder, _, recording, _ = files
     picture = folder / "efforts.svg"
-    result = _rbdyn("identify", urdf, recording, "--figure", picture, "--no-friction")
+    result = run("identify", urdf, recording, "--figure", picture, "--no-friction")
     assert result.returncode == 0, result.stderr
     assert "efforts of the motion" in result.stdout
     assert "base inertial parameters, condition number" in result.stdout
@@ -160,14 +147,14 @@ def test_a_payload_is_reported(files, urdf, true_arm):
     plain = rb.load_urdf(text)
     held = rb.with_payload(plain, "tool0", 2.0, (0.0, 0.0, 0.1))
     recording = write_recording(folder / "tool.csv", held, friction, smooth_motion(4), 6)
-    result = _rbdyn("identify", urdf, recording, "--payload", "tool0", "--json")
+    result = run("identify", urdf, recording, "--payload", "tool0", "--json")
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
     assert found["mass"] == pytest.approx(2.0, abs=0.05)
     assert found["com"] == pytest.approx([0.0, 0.0, 0.1], abs=0.01)
-    result = _rbdyn("identify", urdf, recording, "--payload", "tool0")
+    result = run("identify", urdf, recording, "--payload", "tool0")
     assert "payload at link 'tool0'" in result.stdout
-    result = _rbdyn("identify", urdf, recording, "--payload", "tool")
+    result = run("identify", urdf, recording, "--payload", "tool")
     assert result.returncode == 1
     assert "did you mean 'tool0'?" in result.stderr
 
@@ -180,7 +167,7 @@ def test_the_mounting_rotates_gravity(files, urdf, true_arm):
     recording = write_recording(folder / "wall.csv", wall, Friction.of(6), smooth_motion(7), 8)
     shares = []
     for mounting in ((), ("--mounting", 0, 1.5707963267948966, 0)):
-        result = _rbdyn("identify", urdf, recording, "--json", *mounting)
+        result = run("identify", urdf, recording, "--json", *mounting)
         assert result.returncode == 0, result.stderr
         rows = json.loads(result.stdout)["residuals"]
         shares.append(max(row["share_before"] for row in rows))
@@ -199,7 +186,7 @@ def test_a_poor_motion_gives_no_patch(files, urdf, true_arm):
         return rows
 
     recording = write_recording(folder / "poor.csv", *true_arm, one_joint, 1)
-    result = _rbdyn("identify", urdf, recording, "--patch", patch)
+    result = run("identify", urdf, recording, "--patch", patch)
     assert result.returncode == 1
     assert "too poor" in result.stderr
     assert not patch.exists()
@@ -215,9 +202,8 @@ def test_refused_input_is_one_sentence(files, urdf, tmp_path):
         ((urdf, recording, "--mounting", "nan", 0, 0), "the mounting"),
         ((urdf, recording, "--effort-topic", "efforts"), "effort_topic"),
     ):
-        result = _rbdyn("identify", *words)
+        result = run("identify", *words)
         assert result.returncode == 1, words
-        worded("rbdyn", result.stderr)
         assert named in result.stderr
         assert result.stderr.startswith("rbdyn identify: ")
         assert result.stderr.count("\n") == 1
@@ -235,9 +221,8 @@ def test_refused_input_is_one_sentence(files, urdf, tmp_path):
     ],
 )
 def test_usage_is_checked_before_any_work(words, named):
-    result = _rbdyn("identify", "no_such_robot.urdf", "no_such.csv", *words)
+    result = run("identify", "no_such_robot.urdf", "no_such.csv", *words)
     assert result.returncode == 2
-    worded("rbdyn", result.stderr)
     assert named in result.stderr
     assert result.stderr.count("\n") == 1
 
@@ -250,13 +235,12 @@ def test_invalid_options_of_excite_are_refused(urdf, tmp_path):
         (("-o", tmp_path / "m.csv", "--centre", 1, 2), 1, "centre"),
         (("-o", tmp_path / "m.csv", "--rate", 0, "--harmonics", 2), 1, "rate is 0.0"),
     ):
-        result = _rbdyn("excite", urdf, *words)
+        result = run("excite", urdf, *words)
         assert result.returncode == status, result.stderr
-        worded("rbdyn", result.stderr)
         assert named in result.stderr
         assert result.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
-    assert _rbdyn("excite", urdf).returncode == 2
+    assert run("excite", urdf).returncode == 2
 
 
 def test_excite_runs_as_a_process(urdf, tmp_path):
@@ -275,7 +259,7 @@ def test_progress_is_shown_on_terminals_only(urdf, tmp_path, monkeypatch):
             return True
 
     monkeypatch.setattr(io, "StringIO", Screen)
-    result = _rbdyn("excite", urdf, "-o", tmp_path / "m.csv", "--harmonics", 2)
+    result = run("excite", urdf, "-o", tmp_path / "m.csv", "--harmonics", 2)
     assert result.stderr.startswith("\rsearching for a motion: ")
     assert " 0/21 [" in result.stderr
     assert "best of 60 random motions: condition number" in result.stderr
@@ -284,8 +268,8 @@ def test_progress_is_shown_on_terminals_only(urdf, tmp_path, monkeypatch):
 
 
 def test_help_contains_examples():
-    assert "rbdyn excite arm.urdf -o motion.csv" in _rbdyn("excite", "--help").stdout
-    assert "--patch identified.urdf" in _rbdyn("identify", "--help").stdout
+    assert "rbdyn excite arm.urdf -o motion.csv" in run("excite", "--help").stdout
+    assert "--patch identified.urdf" in run("identify", "--help").stdout
 
 
 HELD = {"shoulder_lift_joint": -1.57, "wrist_2_joint": 0.9}
@@ -310,7 +294,7 @@ def test_positions_of_resting_joints_come_from_the_recording(files, urdf):
     recording = write_recording(folder / "held.csv", m, Friction.of(6), held_still(11), 12)
     other = write_recording(folder / "held2.csv", m, Friction.of(6), held_still(13), 14)
     moved = [name for name in dof_names(m) if name not in HELD]
-    result = _rbdyn("identify", urdf, recording, "--validate", other, "--json", "--joints", *moved)
+    result = run("identify", urdf, recording, "--validate", other, "--json", "--joints", *moved)
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
     # the URDF is the robot: with the shoulder at 0 the elbow alone would be off by some 10 %
@@ -318,7 +302,7 @@ def test_positions_of_resting_joints_come_from_the_recording(files, urdf):
         assert len(rows) == 4
         assert max(row["share_before"] for row in rows) < 0.01
     moving = write_recording(folder / "moving.csv", m, Friction.of(6), smooth_motion(11), 12)
-    result = _rbdyn("identify", urdf, moving, "--joints", *moved)
+    result = run("identify", urdf, moving, "--joints", *moved)
     assert result.returncode == 1
     assert "'shoulder_lift_joint'" in result.stderr
 
@@ -328,7 +312,7 @@ def test_joints_that_are_not_recorded_cause_a_warning(files, urdf):
     names, time, (qpos, effort) = read_table(recording, ("position", "effort"))
     alone = folder / "alone.csv"
     write_csv(alone, Samples(names[3:], time, qpos[:, 3:], None, effort[:, 3:]))
-    result = _rbdyn("identify", urdf, alone, "--joints", *names[3:])
+    result = run("identify", urdf, alone, "--joints", *names[3:])
     assert "shoulder_pan" in result.stderr
 
 
@@ -348,9 +332,8 @@ def test_implausible_recordings_are_refused(files, urdf, tmp_path):
         parts = {"time": time, "qpos": qpos, "effort": effort} | changed
         odd, patch = tmp_path / "odd.csv", tmp_path / "odd.urdf"
         write_csv(odd, Samples(names, parts["time"], parts["qpos"], None, parts["effort"]))
-        result = _rbdyn("identify", urdf, odd, "--patch", patch)
+        result = run("identify", urdf, odd, "--patch", patch)
         assert result.returncode == 1, named
-        worded("rbdyn", result.stderr)
         assert named in result.stderr
         assert result.stderr.count("\n") == 1
         assert not patch.exists()
@@ -361,7 +344,7 @@ def test_friction_is_not_biased_by_the_filter(urdf, tmp_path):
     recording = write_recording(
         tmp_path / "clean.csv", m, friction, smooth_motion(2), 1, (0.0, 0.0, 0.0)
     )
-    result = _rbdyn("identify", urdf, recording, "--json", "--cutoff", 5)
+    result = run("identify", urdf, recording, "--json", "--cutoff", 5)
     rows = json.loads(result.stdout)["joints"]
     print([(row["viscous"], row["coulomb"]) for row in rows])
     # there is no noise; without the filter in the columns it is 3 to 7 and 10 to 24 percent
@@ -381,9 +364,8 @@ def test_friction_is_not_biased_by_the_filter(urdf, tmp_path):
     ],
 )
 def test_mounting_and_gravity_are_checked(files, urdf, words, named):
-    result = _rbdyn("identify", urdf, files[2], *words)
+    result = run("identify", urdf, files[2], *words)
     assert result.returncode == 1
-    worded("rbdyn", result.stderr)
     assert named in result.stderr
     assert result.stderr.count("\n") == 1
 
@@ -404,19 +386,19 @@ def test_files_that_cannot_be_written_are_refused_at_the_start(tmp_path):
         ("identify", ("no.urdf", "no.csv", "--figure", "/proc/x.svg")),
         ("excite", ("no.urdf", "-o", "/proc/m.csv")),
     ):
-        result = _rbdyn(command, *words)
+        result = run(command, *words)
         assert result.returncode == 2, words
         assert "cannot be written" in result.stderr
     assert [file.name for file in tmp_path.iterdir()] == ["folder.urdf"]
     for words in (("identify", "a.urdf", ""), ("excite", "", "-o", "m.csv")):
-        result = _rbdyn(*words)
+        result = run(*words)
         assert result.returncode == 2
         assert "path is empty" in result.stderr
 
 
 @pytest.mark.parametrize("option", ["--offset", "--armature"])
 def test_a_payload_is_identified_alone(option):
-    result = _rbdyn("identify", "no.urdf", "no.csv", "--payload", "tool0", option)
+    result = run("identify", "no.urdf", "no.csv", "--payload", "tool0", option)
     assert result.returncode == 2
     assert "--patch, --validate, --offset, --armature" in result.stderr
 
@@ -436,9 +418,8 @@ def test_a_payload_is_identified_alone(option):
     ],
 )
 def test_useless_motions_are_refused(urdf, tmp_path, words, named):
-    result = _rbdyn("excite", urdf, "-o", tmp_path / "m.csv", *words)
+    result = run("excite", urdf, "-o", tmp_path / "m.csv", *words)
     assert result.returncode == 1, result.stdout
-    worded("rbdyn", result.stderr)
     assert named in result.stderr
     assert result.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
@@ -451,6 +432,6 @@ def test_ctrl_c_exits_with_130(command, monkeypatch):
 
     monkeypatch.setattr(f"rbdyn_ros.commands.{command}.check_writable", interrupted)
     words = ("-o", "m.csv") if command == "excite" else ("r.csv", "--patch", "p.urdf")
-    result = _rbdyn(command, "robot.urdf", *words)
+    result = run(command, "robot.urdf", *words)
     assert result.returncode == 130
     assert result.stderr == ""
