@@ -10,7 +10,7 @@ import pytest
 from support import robots
 from support.refusals import refused
 
-from rbdyn_ros.description.meshes import hulls, meshes
+from rbdyn_ros.description.meshes import files, hulls, meshes
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.hulls import hull_corners, reduced
 from rbdyn_ros.description.meshes.meshes import Meshes
@@ -137,8 +137,8 @@ def test_a_flat_mesh_has_corners_and_a_point_is_refused(package):
 
 def test_a_file_is_read_once(package, monkeypatch):
     read = []
-    original = meshes._read
-    monkeypatch.setattr(meshes, "_read", lambda path: read.append(path) or original(path))
+    original = meshes.read_bytes
+    monkeypatch.setattr(meshes, "read_bytes", lambda *a: read.append(a[0]) or original(*a))
     all_of_one = Meshes(MeshFiles(package))
     for scale in (ONE, ONE, (2.0, 1.0, 1.0)):
         all_of_one.points("meshes/cube.stl", scale)
@@ -426,7 +426,7 @@ def test_a_missing_library(package, monkeypatch):
     def nothing(name):
         raise ImportError(name)
 
-    monkeypatch.setattr(meshes.importlib, "import_module", nothing)
+    monkeypatch.setattr(files.importlib, "import_module", nothing)
     assert trouble(package, "meshes/cube.stl") == "trimesh-missing"
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
+from types import ModuleType
 from urllib.parse import unquote
 
 from rbdyn_ros.description.urdf_files.xacro_files import PACKAGE_NAME, find_package
@@ -191,3 +193,46 @@ def _is_called(folder: Path, package: str) -> bool:
 def _missing(paths: Sequence[Path]) -> UnusableMeshError:
     looked = ", ".join(quote(str(path), 200) for path in paths)
     return UnusableMeshError("mesh-missing", f"does not exist; searched for {looked}", "a file")
+
+
+def read_bytes(path: Path, largest: int, kind: str, advice: str = "") -> bytes:
+    """Return the content of a file.
+
+    Args:
+        path: of the file.
+        largest: number of bytes that are allowed.
+        kind: mesh or texture, for the codes of the errors.
+        advice: follows the message about a file that is larger.
+
+    Raises:
+        UnusableMeshError: it cannot be read, or is larger.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(largest + 1)
+    except OSError as error:
+        raise UnusableMeshError(f"bad-{kind}", f"cannot be read: {error.strerror}") from error
+    if len(data) > largest:
+        size = f"{largest >> 20} MiB"
+        raise UnusableMeshError(
+            f"{kind}-too-large", f"is larger than {size}{advice}", f"up to {size}"
+        )
+    return data
+
+
+def package_for(module: str, name: str) -> ModuleType:
+    """Return a module that reads a kind of file.
+
+    Raises:
+        UnusableMeshError: the package with this name is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise lacks(name) from error
+
+
+def lacks(package: str) -> UnusableMeshError:
+    """Return the error of a package that is not installed."""
+    message = f"needs the package {package} to be read: pip install {package}"
+    return UnusableMeshError(f"{package}-missing", message, f"the package {package}")

@@ -5,11 +5,9 @@ Files are untrusted: of the files that they refer to, only materials are opened,
 
 from __future__ import annotations
 
-import importlib
 import io
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,7 +18,13 @@ from rbdyn_ros.description.checks.bounds import BOUNDS, audit_range
 from rbdyn_ros.description.geometries import Points
 from rbdyn_ros.description.meshes.dae import check_dae, without_materials
 from rbdyn_ros.description.meshes.decomposition import NoPartsError, convex_parts
-from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
+from rbdyn_ros.description.meshes.files import (
+    MeshFiles,
+    UnusableMeshError,
+    lacks,
+    package_for,
+    read_bytes,
+)
 from rbdyn_ros.description.meshes.hulls import NoHullError, hull_corners, reduced
 from rbdyn_ros.description.meshes.textures import Materials
 from rbdyn_ros.description.poses import Vec3
@@ -188,13 +192,16 @@ def read_parts(path: Path, materials: Materials | None = None) -> list[MeshPart]
     Raises:
         UnusableMeshError: the file is not a mesh, or is too large.
     """
-    data, kind = _read(path), path.suffix.lower().removeprefix(".")
+    data, kind = (
+        read_bytes(path, MAX_BYTES, "mesh", "; simplify it"),
+        path.suffix.lower().removeprefix("."),
+    )
     if kind == "obj" or (kind == "stl" and not _is_binary_stl(data)):
         data = _in_ascii(data)
     unit, shown = check_dae(data) if kind == "dae" else (1.0, 0)
-    trimesh = _package("trimesh", "trimesh")
+    trimesh = package_for("trimesh", "trimesh")
     if kind == "dae":
-        _package("collada", "pycollada")
+        package_for("collada", "pycollada")
     try:
         with np.errstate(all="ignore"):  # non-finite vertices are refused below
             scene = _scene(trimesh, data, kind, materials)
@@ -203,7 +210,7 @@ def read_parts(path: Path, materials: Materials | None = None) -> list[MeshPart]
             nodes = scene.graph.nodes_geometry
             parts = [_part(scene, node, unit, materials) for node in nodes]
     except ImportError as error:
-        raise _lacks((error.name or "trimesh").partition(".")[0]) from error
+        raise lacks((error.name or "trimesh").partition(".")[0]) from error
     except Exception as error:  # mesh readers raise many types
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise UnusableMeshError("bad-mesh", f"cannot be read: {reason}") from error
@@ -248,7 +255,7 @@ def _more_of(scene: Any, trimesh: Any, data: bytes, materials: Materials | None)
 
     pycollada drops geometries with unknown materials.
     """
-    collada = _package("collada", "pycollada")
+    collada = package_for("collada", "pycollada")
     document = collada.Collada(io.BytesIO(data), ignore=[collada.common.DaeError])
     known = {material.id for material in document.materials}
     try:
@@ -269,27 +276,3 @@ def _part(scene: Any, node: str, unit: float, materials: Materials | None) -> Me
     material = getattr(getattr(geometry, "visual", None), "material", None)
     texture = materials.texture_of(material) if materials is not None else ""
     return MeshPart(placed, geometry, mirrored, texture)
-
-
-def _read(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise UnusableMeshError("bad-mesh", f"cannot be read: {error.strerror}") from error
-    if len(data) > MAX_BYTES:
-        message = f"is larger than {MAX_BYTES >> 20} MiB; simplify it"
-        raise UnusableMeshError("mesh-too-large", message, f"up to {MAX_BYTES >> 20} MiB")
-    return data
-
-
-def _package(module: str, name: str) -> ModuleType:
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise _lacks(name) from error
-
-
-def _lacks(package: str) -> UnusableMeshError:
-    message = f"needs the package {package} to be read: pip install {package}"
-    return UnusableMeshError(f"{package}-missing", message, f"the package {package}")

@@ -16,7 +16,12 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
+from rbdyn_ros.description.meshes.files import (
+    MeshFiles,
+    UnusableMeshError,
+    package_for,
+    read_bytes,
+)
 
 #: Red, green, blue of an image, (height, width, 3), 0 to 255.
 Pixels = NDArray[np.uint8]
@@ -53,7 +58,7 @@ class Materials:
         """
         if name.lower().endswith(MATERIALS):
             try:
-                return _read(self._files.find(name), MAX_MATERIAL_BYTES)
+                return read_bytes(self._files.find(name), MAX_MATERIAL_BYTES, "texture")
             except UnusableMeshError as error:
                 raise OSError(str(error)) from error
         self._names.append(name)
@@ -100,12 +105,8 @@ def read_texture(path: Path) -> Pixels:
 
 @lru_cache(maxsize=64)
 def _kept(path: Path, _changed: int, _size: int) -> Pixels:
-    data = _read(path, MAX_IMAGE_BYTES)
-    try:
-        Image = importlib.import_module("PIL.Image")
-    except ImportError as error:
-        message = "needs the package pillow to be read: pip install pillow"
-        raise UnusableMeshError("pillow-missing", message, "the package pillow") from error
+    data = read_bytes(path, MAX_IMAGE_BYTES, "texture")
+    Image = package_for("PIL.Image", "pillow")
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
             width, height = image.size
@@ -124,18 +125,6 @@ def _kept(path: Path, _changed: int, _size: int) -> Pixels:
         raise UnusableMeshError("bad-texture", f"cannot be read: {reason}") from error
     message = f"has {width} x {height} pixels; allowed are at most {MAX_PIXELS} in all"
     raise UnusableMeshError("texture-too-large", message, f"up to {MAX_PIXELS} pixels")
-
-
-def _read(path: Path, largest: int) -> bytes:
-    try:
-        with path.open("rb") as file:
-            data = file.read(largest + 1)
-    except OSError as error:
-        raise UnusableMeshError("bad-texture", f"cannot be read: {error.strerror}") from error
-    if len(data) > largest:
-        message = f"is larger than {largest >> 20} MiB"
-        raise UnusableMeshError("texture-too-large", message, f"up to {largest >> 20} MiB")
-    return data
 
 
 def _stand_in(number: int) -> bytes:
