@@ -265,7 +265,7 @@ def _witness(
         stopped = ANYTHING * memory[MOST, k] if contact > 0.0 else withstood
         _compare(a, qvel[k], odd, dt, stopped, k, memory)
         pushes = a if load > held else 0.0
-        if memory[GRIP, k] > 0.0:  # friction of the others, too, keeps a joint from moving with a
+        if memory[GRIP, k] > 0.0:  # the friction of other joints slows this one as well
             pushes = np.copysign(min(abs(pushes), resisted), pushes)
         exact = _stand(0.0, 0.0, pushes, held, moved, dt, EXACTLY, k, memory)
         near = _stand(STILL, STILL_SPEED, pushes, withstood, moved, dt, NEARLY, k, memory)

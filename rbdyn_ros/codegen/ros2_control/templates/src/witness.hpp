@@ -158,7 +158,7 @@ private:
     const double stopped = given.contact > 0.0 ? witness::ANYTHING * memory.most : withstood;
     learn(a, v, odd, given.dt, stopped, k);
     double pushes = load > held ? a : 0.0;
-    if (memory.grip > 0.0) {  // friction of the others, too, keeps a joint from moving with a
+    if (memory.grip > 0.0) {  // the friction of other joints slows this one as well
       pushes = std::copysign(std::min(std::abs(pushes), resisted), pushes);
     }
     const double exact =
