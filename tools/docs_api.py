@@ -68,7 +68,8 @@ GROUPS = (
     ),
     Group(
         "Configurations, joints and constraints",
-        "[joints.md](joints.md), [constraints.md](../explanation/constraints.md).",
+        "[joints.md](joints.md), [closed_loops.md](../guides/closed_loops.md), "
+        "[constraints.md](../explanation/constraints.md).",
         (
             "dynamics.configuration",
             "dynamics.joint_model",
@@ -85,8 +86,8 @@ GROUPS = (
     ),
     Group(
         "Contacts, distances and rays",
-        "What touches, and where geometries are near: [contact.md](../guides/contact.md); what "
-        "rays meet: [sensors.md](../guides/sensors.md#rays).",
+        "Contacts and distances: [contact.md](../guides/contact.md). Rays: "
+        "[sensors.md](../guides/sensors.md#rays).",
         (
             "dynamics.contacts",
             "dynamics.collisions",

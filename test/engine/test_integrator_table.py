@@ -1,4 +1,4 @@
-"""The table in docs/explanation/constraints.md: which integrator goes with what, cell by cell."""
+"""The table in docs/explanation/integrators.md: which integrator goes with what, cell by cell."""
 
 import numpy as np
 import pytest
@@ -101,7 +101,7 @@ def test_cell(row, integrator):
 
 
 def test_the_page_has_the_table():
-    page = (ROOT / "docs/explanation/constraints.md").read_text()
+    page = (ROOT / "docs/explanation/integrators.md").read_text()
     rows = [line for line in page.splitlines() if line.startswith("|") and "refused" in line]
     assert len(rows) == 4  # constraints, joint types, specialize, C
     assert all(f"`{name}`" in page for name in INTEGRATORS)
