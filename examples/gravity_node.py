@@ -6,13 +6,14 @@ in another       .venv/bin/python examples/gravity_node.py [robot.urdf]
 Every joint of the robot must have one degree of freedom and must not be a mimic joint.
 """
 
+import signal
 import sys
-import time
 
 import numpy as np
 import rclpy
-from rclpy.executors import ExternalShutdownException
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 
 import rbdyn_ros as rb
@@ -39,27 +40,27 @@ class GravityNode(Node):
         effort = rb.gravity_term(self.m, self.d) - DAMPING * self.d.qvel
         command = JointState(name=self.m.jnt_names, effort=effort.tolist())
         command.header.stamp = state.header.stamp  # names the answered state; lock-step needs it
-        if self.context.ok():  # false after Ctrl-C
-            self.publisher.publish(command)
+        self.publisher.publish(command)
 
     def report(self) -> None:
         self.get_logger().info(f"fastest joint: {np.abs(self.d.qvel).max():.4f} rad/s")
 
 
 def main(urdf: str = "") -> None:
-    rclpy.init()
+    # Ctrl-C ends the loop below between two messages; the handler of rclpy would shut down ROS
+    # in another thread while this one publishes
+    signals: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _: signals.append(number))
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     node = GravityNode(urdf or str(bundled_robot("seven_dof_arm")))
-    try:
-        rclpy.spin(node)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    except RuntimeError:  # Ctrl-C came while rclpy converted or published a message,
-        time.sleep(0.5)  # and rclpy shuts down a moment later
-        if rclpy.ok():
-            raise
-    finally:
-        node.destroy_node()
-        rclpy.try_shutdown()
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    while not signals:
+        executor.spin_once(timeout_sec=0.1)
+    executor.shutdown()
+    node.destroy_node()
+    rclpy.shutdown()
 
 
 if __name__ == "__main__":

@@ -8,12 +8,15 @@ printed. The hash is the same in every run, however busy the machine is.
 """
 
 import math
+import signal
 import sys
+import time
+from collections.abc import Callable
 
 import rclpy
-from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.parameter_client import AsyncParameterClient
+from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
@@ -26,15 +29,26 @@ def law(time: float, start: float) -> float:
 class Controller(Node):
     """Answers every state with a command that carries the state's stamp."""
 
-    def __init__(self, end: float) -> None:
+    def __init__(self, end: float, signals: list[int]) -> None:
         super().__init__("lockstep_controller")
-        self.end, self.time = end, -1.0
+        self.end, self.time, self.signals = end, -1.0, signals
         self.joints: list[str] = []
         self.start: dict[str, float] = {}
         self.begin = 0  # stamp of the first state [ns]
         self.publisher = self.create_publisher(JointState, "joint_commands", 10)
         self.pause = self.create_client(SetBool, "simulator/pause")
         self.hash = self.create_client(Trigger, "simulator/state_hash")
+
+    def is_ready(self) -> bool:
+        """Return whether the simulator's services are there."""
+        return self.pause.service_is_ready() and self.hash.service_is_ready()
+
+    def spin_while(self, condition: Callable[[], bool]) -> None:
+        """Handle messages while the condition holds; Ctrl-C ends this between two messages."""
+        while condition():
+            if self.signals:
+                raise KeyboardInterrupt
+            rclpy.spin_once(self, timeout_sec=0.1)
 
     def begin_to_answer(self, joints: list[str]) -> None:
         self.joints = joints
@@ -59,33 +73,46 @@ class Controller(Node):
 
 
 def main(seconds: str = "2.0") -> str:
-    """Control the joints; return an error message, or an empty string."""
+    """Read the arguments and start ROS; return an error message, or an empty string."""
     try:
         end = float(seconds)
     except ValueError:
         return f"the duration '{seconds}' is not a number"
-    rclpy.init()
-    node = Controller(end)
-    if not (node.pause.wait_for_service(10.0) and node.hash.wait_for_service(10.0)):
+    # the handler of rclpy would shut down ROS in another thread while this one publishes
+    signals: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: signals.append(number))
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    node = Controller(end, signals)
+    try:
+        return control(node)
+    except KeyboardInterrupt:
+        return ""
+    finally:
+        node.destroy_node()
+        rclpy.shutdown()
+
+
+def control(node: Controller) -> str:
+    """Control the joints until the end; return an error message, or an empty string."""
+    give_up = time.monotonic() + 10.0
+    node.spin_while(lambda: not node.is_ready() and time.monotonic() < give_up)
+    if not node.is_ready():
         return "no simulator answers: start one with time_mode:=lockstep in another terminal"
     parameters = AsyncParameterClient(node, "simulator")
     asked = parameters.get_parameters(["effort_command_joints", "time_mode"])
-    rclpy.spin_until_future_complete(node, asked)
+    node.spin_while(lambda: not asked.done())
     joints, mode = asked.result().values
     if mode.string_value != "lockstep":
         return "the simulator does not wait for commands: start it with time_mode:=lockstep"
     node.begin_to_answer(list(joints.string_array_value))
-    while node.time < node.end:
-        rclpy.spin_once(node)
-    rclpy.spin_until_future_complete(node, node.pause.call_async(SetBool.Request(data=True)))
+    node.spin_while(lambda: node.time < node.end)
+    paused = node.pause.call_async(SetBool.Request(data=True))
+    node.spin_while(lambda: not paused.done())
     found = node.hash.call_async(Trigger.Request())
-    rclpy.spin_until_future_complete(node, found)
+    node.spin_while(lambda: not found.done())
     print(f"after {node.time:.3f} s: {found.result().message}")
     return ""
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(*sys.argv[1:2]) or 0)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        sys.exit(0)
+    sys.exit(main(*sys.argv[1:2]) or 0)

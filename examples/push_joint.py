@@ -4,11 +4,13 @@ In one terminal `make sim`, in another:
     .venv/bin/python examples/push_joint.py [joint] [effort in N m, or N for a slide]
 """
 
+import signal
 import sys
 import time
 
 import rclpy
-from rclpy.executors import ExternalShutdownException
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 
 
@@ -20,13 +22,27 @@ def main(joint: str = "", effort: str = "5.0") -> str:
         command = JointState(name=[joint], effort=[float(effort)])
     except ValueError:
         return f"the effort '{effort}' is not a number"
-    rclpy.init()
+    # Ctrl-C ends the loops of `push`; the handler of rclpy would shut down ROS in another thread
+    # while this one publishes
+    signals: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: signals.append(number))
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     node = rclpy.create_node("push_joint")
+    failure = push(node, joint, command, signals)
+    node.destroy_node()
+    rclpy.shutdown()
+    return failure
+
+
+def push(node: Node, joint: str, command: JointState, signals: list[int]) -> str:
+    """Send the command for two seconds or until a signal comes; return an error message."""
     states: list[JointState] = []
     node.create_subscription(JointState, "joint_states", states.append, 10)
     publisher = node.create_publisher(JointState, "joint_commands", 10)
     give_up = time.monotonic() + 10.0
     while not (states and publisher.get_subscription_count()):
+        if signals:
+            return ""
         if time.monotonic() > give_up:
             return "no simulator answers: start one with `make sim` in another terminal"
         rclpy.spin_once(node, timeout_sec=0.1)
@@ -37,7 +53,7 @@ def main(joint: str = "", effort: str = "5.0") -> str:
         return f"there is no joint '{joint}'; the robot has {', '.join(names)}"
     k = names.index(command.name[0])
     begin = send = show = time.monotonic()
-    while time.monotonic() < begin + 2.0:
+    while time.monotonic() < begin + 2.0 and not signals:
         if time.monotonic() >= send:  # repeat: a command expires
             publisher.publish(command)
             send += 0.01
@@ -52,7 +68,4 @@ def main(joint: str = "", effort: str = "5.0") -> str:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(*sys.argv[1:3]) or 0)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        sys.exit(0)
+    sys.exit(main(*sys.argv[1:3]) or 0)

@@ -11,6 +11,7 @@ The second command moves the simulator by its own servos.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -46,8 +47,8 @@ PATIENCE = 10.0
 class Recorder:
     """Sends the motion and records the states during it."""
 
-    def __init__(self, topic: str, names: tuple[str, ...]) -> None:
-        self.names = names
+    def __init__(self, topic: str, names: tuple[str, ...], signals: list[int]) -> None:
+        self.names, self.signals = names, signals
         self.rows: list[np.ndarray] = []
         self.stamp, self.position = 0, np.zeros(0)
         self.start = sys.maxsize  # start of the motion on the clock of the states [ns]
@@ -71,11 +72,17 @@ class Recorder:
         if self.stamp >= self.start:
             self.rows.append(np.append(1e-9 * (self.stamp - self.start), row))
 
+    def spin_once(self) -> None:
+        """Handle a message; raise KeyboardInterrupt after Ctrl-C, never within a message."""
+        rclpy.spin_once(self.node, timeout_sec=0.1)
+        if self.signals:
+            raise KeyboardInterrupt
+
     def states_until(self, stamp: int) -> str:
         """Take states until one has this stamp or a later one; return an error message or ""."""
         before, heard = self.stamp, time.monotonic()
         while self.stamp < stamp:
-            rclpy.spin_once(self.node, timeout_sec=0.1)
+            self.spin_once()
             if self.stamp != before:
                 before, heard = self.stamp, time.monotonic()
                 failure = self.judge()
@@ -109,7 +116,7 @@ def record(recorder: Recorder, times: np.ndarray, rows: list[np.ndarray], patien
     while recorder.publisher.get_subscription_count() == 0:
         if time.monotonic() > give_up:
             return f"no controller subscribes to {recorder.publisher.topic_name}"
-        rclpy.spin_once(recorder.node, timeout_sec=0.1)
+        recorder.spin_once()
     failure = recorder.states_until(1)
     if failure:
         return failure
@@ -188,14 +195,19 @@ def main() -> str:
     except RbdynError as error:
         return str(error)
     # rclpy must outlive Ctrl-C, to stop the arm
+    signals: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: signals.append(number))
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    recorder = Recorder(options.topic, names)
+    recorder = Recorder(options.topic, names, signals)
     try:
         failure = record(recorder, times, rows, options.wait)
     except KeyboardInterrupt:
         failure = "interrupted; nothing was recorded"
     if failure:
         recorder.stop()
+    recorder.node.destroy_node()
+    rclpy.shutdown()
+    if failure:
         return failure
     table = np.array(recorder.rows)
     qpos, qvel, effort = np.split(table[:, 1:], 3, axis=1)

@@ -98,7 +98,8 @@ def test_the_gravity_node_finds_its_robot_from_any_folder(monkeypatch, tmp_path)
         raise LookupError  # enough is seen
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(node["rclpy"], "init", lambda: None)
+    monkeypatch.setattr(node["rclpy"], "init", lambda **_: None)
+    monkeypatch.setattr(node["signal"], "signal", lambda *_: None)  # of this process
     monkeypatch.setitem(node["main"].__globals__, "GravityNode", note)
     with pytest.raises(LookupError):
         node["main"]()
