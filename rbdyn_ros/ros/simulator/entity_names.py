@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from rbdyn_ros.errors import did_you_mean, quote
+from rbdyn_ros.ros.simulator.named_entities import NamedEntities
 from rbdyn_ros.ros.simulator.result import ResultError
-from rbdyn_ros.ros.simulator.simulation import Simulation
 
 #: Result of every service.
 NOT_FOUND = 2
 
 
-def check_entity(simulation: Simulation, name: str) -> None:
+def check_entity(entities: NamedEntities, name: str) -> None:
     """Raise ResultError if there is no entity of this name."""
-    known = simulation.entities()
+    known = entities.names()
     if name not in known:
         hint = did_you_mean(name, known)
         listed = ", ".join(f"'{one}'" for one in known) or "none"

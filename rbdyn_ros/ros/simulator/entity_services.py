@@ -59,7 +59,7 @@ class EntityServices:
     """
 
     def __init__(self, node: Node, simulation: Simulation) -> None:
-        self._simulation = simulation
+        self._simulation, self._entities = simulation, simulation.entities
         self.features = offer(
             node,
             FEATURES,
@@ -92,7 +92,7 @@ class EntityServices:
         except RbdynError as error:
             raise refusal(f"filters.tags: {error}") from error
         wanted = {category.category for category in filters.categories}
-        infos = {name: self._info(name) for name in self._simulation.entities()}
+        infos = {name: self._info(name) for name in self._entities.names()}
         known = [
             name
             for name, info in infos.items()
@@ -106,10 +106,9 @@ class EntityServices:
 
     def _is_in(self, region: Region, name: str) -> bool:
         """Whether a shape of an entity overlaps a region, or its origin, if it has no shapes."""
-        simulation = self._simulation
-        x, y, z = simulation.entity_state(name)[0]
+        x, y, z = self._entities.state(name)[0]
         point = Part(Sphere(0.0), Pose((x, y, z)))
-        return any(map(region.overlaps, simulation.shapes(name) or [point]))
+        return any(map(region.overlaps, self._entities.shapes(name) or [point]))
 
     def _info(self, name: str) -> EntityInfo:
         """Return what a client said of an entity, else its category."""
@@ -120,17 +119,17 @@ class EntityServices:
             "object": EntityCategory.CATEGORY_DYNAMIC_OBJECT,
             "obstacle": EntityCategory.CATEGORY_STATIC_OBJECT,
         }
-        given = self._simulation.info(name)
-        return given or EntityInfo(categories[self._simulation.kind(name)], "", ())
+        given = self._entities.info(name)
+        return given or EntityInfo(categories[self._entities.kind(name)], "", ())
 
     def _get_entity_info(self, request: Any, response: Any) -> None:
-        check_entity(self._simulation, request.entity)
+        check_entity(self._entities, request.entity)
         info = self._info(request.entity)
         response.info.category.category = info.category
         response.info.description, response.info.tags = info.description, list(info.tags)
 
     def _set_entity_info(self, request: Any, _: Any) -> None:
-        check_entity(self._simulation, request.entity)
+        check_entity(self._entities, request.entity)
         info = request.info
         category, tags = info.category.category, tuple(info.tags)
         if category not in CATEGORIES:
@@ -141,18 +140,18 @@ class EntityServices:
                 f"the info is too long; allowed are {MOST_TAGS} tags, and {LONGEST_TEXT} "
                 "characters for each of them and for the description"
             )
-        self._simulation.set_info(request.entity, EntityInfo(category, info.description, tags))
+        self._entities.set_info(request.entity, EntityInfo(category, info.description, tags))
 
     def _get_entity_state(self, request: Any, response: Any) -> None:
-        check_entity(self._simulation, request.entity)
+        check_entity(self._entities, request.entity)
         response.state = self._entity_state(request.entity)
 
     def _entity_state(self, name: str) -> Any:
         from simulation_interfaces.msg import EntityState
 
         state = EntityState()
-        position, quaternion, linear, angular, rates = self._simulation.entity_state(name)
-        state.header.stamp = time_message(self._simulation.stamp_ns(name))
+        position, quaternion, linear, angular, rates = self._entities.state(name)
+        state.header.stamp = time_message(self._entities.stamp_ns(name))
         state.header.frame_id = self._simulation.world_frame
         fill_vector(state.pose.position, position)
         fill_vector(state.pose.orientation, quaternion)
@@ -164,7 +163,7 @@ class EntityServices:
 
     def _set_entity_state(self, request: Any, response: Any) -> None:
         state = request.state
-        check_entity(self._simulation, request.entity)
+        check_entity(self._entities, request.entity)
         frame, world = state.header.frame_id, self._simulation.world_frame
         if frame not in ("", world):
             why = (
@@ -191,9 +190,9 @@ class EntityServices:
                 raise ResultError(response.INVALID_POSE, str(error)) from error
         if set_twist:
             check_magnitude("the twist", [*twist[0], *twist[1]], LARGEST_STATE)
-        here = self._simulation.entity_state(request.entity)
+        here = self._entities.state(request.entity)
         pose, twist = pose if set_pose else here[:2], twist if set_twist else here[2:4]
         try:
-            self._simulation.set_entity_state(request.entity, *pose, *twist)
+            self._entities.set_state(request.entity, *pose, *twist)
         except DescriptionError as error:  # an obstacle would be inside something
             raise ResultError(response.INVALID_POSE, error.findings[0].message) from error

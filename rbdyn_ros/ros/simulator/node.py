@@ -189,7 +189,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
         assert self._publisher is not None
         if self._started:
             self._simulation.active = True
-            if self._simulation.has_world:
+            if self._simulation.entities.has_world:
                 self._simulation.pause(False)
             return
         # all present objects are kept until the node ends: the collector may skip them

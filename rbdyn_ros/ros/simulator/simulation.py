@@ -1,53 +1,39 @@
-"""All robots of a process as one simulation: their common time and their root links."""
+"""All robots of a process as one simulation: their common time, their states and their world."""
 
 from __future__ import annotations
 
 import threading
 import time as clock
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-
-import numpy as np
 
 from rbdyn_ros.description.build.scene import SceneParts
-from rbdyn_ros.description.geometries import Obstacle
-from rbdyn_ros.description.objects import Object
-from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.errors import Finding, RbdynError, refusal
-from rbdyn_ros.model.joints import JointType
-from rbdyn_ros.model.rotation import quat_to_mat
-from rbdyn_ros.ros.common.convert import xyzw
-from rbdyn_ros.ros.simulator.places import Part
+from rbdyn_ros.ros.simulator.named_entities import NamedEntities
 from rbdyn_ros.ros.simulator.robot import Robot, SavedRobot
-from rbdyn_ros.ros.simulator.world import EntityInfo, SpawnedRobot, World
+from rbdyn_ros.ros.simulator.world import World
 from rbdyn_ros.ros.simulator.world_files import WorldFile
-
-Vector = Sequence[float]
 
 #: Longest wait for commands that are on their way to the loop [s].
 DELIVERY = 0.05
 
 
 class Simulation:
-    """Controls the time of all robots and the pose of their root links; for any thread.
+    """Controls the time, the states and the world of all robots; for any thread.
 
     Args:
         robots: at least one.
         stop: set to end the process.
 
     Attributes:
+        entities: the robots, objects and obstacles, by name.
         active: whether the node's lifecycle lets time run.
     """
 
     def __init__(self, robots: Sequence[Robot], stop: threading.Event) -> None:
         self.robots, self._stop = robots, stop
+        self.entities = NamedEntities(robots)
         self._times = [robot.loop.time for robot in robots]
         self.active = False
-
-    @property
-    def _entities(self) -> dict[str, _Entity]:
-        return _entities(self.robots)
 
     @property
     def world_frame(self) -> str:
@@ -59,11 +45,6 @@ class Simulation:
     def tick(self) -> int:
         """The tick of the first robot."""
         return self._times[0].tick
-
-    @property
-    def has_world(self) -> bool:
-        """Whether a world is loaded; without one time stands still."""
-        return all(robot.entities.world.file is not None for robot in self.robots)
 
     @property
     def paused(self) -> bool:
@@ -85,10 +66,10 @@ class Simulation:
         Raises:
             RbdynError: the node is not active, no world is loaded, or a loop does not answer.
         """
-        if not (paused and self._started):
+        if not (paused and self.entities.started):
             self._check_active()
         if not paused:
-            self._check_world()
+            self.entities.check_world()
         starts = paused and not self._requested_pause
         for time in self._times:
             time.request_pause(paused)
@@ -105,14 +86,6 @@ class Simulation:
             time.request_steps(latest - time.tick)
         _all(time.wait_for_steps for time in behind)
 
-    @property
-    def _started(self) -> bool:
-        return all(robot.loop.running for robot in self.robots)
-
-    def _check_world(self) -> None:
-        if not self.has_world:
-            raise refusal("no world is loaded; load one by load_world first", "no-world")
-
     def _check_active(self) -> None:
         if not self.active:
             raise refusal("the node is not active: make the lifecycle transition activate first")
@@ -120,7 +93,7 @@ class Simulation:
     def check_ready(self) -> None:
         """Raise RbdynError if no step can be made now; wait a moment for commands."""
         self._check_active()
-        self._check_world()
+        self.entities.check_world()
         if not self.paused:
             raise refusal("the simulation runs; pause it first")
         # the thread that waits here may have to receive the commands
@@ -138,7 +111,7 @@ class Simulation:
                 remaining ticks are cancelled.
         """
         self._check_active()
-        self._check_world()
+        self.entities.check_world()
         for time in self._times:
             time.request_steps(ticks)
         try:
@@ -180,7 +153,7 @@ class Simulation:
 
     def _check_together(self) -> None:
         """Raise RbdynError if the robots are not at one tick."""
-        if not self._started:
+        if not self.entities.started:
             raise refusal("the simulation has not started: activate the node first")
         if len(self.robots) > 1 and not self.paused:
             raise refusal(
@@ -196,224 +169,28 @@ class Simulation:
         """End the process."""
         self._stop.set()
 
-    def entities(self) -> list[str]:
-        """Return the names of the robots, and of the objects of their scenes."""
-        return list(self._entities)
-
-    def kind(self, name: str) -> str:
-        """Return robot, object (it is free) or obstacle (it is fixed)."""
-        return self._entities[name].kind
-
-    def info(self, name: str) -> EntityInfo | None:
-        """Return what a client said of an entity; None: nothing."""
-        entity = self._entities[name]
-        return entity.robot.entities.world.infos.get(entity.own)
-
-    def set_info(self, name: str, info: EntityInfo) -> None:
-        """Keep what a client says of an entity, until it is deleted or the world is reset."""
-        entity = self._entities[name]
-        entity.robot.entities.set_info(entity.own, info)
-
-    @property
-    def world_file(self) -> WorldFile | None:
-        """The world that is loaded."""
-        return self.robots[0].entities.world.file
-
-    @property
-    def first_scene(self) -> Path | None:
-        """The path of the scene that the simulator was started with."""
-        given = self.robots[0].given
-        return given.path if given.is_scene else None
-
     def load_world(self, file: WorldFile, parts: SceneParts) -> list[Finding]:
         """Load another world in place of the present one, see Entities.load; time is paused.
 
         If it is refused, nothing changes.
         """
-        world, warnings = self._only_robot().entities.loaded(file, parts)
+        world, warnings = self.entities.only_robot().entities.loaded(file, parts)
         self._enter(world)
         return warnings
 
     def unload_world(self) -> None:
         """Leave the robots of the start alone; time is paused."""
-        self._enter(self._only_robot().entities.robots_alone())
+        self._enter(self.entities.only_robot().entities.robots_alone())
 
     def _enter(self, world: World) -> None:
         paused = self.paused
         self.pause(True)
         try:
-            self._only_robot().entities.enter(world)
+            self.entities.only_robot().entities.enter(world)
         except RbdynError:
             if not paused:
                 self.pause(False)
             raise
-
-    def spawn(self, entity: Object | Obstacle, robot: SpawnedRobot | None = None) -> bool:
-        """Add an entity to the world, see Entities.spawn; return whether it is a robot."""
-        self._check_world()
-        entities = self._only_robot().entities
-        entities.spawn(entity, robot)
-        return entity.name in entities.world.robots
-
-    def namespaces(self) -> list[str]:
-        """Return the namespaces of all robots."""
-        robot = self.robots[0]
-        spawned = robot.entities.world.robots.values()
-        return [robot.node.get_namespace(), *(one.namespace for one in spawned)]
-
-    def delete(self, name: str) -> None:
-        """Remove an object or a spawned obstacle, see Entities.delete."""
-        entity = self._entities[name]
-        if not entity.own:
-            raise refusal(
-                f"'{name}' is a robot that the simulator was started with; only objects, "
-                "obstacles and spawned robots can be deleted"
-            )
-        self._only_robot().entities.delete(entity.own)
-
-    def taken(self) -> set[str]:
-        """Return the names that a new entity cannot have."""
-        return {*self._entities, *self._only_robot().entities.world.taken}
-
-    def bounds(self, name: str) -> tuple[Vector, Vector]:
-        """Return the corners of the box around an entity, in the frame of its root link."""
-        entity = self._entities[name]
-        low, high = entity.robot.entities.bounds(entity.own)
-        return low.tolist(), high.tolist()
-
-    def shapes(self, name: str) -> list[Part]:
-        """Return the shapes of an entity in the world, where they are now."""
-        entity = self._entities[name]
-        return entity.robot.entities.placed(entity.own)
-
-    def _only_robot(self) -> Robot:
-        """Return the robot; raise RbdynError if there are several, or it does not run."""
-        if len(self.robots) > 1:
-            raise refusal(
-                "the robots of this process do not share a world; objects can be spawned and "
-                "deleted, and worlds loaded, with one robot, or with several robots in one scene"
-            )
-        if not self._started:
-            raise refusal("the simulation has not started: activate the node first")
-        return self.robots[0]
-
-    def stamp_ns(self, name: str) -> int:
-        """Return the stamp of the latest state of an entity [ns]."""
-        robot = self._entities[name].robot
-        return robot.stamp_ns(robot.loop.readout.latest().tick)
-
-    def entity_state(self, name: str) -> tuple[Vector, Vector, Vector, Vector, Vector]:
-        """Return pose and motion of the root link of a robot or an object.
-
-        Returns:
-            position (3,), quaternion xyzw (4,), linear velocity (3,), angular velocity (3,),
-            acceleration [linear; angular] (6,) of its origin; all in world axes.
-        """
-        entity = self._entities[name]
-        if (at := entity.at) is not None:
-            return at.pos, xyzw(at.quat).tolist(), (0.0,) * 3, (0.0,) * 3, (0.0,) * 6
-        if entity.joint < 0:
-            return (0.0,) * 3, (0.0, 0.0, 0.0, 1.0), (0.0,) * 3, (0.0,) * 3, (0.0,) * 6
-        state = entity.robot.loop.readout.latest()
-        q, k = entity.addresses
-        qpos, qvel, qacc = state.qpos[q:], state.qvel[k:], state.qacc[k:]
-        R = quat_to_mat(qpos[3:7])
-        # qvel of a free joint is linear in world axes, angular in body axes; the derivative of
-        # R w is R w', since w x w = 0
-        acceleration = np.concatenate([qacc[:3], R @ qacc[3:6]])
-        pose = qpos[:3].tolist(), xyzw(qpos[3:7]).tolist()
-        return *pose, qvel[:3].tolist(), (R @ qvel[3:6]).tolist(), acceleration.tolist()
-
-    def set_entity_state(
-        self,
-        name: str,
-        position: Sequence[float],
-        quaternion: Sequence[float],
-        linear: Sequence[float],
-        angular: Sequence[float],
-    ) -> None:
-        """Set pose and twist of the root link; arguments as the results of entity_state.
-
-        Args:
-            name: of the entity.
-            position: (3,) checked by the caller.
-            quaternion: (4,) xyzw, of length near 1.
-            linear: (3,) velocity.
-            angular: (3,) velocity.
-
-        Raises:
-            RbdynError: it is a robot that is fixed to the world, it is attached, it is an
-                obstacle that would move or be inside something, or the loop does not answer.
-        """
-        entity = self._entities[name]
-        m = entity.robot.m
-        wxyz = np.roll(quaternion, 1) / float(np.linalg.norm(quaternion))
-        if entity.kind == "obstacle":
-            if any((*linear, *angular)):
-                raise refusal(f"'{name}' is an obstacle, so its twist must be zero")
-            x, y, z = map(float, position)
-            entity.robot.entities.place_obstacle(entity.own, Pose((x, y, z), tuple(wxyz.tolist())))
-            return
-        if entity.joint < 0:
-            raise refusal(f"'{name}' is fixed to the world; only a floating base can be moved")
-        entity.robot.entities.world.check_loose(entity.joint)
-        qpos, qvel = np.zeros(m.nq), np.zeros(m.nv)
-        given_qpos, given_qvel = np.zeros(m.nq, np.bool_), np.zeros(m.nv, np.bool_)
-        q, k = entity.addresses
-        qpos[q : q + 7] = np.concatenate([position, wxyz])
-        qvel[k : k + 6] = np.concatenate([linear, quat_to_mat(wxyz).T @ angular])
-        given_qpos[q : q + 7] = given_qvel[k : k + 6] = True
-        entity.robot.loop.plant.set_state(qpos, qvel, given_qpos, given_qvel)
-
-
-@dataclass(frozen=True, slots=True)
-class _Entity:
-    """A robot or an object.
-
-    Attributes:
-        robot: that it is, or whose scene it belongs to.
-        joint: its floating joint; -1: it is fixed to the world.
-        own: its name in this scene; empty: it is the robot.
-        kind: robot, object or obstacle.
-        at: its pose in the world, if it is fixed there and no robot of the start.
-    """
-
-    robot: Robot
-    joint: int
-    own: str = ""
-    kind: str = "robot"
-    at: Pose | None = None
-
-    @property
-    def addresses(self) -> tuple[int, int]:
-        """First numbers of its joint in qpos and in qvel."""
-        m = self.robot.m
-        return int(m.jnt_qposadr[self.joint]), int(m.jnt_dofadr[self.joint])
-
-
-def _entities(robots: Sequence[Robot]) -> dict[str, _Entity]:
-    """Return the robots, and the objects and obstacles of their scenes, by name."""
-    found: dict[str, _Entity] = {}
-    for robot in robots:
-        found[robot.name or robot.m.name] = _Entity(robot, 0 if _is_floating(robot) else -1)
-    for robot in robots:
-        prefix = f"{robot.name}/" if robot.name else ""
-        world = robot.entities.world
-        for name in robot.given.description.objects:
-            kind = "robot" if name in world.robots else "object"
-            found[prefix + name] = _Entity(robot, robot.m.jnt_id(name), name, kind)
-        for name, one in world.robots.items():
-            if one.pose is not None:
-                found[prefix + name] = _Entity(robot, -1, name, "robot", one.pose)
-        for item in world.loose.obstacles:
-            entity = _Entity(robot, -1, item.name, "obstacle", item.origin)
-            found.setdefault(prefix + item.name, entity)  # it may have the name of a robot
-    return found
-
-
-def _is_floating(robot: Robot) -> bool:
-    """Whether the root link moves freely."""
-    return bool(robot.values.floating_base) and robot.m.jnt_type[0] == JointType.FREE
 
 
 def _all(acts: Iterable[Callable[[], None]]) -> None:

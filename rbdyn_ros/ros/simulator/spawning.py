@@ -64,6 +64,7 @@ class Spawning:
 
     def __init__(self, node: Node, simulation: Simulation) -> None:
         self._simulation, self._logger = simulation, node.get_logger()
+        self._entities = simulation.entities
         self.features = offer(
             node,
             FEATURES,
@@ -99,7 +100,7 @@ class Spawning:
         """Spawn what a request asks for; return its name."""
         # before version 2.0 the resource was part of the request
         resource = getattr(request, "entity_resource", request)
-        uri, text, taken = resource.uri, resource.resource_string, self._simulation.taken()
+        uri, text, taken = resource.uri, resource.resource_string, self._entities.taken()
         name = chosen_name(request.name, request.allow_renaming, uri or text, taken)
         entity = entity_of(name, uri, text, self._pose(request.initial_pose))
         may_act = isinstance(entity, Object) and is_robot_file(entity.shape) and has_actuators(uri)
@@ -108,7 +109,7 @@ class Spawning:
             raise ResultError(NAMESPACE_INVALID, text)
         try:
             robot = self._robot(entity, request.entity_namespace) if may_act else None
-            acts = self._simulation.spawn(entity, robot)
+            acts = self._entities.spawn(entity, robot)
         except DescriptionError as error:
             code = INVALID_POSE if error.code == "object-overlaps" else PARSE_ERROR
             raise ResultError(code, first_finding(error)) from error
@@ -131,7 +132,7 @@ class Spawning:
         except InvalidNamespaceException as error:
             text = f"entity_namespace is {quote(namespace)}; allowed are letters, digits, '_', '/'"
             raise ResultError(NAMESPACE_INVALID, text) from error
-        if space in self._simulation.namespaces():
+        if space in self._entities.namespaces():
             text = f"another robot uses the namespace {quote(space)}; choose another one"
             raise ResultError(NAMESPACE_INVALID, text)
         urdf = ""
@@ -153,21 +154,21 @@ class Spawning:
         frame = stamped.header.frame_id
         if frame in ("", self._simulation.world_frame):
             return Pose((position[0], position[1], position[2]), tuple(wxyz.tolist()))
-        check_entity(self._simulation, frame)
-        origin, turn, *_ = self._simulation.entity_state(frame)
+        check_entity(self._entities, frame)
+        origin, turn, *_ = self._entities.state(frame)
         base = tuple(np.roll(turn, 1).tolist())
         at = np.asarray(origin) + quat_to_mat(np.asarray(base)) @ np.asarray(position)
         return Pose(tuple(at.tolist()), quat_mul(base, tuple(wxyz.tolist())))
 
     def _delete_entity(self, request: Any, _: Any) -> None:
-        check_entity(self._simulation, request.entity)
-        self._simulation.delete(request.entity)
+        check_entity(self._entities, request.entity)
+        self._entities.delete(request.entity)
 
     def _get_entity_bounds(self, request: Any, response: Any) -> None:
         from geometry_msgs.msg import Vector3
 
-        check_entity(self._simulation, request.entity)
-        low, high = self._simulation.bounds(request.entity)
+        check_entity(self._entities, request.entity)
+        low, high = self._entities.bounds(request.entity)
         response.bounds.type = response.bounds.TYPE_BOX
         for corner in (high, low):  # the order of the standard
             point = Vector3()

@@ -132,7 +132,7 @@ class StandardServices:
     def _state(self) -> int:
         if self._quitting is not None:
             return int(self._states.STATE_QUITTING)
-        if not self._simulation.has_world:
+        if not self._simulation.entities.has_world:
             return int(self._states.STATE_NO_WORLD)
         if not self._simulation.paused:
             return int(self._states.STATE_PLAYING)
@@ -163,7 +163,7 @@ class StandardServices:
             raise ResultError(response.ALREADY_IN_TARGET_STATE, why)
         if state == states.STATE_QUITTING:
             raise ResultError(result.RESULT_INCORRECT_STATE, "the simulation ends")
-        if wanted != states.STATE_QUITTING and not self._simulation.has_world:
+        if wanted != states.STATE_QUITTING and not self._simulation.entities.has_world:
             why = "no world is loaded; load one by load_world first"
             raise ResultError(result.RESULT_INCORRECT_STATE, why)
         try:

@@ -72,7 +72,7 @@ class Worlds:
         resource, simulation = _resource(request), self._simulation
         strict = bool(simulation.robots[0].values.strict)
         file, parts = read_world(
-            resource.uri, resource.resource_string, simulation.first_scene, strict
+            resource.uri, resource.resource_string, simulation.entities.first_scene, strict
         )
         try:
             warnings = simulation.load_world(file, parts)
@@ -93,7 +93,7 @@ class Worlds:
         _fill(response.world, self._loaded())
 
     def _loaded(self) -> WorldFile:
-        file = self._simulation.world_file
+        file = self._simulation.entities.world_file
         if file is None:
             raise ResultError(NO_WORLD_LOADED, "no world is loaded; load one by load_world first")
         return file
@@ -117,7 +117,7 @@ class Worlds:
     def _found(self, request: Any) -> tuple[dict[str, WorldFile], list[ResultError]]:
         """Return worlds by their files, and the errors of sources."""
         found, failed = dict[str, WorldFile](), list[ResultError]()
-        first = self._simulation.first_scene
+        first = self._simulation.entities.first_scene
         begin = [str(first)] if first else []
         for source in (*begin, *self._sources, *request.additional_sources):
             if "://" in source and not source.startswith(LOCAL):

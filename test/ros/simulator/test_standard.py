@@ -37,18 +37,53 @@ STOPPED, PLAYING, PAUSED, QUITTING = range(4)
 TURN = (0.0, 0.0, math.sin(0.3), math.cos(0.3))
 
 
-class CountingSimulation:
-    """Counts ticks; robot `arm` floats, `rail` is fixed."""
+class TwoRobots:
+    """Robot `arm` floats, `rail` is fixed."""
 
-    world_frame = "world"
     has_world, first_scene = True, None
 
     def __init__(self):
+        self.infos, self.placed = {}, []
+
+    def names(self):
+        return ["arm", "rail"]
+
+    def kind(self, _):
+        return "robot"
+
+    def info(self, name):
+        return self.infos.get(name)
+
+    def set_info(self, name, info):
+        self.infos[name] = info
+
+    def shapes(self, _):
+        return []
+
+    def stamp_ns(self, _):
+        return 1_500_000_000
+
+    def state(self, name):
+        k = self.names().index(name)
+        return (k, 2, 3), TURN, (4, 5, 6), (7, 8, 9), (1, 2, 3, -1, -2, -3)
+
+    def set_state(self, name, *state):
+        if name == "rail":
+            raise refusal("robot 'rail' is fixed to the world")
+        self.placed.append(tuple(map(tuple, state)))
+
+
+class CountingSimulation:
+    """Counts ticks."""
+
+    world_frame = "world"
+
+    def __init__(self):
         self.paused, self.diverged, self.tick = True, False, 0
-        self.infos = {}
+        self.entities = TwoRobots()
         self.breaks = 0  # number of steps that raise RuntimeError
         self.stuck = False  # whether pausing and going on are refused
-        self.resets, self.placed, self.ended = [], [], threading.Event()
+        self.resets, self.ended = [], threading.Event()
 
     def pause(self, wanted):
         if self.stuck:
@@ -71,33 +106,6 @@ class CountingSimulation:
 
     def quit(self):
         self.ended.set()
-
-    def entities(self):
-        return ["arm", "rail"]
-
-    def kind(self, _):
-        return "robot"
-
-    def info(self, name):
-        return self.infos.get(name)
-
-    def set_info(self, name, info):
-        self.infos[name] = info
-
-    def shapes(self, _):
-        return []
-
-    def stamp_ns(self, _):
-        return 1_500_000_000
-
-    def entity_state(self, name):
-        k = self.entities().index(name)
-        return (k, 2, 3), TURN, (4, 5, 6), (7, 8, 9), (1, 2, 3, -1, -2, -3)
-
-    def set_entity_state(self, name, *state):
-        if name == "rail":
-            raise refusal("robot 'rail' is fixed to the world")
-        self.placed.append(tuple(map(tuple, state)))
 
 
 @pytest.fixture
@@ -344,7 +352,7 @@ def test_entities_are_filtered_by_tags_that_a_client_set(ask, simulation):
     assert describe("arm", text="a" * 1001) == FAILED
     assert describe("arm", tags=["a"] * 101) == FAILED
     assert describe("army") == NOT_FOUND
-    assert len(simulation.infos) == 2
+    assert len(simulation.entities.infos) == 2
 
 
 def test_the_state_of_an_entity(ask, simulation):
@@ -378,7 +386,7 @@ def place(ask, entity="arm", frame="", w=1.0, x=0.0, y=2.0, **flags):
 def test_setting_the_state_of_an_entity(ask, simulation):
     assert place(ask, x=4.0, set_pose=True) == OK
     assert place(ask, set_twist=True, frame="world") == OK
-    assert simulation.placed == [
+    assert simulation.entities.placed == [
         ((4, 0, 0), (0, 0, 0, 1), (4, 5, 6), (7, 8, 9)),
         ((0, 2, 3), TURN, (0, 0, 0), (0, 2, 0)),
     ]
@@ -393,4 +401,4 @@ def test_setting_the_state_of_an_entity(ask, simulation):
     assert place(ask, set_acceleration=True) == UNSUPPORTED
     assert place(ask) == FAILED
     assert place(ask, entity="no", set_pose=True) == NOT_FOUND
-    assert len(simulation.placed) == 2
+    assert len(simulation.entities.placed) == 2
