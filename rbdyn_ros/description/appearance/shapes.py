@@ -14,7 +14,7 @@ from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.appearance.colors import Color, Colors
 from rbdyn_ros.description.appearance.findings import LONGEST_NAME, OnlyWarnings
 from rbdyn_ros.description.build.renaming import root_of
-from rbdyn_ros.description.build.scene import ROBOTS, placed_shapes
+from rbdyn_ros.description.build.scene_objects import ROBOTS, placed_shapes
 from rbdyn_ros.description.checks.geometries import audit_place, audit_shape
 from rbdyn_ros.description.files import read_bytes
 from rbdyn_ros.description.geometries import (

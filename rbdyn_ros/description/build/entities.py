@@ -9,14 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.build.scene import (
-    WORLD,
-    SceneParts,
-    audit_parts,
-    with_object,
-    with_parts,
-    with_robot,
-)
+from rbdyn_ros.description.build.joining import WORLD, free_name
+from rbdyn_ros.description.build.scene import SceneParts, audit_parts, with_parts, with_robot
+from rbdyn_ros.description.build.scene_objects import with_object
 from rbdyn_ros.description.checks.check import audit_description
 from rbdyn_ros.description.checks.geometries import audit_obstacles
 from rbdyn_ros.description.geometries import Exclusion, Obstacle
@@ -27,10 +22,7 @@ from rbdyn_ros.description.types import Description, Joint, Link
 
 def floating_scene(robot: Description) -> Description:
     """Return the scene of one robot with a floating base, to which objects can be added."""
-    taken = {link.name for link in robot.links}
-    world = WORLD
-    while world in taken:
-        world += "_"
+    world = free_name(WORLD, {link.name for link in robot.links})
     empty = Description(robot.name, (Link(world),), (), robot.source, base=world)
     return with_robot(empty, robot, "", Placed(None, floating_base=True))
 
@@ -49,7 +41,7 @@ def with_entity(
         entity: the object or obstacle.
         strict: as for load_urdf.
         package_dirs: as for load_urdf.
-        acts: as for build.scene.with_object.
+        acts: as for build.scene_objects.with_object.
 
     Raises:
         DescriptionError: with all errors of the object.

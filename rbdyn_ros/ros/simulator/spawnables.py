@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from rbdyn_ros.checks.numbers import finite
-from rbdyn_ros.description.build.scene import MESHES, ROBOTS
+from rbdyn_ros.description.build.scene_objects import MESHES, ROBOTS
 from rbdyn_ros.description.geometries import (
     Box,
     Capsule,

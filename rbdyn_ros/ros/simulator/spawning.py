@@ -12,7 +12,7 @@ from rclpy.exceptions import InvalidNamespaceException
 from rclpy.node import Node
 from rclpy.validate_namespace import validate_namespace
 
-from rbdyn_ros.description.build.scene import is_robot_file
+from rbdyn_ros.description.build.scene_objects import is_robot_file
 from rbdyn_ros.description.objects import Object
 from rbdyn_ros.description.poses import Pose, quat_mul
 from rbdyn_ros.description.source import MECHANISM_SUFFIXES
