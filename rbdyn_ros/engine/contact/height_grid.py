@@ -1,0 +1,85 @@
+"""The grid of a height field: its corners, the planes of its triangles, and contacts with it.
+
+Each cell has two triangles, on both sides of its diagonal from small to large x and y.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.engine.contact.touch import list_contact, pair_number
+from rbdyn_ros.engine.jit import inline
+from rbdyn_ros.engine.spatial import add3, load3, load9, mat_vec
+
+#: Numbers of contact points: below them corners of the geometry, then corners of the field,
+#: triangles, edges of the field.
+PEAKS, FACES, EDGES = 1 << 20, 1 << 22, 1 << 23
+
+
+@inline
+def grid_of(m, o):
+    """Return the first height, rows and columns of a field, and the lengths of a cell."""
+    k = m.geom_fieldid[o]
+    rows, columns = m.field_nrow[k], m.field_ncol[k]
+    half = load3(m.geom_size, o)
+    return m.field_adr[k], rows, columns, 2.0 * half[0] / (columns - 1), 2.0 * half[1] / (rows - 1)
+
+
+@inline
+def first_last(at, reach, half, cell, number):
+    """Return the first and the last of a number of lines of the grid around a place."""
+    low, high = (at - reach + half) / cell, (at + reach + half) / cell
+    return int(max(np.floor(low), 0.0)), int(min(np.floor(high) + 1.0, number - 1.0))
+
+
+@inline
+def corner_of(m, o, grid, r, c):
+    """Return a corner of a field."""
+    adr, _rows, columns, wide, long = grid
+    x, y = c * wide - m.geom_size[o, 0], r * long - m.geom_size[o, 1]
+    return x, y, m.field_height[adr + r * columns + c]
+
+
+@inline
+def plane_of(m, o, grid, r, c, lower, x):
+    """Return the distance of x to the plane of a triangle, and its normal.
+
+    A cell has two: the lower one at its side of small y, the upper one at its side of large y.
+    """
+    adr, _rows, columns, wide, long = grid
+    at = adr + r * columns + c
+    here, opposite = m.field_height[at], m.field_height[at + columns + 1]
+    if lower:
+        beside = m.field_height[at + 1]
+        a, b = (beside - here) / wide, (opposite - beside) / long
+    else:
+        beside = m.field_height[at + columns]
+        a, b = (opposite - beside) / wide, (beside - here) / long
+    east, north = x[0] + m.geom_size[o, 0] - c * wide, x[1] + m.geom_size[o, 1] - r * long
+    up = 1.0 / np.sqrt(1.0 + a * a + b * b)
+    return (x[2] - here - a * east - b * north) * up, (-a * up, -b * up, up)
+
+
+@inline
+def triangle_under(m, o, grid, x):
+    """Return the number of the triangle at x seen from above, its distance and its normal.
+
+    The number is -1 beside the field.
+    """
+    _adr, rows, columns, wide, long = grid
+    u, v = (x[0] + m.geom_size[o, 0]) / wide, (x[1] + m.geom_size[o, 1]) / long
+    if not (u >= 0.0 and v >= 0.0 and u <= columns - 1.0 and v <= rows - 1.0):
+        return -1, np.inf, (0.0, 0.0, 1.0)
+    r, c = min(int(v), rows - 2), min(int(u), columns - 2)
+    lower = u - c >= v - r
+    dist, normal = plane_of(m, o, grid, r, c, lower, x)
+    return 2 * (r * columns + c) + (1 if lower else 0), dist, normal
+
+
+@inline
+def touch_field(m, d, g, o, x, normal, dist, feature):
+    """List a contact at the point x of the geometry, in the frame of the field."""
+    F, i = load9(m.geom_mat, o), m.geom_bodyid[g]
+    at = add3(load3(m.geom_pos, o), mat_vec(F, x))
+    pair = m.ngeomlink * m.nobstacle + m.npush + pair_number(m, g, o)
+    list_contact(m, d, pair, o, g, 0, i, at, mat_vec(F, normal), dist, feature)
