@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any, NoReturn, Protocol
+from collections.abc import Collection
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -26,6 +26,7 @@ from rbdyn_ros.model.model import Model, check_model
 from rbdyn_ros.rollouts import arguments
 from rbdyn_ros.rollouts.cpu import Cpu
 from rbdyn_ros.rollouts.cuda import Cuda
+from rbdyn_ros.rollouts.device import Device
 from rbdyn_ros.rollouts.job import COMMANDS
 from rbdyn_ros.rollouts.named import NamedView, body_places, joint_places
 from rbdyn_ros.rollouts.outputs import OBSERVED_OUTPUTS
@@ -43,59 +44,6 @@ MAX_ROBOTS = 2**40
 DEVICES = ("cpu", "cuda")
 
 _FIELD = {field.name: field for field in DATA_FIELDS}
-
-
-class Device(Protocol):
-    """Where the robots of a Batch are, and what advances them.
-
-    Attributes:
-        nbad, diverged: as in Batch.
-        why: why the engine's own code runs; "": code for the Model does.
-    """
-
-    why: str
-
-    @property
-    def nbad(self) -> Ints: ...
-
-    @property
-    def diverged(self) -> Bools: ...
-
-    def zeros(self, name: str, shape: tuple[int, ...]) -> Array:
-        """Return new memory (*shape, nsim) of a field."""
-
-    def given(self, value: Any) -> Any:
-        """Return a value that an array can be set to."""
-
-    def on_host(self, values: Array) -> Array:
-        """Return an array as an array of NumPy."""
-
-    def prepare(self, memory: Mapping[str, Array], expanded: Collection[str]) -> None:
-        """Find the code for the options of the Model, and tell it where the arrays are.
-
-        Args:
-            memory: (..., nsim), by name of a field.
-            expanded: names of those that belong to the Model; the others are bound.
-        """
-
-    def chosen(self, ids: ArrayLike) -> Any:
-        """Return numbers of robots, from numbers or from a mask.
-
-        Raises:
-            ParameterError: a number is out of range or occurs twice, or it is no list of numbers.
-        """
-
-    def run(self, nstep: int, ids: Any) -> None:
-        """Advance robots by nstep timesteps, and compute the outputs; None: all robots."""
-
-    def clear(self, rows: Any) -> None:
-        """Forget the counts and the friction of some robots."""
-
-    def remember(self, d: Data, k: int) -> None:
-        """Write what a robot remembers beside its state into a Data."""
-
-    def counted(self, name: str) -> Ints:
-        """Return a count of each robot."""
 
 
 class Batch:

@@ -21,7 +21,7 @@ from rbdyn_ros.specialization.functions import FORCES
 
 
 class Cpu:
-    """A Device of a Batch, see batch.Device.
+    """A Device of a Batch, see device.Device.
 
     Args:
         m: the Model.

@@ -38,7 +38,7 @@ COMPILERS = ("nvrtc", "nvcc")
 
 
 class Cuda:
-    """A Device of a Batch, see batch.Device: the present GPU and stream of CuPy.
+    """A Device of a Batch, see device.Device: the present GPU and stream of CuPy.
 
     Args:
         m: the Model.

@@ -1,0 +1,64 @@
+"""How a Batch uses the processor or the GPU that advances its robots."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Protocol
+
+from numpy.typing import ArrayLike
+
+from rbdyn_ros.arrays import Array, Bools, Ints
+from rbdyn_ros.model.data import Data
+
+
+class Device(Protocol):
+    """Where the robots of a Batch are, and what advances them.
+
+    Attributes:
+        nbad, diverged: as in Batch.
+        why: why the engine's own code runs; "": code for the Model does.
+    """
+
+    why: str
+
+    @property
+    def nbad(self) -> Ints: ...
+
+    @property
+    def diverged(self) -> Bools: ...
+
+    def zeros(self, name: str, shape: tuple[int, ...]) -> Array:
+        """Return new memory (*shape, nsim) of a field."""
+
+    def given(self, value: Any) -> Any:
+        """Return a value that an array can be set to."""
+
+    def on_host(self, values: Array) -> Array:
+        """Return an array as an array of NumPy."""
+
+    def prepare(self, memory: Mapping[str, Array], expanded: Collection[str]) -> None:
+        """Find the code for the options of the Model, and tell it where the arrays are.
+
+        Args:
+            memory: (..., nsim), by name of a field.
+            expanded: names of those that belong to the Model; the others are bound.
+        """
+
+    def chosen(self, ids: ArrayLike) -> Any:
+        """Return numbers of robots, from numbers or from a mask.
+
+        Raises:
+            ParameterError: a number is out of range or occurs twice, or it is no list of numbers.
+        """
+
+    def run(self, nstep: int, ids: Any) -> None:
+        """Advance robots by nstep timesteps, and compute the outputs; None: all robots."""
+
+    def clear(self, rows: Any) -> None:
+        """Forget the counts and the friction of some robots."""
+
+    def remember(self, d: Data, k: int) -> None:
+        """Write what a robot remembers beside its state into a Data."""
+
+    def counted(self, name: str) -> Ints:
+        """Return a count of each robot."""
