@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.numbers import flag
 from rbdyn_ros.description.arguments import name as checked_name
 from rbdyn_ros.description.build.builder import SystemBuilder
 from rbdyn_ros.description.build.scene import SceneParts, scene_description
-from rbdyn_ros.description.checks.kinds import audit_exclude
+from rbdyn_ros.description.checks.kinds import audit_exclude, audit_scene_kinds
 from rbdyn_ros.description.geometries import Exclusion, Obstacle
 from rbdyn_ros.description.objects import Object, Placed
 from rbdyn_ros.description.types import Description
@@ -68,9 +69,10 @@ def scene(
         _robots(robot),
         _all("objects", objects, Object),
         _all("obstacles", obstacles, Obstacle),
-        floor,
+        flag("floor", floor),
         _excluded(exclude),
     )
+    _check_kinds(parts)
     audit = Audit(strict=strict)
     described = scene_description(parts, audit, name, package_dirs)
     audit.raise_errors(name)
@@ -87,6 +89,12 @@ def _robots(robot: object) -> dict[str, Placed]:
 
 def _placed(robot: Any) -> Placed:
     return robot if isinstance(robot, Placed) else Placed(robot)
+
+
+def _check_kinds(parts: SceneParts) -> None:
+    audit = Audit()
+    if not audit_scene_kinds(parts.robots, parts.objects, parts.obstacles, audit):
+        raise ParameterError(audit.errors)
 
 
 def _excluded(exclude: object) -> list[Exclusion]:

@@ -232,5 +232,3 @@ def test_shapes_are_convex_already():
     given = rb.Object("box", rb.Box((1.0, 1.0, 1.0)), mass=1.0, decompose=True)
     with refused(rb.DescriptionError, "bad-argument", "object 'box'"):
         rb.scene(objects=[given])
-    with refused(rb.DescriptionError, "bad-argument", "object 'box'"):
-        rb.scene(objects=[rb.Object("box", "box.stl", mass=1.0, decompose=1)])

@@ -176,6 +176,7 @@ SCENES = {
     "no mesh": (None, [rb.Object("x", "missing.stl", mass=1.0)], "mesh-missing"),
     "no file": (None, [rb.Object("x", "missing.urdf")], "no-such-file"),
     "start": (rb.Placed(ARM, start={"hingge": 1.0}), [], "unknown-joint"),
+    "start of words": (rb.Placed(ARM, start={"hinge": "up"}), [], "not-finite"),
     "robot": (rb.Placed("missing.urdf"), [], "no-such-file"),
     "surface of nothing": (rb.Placed(ARM, contact=Contact((), surfaces={"nose": rb.Surface()})),
                            [], "unknown-geometry"),
@@ -194,11 +195,31 @@ def test_refusals(case):
 @pytest.mark.parametrize(
     "wrong",
     [{"objects": ["cube"]}, {"objects": CUBE}, {"obstacles": [CUBE]}, {"name": ""},
-     {"robot": {"": ARM}}],
+     {"robot": {"": ARM}}, {"floor": 0.0}],
 )  # fmt: skip
 def test_arguments_of_other_types(wrong):
     with refused(rb.ParameterError, "bad-argument"):
         rb.scene(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("part", "element"),
+    [
+        (cube(7), "object number 1"),
+        (cube(surface="rubber"), "object 'cube'"),
+        (cube(filter=3), "object 'cube'"),
+        (cube(decompose=1), "object 'cube'"),
+        (rb.Obstacle("post", rb.Capsule(0.1, 1.0)), "obstacle 'post'"),
+        (rb.Obstacle("post", "post.stl"), "obstacle 'post'"),
+        (rb.Placed(ARM, floating_base="no"), "the robot"),
+        (rb.Placed(ARM, contact=True), "the robot"),
+    ],
+)
+def test_fields_of_other_types(part, element):
+    keys = {rb.Object: "objects", rb.Obstacle: "obstacles"}
+    given = {"robot": part} if isinstance(part, rb.Placed) else {keys[type(part)]: [part]}
+    with refused(rb.ParameterError, "wrong-kind", element):
+        rb.scene(**given)
 
 
 def test_a_start_outside_the_limits_and_of_other_joints():

@@ -216,7 +216,7 @@ def _started(
             message = f"its start names {quote(name)}, which is no joint{audit.hint(name, known)}"
             audit.error("unknown-joint", owner, None, message, found=name, allowed=listing(known))
     joints = tuple(
-        replace(joint, start=(float(start[joint.name]),)) if joint.name in start else joint
+        replace(joint, start=(start[joint.name],)) if joint.name in start else joint
         for joint in robot.joints
     )
     return replace(robot, joints=joints)

@@ -75,10 +75,6 @@ def with_object(
     if not audit_pose("pose", item.pose, owner, item.line, audit):
         return joined
     try:
-        if item.filter is not None and not isinstance(item.filter, Filter):
-            raise not_allowed("the filter", item.filter, "a Filter or None")
-        if not isinstance(item.decompose, bool):
-            raise not_allowed("decompose", item.decompose, "True or False")
         if is_robot_file(item.shape):
             made, is_fixed = _of_file(item, package_dirs, audit, acts)
             fixed = is_fixed and acts and any(joint.actuated for joint in made.joints)

@@ -6,7 +6,7 @@ Numbers, vectors, poses, limits and motions are audited with their values.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import UnionType
 from typing import Any
 
@@ -26,6 +26,7 @@ from rbdyn_ros.description.geometries import (
     Surface,
     WorldShape,
 )
+from rbdyn_ros.description.objects import Object, Placed
 from rbdyn_ros.description.types import (
     Constraint,
     Description,
@@ -97,6 +98,19 @@ _FIELDS: dict[type, dict[str, Kind]] = {
         "line": _LINE,
         "filter": _FILTER,
     },
+    Object: {
+        "name": _TEXT,
+        "surface": (Surface | None, "a Surface or None"),
+        "line": _LINE,
+        "filter": (Filter | None, "a Filter or None"),
+        "decompose": _FLAG,
+    },
+    Placed: {
+        "floating_base": _FLAG,
+        "contact": (Contact, "a Contact"),
+        "start": (Mapping, "a mapping of names of joints to numbers"),
+        "line": _LINE,
+    },
     Contact: {
         "surface": _SURFACE,
         "surfaces": (Mapping, "a mapping of names to Surfaces"),
@@ -137,6 +151,23 @@ def audit_kinds(description: Description, audit: Audit) -> bool:
     objects: object = description.objects
     if not isinstance(objects, tuple) or not all(isinstance(name, str) for name in objects):
         _wrong("objects", objects, "a tuple of names of links", robot, None, audit)
+    return len(audit.findings) == before
+
+
+def audit_scene_kinds(
+    robots: Mapping[str, Placed],
+    objects: Iterable[Object],
+    obstacles: Iterable[Obstacle],
+    audit: Audit,
+) -> bool:
+    """Return whether every field of the parts of a scene has its type; if not, add errors."""
+    before = len(audit.findings)
+    for name, placed in robots.items():
+        owner = f"robot {quote(name)}" if name else "the robot"
+        _audit_fields(placed, _FIELDS[Placed], "", owner, None, audit)
+    for element, parts in (("object", objects), ("obstacle", obstacles)):
+        for number, part in enumerate(parts, start=1):
+            _audit_part(part, element, number, audit)
     return len(audit.findings) == before
 
 
