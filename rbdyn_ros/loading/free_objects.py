@@ -159,8 +159,10 @@ class _Search:
                 continue
             if only and only not in {self._name.get(n) for n in objects}:
                 continue
-            g, h = (pair if objects[0] else pair[::-1]).tolist()
-            name = self._name[objects[0] or objects[1]]
+            is_second = only and self._name.get(objects[1]) == only
+            first = 1 if is_second or not objects[0] else 0
+            g, h = (pair[::-1] if first else pair).tolist()
+            name = self._name[objects[first]]
             other = self._name.get(int(self._object[h]), "")
             what = f"object {quote(other)}" if other else f"the geometry {quote(names[h])}"
             owner = f"object {quote(name)}"

@@ -44,15 +44,21 @@ URDF = """<robot name="mallet"><link name="grip"><inertial><mass value="0.3"/>
 </joint></robot>"""
 
 
+def wish(kind, name, uri=BOX, xyz=(1.0, 0.0, 0.5), text="", frame="", **fields):
+    """Return what SpawnEntity is asked for, or one part of SpawnEntities."""
+    request = kind(name=name, **fields)
+    resource = getattr(request, "entity_resource", request)
+    resource.uri, resource.resource_string = uri, text
+    at = request.initial_pose.pose.position
+    at.x, at.y, at.z = map(float, xyz)
+    request.initial_pose.header.frame_id = frame
+    return request
+
+
 @pytest.fixture
 def spawn(ask):
-    def call(name, uri=BOX, xyz=(1.0, 0.0, 0.5), text="", frame="", **fields):
-        request = srv.SpawnEntity.Request(name=name, **fields)
-        resource = getattr(request, "entity_resource", request)
-        resource.uri, resource.resource_string = uri, text
-        at = request.initial_pose.pose.position
-        at.x, at.y, at.z = map(float, xyz)
-        request.initial_pose.header.frame_id = frame
+    def call(*arguments, **fields):
+        request = wish(srv.SpawnEntity.Request, *arguments, **fields)
         given = {key: getattr(request, key) for key in request.get_fields_and_field_types()}
         return ask("SpawnEntity", **given)
 
@@ -185,13 +191,28 @@ def test_what_cannot_be_spawned_is_refused_and_changes_nothing(simulate, peer, a
     refused(spawn("x", "", text=empty), codes.RESOURCE_PARSE_ERROR, "no mass")
     refused(spawn("x", "primitive:capsule?radius=1&length=1"), codes.RESOURCE_PARSE_ERROR, "mass")
     refused(spawn("x", xyz=(float("nan"), 0, 0)), codes.INVALID_POSE, "nan")
-    refused(spawn("x", xyz=(0.0, 0.0, 0.32)), codes.INVALID_POSE, "inside")
+    refused(spawn("x", xyz=(0.0, 0.0, 0.32)), codes.INVALID_POSE, "object 'x' starts")
     refused(spawn("x", frame="nowhere"), 2, "'nowhere'")
     refused(ask("DeleteEntity", entity="nobody"), 2, "'nobody'")
     refused(ask("DeleteEntity", entity="world"), 2, "'world'")
     refused(ask("DeleteEntity", entity="gripper"), 4, "is a robot")
     refused(ask("GetEntityBounds", entity="nobody"), 2, "'nobody'")
     assert peer.trigger("simulator/state_hash") == before
+
+    # several at once: those that can be spawned are
+    if hasattr(srv, "SpawnEntities"):
+        from simulation_interfaces.msg import SpawnEntity
+
+        wishes = [("a", BOX, (5.0, 0.0, 1.0)), ("a", BOX, (6.0, 0.0, 1.0)), ("b", "x"),
+                  ("b", BOX, (5.0, 0.0, 1.05)), ("b", BOX, (7.0, 0.0, 1.0))]  # fmt: skip
+        answer = ask("SpawnEntities", spawn_requests=[wish(SpawnEntity, *one) for one in wishes])
+        refused(answer, srv.SpawnEntities.Response.ENTITIES_SPAWN_FAILED, "3 of 5")
+        found = [(one.result.result, one.entity_name) for one in answer.results]
+        assert found == [(1, "a"), (codes.NAME_NOT_UNIQUE, ""), (codes.UNSUPPORTED_FORMAT, ""),
+                         (codes.INVALID_POSE, ""), (1, "b")]  # fmt: skip
+        for name in "ab":
+            done(ask("DeleteEntity", entity=name))
+        assert peer.trigger("simulator/state_hash") == before
 
     features = ask("GetSimulatorFeatures").features
     assert SimulatorFeatures.SPAWNING in features.features
