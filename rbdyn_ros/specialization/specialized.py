@@ -20,7 +20,7 @@ from rbdyn_ros.dynamics.entry import (
 )
 from rbdyn_ros.dynamics.toolbox.derivatives import linear_system
 from rbdyn_ros.dynamics.toolbox.filling import REFERENCES, unknown_reference
-from rbdyn_ros.errors import Finding, ParameterError, shown
+from rbdyn_ros.errors import Finding, ModelError, ParameterError, shown
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import FEW_STEPS, Model, check_model
 from rbdyn_ros.specialization import machine
@@ -50,7 +50,13 @@ def specialize(
         ModelError: m is not a Model, or has contact or loops, which cannot be specialised.
         ParameterError: a function is unknown.
     """
-    return Specialized(m, functions, symbolic)
+    try:
+        return Specialized(m, functions, symbolic)
+    except ModelError as error:
+        if error.code != "not-traceable" or "step" not in functions:
+            raise
+        text = f"{error}; rb.step(m, d) uses the engine's own code"
+        raise ModelError(Finding(error.code, text, "error", error.element)) from None
 
 
 #: Functions that need the mass matrix M.

@@ -126,8 +126,9 @@ def test_models_that_are_refused(make):
     for name in specialised.NAMES:
         with refused(ModelError, "not-traceable", f"'{m.name}'"):
             traced(m, name, (), specialised.numbers_of(m, name))
-    with refused(ModelError, "not-traceable", f"'{m.name}'"):
+    with refused(ModelError, "not-traceable", f"'{m.name}'") as caught:
         rb.specialize(m)
+    assert "rb.step(m, d)" in str(caught.value)  # the call that works
 
 
 def test_driven_dofs_are_refused():
