@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rbdyn_ros.commands.common import (
     DONE,
     MODEL_FILE,
+    MODEL_FILE_HELP,
     REFUSED,
     USAGE,
     add_contact,
@@ -36,7 +37,7 @@ Examples:
 
 MuJoCo and Pinocchio are timed too, in turns in the same process, if they are installed and load
 the robot. All runs start at rest at the initial position of the robot.
-Exit status: 0 if it was timed, 1 if the robot is refused, 2 if compilation is switched off."""
+Exit status: 0 if the robot was timed, 1 if it is refused, 2 if compilation is switched off."""
 
 
 def add_bench(commands: Commands) -> None:
@@ -50,14 +51,13 @@ def add_bench(commands: Commands) -> None:
         "robot",
         nargs="?",
         type=MODEL_FILE,
-        help="a .urdf, .xacro or mechanism .yaml file, or a saved Model (.npz); a bundled arm if "
-        "left out",
+        help=f"{MODEL_FILE_HELP} (default: a bundled arm)",
     )
     command.add_argument(
         "--seconds",
         type=_seconds,
         default=5.0,
-        help="duration of the measurement [s], about (%(default)s)",
+        help="approximate duration of the measurement [s] (default: %(default)s)",
     )
     command.add_argument("--json", action="store_true", help="print JSON")
     add_floating_base(command)

@@ -13,6 +13,7 @@ from rbdyn_ros.commands.collisions import add_collisions
 from rbdyn_ros.commands.common import (
     DONE,
     MODEL_FILE,
+    MODEL_FILE_HELP,
     PICTURE_FILE,
     REFUSED,
     USAGE,
@@ -34,7 +35,7 @@ Examples:
   rbdyn check robot.urdf
   rbdyn check robot.urdf.xacro --package-dir ~/ws/src --json
   rbdyn check mechanism.yaml --graph graph.svg
-  rbdyn check robot.urdf --fix             write the repairs into the file
+  rbdyn check robot.urdf --fix             write repairs into the file
   rbdyn check urdf/*.urdf --format sarif   for code hosts
   rbdyn check model.npz                    a Model saved by rb.save
   rbdyn check robot.urdf --collisions      which links overlap in random poses
@@ -55,7 +56,7 @@ def add_check(commands: Commands) -> None:
         nargs="+",
         metavar="file",
         type=MODEL_FILE,
-        help="a .urdf, .xacro or mechanism .yaml file, or a saved Model (.npz)",
+        help=MODEL_FILE_HELP,
     )
     add_import(command)
     command.add_argument(
@@ -65,7 +66,7 @@ def add_check(commands: Commands) -> None:
         help="output: a report, JSON, or SARIF 2.1.0 for code hosts (default: text)",
     )
     command.add_argument(
-        "--json", action="store_const", const="json", dest="format", help="as --format json"
+        "--json", action="store_const", const="json", dest="format", help="same as --format json"
     )
     command.add_argument(
         "--graph",
@@ -82,7 +83,7 @@ def add_check(commands: Commands) -> None:
     repairs.add_argument(
         "--fix",
         action="store_true",
-        help="write these repairs into the .urdf file; nothing is written if an error remains",
+        help="repair, and write the repairs into the .urdf file unless an error remains",
     )
     add_floating_base(command)
     add_contact(command)

@@ -24,21 +24,23 @@ def add_collisions(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--collisions",
         action="store_true",
-        help="sample the joint space: which links always, never or sometimes overlap",
+        help="list the pairs of links that overlap always, sometimes or never in random poses",
     )
     command.add_argument(
         "--samples", type=int, metavar="N", help="number of random poses (default: 10000)"
     )
-    command.add_argument("--seed", type=int, metavar="N", help="of the random poses (default: 0)")
+    command.add_argument(
+        "--seed", type=int, metavar="N", help="seed of the random poses (default: 0)"
+    )
     command.add_argument(
         "--write-srdf",
         type=FileOf((SRDF_SUFFIX,)),
         metavar="FILE",
-        help="sample all pairs and write an SRDF that disables those that are neighbours, or "
-        "overlap always, never or at the start; an old file is kept",
+        help="write an SRDF that disables neighbouring links and pairs that overlap always, never "
+        "or at the start; an existing file is kept",
     )
     command.add_argument(
-        "--overwrite", action="store_true", help="let --write-srdf replace an old file"
+        "--overwrite", action="store_true", help="let --write-srdf replace an existing file"
     )
 
 

@@ -67,13 +67,21 @@ class RobotFile(FileOf):
 ROBOT_FILE = RobotFile((".urdf", ".xacro", ".yaml", ".yml"))
 #: A robot file or a saved Model.
 MODEL_FILE = RobotFile((*ROBOT_FILE.suffixes, ".npz"))
+MODEL_FILE_HELP = (
+    "a .urdf, .xacro, mechanism or scene .yaml file, a saved Model (.npz), or the name of a robot "
+    "such as panda"
+)
 PICTURE_FILE = FileOf((".svg", ".png", ".pdf"))
 RECORDING_FILE = FileOf((".mcap", ".db3", ".csv"))
 
 
 def add_robot(command: argparse.ArgumentParser) -> None:
     """Add the robot, its mounting and gravity to the arguments of a command."""
-    command.add_argument("robot", type=ROBOT_FILE, help="a .urdf, .xacro or mechanism .yaml file")
+    command.add_argument(
+        "robot",
+        type=ROBOT_FILE,
+        help="a .urdf, .xacro or mechanism .yaml file, or the name of a robot such as panda",
+    )
     add_package_dirs(command)
     command.add_argument(
         "--mounting",

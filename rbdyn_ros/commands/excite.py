@@ -50,43 +50,50 @@ def add_excite(commands: Commands) -> None:
     command.add_argument(
         "--joints", nargs="+", metavar="NAME", help="moving joints (default: all)"
     )
-    for flag, kind, default, text in (
-        ("--velocity-share", float, 0.5, "fraction of the velocity limits to use"),
-        ("--effort-share", float, 0.7, "fraction of the effort limits to use"),
-        ("--rate", float, 50.0, "points per second in the file"),
-        ("--slowest", float, 0.01, "slowest sweep, as a fraction of the fastest"),
+    for flag, sign, default, text in (
+        ("--velocity-share", "FRACTION", 0.5, "fraction of the velocity limits to use"),
+        ("--effort-share", "FRACTION", 0.7, "fraction of the effort limits to use"),
+        ("--rate", "HZ", 50.0, "points per second in the file"),
+        ("--slowest", "FRACTION", 0.01, "slowest sweep, as a fraction of the fastest"),
     ):
         command.add_argument(
-            flag, type=kind, default=default, help=f"{text} (default: %(default)s)"
+            flag,
+            type=float,
+            metavar=sign,
+            default=default,
+            help=f"{text} (default: %(default)s)",
         )
-    for flag, number, text in (
-        ("--duration", float, "duration of the motion [s] (default: 20; sweeps: 100)"),
-        ("--harmonics", int, "the highest frequency is HARMONICS / DURATION (default: 10)"),
-        ("--seed", int, "seed of the search; equal seeds give equal motions (default: 0)"),
+    for flag, number, sign, text in (
+        ("--duration", float, "S", "duration of the motion [s] (default: 20; sweeps: 100)"),
+        ("--harmonics", int, "N", "the highest frequency is N / duration (default: 10)"),
+        ("--seed", int, "N", "seed of the search; equal seeds give equal motions (default: 0)"),
     ):
-        command.add_argument(flag, type=number, help=text)
+        command.add_argument(flag, type=number, metavar=sign, help=text)
     command.add_argument(
         "--sweeps",
         type=int,
-        metavar="SPEEDS",
-        help="make sweeps up and down at so many constant speeds, for identifying actuators",
+        metavar="N",
+        help="make sweeps up and down at this many constant speeds, for identifying actuators",
     )
     command.add_argument(
         "--acceleration-limits",
         nargs="+",
         type=float,
+        metavar="NUMBER",
         help="acceleration limits, one number or one per joint [rad/s^2] (default: the robot's)",
     )
     command.add_argument(
         "--position-inset",
         nargs="+",
         type=float,
+        metavar="NUMBER",
         help="distance from the position limits [rad] (default: 0.05)",
     )
     command.add_argument(
         "--reach",
         nargs="+",
         type=float,
+        metavar="NUMBER",
         default=[1.5],
         help="largest distance from the centre [rad] (default: 1.5)",
     )
@@ -94,6 +101,7 @@ def add_excite(commands: Commands) -> None:
         "--centre",
         nargs="+",
         type=float,
+        metavar="NUMBER",
         help="start and end position of every joint (default: middle of the limits)",
     )
     command.set_defaults(run=_excite)

@@ -80,11 +80,14 @@ def add_identify(commands: Commands) -> None:
     )
     command.add_argument(
         "--topic",
+        metavar="TOPIC",
         default="joint_states",
         help="topic of joint states in a bag (default: %(default)s)",
     )
     command.add_argument(
-        "--effort-topic", help="topic of efforts in a bag, if they have a topic of their own"
+        "--effort-topic",
+        metavar="TOPIC",
+        help="topic of efforts in a bag, if they have a topic of their own",
     )
     command.add_argument(
         "--cutoff",

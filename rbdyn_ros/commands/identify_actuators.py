@@ -32,7 +32,7 @@ def add_actuator_options(command: argparse.ArgumentParser) -> None:
         "--known",
         type=YAML_FILE,
         metavar="ACTUATORS.yaml",
-        help="with --actuators: an actuators file with what is known from data sheets",
+        help="with --actuators: an actuators file with the values of data sheets",
     )
     command.add_argument(
         "--current",
@@ -41,6 +41,7 @@ def add_actuator_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--motor-topic",
+        metavar="TOPIC",
         help="with --actuators: topic of joint states in a bag whose positions are the angles of "
         "the motors",
     )

@@ -54,7 +54,7 @@ def add_trial(commands: Commands) -> None:
         help="folder of the results (default: the name of the file and '_results')",
     )
     command.add_argument(
-        "--runs", type=int, metavar="N", help="number of runs, for that of the file"
+        "--runs", type=int, metavar="N", help="number of runs, instead of the number in the file"
     )
     command.add_argument(
         "--workers", type=int, metavar="N", help="number of processes (default: one per core)"
@@ -65,9 +65,11 @@ def add_trial(commands: Commands) -> None:
         help="simulate on a Ray cluster: auto, HOST:PORT of 'ray start', or ray://HOST:PORT",
     )
     command.add_argument(
-        "--fresh", action="store_true", help="delete earlier results instead of going on"
+        "--fresh", action="store_true", help="delete earlier results instead of continuing them"
     )
-    command.add_argument("--seed", type=int, metavar="SEED", help="repeat this run only, print it")
+    command.add_argument(
+        "--seed", type=int, metavar="SEED", help="repeat only the run of this seed, and print it"
+    )
     command.add_argument(
         "--record", type=RECORDED_FILE, metavar="RUN.mcap", help="record the run of --seed"
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.common import (
     MODEL_FILE,
+    MODEL_FILE_HELP,
     REFUSED,
     add_contact,
     add_floating_base,
@@ -42,7 +43,7 @@ def add_view(commands: Commands) -> None:
     command.add_argument(
         "file",
         type=MODEL_FILE,
-        help="a .urdf, .xacro or mechanism .yaml file, or a saved Model (.npz)",
+        help=MODEL_FILE_HELP,
     )
     add_page(command)
     command.add_argument(
