@@ -186,7 +186,7 @@ class Controller(ControlLoop):
         self._check_gains(self.mode)
 
     def _check_load(self) -> None:
-        """Raise RbdynError unless the arm rests and carries what the model says."""
+        """Raise RbdynError unless the arm rests and carries the load of its model."""
         self._effort_check.check()
         check_holdable(self.arm, self.gate.limits, self.gate.measured.qpos)
 
@@ -234,7 +234,7 @@ class Controller(ControlLoop):
 
     @property
     def ending(self) -> list[str]:
-        """What an armed arm does after a fault, and why."""
+        """The reaction of an armed arm to a fault, and its reason."""
         return [self._ending.state, *([self._ending.why] if self._ending.why else [])]
 
     def _check_armed(self) -> None:

@@ -26,12 +26,12 @@ class Fault:
 
     @property
     def advice(self) -> str:
-        """The reason and what to do."""
+        """The reason and the remedy."""
         return f"{self.text}. {self.remedy or REMEDIES[self.code]}"
 
     @property
     def report(self) -> str:
-        """The reason and what to do, for a latched fault."""
+        """The reason and the remedy, for a latched fault."""
         return f"{self.advice}, then clear_fault"
 
 

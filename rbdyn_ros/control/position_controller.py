@@ -88,7 +88,7 @@ class PositionController(Controller):
             raise refusal(text, "moving")
 
     def _check_gains(self, mode: str) -> None:
-        """Raise RbdynError unless a mode has what it needs."""
+        """Raise RbdynError unless the inputs of a mode are there."""
         if mode != "admittance":
             return
         if self.wrench is None:
@@ -238,7 +238,7 @@ class PositionController(Controller):
 
     @property
     def ending(self) -> list[str]:
-        """What an armed arm does after a fault."""
+        """The reaction of an armed arm to a fault."""
         return ["silent" if self._silent else "braking"]
 
     def rehearse(self, mode: str) -> None:

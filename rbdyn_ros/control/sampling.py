@@ -65,7 +65,7 @@ def write_peaks(times: Vector, nodes: Cube, order: int, peaks: Matrix) -> None:
 
 @kernel
 def raise_peaks(times, nodes, order, i, peaks):
-    """Raise the peaks to those of the segment that begins at point i."""
+    """Raise the peaks to the peaks of the segment that begins at point i."""
     h = times[i + 1] - times[i]
     for k in range(peaks.shape[1]):
         low, high = _jerk_roots(nodes, order, i, k, h)

@@ -112,7 +112,7 @@ class Witness:
         self.pause()
 
     def pause(self) -> None:
-        """Continue with the next state, which says nothing about the efforts sent before it."""
+        """Continue with the next state, which is no evidence about the efforts sent before it."""
         self._memory[SPEED] = np.nan
 
     def look(

@@ -24,7 +24,7 @@ except ImportError as error:
 
 
 class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
-    """Robots of a Model as a gymnasium VectorEnv; a subclass says what the task is.
+    """Robots of a Model as a gymnasium VectorEnv; a subclass defines the task.
 
     An action is one number from -1 to 1 for each actuated degree of freedom, times `effort`; it
     acts for nstep timesteps. An observation is a row of 32-bit floats. Override `reward`, and what

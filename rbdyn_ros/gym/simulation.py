@@ -89,7 +89,7 @@ class Simulation:
         self._folder.cleanup()
 
     def _start(self, words: str) -> None:
-        """Tell the process what to simulate, and connect to it."""
+        """Send the simulation to the process, and connect to it."""
         assert self._process.stdin is not None
         self._process.stdin.write(words + "\n")
         self._process.stdin.flush()

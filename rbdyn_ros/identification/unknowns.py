@@ -134,7 +134,7 @@ def unknowns_of(
     kinds: Sequence[str],
     rest: ArrayLike | None,
 ) -> Unknowns:
-    """Return the unknowns of some kinds, and those of friction if it is None."""
+    """Return the unknowns of some kinds, and the unknowns of friction if it is None."""
     smooth = finite("the smoothing", smoothing, above=0.0, element="")
     start = friction or Friction.of(m.nv, m.dof_damping, m.dof_frictionloss, smoothing=smooth)
     fitted = ["viscous", "coulomb"] if friction is None else []

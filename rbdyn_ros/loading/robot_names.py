@@ -1,4 +1,4 @@
-"""Robots by name: bundled ones, and those of example-robot-data and robot_descriptions.
+"""Robots by name: bundled ones, and robots of example-robot-data and robot_descriptions.
 
 A name is the name of a URDF file without `.urdf` and without `_robot`, such as `panda` or `ur5`.
 Where two files have one name, it is the name of the folder without `_description`. In

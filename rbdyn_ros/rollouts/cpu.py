@@ -68,7 +68,7 @@ class Cpu:
         return values
 
     def prepare(self, memory: Mapping[str, Array], expanded: Collection[str]) -> None:
-        """Find the code for the options of the Model, and tell it where the arrays are."""
+        """Find the code for the options of the Model, and hand it the addresses of the arrays."""
         m = self.model
         held = {name: each for name, each in memory.items() if name not in expanded}
         self._step, self.why = self._code(held, expanded)

@@ -37,7 +37,7 @@ class Device(Protocol):
         """Return an array as an array of NumPy."""
 
     def prepare(self, memory: Mapping[str, Array], expanded: Collection[str]) -> None:
-        """Find the code for the options of the Model, and tell it where the arrays are.
+        """Find the code for the options of the Model, and hand it the addresses of the arrays.
 
         Args:
             memory: (..., nsim), by name of a field.

@@ -11,7 +11,7 @@ _FAST_DDS = "rmw_fastrtps_cpp"
 
 
 def rclpy_is_a_wheel() -> bool:
-    """Return whether `import rclpy` finds the wheel, and not that of a sourced ROS 2."""
+    """Return whether `import rclpy` finds the wheel, and not the rclpy of a sourced ROS 2."""
     try:
         wheel = importlib.metadata.distribution("ros-rclpy").locate_file("rclpy")
         found = importlib.util.find_spec("rclpy")
@@ -21,7 +21,7 @@ def rclpy_is_a_wheel() -> bool:
 
 
 def why_no_ros(error: ImportError) -> str:
-    """Return why a node cannot be imported, and what to do."""
+    """Return why a node cannot be imported, and the remedy."""
     cure = 'install ROS 2 from PyPI (pip install "rbdyn_ros[sim]") or source an installed ROS 2'
     found = importlib.util.find_spec("rclpy")
     if found is None or found.origin is None:

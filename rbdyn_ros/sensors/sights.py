@@ -1,4 +1,4 @@
-"""What lidars and cameras saw last, for people to look at."""
+"""The latest readings of lidars and cameras, for people to look at."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Pixel = TypeVar("Pixel", bound=np.generic)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sight:
-    """What a sensor saw.
+    """A reading to look at.
 
     Attributes:
         name: of the sensor.

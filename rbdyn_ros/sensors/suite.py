@@ -152,7 +152,7 @@ class Suite:
         return every
 
     def _make_scanners(self, m: Model) -> dict[int, Scanner]:
-        """Return what measures the sensors with rays, by their numbers."""
+        """Return the scanners of the sensors with rays, by their numbers."""
         specs = {k: spec for k, spec in enumerate(self.specs) if isinstance(spec, RayKinds)}
         visible = [spec for spec in specs.values() if spec.sees == "visual"]
         if visible and self._visuals is None:

@@ -25,7 +25,7 @@ MAX_WORKERS, MAX_SEED = 1024, 2**62
 
 @dataclass(frozen=True)
 class Results:
-    """The runs of a trial and what they say.
+    """The runs of a trial and their verdict.
 
     Attributes:
         trial: the trial.

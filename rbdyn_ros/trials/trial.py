@@ -108,7 +108,7 @@ class RobotFile:
 
 @dataclass(frozen=True)
 class Controller:
-    """What computes the joint forces of every run.
+    """The controller that computes the joint forces of every run.
 
     Attributes:
         policy: a law that is compiled, or None.
@@ -199,7 +199,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Allowance:
-    """What a run of a Python controller or of a node may use.
+    """The time and memory that a run of a Python controller or of a node may use.
 
     Attributes:
         time: wall time [s].

@@ -111,7 +111,7 @@ def _dressed(
 
 
 def _chosen(geometry: Geometry, named: Mapping[str, _Part], own: _Part) -> _Part:
-    """Return what is named for a geometry, else for its link, else its own."""
+    """Return the part named for a geometry, else for its link, else its own."""
     return named.get(geometry.name, named.get(geometry.link, own))
 
 

@@ -152,7 +152,7 @@ def _audit_taken(robots: Description, parts: SceneParts, audit: Audit) -> None:
 
 
 def _base(robots: Mapping[str, Description], placed: Mapping[str, Placed]) -> str:
-    """Return the name of the base: that of the only robot's root if it is the world already."""
+    """Return the name of the base: the root of the only robot if it is the world already."""
     robot = robots.get("")
     if robot is None:
         return WORLD

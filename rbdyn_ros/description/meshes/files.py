@@ -60,7 +60,7 @@ class MeshFiles:
         self._package_dirs = package_dirs
 
     def of(self, suffixes: Sequence[str]) -> MeshFiles:
-        """Return what finds files with other suffixes in the same folders."""
+        """Return a finder of files with other suffixes in the same folders."""
         return MeshFiles(self._folder, self._package_dirs, suffixes=suffixes)
 
     def find(self, name: str) -> Path:

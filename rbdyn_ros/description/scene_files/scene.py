@@ -150,7 +150,7 @@ def parts_of(
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """What a scene file says of the scene as a whole.
+    """Properties of the scene as a whole.
 
     Attributes:
         name: its name.

@@ -1,4 +1,4 @@
-"""Read the surfaces of a scene file, and what names them."""
+"""Read the surfaces of a scene file, and the parts that name them."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class SrdfSource:
     robot: Path | None
 
     def read(self, name: str, links: Collection[str], audit: Audit) -> Semantics:
-        """Return what the SRDF says of links that may overlap.
+        """Return the pairs of links that may overlap by the SRDF.
 
         Args:
             name: of the robot.

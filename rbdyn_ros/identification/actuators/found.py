@@ -16,7 +16,7 @@ DIGITS = 6
 
 @dataclass(slots=True)
 class Findings:
-    """What is known about the actuator of a joint, while it is identified.
+    """Knowledge about the actuator of a joint, while it is identified.
 
     Attributes:
         spec: the actuator; first as known before, then with the numbers that were found.

@@ -73,7 +73,7 @@ class ArmController(process.ManagedNode):
         self._last_rivals = ""
 
     def declare(self) -> SimpleNamespace:
-        """Declare the parameters and return their values; those of a preset are defaults."""
+        """Declare the parameters and return their values; values of a preset are defaults."""
         given = parameters.overrides(self)
         name = given.get("arm", "")
         self._preset = preset_of(name) if name and isinstance(name, str) else None

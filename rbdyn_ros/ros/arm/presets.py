@@ -1,4 +1,4 @@
-"""Arms by name: what the documents of their drivers say, from config/arms/*.yaml.
+"""Arms by name: the interfaces of their drivers, from config/arms/*.yaml.
 
 A preset gives defaults of parameters and the names of topics. Every fact names its source, and
 none was tried on an arm.
@@ -132,7 +132,7 @@ def preset_of(name: str) -> ArmPreset:
 
 
 def applied_text(preset: ArmPreset, given: Mapping[str, Any], topics: Mapping[str, str]) -> str:
-    """Return the lines of the log: what a preset sets, and what explicit values override.
+    """Return the lines of the log: values that a preset sets, and values that override it.
 
     Args:
         preset: the preset.

@@ -36,7 +36,7 @@ NO_NUMBERS: tuple[float, ...] = ()
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question; its fields are those of rbdyn_interfaces/GetDynamics.
+    """A question, with the fields of rbdyn_interfaces/GetDynamics.
 
     Attributes:
         name: joints with one coordinate of their own, in the order of the answer; empty: all.

@@ -125,7 +125,7 @@ class ManagedNode(LifecycleNode):
         self._advance(self.trigger_activate)
 
     def connect(self) -> None:
-        """Do what autostart does between configure and activate."""
+        """Act between configure and activate if the node starts by itself."""
 
     def _advance(self, transition: Callable[[], object]) -> None:
         transition()

@@ -42,7 +42,7 @@ class Alarms:
         self._unsolved = self._dropped = False
 
     def report(self, m: Model, state: LoopState) -> None:
-        """Log what is new in a state of the Model."""
+        """Log the new troubles in a state of the Model."""
         self._report_fault(m, state)
         self._report_limits(m, state)
         self._report_contact(m, state)

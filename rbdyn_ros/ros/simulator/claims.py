@@ -33,7 +33,7 @@ MOST = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 @dataclass(frozen=True)
 class Claim:
-    """What a simulator publishes.
+    """The topics that a simulator publishes.
 
     Attributes:
         since: when it began, on the clock of its computer [ns].

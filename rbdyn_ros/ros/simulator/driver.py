@@ -1,7 +1,7 @@
-"""What the controller inside a simulated arm adds to efforts, and leaves out of measured ones.
+"""The controller inside a simulated arm: it adds terms to efforts and removes them from readings.
 
-Real arms do this behind their drivers, see config/arms. The terms are those of the robot file, at
-the state in which a command arrives or an effort is measured: payloads are not known to the arm.
+Real arms do this behind their drivers, see config/arms. The terms follow from the robot file, at
+the state in which a command arrives or an effort is measured: the arm does not know its payloads.
 """
 
 from __future__ import annotations

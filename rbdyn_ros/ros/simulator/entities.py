@@ -152,7 +152,7 @@ class Entities:
         )
 
     def delete(self, name: str) -> None:
-        """Remove an object or an obstacle; what lies on it or is attached to it falls.
+        """Remove an object or an obstacle; objects that lie on it or are attached to it fall.
 
         Raises:
             RbdynError: the loop does not answer.
@@ -168,7 +168,7 @@ class Entities:
         self.enter(self._changed(world, loose=loose, **changes))
 
     def set_info(self, name: str, info: EntityInfo) -> None:
-        """Keep what a client said of an entity, or of the robot (name empty), until a reset."""
+        """Keep a client's info of an entity, or of the robot (name empty), until a reset."""
         world = self.world
         infos = {**world.infos, name: info}
         self.world = replace(world, infos=infos, first=world.first or world)
@@ -201,7 +201,7 @@ class Entities:
         return self.world.listed
 
     def detach(self, link: str, to: str) -> str:
-        """End what `attach` did for two links; return what is still attached.
+        """Detach two links; return the links that are still attached.
 
         Raises:
             RbdynError: they are not attached, or the loop does not answer.
@@ -216,7 +216,7 @@ class Entities:
             self.enter(self._changed(self.world, attached=()))
 
     def set_surface_velocity(self, name: str, velocity: Vec3) -> None:
-        """Let the surface of an obstacle move, as that of a conveyor belt does.
+        """Let the surface of an obstacle move like a conveyor belt.
 
         Args:
             name: of the obstacle.
@@ -241,7 +241,7 @@ class Entities:
         self.enter(self.world.first or self.world)
 
     def enter(self, world: World, settle: Settle | None = None) -> None:
-        """Go on in a world: what it has in common with the present one keeps its state.
+        """Go on in another world; parts that both worlds have keep their state.
 
         Args:
             world: the world.
@@ -267,7 +267,7 @@ class Entities:
         return self._made(world, self.world, first=first, **changes)
 
     def _made(self, world: World, before: World, **changes: Any) -> World:
-        """Return a world with other parts; what it has in common with `before` begins as there."""
+        """Return a world with other parts; parts that `before` has, too, begin as there."""
         world = replace(world, **changes)
         m = rearranged(world.description, before.m, world.floating, self._robot.values.strict)
         m = with_actuators_of(m, before.m)
@@ -275,7 +275,7 @@ class Entities:
         return replace(world, m=m, start=start)
 
     def _now_in(self, world: World) -> Array:
-        """Return the present position (nq,) in another world; what is new is at its qpos0."""
+        """Return the present position (nq,) in another world; new parts are at their qpos0."""
         latest = self._robot.loop.readout.latest()
         return Match(self.world.m, world.m).coordinates(latest.qpos, world.m.qpos0)
 

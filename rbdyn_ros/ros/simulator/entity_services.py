@@ -111,7 +111,7 @@ class EntityServices:
         return any(map(region.overlaps, self._entities.shapes(name) or [point]))
 
     def _info(self, name: str) -> EntityInfo:
-        """Return what a client said of an entity, else its category."""
+        """Return a client's info of an entity, else its category."""
         from simulation_interfaces.msg import EntityCategory
 
         categories = {

@@ -53,7 +53,7 @@ class WrenchMarkers:
         self._publisher = node.create_publisher(self._array, "~/wrench_markers", 10)
 
     def prepare(self, m: Model) -> Callable[[], None]:
-        """Return what goes on with a Model that has other objects; while nothing publishes."""
+        """Return the switch to a Model with other objects; call it while nothing publishes."""
         d = make_data(m)
 
         def commit() -> None:

@@ -63,12 +63,12 @@ class NamedEntities:
         return self._found[name].kind
 
     def info(self, name: str) -> EntityInfo | None:
-        """Return what a client said of an entity; None: nothing."""
+        """Return a client's info of an entity, or None."""
         entity = self._found[name]
         return entity.robot.entities.world.infos.get(entity.own)
 
     def set_info(self, name: str, info: EntityInfo) -> None:
-        """Keep what a client says of an entity, until it is deleted or the world is reset."""
+        """Keep a client's info of an entity, until it is deleted or the world is reset."""
         entity = self._found[name]
         entity.robot.entities.set_info(entity.own, info)
 

@@ -188,7 +188,7 @@ class Outputs:
     def prepare(
         self, m: Model, description: Description, robots: Collection[str] = ()
     ) -> Callable[[], None]:
-        """Return what goes on with a Model that has other objects.
+        """Return the switch to a Model with other objects.
 
         All that can fail is done here; call the result only while locked and drained.
 
@@ -255,7 +255,7 @@ class Outputs:
             self._clock.publish(self._clock_bytes.filled(stamp, _NO_NUMBERS))
 
     def _publish_beside(self, stamp: int, state: LoopState) -> None:
-        """Publish what is due with joint_states and has the stamp of the state itself."""
+        """Publish the due messages that carry the stamp of the state itself, as joint_states."""
         for topic in (self._motors, self._odometry, self._objects):
             if topic is not None:
                 topic.publish(stamp, state)

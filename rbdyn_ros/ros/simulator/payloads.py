@@ -103,7 +103,7 @@ class Payloads:
                 self._exchange(*saved)
 
     def changes(self) -> bytes:
-        """Return payloads and gravity as bytes, without those of the loaded robot."""
+        """Return the payloads and the gravity that differ from the loaded robot's, as bytes."""
         with self._lock:
             payloads, gravity = sorted(self._payloads.items()), self._gravity
         parts = [

@@ -61,7 +61,7 @@ class Renderers:
         return spec in self._depth
 
     def of(self, suite: Suite) -> RenderProcess:
-        """Return what draws the Model of the sensors; for one thread.
+        """Return the process that draws the Model of the sensors; for one thread.
 
         Raises:
             RbdynError: `stop` was called.

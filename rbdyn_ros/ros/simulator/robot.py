@@ -242,13 +242,13 @@ class Robot:
 
     @property
     def accepted(self) -> int:
-        """Number of accepted messages, those of spawned robots included."""
+        """Number of accepted messages, also of spawned robots."""
         shared = 0 if self.shared_memory is None else self.shared_memory.accepted
         return self.reception.log.accepted + self.spawned.accepted + shared
 
     @property
     def rejected(self) -> int:
-        """Number of rejected messages, those of spawned robots included."""
+        """Number of rejected messages, also of spawned robots."""
         return self.reception.log.rejected + self.spawned.rejected
 
     @property

@@ -166,7 +166,7 @@ class SensorTopics:
         return bool(self._slow)
 
     def sights(self) -> list[Sight]:
-        """Return what lidars, range sensors and cameras saw last; for any thread.
+        """Return the latest readings of lidars, range sensors and cameras; for any thread.
 
         In real time they read for WATCHED more seconds, also without subscribers.
         """
@@ -196,7 +196,7 @@ class SensorTopics:
     def prepare(
         self, m: Model, description: Description, plant: Model, payloads: Sequence[Payload]
     ) -> Callable[[], None]:
-        """Return what goes on with a Model that has other objects, see Suite.move.
+        """Return the switch to a Model with other objects, see Suite.move.
 
         Call it while nothing publishes.
         """

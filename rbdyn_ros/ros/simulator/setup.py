@@ -1,4 +1,4 @@
-"""What a program that runs the simulator node inside itself sets beside its parameters."""
+"""Settings of a program that runs the simulator node inside itself, besides its parameters."""
 
 from __future__ import annotations
 

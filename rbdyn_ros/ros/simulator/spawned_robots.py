@@ -68,16 +68,16 @@ class SpawnedRobots:
 
     @property
     def accepted(self) -> int:
-        """Number of accepted messages, those of robots that are gone included."""
+        """Number of accepted messages, also of robots that are gone."""
         return self._accepted + sum(one.log.accepted for one in self.receptions)
 
     @property
     def rejected(self) -> int:
-        """Number of rejected messages, those of robots that are gone included."""
+        """Number of rejected messages, also of robots that are gone."""
         return self._rejected + sum(one.log.rejected for one in self.receptions)
 
     def prepare(self, world: World) -> Callable[[], None]:
-        """Return what goes on with the robots of a world.
+        """Return the switch to the robots of a world.
 
         New topics are open already, but not served; `abandon` closes them if the world is refused.
         """
@@ -131,7 +131,7 @@ class SpawnedRobots:
         return _Open(robot, node, states, reception, description)
 
     def _exchange(self, found: dict[str, _Open]) -> None:
-        """Close the topics of robots that are gone and serve those of the new ones."""
+        """Close the topics of robots that are gone, and serve the topics of the new ones."""
         before, self._open = self._open, found
         self._new.clear()
         for name, one in before.items():

@@ -97,7 +97,7 @@ class Spawning:
         result.entity_name = self._spawn(request)
 
     def _spawn(self, request: Any) -> str:
-        """Spawn what a request asks for; return its name."""
+        """Spawn the entity of a request; return its name."""
         # before version 2.0 the resource was part of the request
         resource = getattr(request, "entity_resource", request)
         uri, text, taken = resource.uri, resource.resource_string, self._entities.taken()

@@ -71,7 +71,7 @@ class ViewedSimulation:
         )
 
     def sights(self, robot: int) -> list[Sight]:
-        """Return what the lidars and cameras of a robot saw last."""
+        """Return the latest readings of the lidars and cameras of a robot."""
         sensors = self._robots[robot].sensors
         return [] if sensors is None else sensors.sights()
 

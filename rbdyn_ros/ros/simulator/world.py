@@ -24,7 +24,7 @@ WORLD = "world"
 
 @dataclass(frozen=True, slots=True)
 class EntityInfo:
-    """What a client said of an entity, as in simulation_interfaces/EntityInfo."""
+    """Info that a client gave of an entity, as in simulation_interfaces/EntityInfo."""
 
     category: int
     description: str
@@ -76,7 +76,7 @@ class World:
 
     @property
     def description(self) -> Description:
-        """The robot and its objects, with what is attached."""
+        """The robot and its objects, with all attachments."""
         return with_welds(self.loose, self.attached)
 
     @property
@@ -89,7 +89,7 @@ class World:
 
     @property
     def listed(self) -> str:
-        """What is attached, as a text."""
+        """The list of attached links, for messages."""
         pairs = [f"{quote(weld.link)} to {quote(weld.to)}" for weld in self.attached]
         return f"attached are {', '.join(pairs)}" if pairs else "nothing is attached"
 
@@ -140,7 +140,7 @@ class World:
         return compose(inverse(IN_PLACE if new else places.of(to)), places.of(link))
 
     def without(self, link: str, to: str) -> tuple[Weld, ...]:
-        """Return what is attached beside these two links.
+        """Return the attachments except the one of these two links.
 
         Raises:
             RbdynError: they are not attached.
@@ -162,7 +162,7 @@ class World:
         return [weld for weld in self.attached if {weld.link, weld.to} == {link, to}]
 
     def _link(self, name: str) -> str:
-        """Return the link that a name stands for: `world` is what does not move."""
+        """Return the link that a name stands for: `world` is the fixed root."""
         known = name in self.m.frame_names
         return root_of(self.loose) if name == WORLD and not known else name
 

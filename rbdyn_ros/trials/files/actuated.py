@@ -41,7 +41,7 @@ class VariedActuators:
         self._form, self._m, self._document = form, m, document
 
     def varied(self, node: Node) -> Iterator[Varied]:
-        """Yield what differs; samples that the actuators file could not have are errors."""
+        """Yield the varied values; samples that the actuators file could not have are errors."""
         found = dict(self._given(node))
         for joint in self._document.joints:
             self._check({place: x for place, x in found.items() if place[0] == joint})

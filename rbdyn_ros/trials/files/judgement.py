@@ -102,7 +102,7 @@ class JudgementReader:
         return Rule(**found)
 
     def allowance(self) -> Allowance:
-        """Return what a run may use."""
+        """Return the time and memory that a run may use."""
         node, found = self._top.nodes.get("process"), dict[str, Any]()
         if node is None:
             return Allowance()

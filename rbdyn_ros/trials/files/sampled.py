@@ -1,4 +1,4 @@
-"""Read what differs between the runs of a trial: start, payload, parameters and faults."""
+"""Read the values that differ between the runs of a trial: start, payload, parameters, faults."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class SampledReader:
         self._joints = Joints.of(m).names
 
     def varied(self, top: YamlTable) -> tuple[tuple[Varied, ...], str]:
-        """Return what differs, and the link that carries the payload, or ""."""
+        """Return the varied values, and the link that carries the payload, or ""."""
         found: list[Varied] = []
         link = self._link(top)
         readers = {

@@ -1,1 +1,1 @@
-"""The runs of a trial on disk, and what they say."""
+"""The runs of a trial on disk, and their verdict."""

@@ -1,4 +1,4 @@
-"""What the runs of a trial say: passed or not, with confidence intervals."""
+"""The verdict of the runs of a trial: passed or not, with confidence intervals."""
 
 from __future__ import annotations
 

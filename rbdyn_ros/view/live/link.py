@@ -40,7 +40,7 @@ class Simulated(Protocol):
         """Return a robot as it is now, with other objects than before; None: ask again."""
 
     def sights(self, robot: int) -> list[Sight]:
-        """Return what lidars and cameras of a robot saw last; asking keeps them reading."""
+        """Return the latest readings of a robot's lidars and cameras; calls keep them reading."""
 
     def pause(self, paused: bool) -> str:
         """Pause or continue the simulation."""

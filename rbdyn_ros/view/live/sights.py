@@ -22,7 +22,7 @@ POINTS, SIZE = (213, 94, 0), 0.006
 
 
 class Sights:
-    """What the lidars and cameras of a robot see.
+    """The pictures and points of a robot's lidars and cameras.
 
     Args:
         server: server of the view.

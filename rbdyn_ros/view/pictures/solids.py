@@ -79,7 +79,7 @@ def solids_of(m: Model, looks: Appearance) -> tuple[list[Solid], list[Finding]]:
 
 
 def _by_tree(m: Model, parts: list[Part]) -> list[Part]:
-    """Return parts of which those without a colour have that of their tree."""
+    """Return the parts; parts without a colour get the colour of their tree."""
     trees = list(dict.fromkeys(m.body_rootid[part.body] for part in parts if part.color == PLAIN))
     of_tree = {tree: PALETTE[k % len(PALETTE)] for k, tree in enumerate(trees)}
     return [

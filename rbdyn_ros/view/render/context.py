@@ -16,7 +16,7 @@ INSTALL = 'pip install "rbdyn_ros[camera]"'
 
 
 class OffScreen:
-    """Base of what draws in a context of its own; for the thread that made it.
+    """Base of classes that draw in a context of their own; for the thread that made it.
 
     Close it, or use it in a `with` block: it holds 20 MB of memory or more.
 

@@ -63,7 +63,7 @@ class DepthLens:
 
 
 def _bent(depth: Drawn, inverse: Drawn, number: Drawn) -> NDArray[np.bool_]:
-    """Return the pixels beside which the depth is not that of a plane of one shape."""
+    """Return the pixels beside which the depth is not the depth of a plane of one shape."""
     square = np.minimum(depth, FAR) ** 2
     bent = np.ones(depth.shape, np.bool_)
     bent[1:-1, 1:-1] = False

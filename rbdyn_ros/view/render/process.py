@@ -51,7 +51,7 @@ LONGEST = 60.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Content:
-    """What the process draws."""
+    """The scene that the process draws."""
 
     m: Model
     looks: Appearance
@@ -191,7 +191,7 @@ def _ended() -> RbdynError:
 
 
 def run(pipe: Connection) -> None:
-    """Draw what the other end of a pipe asks for, until it closes."""
+    """Draw the requests from the other end of a pipe, until it closes."""
     with contextlib.suppress(EOFError, OSError):
         drawing = _Drawing()
         while True:

@@ -71,7 +71,7 @@ class Show:
         self.nodes.put(instant)
 
     def move(self, m: Model, looks: Appearance) -> None:
-        """Show the robot with other objects; what stays keeps its nodes, layers and camera.
+        """Show the robot with other objects; parts that stay keep their nodes, layers and camera.
 
         Args:
             m: the Model with these objects.
