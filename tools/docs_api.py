@@ -52,7 +52,8 @@ GROUPS = (
     Group(
         "Loading and saving",
         "From a file to a Model, and back: "
-        "[the Python tutorial](../tutorials/python_tutorial.md), [saved Models](../guides/mechanisms.md#save-a-model).",
+        "[the Python tutorial](../tutorials/python_tutorial.md), "
+        "[saved Models](../guides/mechanisms.md#save-a-model).",
         ("loading", "dynamics.payload", "dynamics.attaching", "actuators", "report"),
     ),
     Group(
