@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.build.scene import SceneParts
-from rbdyn_ros.description.geometries import FLOOR, Contact, Obstacle
+from rbdyn_ros.description.geometries import FLOOR, Contact, HeightField, Obstacle
 from rbdyn_ros.description.objects import Placed
 from rbdyn_ros.description.poses import compose, inverse
 from rbdyn_ros.description.scene_files.scene import read_parts
@@ -32,8 +32,8 @@ def read_arm_scene(path: str) -> ArmScene:
 
     Raises:
         DescriptionError: the file is refused.
-        ParameterError: the scene has several robots, or one with a floating base, or nothing
-            that is fixed.
+        ParameterError: the scene has several robots, or one with a floating base, nothing that is
+            fixed, or a height field.
     """
     audit = Audit()
     parts = read_parts(path, audit)
@@ -49,6 +49,9 @@ def read_arm_scene(path: str) -> ArmScene:
         fixed.insert(0, FLOOR)
     if not fixed:
         raise _refused(path, "the scene has no obstacles and no floor")
+    for terrain in (one.name for one in fixed if isinstance(one.shape, HeightField)):
+        text = f"the obstacle {quote(terrain)} is a height field, to which no distance is known"
+        raise _refused(path, f"{text}; put boxes or a plane around it")
     seen = tuple(_seen_from(placed, obstacle) for obstacle in fixed)
     contact = replace(placed.contact, obstacles=seen, exclude=_excluded(parts, name, placed))
     return ArmScene(placed.source, contact)

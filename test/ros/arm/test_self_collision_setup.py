@@ -132,6 +132,7 @@ AWAY = Path([0.0, 2.0], np.array([np.zeros(3), [-1.2, 0.0, 0.0]]))
 
 def scene_file(folder, document=SCENE):
     (folder / "arm.urdf").write_text(text())
+    (folder / "hill.csv").write_text("0, 1\n1, 2\n")
     (folder / "scene.yaml").write_text(document)
     return str(folder / "scene.yaml")
 
@@ -182,6 +183,7 @@ def test_the_robot_of_the_scene_is_the_arm_unless_one_is_named(tmp_path):
         ("robot: {", "robots:\n  other: {file: arm.urdf}\n  arm: {"),
         ("robot: {", "robot: {floating_base: true, "),
         ("obstacles:\n  wall: {box: {size: [4, 0.1, 4]}, xyz: [0, 1.5, 2]}", "floor: false"),
+        ("box: {size: [4, 0.1, 4]}", "height_field: {file: hill.csv, size: [2, 2]}"),
     ],
 )
 def test_scenes_that_are_no_surroundings_of_an_arm_are_refused(old, new, tmp_path):
