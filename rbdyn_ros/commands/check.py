@@ -144,12 +144,14 @@ def _outcome(file: Path, options: argparse.Namespace) -> _Outcome:
 
 def _checked(file: Path, options: argparse.Namespace) -> _Outcome:
     """Return the robot and the report on it."""
-    from rbdyn_ros.commands.collisions import sampled, wanted_contact
+    from rbdyn_ros.commands.collisions import check_file, is_sampling, sampled, wanted_contact
     from rbdyn_ros.description.source import read
     from rbdyn_ros.loading.load import complete
     from rbdyn_ros.loading.storage import SUFFIX
     from rbdyn_ros.report import report
 
+    if is_sampling(options):
+        check_file(file)
     if file.suffix == SUFFIX:
         return _saved(file, options)
     strict = not options.repair
@@ -167,14 +169,10 @@ def _checked(file: Path, options: argparse.Namespace) -> _Outcome:
 
 def _saved(file: Path, options: argparse.Namespace) -> _Outcome:
     """Return a saved Model, which has no description any more, and the report on it."""
-    from rbdyn_ros.errors import Finding, ParameterError
     from rbdyn_ros.loading.load import load
     from rbdyn_ros.report import findings_text
     from rbdyn_ros.report.describe import describe
 
-    if options.collisions or options.write_srdf is not None:
-        text = "--collisions and --write-srdf need a robot file; a saved Model has no links"
-        raise ParameterError(Finding("saved-model", text, "error", "collisions"))
     m = load(file, floating_base=options.floating_base, contact=options.contact)
     digest = m.sha256()
     told = {"ok": True, "name": m.name, "source": str(file), "nq": m.nq, "nv": m.nv}

@@ -44,14 +44,30 @@ def add_collisions(command: argparse.ArgumentParser) -> None:
     )
 
 
+def is_sampling(options: argparse.Namespace) -> bool:
+    """Return whether an option asks for samples."""
+    return options.collisions or options.write_srdf is not None
+
+
+def check_file(file: Path) -> None:
+    """Raise ParameterError for a file whose joint space is not sampled."""
+    from rbdyn_ros.description.scene_files.scene import is_scene
+    from rbdyn_ros.errors import Finding, ParameterError
+    from rbdyn_ros.loading.storage import SUFFIX
+
+    if file.suffix == SUFFIX or is_scene(file):
+        what = "a saved Model has no links" if file.suffix == SUFFIX else "this is a scene"
+        text = f"--collisions and --write-srdf need the file of a robot; {what}"
+        raise ParameterError(Finding("not-sampled", text, "error", "collisions"))
+
+
 def check_options(options: argparse.Namespace) -> None:
     """Raise ParameterError for options that do not fit together, before any work."""
     from rbdyn_ros.errors import Finding, ParameterError, quote
     from rbdyn_ros.loading.output import output_path, unwritable
 
-    sampling = options.collisions or options.write_srdf is not None
     for name in ("samples", "seed"):
-        if getattr(options, name) is not None and not sampling:
+        if getattr(options, name) is not None and not is_sampling(options):
             text = f"--{name} needs --collisions or --write-srdf"
             raise ParameterError(Finding("unused-option", text, "error", name))
     if options.write_srdf is None:
@@ -74,8 +90,8 @@ def wanted_contact(options: argparse.Namespace) -> bool | Contact:
     """Return the argument `contact` of the readers: sampling needs geometries, but no floor."""
     from rbdyn_ros.description.geometries import Contact
 
-    sampling = options.collisions or options.write_srdf is not None
-    return options.contact or (Contact(obstacles=(), self_collision=False) if sampling else False)
+    geometries = Contact(obstacles=(), self_collision=False) if is_sampling(options) else False
+    return options.contact or geometries
 
 
 def sampled(
@@ -86,7 +102,7 @@ def sampled(
     Raises:
         RbdynError: there is nothing to sample, or the file cannot be written.
     """
-    if not options.collisions and options.write_srdf is None:
+    if not is_sampling(options):
         return None
     from rbdyn_ros.loading.output import write_whole
     from rbdyn_ros.loading.self_collision import SAMPLES, sample_collisions

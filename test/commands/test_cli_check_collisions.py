@@ -138,6 +138,8 @@ def test_one_srdf_for_one_robot(robot, tmp_path):
 def test_robots_without_geometries_and_saved_models_are_refused(robot, tmp_path):
     rb.save(rb.load_urdf(robot), tmp_path / "bot.npz")
     assert run("check", tmp_path / "bot.npz", "--collisions").returncode == 1
+    scene = run("check", "config/scenes/gripper.yaml", "--collisions")
+    assert (scene.returncode, "this is a scene" in scene.stderr) == (1, True)
     bare = tmp_path / "bare.urdf"
     bare.write_text(re.sub("<collision.*?</collision>", "", URDF, flags=re.DOTALL))
     assert run("check", bare, "--collisions").returncode == 1
