@@ -84,6 +84,7 @@ class _Search:
     def __init__(self, m: Model, description: Description) -> None:
         self.m, self.d = m, make_data(m)
         self._source = description.source
+        self._line = {joint.child: joint.line for joint in description.joints}
         self._memory, self._skipped = Memory(m), np.zeros(m.nmeet, np.int64)
         bodies = [int(m.frame_bodyid[m.frame_id(name)]) for name in description.objects]
         self._tree = dict(zip(description.objects, bodies, strict=True))
@@ -170,6 +171,7 @@ class _Search:
                 f"{owner} starts {-1e3 * distance:.3g} mm inside {what}; move it, or raise it by "
                 "its pose"
             )
-            findings.append(Finding("object-overlaps", text, "error", owner, None, names[g]))
+            line = self._line[name]
+            findings.append(Finding("object-overlaps", text, "error", owner, line, names[g]))
         if findings:
             raise DescriptionError(findings, self._source)

@@ -143,7 +143,10 @@ ERRORS = {
     "obstacles:\n  a: {height_field: {file: a.csv}}": ("missing-key", 3),
     f"robot: {{file: {ARM}, floating_base: maybe}}": ("bad-value", 2),
     f"robot: {{file: {ARM}, self_collision: 1}}": ("bad-value", 2),
-    f"robot: {{file: {ARM}, start: {{elbow: 1}}}}": ("unknown-joint", None),
+    f"robot: {{file: {ARM}, start: {{elbow: 1}}}}": ("unknown-joint", 2),
+    f"robot: {{file: {ARM}, start: {{elbow_pitch: 99}}}}": ("bad-start", 2),
+    "objects:\n  a: {sphere: {radius: 1}, mass: 1, xyz: [0, 0, 2]}\n"
+    "  b: {sphere: {radius: 1}, mass: 1, xyz: [0, 0, 3]}": ("object-overlaps", 3),
 }  # fmt: skip
 
 

@@ -175,7 +175,7 @@ def _robot(
     except RbdynError as error:
         add_findings(error, owner, placed.line, audit)
         return None
-    return _started(without_lines(found), placed.start, owner, audit)
+    return _started(without_lines(found), placed, owner, audit)
 
 
 def with_robot(joined: Description, robot: Description, name: str, placed: Placed) -> Description:
@@ -206,17 +206,15 @@ def with_robot(joined: Description, robot: Description, name: str, placed: Place
     return with_all_of(joined, replace(robot, links=()))
 
 
-def _started(
-    robot: Description, start: Mapping[str, float], owner: str, audit: Audit
-) -> Description:
-    """Return a robot whose joints start at given positions."""
-    known = {joint.name: joint for joint in robot.joints}
+def _started(robot: Description, placed: Placed, owner: str, audit: Audit) -> Description:
+    """Return a robot whose joints start at given positions; these joints have its line."""
+    known, start, line = {joint.name: joint for joint in robot.joints}, placed.start, placed.line
     for name in start:
         if name not in known:
             message = f"its start names {quote(name)}, which is no joint{audit.hint(name, known)}"
-            audit.error("unknown-joint", owner, None, message, found=name, allowed=listing(known))
+            audit.error("unknown-joint", owner, line, message, found=name, allowed=listing(known))
     joints = tuple(
-        replace(joint, start=(start[joint.name],)) if joint.name in start else joint
+        replace(joint, start=(start[joint.name],), line=line) if joint.name in start else joint
         for joint in robot.joints
     )
     return replace(robot, joints=joints)
