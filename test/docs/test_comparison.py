@@ -202,6 +202,26 @@ def test_a_box_on_a_slope_creeps_as_listed(fraction, monkeypatch):
     assert found[-1] < 10.0
 
 
+def test_mujocos_sparse_factorisation_is_right_in_a_stack():
+    """Its issue 3767; the Jacobians of 60 and more dofs are sparse by default."""
+    cube = (
+        '<body pos="{x} 0 {z}"><freejoint/><geom type="box" size=".05 .05 .05" mass="1"/></body>'
+    )
+    cubes = "".join(cube.format(x=0.001 * (k % 3), z=0.05 + 0.1001 * k) for k in range(16))
+    text = '<mujoco><option jacobian="{}" cone="elliptic"/><worldbody><geom type="plane" '
+    text += f'size="5 5 1"/>{cubes}</worldbody></mujoco>'
+    dense, sparse = (
+        mujoco.MjModel.from_xml_string(text.format(kind)) for kind in ("dense", "sparse")
+    )
+    d, other = mujoco.MjData(dense), mujoco.MjData(sparse)
+    for _ in range(50):
+        other.qpos[:], other.qvel[:] = d.qpos, d.qvel
+        other.qacc_warmstart[:] = d.qacc_warmstart
+        mujoco.mj_forward(sparse, other)
+        mujoco.mj_step(dense, d)
+        np.testing.assert_allclose(other.qacc, d.qacc, atol=1e-12 * max(1.0, np.abs(d.qacc).max()))
+
+
 def test_all_flaws_of_a_file_are_reported_together():
     text = robot(link("a", mass="-1"), link("b", mass="nan"), joint("j1", "a", "b", "screw"))
     with pytest.raises(rb.DescriptionError) as error:
