@@ -70,6 +70,7 @@ TEST = [
     *GYM,
     *IK,
     *CAMERA,
+    *(f"{package}; platform_machine == 'x86_64'" for package in DECOMPOSE),
     "pytest>=7.4,<9.2",  # from 9.2 on pytest-xdist 3.8 does not see its groups: test/conftest.py
     "pytest-xdist>=3.5",
     "opencv-python-headless>=4.8",  # its model of a lens
