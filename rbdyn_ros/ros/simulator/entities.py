@@ -145,7 +145,8 @@ class Entities:
         """Return a world of the robots of the start alone, to enter: no world is loaded."""
         begin = self._begin
         world = _with_fixed_base(begin)
-        infos = {"": self.world.infos[""]} if "" in self.world.infos else {}
+        named = {"", *self._first_robots}
+        infos = {key: info for key, info in self.world.infos.items() if key in named}
         loose = robots_of(world.loose)
         return self._made(
             world, begin, loose=loose, spawned={}, attached=(), file=None, first=None, infos=infos
@@ -295,8 +296,14 @@ class Entities:
 
     @property
     def _owners(self) -> set[str]:
-        """The names of the objects and of the spawned robots."""
-        return {*self.world.loose.objects, *self.world.robots}
+        """The names of the objects, of the robots of a scene, and of the spawned robots."""
+        return {*self.world.loose.objects, *self._first_robots, *self.world.robots}
+
+    @property
+    def _first_robots(self) -> set[str]:
+        """The names of the robots of the scene of the start; none: it has one without a name."""
+        parts = self._robot.given.parts
+        return set() if parts is None else {name for name in parts.robots if name}
 
     def bounds(self, name: str) -> tuple[Array, Array]:
         """Return the corners of the box around an object, or around the robot (name empty).

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rbdyn_ros.description.build.scene import ROOT_JOINT
 from rbdyn_ros.description.geometries import Obstacle
 from rbdyn_ros.description.objects import Object
 from rbdyn_ros.description.poses import Pose
@@ -99,7 +100,7 @@ class NamedEntities:
     def delete(self, name: str) -> None:
         """Remove an object or a spawned obstacle, see Entities.delete."""
         entity = self._found[name]
-        if not entity.own:
+        if entity.is_first:
             raise refusal(
                 f"'{name}' is a robot that the simulator was started with; only objects, "
                 "obstacles and spawned robots can be deleted"
@@ -208,9 +209,10 @@ class _Entity:
     Attributes:
         robot: that it is, or whose scene it belongs to.
         joint: its floating joint; -1: it is fixed to the world.
-        own: its name in this scene; empty: it is the robot.
+        own: its name in this scene; empty: it is the only robot of the start.
         kind: robot, object or obstacle.
-        at: its pose in the world, if it is fixed there and no robot of the start.
+        at: its pose in the world, if it is fixed there; None: at the origin.
+        is_first: whether it is a robot of the start.
     """
 
     robot: Robot
@@ -218,6 +220,7 @@ class _Entity:
     own: str = ""
     kind: str = "robot"
     at: Pose | None = None
+    is_first: bool = False
 
     @property
     def addresses(self) -> tuple[int, int]:
@@ -230,7 +233,7 @@ def _entities(robots: Sequence[Robot]) -> dict[str, _Entity]:
     """Return the robots, and the objects and obstacles of their scenes, by name."""
     found: dict[str, _Entity] = {}
     for robot in robots:
-        found[robot.name or robot.m.name] = _Entity(robot, 0 if _is_floating(robot) else -1)
+        found |= _first_robots(robot)
     for robot in robots:
         prefix = f"{robot.name}/" if robot.name else ""
         world = robot.entities.world
@@ -244,6 +247,32 @@ def _entities(robots: Sequence[Robot]) -> dict[str, _Entity]:
             entity = _Entity(robot, -1, item.name, "obstacle", item.origin)
             found.setdefault(prefix + item.name, entity)  # it may have the name of a robot
     return found
+
+
+def _first_robots(robot: Robot) -> dict[str, _Entity]:
+    """Return the robot of the start, or all robots of its scene, by name."""
+    parts = robot.given.parts
+    if parts is None or not parts.robots:
+        joint = 0 if _is_floating(robot) else -1
+        return {robot.name or robot.m.name: _Entity(robot, joint, is_first=True)}
+    prefix = f"{robot.name}/" if robot.name else ""
+    return {
+        f"{prefix}{own}" if own else robot.name or robot.m.name: _Entity(
+            robot,
+            _root_joint(robot, own) if placed.floating_base else -1,
+            own,
+            at=None if placed.floating_base else placed.pose,
+            is_first=True,
+        )
+        for own, placed in parts.robots.items()
+    }
+
+
+def _root_joint(robot: Robot, own: str) -> int:
+    """Return the joint on which a robot of a scene floats."""
+    given, wanted = robot.given.description, f"{own}/{ROOT_JOINT}" if own else ROOT_JOINT
+    roots = (joint.name for joint in given.joints if joint.parent == given.base)
+    return robot.m.jnt_id(next(name for name in roots if name.rstrip("_") == wanted))
 
 
 def _is_floating(robot: Robot) -> bool:

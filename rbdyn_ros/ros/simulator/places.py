@@ -47,7 +47,8 @@ class Places:
         """Return the shapes of an entity in its root link; arguments as for `placed`."""
         m = self._m
         moving = [link for link in m.frame_names if m.frame_bodyid[m.frame_id(link)] > 0]
-        back = inverse(self.of(name or (moving or m.frame_names)[0]))
+        own = [link for link in m.frame_names if name and _owner(link, others) == name]
+        back = inverse(self.of((own or moving or m.frame_names)[0]))
         placed = self.placed(description, name, others)
         return [replace(part, pose=compose(back, part.pose)) for part in placed]
 
@@ -56,8 +57,8 @@ class Places:
 
         Args:
             description: of the scene.
-            name: of an object or a spawned robot; empty: the robot of the start.
-            others: the names of all objects and spawned robots.
+            name: of an object or a robot; empty: the robot of the start without a name.
+            others: the names of all objects and robots that have one.
         """
         return [
             Part(geom.shape, compose(self.of(geom.link), geom.origin))

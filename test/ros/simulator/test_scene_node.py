@@ -1,5 +1,7 @@
 """rbdyn sim --scene: objects beside the robot on topics, in services and in recordings."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -8,13 +10,14 @@ pytest.importorskip("tf2_msgs.msg", reason="tf2_msgs is not built")
 pytest.importorskip("simulation_interfaces.srv", reason="simulation_interfaces is not built")
 
 from sensor_msgs.msg import JointState
-from simulation_interfaces.msg import EntityCategory
+from simulation_interfaces.msg import EntityCategory, EntityState
 from simulation_interfaces.srv import (
     GetEntities,
     GetEntityInfo,
     GetEntityState,
     SetEntityState,
 )
+from standard_services import done, refused
 from tf2_msgs.msg import TFMessage
 
 import rbdyn_ros as rb
@@ -72,6 +75,45 @@ def test_objects_on_topics_and_as_entities(simulate, peer, tmp_path):
     at = m.jnt_qposadr[m.jnt_id("cube")]
     assert recorded.qpos[0, at + 2] == pytest.approx(0.32)
     assert np.min(recorded.qpos[:, at + 2]) > height - 1e-3
+
+
+ROBOTS = """rbdyn_scene: 1
+name: pair
+robots:
+  left: {file: GRIPPER, xyz: [0, 1, 0.7], rpy: [0, 0, 3.141592653589793]}
+  right: {file: GRIPPER, xyz: [0, -1, 0.7], floating_base: true}
+objects:
+  ball: {sphere: {radius: 0.1}, mass: 1, xyz: [3, 0, 1]}
+"""
+
+
+def test_robots_of_a_scene_are_entities_of_their_names(simulate, peer, ask, tmp_path):
+    scene = tmp_path / "pair.yaml"
+    scene.write_text(ROBOTS.replace("GRIPPER", str(Path("config/scenes/gripper.urdf").absolute())))
+    simulate("--scene", scene, "--paused", "--ros-args", "-p", "on_timeout:=hold")
+    assert done(ask("GetEntities")).entities == ["left", "right", "ball", "floor"]
+    kinds = [done(ask("GetEntityInfo", entity=name)).info for name in ("left", "right", "ball")]
+    robot, free = EntityCategory.CATEGORY_ROBOT, EntityCategory.CATEGORY_DYNAMIC_OBJECT
+    assert [info.category.category for info in kinds] == [robot, robot, free]
+    left = done(ask("GetEntityState", entity="left")).state.pose
+    assert (left.position.y, left.position.z) == (1.0, 0.7)
+    assert left.orientation.z == pytest.approx(1.0)
+
+    # in the axes of the mount: the hand is 0.18 m wide, the fingers reach 0.15 m down
+    for name in ("left", "right"):
+        high, low = done(ask("GetEntityBounds", entity=name)).bounds.points
+        assert (high.x, high.y, low.y) == pytest.approx((0.05, 0.09, -0.09))
+        assert (high.z, low.z) == pytest.approx((0.025, -0.15))
+
+    moved = EntityState()
+    moved.pose.position.x, moved.pose.position.z, moved.pose.orientation.w = 1.0, 2.0, 1.0
+    flag = {"set_pose": True} if hasattr(SetEntityState.Request(), "set_pose") else {}
+    done(ask("SetEntityState", entity="right", state=moved, **flag))
+    right = done(ask("GetEntityState", entity="right")).state.pose.position
+    assert (right.x, right.y, right.z) == (1.0, 0.0, 2.0)
+    failed = GetEntities.Response().result.RESULT_OPERATION_FAILED
+    refused(ask("SetEntityState", entity="left", state=moved, **flag), failed, "is fixed")
+    refused(ask("DeleteEntity", entity="right"), failed, "was started with")
 
 
 def test_a_scene_and_a_robot_exclude_each_other(simulate):
