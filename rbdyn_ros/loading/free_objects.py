@@ -115,12 +115,16 @@ class _Search:
         """Return the same for height fields, which have contacts but no distances."""
         if self.m.nfield == 0:
             return 0.0
+        pairs, distances = self._contacts()
+        mine = self._object[pairs[:, 1]] == tree
+        mine &= self.m.geom_type[pairs[:, 0]] == GeomType.HFIELD
+        return max(float(-distances[mine].min(initial=0.0)), 0.0)
+
+    def _contacts(self) -> tuple[Ints, Array]:
+        """Return the pairs of geometries in contact (n, 2), obstacles first, and distances."""
         touching(self.m, self.d)
         number = self.d.ncon
-        geoms = self.d.contact_geom[:number]
-        mine = self._object[geoms[:, 1]] == tree
-        mine &= self.m.geom_type[geoms[:, 0]] == GeomType.HFIELD
-        return max(float(-self.d.contact_dist[:number][mine].min(initial=0.0)), 0.0)
+        return self.d.contact_geom[:number], self.d.contact_dist[:number]
 
     def _overlaps(self, reach: float) -> tuple[Ints, Array]:
         """Return the pairs of geometries (n, 2) up to `reach` apart, and their distances."""
@@ -132,9 +136,11 @@ class _Search:
         """Raise DescriptionError if an obstacle overlaps a robot or an object."""
         names = self.m.geom_names
         obstacle = names.index(name, self._first_obstacle)
-        for pair, distance in zip(*self._overlaps(-TOUCHING), strict=True):
+        is_field = self.m.geom_type[obstacle] == GeomType.HFIELD
+        found = self._contacts() if is_field else self._overlaps(-TOUCHING)
+        for pair, distance in zip(*found, strict=True):
             other = int(pair.min())
-            if obstacle in pair and self.m.geom_bodyid[other] > 0:
+            if obstacle in pair and self.m.geom_bodyid[other] > 0 and distance < -TOUCHING:
                 text = f"it would be {-1e3 * distance:.3g} mm inside {quote(names[other])}"
                 raise DescriptionError(Finding("object-overlaps", text), self._source)
 

@@ -1,11 +1,16 @@
 """Scenes: robots, free objects and obstacles in one Model."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.geometries import Contact
+from rbdyn_ros.description.source import read
+from rbdyn_ros.loading.free_objects import placed_entity
+from rbdyn_ros.loading.load import complete
 
 GRIPPER = "config/scenes/gripper.urdf"
 CUBE = rb.Box((0.1, 0.1, 0.1))
@@ -154,6 +159,25 @@ def test_an_object_in_an_obstacle_is_raised():
     assert pose_of(m, d, "cube")[2] == pytest.approx(0.05, abs=1e-8)
     assert pose_of(m, d, "other")[2] == pytest.approx(0.55, abs=1e-8)
     assert [f.code for f in m.findings if f.element.startswith("object")] == ["raised"] * 2
+
+
+@pytest.mark.parametrize(
+    "shape", ["box: {size: [1, 1, 1]}", "height_field: {file: hill.csv, size: [1, 1]}"]
+)
+def test_an_obstacle_is_not_moved_into_a_robot(shape, tmp_path):
+    (tmp_path / "hill.csv").write_text("0.5, 0.5\n0.5, 0.5\n")
+    scene = tmp_path / "scene.yaml"
+    robot = f"{{file: {Path(GRIPPER).absolute()}, xyz: [0, 0, 3]}}"
+    for height in (2.0, 2.5):
+        place = f"{{{shape}, xyz: [0, 0, {height}]}}"
+        scene.write_text(f"rbdyn_scene: 1\nrobot: {robot}\nobstacles:\n  hill: {place}\n")
+        given = read(scene)
+        m = complete(given)
+        if height == 2.0:
+            assert placed_entity(m, given, "hill", m.qpos0) == 0.0
+        else:
+            with refused(rb.DescriptionError, "object-overlaps"):
+                placed_entity(m, given, "hill", m.qpos0)
 
 
 SCENES = {
