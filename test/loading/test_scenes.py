@@ -197,6 +197,7 @@ SCENES = {
     "flat hull": (None, [rb.Object("x", rb.Points(((0, 0, 0), (1, 0, 0), (0, 1, 0))), mass=1.0)],
                   "no-volume"),
     "no shape": (None, [rb.Object("x", 7, mass=1.0)], "bad-argument"),
+    "scale": (None, [rb.Object("x", "x.stl", mass=1.0, scale=(1.0, np.nan, 1.0))], "bad-argument"),
     "no mesh": (None, [rb.Object("x", "missing.stl", mass=1.0)], "mesh-missing"),
     "no file": (None, [rb.Object("x", "missing.urdf")], "no-such-file"),
     "start": (rb.Placed(ARM, start={"hingge": 1.0}), [], "unknown-joint"),

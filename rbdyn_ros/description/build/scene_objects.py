@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.arguments import vector
 from rbdyn_ros.description.build import shapes
 from rbdyn_ros.description.build.joining import (
     WORLD,
@@ -165,10 +166,10 @@ def placed_shapes(item: Object, package_dirs: Sequence[str | Path]) -> list[tupl
             raise not_allowed("the shape", shape, SHAPES)
         local = "://" not in str(shape)
         meshes = Meshes(MeshFiles(path.parent if local else None, package_dirs))
-        name = path.name if local else str(shape)
+        name, scale = path.name if local else str(shape), vector("the scale", item.scale)
         if item.decompose:
-            return [(part, IN_PLACE) for part in meshes.convex(name, item.scale)]
-        return [(meshes.points(name, item.scale), IN_PLACE)]
+            return [(part, IN_PLACE) for part in meshes.convex(name, scale)]
+        return [(meshes.points(name, scale), IN_PLACE)]
     if item.decompose:
         raise not_allowed("decompose", True, "False for shapes: they are convex")
     listed = shape if isinstance(shape, list | tuple) else [shape]
