@@ -1,26 +1,13 @@
 """The memory of friction: part of the state, found again by the keys of the contacts."""
 
-import hashlib
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from support import touching
+from support import contact_scenes, touching
 
 import rbdyn_ros as rb
-from rbdyn_ros.model.options import INTEGRATORS
 
 ANGLE = 0.3
-WRITTEN = (
-    *("qpos", "qvel", "qacc", "nstick", "stick_key", "stick_force", "stick_torque", "nunsolved"),
-    *("ncon", "contact_key", "contact_pos", "contact_force", "contact_torque", "cfrc_contact"),
-    *("qfrc_contact", "qfrc_bias", "qfrc_passive"),
-)
-REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def resting(seconds=0.5, surface=None):
@@ -31,12 +18,6 @@ def resting(seconds=0.5, surface=None):
     d = touching.placed(m, turn.apply([0.0, 0.0, 0.1]), turn)
     rb.step(m, d, round(seconds / m.opt.timestep))
     return m, d
-
-
-def tumbling(seed=0):
-    m = rb.build(touching.free(touching.CUBE, 2.0, rb.Surface(torsional=0.01, rolling=1e-3)))
-    turn = Rotation.random(random_state=seed)
-    return m, touching.placed(m, (0, 0, 0.3), turn, (1, 0.5, 0), (3, -2, 5))
 
 
 def test_friction_is_remembered():
@@ -64,39 +45,9 @@ def test_what_has_left_is_forgotten():
     assert (d.ncon, d.nstick) == (0, 0)
 
 
-@pytest.mark.parametrize("integrator", INTEGRATORS)
-def test_n_steps_are_n_single_steps(integrator):
-    m, many = tumbling()
-    m.opt.integrator = integrator
-    single = many.copy()
-    rb.step(m, many, 600)
-    for _ in range(600):
-        rb.step(m, single, 1)
-    assert many.ncon > 0
-    for name in WRITTEN:
-        assert np.array_equal(getattr(many, name), getattr(single, name)), name
-
-
-def test_a_copy_has_the_same_future():
-    m, d = tumbling()
-    rb.step(m, d, 300)
-    twin = d.copy()
-    assert d.nstick > 0
-    rb.step(m, d, 200)
-    rb.step(m, twin, 200)
-    assert twin.buffer.tobytes() == d.buffer.tobytes()
-
-
-def test_reset_forgets():
-    m, d = tumbling()
-    rb.step(m, d, 300)
-    rb.reset_data(m, d)
-    assert d.buffer.tobytes() == rb.make_data(m).buffer.tobytes()
-
-
 @pytest.mark.parametrize("integrator", ["implicit_damping", "rk4", "implicit"])
 def test_other_calls_in_between_change_nothing(integrator):
-    m, plain = tumbling()
+    m, plain = contact_scenes.tumbling()
     m.opt.integrator = integrator
     rb.step(m, plain, 250)
     nosy = plain.copy()
@@ -110,26 +61,6 @@ def test_other_calls_in_between_change_nothing(integrator):
     assert plain.ncon > 0
     for name in ("qpos", "qvel", "stick_key", "stick_force", "stick_torque"):
         assert np.array_equal(getattr(plain, name), getattr(nosy, name)), name
-
-
-PROGRAM = """
-import hashlib
-import test_contact_memory as module
-m, d = module.tumbling()
-module.rb.step(m, d, 600)
-print(hashlib.sha256(d.buffer.tobytes()).hexdigest())
-"""
-
-
-def test_two_processes_leave_equal_bits():
-    m, d = tumbling()
-    rb.step(m, d, 600)
-    path = os.pathsep.join(map(str, (REPOSITORY, REPOSITORY / "test", REPOSITORY / "test/engine")))
-    run = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        env={**os.environ, "PYTHONPATH": path}, check=True, text=True, capture_output=True,
-    )  # fmt: skip
-    assert run.stdout.strip() == hashlib.sha256(d.buffer.tobytes()).hexdigest()
 
 
 OBSTACLES = {
