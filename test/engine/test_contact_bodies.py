@@ -5,14 +5,13 @@ import pickle
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from support import contact_referee, robots, touching
+from support import contact_referee, contact_scenes, robots, touching
 from support.refusals import refused
 
 import rbdyn_ros as rb
 
 BALL = rb.Sphere(0.1)
 CUBE = rb.Box((0.1, 0.1, 0.1))
-CUBE_OF_5_CM = rb.Box((0.05, 0.05, 0.05))
 G = touching.G
 
 
@@ -105,17 +104,17 @@ def cradle(gap, shift=0.0):
 @pytest.mark.parametrize("gap", [1e-9, 1e-6, 1e-3])
 def test_newtons_cradle(gap):
     """Balls that do not touch pass the blow on, one impact after the other."""
-    assert cradle(gap) == pytest.approx([0, 0, 0, 0, 1], abs=1e-11)
+    assert cradle(gap) == pytest.approx([0, 0, 0, 0, 1], abs=5e-12)
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.1, 1.0 / 3.0, 7.0])
 def test_balls_of_a_cradle_that_touch_keep_the_energy(shift):
     """Rounding decides which of them touch, and so which leave together.
 
-    An impact is rigid to 1e-4.
+    An impact is rigid to 1e-4, so momentum is rounded to 1e4 times 1e-16 in each step.
     """
     speeds = cradle(0.0, shift)
-    assert speeds.sum() == pytest.approx(1.0, abs=1e-11)
+    assert speeds.sum() == pytest.approx(1.0, abs=5e-12)
     assert (speeds**2).sum() == pytest.approx(1.0, abs=1e-3)
     assert (np.diff(speeds) > -1e-3).all()
 
@@ -147,80 +146,132 @@ def test_a_stack_of_fifty_stands():
     assert d.cfrc_contact[1:, 5] == pytest.approx(np.full(50, G), rel=1e-2)
 
 
-def hand():
-    """A palm on a vertical slide with two fingers, and a cube on the floor between them."""
+PINCHED = {"cube": (rb.Box((0.05, 0.05, 0.05)), 8.0), "capsule": (rb.Capsule(0.025, 0.02), 20.0)}
+
+
+def hand(name="cube"):
+    """A palm on a vertical slide and a wrist, with two fingers that pinch a body on the floor.
+
+    Returns the Model, its Data and a function that advances it by a step, with the palm at a
+    height that accelerates, and the wrist at an angle.
+    """
     system = rb.SystemBuilder("hand", base="world").floor()
-    system.body("palm", rb.shapes.box((0.1, 0.1, 0.02), mass=1.0))
-    system.joint("lift", "prismatic", "world", "palm", axis=(0, 0, 1), xyz=(0, 0, 0.225))
+    system.body("arm", rb.shapes.box((0.1, 0.1, 0.02), mass=0.5))
+    system.joint("lift", "prismatic", "world", "arm", axis=(0, 0, 1), xyz=(0, 0, 0.225))
+    system.body("palm", rb.shapes.box((0.1, 0.1, 0.02), mass=0.5))
+    system.joint("wrist", "revolute", "arm", "palm", axis=(1, 0, 0))
     for side, sign in (("left", 1.0), ("right", -1.0)):
         size, xyz = (0.01, 0.02, 0.05), (0.06 * sign, 0, -0.2)
         system.body(side, rb.shapes.box(size, mass=0.1))
         system.joint(
             side, "prismatic", "palm", side, axis=(-sign, 0, 0), xyz=xyz, damping=10.0
         ).geometry(side, side, rb.Box(size))
-    size = (0.05, 0.05, 0.05)
-    system.body("cube", rb.shapes.box(size, mass=0.2)).joint("free", "floating", "world", "cube")
-    m = rb.build(system.geometry("cube", "cube", rb.Box(size)))
+    shape, force = PINCHED[name]
+    turn = rb.pose(rpy=(np.pi / 2, 0, 0)) if name == "capsule" else rb.pose()
+    system.body("it", rb.shapes.box((0.05, 0.05, 0.05), mass=0.2))
+    system.joint("free", "floating", "world", "it").geometry("it", "it", shape, origin=turn)
+    m = rb.build(system)
     d = rb.make_data(m)
-    d.qpos[3:] = (0, 0, 0.025, 1, 0, 0, 0)
-    return m, d
+    d.qpos[4:] = (0, 0, 0.025, 1, 0, 0, 0)
+    d.qfrc_applied[2:4] = force
+    mass = m.body_mass.sum()
 
-
-def held(m, d, height):
-    """Set the forces of the hand: 8 N at each finger, the palm goes to a height."""
-    d.qfrc_applied[0] = 1.4 * G + 2000.0 * (height - d.qpos[0]) - 150.0 * d.qvel[0]
-    d.qfrc_applied[1:3] = 8.0
-
-
-def test_a_hand_lifts_a_cube_without_slip():
-    m, d = hand()
-    for n in range(3000):
-        held(m, d, 0.1 * min(max(n - 300, 0) / 700, 1.0))
+    def go(height, velocity=0.0, acceleration=0.0, angle=0.0):
+        d.qfrc_applied[0] = mass * (G + acceleration)
+        d.qfrc_applied[0] += 2000.0 * (height - d.qpos[0]) + 150.0 * (velocity - d.qvel[0])
+        d.qfrc_applied[1] = 2000.0 * (angle - d.qpos[1]) - 10.0 * d.qvel[1]
         rb.step(m, d, 1)
-        if n == 1999:
-            start = d.qpos[5] - d.qpos[0]
-    assert d.qpos[5] > 0.12
-    assert (d.nmutual, d.ncon) == (8, 8)
-    assert abs(d.qpos[5] - d.qpos[0] - start) < 1e-12  # 1e-6 um in a second
-    assert d.cfrc_contact[1:4, 5].sum() == pytest.approx(-0.2 * G, rel=1e-6)
-    assert d.cfrc_contact[4, 5] == pytest.approx(0.2 * G, rel=1e-6)
+
+    return m, d, go
+
+
+def lifted(name="cube"):
+    """Return a hand that has pinched its body and lifted it by 0.1 m, after 2 s."""
+    m, d, go = hand(name)
+    for n in range(2000):
+        go(0.1 * min(max(n - 300, 0) / 700, 1.0))
+    return m, d, go
+
+
+def relative(m, d, one, two):
+    """Return place (3) and turn (3) of a body in the axes of another one."""
+    rb.kinematics(m, d)
+    (p, R), (x, T) = (rb.frame_pose(m, d, name) for name in (one, two))
+    return np.array([*(R.T @ (x - p)), *Rotation.from_matrix(R.T @ T).as_rotvec()])
+
+
+@pytest.mark.parametrize("name", PINCHED)
+def test_a_hand_lifts_a_body_without_slip(name):
+    m, d, go = lifted(name)
+    start = relative(m, d, "palm", "it")
+    for _ in range(1000):
+        go(0.1)
+    assert d.qpos[6] > 0.12
+    assert d.nmutual == d.ncon == {"cube": 8, "capsule": 4}[name]
+    assert abs(relative(m, d, "palm", "it") - start).max() < 1e-12  # 1e-6 um in a second
+    assert d.cfrc_contact[1:5, 5].sum() == pytest.approx(-0.2 * G, rel=1e-6)
+    assert d.cfrc_contact[5, 5] == pytest.approx(0.2 * G, rel=1e-6)
+
+
+def shake(m, d, go, angle=0.0):
+    """Shake for 2 s so that friction carries up to 0.8 of what it can, ten times a second."""
+    most = 0.8 * (2 * 8.0 * m.geom_friction[0]) / 0.2 - G
+    w, load = 2.0 * np.pi * 10.0, 0.0
+    for n in range(2000):
+        sine, cosine = np.sin(w * n * m.opt.timestep), np.cos(w * n * m.opt.timestep)
+        go(0.1 + most / w**2 * (cosine - 1.0), -most / w * sine, -most * cosine, angle)
+        load = max(load, abs(d.cfrc_contact[5, 5]))
+    assert load == pytest.approx(0.8 * 2 * 8.0 * m.geom_friction[0], rel=0.05)
+    for _ in range(1000):
+        go(0.1, angle=angle)
 
 
 def test_a_cube_stays_in_a_hand_that_shakes():
-    """Friction carries up to 0.8 of what it can, ten times a second, up and down."""
-    m, d = hand()
-    for n in range(2000):
-        held(m, d, 0.1 * min(max(n - 300, 0) / 700, 1.0))
-        rb.step(m, d, 1)
-    start, base = d.qpos[5] - d.qpos[0], d.qpos[0]
-    most = 0.8 * (2 * 8.0 * m.geom_friction[0]) / 0.2 - G
-    w = 2.0 * np.pi * 10.0
-    load = 0.0
-    for n in range(2000):
-        t = n * m.opt.timestep
-        held(m, d, base + most / w**2 * (np.cos(w * t) - 1.0))
-        d.qfrc_applied[0] += 1.4 * -most * np.cos(w * t) - 150.0 * most / w * np.sin(w * t)
-        rb.step(m, d, 1)
-        load = max(load, abs(d.cfrc_contact[4, 5]))
-    assert load == pytest.approx(0.8 * 2 * 8.0 * m.geom_friction[0], rel=0.05)
-    for _ in range(1000):
-        held(m, d, base)
-        rb.step(m, d, 1)
-    assert abs(d.qpos[5] - d.qpos[0] - start) < 1e-9
+    m, d, go = lifted()
+    start = relative(m, d, "palm", "it")
+    shake(m, d, go)
+    assert relative(m, d, "palm", "it") == pytest.approx(start, abs=1e-12)
 
 
-def test_friction_turns_with_the_hand():
-    """The memory is in the axes of the finger: gravity that turns instead is the same."""
-    m = bodies((rb.Box((1.0, 1.0, 0.1)), 1000.0, None), (CUBE, 1.0, None), floor=False)
-    d = at(m, [(0, 0, 0), (0, 0, 0.1)])
-    d.qvel[5] = 2.0  # the plate turns about its normal, and the cube with it
-    d.qvel[11] = 2.0
-    d.xfrc_applied[2, 2] = -10.0
-    rb.step(m, d, 1571)
-    angle = 2.0 * np.arctan2(d.qpos[6], d.qpos[3])
-    own = 2.0 * np.arctan2(d.qpos[13], d.qpos[10])
-    assert angle == pytest.approx(np.pi, abs=2e-3)
-    assert own == pytest.approx(angle, abs=1e-9)
+def test_a_cube_stays_in_a_hand_that_turns_and_shakes():
+    """The hand turns by 90 degrees in a second.
+
+    A step moves the cube along the tangent of its arc, which leads outwards by r (w h)^2 / 2:
+    0.25 mm in all. The hand that shakes also swings a little.
+    """
+    m, d, go = lifted()
+    start = relative(m, d, "palm", "it")
+    for n in range(1500):
+        go(0.1, angle=np.pi / 2 * min(n / 1000, 1.0))
+    turned = relative(m, d, "palm", "it")
+    arc = 1000 * 0.2 * (np.pi / 2 * m.opt.timestep) ** 2 / 2
+    assert turned == pytest.approx(start - [0, 0, arc, 0, 0, 0], abs=2e-6)
+    shake(m, d, go, np.pi / 2)
+    assert relative(m, d, "palm", "it") == pytest.approx(turned, abs=2e-6)
+
+
+def test_friction_turns_with_a_plate():
+    """The memory is in the axes of the plate: a load that turns with it moves nothing.
+
+    With a memory in the axes of the world the cube would slip by 0.4 um.
+    """
+    system = rb.SystemBuilder("turntable", base="world")
+    system.body("plate", rb.shapes.box((1.0, 1.0, 0.1), mass=10.0))
+    system.joint("turn", "revolute", "world", "plate", axis=(0, 0, 1))
+    system.geometry("plate", "plate", rb.Box((1.0, 1.0, 0.1)))
+    system.body("cube", touching.solid(CUBE, 1.0)).joint("free", "floating", "world", "cube")
+    m = rb.build(system.geometry("cube", "cube", CUBE))
+    d = rb.make_data(m)
+    d.qpos[3:5] = 0.1, 1.0
+    d.qvel[[0, 6]] = 2.0
+    places = []
+    for n in range(1571):
+        d.xfrc_applied[2, :2] = 5.0 * np.cos(d.qpos[0]), 5.0 * np.sin(d.qpos[0])
+        rb.step(m, d, 1)
+        if n in (100, 1570):
+            places.append(relative(m, d, "plate", "cube"))
+    assert d.qpos[0] == pytest.approx(np.pi, abs=3e-3)
+    assert places[1] == pytest.approx(places[0], abs=1e-8)
 
 
 @pytest.mark.parametrize("masses", [(1.0, 1e4), (1e4, 1.0), (1.0, 1e4, 1.0, 1e4)], ids=str)
@@ -297,57 +348,23 @@ SCENES = {
     "arms": arms,
     "coupled arms": lambda: arms(couple=True),
 }
+if robots.FILES:
+    SCENES["panda"] = contact_scenes.panda
 
 
 @pytest.mark.parametrize("scene", SCENES)
 def test_forces_satisfy_the_law(scene):
-    """Signorini, cone and maximum dissipation, and what a dual solver finds."""
     m, d = SCENES[scene]()
-    compared = steps = 0
+    largest = steps = 0
     for n in range(350):
         start = d.copy()
         rb.step(m, d, 1)
-        if d.nmutual == 0 or n % 2:
-            continue
-        p = contact_referee.problem(m, start)
-        f = np.einsum("cij,cj->ci", p.frames, d.contact_force[: d.ncon])
-        u = p.free + (p.G @ f.ravel()).reshape(-1, 3)
-        largest = f[:, 0].max()
-        assert f[:, 0].min() >= -1e-6 * largest
-        # u carries the rounding of G f, times a slope of 1e6
-        assert abs(contact_referee.law(p, u) - f).max() < 1e-6 * largest + 1e-8
-        steps += 1
-        if steps % 20 == 1 and largest > 0.1:
-            expected = contact_referee.solve(p)
-            assert f == pytest.approx(expected, abs=2e-6 * largest)
-            compared += 1
+        if d.nmutual > 0 and n % 4 == 0:
+            largest = max(largest, contact_referee.check_law(m, start, d))
+            steps += 1
     assert d.nunsolved == 0
     assert steps > 10
-    assert compared > 0
-
-
-def bits(d):
-    return (
-        d.qpos.tobytes() + d.qvel.tobytes() + d.contact_force.tobytes() + d.stick_force.tobytes()
-    )
-
-
-def test_one_step_at_a_time_copies_and_resets_are_the_same():
-    m, d = three_boxes((1.0, 2.0, 0.5))
-    single, again = d.copy(), d.copy()
-    rb.step(m, d, 200)
-    for _ in range(200):
-        rb.step(m, single, 1)
-    assert bits(single) == bits(d)
-    rb.step(m, again, 150)
-    copied = again.copy()
-    rb.step(m, copied, 50)
-    assert bits(copied) == bits(d)
-    rb.reset_data(m, again)
-    start = three_boxes((1.0, 2.0, 0.5))[1]
-    again.qpos, again.qvel = start.qpos, start.qvel
-    rb.step(m, again, 200)
-    assert bits(again) == bits(d)
+    assert largest > 0.1
 
 
 @pytest.mark.parametrize("integrator", ["implicit", "implicit_midpoint"])
@@ -359,7 +376,7 @@ def test_implicit_integrators_take_this_step(integrator):
         clap(m, d)
         m.opt.integrator = name
         rb.step(m, d, 1)
-        ends.append(bits(d))
+        ends.append(contact_scenes.bits(d))
     assert ends[0] == ends[1]
 
 
@@ -438,37 +455,19 @@ def test_a_pile_that_is_too_large_is_refused(monkeypatch):
         pickle.loads(saved)
 
 
-def test_rollouts_are_the_steps_of_the_engine():
-    m, d = stack(3)
-    run = rb.rollout(m, d.qpos, d.qvel, nstep=100, specialize=False, progress=False)
-    rb.step(m, d, 100)
-    assert d.nmutual == 8
-    assert np.array_equal(np.ravel(run.qpos)[-m.nq :], d.qpos)
-
-
 @robots.needs_robots
 def test_a_panda_holds_a_cube_for_a_minute():
     """Its fingers, of which one follows the other, hold 0.1 kg; the arm turns at first."""
-    cube = rb.Object("cube", CUBE_OF_5_CM, mass=0.1, pose=rb.pose((0.5, 0.0, 0.025)))
-    m = rb.scene(robots.find("panda.urdf"), objects=[cube], strict=False)
-    d = rb.make_data(m)
-    names = [*(f"panda_joint{n}" for n in range(1, 8)), "panda_finger_joint1", "cube"]
-    at, of = ([int(a[m.jnt_id(name)]) for name in names] for a in (m.jnt_qposadr, m.jnt_dofadr))
-    arm, dofs, place = at[:7], of[:7], at[8]
-    start = np.array([0, -0.3, 0, -2.2, 0, 2.0, 0.785])
-    d.qpos[arm], d.qpos[at[7]] = start, 0.0255
-    rb.kinematics(m, d)
-    tip, turn = rb.frame_pose(m, d, "panda_hand_tcp")
-    d.qpos[place : place + 3] = tip
-    d.qpos[place + 3 : place + 7] = touching.wxyz(Rotation.from_matrix(turn))
+    m, d = contact_scenes.panda()
+    numbers = [m.jnt_id(name) for name in contact_scenes.PANDA[:7]]
+    arm, dofs = m.jnt_qposadr[numbers], m.jnt_dofadr[numbers]
+    start, place = contact_scenes.REACH, m.jnt_qposadr[m.jnt_id("cube")]
     stiffness, damping = np.repeat((600.0, 30.0), (4, 3)), np.repeat((30.0, 1.5), (4, 3))
-    rb.forward(m, d)
     held = []
     for n in range(65_000):
         wanted = start + min(n / 1500, 1.0) * np.array([0.6, 0.3, 0, 0.3, 0, 0.2, 1.2])
         d.qfrc_applied[dofs] = d.qfrc_bias[dofs] - damping * d.qvel[dofs]
         d.qfrc_applied[dofs] += stiffness * (wanted - d.qpos[arm])
-        d.qfrc_applied[of[7]] = -40.0
         rb.step(m, d, 1)
         if n in (4_999, 64_999):
             rb.kinematics(m, d)
