@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -163,7 +164,7 @@ def _views(model: Model, buffer: NDArray[np.float64]) -> dict[str, NDArray[Any]]
     for field in DATA_FIELDS:
         shape = field.shape(sizes)
         begin = model.data_offsets[field.name]
-        view = buffer[begin : begin + int(np.prod(shape, dtype=np.int64))]
+        view = buffer[begin : begin + math.prod(shape)]
         view = view.view(np.int64) if field.kind == "int" else view
         views[field.name if shape else f"_{field.name}"] = view.reshape(shape)
     return views
