@@ -22,10 +22,11 @@ import rbdyn_ros
 for _name in rbdyn_ros.__all__:
     getattr(rbdyn_ros, _name)
 
-#: Tests that watch clocks: of loops and nodes. One worker has them, one after the other, so that
-#: none waits for another; it begins with them, for they take longest, and with the loop, which is
-#: compiled for all.
-ON_TIME = ("runtime", "ros/arm", "ros/simulator", "launch")
+#: Tests that watch clocks: of loops and nodes. One worker has them, one after the other; it begins
+#: with them, for they take longest, and with the loop, which is compiled for all.
+ON_TIME = ("runtime", "ros/simulator")
+#: The same of arms and launch files, for another worker: one alone would be the last to end.
+ARMS = ("ros/arm", "launch")
 #: Tests that compile little. The other workers begin with them, so they find the loop compiled.
 PLAIN = ("description", "checks")
 #: Tests with a browser, which takes all cores: one at a time.
@@ -34,7 +35,7 @@ BROWSER = ("test_live_page", "test_replay_page", "test_view_page", "test_view_no
 SHARED = ("test_docs_commands", "test_examples")
 #: Groups that begin early, for they take longest. Other files follow, each a group, and fill what
 #: time the workers have.
-FIRST = ("on time", "plain", "browser", "shared", "test_traced_robots")
+FIRST = ("on time", "plain", "arms", "browser", "shared", "test_traced_robots")
 
 
 @cache
@@ -43,6 +44,8 @@ def _group(path):
         return "browser"
     if _is_below(path, ON_TIME):
         return "on time"
+    if _is_below(path, ARMS):
+        return "arms"
     return "shared" if path.stem in SHARED else path.stem
 
 
