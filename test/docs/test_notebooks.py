@@ -15,9 +15,10 @@ pytest.importorskip("matplotlib")
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / "examples" / "notebooks"
-#: Set after a notebook's own parameters to save time: no films (test_examples.py makes one) and no
-#: long chains.
+#: Set after a notebook's own parameters to save time: no films (test_examples.py makes one), one
+#: scene with its film out of six (test_docs_commands.py runs all of them), and no long chains.
 SHORTER = {
+    "contact_scenes": "given.scene = ['arch']",
     "cost_of_dynamics": "given.links = 32",
     "falling_humanoid": "given.film = False",
     "spinning_top": "given.film = False",
