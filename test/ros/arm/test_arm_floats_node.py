@@ -16,7 +16,7 @@ SEVEN = Path(__file__).parents[3] / "config/robots/seven_dof_arm.urdf"
 #: robot: start position, rate of its states [Hz], pushed link, force [N], time of floating [s].
 #: The forces turn a joint by about half a radian.
 ROBOTS = {
-    "ur5_robot.urdf": (UR5_START, 1000, "tool0", (0.0, 45.0, 15.0), 10.0),
+    "ur5_robot.urdf": (UR5_START, 500, "tool0", (0.0, 45.0, 15.0), 10.0),
     "panda.urdf": (PANDA_START, 500, "panda_hand", (10.0, 12.0, 0.0), 3.0),
     "seven_dof_arm.urdf": (SEVEN_START, 1000, "wrist", (0.0, 60.0, 0.0), 3.0),
     "ur5_gripper.urdf": (UR5_START, 500, "tool0", (0.0, 45.0, 15.0), 3.0),
