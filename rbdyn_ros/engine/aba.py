@@ -4,12 +4,14 @@ Source: RBDA table 7.1, in MuJoCo's frame: all bodies of a tree share world axes
 tree's centre of mass, so no 6x6 transforms are needed. Accelerations are counted from
 cacc_bias, the motion at qacc = 0; the bias force of a body is then cfrc_bias, no term in c_J
 remains, and RNE and ABA share that forward pass. A joint of several dofs is a chain of joints
-of one dof without bodies between, so dofs are eliminated one by one and D is a number.
+of one dof without bodies between, so dofs are eliminated one by one and D is a number. The free
+joint of a floating base has an algorithm of its own (base.py).
 """
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.jit import inline, is_zero, kernel, select
+from rbdyn_ros.engine.base import is_floating_base, pivot, remaining_force, solve_base
+from rbdyn_ros.engine.jit import inline, kernel, select
 from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.spatial import (
     add6,
@@ -22,10 +24,16 @@ from rbdyn_ros.engine.spatial import (
     store6,
     sub3,
 )
-from rbdyn_ros.engine.stops.stiffen import sound
+from rbdyn_ros.engine.symmetric import (
+    add21,
+    load21,
+    minus_outer,
+    rigid_inertia,
+    scaled21,
+    store21,
+    times21,
+)
 from rbdyn_ros.model.options import IMPLICIT, IMPLICIT_DAMPING
-
-ZERO21 = (0.0,) * 21
 
 
 @kernel
@@ -44,9 +52,15 @@ def articulated(m, d, step, share, qacc):
     viscosity_step = implicit_damping(m, step)
     stop_step = select(d.nstopped != 0, step, 0.0)
     for i in range(m.nbody - 1, 0, -1):
-        _eliminate_joint(m, d, i, step, viscosity_step, stop_step)
+        A, p = _articulated_body(m, d, i, step)
+        if is_floating_base(m, i):
+            solve_base(m, d, i, A, p, viscosity_step, stop_step, qacc)
+        else:
+            _eliminate_joint(m, d, i, A, p, viscosity_step, stop_step)
     store6(d.a, 0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     for i in range(1, m.nbody):
+        if is_floating_base(m, i):
+            continue
         a = load6(d.a, m.body_parentid[i])
         first = m.body_dofadr[i]
         for k in range(first, first + m.body_dofnum[i]):
@@ -91,21 +105,25 @@ def count_bad(m, d):
 
 
 @inline
-def _eliminate_joint(m, d, i, step, viscosity_step, stop_step):
+def _articulated_body(m, d, i, step):
+    """Return IA and pA of body i, whose descendants are eliminated."""
     A, p = rigid_inertia(d.cinert[i]), applied_bias(m, d, i)
     if m.ncontact > 0 and d.body_touches[i] != 0:
         A = yielding(d, i, step, A)
     if m.body_haschild[i]:
         A, p = add21(A, load21(d.IA, i)), add6(p, load6(d.pA, i))
+    return A, p
+
+
+@inline
+def _eliminate_joint(m, d, i, A, p, viscosity_step, stop_step):
     first = m.body_dofadr[i]
     for k in range(first + m.body_dofnum[i] - 1, first - 1, -1):
         S = load6(d.cdof, k)
         # U = IA S; D = S^T U; u = tau - S^T pA
         U = times21(A, S)
-        D = dot6(S, U) + m.dof_armature[k] + viscosity_step * d.dof_viscosity[k]
-        if not is_zero(stop_step):
-            D = sound(m, k, D) + stop_step * d.stop_slope[k]
-        u = d.qfrc_applied[k] + d.qfrc_passive[k] - dot6(S, p)
+        D = pivot(m, d, k, dot6(S, U), viscosity_step, stop_step)
+        u = remaining_force(d, k, S, p)
         U_Dinv = scaled6(U, 1.0 / D)
         store6(d.U_Dinv, k, U_Dinv)
         d.D[k] = D
@@ -150,97 +168,4 @@ def applied_bias(m, d, i):
     return (
         p[0] - n[0] - t[3], p[1] - n[1] - t[4], p[2] - n[2] - t[5],
         p[3] - f[0], p[4] - f[1], p[5] - f[2],
-    )  # fmt: skip
-
-
-@inline
-def rigid_inertia(c):
-    # [I, m c x; -m c x, m 1]
-    m, x, y, z = c[9], c[6], c[7], c[8]
-    return (
-        c[0], c[3], c[4], 0.0, -z, y,
-        c[1], c[5], z, 0.0, -x,
-        c[2], -y, x, 0.0,
-        m, 0.0, 0.0,
-        m, 0.0,
-        m,
-    )  # fmt: skip
-
-
-@inline
-def store21(array, i, A):
-    r = array[i]
-    r[0], r[1], r[2], r[3], r[4], r[5] = A[0], A[1], A[2], A[3], A[4], A[5]
-    r[6], r[7], r[8], r[9], r[10] = A[6], A[7], A[8], A[9], A[10]
-    r[11], r[12], r[13], r[14] = A[11], A[12], A[13], A[14]
-    r[15], r[16], r[17], r[18], r[19], r[20] = A[15], A[16], A[17], A[18], A[19], A[20]
-
-
-@inline
-def add21(A, B):
-    return (
-        A[0] + B[0], A[1] + B[1], A[2] + B[2], A[3] + B[3], A[4] + B[4], A[5] + B[5],
-        A[6] + B[6], A[7] + B[7], A[8] + B[8], A[9] + B[9], A[10] + B[10],
-        A[11] + B[11], A[12] + B[12], A[13] + B[13], A[14] + B[14],
-        A[15] + B[15], A[16] + B[16], A[17] + B[17],
-        A[18] + B[18], A[19] + B[19],
-        A[20] + B[20],
-    )  # fmt: skip
-
-
-@inline
-def scaled21(A, s):
-    return (
-        A[0] * s, A[1] * s, A[2] * s, A[3] * s, A[4] * s, A[5] * s,
-        A[6] * s, A[7] * s, A[8] * s, A[9] * s, A[10] * s,
-        A[11] * s, A[12] * s, A[13] * s, A[14] * s,
-        A[15] * s, A[16] * s, A[17] * s,
-        A[18] * s, A[19] * s,
-        A[20] * s,
-    )  # fmt: skip
-
-
-@inline
-def outer21(s, x):
-    # x s s^T
-    return minus_outer(ZERO21, scaled6(s, -x), s)
-
-
-@inline
-def load21(array, i):
-    r = array[i]
-    return (
-        r[0], r[1], r[2], r[3], r[4], r[5],
-        r[6], r[7], r[8], r[9], r[10],
-        r[11], r[12], r[13], r[14],
-        r[15], r[16], r[17],
-        r[18], r[19],
-        r[20],
-    )  # fmt: skip
-
-
-@inline
-def times21(A, s):
-    return (
-        dot6((A[0], A[1], A[2], A[3], A[4], A[5]), s),
-        dot6((A[1], A[6], A[7], A[8], A[9], A[10]), s),
-        dot6((A[2], A[7], A[11], A[12], A[13], A[14]), s),
-        dot6((A[3], A[8], A[12], A[15], A[16], A[17]), s),
-        dot6((A[4], A[9], A[13], A[16], A[18], A[19]), s),
-        dot6((A[5], A[10], A[14], A[17], A[19], A[20]), s),
-    )
-
-
-@inline
-def minus_outer(A, V, U):
-    # A - V U^T, known to be symmetric
-    return (
-        A[0] - V[0] * U[0], A[1] - V[0] * U[1], A[2] - V[0] * U[2],
-        A[3] - V[0] * U[3], A[4] - V[0] * U[4], A[5] - V[0] * U[5],
-        A[6] - V[1] * U[1], A[7] - V[1] * U[2], A[8] - V[1] * U[3],
-        A[9] - V[1] * U[4], A[10] - V[1] * U[5],
-        A[11] - V[2] * U[2], A[12] - V[2] * U[3], A[13] - V[2] * U[4], A[14] - V[2] * U[5],
-        A[15] - V[3] * U[3], A[16] - V[3] * U[4], A[17] - V[3] * U[5],
-        A[18] - V[4] * U[4], A[19] - V[4] * U[5],
-        A[20] - V[5] * U[5],
     )  # fmt: skip

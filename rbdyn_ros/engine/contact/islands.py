@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.aba import ZERO21, add21, times21
 from rbdyn_ros.engine.constraints.coupled import (
     count_driven,
     free_force,
     inertia_of_step,
     prescribe,
 )
-from rbdyn_ros.engine.contact.press import slope_of_turning, with_slope
+from rbdyn_ros.engine.contact.press import next_bodies, slope_of_turning, with_slope
 from rbdyn_ros.engine.crb import crb
 from rbdyn_ros.engine.follow import is_driven
 from rbdyn_ros.engine.jit import inline, kernel
@@ -39,6 +38,7 @@ from rbdyn_ros.engine.skyline import (
     take_triangle,
 )
 from rbdyn_ros.engine.spatial import ZERO3, dot6, load3, load6, moved, scaled6, store6, sub3
+from rbdyn_ros.engine.symmetric import ZERO21, add21, times21
 from rbdyn_ros.model.options import FORCE
 
 
@@ -97,7 +97,7 @@ def _begin(m, d):
     while c < d.ncon:
         if d.contact_body[c, 0] > 0:
             _join_ways(m, d, d.contact_body[c, 0], d.contact_body[c, 1])
-        c = _next_pair(d, c)
+        c = next_bodies(d, c)
     close_tree(m, d)
 
 
@@ -123,21 +123,12 @@ def _join_ways(m, d, one, two):
         d.skyline_first[k] = min(d.skyline_first[k], first)
 
 
-@inline
-def _next_pair(d, c):
-    """Return the next contact with other bodies."""
-    one, two = d.contact_body[c, 0], d.contact_body[c, 1]
-    while c < d.ncon and d.contact_body[c, 0] == one and d.contact_body[c, 1] == two:
-        c += 1
-    return c
-
-
 @kernel
 def _join(m, d, h):
     """Add h J^T C J of the contacts between moving bodies to skyline."""
     c = 0
     while c < d.ncon:
-        end = _next_pair(d, c)
+        end = next_bodies(d, c)
         if d.contact_body[c, 0] > 0:
             A = ZERO21
             for n in range(c, end):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.aba import add21, load21, outer21, rigid_inertia, store21
 from rbdyn_ros.engine.constraints.wrenches import point_velocity, turn_rate
 from rbdyn_ros.engine.contact.law import (
     first_latch,
@@ -41,6 +40,7 @@ from rbdyn_ros.engine.spatial import (
     store6,
     sub3,
 )
+from rbdyn_ros.engine.symmetric import add21, add_outer, add_rigid_inertia, load21, store21
 
 
 @optional_stage("press_stage")
@@ -136,7 +136,7 @@ def press_first(m, d):
         if d.contact_grip[c, 2] > 0.0:
             store3(d.contact_spin_change, c, ZERO3)
         _linearise(d, c)
-        add_to_body(d, c)
+    add_to_bodies(d)
 
 
 @kernel
@@ -208,7 +208,7 @@ def press_again(m, d, share):
             turn = scaled3(load3(d.contact_spin_step, c), share)
             store3(d.contact_spin_change, c, add3(load3(d.contact_spin_change, c), turn))
         _linearise(d, c)
-        add_to_body(d, c)
+    add_to_bodies(d)
 
 
 @kernel
@@ -232,7 +232,7 @@ def press_viscously(m, d):
             store3(d.contact_spin_change, c, ZERO3)
             store3(d.contact_load_torque, c, ZERO3)
             d.contact_bend_torque[c, 0] = d.contact_bend_torque[c, 1] = 0.0
-        add_to_body(d, c)
+    add_to_bodies(d)
 
 
 @inline
@@ -293,24 +293,59 @@ def _bent(bend, normal, du):
     return add3(add3(scaled3(normal, by_normal), scaled3(slip, by_slip)), scaled3(du, across))
 
 
-@inline
-def add_to_body(d, c):
-    """Add a contact to cfrc_contact of its bodies, and with the world to contact_slope.
+@kernel
+def add_to_bodies(d):
+    """Add the contacts to cfrc_contact of their bodies, and with the world to contact_slope.
 
     The slopes of contacts between two moving bodies join their dofs (islands.py).
     """
-    normal = load3(d.contact_normal, c)
-    f = add3(load3(d.contact_load, c), bent(d, c, normal, load3(d.contact_change, c)))
-    t, turns = ZERO3, d.contact_grip[c, 2] > 0.0
-    if turns:
-        t = bent_torque(d, c, normal, load3(d.contact_spin_change, c))
+    c = 0
+    while c < d.ncon:
+        end = next_bodies(d, c)
+        if d.contact_body[c, 0] == 0:
+            _add_to_body(d, c, end)
+        else:
+            for n in range(c, end):
+                f, t = _load(d, n)
+                push_pair(d, n, f, t)
+        c = end
+
+
+@inline
+def next_bodies(d, c):
+    """Return the next contact with other bodies."""
+    one, two = d.contact_body[c, 0], d.contact_body[c, 1]
+    while c < d.ncon and d.contact_body[c, 0] == one and d.contact_body[c, 1] == two:
+        c += 1
+    return c
+
+
+@kernel
+def _add_to_body(d, c, end):
+    """Add the contacts of a body with the world; the sums stay in registers."""
+    i = d.contact_body[c, 1]
+    wrench, A = load6(d.cfrc_contact, i), load21(d.contact_slope, i)
+    for n in range(c, end):
+        f, t = _load(d, n)
+        turn = (t[0], t[1], t[2], 0.0, 0.0, 0.0)
+        wrench = add6(wrench, add6(wrench_at(load3(d.contact_arm2, n), f), turn))
+        A = with_slope(d, n, A)
+        if d.contact_grip[n, 2] > 0.0:
+            A = add21(A, slope_of_turning(d, n))
+    d.body_touches[i] = 1
+    store6(d.cfrc_contact, i, wrench)
+    store21(d.contact_slope, i, A)
+
+
+@inline
+def _load(d, c):
+    """Return force and torque of a contact at the velocity of the start of the step."""
+    f = bent(d, c, load3(d.contact_normal, c), load3(d.contact_change, c))
+    f, t = add3(load3(d.contact_load, c), f), ZERO3
+    if d.contact_grip[c, 2] > 0.0:
+        t = bent_torque(d, c, load3(d.contact_normal, c), load3(d.contact_spin_change, c))
         t = add3(t, load3(d.contact_load_torque, c))
-    push_pair(d, c, f, t)
-    if d.contact_body[c, 0] == 0:
-        i = d.contact_body[c, 1]
-        store21(d.contact_slope, i, with_slope(d, c, load21(d.contact_slope, i)))
-        if turns:
-            store21(d.contact_slope, i, add21(load21(d.contact_slope, i), slope_of_turning(d, c)))
+    return f, t
 
 
 @inline
@@ -318,11 +353,11 @@ def with_slope(d, c, A):
     """Return A plus the slope of a contact's force about the com of body 2's tree."""
     along, across = d.contact_bend[c, 0], d.contact_bend[c, 1]
     normal, arm = load3(d.contact_normal, c), load3(d.contact_arm2, c)
-    A = add21(A, rigid_inertia(_point_mass(across, arm)))
-    A = add21(A, outer21(wrench_at(arm, normal), along - across))
+    A = add_rigid_inertia(A, _point_mass(across, arm))
+    A = add_outer(A, wrench_at(arm, normal), along - across)
     slip = (d.contact_bend[c, 2], d.contact_bend[c, 3], d.contact_bend[c, 4])
     if across > 0.0 and dot3(slip, slip) > 0.0:
-        A = add21(A, outer21(wrench_at(arm, slip), -across))
+        A = add_outer(A, wrench_at(arm, slip), -across)
     return A
 
 

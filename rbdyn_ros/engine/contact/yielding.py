@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.aba import add21, load21, store21, times21
 from rbdyn_ros.engine.crb import carried
 from rbdyn_ros.engine.jit import kernel
 from rbdyn_ros.engine.spatial import ZERO6, dot6, load6
+from rbdyn_ros.engine.symmetric import add21, load21, store21, times21
 
 
 @kernel
