@@ -248,7 +248,12 @@ DATA_FIELDS = (
     Field("geom_place", ("nplace", PLACE), "poses and bounds, see sweep.py", stage="contact"),
     Field("sweep_order", ("nplace",), "geometries in the order of x", "int", "contact"),
     Field("push_found", ("nfound",), "pairs of push_geom that are near", "int", "contact"),
-    Field("push_axis", ("naxis", 3), "directions that separated hulls", stage="contact"),
+    Field(
+        "push_axis",
+        ("naxis", 5),
+        "directions that separated hulls, and corners along them",
+        stage="contact",
+    ),
     Field("contact_slope", ("ntouch", 21), "-d(cfrc_contact) / d(cvel)", stage="contact"),
     # scratch of dry friction and limits of joints
     Field("passive_rest", ("nv",), "qfrc_passive without them", stage="passive"),

@@ -86,7 +86,7 @@ def nearest_points(m, a, b, R, t, reach, axis):
 def _of_hulls(m, a, b, R, t, reach, axis):
     """Return the same as the closed forms (rounds.py) by GJK and EPA; inf beyond `reach`."""
     S, names = stack_floats(4, ROW), stack_ints(4, 2)
-    if _boxes_apart(m, a, b, R, t, reach):
+    if boxes_apart(m, a, b, R, t, reach):
         return np.inf, ZERO3, ZERO3, ZERO3
     r_a, r_b = radius_of(m, a), radius_of(m, b)
     apart = reach + r_a + r_b
@@ -109,7 +109,7 @@ def _of_hulls(m, a, b, R, t, reach, axis):
 
 
 @inline
-def _boxes_apart(m, a, b, R, t, reach):
+def boxes_apart(m, a, b, R, t, reach):
     """Return whether a face of one of the bounding boxes shows that two are farther than `reach`.
 
     It is cheaper than a search for the farthest corners.
