@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from support import processors, specialised_models
 
-#: Compile with Numba and with our LLVM; print the assembly and the results. The Model is given, for
-#: to build one compiles for 12 s what is not looked at here.
+#: Compile with Numba and with our LLVM; print the assembly and the results. The Model is given: to
+#: build one compiles for 12 s what is not looked at here.
 CHILD = """
 import json
 import pickle
