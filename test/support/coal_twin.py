@@ -69,8 +69,12 @@ class CoalTwin:
 
     def distance(self, d, g, h):
         """Return the signed distance of two geometries, and the normal."""
+        return self.between(g, h, *self.pose(d, g), *self.pose(d, h))
+
+    def between(self, g, h, p, R, q, T):
+        """Return the same of two geometries with positions p, q and rotations R, T."""
         self.result.clear()
-        (p, R), (q, T) = self.pose(d, g), self.pose(d, h)
+        R, T = np.reshape(R, (3, 3)), np.reshape(T, (3, 3))
         at = coal.Transform3s(R, p), coal.Transform3s(T, q)
         dist = coal.distance(
             self.shapes[g], at[0], self.shapes[h], at[1], self.request, self.result

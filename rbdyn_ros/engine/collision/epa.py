@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.collision.simplex import WEIGHT, nearest, put
+from rbdyn_ros.engine.collision.simplex import ROW, copy_rows, nearest, put, weighted
+from rbdyn_ros.engine.collision.smooth import is_least, is_smooth, sharpened, tangents
 from rbdyn_ros.engine.collision.support import farthest
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
@@ -27,57 +28,172 @@ from rbdyn_ros.engine.spatial import (
 from rbdyn_ros.engine.stack import stack_floats, stack_ints
 
 CORNERS, FACES, EDGES = 256, 512, 512
+OPEN = 4  # column of planes: the distance of a face; infinite if no lesser depth is behind it
 EXACT = 1e-11  # the surface and the bound of the depth agree to this part of the size
 FLAT = 1e-12  # a tetrahedron is flat if it is thinner than this part of the size
 ABOVE = 1e-13  # a point is above a face by more than this part of the size
 
+#: Newton's method is tried from a face nearer to the surface than this part of the size, and again
+#: from one that is nearer by this factor.
+ROUGH, NEARER = 1e-2, 0.1
+
+#: Cosine of the angle between a face and a solution of Newton's method, and part of the size by
+#: which the depth behind the face could be less, for the solution to hold there.
+NEAR, SLACK = 0.87, 1e-3
+
+#: Slope of the directions around that of a known depth, and the directions in the tangent plane.
+STEEP = 2.0
+AROUND = ((1.0, 0.0), (-0.5, 0.866), (-0.5, -0.866))
+THIN = 1e-6  # sine of the angle between the fourth of those corners and the plane of the others
+
 
 @kernel
-def epa(m, a, b, R, t, S, names, n):
+def epa(m, a, b, R, t, S, names, n, known, along):
     """Return the depth of two cores, the direction in which B leaves A, and points of A and B.
 
     S, names, n is the simplex of `gjk`, which has the origin in it; the pose of B in A is R, t.
+    If `known` is positive, it is the depth along the unit vector `along`, the least nearby, and
+    the simplex is that of `sharpened`.
 
     Returns:
         Depth, unit normal from A to B, and the points of A and B whose difference is depth times
         normal; all in A.
     """
     size = m.geom_rbound[a] + m.geom_rbound[b]
+    smooth, limit = is_smooth(m, a, b), ROUGH * size
+    F, pairs, sharp = stack_floats(3, ROW), stack_ints(3, 2), 0  # the best of Newton's method
+    depth, best, at = np.inf, along, (0, 0, 0)
+    if known > 0.0:
+        depth, sharp = known, n
+        copy_rows(S, names, n, F, pairs)
+        n = _around(m, a, b, R, t, along, S, names)
     n, normal = _filled(m, a, b, R, t, S, names, n, FLAT * size)
     if n < 4:  # A - B is flat
         x, y = weighted(S, n)
         middle = scaled3(add3(x, y), 0.5)
         return 0.0, normal, middle, middle
-    P = stack_floats(CORNERS, 9)
-    planes, faces = stack_floats(FACES, 4), stack_ints(FACES, 3)
+    P, P_names = stack_floats(CORNERS, 9), stack_ints(CORNERS, 2)
+    planes, faces = stack_floats(FACES, 5), stack_ints(FACES, 3)
     edges = stack_ints(EDGES, 2)
-    corners, count = _tetrahedron(S, P, planes, faces)
-    depth, best, at = np.inf, normal, (0, 0, 0)
+    corners, count = _tetrahedron(S, names, P, P_names, planes, faces)
+    if sharp > 0:
+        x, y = weighted(F, sharp)
+        _put_corner(P, P_names, corners, sub3(x, y), x, y, pairs[0, 0], pairs[0, 1])
+        added = _expanded(P, planes, faces, edges, count, corners, ABOVE * size)
+        if added > 0:
+            count, corners = added, corners + 1
     i, j = 0, 0
     while True:
         f = _nearest_face(planes, count)
-        normal = load3(planes, f)
+        if sharp > 0 and planes[f, OPEN] >= depth - EXACT * size:
+            break
+        normal, here = load3(planes, f), (faces[f, 0], faces[f, 1], faces[f, 2])
         w, x, y, i, j = farthest(m, a, b, R, t, normal, max(i, 0), max(j, 0))
         bound = dot3(w, normal)
-        if bound < depth:  # moved by this B has left A, whatever the polytope is like
-            depth, best, at = bound, normal, (faces[f, 0], faces[f, 1], faces[f, 2])
-        if bound - planes[f, 3] <= EXACT * size:
-            depth, best = bound, normal
-            at = _facing(P, planes, faces, count, planes[f, 3] + EXACT * size, S, names)
+        if bound < depth - (EXACT * size if sharp > 0 else 0.0):
+            # moved by this B has left A, whatever the polytope is like
+            depth, best, at, sharp = bound, normal, here, 0
+        elif (
+            sharp > 0
+            and dot3(normal, best) >= max(NEAR, 1.0 - SLACK * size / depth)
+            and _is_solved(P_names, here, i, j, pairs, sharp)
+        ):
+            planes[f, OPEN] = np.inf
+            continue
+        gap = bound - planes[f, 3]
+        if gap <= EXACT * size:
+            depth, best, sharp = bound, normal, 0
+            level = planes[f, 3] + EXACT * size
+            at = _facing(P, P_names, planes, faces, count, level, S, names)
             break
         if corners == CORNERS:
             break
-        store3(P, corners, w)
-        P[corners, 3], P[corners, 4], P[corners, 5] = x
-        P[corners, 6], P[corners, 7], P[corners, 8] = y
+        if smooth and gap <= limit and bound <= depth + limit:
+            limit = NEARER * gap
+            n, _x = _on_face(P, P_names, here, S, names)
+            most = depth + (EXACT * size if sharp == 0 else -EXACT * size)
+            n, v, height = _sharper(m, a, b, R, t, normal, S, names, n, most, F, pairs)
+            if n > 0:
+                depth, best, sharp, limit = height, v, n, ROUGH * size
+                if is_least(m, a, b, R, t, F, n, height):
+                    break
+                on, of_a, of_b, k, l = farthest(m, a, b, R, t, v, max(i, 0), max(j, 0))
+                if dot3(on, normal) - planes[f, 3] > 0.5 * gap:
+                    w, x, y, i, j = on, of_a, of_b, k, l
+        _put_corner(P, P_names, corners, w, x, y, i, j)
         count = _expanded(P, planes, faces, edges, count, corners, ABOVE * size)
         corners += 1
         if count < 0:
             break
-    n, _ = _on_face(P, at, S, names)
-    x, y = weighted(S, n)
+    if sharp > 0:
+        x, y = weighted(F, sharp)
+    else:
+        n, _x = _on_face(P, P_names, at, S, names)
+        x, y = weighted(S, n)
     middle, half = scaled3(add3(x, y), 0.5), scaled3(best, 0.5 * depth)
     return depth, best, add3(middle, half), sub3(middle, half)
+
+
+@kernel
+def _sharper(m, a, b, R, t, v, S, names, n, most, F, pairs):
+    """Solve by Newton's method from a face; write a solution with a depth of less than `most`.
+
+    Returns:
+        Number of its rows, 0 if there is none; its normal and its depth.
+    """
+    G, found = stack_floats(3, ROW), stack_ints(3, 2)
+    n, v, height = sharpened(m, a, b, R, t, v, S, names, n, G, found)
+    if n == 0 or height <= 0.0 or height >= most:
+        return 0, v, height
+    copy_rows(G, found, n, F, pairs)
+    return n, v, height
+
+
+@kernel
+def _is_solved(names, corners, i, j, pairs, count):
+    """Return whether only features of a solution are on a face, and farthest along its normal."""
+    solved = _has(pairs, count, 0, i) and _has(pairs, count, 1, j)
+    for k in corners:
+        solved = solved and _has(pairs, count, 0, names[k, 0])
+        solved = solved and _has(pairs, count, 1, names[k, 1])
+    return solved
+
+
+@inline
+def _has(pairs, count, side, name):
+    found = False
+    for k in range(count):
+        found = found or pairs[k, side] == name
+    return found
+
+
+@inline
+def _put_corner(P, names, n, w, x, y, i, j):
+    store3(P, n, w)
+    P[n, 3], P[n, 4], P[n, 5] = x
+    P[n, 6], P[n, 7], P[n, 8] = y
+    names[n, 0], names[n, 1] = i, j
+
+
+@kernel
+def _around(m, a, b, R, t, v, S, names):
+    """Write the farthest points along three directions around v, and along -v, as a simplex.
+
+    Returns the number of points: 4, or 1 if they are in a plane.
+    """
+    e, f = tangents(v)
+    for k in range(4):
+        along = scaled3(v, -1.0)
+        if k < 3:
+            side = add3(scaled3(e, AROUND[k][0]), scaled3(f, AROUND[k][1]))
+            along = add3(scaled3(v, STEEP), side)
+        w, x, y, i, j = farthest(m, a, b, R, t, along, 0, 0)
+        put(S, names, k, w, x, y, i, j)
+    first, last = load3(S, 0), sub3(load3(S, 3), load3(S, 0))
+    normal = cross3(sub3(load3(S, 1), first), sub3(load3(S, 2), first))
+    height = dot3(normal, last)
+    solid = height * height > THIN * THIN * dot3(normal, normal) * dot3(last, last)
+    return 4 if solid else 1
 
 
 @kernel
@@ -134,9 +250,10 @@ def _outwards(S, n, k):
 
 
 @kernel
-def _tetrahedron(S, P, planes, faces):
+def _tetrahedron(S, names, P, P_names, planes, faces):
     """Write the polytope of a simplex of four points; return its numbers of corners and faces."""
     for n in range(4):
+        P_names[n, 0], P_names[n, 1] = names[n, 0], names[n, 1]
         for k in range(9):
             P[n, k] = S[n, k]
     a, b, c, d = load3(P, 0), load3(P, 1), load3(P, 2), load3(P, 3)
@@ -170,13 +287,14 @@ def _face(P, planes, faces, f, i, j, k):
         normal = scaled3(normal, 1.0 / length)
         store3(planes, f, normal)
         planes[f, 3] = max(dot3(normal, a), dot3(normal, b), dot3(normal, c))
+    planes[f, OPEN] = planes[f, 3]
 
 
 @inline
 def _nearest_face(planes, count):
     best = 0
     for f in range(1, count):
-        if planes[f, 3] < planes[best, 3]:
+        if planes[f, OPEN] < planes[best, OPEN]:
             best = f
     return best
 
@@ -200,7 +318,7 @@ def _expanded(P, planes, faces, edges, count, corner, above):
         count -= 1  # the last face takes its place
         for k in range(3):
             faces[f, k] = faces[count, k]
-        for k in range(4):
+        for k in range(5):
             planes[f, k] = planes[count, k]
     if open_edges == 0 or count + open_edges > FACES:
         return -1
@@ -222,7 +340,7 @@ def _toggled(edges, count, i, j):
 
 
 @kernel
-def _facing(P, planes, faces, count, level, S, names):
+def _facing(P, P_names, planes, faces, count, level, S, names):
     """Return the corners of the face nearest to the origin, of those up to `level` away.
 
     A side of A - B may be several faces, of which one has the nearest point.
@@ -231,7 +349,7 @@ def _facing(P, planes, faces, count, level, S, names):
     for f in range(count):
         if planes[f, 3] <= level:
             corners = (faces[f, 0], faces[f, 1], faces[f, 2])
-            _, x = _on_face(P, corners, S, names)
+            _, x = _on_face(P, P_names, corners, S, names)
             square = dot3(x, x)
             if square < least:
                 at, least = corners, square
@@ -239,20 +357,11 @@ def _facing(P, planes, faces, count, level, S, names):
 
 
 @kernel
-def _on_face(P, corners, S, names):
+def _on_face(P, P_names, corners, S, names):
     """Make a simplex of a face; return its size and its point nearest to the origin."""
     for n in range(3):
         corner = corners[0] if n == 0 else (corners[1] if n == 1 else corners[2])
         for k in range(9):
             S[n, k] = P[corner, k]
+        names[n, 0], names[n, 1] = P_names[corner, 0], P_names[corner, 1]
     return nearest(S, names, 3)
-
-
-@kernel
-def weighted(S, n):
-    """Return the points of A and B of the nearest point of a simplex."""
-    x, y = ZERO3, ZERO3
-    for row in range(n):
-        x = add3(x, scaled3((S[row, 3], S[row, 4], S[row, 5]), S[row, WEIGHT]))
-        y = add3(y, scaled3((S[row, 6], S[row, 7], S[row, 8]), S[row, WEIGHT]))
-    return x, y

@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.collision.simplex import nearest, put
+from rbdyn_ros.engine.collision.simplex import ROW, copy_rows, nearest, put
+from rbdyn_ros.engine.collision.smooth import is_smooth, sharpened
 from rbdyn_ros.engine.collision.support import farthest
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import ZERO3, dot3, scaled3
+from rbdyn_ros.engine.stack import stack_floats, stack_ints
 
 MOST = 200  # iterations; polytopes take some ten, cylinders up to a hundred
 GAP = 1e-12  # upper minus lower bound of the squared distance, as a part of it
+FIRST, EVERY = 3, 2  # iterations after which Newton's method is tried
+CLOSE = 1e-3  # distance, as a part of the size, at which rounding of points turns the normal
 TOUCHING = 1e-9  # distance of cores that count as touching, as a part of their size
 
 
@@ -35,11 +39,13 @@ def gjk(m, a, b, R, t, reach, S, names):
     The pose of B in A is R, t. The simplex of the nearest point is written to S and names.
 
     Returns:
-        Number of points of the simplex, 0 if the cores are farther apart than `reach`; and the
-        nearest point of A - B, or a direction that separates them, in A. It is zero if they
-        overlap or touch.
+        Number of points of the simplex, 0 if the cores are farther apart than `reach`; the
+        nearest point of A - B, or a direction that separates them, in A; and a depth. The point
+        is zero if they overlap or touch, unless the depth is known in one direction, in which
+        case it is this direction, a unit vector.
     """
-    small = TOUCHING * (m.geom_rbound[a] + m.geom_rbound[b])
+    size = m.geom_rbound[a] + m.geom_rbound[b]
+    small, close = TOUCHING * size, CLOSE * size
     v = scaled3(t, -1.0)
     if dot3(v, v) == 0.0:
         v = (1.0, 0.0, 0.0)
@@ -47,23 +53,53 @@ def gjk(m, a, b, R, t, reach, S, names):
     put(S, names, 0, w, x, y, i, j)
     n, v = nearest(S, names, 1)
     square = dot3(v, v)
-    for _ in range(MOST):
+    smooth = is_smooth(m, a, b)
+    for iteration in range(MOST):
         if square <= small * small:
-            return n, ZERO3
+            return n, ZERO3, 0.0
         w, x, y, i, j = farthest(m, a, b, R, t, scaled3(v, -1.0), max(i, 0), max(j, 0))
         along = dot3(v, w)
         if along > 0.0 and along > reach * np.sqrt(square):
-            return 0, v
+            return 0, v, 0.0
         if square - along <= GAP * square or _has(names, n, i, j):
             break
         put(S, names, n, w, x, y, i, j)
         n, v = nearest(S, names, n + 1)
         if n == 4:
-            return n, ZERO3
+            return n, ZERO3, 0.0
         before, square = square, dot3(v, v)
         if square >= before:  # only rounding is left
             break
-    return n, v if square > small * small else ZERO3
+        if smooth and iteration >= FIRST and iteration % EVERY == 0:
+            count, normal, height = _sharpened(m, a, b, R, t, v, S, names, n)
+            if count > 0:
+                return _solution(count, normal, height, reach)
+    if square <= small * small:
+        return n, ZERO3, 0.0
+    if square <= close * close:
+        # v is the difference of points that are nearly the same; faces and edges are more exact
+        count, normal, height = _sharpened(m, a, b, R, t, v, S, names, n)
+        if count > 0:
+            return _solution(count, normal, height, reach)
+    return n, v, 0.0
+
+
+@inline
+def _solution(count, normal, height, reach):
+    """Return what `gjk` does for a solution of Newton's method."""
+    if -height > reach:
+        count = 0
+    return count, normal if height > 0.0 else scaled3(normal, height), max(height, 0.0)
+
+
+@inline
+def _sharpened(m, a, b, R, t, v, S, names, n):
+    """Replace the simplex by the solution of Newton's method; return it as `sharpened`."""
+    F, pairs = stack_floats(3, ROW), stack_ints(3, 2)
+    v = scaled3(v, -1.0 / np.sqrt(dot3(v, v)))
+    count, normal, height = sharpened(m, a, b, R, t, v, S, names, n, F, pairs)
+    copy_rows(F, pairs, count, S, names)
+    return count, normal, height
 
 
 @inline

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.collision.epa import epa, weighted
+from rbdyn_ros.engine.collision.epa import epa
 from rbdyn_ros.engine.collision.gjk import gjk, is_apart
 from rbdyn_ros.engine.collision.rounds import from_plane, of_ball, of_rounds
-from rbdyn_ros.engine.collision.simplex import ROW
+from rbdyn_ros.engine.collision.simplex import ROW, weighted
+from rbdyn_ros.engine.collision.smooth import is_least
 from rbdyn_ros.engine.collision.support import BOX, CAPSULE, CYLINDER, PLANE, SPHERE, radius_of
 from rbdyn_ros.engine.collision.sweep import ROUNDING, pose_of
 from rbdyn_ros.engine.jit import inline, kernel
@@ -92,17 +93,20 @@ def _of_hulls(m, a, b, R, t, reach, axis):
     apart = reach + r_a + r_b
     if is_apart(m, a, b, R, t, (axis[0], axis[1], axis[2]), apart):
         return np.inf, ZERO3, ZERO3, ZERO3
-    n, v = gjk(m, a, b, R, t, apart, S, names)
+    n, v, known = gjk(m, a, b, R, t, apart, S, names)
     if n == 0:
         axis[0], axis[1], axis[2] = v
         return np.inf, v, ZERO3, ZERO3
     square = dot3(v, v)
-    if square > 0.0:
+    if square > 0.0 and known <= 0.0:
         length = np.sqrt(square)
         normal = scaled3(v, -1.0 / length)
         x, y = weighted(S, n)
+    elif known > 0.0 and is_least(m, a, b, R, t, S, n, known):
+        length, normal = -known, v
+        x, y = weighted(S, n)
     else:
-        depth, normal, x, y = epa(m, a, b, R, t, S, names, n)
+        depth, normal, x, y = epa(m, a, b, R, t, S, names, n, known, v)
         length = -depth
     x, y = add3(x, scaled3(normal, r_a)), sub3(y, scaled3(normal, r_b))
     return length - r_a - r_b, normal, x, y

@@ -32,6 +32,15 @@ def put(S, names, n, w, x, y, i, j):
     names[n, 0], names[n, 1] = i, j
 
 
+@inline
+def copy_rows(S, names, n, T, new_names):
+    """Copy the rows of a simplex."""
+    for row in range(n):
+        for column in range(ROW):
+            T[row, column] = S[row, column]
+        new_names[row, 0], new_names[row, 1] = names[row, 0], names[row, 1]
+
+
 @kernel
 def nearest(S, names, n):
     """Reduce a simplex to the part that has the nearest point; return its size and that point.
@@ -146,3 +155,13 @@ def _square(a, b, s, t):
     """Return the square of the length of s a + t b."""
     x = add3(scaled3(a, s), scaled3(b, t))
     return dot3(x, x)
+
+
+@kernel
+def weighted(S, n):
+    """Return the points of A and B of the nearest point of a simplex."""
+    x, y = ZERO3, ZERO3
+    for row in range(n):
+        x = add3(x, scaled3((S[row, 3], S[row, 4], S[row, 5]), S[row, WEIGHT]))
+        y = add3(y, scaled3((S[row, 6], S[row, 7], S[row, 8]), S[row, WEIGHT]))
+    return x, y

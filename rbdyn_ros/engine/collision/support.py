@@ -27,7 +27,8 @@ CAPSULE = int(GeomType.CAPSULE)
 CYLINDER = int(GeomType.CYLINDER)
 BOX = int(GeomType.BOX)
 
-SMOOTH = -1  # number of a point that is not a corner
+#: Numbers of a point on a rim of a cylinder, which is not a corner.
+LOW_RIM, HIGH_RIM = -1, -2
 
 
 @inline
@@ -41,7 +42,7 @@ def radius_of(m, g):
 def support(m, g, v, start):
     """Return the point of a geometry's core farthest along v, in the geometry's frame.
 
-    Also its number: equal numbers are equal points, except SMOOTH. `start` is the number of a
+    Also its number: equal numbers are equal points, except on a rim. `start` is the number of a
     corner of a mesh to start from; 0 starts from the best of eight.
     """
     kind = m.geom_type[g]
@@ -61,10 +62,11 @@ def support(m, g, v, start):
         return corner, (1 if x else 0) + (2 if y else 0) + (4 if z else 0)
     if kind == CYLINDER:
         across = np.sqrt(v[0] * v[0] + v[1] * v[1])
-        z = size[1] if v[2] >= 0.0 else -size[1]
+        up = v[2] >= 0.0
+        z, rim = size[1] if up else -size[1], HIGH_RIM if up else LOW_RIM
         if across == 0.0:
-            return (size[0], 0.0, z), SMOOTH
-        return (size[0] * v[0] / across, size[0] * v[1] / across, z), SMOOTH
+            return (size[0], 0.0, z), rim
+        return (size[0] * v[0] / across, size[0] * v[1] / across, z), rim
     first = m.geom_vertadr[g]
     if m.vert_edgenum[first] == 0:
         corner = _search(m, g, first, v)
