@@ -11,7 +11,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")
 
 import pytest
-from support import messages
+from support import messages, processes
 from support.bounds import pytest_configure  # noqa: F401  a hook
 from support.compare import WORST
 from support.refusals import SEEN
@@ -72,6 +72,10 @@ def pytest_itemcollected(item):
 
 def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: _turn(item.path))
+
+
+def pytest_collection_finish():
+    processes.collected()
 
 
 def pytest_terminal_summary(terminalreporter):

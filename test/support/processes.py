@@ -33,6 +33,15 @@ USUAL = lasting(os.environ)
 _zygotes = []
 
 
+def collected():
+    """Take the environment as usual that the imports of all test modules have left.
+
+    Some libraries set variables for themselves, after which every node would be a fresh process.
+    """
+    USUAL.clear()
+    USUAL.update(lasting(os.environ))
+
+
 def start(code, arguments, environment, output, fresh=False):
     """Start `python -c CODE ARGUMENTS`; return the process.
 

@@ -73,3 +73,8 @@ def test_an_environment_that_imports_read_is_there(start):
     process, path = start("import os; print(os.environ['LANG'])", LANG="xx")
     assert process.wait(60.0) == 0
     assert path.read_text() == "xx\n"
+
+
+def test_nodes_are_forked_in_the_environment_of_the_tests():
+    """Else each node would be a fresh process: three seconds more, for hundreds of nodes."""
+    assert processes.lasting(os.environ) == processes.USUAL
