@@ -82,8 +82,6 @@ class CoalTwin:
         return dist, np.array(self.result.normal)
 
     def distances(self, d):
-        """Return the distance of each pair of meet_geom, by names."""
+        """Return distance and normal of each pair of meet_geom, by names."""
         names = self.m.geom_names
-        return {
-            (names[g], names[h]): self.distance(d, g, h)[0] for g, h in self.m.meet_geom.tolist()
-        }
+        return {(names[g], names[h]): self.distance(d, g, h) for g, h in self.m.meet_geom.tolist()}

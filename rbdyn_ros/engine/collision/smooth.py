@@ -40,6 +40,7 @@ STEPS = 8  # of Newton's method; it takes three or four
 CLOSE = 1e-7  # a step by less [rad] is the last one: the next would be its square
 FARTHEST = 0.5  # length of a step [rad]
 ROUNDING = 1e-13  # heights that differ by this part of the size are equal
+BESIDE = 1e-11  # the weighted points are along the normal up to this part of the size
 LEVEL = 0.9  # cosine of the angle to an axis at which an end may be nearest
 UPRIGHT = 1e-12  # square of the sine of that angle, below which a rim has no farthest point
 IN_LINE = 1e-6  # sine of the angle between points of three pairs that count as on a line
@@ -85,8 +86,13 @@ def sharpened(m, a, b, R, t, v, S, names, n, F, pairs):
         total += F[k, WEIGHT]
         _place(m, a, b, R, t, v, F, pairs, k)
         height = max(height, dot3(load3(F, k), v))
+    sum_w = ZERO3
     for k in range(count):
         F[k, WEIGHT] /= total
+        sum_w = add3(sum_w, scaled3(load3(F, k), F[k, WEIGHT]))
+    beside = sub3(sum_w, scaled3(v, height))
+    if dot3(beside, beside) > (BESIDE * size) ** 2:
+        return 0, v, 0.0
     w, _x, _y, _i, _j = farthest(m, a, b, R, t, v, 0, 0)
     if dot3(w, v) > height + ROUNDING * size:
         return 0, v, 0.0  # another feature is farther
