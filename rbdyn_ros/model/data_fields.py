@@ -195,6 +195,12 @@ DATA_FIELDS = (
     Field("xfrc_turn", ("nbody", 9), "derivative of its moment, by rows", stage="derivatives"),
     # scratch of contacts
     Field("body_touches", ("ntouch",), "1 if the body has a contact", "int", "contact"),
+    Field(
+        "body_heaviest",
+        ("ntouch",),
+        "of a root: mass of the heaviest tree of all that touch each other [kg]",
+        stage="contact",
+    ),
     Field("contact_old", ("ncontact",), "its place in stick_key, or -1", "int", "contact"),
     Field("contact_body", ("ncontact", 2), "the bodies of geom1 and geom2", "int", "contact"),
     Field(

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import rbdyn_ros as rb
-from rbdyn_ros.engine.contact.law import DEEPEST, EMERGE, LIGHT, SHARE, STICK
+from rbdyn_ros.engine.contact.law import DEEPEST, EMERGE, SHARE, STICK
 from rbdyn_ros.engine.contact.touch import FEATURES
 
 
@@ -51,7 +51,7 @@ def problem(m, start):
     J = np.concatenate([frames[c] @ _point_jacobian(m, d, c) for c in range(n)])
     tau = d.qfrc_applied + d.qfrc_passive - d.qfrc_bias
     free = J @ (d.qvel + h * np.linalg.solve(A, tau))
-    k, b, grip, mu = np.array([_surface(m, *pair) for pair in d.contact_geom[:n]]).T
+    k, b, grip, mu = np.array(_surfaces(m, d.contact_geom[:n])).T
     memory = [
         frames[c, 1:] @ _turned(m, d, c, force) for c, force in enumerate(_remembered(start, d))
     ]
@@ -102,20 +102,33 @@ def _point_jacobian(m, d, c):
     return J[3:] + np.cross(J[:3], d.contact_pos[c], axis=0)
 
 
-def _surface(m, geom1, geom2):
+def _surfaces(m, pairs):
+    """Return k, b, D and mu of all pairs."""
+    roots = [tuple(m.body_rootid[m.geom_bodyid[g]] for g in pair) for pair in pairs]
+    groups = {root: {root} for pair in roots for root in pair if root > 0}
+    for one, two in roots:
+        if one > 0:
+            joined = groups[one] | groups[two]
+            groups |= dict.fromkeys(joined, joined)
+    heaviest = [max(m.body_subtreemass[list(groups[two])]) for _, two in roots]
+    return [_surface(m, *pair, most) for pair, most in zip(pairs, heaviest, strict=True)]
+
+
+def _surface(m, geom1, geom2, heaviest):
     """Return k, b, D and mu of a pair, near-rigid or with a time constant."""
     h, moving = m.opt.timestep, [geom2, geom1] if m.geom_bodyid[geom1] > 0 else [geom2]
     trees = [m.body_subtreemass[m.body_rootid[m.geom_bodyid[g]]] for g in moving]
     masses = [max(m.geom_mass0[g], SHARE * tree) for g, tree in zip(moving, trees, strict=True)]
     mass, mus, shortest = masses[0], [m.geom_friction[g] for g in moving], h / np.pi
     if len(moving) > 1:
-        mass, shortest = max(min(masses), LIGHT * max(trees)), h / (2.0 * np.pi)
+        mass, shortest = min(masses), h / (2.0 * np.pi)
     else:
         mus.append(m.geom_friction[geom1])
+    mass = max(mass, SHARE * heaviest)
     g = max(moving, key=lambda g: m.geom_solref[g, 0])
     t, ratio = max(m.geom_solref[g, 0], shortest), m.geom_solref[g, 1]
     strength = np.linalg.norm(m.opt.gravity)
-    k = max(mass / (t * ratio) ** 2, max(trees) * strength / max(DEEPEST, 2 * strength * h**2))
+    k = max(mass / (t * ratio) ** 2, heaviest * strength / max(DEEPEST, 2 * strength * h**2))
     return k, 2.0 * ratio * np.sqrt(k * mass), STICK * mass / h, min(mus)
 
 
@@ -173,7 +186,7 @@ def slipping(p, f):
     return (limit > 0.0) & (changed > 1e3 * np.linalg.norm(p.memory, axis=1) + 2.0 * limit)
 
 
-def solve(p, sweeps=20000, tolerance=1e-11):
+def solve(p, sweeps=400000, tolerance=1e-11):
     """Return the forces (n, 3) of the step, by projected Gauss-Seidel from zero.
 
     A force is the law's at the velocity of its contact, and the velocities of a step are unique,

@@ -16,9 +16,10 @@ With (t, z) = geom_solref and m the mass that the point moves, k = m / (t z)^2 a
 b = 2 z sqrt(k m): a penetration decays in t for robots of any size. t is at least the shortest
 time that a step resolves, h / pi. m is geom_mass0, but at least a tenth of the tree's mass, and k
 carries the weight of the tree at depth DEEPEST, as a robot may rest on one light finger. Of two
-moving bodies the lighter one counts, and t may be h / (2 pi): they stand on top of each other. m
-is at least a hundredth of the heavier tree, as a light body may carry a heavy one. Their surfaces
-are mixed in surfaces.py.
+moving bodies the lighter one counts, and t may be h / (2 pi): they stand on top of each other. As
+a light body may carry a heavy one, that tenth is one of the heaviest of all trees that touch each
+other (heaviest.py), for their contacts with the world, too. Their surfaces are mixed in
+surfaces.py.
 
 A contact with restitution e that closes faster than four steps of free fall leaves with e times
 its speed: slope is nearly rigid, and push leads to that velocity. One that leaves that fast may
@@ -41,11 +42,9 @@ from rbdyn_ros.engine.spatial import ZERO3, dot3, scaled3, sub3
 
 DEEPEST = 1e-3  # [m], of contacts with a time constant of their own
 
-#: Part of the tree's mass that each contact is made for.
+#: Part of the mass of the tree, or of the heaviest of those that touch each other, that a contact
+#: is made for at least.
 SHARE = 0.1
-
-#: The same of the heavier tree, where two moving bodies touch.
-LIGHT = 0.01
 
 #: D = STICK m / h.
 STICK = 10.0
@@ -124,20 +123,20 @@ def _shortest(m, d, c):
 
 @inline
 def _masses(m, d, c):
-    """Return the mass that a contact is made for, that of an impact, that of the heavier tree."""
-    mass, tree = _own_mass(m, d.contact_geom[c, 1], d.contact_body[c, 1])
+    """Return the masses that a contact is made for, of an impact, and of the heaviest tree."""
+    root, mass = m.body_rootid[d.contact_body[c, 1]], _own_mass(m, d, c, 1)
+    tree = d.body_heaviest[root] if d.nmutual > 0 else m.body_subtreemass[root]
     if d.contact_body[c, 0] == 0:
-        return mass, mass, tree
-    other, tree1 = _own_mass(m, d.contact_geom[c, 0], d.contact_body[c, 0])
-    tree = max(tree, tree1)
-    return max(min(mass, other), LIGHT * tree), mass * other / (mass + other), tree
+        return max(mass, SHARE * tree), mass, tree
+    other = _own_mass(m, d, c, 0)
+    return max(min(mass, other), SHARE * tree), mass * other / (mass + other), tree
 
 
 @inline
-def _own_mass(m, g, i):
-    """Return the mass that a geometry of body i moves, and that of its tree."""
-    tree = m.body_subtreemass[m.body_rootid[i]]
-    return max(m.geom_mass0[g], SHARE * tree), tree
+def _own_mass(m, d, c, side):
+    """Return the mass that a geometry moves."""
+    tree = m.body_subtreemass[m.body_rootid[d.contact_body[c, side]]]
+    return max(m.geom_mass0[d.contact_geom[c, side]], SHARE * tree)
 
 
 @inline

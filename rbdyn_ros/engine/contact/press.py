@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.engine.constraints.wrenches import point_velocity, turn_rate
+from rbdyn_ros.engine.contact.heaviest import find_heaviest
 from rbdyn_ros.engine.contact.law import (
     first_latch,
     prepare,
@@ -54,11 +55,15 @@ def start_contacts(m, d):
     clear_sums(m, d)
     d.nmutual = 0
     for c in range(d.ncon):
+        if d.contact_body[c, 0] > 0:
+            d.nmutual = d.nmutual + 1
+    if d.nmutual > 0:
+        find_heaviest(m, d)
+    for c in range(d.ncon):
         one, i, x = d.contact_body[c, 0], d.contact_body[c, 1], load3(d.contact_pos, c)
         v = add3(point_velocity(m, d, i, x), _belts(m, d, c))
         store3(d.contact_arm2, c, sub3(x, load3(d.subtree_com, m.body_rootid[i])))
         if one > 0:
-            d.nmutual = d.nmutual + 1
             v = sub3(v, point_velocity(m, d, one, x))
             store3(d.contact_arm1, c, sub3(x, load3(d.subtree_com, m.body_rootid[one])))
         prepare(m, d, c, dot3(load3(d.contact_normal, c), v))
