@@ -5,12 +5,12 @@ tree's centre of mass, so no 6x6 transforms are needed. Accelerations are counte
 cacc_bias, the motion at qacc = 0; the bias force of a body is then cfrc_bias, no term in c_J
 remains, and RNE and ABA share that forward pass. A joint of several dofs is a chain of joints
 of one dof without bodies between, so dofs are eliminated one by one and D is a number. The free
-joint of a floating base has an algorithm of its own (base.py).
+joint of a floating base has an algorithm of its own (floating_base.py).
 """
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.base import is_floating_base, pivot, remaining_force, solve_base
+from rbdyn_ros.engine.floating_base import is_floating_base, pivot, remaining_force, solve_base
 from rbdyn_ros.engine.jit import inline, kernel, select
 from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.spatial import (
