@@ -123,3 +123,11 @@ def test_the_rank_without_constraints(system):
     each.row_rank = 7
     rb.forward(m, each)
     assert each.efc_rank <= min(m.nefc, m.nv)
+
+
+def test_more_remembered_contacts_than_there_is_room_for(system):
+    m, d = system
+    each = d.copy()
+    each.nstick = 2**62
+    rb.step(m, each, 2)
+    assert m.ncontact == 0 or each.nstick <= m.ncontact

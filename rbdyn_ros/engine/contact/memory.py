@@ -28,20 +28,21 @@ from rbdyn_ros.engine.spatial import (
 def recall(m, d):
     """Write contact_memory and contact_memory_torque, in the contact's present tangent plane."""
     c = old = 0
+    kept = min(d.nstick, len(d.stick_key))  # nstick may come from anywhere
     while c < d.ncon:
         pair = d.contact_key[c] // FEATURES
-        while old < d.nstick and d.stick_key[old] // FEATURES < pair:
+        while old < kept and d.stick_key[old] // FEATURES < pair:
             old += 1
-        c, old = _recall_pair(d, c, old, (pair + 1) * FEATURES)
+        c, old = _recall_pair(d, c, old, kept, (pair + 1) * FEATURES)
 
 
 @inline
-def _recall_pair(d, c, old, end):
+def _recall_pair(d, c, old, kept, end):
     """Recall the contacts of a pair, whose keys are below `end`; return where the next begins."""
     first, fresh, lost, lost_torque = c, 0, ZERO3, ZERO3
     while True:
         here = c < d.ncon and d.contact_key[c] < end
-        before = old < d.nstick and d.stick_key[old] < end
+        before = old < kept and d.stick_key[old] < end
         if here and before and d.contact_key[c] == d.stick_key[old]:
             d.contact_old[c] = old
             _keep(d, c, load3(d.stick_force, old), load3(d.stick_torque, old))
