@@ -50,7 +50,7 @@ def add_sim(commands: Commands) -> None:
         "file",
         nargs="?",
         type=ROBOT_FILE,
-        help="a .urdf, .xacro or mechanism .yaml file, or the name of a robot of "
+        help="a .urdf, .xacro, mechanism .yaml or scene .yaml file, or the name of a robot of "
         "example-robot-data or robot_descriptions (default: the robot of the parameters, or a "
         "bundled arm)",
     )
