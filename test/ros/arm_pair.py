@@ -143,10 +143,10 @@ class Pair:
         self.arm.wait(seconds)
         return self.commands - before
 
-    def until_commanded(self):
-        """Wait for a new command."""
+    def until_commanded(self, *unless):
+        """Wait for a new command, or for a status that ends with one of these words."""
         before = self.commands
-        self.peer.until(lambda: self.commands > before)
+        self.peer.until(lambda: self.commands > before or self.said[-1].endswith(unless))
 
     def ask(self, name, **others):
         """Call a service without arguments; return its refusal or an empty string."""

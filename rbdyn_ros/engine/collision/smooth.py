@@ -184,7 +184,7 @@ def _stepped(m, a, b, R, t, v, F, pairs, count):
     axis = (R[2], R[5], R[8])
     sine_a, turned = v[0] * v[0] + v[1] * v[1], cross3(axis, v)
     sine_b = dot3(turned, turned)
-    rim_a, rim_b, height, sum_w = 0.0, 0.0, 0.0, ZERO3
+    rim_a, rim_b, sum_w = 0.0, 0.0, ZERO3
     for k in range(count):
         weight = F[k, WEIGHT]
         if (pairs[k, 0] < 0 and sine_a < UPRIGHT) or (pairs[k, 1] < 0 and sine_b < UPRIGHT):
@@ -285,7 +285,8 @@ def _at_end(m, a, b, R, t, v, S, n, F, pairs, rounding):
         up = (0.0, 0.0, 1.0 if v[2] > 0.0 else -1.0)
         w, _x, y, i, j = farthest(m, a, b, R, t, up, 0, 0)
         height, level = dot3(w, up), dot3(y, up)
-        found, y = _above_disc(y, S, n, 6, ZERO3, up, level, m.geom_size[a, 0], rounding)
+        _near, near = weighted(S, n)
+        found, y = _above_disc(y, near, ZERO3, up, level, m.geom_size[a, 0], rounding)
         if found:
             _write(F, pairs, add3(y, scaled3(up, height)), y, i, j)
             return 1, up, height
@@ -293,7 +294,8 @@ def _at_end(m, a, b, R, t, v, S, n, F, pairs, rounding):
         up = scaled3(axis, 1.0 if along > 0.0 else -1.0)
         w, x, _y, i, j = farthest(m, a, b, R, t, up, 0, 0)
         height, level = dot3(w, up), dot3(x, up)
-        found, x = _above_disc(x, S, n, 3, t, up, level, m.geom_size[b, 0], rounding)
+        near, _near = weighted(S, n)
+        found, x = _above_disc(x, near, t, up, level, m.geom_size[b, 0], rounding)
         if found:
             _write(F, pairs, x, sub3(x, scaled3(up, height)), i, j)
             return 1, up, height
@@ -310,19 +312,15 @@ def _write(F, pairs, x, y, i, j):
 
 
 @inline
-def _above_disc(x, S, n, column, centre, v, level, radius, rounding):
+def _above_disc(x, near, centre, v, level, radius, rounding):
     """Return whether a farthest point x is within a disc's radius of its axis, and the point.
 
-    Where a face is farthest it is any corner: then the point of the simplex S may be one, too.
+    Where a face is farthest it is any corner: then the point of the simplex, `near`, may be one.
     """
     found = _is_within(sub3(x, centre), v, radius)
-    if not found:
-        y = ZERO3
-        for row in range(n):
-            point = (S[row, column], S[row, column + 1], S[row, column + 2])
-            y = add3(y, scaled3(point, S[row, WEIGHT]))
-        if abs(dot3(y, v) - level) <= rounding and _is_within(sub3(y, centre), v, radius):
-            found, x = True, y
+    level_too = abs(dot3(near, v) - level) <= rounding
+    if not found and level_too and _is_within(sub3(near, centre), v, radius):
+        found, x = True, near
     return found, x
 
 

@@ -81,8 +81,7 @@ def ends(pair, fault, ending):
     if ending == "silent":
         assert pair.commands_in(0.3) == 0
     else:
-        before = pair.commands
-        pair.peer.until(lambda: pair.commands > before or pair.said[-1].endswith(DIVERGED))
+        pair.until_commanded(*DIVERGED)
     assert np.abs(pair.arm.position - place).max() < 1e-3
     level, message, values = pair.report()
     assert (level, values["fault"], values["armed"]) == (ERROR, fault, "True")
