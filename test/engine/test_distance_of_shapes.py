@@ -210,6 +210,26 @@ def test_known_distances(odd, first, second, place, expected):
     assert found.distance == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("pos", "turn"),
+    [
+        ((-1.70, -1.86, -4.23), (0.23, 1.20, 0.29)),
+        ((-1.19, 2.63, -4.76), (-1.47, 1.76, 0.42)),
+    ],
+)
+def test_points_lie_on_the_face_that_has_the_depth(pos, turn):
+    """Newton's method solves one side of A - B, and EPA ends at another with less depth."""
+    radius, half, edges = 2.5147, 4.43585, np.array([0.0867, 0.43485, 0.4376])
+    m = system({"tube": rb.Cylinder(radius, 2.0 * half), "box": rb.Box(tuple(2.0 * edges))})
+    d, R = rb.make_data(m), Rotation.from_rotvec(turn)
+    put(m, d, "box", pos, R)
+    found = measured(m, d, "tube", "box")
+    assert slab(m, d, found) == pytest.approx(found.distance, abs=1e-11)
+    assert np.hypot(*found.point1[:2]) < radius + 1e-9
+    assert abs(found.point1[2]) < half + 1e-9
+    assert (np.abs(R.inv().apply(found.point2 - pos)) < edges + 1e-9).all()
+
+
 def test_a_large_hull_is_climbed_and_not_searched():
     """Its interior points are dropped, and the result is that of a search over all of them."""
     rng = np.random.default_rng(3)

@@ -341,13 +341,13 @@ def _toggled(edges, count, i, j):
 
 @kernel
 def _facing(P, P_names, planes, faces, count, level, S, names):
-    """Return the corners of the face nearest to the origin, of those up to `level` away.
+    """Return the corners of the face nearest to the origin, of the open ones up to `level` away.
 
     A side of A - B may be several faces, of which one has the nearest point.
     """
     at, least = (0, 0, 0), np.inf
     for f in range(count):
-        if planes[f, 3] <= level:
+        if planes[f, OPEN] <= level:
             corners = (faces[f, 0], faces[f, 1], faces[f, 2])
             _, x = _on_face(P, P_names, corners, S, names)
             square = dot3(x, x)
