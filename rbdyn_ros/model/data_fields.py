@@ -202,6 +202,7 @@ DATA_FIELDS = (
         stage="contact",
     ),
     Field("contact_old", ("ncontact",), "its place in stick_key, or -1", "int", "contact"),
+    Field("contact_look", (1,), "which look at the contacts it is, see look.py", "int", "contact"),
     Field("contact_body", ("ncontact", 2), "the bodies of geom1 and geom2", "int", "contact"),
     Field(
         "contact_arm1", ("ncontact", 3), "the point from the com of body 1's tree", stage="contact"

@@ -75,6 +75,25 @@ def test_two_balls_keep_their_momentum(restitution):
         assert end[2] < 0.9 * start[2]
 
 
+def deepest(m, d):
+    """Return how far bodies are inside each other now."""
+    now = d.copy()
+    rb.forward(m, now)
+    return -now.contact_dist[: now.ncon].min(initial=0.0)
+
+
+@pytest.mark.parametrize("gap", [5e-5, 2e-4])
+def test_a_body_that_is_hit_hits_the_next_one_in_the_same_step(gap):
+    """Before the blow nothing moves towards the third body, which stands behind the second."""
+    m = bodies((CUBE, 1.0, None), (CUBE, 1.0, None), (CUBE, 1.0, None), floor=False)
+    d = at(m, [(0, 0, 0), (0.1005, 0, 0), (0.2005 + gap, 0, 0)], [(1, 0, 0), (0, 0, 0), (0, 0, 0)])
+    for _ in range(5):
+        rb.step(m, d, 1)
+        assert deepest(m, d) < 1e-5  # of the springs
+    assert d.qvel.reshape(-1, 6)[:, 0] == pytest.approx(1.0 / 3.0, abs=0.1)
+    assert d.qvel.reshape(-1, 6)[:, 0].sum() == pytest.approx(1.0, abs=1e-12)
+
+
 def test_two_boxes_exchange_opposite_impulses():
     """Forces are equal and opposite at each point, and so are their moments about the origin."""
     m = bodies((CUBE, 1.0, None), (CUBE, 50.0, None), floor=False)

@@ -62,7 +62,7 @@ def test_forces_satisfy_the_law_and_are_those_of_a_dual_solver(scene):
             continue
         found, passes = found + 1, passes + d.solver_niter
         if contact_referee.check_law(m, start, d) > 0.0:
-            p = contact_referee.problem(m, start)
+            p = contact_referee.problem(m, start, d)
             f = contact_referee.written(p, d)
             slipped += contact_referee.slipping(p, f).any()
             rested += (abs(contact_referee.velocities(p, f)) < 1e-6).all()

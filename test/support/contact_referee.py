@@ -39,12 +39,18 @@ class Problem:
     frames: np.ndarray
 
 
-def problem(m, start):
-    """Return the problem of the step from a state, for the integrators without Coriolis terms."""
+def problem(m, start, end):
+    """Return the problem of the step from a state, for the integrators without Coriolis terms.
+
+    Its contact points are those of the step that has led to `end`.
+    """
     d, h = start.copy(), m.opt.timestep
     A = rb.mass_matrix(m, d)
     rb.forward(m, d)
-    n = d.ncon
+    assert set(d.contact_key[: d.ncon]) <= set(end.contact_key[: end.ncon])
+    n = end.ncon
+    for field in ("key", "geom", "pos", "normal", "dist"):
+        getattr(d, f"contact_{field}")[:n] = getattr(end, f"contact_{field}")[:n]
     if m.opt.integrator == "implicit_damping":
         A += h * np.diag(d.dof_viscosity)
     frames = np.array([_frame(normal) for normal in d.contact_normal[:n]])
@@ -53,7 +59,8 @@ def problem(m, start):
     free = J @ (d.qvel + h * np.linalg.solve(A, tau))
     k, b, grip, mu = np.array(_surfaces(m, d.contact_geom[:n])).T
     memory = [
-        frames[c, 1:] @ _turned(m, d, c, force) for c, force in enumerate(_remembered(start, d))
+        frames[c, 1:] @ _turned(m, d, c, force)
+        for c, force in enumerate(_remembered(start, d.contact_key[:n]))
     ]
     slope, rigid = b + h * k, m.geom_stiffness[d.contact_geom[:n, 1]] == 0.0
     push = np.where(
@@ -71,10 +78,10 @@ def _frame(normal):
     return np.array([normal, aside, np.cross(normal, aside)])
 
 
-def _remembered(start, d):
+def _remembered(start, keys):
     """Return the forces that contacts remember; new ones of a pair share those of lost ones."""
     before = dict(zip(start.stick_key[: start.nstick], start.stick_force, strict=False))
-    keys = d.contact_key[: d.ncon]
+    keys = keys.tolist()
     forces = []
     for key in keys:
         if key in before:
@@ -154,7 +161,7 @@ def check_law(m, start, d, amplified=4.0):
     what the step misses of the law, 5e-7, times `amplified`: where feet jam, friction moves the
     normal forces, and a residual grows in the forces.
     """
-    p = problem(m, start)
+    p = problem(m, start, d)
     f = written(p, d)
     u = velocities(p, f)
     largest = f[:, 0].max()

@@ -16,7 +16,7 @@ from rbdyn_ros.engine.contact.boxes import CORNERS, box_points
 from rbdyn_ros.engine.contact.distances import CAPSULE, CYLINDER, PLANE, SPHERE, distance
 from rbdyn_ros.engine.contact.memory import recall
 from rbdyn_ros.engine.contact.press import start_contacts
-from rbdyn_ros.engine.contact.touch import order, reach_of, touch
+from rbdyn_ros.engine.contact.touch import AGAIN, ANEW, order, reach_of, touch
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import call_stage, data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import (
@@ -55,9 +55,12 @@ def contact(m, d):
     The forces at the present velocities are a stage of their own (press.py), as is the solution of
     a step (settle.py).
     """
-    find(m, d)
-    recall(m, d)
-    start_contacts(m, d)
+    look = d.contact_look[0]
+    if look != ANEW:
+        find(m, d)
+    if look != AGAIN:
+        recall(m, d)
+        start_contacts(m, d)
 
 
 @kernel

@@ -7,6 +7,9 @@ settled for the latched normal forces, these move (latches.py), and where that d
 Newton's method, too (latch_newton.py). Where moving bodies touch each other, the pass factors a
 matrix (islands.py).
 
+Contacts that begin in the step because of the forces are then listed, too, and the iteration goes
+on (look.py).
+
 A body at rest needs one pass: its memory is the solution. A step that has not converged after MOST
 passes is counted in nunsolved. Its latches then stay as they are, and what is left is convex: the
 normal forces are exact, and friction takes energy away. Should that not converge in HELD passes,
@@ -23,6 +26,7 @@ import numpy as np
 
 from rbdyn_ros.engine.contact.latch_newton import turn_latches
 from rbdyn_ros.engine.contact.latches import move_latches
+from rbdyn_ros.engine.contact.look import look_again
 from rbdyn_ros.engine.contact.memory import remember
 from rbdyn_ros.engine.contact.passes import moved_point, pass_once
 from rbdyn_ros.engine.contact.press import (
@@ -33,6 +37,7 @@ from rbdyn_ros.engine.contact.press import (
     look_ahead,
     press_again,
     press_first,
+    press_there,
     press_viscously,
 )
 from rbdyn_ros.engine.contact.search import blend, keep, search
@@ -67,6 +72,9 @@ MOST = 200
 #: Passes at the end in which the latches no longer move.
 HELD = 20
 
+#: Times that a step looks for contacts that begin in it.
+LOOKS = 3
+
 #: Part of the largest normal force that a force may miss.
 EXACT = 5e-7
 
@@ -89,10 +97,42 @@ def _by_address(table, row):
 @kernel
 def settle(m, d):
     """Write qacc_step and qacc, the accelerations of the step, and the contact forces in it."""
-    solved, exact, stops, moves, turns = False, False, exact_stops(m, d), 0, 0
+    stops, passes = exact_stops(m, d), 0
     press_first(m, d)
     if stops:
         start_stops(m, d)
+    solved, exact = _solve(m, d, stops, 0)
+    for _ in range(LOOKS):
+        if not exact:
+            break
+        keep(m, d)
+        if not look_again(m, d):
+            break
+        passes += d.solver_niter
+        if stops:
+            follow_stops(m, d, 1.0)
+        press_there(m, d)
+        solved, exact = _solve(m, d, stops, 1)
+    d.solver_niter += passes
+    if not exact:
+        d.nunsolved = d.nunsolved + 1
+    if stops:
+        keep_stops(m, d, solved)
+    for k in range(m.nv):
+        d.qacc[k] = d.qacc_step[k]
+    if m.nmimic > 0:
+        follow_acceleration(m, d)
+    _write_forces(m, d)
+    remember(m, d)
+
+
+@kernel
+def _solve(m, d, stops, moves):
+    """Find the forces for the contacts on the list, after so many moves of the iterate.
+
+    Returns whether the forces are those of the law for their latches, and whether these are right.
+    """
+    solved, exact, turns = False, False, 0
     d.latch_moves[0] = d.latch_pairs[0] = 0
     d.latch_missed[0] = 0.0
     n = d.solver_niter = 0
@@ -139,16 +179,7 @@ def settle(m, d):
             stop_viscously(m, d)
         pass_once(m, d)
         _same(m, d)
-    if not exact:
-        d.nunsolved = d.nunsolved + 1
-    if stops:
-        keep_stops(m, d, solved)
-    for k in range(m.nv):
-        d.qacc[k] = d.qacc_step[k]
-    if m.nmimic > 0:
-        follow_acceleration(m, d)
-    _write_forces(m, d)
-    remember(m, d)
+    return solved, exact
 
 
 @kernel

@@ -15,10 +15,24 @@ import numpy as np
 
 from rbdyn_ros.engine.constraints.wrenches import point_velocity, turn_rate
 from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.spatial import dot3, load3, store3, sub3
+from rbdyn_ros.engine.spatial import (
+    ZERO3,
+    add3,
+    cross3,
+    dot3,
+    load3,
+    load6,
+    scaled3,
+    store3,
+    sub3,
+)
 
 #: A gap of CLOSE h^2 counts as closed: twice the way of a fall from rest in a step h [m/s^2].
 CLOSE = 20.0
+
+#: Values of contact_look: the list of a step is made; it is made again with the velocities at the
+#: end of the step, too; what the law needs is written for the new list.
+FIRST, AGAIN, ANEW = 0, 1, 2
 
 #: Features of a pair; the corners of a mesh are some of them.
 FEATURES = 1 << 24
@@ -28,7 +42,8 @@ FEATURES = 1 << 24
 def touch(m, d, g, o, x, normal, dist, feature):
     """List the contact of geometry g with obstacle o at x, at distance `dist` along `normal`."""
     body = m.geom_bodyid[g]
-    if _hits(m, g, o, dist, dot3(normal, point_velocity(m, d, body, x))):
+    v, change = point_velocity(m, d, body, x), change_of_velocity(m, d, body, x)
+    if _hits(m, g, o, dist, dot3(normal, v), dot3(normal, change)):
         _enter(m, d, pair_number(m, g, o), o, g, 0, body, x, normal, dist, feature)
 
 
@@ -45,7 +60,8 @@ def list_contact(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, featur
     `pair` is the number of the pair: pairs come in ascending order.
     """
     v = sub3(point_velocity(m, d, body2, x), point_velocity(m, d, body1, x))
-    if _hits(m, geom1, geom2, dist, dot3(normal, v)):
+    change = sub3(change_of_velocity(m, d, body2, x), change_of_velocity(m, d, body1, x))
+    if _hits(m, geom1, geom2, dist, dot3(normal, v), dot3(normal, change)):
         _enter(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature)
 
 
@@ -54,27 +70,49 @@ def reach_of(m, d, i, centre, radius):
     """Return the largest distance at which a point of body i in a ball can make contact."""
     v, w = point_velocity(m, d, i, centre), turn_rate(d, i)
     speed = np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * radius
-    return m.opt.timestep * speed + _near(m)
+    if d.contact_look[0] == AGAIN:
+        v, w = add3(v, change_of_velocity(m, d, i, centre)), add3(w, _change_of_turn_rate(m, d, i))
+        speed = max(speed, np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * radius)
+    return m.opt.timestep * speed + near(m)
 
 
 @inline
-def _near(m):
+def change_of_velocity(m, d, body, x):
+    """Return what the step adds to the velocity of a point, zero until its forces are known."""
+    if d.contact_look[0] != AGAIN:
+        return ZERO3
+    a = load6(d.settle_a, body)
+    arm = sub3(x, load3(d.subtree_com, m.body_rootid[body]))
+    way = add3((a[3], a[4], a[5]), cross3((a[0], a[1], a[2]), arm))
+    return scaled3(way, m.opt.timestep)
+
+
+@inline
+def _change_of_turn_rate(m, d, body):
+    return scaled3(load3(d.settle_a, body), m.opt.timestep)
+
+
+@inline
+def near(m):
+    """Return the largest gap that counts as closed."""
     return CLOSE * m.opt.timestep * m.opt.timestep
 
 
 @inline
-def _hits(m, g, h, dist, leaving):
+def _hits(m, g, h, dist, leaving, change):
     """Return whether a point is inside geom1, or could be at the end of the step.
 
-    It could also if it rests so near that a push in the step closes the gap: what touches passes
-    the push on at once, whatever the last bit of its distance is. What bounces passes a blow on
-    in the next step.
+    `change` is what the step adds to the velocity `leaving`, if it is known (look.py). It could
+    also if it rests so near that a push in the step closes the gap: what touches passes the push
+    on at once, whatever the last bit of its distance is. What bounces passes a blow on in the next
+    step.
     """
     way = m.opt.timestep * leaving
     if dist < 0.0 or dist + way < 0.0:
         return True
-    bounces = m.geom_restitution[g] > 0.0 or m.geom_restitution[h] > 0.0
-    return not bounces and max(dist, abs(way)) < _near(m)
+    if m.geom_restitution[g] > 0.0 or m.geom_restitution[h] > 0.0:
+        return False
+    return dist + way + m.opt.timestep * change < 0.0 or max(dist, abs(way)) < near(m)
 
 
 @inline
