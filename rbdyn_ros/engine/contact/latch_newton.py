@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.contact.latches import move_latches
+from rbdyn_ros.engine.contact.latches import approach_latches, move_latches
 from rbdyn_ros.engine.contact.passes import moved_point, pass_once
 from rbdyn_ros.engine.contact.press import push_pair
 from rbdyn_ros.engine.dense import solve_square
@@ -31,6 +31,10 @@ from rbdyn_ros.engine.spatial import ZERO3, add3, add_scaled6, dot3, load3, load
 #: Moves after which s changes, in turn to each of these values.
 PATIENCE, DAMPED, VALUES = 8, 0.5, 3
 
+#: Latches that Newton's method moves at once. After EARLY other moves it moves up to nlatch; of
+#: more, BLOCK moves by a part of the gap and BLOCK by combinations follow in turns.
+FEW, EARLY, BLOCK = 8, 24, 12
+
 #: A move is at most so many times as long as the largest force.
 FARTHEST = 10.0
 
@@ -39,12 +43,15 @@ FARTHEST = 10.0
 def turn_latches(m, d, missed):
     """Move contact_latch by a step of Newton's method; return the passes of dynamics it took.
 
-    Needs keep, or blend with all of the way. `missed` is what friction misses. Where more than
-    nlatch contacts slip, the latches move as in latches.py.
+    Needs keep, or blend with all of the way. `missed` is what friction misses. Where many contacts
+    slip, each of which takes a pass, the latches move as in latches.py.
     """
-    number = _list_slipping(m, d)
-    if number > m.nlatch:
-        move_latches(d)
+    number, late = _list_slipping(m, d), d.latch_moves[0] - EARLY
+    if number > (FEW if late < 0 else m.nlatch):
+        if late >= 0 and late // BLOCK % 2 == 0:
+            approach_latches(d)
+        else:
+            move_latches(d)
         return 0
     damping, size = _damping(d, missed), 0.0
     for c in range(d.ncon):

@@ -16,6 +16,9 @@ from rbdyn_ros.engine.jit import inline, kernel
 #: Moves that are remembered.
 DEPTH = 5
 
+#: Part of the gap of a move that uses no others.
+PART = 0.5
+
 #: A move tells nothing new if less than this part of its effect differs from those before it.
 NEW = 1e-2
 
@@ -37,6 +40,17 @@ def move_latches(d):
             d.contact_latch[c, 0] -= share * (d.latch_effect[c, n] + d.latch_way[c, n])
     for c in range(d.ncon):
         d.contact_latch[c, 0] = max(d.contact_latch[c, 0], 0.0)
+    d.latch_moves[0] += 1
+
+
+@kernel
+def approach_latches(d):
+    """Move contact_latch by a part of contact_gap, as contacts go back and forth."""
+    for c in range(d.ncon):
+        d.contact_latch[c, 1] = d.contact_latch[c, 0]
+        d.contact_gap[c, 1] = d.contact_gap[c, 0]
+        d.contact_latch[c, 0] = max(d.contact_latch[c, 0] + PART * d.contact_gap[c, 0], 0.0)
+    d.latch_pairs[0] = 0
     d.latch_moves[0] += 1
 
 
