@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.aba import accelerate_step, articulated, count_bad
+from rbdyn_ros.engine.contact.touch import FIRST
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.joints.manifold import (
     differentiate_joint,
@@ -46,6 +47,7 @@ def velocity_stages(m, d):
     passive(m, d)
     bias_force(m, d)
     if m.ncontact > 0:
+        d.contact_look[0] = FIRST
         call_stage(m.contact_stage, m, d)
     if m.nefc > 0:
         call_stage(m.constraint_stage, m, d)
