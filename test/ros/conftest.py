@@ -171,8 +171,13 @@ class Peer:
 
         self.until(happened, timeout)
 
-    def call(self, kind, name, request, again=math.inf):
-        """Call a service; `again`: time after which an unanswered request is repeated [s]."""
+    def call(self, kind, name, request, again=None):
+        """Call a service; `again`: time after which an unanswered request is repeated [s].
+
+        By default only requests that change nothing are: an answer may be lost on a busy machine.
+        """
+        if again is None:
+            again = 10.0 if kind.__name__.startswith("Get") else math.inf
         client = self.node.create_client(kind, name)
         self.until(client.service_is_ready)
         self.spin(0.05)  # we know the server; it has to discover us too

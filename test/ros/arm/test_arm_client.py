@@ -423,6 +423,7 @@ def test_following_with_a_real_controller_and_arm(simulate, control, peer):
     robot = simulate, control, peer, urdf, UR5_START
     pair = start_pair(*robot, mode="computed_torque", lockstep=True)
     names = pair.arm.names
+    topic = peer.publisher(JointTrajectory, f"{pair.node}/joint_trajectory")
     with ArmClient(peer.node, timeout=30.0) as client:
         pair.arm_it("computed_torque")
         place = pair.arm.rest()
@@ -453,7 +454,7 @@ def test_following_with_a_real_controller_and_arm(simulate, control, peer):
         thread, raised = follow_long(there)
         peer.until(lambda: pair.arm.speed > 5e-3)
         aside = path_message(quintic([pair.arm.position] * 2, [0.0, 0.1]), names)
-        peer.publisher(JointTrajectory, f"{pair.node}/joint_trajectory").publish(aside)
+        topic.publish(aside)  # the node has known it for long, so it cannot miss it
         ended(thread)
         worded("arm-client", raised[0])
 
