@@ -53,7 +53,8 @@ def contact(m, d):
     """List the contacts with all that the law needs; needs com_vel.
 
     The forces at the present velocities are a stage of their own (press.py), as is the solution of
-    a step (settle.py).
+    a step (settle.py). A step that looks for contacts that begin in it (look.py) lists the points
+    first, and has the rest written only if there are new ones.
     """
     look = d.contact_look[0]
     if look != ANEW:

@@ -6,7 +6,7 @@ from rbdyn_ros.engine.aba import accelerate_step
 from rbdyn_ros.engine.follow import is_driven
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import call_stage
-from rbdyn_ros.engine.spatial import ZERO6, add3, add_scaled6, cross3, load6, store6
+from rbdyn_ros.engine.spatial import ZERO6, add3, add_scaled6, cross3, load3, load6, store6, sub3
 from rbdyn_ros.model.options import IMPLICIT
 
 
@@ -38,5 +38,18 @@ def _spread(m, d):
 
 
 @inline
+def moved_contact(d, c, accelerations):
+    """Return how bodies accelerate the point of a contact, and their turn: body 2 from body 1."""
+    a = load6(accelerations, d.contact_body[c, 1])
+    there = moved_point(a, load3(d.contact_arm2, c))
+    if d.contact_body[c, 0] > 0:
+        b = load6(accelerations, d.contact_body[c, 0])
+        there = sub3(there, moved_point(b, load3(d.contact_arm1, c)))
+        a = add_scaled6(a, b, -1.0)
+    return there, (a[0], a[1], a[2])
+
+
+@inline
 def moved_point(a, arm):
+    """Return the acceleration of a point at an arm from the com of its tree."""
     return add3((a[3], a[4], a[5]), cross3((a[0], a[1], a[2]), arm))

@@ -21,7 +21,7 @@ from rbdyn_ros.engine.contact.law import (
     rub,
     twist,
 )
-from rbdyn_ros.engine.contact.passes import moved_point
+from rbdyn_ros.engine.contact.passes import moved_contact
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.loads import press_on_joints
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
@@ -223,16 +223,12 @@ def press_there(m, d):
     h = m.opt.timestep
     clear_sums(m, d)
     for c in range(d.ncon):
-        normal, a = load3(d.contact_normal, c), load6(d.settle_a, d.contact_body[c, 1])
-        change = moved_point(a, load3(d.contact_arm2, c))
-        if d.contact_body[c, 0] > 0:
-            b = load6(d.settle_a, d.contact_body[c, 0])
-            change = sub3(change, moved_point(b, load3(d.contact_arm1, c)))
-            a = add_scaled6(a, b, -1.0)
-        change = scaled3(change, h)
+        normal = load3(d.contact_normal, c)
+        there, a = moved_contact(d, c, d.settle_a)
+        change = scaled3(there, h)
         store3(d.contact_change, c, change)
         if d.contact_grip[c, 2] > 0.0:
-            store3(d.contact_spin_change, c, (h * a[0], h * a[1], h * a[2]))
+            store3(d.contact_spin_change, c, scaled3(a, h))
         leaving = dot3(normal, add3(load3(d.contact_vel, c), change))
         force, _ = press_normally(d, c, leaving)
         d.contact_latch[c, 0] = d.contact_latch[c, 1] = force

@@ -28,7 +28,7 @@ from rbdyn_ros.engine.contact.latch_newton import turn_latches
 from rbdyn_ros.engine.contact.latches import move_latches
 from rbdyn_ros.engine.contact.look import look_again
 from rbdyn_ros.engine.contact.memory import remember
-from rbdyn_ros.engine.contact.passes import moved_point, pass_once
+from rbdyn_ros.engine.contact.passes import moved_contact, pass_once
 from rbdyn_ros.engine.contact.press import (
     add_force,
     bent,
@@ -46,10 +46,8 @@ from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.loads import press_on_joints
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import (
-    add_scaled6,
     dot3,
     load3,
-    load6,
     scaled3,
     store3,
     sub3,
@@ -193,12 +191,8 @@ def _same(m, d):
     for c in range(d.ncon):
         largest = max(largest, d.contact_latch[c, 0])
     for c in range(d.ncon):
-        normal, a = load3(d.contact_normal, c), load6(d.a, d.contact_body[c, 1])
-        there = moved_point(a, load3(d.contact_arm2, c))
-        if d.contact_body[c, 0] > 0:
-            b = load6(d.a, d.contact_body[c, 0])
-            there = sub3(there, moved_point(b, load3(d.contact_arm1, c)))
-            a = add_scaled6(a, b, -1.0)
+        normal = load3(d.contact_normal, c)
+        there, a = moved_contact(d, c, d.a)
         step = sub3(scaled3(there, h), load3(d.contact_change, c))
         store3(d.contact_step, c, step)
         force = sub3(load3(d.contact_load, c), bent(d, c, normal, step))
@@ -208,7 +202,7 @@ def _same(m, d):
         moved = max(abs(step[0]), abs(step[1]), abs(step[2]))
         same = same and steepest * moved <= SAME * largest
         if d.contact_grip[c, 2] > 0.0:
-            turn = sub3((h * a[0], h * a[1], h * a[2]), load3(d.contact_spin_change, c))
+            turn = sub3(scaled3(a, h), load3(d.contact_spin_change, c))
             store3(d.contact_spin_step, c, turn)
             torque = sub3(load3(d.contact_load_torque, c), bent_torque(d, c, normal, turn))
             store3(d.contact_torque, c, torque)

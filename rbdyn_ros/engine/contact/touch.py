@@ -14,11 +14,11 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.engine.constraints.wrenches import point_velocity, turn_rate
+from rbdyn_ros.engine.contact.passes import moved_point
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
     ZERO3,
     add3,
-    cross3,
     dot3,
     load3,
     load6,
@@ -83,8 +83,7 @@ def change_of_velocity(m, d, body, x):
         return ZERO3
     a = load6(d.settle_a, body)
     arm = sub3(x, load3(d.subtree_com, m.body_rootid[body]))
-    way = add3((a[3], a[4], a[5]), cross3((a[0], a[1], a[2]), arm))
-    return scaled3(way, m.opt.timestep)
+    return scaled3(moved_point(a, arm), m.opt.timestep)
 
 
 @inline
