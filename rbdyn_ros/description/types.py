@@ -299,6 +299,7 @@ class Description:
         states: poses from an SRDF; pairs that overlap in one do not push each other.
         objects: root links of the free objects of a scene.
         self_collision: whether links of one robot push each other.
+        robots: root links of the robots of a scene; a robot alone has no entry.
     """
 
     name: str
@@ -315,3 +316,4 @@ class Description:
     states: tuple[GroupState, ...] = ()
     objects: tuple[str, ...] = ()
     self_collision: bool = True
+    robots: tuple[str, ...] = ()

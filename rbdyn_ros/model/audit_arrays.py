@@ -21,7 +21,7 @@ from rbdyn_ros.model.audit_geoms import audit_geom_arrays, audit_geom_lists, wro
 from rbdyn_ros.model.callbacks import registered_motion
 from rbdyn_ros.model.couplings import joint_classes
 from rbdyn_ros.model.fields import Field, frozen
-from rbdyn_ros.model.geoms import NO_LINK
+from rbdyn_ros.model.geoms import NO_LINK, NO_ROBOT
 from rbdyn_ros.model.joints import JOINT_KINDS, JointClass, JointKind, JointType, joint_kinds
 from rbdyn_ros.model.model_fields import DERIVED, MODEL_FIELDS, NAME_DIMS, PRIMARY
 from rbdyn_ros.model.number_rules import descending, limit_ranges, wrong_numbers
@@ -214,6 +214,7 @@ def _audit_numbers(arrays: NamedArrays, audit: Audit) -> None:
 def _audit_ranges(arrays: NamedArrays, sizes: Sizes, audit: Audit) -> None:
     _audit_range(arrays, "jnt_mimic", -1, sizes["njnt"] - 1, audit)
     _audit_range(arrays, "geom_frameid", NO_LINK, sizes["nframe"] - 1, audit)
+    _audit_range(arrays, "geom_robotid", NO_ROBOT, sizes["nframe"] - 1, audit)
     _audit_range(arrays, "jnt_class", 0, len(JointClass) - 1, audit)
     for name in FLAGS:
         _audit_range(arrays, name, 0, 1, audit)

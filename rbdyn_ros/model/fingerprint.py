@@ -8,10 +8,11 @@ from typing import Any
 
 from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAME_DIMS
 
-#: Fields that sha256 leaves out: filters act by geom_touches and push_geom.
+#: Fields that sha256 leaves out: robots and filters act by geom_touches and push_geom.
 _NOT_HASHED = (
     *("jnt_class", "jnt_acceleration", "jnt_deceleration", "jnt_jerk"),
-    *("geom_contype", "geom_conaffinity", "exclude_geom", "meet_geom", "meet_adr", "meet_num"),
+    *("geom_robotid", "geom_contype", "geom_conaffinity", "exclude_geom"),
+    *("meet_geom", "meet_adr", "meet_num"),
 )
 
 #: Sizes of the fields and lists of geometries.

@@ -61,8 +61,8 @@ def meetings(fields: NamedArrays) -> Arrays:
 
     Left out are pairs of one body, of two obstacles or other geometries of the world, excluded
     pairs, pairs whose filters do not match, and pairs of parent and child: a body and the bodies
-    that joints connect to it. A joint with six degrees of freedom does not count, nor do
-    obstacles: they are nobody's parent.
+    that joints connect to it. A joint with six degrees of freedom does not count. On the world
+    only links of the same robot are parents, obstacles are not.
 
     Args:
         fields: the primary fields of a Model, body_dofnum and geom_vertadr.
@@ -108,12 +108,16 @@ def _masks_match(fields: NamedArrays, some: Ints, others: Ints) -> Bools:
 
 
 def _adjacent(fields: NamedArrays) -> Bools:
-    """Return (n, n): whether one geometry is on the body that carries the other's body."""
-    body, parent = fields["geom_bodyid"], fields["body_parentid"]
+    """Return (n, n): whether one geometry is on the body that carries the other's body.
+
+    The world carries several robots, each by its own links.
+    """
+    body, parent, robot = fields["geom_bodyid"], fields["body_parentid"], fields["geom_robotid"]
     carried = np.concatenate([[False], np.asarray(fields["jnt_dofnum"]) < _FREE_DOFS])
     by_link = fields["geom_frameid"] != NO_LINK
     above = np.where(carried[body] & by_link, parent[body], -1)
     adjacent = (above[:, None] == body[None, :]) & by_link[None, :]
+    adjacent &= (body > 0)[None, :] | (robot[:, None] == robot[None, :])
     either: Bools = adjacent | adjacent.T
     return either
 

@@ -32,6 +32,7 @@ from rbdyn_ros.description.geometries import (
 from rbdyn_ros.description.meshes.hulls import hull_with_edges
 from rbdyn_ros.description.poses import rotate
 from rbdyn_ros.description.types import Description
+from rbdyn_ros.model.graph import span
 from rbdyn_ros.model.lumping import Placement
 from rbdyn_ros.model.rotation import quat_to_mat
 
@@ -45,6 +46,9 @@ MANY_CORNERS = 40
 
 #: geom_frameid of an obstacle.
 NO_LINK = -1
+
+#: geom_robotid of obstacles, of objects, and of a robot that is no part of a scene.
+NO_ROBOT = -1
 
 _ENDS = (-1.0, 1.0)
 
@@ -75,10 +79,11 @@ GEOM_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A geometry in its body: its link, its frame, and its corners in this frame."""
+    """A geometry in its body: its link and robot, its frame, and its corners in this frame."""
 
     part: Part
     link: int
+    robot: int
     place: Placement
     corners: Array
     neighbours: list[list[int]]
@@ -105,12 +110,14 @@ def geoms(description: Description, frames: Frames) -> Arrays:
         frames: body and placement of every link.
     """
     numbers = {link: n for n, link in enumerate(frames)}
-    placed = [_placed(part, frames, numbers) for part in _parts(description, frames)]
+    robots = _robots(description)
+    placed = [_placed(part, frames, numbers, robots) for part in _parts(description, frames)]
     filters = [one.part.filter for one in placed]
     neighbours = [beside for one in placed for beside in one.neighbours]
     return {
         "geom_bodyid": np.array([one.place.body for one in placed], np.int64),
         "geom_frameid": np.array([one.link for one in placed], np.int64),
+        "geom_robotid": np.array([one.robot for one in placed], np.int64),
         "geom_type": np.array([GEOM_TYPES[type(one.part.shape)] for one in placed], np.int64),
         "geom_contype": np.array([masks.contype for masks in filters], np.int64),
         "geom_conaffinity": np.array([masks.conaffinity for masks in filters], np.int64),
@@ -147,21 +154,34 @@ def _parts(description: Description, frames: Frames) -> list[Part]:
     return [*moving, *fixed, *description.obstacles]
 
 
-def _placed(part: Part, frames: Frames, numbers: Mapping[str, int]) -> _Placed:
+def _robots(description: Description) -> dict[str, int]:
+    """Return, by link, the number of its robot in `description.robots`, or NO_ROBOT."""
+    numbers = {root: k for k, root in enumerate(description.robots)}
+    spanning = span(description)
+    found = {spanning.base: numbers.get(spanning.base, NO_ROBOT)}
+    for link, above in spanning.parents().items():
+        found[link] = numbers.get(link, found[above])
+    return found
+
+
+def _placed(
+    part: Part, frames: Frames, numbers: Mapping[str, int], robots: Mapping[str, int]
+) -> _Placed:
     if isinstance(part, Obstacle):
-        link, origin = NO_LINK, part.origin
+        link, robot, origin = NO_LINK, NO_ROBOT, part.origin
         place = Placement(0, np.array(origin.pos, np.float64), quat_to_mat(origin.quat))
     else:
-        link, place = numbers[part.link], frames[part.link].then(part.origin)
+        link, robot = numbers[part.link], robots[part.link]
+        place = frames[part.link].then(part.origin)
     corners = _corners(part.shape)
     neighbours: list[list[int]] = [[] for _ in corners]
     if not isinstance(part.shape, Points):
-        return _Placed(part, link, place, corners, neighbours)
+        return _Placed(part, link, robot, place, corners, neighbours)
     if len(corners) > MANY_CORNERS:
         corners, neighbours = hull_with_edges(corners)
     centre = 0.5 * (corners.min(axis=0) + corners.max(axis=0))
     at = Placement(place.body, place.pos + place.mat @ centre, place.mat)
-    return _Placed(part, link, at, corners - centre, neighbours)
+    return _Placed(part, link, robot, at, corners - centre, neighbours)
 
 
 def _corners(shape: Shape | WorldShape) -> Array:

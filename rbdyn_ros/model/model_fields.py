@@ -290,6 +290,7 @@ MODEL_FIELDS = (
     # geometries: of moving bodies, then of links fixed to the world, then obstacles (on no link)
     Field("geom_bodyid", ("ngeom",), "the body it is fixed to, 0 for the world", "int"),
     Field("geom_frameid", ("ngeom",), "the frame of its link; -1 for an obstacle", "int"),
+    Field("geom_robotid", ("ngeom",), "its robot in a scene, -1 for other parts", "int"),
     Field("geom_type", ("ngeom",), "a GeomType, MuJoCo's numbers", "int"),
     Field("geom_contype", ("ngeom",), "bits of the groups it belongs to", "int"),
     Field("geom_conaffinity", ("ngeom",), "bits of the groups it touches", "int"),

@@ -60,13 +60,15 @@ def pushing_pairs(fields: NamedArrays, self_collision: bool) -> Ints:
 def of_one_robot(fields: NamedArrays, pairs: Ints) -> Bools:
     """Return whether both geometries of each pair (n, 2) are of one robot.
 
-    A free tree is a robot of its own, and everything else that is joined to the world is one; so
-    are trees that loop joints connect, except welds: an object that a hand carries is no part of
-    the robot, and one that is welded to the world is still in its way. An obstacle is of no robot.
+    A free tree is a robot of its own, and so is each robot of a scene; everything else that is
+    joined to the world is one. Trees that loop joints connect are one, except by welds: an object
+    that a hand carries is no part of the robot, and one that is welded to the world is still in
+    its way. An obstacle is of no robot.
     """
     robots = _robots(fields)[fields["geom_bodyid"][pairs]]
+    of_scene = fields["geom_robotid"][pairs]
     by_links = pairs.max(axis=1, initial=0) < links_of(fields)
-    same: Bools = (robots[:, 0] == robots[:, 1]) & by_links
+    same: Bools = (robots[:, 0] == robots[:, 1]) & (of_scene[:, 0] == of_scene[:, 1]) & by_links
     return same
 
 

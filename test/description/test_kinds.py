@@ -162,6 +162,8 @@ def test_only_our_errors_leave_a_contact(kind, field):
         (system(links=None), ("wrong-kind", "robot 'n'")),
         (system(joints="x"), ("wrong-kind", "robot 'n'")),
         (system(springs=(5,)), ("wrong-kind", "robot 'n'")),
+        (system(robots="abc"), ("wrong-kind", "robot 'n'")),
+        (system(robots=("lost",)), ("bad-robot", "robot 'lost'")),
         (
             system(constraints=(S,)),
             ("wrong-kind", "robot 'n'"),

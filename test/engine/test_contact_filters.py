@@ -7,7 +7,7 @@ import pytest
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.build.entities import Weld, with_welds
+from rbdyn_ros.description.build.entities import Weld, with_entity, with_welds, without_entity
 from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.description.source import read
 from rbdyn_ros.loading.load import complete, rearranged
@@ -132,3 +132,67 @@ def test_bodies_that_overlap_at_the_start_are_named():
     assert found[0].severity == "warning"
     apart = falling(exclude=(("low", "high"),))
     assert "bodies-overlap" not in {finding.code for finding in apart.findings}
+
+
+POST, BEAM = rb.Box((0.1, 0.1, 0.2)), rb.Box((0.4, 0.05, 0.05))
+#: Its beam turns about the middle of its post, through it.
+CRANE = (
+    rb.SystemBuilder("crane", base="post")
+    .body("post", rb.shapes.box(POST.size, mass=1.0))
+    .body("beam", rb.shapes.box(BEAM.size, mass=1.0, at=rb.pose((0.2, 0.0, 0.0))))
+    .joint("turn", "continuous", "post", "beam", axis=(0.0, 0.0, 1.0))
+    .geometry("post", "post", POST)
+    .geometry("beam", "beam", BEAM, origin=rb.pose((0.2, 0.0, 0.0)))
+)
+
+
+@pytest.mark.parametrize("self_collision", [True, False])
+def test_a_robot_touches_fixed_links_of_another_robot_but_not_its_own(self_collision, tmp_path):
+    """Parent and child do not touch, and the world is the parent of its own robot only."""
+    contact = rb.Contact(obstacles=(), self_collision=self_collision)
+    places = {"left": (0.0, 0.0, 0.0), "right": (0.3, 0.3, 0.0)}
+    cranes = {name: rb.Placed(CRANE, rb.pose(at), contact=contact) for name, at in places.items()}
+    m = rb.scene(cranes, floor=False)
+    rb.save(m, tmp_path / "cranes.npz")
+    m = rb.load(tmp_path / "cranes.npz")
+    assert m.geom_robotid.tolist() == [0, 1, 0, 1]
+    meetings = {(m.geom_names[g], m.geom_names[h]) for g, h in m.meet_geom.tolist()}
+    across = {("left/beam", "right/post"), ("right/beam", "left/post")}
+    assert meetings == across | {("left/beam", "right/beam")}
+    d = rb.make_data(m)
+    d.qvel[0] = 1.0
+    seen = set()
+    for _ in range(1000):
+        rb.step(m, d)
+        seen |= {(one.geom1, one.geom2) for one in rb.contacts(m, d)}
+    assert seen == {("right/post", "left/beam")}
+    assert 0.3 < d.qpos[0] < 0.7
+
+
+def test_robots_that_come_and_go_keep_their_own_fixed_links(tmp_path):
+    """Also beside a robot that was loaded without a scene, and had no number."""
+    file = tmp_path / "crane.urdf"
+    file.write_text(
+        """<robot name="crane"><link name="world"/><link name="post"><collision><geometry>
+        <box size="0.1 0.1 0.2"/></geometry></collision></link><link name="beam"><inertial>
+        <mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+        <collision><geometry><box size="0.4 0.05 0.05"/></geometry></collision></link>
+        <joint name="foot" type="fixed"><parent link="world"/><child link="post"/></joint>
+        <joint name="turn" type="continuous"><parent link="post"/><child link="beam"/>
+        <axis xyz="0 0 1"/></joint></robot>"""
+    )
+
+    def pairs(scene):
+        made = complete(scene)
+        names = made.geom_names
+        return {frozenset((names[g], names[h])) for g, h in made.meet_geom.tolist()}
+
+    alone = read(file, contact=rb.Contact(obstacles=()))
+    assert pairs(alone) == set()
+    two = with_entity(alone, rb.Object("two", str(file), pose=rb.pose((2.0, 0, 0))), acts=True)
+    kept = {frozenset(pair) for pair in (("two/post", "beam"), ("two/beam", "post"))}
+    assert pairs(two) == kept | {frozenset({"two/beam", "beam"})}
+    three = with_entity(two, rb.Object("three", str(file), pose=rb.pose((4.0, 0, 0))), acts=True)
+    left = without_entity(three, "two")
+    assert left.robots == ("three",)
+    assert len(pairs(left)) == 3

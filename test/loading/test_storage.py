@@ -41,7 +41,8 @@ def m():
         "geometries": (*system.geometries, pebble),
         "obstacles": (*system.obstacles, replace(hills, origin=rb.pose((0.0, 0.0, -50.0)))),
     }
-    built = rb.build(replace(system, exclusions=excluded, **more))
+    robots = (system.base,)
+    built = rb.build(replace(system, exclusions=excluded, robots=robots, **more))
     single = (built.jnt_dofnum == 1) & (built.jnt_class == JointClass.FREE)
     joint = built.jnt_names[int(np.flatnonzero(single)[0])]
     return rb.with_actuators(built, [rb.ActuatorSpec(joint, gear=2.0, delay=0.001)])
@@ -198,7 +199,7 @@ def test_functions_of_another_size(saved):
 def test_every_stored_index_has_a_range():
     listed = (audit_arrays.FLAGS, audit_arrays.INDICES, audit_arrays.SHARES)
     checked = [*itertools.chain(*listed), *audit_arrays.TYPES, "jnt_mimic", "jnt_class"]
-    checked += ["geom_type", "geom_frameid", "actuator_delay"]
+    checked += ["geom_type", "geom_frameid", "geom_robotid", "actuator_delay"]
     checked += [*audit_geoms.MASKS, *audit_geoms.FIELD_COUNTS]
     assert sorted(checked) == sorted(INTS)
 
@@ -363,6 +364,7 @@ def test_invalid_constraints(saved, name, value):
         ("geom_type", 5),
         ("geom_frameid", -2),
         ("geom_frameid", 1 << 20),
+        ("geom_robotid", -2),
         ("geom_vertnum", 0),
         ("geom_size", -1.0),
         ("geom_size", 0.0),
@@ -539,8 +541,24 @@ def test_another_version(saved):
     header, arrays = unpacked(saved)
     header["version"] = 99
     pack(saved, header, arrays)
-    with refused(rb.DescriptionError, "other-version", found="99", allowed="9 and 10"):
+    with refused(rb.DescriptionError, "other-version", found="99", allowed="9 to 11"):
         load_model(saved)
+
+
+@pytest.mark.parametrize("version", [9, 10, 11])
+def test_a_file_has_the_first_version_that_holds_its_model(version, tmp_path):
+    """Actuators need 10 and robots of a scene 11, so older files are read, too."""
+    arm = rb.load_urdf("config/robots/seven_dof_arm.urdf", contact=True)
+    made = {
+        9: lambda: arm,
+        10: lambda: rb.with_actuators(arm, "config/actuators.yaml"),
+        11: lambda: rb.scene("config/scenes/gripper.urdf"),
+    }[version]()
+    save(made, tmp_path / "model.npz")
+    header, arrays = unpacked(tmp_path / "model.npz")
+    assert header["version"] == version
+    assert ("geom_robotid" in arrays, "actuator_delay" in arrays) == (version > 10, version > 9)
+    assert_equal(load_model(tmp_path / "model.npz"), made)
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,7 @@ def renamed(description: Description, rename: Callable[[str], str]) -> Descripti
             for x in description.states
         ),
         objects=tuple(map(rename, description.objects)),
+        robots=tuple(map(rename, description.robots)),
     )
 
 

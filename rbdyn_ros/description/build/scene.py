@@ -199,7 +199,12 @@ def with_robot(joined: Description, robot: Description, name: str, placed: Place
         )
     own = () if root == base else (joint,)
     links = robot.links if root != base else tuple(x for x in robot.links if x.name != base)
-    joined = replace(joined, links=(*joined.links, *links), joints=(*joined.joints, *own))
+    joined = replace(
+        joined,
+        links=(*joined.links, *links),
+        joints=(*joined.joints, *own),
+        robots=(*joined.robots, root),
+    )
     if root == base:  # its root may have mass
         root_link = next(link for link in robot.links if link.name == base)
         joined = replace(joined, links=(root_link, *joined.links[1:]))

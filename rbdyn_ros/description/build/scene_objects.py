@@ -94,7 +94,8 @@ def with_object(
     if fixed:
         root = root_of(joined)
         joint = Joint(item.name, "fixed", root, item.name, item.pose, line=item.line)
-        joined = replace(joined, joints=(*joined.joints, joint))
+        robots = (*joined.robots, item.name)
+        joined = replace(joined, joints=(*joined.joints, joint), robots=robots)
         return with_all_of(joined, made)
     joint = Joint(
         item.name,

@@ -71,6 +71,15 @@ def _audit_objects(description: Description, audit: Audit) -> None:
             audit.error("bad-object", f"object {quote(name)}", None, message, found=name)
 
 
+def _audit_robots(description: Description, audit: Audit) -> None:
+    """Add an error for every robot that is not a link."""
+    links = {link.name for link in description.links}
+    for name in description.robots if not audit.partial else ():
+        if name not in links:
+            message = f"the robot {quote(name)} of the scene is not a link"
+            audit.error("bad-robot", f"robot {quote(name)}", None, message, found=name)
+
+
 def audit_description(
     description: Description, audit: Audit, types: Collection[str] = JOINT_SPECS
 ) -> Description:
@@ -100,6 +109,7 @@ def audit_description(
     audit_references(description.links, joints, audit)
     bodies = audit_topology(description, joints, audit)
     _audit_objects(description, audit)
+    _audit_robots(description, audit)
     audit_springs(description, bodies, audit)
     audit_geometries(description, bodies, audit)
     constraints = audit_constraints(description, joints, bodies, audit)

@@ -148,9 +148,10 @@ def audit_kinds(description: Description, audit: Audit) -> bool:
     _audit_fields(description, _FIELDS[Description], "", robot, None, audit)
     for field in _PARTS:
         _audit_parts(description, field, robot, audit)
-    objects: object = description.objects
-    if not isinstance(objects, tuple) or not all(isinstance(name, str) for name in objects):
-        _wrong("objects", objects, "a tuple of names of links", robot, None, audit)
+    for field in ("objects", "robots"):
+        roots: object = getattr(description, field)
+        if not isinstance(roots, tuple) or not all(isinstance(name, str) for name in roots):
+            _wrong(field, roots, "a tuple of names of links", robot, None, audit)
     return len(audit.findings) == before
 
 
