@@ -89,8 +89,8 @@ class Surface:
     Attributes:
         friction: Coulomb coefficient, dimensionless.
         time_constant: decay time of a penetration [s]; stiffness and damping follow from it and
-            the mass at the point, so that light and heavy links behave alike. The default is as
-            stiff as the timestep resolves, which is about a third of the timestep.
+            the mass at the point, so that light and heavy links behave alike. The default, with
+            a damping_ratio of 1, is near-rigid instead: half of a penetration goes in a step.
         damping_ratio: of the contact spring; 1 is critical.
         stiffness: [N/m], instead of the value from the time constant.
         damping: [N s/m], instead of the value from the time constant.

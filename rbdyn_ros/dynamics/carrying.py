@@ -82,7 +82,7 @@ def _carry_friction(old: Data, new: Data, match: Match) -> None:
         if (key := pairs.new_key(int(old.stick_key[c]))) is not None
     ]
     for n, (key, c) in enumerate(sorted(kept)[: match.new.ncontact]):
-        new.stick_key[n] = key
+        new.stick_key[n], new.stick_normal[n] = key, old.stick_normal[c]
         new.stick_force[n], new.stick_torque[n] = old.stick_force[c], old.stick_torque[c]
     vars(new)["_nstick"][()] = min(len(kept), match.new.ncontact)
     for pair in range(len(old.push_axis)):

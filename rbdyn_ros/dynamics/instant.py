@@ -102,9 +102,11 @@ def contact_points(d: Data) -> Array:
 
 
 def friction_memory(d: Data) -> Array:
-    """Return the memory of friction (contacts, 7): stick_key, stick_force, stick_torque."""
+    """Return the memory of contacts (n, 8): stick_key, stick_normal, stick_force, stick_torque."""
     n = d.nstick
-    return np.column_stack([d.stick_key[:n], d.stick_force[:n], d.stick_torque[:n]])
+    return np.column_stack(
+        [d.stick_key[:n], d.stick_normal[:n], d.stick_force[:n], d.stick_torque[:n]]
+    )
 
 
 def remember_friction(d: Data, rows: Array | None) -> None:
@@ -112,5 +114,5 @@ def remember_friction(d: Data, rows: Array | None) -> None:
     n = 0 if rows is None else min(len(rows), len(d.stick_key))
     d.nstick = n
     if rows is not None and n > 0:
-        d.stick_key[:n], d.stick_force[:n] = rows[:n, 0], rows[:n, 1:4]
-        d.stick_torque[:n] = rows[:n, 4:]
+        d.stick_key[:n], d.stick_normal[:n] = rows[:n, 0], rows[:n, 1]
+        d.stick_force[:n], d.stick_torque[:n] = rows[:n, 2:5], rows[:n, 5:]

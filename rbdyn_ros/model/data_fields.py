@@ -131,6 +131,7 @@ DATA_FIELDS = (
     Field("qfrc_contact", ("nv",), "contact forces as joint forces", stage="contact"),
     # memory of friction, part of the state: the first nstick contacts of the last step
     Field("stick_key", ("ncontact",), "contact_key of the contact", "int", "integrate"),
+    Field("stick_normal", ("ncontact",), "normal force [N]", stage="integrate"),
     Field("stick_force", ("ncontact", 3), "friction, axes of geom1's body [N]", stage="integrate"),
     Field(
         "stick_torque", ("ncontact", 3), "contact_torque, the same axes [N m]", stage="integrate"
@@ -216,6 +217,7 @@ DATA_FIELDS = (
         stage="contact",
     ),
     Field("contact_memory", ("ncontact", 3), "friction it remembers", stage="contact"),
+    Field("contact_pressed", ("ncontact",), "normal force it remembers", stage="contact"),
     Field("contact_memory_torque", ("ncontact", 3), "torque it remembers", stage="contact"),
     Field("contact_vel", ("ncontact", 3), "relative velocity at the start", stage="contact"),
     Field("contact_spin", ("ncontact", 3), "the same of rotation", stage="contact"),

@@ -17,7 +17,7 @@ BLOCK = 4096
 MOST_NUMBERS = 1 << 27
 MOST_NAMES = 10_000
 #: Numbers of a contact in State.stick.
-STICK_NUMBERS = 7
+STICK_NUMBERS = 8
 #: What a field holds that the State of an older recording lacks.
 MISSING = np.empty(0)
 

@@ -33,7 +33,7 @@ FIELDS = {field.name: field for field in DATA_FIELDS}
 #: Fields by which a step depends on the steps before, beside the state: memory of friction (the
 #: first nstick contacts), the last position in which loops were closed, and where the search for
 #: contacts between moving bodies begins; and the states of actuators.
-BY_CONTACT = ("stick_key", "stick_force", "stick_torque")
+BY_CONTACT = ("stick_key", "stick_normal", "stick_force", "stick_torque")
 REMEMBERED = (
     "nstick", "ndropped", "nunsolved", "stick_qfrc", "closed_known", "closed_time",
     "closed_qpos", "drive_locked", "drive_stop", "sweep_order", "push_axis", "act", *BY_CONTACT,

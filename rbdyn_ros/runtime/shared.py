@@ -25,8 +25,8 @@ STOP, PAUSE, STEPS, EDITS, PACE, READ = range(len(ASKED))
 
 #: Wrenches that can act at once.
 NPUSH = 16
-#: Contacts whose memory of friction a state carries, and numbers of each: key, force, torque.
-MOST_STICKS, STICK_NUMBERS = 256, 7
+#: Contacts whose memory of friction a state carries, and numbers of each: the stick_ fields.
+MOST_STICKS, STICK_NUMBERS = 256, 8
 #: Longest delay of the channel [ticks], and the memory for it [numbers].
 LONGEST_DELAY, DELAY_MEMORY = 1024, 2_000_000
 #: Bins of a histogram, 1 us each; the last holds all larger values.

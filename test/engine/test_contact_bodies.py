@@ -91,7 +91,8 @@ def test_a_body_that_is_hit_hits_the_next_one_in_the_same_step(gap):
         rb.step(m, d, 1)
         assert deepest(m, d) < 1e-5  # of the springs
     assert d.qvel.reshape(-1, 6)[:, 0] == pytest.approx(1.0 / 3.0, abs=0.1)
-    assert d.qvel.reshape(-1, 6)[:, 0].sum() == pytest.approx(1.0, abs=1e-12)
+    # the matrix of the three has a condition of STIFF = 3e4
+    assert d.qvel.reshape(-1, 6)[:, 0].sum() == pytest.approx(1.0, abs=1e-11)
 
 
 def test_two_boxes_exchange_opposite_impulses():
@@ -143,26 +144,26 @@ def test_a_stack_of_ten_comes_to_rest():
     rb.step(m, d, 5000)
     assert abs(d.qvel).max() < 1e-9
     assert (d.ncon, d.nmutual, d.nunsolved) == (40, 36, 0)
-    assert d.contact_dist[:40].min() > -1.5e-5
+    assert d.contact_dist[:40].min() > -1e-7
     assert d.solver_niter == 1
     # each carries what stands on it
     floor = d.cfrc_contact[1:, 5]
     assert floor == pytest.approx(np.full(10, G), rel=1e-6)
 
 
-def test_a_stack_of_fifty_stands():
-    """The shock of the start dies out; what is left is the sway of a tall column, at 0.4 Hz."""
+def test_a_stack_of_fifty_comes_to_rest():
+    """The shock of the start dies out, and nothing sways, 5 m high and not quite in line."""
     m, d = stack(50)
     start = d.qpos.copy()
     fastest = 0.0
-    for _ in range(200):
+    for _ in range(500):
         rb.step(m, d, 10)
         fastest = max(fastest, abs(d.qvel).max())
-    assert fastest < 0.1
-    assert abs(d.qpos - start).max() < 1e-3
-    assert d.nunsolved == 0
-    assert abs(d.qvel).max() < 2e-3
-    assert d.cfrc_contact[1:, 5] == pytest.approx(np.full(50, G), rel=1e-2)
+    assert fastest < 1e-2
+    assert abs(d.qpos - start).max() < 2e-6
+    assert abs(d.qvel).max() < 1e-9
+    assert (d.solver_niter, d.nunsolved) == (1, 0)
+    assert d.cfrc_contact[1:, 5] == pytest.approx(np.full(50, G), rel=1e-6)
 
 
 PINCHED = {"cube": (rb.Box((0.05, 0.05, 0.05)), 8.0), "capsule": (rb.Capsule(0.025, 0.02), 20.0)}
@@ -303,9 +304,9 @@ def test_a_light_body_carries_a_heavy_one(masses, h):
     top = d.qpos[-5]
     rb.step(m, d, round(2.0 / h))
     carried = sum(masses) / max(masses)
-    deepest = 10.0 * carried * G * h**2 / (4.0 * np.pi**2)
+    deepest = 10.0 * carried * touching.sunk(h) / 4.0
     assert d.contact_dist[: d.ncon].min() > -1.3 * deepest  # more on the side of the offset
-    assert 0.0 < top - d.qpos[-5] < len(masses) * deepest
+    assert 0.0 < top - d.qpos[-5] < 1.01 * len(masses) * deepest
     assert abs(d.qvel).max() < 1e-5
     assert d.nunsolved == 0
 
@@ -345,10 +346,12 @@ def arms(couple=False):
 
 
 def clap(m, d):
-    """Step until the arms touch the cube."""
+    """Step until the arms are about to touch the cube."""
     for _ in range(400):
+        start = d.copy()
         rb.step(m, d, 1)
         if d.nmutual > 0:
+            d.buffer[:] = start.buffer
             return
     raise AssertionError("the arms touch nothing")
 

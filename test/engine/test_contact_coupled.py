@@ -19,14 +19,14 @@ G = touching.G
 UP = (0.0, 0.0, 1.0)
 
 
-def lever(length=0.4, mass=2.0):
+def lever(length=0.4, mass=2.0, surface=None):
     """A bar on a hinge at the origin, about y, with a ball at its end above a floor at -0.1."""
     inertia = rb.shapes.box((length, 0.02, 0.02), mass=mass, at=rb.pose((length / 2, 0, 0)))
     return (
         rb.SystemBuilder("lever", base="world")
         .body("bar", inertia)
         .joint("hinge", "revolute", "world", "bar", axis=(0, -1, 0), damping=0.05)
-        .geometry("tip", "bar", rb.Sphere(0.05), origin=rb.pose((length, 0, 0)))
+        .geometry("tip", "bar", rb.Sphere(0.05), origin=rb.pose((length, 0, 0)), surface=surface)
         .floor(-0.1)
     )
 
@@ -148,11 +148,12 @@ def test_a_bearing_carries_the_rest_of_the_weight(way):
     rub = d.contact_force[0, 0]
     assert at[0] == pytest.approx(0.4 * np.cos(angle), rel=1e-12)
     moment = normal * at[0] - rub * at[2]
-    assert moment == pytest.approx(2.0 * G * 0.2 * np.cos(angle), rel=1e-8)
+    # a force is a slope of 6e7 N s/m times a velocity, which is rounded by some 1e-16
+    assert moment == pytest.approx(2.0 * G * 0.2 * np.cos(angle), abs=3e-7)
     R = d.xmat[1].reshape(3, 3)
     bearing = R @ d.jnt_force[0, 3:]
-    assert bearing + d.contact_force[0] == pytest.approx([0.0, 0.0, 2.0 * G], abs=1e-7)
-    assert d.jnt_force[0, :3] == pytest.approx(np.zeros(3), abs=1e-7)
+    assert bearing + d.contact_force[0] == pytest.approx([0.0, 0.0, 2.0 * G], abs=3e-7)
+    assert d.jnt_force[0, :3] == pytest.approx(np.zeros(3), abs=3e-7)
 
 
 def test_a_free_root_transmits_nothing():
@@ -196,7 +197,7 @@ def test_a_press_with_a_prescribed_motion():
         rb.step(m, d, 1)
         assert d.qpos[0] == pytest.approx(-5e-4, abs=1e-15)
     rb.forward(m, d)
-    k = m.geom_mass0[0] * (np.pi / m.opt.timestep) ** 2
+    k = m.geom_mass0[0] * G / touching.sunk(m.opt.timestep)
     assert d.cfrc_contact[1, 5] == pytest.approx(4 * k * 5e-4, rel=1e-9)
     assert d.qfrc_drive[0] == pytest.approx(2.0 * G - 4 * k * 5e-4, rel=1e-9)
     rb.set_drive(m, d, "slide", "force")
@@ -257,8 +258,12 @@ SOLVED = (
 
 
 def test_without_jit(tmp_path):
-    """Plain Python does the same, to rounding: NUMBA_DISABLE_JIT=1."""
-    m = rb.build(lever().obstacle("peg", rb.Box((0.1, 0.1, 0.1)), origin=rb.pose((0.4, 0, -0.09))))
+    """Plain Python does the same, to rounding: NUMBA_DISABLE_JIT=1.
+
+    A near-rigid contact would multiply the rounding of velocities by 3e4.
+    """
+    soft = lever(surface=rb.Surface(time_constant=0.01))
+    m = rb.build(soft.obstacle("peg", rb.Box((0.1, 0.1, 0.1)), origin=rb.pose((0.4, 0, -0.09))))
     d = rb.make_data(m)
     d.qvel = -0.3
     rb.forward(m, d)

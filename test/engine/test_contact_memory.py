@@ -59,7 +59,7 @@ def test_other_calls_in_between_change_nothing(integrator):
         rb.energy(m, nosy)
         rb.mass_matrix(m, nosy)
     assert plain.ncon > 0
-    for name in ("qpos", "qvel", "stick_key", "stick_force", "stick_torque"):
+    for name in ("qpos", "qvel", "stick_key", "stick_normal", "stick_force", "stick_torque"):
         assert np.array_equal(getattr(plain, name), getattr(nosy, name)), name
 
 

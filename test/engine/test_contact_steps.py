@@ -53,13 +53,14 @@ def dropped(m, seed=0, height=0.01):
 
 
 def landed(m, seed=0, steps=40):
-    """Return Data some steps after a robot was dropped, at a moment when it touches."""
+    """Return Data some steps after a robot was dropped, before a step in which it touches."""
     d = dropped(m, seed)
     rb.step(m, d, steps)
     for _ in range(500):
-        if d.ncon > 0:
-            return d
+        start = d.copy()
         rb.step(m, d, 1)
+        if abs(d.qfrc_contact).max() > 1.0:
+            return start
     raise AssertionError("it never touched")
 
 
@@ -95,14 +96,15 @@ def test_the_forces_of_a_step_are_those_that_move_the_robot(integrator, coupled,
     assert abs(d.qfrc_contact).max() > 1.0
     qacc, cond = acceleration_by(m, start, d.qfrc_contact)
     got = (d.qvel - start.qvel) / m.opt.timestep
-    # rounding of the solution grows with cond; qvel is rounded by 1e-16 / h
-    assert got == pytest.approx(qacc, abs=(1e-15 * cond + 1e-11) * abs(qacc).max())
+    # rounding of the solution grows with cond, and with the slope of 3e4 m / h; qvel is rounded
+    # by 1e-16 / h
+    assert got == pytest.approx(qacc, abs=(1e-15 * cond + 2e-10) * abs(qacc).max())
     assert d.qacc == pytest.approx(got, abs=1e-12 * abs(qacc).max())
 
 
 def copy_state(d, other):
     """Friction has a memory: position and velocity are not all."""
-    memory = ("nstick", "stick_key", "stick_force", "stick_torque", "stick_qfrc")
+    memory = ("nstick", "stick_key", "stick_normal", "stick_force", "stick_torque", "stick_qfrc")
     for name in ("qpos", "qvel", *memory):
         setattr(other, name, getattr(d, name))
 
@@ -184,8 +186,8 @@ def test_momentum_changes_by_the_forces_of_the_step():
         v = d.qvel[:3].copy()
         rb.step(m, d, 1)
         change = 2.0 * ((d.qvel[:3] - v) / m.opt.timestep - m.opt.gravity)
-        # qvel is rounded by 1e-16, so its rate by 1e-13
-        assert change == pytest.approx(d.cfrc_contact[1, 3:], abs=1e-10)
+        # a force is a slope of 3e4 m / h times a velocity that is rounded by 1e-16
+        assert change == pytest.approx(d.cfrc_contact[1, 3:], abs=1e-8)
         pushed = max(pushed, d.cfrc_contact[1, 5])
     assert pushed > 500.0
 

@@ -162,12 +162,6 @@ def energy(m, d):
     return float(d.energy.sum())
 
 
-def stored(d):
-    """Return the energy of the contact springs at the start of the last step."""
-    depth = np.minimum(d.contact_dist[: d.ncon], 0.0)
-    return 0.5 * d.contact_spring[: d.ncon, 2] @ depth**2
-
-
 def bias_slopes(m, d):
     """Return the derivative of qfrc_bias by qvel; quadratic, so differences are exact."""
     D, e = np.zeros((m.nv, m.nv)), d.copy()

@@ -4,6 +4,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 import rbdyn_ros as rb
+from rbdyn_ros.engine.contact.law import OUT, STIFF
 
 BALL = rb.Sphere(0.1)
 CUBE = rb.Box((0.2, 0.2, 0.2))
@@ -52,6 +53,11 @@ def solid(shape, mass):
     if isinstance(shape, rb.Capsule):
         return rb.shapes.capsule(shape.radius, shape.length, mass=mass)
     return rb.shapes.box((0.1, 0.1, 0.1), mass=mass)
+
+
+def sunk(h):
+    """Return the depth of a body at rest whose contacts share its mass: near-rigid, of h [s]."""
+    return G * h**2 / (OUT * STIFF)
 
 
 def placed(m, pos, turn=None, linear=(0.0, 0.0, 0.0), angular=(0.0, 0.0, 0.0)):

@@ -12,14 +12,17 @@ a body that rests under a constant load does not move, for any D: D only says ho
 load moves it, h / D per newton. The radius of the disc uses a latched normal force (latches.py),
 so the friction of a sliding body never lifts it.
 
-With (t, z) = geom_solref and m the mass that the point moves, k = m / (t z)^2 and
-b = 2 z sqrt(k m): a penetration decays in t for robots of any size. t is at least the shortest
-time that a step resolves, h / pi. m is geom_mass0, but at least a tenth of the tree's mass, and k
-carries the weight of the tree at depth DEEPEST, as a robot may rest on one light finger. Of two
-moving bodies the lighter one counts, and t may be h / (2 pi): they stand on top of each other. As
-a light body may carry a heavy one, that tenth is one of the heaviest of all trees that touch each
-other (heaviest.py), for their contacts with the world, too. Their surfaces are mixed in
-surfaces.py.
+By default a contact is near-rigid: slope = STIFF m / h, m the mass that the point moves, and
+push = slope OUT (-dist) / h, so that OUT of a penetration goes in a step. A stiffer spring sways
+faster, and the implicit step damps a sway by its frequency squared: a tall stack comes to rest. m
+is geom_mass0, but at least a tenth of the tree's mass, as a robot may rest on one light finger. Of
+two moving bodies the lighter one counts. As a light body may carry a heavy one, that tenth is one
+of the heaviest of all trees that touch each other (heaviest.py), for their contacts with the
+world, too. Their surfaces are mixed in surfaces.py.
+
+With (t, z) = geom_solref of one's own, k = m / (t z)^2 and b = 2 z sqrt(k m): a penetration decays
+in t for robots of any size. t is at least the shortest time that a step resolves, h / pi, and
+between two moving bodies h / (2 pi). k carries the weight of the tree at depth DEEPEST.
 
 A contact with restitution e that closes faster than four steps of free fall leaves with e times
 its speed: slope is nearly rigid, and push leads to that velocity. One that leaves that fast may
@@ -52,8 +55,17 @@ STICK = 10.0
 #: slope = BOUNCE m / h of a contact that bounces.
 BOUNCE = 1e4
 
-#: Speed [m/s] at which a contact as stiff as a step resolves comes out of an obstacle: a body that
-#: is put into one does not shoot out of it.
+#: slope = STIFF m / h of a near-rigid contact, and the part of a penetration that goes in a step.
+STIFF, OUT = 3e4, 0.5
+
+#: slope = SOFT m / h of near-rigid contacts in a step that the solver does not find with STIFF.
+SOFT = 30.0
+
+#: geom_solref of a near-rigid contact, the default.
+RIGID = (1e-6, 1.0)
+
+#: Speed [m/s] at which a near-rigid contact, or one as stiff as a step resolves, comes out of an
+#: obstacle: a body that is put into one does not shoot out of it.
 EMERGE = 0.3
 
 #: Fastest contact that does not bounce, in steps of free fall.
@@ -102,8 +114,7 @@ def _write_constants(m, d, c):
     """Write contact_grip, and of contact_spring what all contacts of the pair have."""
     h, g = m.opt.timestep, spring_of(m, d, c)
     mass, _, tree = _masses(m, d, c)
-    t = max(m.geom_solref[g, 0], _shortest(m, d, c))
-    k, b = _spring(m, g, t, mass, tree, h)
+    k, b = _spring(m, g, _shortest(m, d, c), mass, tree)
     d.contact_spring[c, 2], d.contact_spring[c, 3], d.contact_spring[c, 4] = k, b, mass / h
     viscosity, mu, torsional, rolling, size = grip_of(m, d, c)
     if viscosity >= 0.0:
@@ -140,13 +151,34 @@ def _own_mass(m, d, c, side):
 
 
 @inline
-def _spring(m, g, t, mass, tree, h):
+def _spring(m, g, shortest, mass, tree):
     """Return stiffness and damping."""
-    ratio = m.geom_solref[g, 1]
+    h, ratio = m.opt.timestep, m.geom_solref[g, 1]
     k, b = m.geom_stiffness[g], m.geom_damping[g]
+    if _is_rigid(m, g):
+        slope = STIFF * mass / h
+        return OUT * slope / h, b if b >= 0.0 else (1.0 - OUT) * slope
     if k == 0.0:
+        t = max(m.geom_solref[g, 0], shortest)
         k = max(mass / (t * t * ratio * ratio), _least_stiffness(m, tree, h))
     return k, b if b >= 0.0 else 2.0 * ratio * np.sqrt(k * mass)
+
+
+@inline
+def _is_rigid(m, g):
+    """Return whether a geometry has no spring of its own."""
+    own = m.geom_solref[g, 0] > RIGID[0] or m.geom_solref[g, 1] != RIGID[1]
+    return m.geom_stiffness[g] == 0.0 and not own
+
+
+@inline
+def soften(m, d, c):
+    """Make a near-rigid contact softer: it still carries what it seems to carry."""
+    spring = d.contact_spring[c]
+    if _is_rigid(m, spring_of(m, d, c)) and spring[1] == spring[3] + m.opt.timestep * spring[2]:
+        push, part = spring[0], SOFT / STIFF
+        spring[0] = max(part * push, min(push, d.contact_latch[c, 0]))
+        spring[1] *= part
 
 
 @inline
@@ -181,8 +213,10 @@ def press_normally(d, c, leaving):
 def first_latch(d, c, leaving):
     """Return a guess of the normal force of a step that starts with the velocity `leaving`.
 
-    The spring carries its load, and stops a free mass.
+    It is that of the step before. A new contact carries its load, and stops a free mass.
     """
+    if d.contact_pressed[c] > 0.0:
+        return d.contact_pressed[c]
     slope = d.contact_spring[c, 1]
     stops = slope / (1.0 + slope / d.contact_spring[c, 4])
     return max(0.0, d.contact_spring[c, 0] - stops * leaving)

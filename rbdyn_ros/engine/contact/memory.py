@@ -39,15 +39,17 @@ def recall(m, d):
 @inline
 def _recall_pair(d, c, old, kept, end):
     """Recall the contacts of a pair, whose keys are below `end`; return where the next begins."""
-    first, fresh, lost, lost_torque = c, 0, ZERO3, ZERO3
+    first, fresh, pressed, lost, lost_torque = c, 0, 0.0, ZERO3, ZERO3
     while True:
         here = c < d.ncon and d.contact_key[c] < end
         before = old < kept and d.stick_key[old] < end
         if here and before and d.contact_key[c] == d.stick_key[old]:
             d.contact_old[c] = old
+            d.contact_pressed[c] = d.stick_normal[old]
             _keep(d, c, load3(d.stick_force, old), load3(d.stick_torque, old))
             c, old = c + 1, old + 1
         elif before and (not here or d.stick_key[old] < d.contact_key[c]):
+            pressed += d.stick_normal[old]
             lost = add3(lost, load3(d.stick_force, old))
             lost_torque = add3(lost_torque, load3(d.stick_torque, old))
             old += 1
@@ -60,6 +62,7 @@ def _recall_pair(d, c, old, kept, end):
         share = 1.0 / fresh
         for n in range(first, c):
             if d.contact_old[n] == -1:
+                d.contact_pressed[n] = share * pressed
                 _keep(d, n, scaled3(lost, share), scaled3(lost_torque, share))
     return c, old
 
@@ -88,6 +91,7 @@ def remember(m, d):
                 R = transposed(load9(d.xmat, i))
                 friction, torque = mat_vec(R, friction), mat_vec(R, torque)
             d.stick_key[kept] = d.contact_key[c]
+            d.stick_normal[kept] = force
             store3(d.stick_force, kept, friction)
             store3(d.stick_torque, kept, torque)
             kept += 1

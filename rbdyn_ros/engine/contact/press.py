@@ -142,7 +142,22 @@ def press_first(m, d):
         if d.contact_grip[c, 2] > 0.0:
             store3(d.contact_spin_change, c, ZERO3)
         _linearise(d, c)
+        if d.contact_pressed[c] > 0.0:
+            _press_on(d, c, leaving)
     add_to_bodies(d)
+
+
+@inline
+def _press_on(d, c, leaving):
+    """Linearise a contact that has pressed as one that does, for the first pass.
+
+    Where it leaves at the start of the step, the forces of the step may hold it.
+    """
+    push, slope = d.contact_spring[c, 0], d.contact_spring[c, 1]
+    if push <= slope * leaving:
+        pulls = scaled3(load3(d.contact_normal, c), push - slope * leaving)
+        d.contact_bend[c, 0] = slope
+        store3(d.contact_load, c, add3(load3(d.contact_load, c), pulls))
 
 
 @kernel

@@ -10,10 +10,11 @@ matrix (islands.py).
 Contacts that begin in the step because of the forces are then listed, too, and the iteration goes
 on (look.py).
 
-A body at rest needs one pass: its memory is the solution. A step that has not converged after MOST
-passes is counted in nunsolved. Its latches then stay as they are, and what is left is convex: the
-normal forces are exact, and friction takes energy away. Should that not converge in HELD passes,
-friction is viscous.
+A body at rest needs one pass: its memory is the solution. In a step that STUBBORN passes have not
+solved, near-rigid contacts become softer. One that has not converged after MOST passes is counted
+in nunsolved. Its latches then stay as they are, and what is left is convex: the normal forces are
+exact, and friction takes energy away. Should that not converge in HELD passes, friction is
+viscous.
 
 Source: Baraff, Witkin, Large steps in cloth simulation, 1998 (one iteration); Castro et al., An
 unconstrained convex formulation of compliant contact, 2022 (line search); Castro et al.,
@@ -26,6 +27,7 @@ import numpy as np
 
 from rbdyn_ros.engine.contact.latch_newton import turn_latches
 from rbdyn_ros.engine.contact.latches import move_latches
+from rbdyn_ros.engine.contact.law import soften
 from rbdyn_ros.engine.contact.look import look_again
 from rbdyn_ros.engine.contact.memory import remember
 from rbdyn_ros.engine.contact.passes import moved_contact, pass_once
@@ -66,6 +68,9 @@ from rbdyn_ros.engine.stops.stop_solver import TURNS
 
 #: Passes of dynamics in a step.
 MOST = 200
+
+#: Passes after which near-rigid contacts become softer.
+STUBBORN = 60
 
 #: Passes at the end in which the latches no longer move.
 HELD = 20
@@ -130,11 +135,14 @@ def _solve(m, d, stops, moves):
 
     Returns whether the forces are those of the law for their latches, and whether these are right.
     """
-    solved, exact, turns = False, False, 0
-    d.latch_moves[0] = d.latch_pairs[0] = 0
-    d.latch_missed[0] = 0.0
+    solved = exact = softer = False
+    turns = 0
+    _free_latches(d)
     n = d.solver_niter = 0
     while n < MOST + HELD:
+        if n >= STUBBORN and not softer:
+            softer = True
+            _soften(m, d)
         pass_once(m, d)
         n += 1
         d.solver_niter = n
@@ -178,6 +186,22 @@ def _solve(m, d, stops, moves):
         pass_once(m, d)
         _same(m, d)
     return solved, exact
+
+
+@inline
+def _free_latches(d):
+    """Forget how the latches have moved."""
+    d.latch_moves[0] = d.latch_pairs[0] = 0
+    d.latch_missed[0] = 0.0
+
+
+@kernel
+def _soften(m, d):
+    """Go on with softer contacts from the present iterate."""
+    for c in range(d.ncon):
+        soften(m, d, c)
+    _free_latches(d)
+    press_again(m, d, 0.0)
 
 
 @kernel

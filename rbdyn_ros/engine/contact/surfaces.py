@@ -1,9 +1,8 @@
 """The surface of a contact: a mixture of those of its two geometries.
 
 The smaller friction acts, the larger restitution, viscosity, torsional and rolling friction, and
-the softer spring: a soft finger stays soft on a hard object. Obstacles are as stiff as a step
-resolves, and without friction of its own an obstacle has infinite friction: the geometry on it
-decides.
+the softer spring: a soft finger stays soft on a hard object. Obstacles are near-rigid, and without
+friction of its own an obstacle has infinite friction: the geometry on it decides.
 """
 
 from __future__ import annotations

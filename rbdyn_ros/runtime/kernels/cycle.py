@@ -273,7 +273,7 @@ def _hand_over(m, d, s):
 
 @kernel
 def _write_stick(d, s):
-    """Write the memory of friction: how many contacts, then key, force and torque of each.
+    """Write the memory of friction: how many contacts, then the stick_ fields of each.
 
     It is the end of the row. Return the length of the row with it.
     """
@@ -281,10 +281,10 @@ def _write_stick(d, s):
     s.row_stick[0] = kept
     for c in range(kept):
         at = 1 + STICK_NUMBERS * c
-        s.row_stick[at] = d.stick_key[c]
+        s.row_stick[at], s.row_stick[at + 1] = d.stick_key[c], d.stick_normal[c]
         for n in range(3):
-            s.row_stick[at + 1 + n] = d.stick_force[c, n]
-            s.row_stick[at + 4 + n] = d.stick_torque[c, n]
+            s.row_stick[at + 2 + n] = d.stick_force[c, n]
+            s.row_stick[at + 5 + n] = d.stick_torque[c, n]
     return len(s.row) - len(s.row_stick) + 1 + STICK_NUMBERS * kept
 
 
