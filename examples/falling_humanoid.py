@@ -19,6 +19,7 @@ import rbdyn_ros as rb
 
 ROBOT = "talos_data/robots/talos_reduced.urdf"
 HEIGHT = 1.1  # initial height of the pelvis [m]
+DAMPING = 0.1  # at least, of each joint [N m s/rad]
 SECONDS, SAMPLE, QUIET = 40.0, 0.01, 10.0  # [s]
 SHOWN = (0.0, 0.5, 0.8, 1.1, 1.5, 5.0)  # [s]
 
@@ -34,13 +35,16 @@ def robots():
 
 def talos(folder):
     """Return a Model of Talos on a floor."""
-    return rb.load_urdf(
+    m = rb.load_urdf(
         folder / ROBOT,
         floating_base=True,
         package_dirs=[folder],
         strict=False,  # the leaders of its grippers' mimic joints are fixed
         contact=True,
     )
+    damping = np.maximum(m.dof_damping, DAMPING)
+    damping[:6] = 0.0  # of its free joint
+    return m.replaced(dof_damping=damping)
 
 
 def standing(m):

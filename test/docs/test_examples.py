@@ -208,7 +208,7 @@ def test_the_humanoid_is_at_rest_from_10_s_to_40_s():
     fastest, begin, end, quiet = line_of("falling_humanoid.py", "fastest joint")
     assert fastest > 5.0  # it fell
     assert (begin, end) == (10.0, 40.0)
-    assert quiet < 0.05
+    assert quiet < 1e-3
     force, weight = line_of("falling_humanoid.py", "the floor carries it")
     assert force == pytest.approx(weight, rel=1e-3)
 
