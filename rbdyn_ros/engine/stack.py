@@ -17,6 +17,7 @@ from numba.extending import lower_builtin, type_callable
 from numba.np.arrayobj import make_array, populate_array
 
 from rbdyn_ros.arrays import Array, Ints
+from rbdyn_ros.engine import indexing
 
 _INT64 = ir.IntType(64)
 
@@ -32,7 +33,7 @@ def stack_ints(rows: int, columns: int) -> Ints:
 
 
 def _compile(function: Callable[[int, int], Any], element: types.Type) -> None:
-    array_type = types.Array(element, 2, "C")
+    array_type = indexing.array_type(element, 2)
 
     @type_callable(function)
     def _typed(context: Any) -> Any:

@@ -26,6 +26,7 @@ from numba.extending import (
 )
 from numba.np.arrayobj import make_array, populate_array
 
+from rbdyn_ros.engine.indexing import array_type
 from rbdyn_ros.model.data import STAGES_AT, Data
 from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.fields import Field
@@ -78,7 +79,7 @@ class ViewType(types.Type):
 
     def array_type(self, field: Field) -> types.Array:
         element = types.int64 if field.kind == "int" else types.float64
-        return types.Array(element, len(field.dims), "C", readonly=self.read_only)
+        return array_type(element, len(field.dims), readonly=self.read_only)
 
     def attribute_type(self, name: str) -> types.Type | None:
         if (name in NUMBERS and self is MODEL) or (name in HEAD and self is DATA):

@@ -10,21 +10,19 @@ import pytest
 TESTS = Path(__file__).resolve().parents[1]
 
 OUTSIDE = """
-import numpy as np
 from numba import types
 from rbdyn_ros.engine import jit
-
-NUMBERS = np.zeros(3)
+from rbdyn_ros.engine.stack import stack_floats
 
 def entry_of(k):
-    return NUMBERS[k]
+    return stack_floats(3, 1)[k, 0]
 
 def test_outside():
     jit.callback(entry_of, types.float64(types.int64), "").ctypes({index})
 """
 
 
-@pytest.mark.parametrize(("index", "failed"), [(2, 0), (3, 1)])
+@pytest.mark.parametrize(("index", "failed"), [(2, 0), (3, 1), (-1, 1)])
 def test_an_index_error_in_code_called_by_address(tmp_path, index, failed):
     file = tmp_path / "test_outside.py"
     file.write_text(OUTSIDE.format(index=index))

@@ -172,7 +172,7 @@ def schedule(s: Shared, ticked: bool) -> None:
     if ticked:
         work = finished - s.woken
         s.longest = max(s.longest, work)
-        s.work[min(work // 1000, len(s.work) - 1)] += 1
+        s.work[min(max(work // 1000, 0), len(s.work) - 1)] += 1
     if s.halted == 1 or s.locked == 1 or s.time_mode == FAST:
         s.deadline = finished + pace
         return
