@@ -224,9 +224,12 @@ class Batch:
 
         Raises:
             ParameterError: unknown name, or no memory for the array.
+            ModelError: a field actuator_*, and robots run by code for the Model only: on a GPU, or
+                with specialize=True.
         """
         name = GRAVITY if name == f"opt.{GRAVITY}" else name
         _check_name("expand", name, FIELDS)
+        self._device.check_own(name)
         if name not in self._expanded:
             given = model_array(self.model, name)
             view = self._allocate(name, given.shape, given.dtype)

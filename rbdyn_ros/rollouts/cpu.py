@@ -15,7 +15,7 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts.arguments import robot_numbers
 from rbdyn_ros.rollouts.job import COMMANDS, STATE, Job, Robots, Step, remembered, step_code
 from rbdyn_ros.rollouts.outputs import OBSERVED_OUTPUTS, check_fits
-from rbdyn_ros.rollouts.params import Columns, open_places
+from rbdyn_ros.rollouts.params import Columns, check_built_in, open_places
 from rbdyn_ros.rollouts.pool import Pool
 from rbdyn_ros.specialization.functions import FORCES
 
@@ -66,6 +66,11 @@ class Cpu:
     def on_host(self, values: Array) -> Array:
         """Return an array as an array of NumPy."""
         return values
+
+    def check_own(self, name: str) -> None:
+        """Check that each robot can have its own numbers of a field of the Model."""
+        if self._wanted:
+            check_built_in(self.model, name, "specialize=None runs the engine's own code then")
 
     def prepare(self, memory: Mapping[str, Array], expanded: Collection[str]) -> None:
         """Find the code for the options of the Model, and hand it the addresses of the arrays."""

@@ -14,7 +14,7 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts.arguments import robot_numbers
 from rbdyn_ros.rollouts.job import COMMANDS
 from rbdyn_ros.rollouts.outputs import OBSERVED_OUTPUTS
-from rbdyn_ros.rollouts.params import open_places, with_springs
+from rbdyn_ros.rollouts.params import check_built_in, open_places, with_springs
 from rbdyn_ros.rollouts.programs import observer_program, step_program
 from rbdyn_ros.specialization.c_language import DOUBLE, FLOAT
 from rbdyn_ros.specialization.cuda_code import (
@@ -84,6 +84,10 @@ class Cuda:
         """Return numbers of robots, from numbers or from a mask."""
         known = ids if isinstance(ids, self._cupy.ndarray) else np.asarray(ids)
         return self._cupy.asarray(robot_numbers(known, ids, self.nsim, _sorted))
+
+    def check_own(self, name: str) -> None:
+        """Check that each robot can have its own numbers of a field of the Model."""
+        check_built_in(self.model, name, "device='cpu' runs the engine's own code then")
 
     def prepare(self, memory: Mapping[str, Any], expanded: Collection[str]) -> None:
         """Compile the kernels for the options of the Model."""

@@ -36,6 +36,13 @@ class Device(Protocol):
     def on_host(self, values: Array) -> Array:
         """Return an array as an array of NumPy."""
 
+    def check_own(self, name: str) -> None:
+        """Check that each robot can have its own numbers of a field of the Model.
+
+        Raises:
+            ModelError: only the engine's own code could read them, which does not run here.
+        """
+
     def prepare(self, memory: Mapping[str, Array], expanded: Collection[str]) -> None:
         """Find the code for the options of the Model, and hand it the addresses of the arrays.
 

@@ -12,7 +12,15 @@ from numpy.typing import ArrayLike
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.description.checks.inertials import INERTIA_ALLOWED, inertia_faults
-from rbdyn_ros.errors import ModelError, ParameterError, bad_argument, did_you_mean, quote, shown
+from rbdyn_ros.errors import (
+    Finding,
+    ModelError,
+    ParameterError,
+    bad_argument,
+    did_you_mean,
+    quote,
+    shown,
+)
 from rbdyn_ros.model.actuators import CURVE_POINTS
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
@@ -309,6 +317,22 @@ def _check_inertias(given: Columns) -> None:
 def _impossible(given: Columns, row: int, column: int, found: str, allowed: str) -> ParameterError:
     text = f"params[{given.array!r}]: '{given.names[column]}' of robot {row} {found}"
     return bad_argument("params", f"{text}; allowed are {allowed}")
+
+
+def check_built_in(m: Model, name: str, instead: str) -> None:
+    """Check that code for a Model can read a field of each robot.
+
+    Args:
+        m: the Model.
+        name: in FIELDS.
+        instead: what else the caller can do.
+
+    Raises:
+        ModelError: the numbers of the Model are built in.
+    """
+    if name in OF_ACTUATORS:
+        text = f"robots cannot differ in {name} if code for the Model runs; {instead}"
+        raise ModelError(Finding("not-traceable", text, "error", m.name))
 
 
 def with_springs(m: Model, own: Mapping[str, Sequence[int]]) -> Model:

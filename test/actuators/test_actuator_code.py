@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.c_code import Library, code_of
 from support.c_compilers import needs_gcc
-from support.cuda import HostBatch, needs_compiler
+from support.cuda import HostBatch, gpu, needs_compiler
 from support.refusals import refused
 from support.smooth import smoothly
 
@@ -100,6 +100,10 @@ def test_what_robots_of_a_batch_may_differ_in_decides_its_code(m):
     b.expand("actuator_error")
     b.step()
     assert not b.specialized
+    b = rb.Batch(m, 2, specialize=True)
+    with refused(ModelError, "not-traceable"):
+        b.expand("actuator_error")
+    b.step()  # nothing has changed
     params = {"actuator_error": {"wrist_roll": 0.1}}
     with refused(ModelError, "not-traceable"):
         rb.rollout(m, m.qpos0, np.zeros(m.nv), nstep=1, params=params)
@@ -116,6 +120,42 @@ def test_the_code_of_a_gpu_has_the_same_bits(m, tmp_path):
         other.step(nstep)
     for name in ("time", "qpos", "qvel", "act"):
         np.testing.assert_array_equal(other.arrays[name].T, getattr(b, name))
+
+
+@pytest.mark.parametrize("nsim", [5, 1000])
+def test_a_gpu_has_the_same_bits(m, nsim):
+    cupy = gpu()
+    b, g = rb.Batch(m, nsim), rb.Batch(m, nsim, device="cuda")
+    rng = np.random.default_rng(3)
+    for each in (b, g):
+        each.qfrc_applied = 0.5
+        each.step(nstep=3)
+    for k in range(4):
+        effort = rng.normal(0, 40, (nsim, m.nu))
+        b.ctrl, g.ctrl = effort, effort
+        for each in (b, g):
+            each.step(nstep=25)
+            each.step([3, 1], 5)
+            each.reset([k])
+            each.joint("elbow_pitch").ctrl = 0.25
+            each.qfrc_applied[:, :2] = 0.125  # ctrl overwrites what has an actuator
+            each.step(each.time > 0.02)
+    assert not b.diverged.any()
+    for name in ("time", "qpos", "qvel", "act", "ctrl", "qfrc_applied", "nbad", "diverged"):
+        np.testing.assert_array_equal(cupy.asnumpy(getattr(g, name)), getattr(b, name), name)
+    d, e = b.get_data(3), g.get_data(3)
+    assert d.act.tobytes() == e.act.tobytes()
+    assert d.qfrc_applied.tobytes() == e.qfrc_applied.tobytes()
+
+
+@pytest.mark.parametrize("number", [np.float64, np.float32])
+def test_a_gpu_refuses_actuators_that_differ_between_robots(m, number):
+    gpu()
+    g = rb.Batch(m, 3, device="cuda", dtype=number)
+    for name in ("actuator_error", "actuator_delay"):
+        with refused(ModelError, "not-traceable"):
+            g.expand(name)
+    g.step()  # nothing has changed
 
 
 @needs_gcc
