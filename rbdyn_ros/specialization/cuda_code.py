@@ -244,10 +244,12 @@ class _Function:
 
     def definition(self) -> list[str]:
         """Return its definition."""
-        head = f"DEVICE void {self.name}({_parameters(self.arguments)})"
+        head = f"void {self.name}({_parameters(self.arguments)})"
         if len(self.program.operations) <= self.longest:
+            # inlined into a loop over timesteps, nvcc 13.0 gives up on Go2
             writer = self._writer({})
-            return _lines(head, [*writer.all(), *stores(self.program, writer, self._place)])
+            lines = [*writer.all(), *stores(self.program, writer, self._place)]
+            return _lines(f"APART {head}", lines)
         whole = in_blocks(self.program, self._writer, self._place, BLOCK)
         arguments = {**self.arguments, "s": f"{self.real.name} *"}
         lines, body = list[str](), [f"{self.real.name} s[{max(1, whole.size)}];"]
@@ -255,7 +257,7 @@ class _Function:
             name = f"{self.name}_{k}"
             lines += _lines(f"APART void {name}({_parameters(arguments)})", block.lines)
             body.append(f"{name}({', '.join(arguments)});")
-        return [*lines, *_lines(head, [*body, *whole.stores])]
+        return [*lines, *_lines(f"DEVICE {head}", [*body, *whole.stores])]
 
     def _writer(self, names: Mapping[int, str]) -> _Writer:
         return _Writer(self.program, self.real, self.local, names)

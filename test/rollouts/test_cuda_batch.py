@@ -5,8 +5,9 @@ import types
 
 import numpy as np
 import pytest
-from support.cuda import gpu
+from support.cuda import ROBOTS, gpu, load
 from support.refusals import refused
+from support.robots import needs_robots
 from support.rollouts import light_forces, starts
 
 import rbdyn_ros as rb
@@ -89,6 +90,20 @@ def test_a_gpu_has_the_bits_of_the_cpu(floating):
         each.step()
     assert_same(b, g)
     assert "float64" in repr(g)
+
+
+@needs_robots
+@pytest.mark.parametrize("name", ROBOTS)
+def test_a_gpu_has_the_bits_of_the_cpu_for_robots(name):
+    b, g = pair(load(name), gpu())
+    for each in (b, g):
+        each.step()
+        each.step(nstep=50)
+        each.reset([0, 69, 33])
+        each.step(each.time < 0.01, 7)
+        each.step(nstep=50)
+    assert not b.diverged.all()
+    assert_same(b, g)
 
 
 def test_own_parameters_forces_and_outputs(m):

@@ -5,8 +5,8 @@ import re
 
 import numpy as np
 import pytest
-from support.cuda import HostBatch, compiled_by_nvcc, needs_compiler, needs_nvcc
-from support.robots import find, needs_robots
+from support.cuda import ROBOTS, HostBatch, compiled_by_nvcc, load, needs_compiler, needs_nvcc
+from support.robots import needs_robots
 from support.rollouts import light_forces, starts
 
 import rbdyn_ros as rb
@@ -16,23 +16,12 @@ from rbdyn_ros.specialization import cuda_code
 from rbdyn_ros.specialization.c_language import DOUBLE, FLOAT
 from rbdyn_ros.specialization.cuda_code import source
 
-ROBOTS = {
-    "UR5": ("ur5_robot.urdf", False),
-    "Panda": ("panda.urdf", False),
-    "Go2": ("go2.urdf", True),
-}
 N = 9
 DERIVED = ("xpos", "xmat", "xipos", "subtree_com", "cvel", "energy")
 EXPANDED = (
     "body_mass", "body_ipos", "body_fullinertia", "dof_armature", "dof_damping",
     "dof_frictionloss", "jnt_stiffness", "gravity",
 )  # fmt: skip
-
-
-@functools.cache
-def load(name):
-    file, floating = ROBOTS[name]
-    return rb.load_urdf(find(file), floating_base=floating, strict=False)
 
 
 @functools.cache
@@ -140,4 +129,4 @@ def test_a_function_that_nvcc_gives_up_on_is_cut_into_blocks(tmp_path):
         memory = re.search(r"(\d+) bytes stack frame", text)
         registers = re.search(r"Used (\d+) registers", text)
         found.append(cuda_code.gave_up(int(registers[1]), int(memory[1])))
-    assert not found[-1]  # the first may be True: with nvcc 13.0 it is
+    assert not found[-1]  # the first may be True

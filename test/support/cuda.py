@@ -1,21 +1,36 @@
 """The code of a GPU, compiled for this machine: kernels as functions of NumPy arrays."""
 
 import ctypes
+import functools
 import shutil
 import subprocess
 
 import numpy as np
 import pytest
 
+import rbdyn_ros as rb
 from rbdyn_ros.rollouts.cuda import kernels_of
 from rbdyn_ros.rollouts.params import model_array, open_places
 from rbdyn_ros.specialization.c_language import DOUBLE, FLOAT
 from rbdyn_ros.specialization.cuda_code import LONGEST_FUNCTION, source
+from support.robots import find
 
+ROBOTS = {
+    "UR5": ("ur5_robot.urdf", False),
+    "Panda": ("panda.urdf", False),
+    "Go2": ("go2.urdf", True),
+}
 REALS = {np.float64: DOUBLE, np.float32: FLOAT}
 
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc")
+
+
+@functools.cache
+def load(name):
+    """Return a Model of ROBOTS."""
+    file, floating = ROBOTS[name]
+    return rb.load_urdf(find(file), floating_base=floating, strict=False)
 
 
 def gpu():
