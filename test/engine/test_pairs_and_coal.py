@@ -196,6 +196,7 @@ HOSTILE = {
     "sheet": rb.Points(tuple(map(tuple, CUBE * (1.0, 1.0, 1e-9)))),
     "dome": rb.Points((*map(tuple, DOME), (0.0, 0.0, -1.0))),  # nearly coplanar faces
 }
+ROUND, THIN = {"disc", "wire", "block"}, {"needle", "wire"}
 
 
 TILTS = ((np.pi / 2, 0, 0), (0, 0, np.pi / 4), (1e-9, 0, 0), (1e-6, 1e-6, 0), (1e-3, 0, 0))
@@ -210,7 +211,9 @@ def test_hostile_pairs_end_and_are_sound(far):
     """Equal centres, parallel faces, sizes that differ by 1e6 or 1e9, far from the origin.
 
     No distance is NaN, and a slab is as wide to 1e-4 of the size: a needle of 1e-6 has a direction
-    that rounding turns where its axis meets another one.
+    that rounding turns where its axis meets another one. The points are on both, also where
+    opposite sides are as deep; around the axis of a cylinder all sides may be, and the polytope
+    has 256 corners for them. Then its faces are beside them by 1e-3, and by more for needles.
     """
     built = rb.SystemBuilder("hostile", base="world")
     for side, (name, shape) in itertools.product("ab", HOSTILE.items()):
@@ -233,3 +236,9 @@ def test_hostile_pairs_end_and_are_sound(far):
         assert np.abs(y - x - dist * normal).max() < 1e-11 * (size + 1.0 + far)
         error = np.abs(width(m, g, h, poses, normal) - dist[:, 0])
         assert error.max() < 1e-4 * size, (one, other)
+        beside = outside(m, g, local(x - poses[:, :3], poses[:, 3:12]))
+        beside = np.maximum(beside, outside(m, h, local(y - poses[:, 12:15], poses[:, 15:])))
+        if not ROUND & {one, other}:
+            assert beside.max() < 1e-6 * size + 1e-15 * far, (one, other)
+        elif not THIN & {one, other}:
+            assert beside.max() < 1e-3 * size + 1e-15 * far, (one, other)

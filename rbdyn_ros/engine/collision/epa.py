@@ -62,7 +62,7 @@ def epa(m, a, b, R, t, S, names, n, known, along):
     size = m.geom_rbound[a] + m.geom_rbound[b]
     smooth, limit = is_smooth(m, a, b), ROUGH * size
     F, pairs, sharp = stack_floats(3, ROW), stack_ints(3, 2), 0  # the best of Newton's method
-    depth, best, at = np.inf, along, (0, 0, 0)
+    depth, best, level = np.inf, along, np.inf
     if known > 0.0:
         depth, sharp = known, n
         copy_rows(S, names, n, F, pairs)
@@ -92,7 +92,7 @@ def epa(m, a, b, R, t, S, names, n, known, along):
         bound = dot3(w, normal)
         if bound < depth - (EXACT * size if sharp > 0 else 0.0):
             # moved by this B has left A, whatever the polytope is like
-            depth, best, at, sharp = bound, normal, here, 0
+            depth, best, sharp = bound, normal, 0
         elif (
             sharp > 0
             and dot3(normal, best) >= max(NEAR, 1.0 - SLACK * size / depth)
@@ -104,13 +104,12 @@ def epa(m, a, b, R, t, S, names, n, known, along):
         if gap <= EXACT * size:
             depth, best, sharp = bound, normal, 0
             level = planes[f, 3] + EXACT * size
-            at = _facing(P, P_names, planes, faces, count, level, S, names)
             break
         if corners == CORNERS:
             break
         if smooth and gap <= limit and bound <= depth + limit:
             limit = NEARER * gap
-            n, _x = _on_face(P, P_names, here, S, names)
+            n, _x = _on_face(P, P_names, here, ZERO3, S, names)
             most = depth + (EXACT * size if sharp == 0 else -EXACT * size)
             n, v, height = _sharper(m, a, b, R, t, normal, S, names, n, most, F, pairs)
             if n > 0:
@@ -121,14 +120,16 @@ def epa(m, a, b, R, t, S, names, n, known, along):
                 if dot3(on, normal) - planes[f, 3] > 0.5 * gap:
                     w, x, y, i, j = on, of_a, of_b, k, l
         _put_corner(P, P_names, corners, w, x, y, i, j)
-        count = _expanded(P, planes, faces, edges, count, corners, ABOVE * size)
-        corners += 1
-        if count < 0:
+        added = _expanded(P, planes, faces, edges, count, corners, ABOVE * size)
+        if added < 0:
             break
+        count, corners = added, corners + 1
     if sharp > 0:
         x, y = weighted(F, sharp)
     else:
-        n, _x = _on_face(P, P_names, at, S, names)
+        deepest = scaled3(best, depth)
+        at = _facing(P, P_names, planes, faces, count, level, deepest, S, names)
+        n, _x = _on_face(P, P_names, at, deepest, S, names)
         x, y = weighted(S, n)
     middle, half = scaled3(add3(x, y), 0.5), scaled3(best, 0.5 * depth)
     return depth, best, add3(middle, half), sub3(middle, half)
@@ -340,16 +341,17 @@ def _toggled(edges, count, i, j):
 
 
 @kernel
-def _facing(P, P_names, planes, faces, count, level, S, names):
-    """Return the corners of the face nearest to the origin, of the open ones up to `level` away.
+def _facing(P, P_names, planes, faces, count, level, deepest, S, names):
+    """Return the corners of the face that is nearest to the deepest point of A - B.
 
-    A side of A - B may be several faces, of which one has the nearest point.
+    Only faces up to `level` away from the origin count. A side of A - B may be several faces, and
+    another side may be as deep.
     """
     at, least = (0, 0, 0), np.inf
     for f in range(count):
         if planes[f, OPEN] <= level:
             corners = (faces[f, 0], faces[f, 1], faces[f, 2])
-            _, x = _on_face(P, P_names, corners, S, names)
+            _, x = _on_face(P, P_names, corners, deepest, S, names)
             square = dot3(x, x)
             if square < least:
                 at, least = corners, square
@@ -357,11 +359,12 @@ def _facing(P, P_names, planes, faces, count, level, S, names):
 
 
 @kernel
-def _on_face(P, P_names, corners, S, names):
-    """Make a simplex of a face; return its size and its point nearest to the origin."""
+def _on_face(P, P_names, corners, origin, S, names):
+    """Make a simplex of a face; return its size and its point nearest to an origin, from there."""
     for n in range(3):
         corner = corners[0] if n == 0 else (corners[1] if n == 1 else corners[2])
         for k in range(9):
             S[n, k] = P[corner, k]
+        store3(S, n, sub3(load3(P, corner), origin))
         names[n, 0], names[n, 1] = P_names[corner, 0], P_names[corner, 1]
     return nearest(S, names, 3)
