@@ -13,6 +13,7 @@ from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.dynamics.entry import Entry, check_pair, handles
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine.collision.near import distance_of_pair, near_pairs
+from rbdyn_ros.engine.collision.pair import AXIS
 from rbdyn_ros.engine.collision.support import PLANE
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, listing
 from rbdyn_ros.model.data import Data
@@ -62,8 +63,8 @@ class Memory:
     def __init__(self, m: Model) -> None:
         self.place = np.zeros((m.ngeom, PLACE))
         self.order: Ints = np.arange(m.ngeom)
-        self.axes = np.zeros((max(m.nmeet, 1), 3))
-        self.no_axis = np.zeros((1, 3))
+        self.axes = np.zeros((max(m.nmeet, 1), AXIS))
+        self.no_axis = np.zeros((1, AXIS))
         self.flat = (m.geom_type == PLANE).tolist()
         self.terrain = (m.geom_type == GeomType.HFIELD).tolist()
         self.found = np.zeros(m.nmeet, np.int64)

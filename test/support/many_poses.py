@@ -6,7 +6,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from rbdyn_ros.dynamics.entry import Entry, handles
-from rbdyn_ros.engine.collision.pair import measure
+from rbdyn_ros.engine.collision.pair import AXIS, measure
 from rbdyn_ros.engine.jit import Matrix, kernel
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.data_fields import PLACE
@@ -30,7 +30,7 @@ _measure = Entry(_measured)
 def measured(m, d, g, h, poses):
     """Return what `measure` writes for poses (n, 24): position and rotation of g, then of h."""
     out = np.full((len(poses), 10), np.nan)
-    place, axis = np.zeros((m.ngeom, PLACE)), np.zeros((1, 3))
+    place, axis = np.zeros((m.ngeom, PLACE)), np.zeros((1, AXIS))
     _measure.call(*handles(m, d), g, h, poses, place, axis, out)
     return out
 

@@ -24,14 +24,6 @@ CLOSE = 1e-3  # distance, as a part of the size, at which rounding of points tur
 TOUCHING = 1e-9  # distance of cores that count as touching, as a part of their size
 
 
-@inline
-def is_apart(m, a, b, R, t, v, reach):
-    """Return whether a direction v shows that two cores are farther apart than `reach`."""
-    w, _, _, _, _ = farthest(m, a, b, R, t, scaled3(v, -1.0), 0, 0)
-    along = dot3(v, w)
-    return along > 0.0 and along > reach * np.sqrt(dot3(v, v))
-
-
 @kernel
 def gjk(m, a, b, R, t, reach, S, names):
     """Find the nearest points of two cores, unless they are farther apart than `reach`.

@@ -47,7 +47,7 @@ def near_pairs(
         skipped: 1 for each pair to leave out.
         place: (ngeom, PLACE), receives the poses of all geometries.
         order: all geometries, in the order of the last call.
-        axes: (nmeet, 3), directions that separated hulls the last time, or zero.
+        axes: (nmeet, AXIS), directions that separated hulls the last time, or zero.
         found: (nmeet), receives the numbers of the pairs, ascending.
         out: (nmeet, 10), receives what `measure` writes, in the order of `found`.
     """

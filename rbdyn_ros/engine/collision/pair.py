@@ -5,11 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.engine.collision.epa import epa
-from rbdyn_ros.engine.collision.gjk import gjk, is_apart
+from rbdyn_ros.engine.collision.gjk import gjk
 from rbdyn_ros.engine.collision.rounds import from_plane, of_ball, of_rounds
 from rbdyn_ros.engine.collision.simplex import ROW, weighted
 from rbdyn_ros.engine.collision.smooth import is_least
-from rbdyn_ros.engine.collision.support import BOX, CAPSULE, CYLINDER, PLANE, SPHERE, radius_of
+from rbdyn_ros.engine.collision.support import (
+    BOX,
+    CAPSULE,
+    CYLINDER,
+    PLANE,
+    SPHERE,
+    farthest,
+    radius_of,
+)
 from rbdyn_ros.engine.collision.sweep import ROUNDING, pose_of
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
@@ -24,6 +32,9 @@ from rbdyn_ros.engine.spatial import (
     transposed,
 )
 from rbdyn_ros.engine.stack import stack_floats, stack_ints
+
+#: Numbers of the direction that separated two hulls: it, and their corners farthest along it.
+AXIS = 5
 
 
 @inline
@@ -48,7 +59,8 @@ def measure(m, place, g, h, reach, axis, out):
 
     Nothing is written if they are farther apart than `reach`. At most one may be a plane. `out`
     receives the distance, the unit normal from g to h, the point of g and the point of h. `axis`
-    is a direction that may separate the two, or zero; it is replaced if another one does.
+    (AXIS) is a direction that may separate the two, or zero, and corners along it; it is replaced
+    if another one does.
     """
     a, b, swapped = in_order(m, g, h)
     R, t = relative(place, a, b)
@@ -80,19 +92,19 @@ def nearest_points(m, a, b, R, t, reach, axis):
         return of_ball(m, a, b, R, t)
     if other <= CAPSULE:
         return of_rounds(m, a, b, R, t)
-    return _of_hulls(m, a, b, R, t, reach, axis)
+    apart = reach + radius_of(m, a) + radius_of(m, b)
+    if _boxes_apart(m, a, b, R, t, reach) or _still_apart(m, a, b, R, t, apart, axis):
+        return np.inf, ZERO3, ZERO3, ZERO3
+    return _of_hulls(m, a, b, R, t, apart, axis)
 
 
 @kernel
-def _of_hulls(m, a, b, R, t, reach, axis):
-    """Return the same as the closed forms (rounds.py) by GJK and EPA; inf beyond `reach`."""
+def _of_hulls(m, a, b, R, t, apart, axis):
+    """Return the same as the closed forms (rounds.py) by GJK and EPA.
+
+    The distance is infinite where the cores are farther than `apart`.
+    """
     S, names = stack_floats(4, ROW), stack_ints(4, 2)
-    if boxes_apart(m, a, b, R, t, reach):
-        return np.inf, ZERO3, ZERO3, ZERO3
-    r_a, r_b = radius_of(m, a), radius_of(m, b)
-    apart = reach + r_a + r_b
-    if is_apart(m, a, b, R, t, (axis[0], axis[1], axis[2]), apart):
-        return np.inf, ZERO3, ZERO3, ZERO3
     n, v, known = gjk(m, a, b, R, t, apart, S, names)
     if n == 0:
         axis[0], axis[1], axis[2] = v
@@ -108,12 +120,37 @@ def _of_hulls(m, a, b, R, t, reach, axis):
     else:
         depth, normal, x, y = epa(m, a, b, R, t, S, names, n, known, v)
         length = -depth
+    r_a, r_b = radius_of(m, a), radius_of(m, b)
     x, y = add3(x, scaled3(normal, r_a)), sub3(y, scaled3(normal, r_b))
     return length - r_a - r_b, normal, x, y
 
 
+@kernel
+def _still_apart(m, a, b, R, t, apart, axis):
+    """Return whether the direction that has separated two cores shows them farther than `apart`.
+
+    The search for the corners farthest along it starts from the last ones, which are in the last
+    columns of `axis`: a robot moves little in a step.
+    """
+    v = (axis[0], axis[1], axis[2])
+    square = dot3(v, v)
+    if square == 0.0:
+        return False
+    i, j = _corner(m, a, axis[3]), _corner(m, b, axis[4])
+    w, _x, _y, i, j = farthest(m, a, b, R, t, scaled3(v, -1.0), i, j)
+    axis[3], axis[4] = i, j
+    along = dot3(v, w)
+    return along > 0.0 and along > apart * np.sqrt(square)
+
+
 @inline
-def boxes_apart(m, a, b, R, t, reach):
+def _corner(m, g, number):
+    """Return the number of a corner of a geometry, 0 in place of any other number."""
+    return int(number) if number > 0.0 and number < m.geom_vertnum[g] else 0
+
+
+@inline
+def _boxes_apart(m, a, b, R, t, reach):
     """Return whether a face of one of the bounding boxes shows that two are farther than `reach`.
 
     It is cheaper than a search for the farthest corners.

@@ -6,11 +6,9 @@ contact.py.
 
 from __future__ import annotations
 
-import numpy as np
-
 from rbdyn_ros.engine.collision.manifold import POINTS, manifold
-from rbdyn_ros.engine.collision.pair import boxes_apart, in_order, nearest_points, relative
-from rbdyn_ros.engine.collision.support import BOX, farthest, radius_of
+from rbdyn_ros.engine.collision.pair import AXIS, in_order, nearest_points, relative
+from rbdyn_ros.engine.collision.support import BOX
 from rbdyn_ros.engine.collision.sweep import (
     WAY,
     bound,
@@ -24,11 +22,8 @@ from rbdyn_ros.engine.contact.boxes import CORNERS, box_points
 from rbdyn_ros.engine.contact.touch import list_contact, order, reach_of
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
-from rbdyn_ros.engine.spatial import add3, dot3, load3, mat_vec, scaled3, sub3
+from rbdyn_ros.engine.spatial import add3, load3, mat_vec, scaled3, sub3
 from rbdyn_ros.engine.stack import stack_floats, stack_ints
-
-#: Columns of push_axis: a direction, and the corners of both geometries farthest along it.
-AXIS = 5
 
 #: Up to so many pairs it is faster to look at each than to sweep.
 FEW = 1000
@@ -96,8 +91,6 @@ def _hulls(m, d, pair, g, h, reach):
     axis = d.push_axis[pair] if pair < len(d.push_axis) else nowhere[0]
     a, b, swapped = in_order(m, g, h)
     R, t = relative(d.geom_place, a, b)
-    if _still_apart(m, a, b, R, t, axis, reach + radius_of(m, a) + radius_of(m, b)):
-        return
     nearest = nearest_points(m, a, b, R, t, reach, axis)
     if not nearest[0] < reach:
         return
@@ -107,32 +100,6 @@ def _hulls(m, d, pair, g, h, reach):
     for n in range(number):
         x = add3(p, mat_vec(R_A, load3(points, n)))
         _touch(m, d, pair, g, h, x, normal, points[n, 3], names[n, 0])
-
-
-@kernel
-def _still_apart(m, a, b, R, t, axis, reach):
-    """Return whether the direction that has separated two cores, or a face of a box, still does.
-
-    The search for the corners farthest along it starts from the last ones, which are in the last
-    columns of `axis`: a robot moves little in a step.
-    """
-    v = (axis[0], axis[1], axis[2])
-    square = dot3(v, v)
-    if square == 0.0:
-        return False
-    if boxes_apart(m, a, b, R, t, reach):
-        return True
-    i, j = _corner(m, a, axis[3]), _corner(m, b, axis[4])
-    w, _x, _y, i, j = farthest(m, a, b, R, t, scaled3(v, -1.0), i, j)
-    axis[3], axis[4] = i, j
-    along = dot3(v, w)
-    return along > 0.0 and along > reach * np.sqrt(square)
-
-
-@inline
-def _corner(m, g, number):
-    """Return the number of a corner of a geometry, 0 in place of any other number."""
-    return int(number) if number > 0.0 and number < m.geom_vertnum[g] else 0
 
 
 @inline
