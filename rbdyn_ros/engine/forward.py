@@ -64,6 +64,13 @@ def _press(m, d):
 
 
 @kernel
+def sum_contacts(m: Model, d: Data) -> None:
+    """Write cfrc_contact and qfrc_contact from the contact forces of the last timestep."""
+    if m.ncontact > 0 and d.ncon > 0:
+        call_stage(m.force_stage, m, d)
+
+
+@kernel
 def make_constraint(m: Model, d: Data) -> None:
     """Write efc_pos, efc_vel, efc_aref and efc_J; needs com_vel and bias_force.
 
@@ -188,6 +195,8 @@ def advance(m: Model, d: Data, nstep: int) -> None:
             _remaining_stages(m, d)
             complete = True
         integrate(m, d)
+    if nstep > 0:
+        sum_contacts(m, d)
     if not complete:
         _forward_at_start(m, d)
     if m.nvall > m.nv:
@@ -260,7 +269,10 @@ def _swap(x, y):
 
 @kernel
 def substep(m, d):
-    """One timestep with only the stages of the motion, or by specialised code if installed."""
+    """One timestep with only the stages of the motion, or by specialised code if installed.
+
+    The contact forces of the step are summed by sum_contacts.
+    """
     if d.step_stage != 0:
         call_stage(d.step_stage, m, d)
     else:

@@ -80,6 +80,7 @@ STAGES = {
     "terrain_stage": "contacts with height fields",
     "press_stage": "contact forces at the present velocities",
     "settle_stage": "contact forces of a step",
+    "force_stage": "sums of the contact forces of a step",
     "island_stage": "accelerations of a step in which moving bodies touch",
     "actuator_stage": "forces of actuators",
     "act_stage": "states of actuators after a step",
@@ -107,7 +108,7 @@ CONSTRAINT_STAGES = (
 )
 
 #: The stages of geometries.
-CONTACT_STAGES = ("contact_stage", "press_stage", "settle_stage")
+CONTACT_STAGES = ("contact_stage", "press_stage", "settle_stage", "force_stage")
 
 #: The stages of mimic joints.
 COUPLING_STAGES = ("inertia_stage", "accelerate_stage")

@@ -65,7 +65,10 @@ def test_a_state_says_how_many_contacts_do_not_fit(start):
 
 
 def test_a_state_has_the_memory_of_joints_and_contacts(start):
-    """A state with few contacts is shorter, but has the friction of joints whole."""
+    """A state with few contacts is shorter, but has the friction of joints whole.
+
+    Its contact forces are those of step.
+    """
     box = rb.shapes.box((0.2, 0.2, 0.2), mass=1.0)
     system = rb.SystemBuilder("two", base="world").body("held", box).body("lying", box)
     system.joint("hinge", "revolute", "world", "held", xyz=(2, 0, 1), axis=(0, 1, 0), friction=3.0)
@@ -78,7 +81,11 @@ def test_a_state_has_the_memory_of_joints_and_contacts(start):
     loop = start(m, position, **WALKING)
     hinge = m.jnt_dofadr[m.jnt_id("hinge")]
     loop.orders.command(Command.of_efforts(np.array([hinge]), np.array([2.0])))
-    last = walk(loop, 50)[-1]
+    first, *_, last = walk(loop, 50)
+    d = rb.make_data(m)
+    d.qpos = position
+    rb.step(m, d)
+    assert np.array_equal(first.contact[:, :3], d.cfrc_contact[:, 3:])
     assert len(last.stick) == 4
     assert last.stick_qfrc[hinge] == pytest.approx(-2.0, rel=1e-6)
     moved = dataclasses.replace(last, row=last.row.copy())

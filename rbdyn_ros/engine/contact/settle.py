@@ -125,7 +125,6 @@ def settle(m, d):
         d.qacc[k] = d.qacc_step[k]
     if m.nmimic > 0:
         follow_acceleration(m, d)
-    _write_forces(m, d)
     remember(m, d)
 
 
@@ -265,9 +264,17 @@ def _latched_torques(d, c, normal, torque, most):
     return sticks and spins and np.sqrt(dot3(across, across)) <= rolling * pressing + most
 
 
+@optional_stage("force_stage")
+def _forces_by_address(table, row):
+    write_forces(model_at(table), data_at(table, row))
+
+
 @kernel
-def _write_forces(m, d):
-    """Write cfrc_contact and qfrc_contact: the forces that have moved the bodies."""
+def write_forces(m, d):
+    """Write cfrc_contact and qfrc_contact: the forces that have moved the bodies.
+
+    A stage of its own: no motion depends on it, so only the last of several steps needs it.
+    """
     clear_sums(m, d)
     for c in range(d.ncon):
         add_force(d, c)
