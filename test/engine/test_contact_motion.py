@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from support import touching
+from support import states, touching
 
 import rbdyn_ros as rb
 
@@ -157,6 +157,24 @@ def test_a_cylinder_rolls_without_bumps():
     assert 0.0 < depth < 1e-3
     assert np.ptp(heights) < 1e-6 * depth
     assert d.qvel[0] == pytest.approx(0.5, rel=1e-3)
+
+
+def test_a_coin_rolls_in_a_circle():
+    """It loses 0.17 % of the energy in 3 s; if its points moved along tangents, 0.6 %.
+
+    While its axis has a constant angle to the vertical and turns at p, the coin spins about it at
+    w = (p^2 sin cos / 4 - g / r cos) / (3/2 p sin), see test_rolling.py.
+    """
+    r, half, c, s, p = 0.1, 5e-4, np.cos(0.87), np.sin(0.87), 2.5
+    spin = (0.25 * p**2 * s * c - G / r * c) / (1.5 * p * s)
+    up, axis = np.array([0.0, c, s]), np.array([0.0, -s, c])
+    turn = Rotation.from_matrix(np.column_stack([[1.0, 0.0, 0.0], up, axis]))
+    w, centre = p * s * up + spin * axis, r * up + half * axis
+    m = rb.build(touching.free(rb.Cylinder(r, 2 * half), 1.0, rb.Surface(friction=2.0)))
+    d = touching.placed(m, (0, 0, centre[2]), turn, np.cross(w, centre), turn.inv().apply(w))
+    start = states.energy(m, d.copy())
+    rb.step(m, d, 3000)
+    assert states.energy(m, d.copy()) == pytest.approx(start, rel=2.5e-3)
 
 
 def test_a_cylinder_stands():

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import rbdyn_ros as rb
+from rbdyn_ros.engine.contact.arcs import LIES
 from rbdyn_ros.engine.contact.law import DEEPEST, EMERGE, OUT, RIGID, SHARE, STICK, STIFF
 from rbdyn_ros.engine.contact.touch import FEATURES
+from rbdyn_ros.model.geoms import GeomType
 
 
 @dataclass
@@ -19,7 +21,7 @@ class Problem:
     """One step: velocities u = free + G f of n contacts, normal first, and their laws.
 
     Attributes:
-        free: velocities without contact forces (n, 3).
+        free: velocities without contact forces, in the middle of the step (n, 3).
         G: (3 n, 3 n), velocity by force, of a whole step.
         push, slope: f_n = max(0, push - slope u_n).
         memory: friction that is remembered (n, 2).
@@ -56,6 +58,9 @@ def problem(m, start, end):
     J = np.concatenate([frames[c] @ _point_jacobian(m, d, c) for c in range(n)])
     tau = d.qfrc_applied + d.qfrc_passive - d.qfrc_bias
     free = J @ (d.qvel + h * np.linalg.solve(A, tau))
+    free = free.reshape(n, 3)
+    for c in range(n):
+        free[c, 1:] += 0.5 * h * frames[c, 1:] @ _bent(m, d, c)
     k, b, grip, mu = np.array(_surfaces(m, d.contact_geom[:n])).T
     memory = [
         frames[c, 1:] @ _turned(m, d, c, force)
@@ -66,7 +71,7 @@ def problem(m, start, end):
         rigid, np.minimum(-k * d.contact_dist[:n], slope * EMERGE), -k * d.contact_dist[:n]
     )
     return Problem(
-        free.reshape(n, 3), h * J @ np.linalg.solve(A, J.T), push, slope,
+        free, h * J @ np.linalg.solve(A, J.T), push, slope,
         np.array(memory), grip, mu, frames,
     )  # fmt: skip
 
@@ -106,6 +111,40 @@ def _point_jacobian(m, d, c):
     if one > 0:
         J = J - rb.frame_jacobian(m, d, m.body_names[one], "world")
     return J[3:] + np.cross(J[:3], d.contact_pos[c], axis=0)
+
+
+def _bent(m, d, c):
+    """Return what a contact's velocity changes by in a second at constant joint velocities."""
+    (one, two), x, normal = d.contact_geom[c], d.contact_pos[c], d.contact_normal[c]
+    a, w = _arc(m, d, m.geom_bodyid[two], x)
+    if m.geom_bodyid[one] > 0:
+        less, v = _arc(m, d, m.geom_bodyid[one], x)
+        a, w = a - less, w - v
+    return a + np.cross(w, _compliance(m, d, one, two, normal) @ np.cross(w, normal))
+
+
+def _arc(m, d, body, x):
+    """Return the acceleration of a point of a body at constant qvel, and its angular velocity."""
+    name = m.body_names[body]
+    w, v = np.split(rb.frame_jacobian(m, d, name, "world") @ d.qvel, 2)
+    turning, a = np.split(rb.frame_jacobian_dot(m, d, name, "world") @ d.qvel, 2)
+    return a + np.cross(turning, x) + np.cross(w, v + np.cross(w, x)), w
+
+
+def _compliance(m, d, one, two, normal):
+    """Return by how much a contact goes on if the surfaces turn by 1 rad: their radius (3, 3)."""
+    radii = m.geom_radius[[one, two]]
+    if radii.any():
+        return np.eye(3) / np.sum(1.0 / radii[radii > 0.0])
+    if m.geom_type[two] != GeomType.CYLINDER:
+        return np.zeros((3, 3))
+    assert m.geom_type[one] == GeomType.PLANE
+    axis = d.xmat[m.geom_bodyid[two]].reshape(3, 3) @ m.geom_mat[two].reshape(3, 3)[:, 2]
+    along = np.cross(axis, normal)
+    sine = np.linalg.norm(along)
+    if sine < LIES:
+        return np.zeros((3, 3))
+    return m.geom_size[two, 0] / sine * np.outer(along, along) / sine**2
 
 
 def _surfaces(m, pairs):

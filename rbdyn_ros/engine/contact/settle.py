@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rbdyn_ros.engine.contact.arcs import follow_arcs
 from rbdyn_ros.engine.contact.latch_newton import turn_latches
 from rbdyn_ros.engine.contact.latches import move_latches
 from rbdyn_ros.engine.contact.law import soften
@@ -101,6 +102,7 @@ def _by_address(table, row):
 def settle(m, d):
     """Write qacc_step and qacc, the accelerations of the step, and the contact forces in it."""
     stops, passes = exact_stops(m, d), 0
+    follow_arcs(m, d)
     press_first(m, d)
     if stops:
         start_stops(m, d)
@@ -114,6 +116,7 @@ def settle(m, d):
         passes += d.solver_niter
         if stops:
             follow_stops(m, d, 1.0)
+        follow_arcs(m, d)
         press_there(m, d)
         solved, exact = _solve(m, d, stops, 1)
     d.solver_niter += passes
