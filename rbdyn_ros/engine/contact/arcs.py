@@ -59,8 +59,9 @@ def follow_arcs(m, d):
     """Add h/2 u' to contact_vel, along the surfaces, and the same of rotation to contact_spin."""
     c = 0
     while c < d.ncon:
-        end = next_bodies(d, c)
-        _follow(m, d, c, end)
+        one, i, end = d.contact_body[c, 0], d.contact_body[c, 1], next_bodies(d, c)
+        if not _is_straight(_arc(d, i)) or (one > 0 and not _is_straight(_arc(d, one))):
+            _follow(m, d, c, end)
         c = end
 
 
@@ -69,8 +70,6 @@ def _follow(m, d, c, end):
     """Do so for the contacts of two bodies."""
     one, i, half = d.contact_body[c, 0], d.contact_body[c, 1], 0.5 * m.opt.timestep
     arc1, arc2 = _arc(d, one), _arc(d, i)
-    if _is_straight(arc1) and _is_straight(arc2):
-        return
     w, turning = sub3(arc2[2], arc1[2]), sub3(arc2[1], arc1[1])
     for n in range(c, end):
         normal, a = load3(d.contact_normal, n), _acceleration(arc2, load3(d.contact_arm2, n))
