@@ -12,6 +12,7 @@ import pytest
 import rbdyn_ros as rb
 from rbdyn_ros.engine.contact.arcs import LIES
 from rbdyn_ros.engine.contact.law import DEEPEST, EMERGE, OUT, RIGID, SHARE, STICK, STIFF
+from rbdyn_ros.engine.contact.settle import STUBBORN
 from rbdyn_ros.engine.contact.touch import FEATURES
 from rbdyn_ros.model.geoms import GeomType
 
@@ -185,7 +186,8 @@ def check_law(m, start, d):
 
     They satisfy Signorini's condition and the cone. Where a contact slips so fast that what it
     remembers no longer counts, friction is opposite to the slip: maximum dissipation. In discs of
-    their normal forces `solve` finds the same forces, up to what the step misses of the law, 5e-7.
+    their normal forces `solve` finds the same forces, up to what the step misses of the law, 5e-7,
+    unless contacts became softer because it took many passes.
     """
     p = problem(m, start, d)
     f = written(p, d)
@@ -198,7 +200,8 @@ def check_law(m, start, d):
     direction = u[slips, 1:] / np.linalg.norm(u[slips, 1:], axis=1)[:, None]
     opposite = -(p.mu * f[:, 0])[slips, None] * direction
     assert f[slips, 1:] == pytest.approx(opposite, abs=1e-3 * largest)
-    assert abs(f - solve(p, p.mu * f[:, 0])).max() < most
+    if d.solver_niter <= STUBBORN:
+        assert abs(f - solve(p, p.mu * f[:, 0])).max() < most
     return largest
 
 
