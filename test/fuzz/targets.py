@@ -40,7 +40,6 @@ from rbdyn_ros.description.scene_files.scene import read_scene
 from rbdyn_ros.description.urdf_files import guard, urdf, xacro_files, xacro_process
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.model.data_fields import DATA_FIELDS
-from rbdyn_ros.model.model_fields import PRIMARY
 from rbdyn_ros.recording.reader import read_run
 from rbdyn_ros.ros.arm import parameters as arm_parameters
 from rbdyn_ros.ros.arm.safety_parameters import TIGHTENING
@@ -190,14 +189,13 @@ def saved() -> tuple[dict[str, Any], bytes]:
     rb.save(rb.with_actuators(rb.load(CRANK_SLIDER), [crank]), file)
     with np.load(file) as archive:
         arrays = dict(archive)
-    return arrays, b"".join(arrays[name].tobytes() for name in ("header", *PRIMARY))
+    return arrays, b"".join(array.tobytes() for array in arrays.values())
 
 
 def fuzz_model(data: bytes) -> None:
     """Cut the row of bytes into arrays again; the rest of it extends the last."""
     arrays, changed, at = saved()[0], {}, 0
-    for name in ("header", *PRIMARY):
-        old = arrays[name]
+    for name, old in arrays.items():
         part = data[at : at + old.nbytes].ljust(old.nbytes, b"\0")
         changed[name] = np.frombuffer(part, old.dtype).reshape(old.shape)
         at += old.nbytes
