@@ -299,7 +299,8 @@ class Description:
         states: poses from an SRDF; pairs that overlap in one do not push each other.
         objects: root links of the free objects of a scene.
         self_collision: whether links of one robot push each other.
-        robots: root links of the robots of a scene; a robot alone has no entry.
+        robots: root links of the robots of a scene, and of its fixed objects with actuators; a
+            robot alone has no entry.
     """
 
     name: str

@@ -74,7 +74,7 @@ def _places(match: Match, dim: str | int, before: Any, now: Any) -> tuple[Ints, 
 
 
 def _carry_friction(old: Data, new: Data, match: Match) -> None:
-    """Carry the memory of friction and the separating axes, whose pairs have other numbers."""
+    """Carry the memory of contacts and the separating axes, whose pairs have other numbers."""
     pairs = _Pairs(match)
     kept = [
         (key, c)

@@ -215,7 +215,7 @@ def _check_version(header: object, source: str) -> dict[str, Any]:
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         refuse("not-a-model-file", "this is not a saved Model of rbdyn_ros", source)
     version = header.get("version")
-    if version not in LACKS:
+    if type(version) is not int or version not in LACKS:
         allowed = f"{min(LACKS)} to {max(LACKS)}"
         message = (
             f"the file has version {quote(str(version))} of the format; this release reads "

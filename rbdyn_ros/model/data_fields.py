@@ -129,7 +129,7 @@ DATA_FIELDS = (
     Field("contact_key", ("ncontact",), "pair and feature, the same each step", "int", "contact"),
     Field("cfrc_contact", ("ntouch", 6), "sum of the contact forces on a body", stage="contact"),
     Field("qfrc_contact", ("nv",), "contact forces as joint forces", stage="contact"),
-    # memory of friction, part of the state: the first nstick contacts of the last step
+    # memory of contacts, part of the state: the first nstick contacts of the last step
     Field("stick_key", ("ncontact",), "contact_key of the contact", "int", "integrate"),
     Field("stick_normal", ("ncontact",), "normal force [N]", stage="integrate"),
     Field("stick_force", ("ncontact", 3), "friction, axes of geom1's body [N]", stage="integrate"),

@@ -327,7 +327,7 @@ MODEL_FIELDS = (
     # their surfaces; a contact mixes two: least friction, softest spring, most of everything else
     Field("geom_friction", ("ngeom",), "Coulomb coefficient; infinity: the other geometry's"),
     Field("geom_viscosity", ("ngeom",), "viscous instead of Coulomb friction if >= 0 [N s/m]"),
-    Field("geom_solref", ("ngeom", 2), "contact spring: time constant [s], damping ratio"),
+    Field("geom_solref", ("ngeom", 2), "time constant [s], damping ratio; (1e-6, 1): near-rigid"),
     Field("geom_stiffness", ("ngeom",), "contact stiffness; 0: from geom_solref [N/m]"),
     Field("geom_damping", ("ngeom",), "contact damping; negative: from geom_solref [N s/m]"),
     Field("geom_restitution", ("ngeom",), "part of the closing speed after an impact, 0 to 1"),

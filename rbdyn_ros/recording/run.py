@@ -36,7 +36,7 @@ class Run:
         effort: applied efforts (n, nv), NaN if unknown [N m or N].
         xfrc: (n, nbody, 6) external wrenches as in Data; None if unknown or zero.
         contact: (n, nbody, 6) contact wrenches; None if unknown or zero.
-        stick: (n) memories of friction, each (contacts, 7); None if unknown or without contact.
+        stick: (n) memories of contacts, each (contacts, 8); None if unknown or without contact.
         stick_qfrc: (n, nv) friction and limit forces of joints, their memory [N m or N]; None if
             unknown or without friction and limits.
         act: (n, na) states of actuators; None if unknown or without actuators.

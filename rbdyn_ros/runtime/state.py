@@ -114,7 +114,7 @@ class LoopState:
 
     @property
     def stick(self) -> Array:
-        """Memory of friction: key, force and torque of each contact that pressed (n, 7)."""
+        """Memory of contacts: key, normal force, friction, torque of each that pressed (n, 8)."""
         if self.m.ncontact == 0:
             return np.zeros((0, STICK_NUMBERS))
         count = int(self._part("stick", 1)[0])

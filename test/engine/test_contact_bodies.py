@@ -166,6 +166,19 @@ def test_a_stack_of_fifty_comes_to_rest():
     assert d.cfrc_contact[1:, 5] == pytest.approx(np.full(50, G), rel=1e-6)
 
 
+def test_the_softer_of_two_surfaces_acts():
+    """On whichever side it is."""
+    forces = []
+    for ratios in ((2.0, 1.0), (1.0, 2.0), (1.0, 1.0)):
+        one, two = (rb.Surface(damping_ratio=ratio) for ratio in ratios)
+        m = bodies((BALL, 1.0, one), (BALL, 1.0, two), floor=False)
+        d = at(m, [(0, 0, 0), (0.2 - 1e-6, 0, 0)])
+        rb.forward(m, d)
+        forces.append(abs(d.contact_force[0]).max())
+    assert forces[0] == pytest.approx(forces[1], rel=1e-9)
+    assert forces[2] > 1e3 * forces[0]
+
+
 PINCHED = {"cube": (rb.Box((0.05, 0.05, 0.05)), 8.0), "capsule": (rb.Capsule(0.025, 0.02), 20.0)}
 
 

@@ -80,6 +80,8 @@ def test_by_default_a_contact_is_near_rigid():
     m = rb.build(touching.free(touching.POINT, MASS))
     k = WEIGHT / touching.sunk(m.opt.timestep)
     assert force(m, 1e-6)[2] == pytest.approx(k * 1e-6, rel=1e-12)
+    stops = MASS * 1e-3 / m.opt.timestep
+    assert force(m, 1e-9, (0, 0, -1e-3))[2] == pytest.approx(k * 1e-9 + stops, rel=1e-4)
 
 
 def test_no_spring_lets_the_robot_sink_deeper_than_a_millimetre():

@@ -8,6 +8,7 @@ import pytest
 from support import contact_referee, contact_scenes, states
 
 import rbdyn_ros as rb
+from rbdyn_ros.engine.contact.settle import STUBBORN
 
 EXAMPLE = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "contact_scenes.py"))
 SCENES = EXAMPLE["SCENES"]
@@ -69,11 +70,14 @@ def test_dominoes_fall_one_after_the_other(seed):
         d.qpos.reshape(-1, 7)[:, 0] += 1e-4 * rng.uniform(-1.0, 1.0, number)
         d.qvel[:6] *= 1.0 + 0.1 * rng.uniform(-1.0, 1.0)
     fallen, lowest, start = np.full(number, np.inf), np.inf, states.energy(m, d.copy())
-    passes = 0
+    passes = softer = stubborn = 0
     for _ in range(1200):
         energy = states.energy(m, d.copy())
         rb.step(m, d, 1)
         passes += d.solver_niter
+        slope, spring = d.contact_spring[: d.ncon, 1], d.contact_spring[: d.ncon, 2:4]
+        softer += (slope < 1e-2 * (spring @ [m.opt.timestep, 1.0])).any()
+        stubborn += d.solver_niter > STUBBORN
         fallen = np.where((heights(d) < 0.4 * tall) & np.isinf(fallen), d.time, fallen)
         assert energy < lowest + 5e-6 * start  # a step is straight, the way of a corner is not
         lowest = min(lowest, energy)
@@ -82,6 +86,7 @@ def test_dominoes_fall_one_after_the_other(seed):
     assert abs(d.qvel).max() < 1e-8
     assert d.nunsolved <= 1
     assert passes < 16000
+    assert 0 < softer <= stubborn
 
 
 def test_a_stack_that_drops_stands():

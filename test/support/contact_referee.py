@@ -1,7 +1,7 @@
 """The contact forces of a step by another way: a convex problem for forces.
 
-The equations are those of docs/guides/contact.md. Of the engine only the contact points, the
-dynamics without contact and the constants of the law are used.
+The equations are those of docs/explanation/contact_forces.md. Of the engine only the contact
+points, the dynamics without contact and the constants of the law are used.
 """
 
 from dataclasses import dataclass
@@ -11,8 +11,9 @@ import pytest
 
 import rbdyn_ros as rb
 from rbdyn_ros.engine.contact.arcs import LIES
-from rbdyn_ros.engine.contact.law import DEEPEST, EMERGE, OUT, RIGID, SHARE, STICK, STIFF
+from rbdyn_ros.engine.contact.law import DEEPEST, EMERGE, OUT, SHARE, STICK, STIFF
 from rbdyn_ros.engine.contact.settle import STUBBORN
+from rbdyn_ros.engine.contact.surfaces import DEFAULT_SOLREF
 from rbdyn_ros.engine.contact.touch import FEATURES
 from rbdyn_ros.model.geoms import GeomType
 
@@ -172,7 +173,7 @@ def _surface(m, geom1, geom2, heaviest):
         mus.append(m.geom_friction[geom1])
     mass = max(mass, SHARE * heaviest)
     g = max(moving, key=lambda g: m.geom_solref[g, 0])
-    if tuple(m.geom_solref[g]) == RIGID:
+    if tuple(m.geom_solref[g]) == DEFAULT_SOLREF:
         slope = STIFF * mass / h
         return OUT * slope / h, (1.0 - OUT) * slope, STICK * mass / h, min(mus)
     t, ratio = max(m.geom_solref[g, 0], shortest), m.geom_solref[g, 1]

@@ -79,7 +79,7 @@ def without_entity(scene: Description, name: str) -> Description:
         "geometries": [geom for geom in scene.geometries if geom.link not in links],
         "exclusions": [x for x in scene.exclusions if not {x.first, x.second} & gone],
         "objects": [other for other in scene.objects if other != name],
-        "robots": [other for other in scene.robots if other != name],
+        "robots": [other for other in scene.robots if other not in links],
     }
     kept_parts: dict[str, Any] = {key: tuple(value) for key, value in parts.items()}
     return replace(scene, **kept_parts)

@@ -33,7 +33,8 @@ from rbdyn_ros.engine.spatial import (
 )
 from rbdyn_ros.engine.stack import stack_floats, stack_ints
 
-#: Numbers of the direction that separated two hulls: it, and their corners farthest along it.
+#: Columns of an axis: the direction that separated two hulls, and the corner of each farthest
+#: along it.
 AXIS = 5
 
 

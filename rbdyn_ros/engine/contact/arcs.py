@@ -1,4 +1,4 @@
-"""What the arcs of the bodies add to the slip of a step.
+"""The slip that arcs of bodies add in a step.
 
 A step moves every joint evenly, q' = q + h v', so the relative velocity of the surfaces at a
 contact changes on the way by h u'. Friction acts against its mean, u + h/2 u', with
@@ -11,8 +11,8 @@ sticks is still in place at the end of the step. w is the relative angular veloc
 velocity at which a contact that rolls goes on to other points of the surfaces. For a ball on a
 plane, s = R w x n and u' = 0.
 
-Only friction needs this. The spring of the normal force knows the distance, so what a step misses
-does not add up.
+Only friction needs this. The normal force depends on the distance, so what a step misses does not
+add up.
 
 Source: Ryckaert, Ciccotti, Berendsen, Numerical integration of the Cartesian equations of motion
 of a system with constraints, 1977 (SHAKE: forces along J(q), constraints satisfied at q');
@@ -56,7 +56,7 @@ FAR = 0.3
 
 @kernel
 def follow_arcs(m, d):
-    """Add h/2 u' to contact_vel, along the surfaces, and the same of rotation to contact_spin."""
+    """Add h/2 u' to contact_vel, along the surfaces, and to contact_spin the same of w."""
     c = 0
     while c < d.ncon:
         one, i, end = d.contact_body[c, 0], d.contact_body[c, 1], next_bodies(d, c)
@@ -67,7 +67,7 @@ def follow_arcs(m, d):
 
 @kernel
 def _follow(m, d, c, end):
-    """Do so for the contacts of two bodies."""
+    """Add them for the contacts of two bodies."""
     one, i, half = d.contact_body[c, 0], d.contact_body[c, 1], 0.5 * m.opt.timestep
     arc1, arc2 = _arc(d, one), _arc(d, i)
     w, turning = sub3(arc2[2], arc1[2]), sub3(arc2[1], arc1[1])
@@ -96,7 +96,7 @@ def _arc(d, body):
 
 @inline
 def _is_straight(arc):
-    """Return whether the arc of a body is nothing but rounding, as at rest."""
+    """Return whether a body moves on no arc, up to rounding, as at rest."""
     a, turning, w = arc
     return dot3(a, a) + dot3(turning, turning) < STRAIGHT * STRAIGHT and dot3(w, w) < STRAIGHT
 

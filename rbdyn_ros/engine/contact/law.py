@@ -1,4 +1,4 @@
-"""The force of a contact point at a velocity: a stiff spring, Coulomb friction, restitution.
+"""The force of a contact point at a velocity: near-rigid or a spring, friction, restitution.
 
 With n the normal, u the velocity of geom2 relative to geom1 at the point, at the end of the step,
 u_n along n and u_t across it, w the relative angular velocity:
@@ -39,7 +39,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.contact.surfaces import grip_of, restitution_of, spring_of
+from rbdyn_ros.engine.contact.surfaces import grip_of, is_rigid, restitution_of, spring_of
 from rbdyn_ros.engine.jit import inline
 from rbdyn_ros.engine.spatial import ZERO3, dot3, scaled3, sub3
 
@@ -60,9 +60,6 @@ STIFF, OUT = 3e4, 0.5
 
 #: slope = SOFT m / h of near-rigid contacts in a step that the solver does not find with STIFF.
 SOFT = 30.0
-
-#: geom_solref of a near-rigid contact, the default.
-RIGID = (1e-6, 1.0)
 
 #: Speed [m/s] at which a near-rigid contact, or one as stiff as a step resolves, comes out of an
 #: obstacle: a body that is put into one does not shoot out of it.
@@ -155,9 +152,9 @@ def _spring(m, g, shortest, mass, tree):
     """Return stiffness and damping."""
     h, ratio = m.opt.timestep, m.geom_solref[g, 1]
     k, b = m.geom_stiffness[g], m.geom_damping[g]
-    if _is_rigid(m, g):
+    if is_rigid(m, g):
         slope = STIFF * mass / h
-        return OUT * slope / h, b if b >= 0.0 else (1.0 - OUT) * slope
+        return OUT * slope / h, (1.0 - OUT) * slope
     if k == 0.0:
         t = max(m.geom_solref[g, 0], shortest)
         k = max(mass / (t * t * ratio * ratio), _least_stiffness(m, tree, h))
@@ -165,17 +162,11 @@ def _spring(m, g, shortest, mass, tree):
 
 
 @inline
-def _is_rigid(m, g):
-    """Return whether a geometry has no spring of its own."""
-    own = m.geom_solref[g, 0] > RIGID[0] or m.geom_solref[g, 1] != RIGID[1]
-    return m.geom_stiffness[g] == 0.0 and not own
-
-
-@inline
 def soften(m, d, c):
-    """Make a near-rigid contact softer: it still carries what it seems to carry."""
+    """Make a near-rigid contact softer; one that bounces, or is soft, stays as it is."""
     spring = d.contact_spring[c]
-    if _is_rigid(m, spring_of(m, d, c)) and spring[1] == spring[3] + m.opt.timestep * spring[2]:
+    stiff = spring[3] + m.opt.timestep * spring[2]  # BOUNCE is a third of it
+    if is_rigid(m, spring_of(m, d, c)) and spring[1] > 0.5 * stiff:
         push, part = spring[0], SOFT / STIFF
         spring[0] = max(part * push, min(push, d.contact_latch[c, 0]))
         spring[1] *= part
@@ -195,9 +186,15 @@ def _least_stiffness(m, tree, h):
 
 
 @inline
-def press_now(d, c, leaving):
-    """Return the normal force at the present position and velocity: none above the obstacle."""
+def press_now(m, d, c, leaving):
+    """Return the normal force at the present position and velocity: none above the obstacle.
+
+    A near-rigid contact carries its load, and for a velocity has the force that stops a free mass
+    in a step.
+    """
     k, b, dist = d.contact_spring[c, 2], d.contact_spring[c, 3], d.contact_dist[c]
+    if is_rigid(m, spring_of(m, d, c)):
+        b /= 1.0 + b / d.contact_spring[c, 4]
     return max(0.0, -k * dist - b * leaving) if dist < 0.0 else 0.0
 
 
@@ -213,7 +210,8 @@ def press_normally(d, c, leaving):
 def first_latch(d, c, leaving):
     """Return a guess of the normal force of a step that starts with the velocity `leaving`.
 
-    It is that of the step before. A new contact carries its load, and stops a free mass.
+    It is the normal force of the step before. A new contact carries its load, and stops a free
+    mass.
     """
     if d.contact_pressed[c] > 0.0:
         return d.contact_pressed[c]

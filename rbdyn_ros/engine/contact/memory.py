@@ -1,4 +1,4 @@
-"""Memory of friction: the forces of the step before, found again by the keys of their contacts.
+"""Memory of contacts: the forces of the step before, found again by the keys of their contacts.
 
 The list of the last step, stick_*, is part of the state, in the axes of geom1's body: friction
 turns with the bodies. Both lists are in the order of their keys, so one pass merges them. What a
@@ -26,7 +26,7 @@ from rbdyn_ros.engine.spatial import (
 
 @kernel
 def recall(m, d):
-    """Write contact_memory and contact_memory_torque, in the contact's present tangent plane."""
+    """Write contact_pressed, and contact_memory and its torque in the present tangent plane."""
     c = old = 0
     kept = min(d.nstick, len(d.stick_key))  # nstick may come from anywhere
     while c < d.ncon:
@@ -79,7 +79,7 @@ def _keep(d, c, force, torque):
 
 @kernel
 def remember(m, d):
-    """Write the stick_ fields: the friction of the contacts that press."""
+    """Write the stick_ fields: normal force and friction of the contacts that press."""
     kept = 0
     for c in range(d.ncon):
         f, normal = load3(d.contact_force, c), load3(d.contact_normal, c)

@@ -99,18 +99,35 @@ def press(m, d):
     for c in range(d.ncon):
         if d.contact_dist[c] < 0.0:
             normal, v = load3(d.contact_normal, c), load3(d.contact_vel, c)
-            force = press_now(d, c, dot3(normal, v))
+            force = press_now(m, d, c, dot3(normal, v))
             friction, _r, _t = rub(d, c, load3(d.contact_memory, c), v, normal, force)
             store3(d.contact_force, c, add3(scaled3(normal, force), friction))
             if d.contact_grip[c, 2] > 0.0:
                 torque = torque_at(d, c, normal, load3(d.contact_spin, c), force)
                 store3(d.contact_torque, c, torque)
-            add_force(d, c)
+            _add_force(d, c)
+    press_on_joints(m, d)
+
+
+@optional_stage("force_stage")
+def _sum_by_address(table, row):
+    sum_forces(model_at(table), data_at(table, row))
+
+
+@kernel
+def sum_forces(m, d):
+    """Write cfrc_contact and qfrc_contact: the forces that have moved the bodies.
+
+    A stage of its own: no motion depends on it, so only the last of several steps needs it.
+    """
+    clear_sums(m, d)
+    for c in range(d.ncon):
+        _add_force(d, c)
     press_on_joints(m, d)
 
 
 @inline
-def add_force(d, c):
+def _add_force(d, c):
     """Add the force of a contact to cfrc_contact of its bodies."""
     push_pair(d, c, load3(d.contact_force, c), load3(d.contact_torque, c))
 
@@ -191,8 +208,8 @@ def look_ahead(m, d):
         f = load_at(d, c, normal, u, latch)
         if d.contact_grip[c, 1] < np.inf and force != latch:
             disc = max(disc, d.contact_grip[c, 1] * abs(force - latch))
-            wrong = max(wrong, _largest(sub3(load_at(d, c, normal, u, force), f)))
-        missed = max(missed, _largest(sub3(f, load3(d.contact_force, c))))
+            wrong = max(wrong, largest_of(sub3(load_at(d, c, normal, u, force), f)))
+        missed = max(missed, largest_of(sub3(f, load3(d.contact_force, c))))
         start = dot3(load3(d.contact_load, c), step)
         gained += dot3(f, step) - start
         before += start
@@ -201,11 +218,11 @@ def look_ahead(m, d):
             size, turn = d.contact_grip[c, 5], load3(d.contact_spin_step, c)
             w = add3(add3(load3(d.contact_spin, c), load3(d.contact_spin_change, c)), turn)
             torque = torque_at(d, c, normal, w, latch)
-            missed = max(missed, _largest(sub3(torque, load3(d.contact_torque, c))) / size)
+            missed = max(missed, largest_of(sub3(torque, load3(d.contact_torque, c))) / size)
             longest = max(d.contact_grip[c, 3], d.contact_grip[c, 4])
             disc = max(disc, longest / size * abs(force - latch))
             right = torque_at(d, c, normal, w, force)
-            wrong = max(wrong, _largest(sub3(right, torque)) / size)
+            wrong = max(wrong, largest_of(sub3(right, torque)) / size)
             start = dot3(load3(d.contact_load_torque, c), turn)
             gained += dot3(torque, turn) - start
             before += start
@@ -214,7 +231,8 @@ def look_ahead(m, d):
 
 
 @inline
-def _largest(x):
+def largest_of(x):
+    """Return the largest part of a vector."""
     return max(abs(x[0]), abs(x[1]), abs(x[2]))
 
 
@@ -254,7 +272,7 @@ def press_there(m, d):
 
 @kernel
 def press_viscously(m, d):
-    """Replace friction by a viscous force which at the present velocity is Coulomb's."""
+    """Replace friction by a viscous force, at the present velocity mu times the latched force."""
     clear_sums(m, d)
     for c in range(d.ncon):
         normal, v = load3(d.contact_normal, c), load3(d.contact_vel, c)
@@ -264,7 +282,7 @@ def press_viscously(m, d):
         penalty, mu = d.contact_grip[c, 0], d.contact_grip[c, 1]
         if mu < np.inf:
             speed = np.sqrt(dot3(across, across))
-            penalty = min(penalty, mu * press_now(d, c, leaving) / speed) if speed > 0.0 else 0.0
+            penalty = min(penalty, mu * d.contact_latch[c, 0] / speed) if speed > 0.0 else 0.0
         store3(d.contact_change, c, ZERO3)
         store3(d.contact_load, c, sub3(scaled3(normal, force), scaled3(across, penalty)))
         bend = d.contact_bend[c]

@@ -33,10 +33,9 @@ from rbdyn_ros.engine.contact.look import look_again
 from rbdyn_ros.engine.contact.memory import remember
 from rbdyn_ros.engine.contact.passes import moved_contact, pass_once
 from rbdyn_ros.engine.contact.press import (
-    add_force,
     bent,
     bent_torque,
-    clear_sums,
+    largest_of,
     look_ahead,
     press_again,
     press_first,
@@ -46,7 +45,6 @@ from rbdyn_ros.engine.contact.press import (
 from rbdyn_ros.engine.contact.search import blend, keep, search
 from rbdyn_ros.engine.follow import follow_acceleration
 from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.loads import press_on_joints
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import (
     dot3,
@@ -79,7 +77,7 @@ HELD = 20
 #: Times that a step looks for contacts that begin in it.
 LOOKS = 3
 
-#: Part of the largest normal force that a force may miss.
+#: Part of the largest force that a force may miss.
 EXACT = 5e-7
 
 #: The same for a step that is too short to look at the law again.
@@ -212,10 +210,7 @@ def _same(m, d):
 
     Returns whether the way is too short to change a force, and the latches are right there.
     """
-    h, same = m.opt.timestep, True
-    largest = 0.0
-    for c in range(d.ncon):
-        largest = max(largest, d.contact_latch[c, 0])
+    h, largest, changed = m.opt.timestep, 0.0, 0.0
     for c in range(d.ncon):
         normal = load3(d.contact_normal, c)
         there, a = moved_contact(d, c, d.a)
@@ -223,19 +218,31 @@ def _same(m, d):
         store3(d.contact_step, c, step)
         force = sub3(load3(d.contact_load, c), bent(d, c, normal, step))
         store3(d.contact_force, c, force)
-        same = same and _latched(d, c, normal, force, EXACT * largest)
+        largest = max(largest, largest_of(force))
         steepest = max(d.contact_spring[c, 1], d.contact_grip[c, 0])
-        moved = max(abs(step[0]), abs(step[1]), abs(step[2]))
-        same = same and steepest * moved <= SAME * largest
+        changed = max(changed, steepest * largest_of(step))
         if d.contact_grip[c, 2] > 0.0:
             turn = sub3(scaled3(a, h), load3(d.contact_spin_change, c))
             store3(d.contact_spin_step, c, turn)
             torque = sub3(load3(d.contact_load_torque, c), bent_torque(d, c, normal, turn))
             store3(d.contact_torque, c, torque)
-            same = same and _latched_torques(d, c, normal, torque, EXACT * largest)
-            moved = max(abs(turn[0]), abs(turn[1]), abs(turn[2])) / d.contact_grip[c, 5]
-            same = same and d.contact_grip[c, 2] * moved <= SAME * largest
-    return same
+            changed = max(changed, d.contact_grip[c, 2] * largest_of(turn) / d.contact_grip[c, 5])
+    return changed <= SAME * largest and _all_latched(d, largest)
+
+
+@kernel
+def _all_latched(d, largest):
+    """Return whether all latches are right, and no contact pulls."""
+    for c in range(d.ncon):
+        normal, force = load3(d.contact_normal, c), load3(d.contact_force, c)
+        pulls = d.contact_bend[c, 0] > 0.0 and dot3(normal, force) < -SAME * largest
+        if pulls or not _latched(d, c, normal, force, EXACT * largest):
+            return False
+        torque = load3(d.contact_torque, c)
+        turns = d.contact_grip[c, 2] > 0.0
+        if turns and not _latched_torques(d, c, normal, torque, EXACT * largest):
+            return False
+    return True
 
 
 @inline
@@ -265,20 +272,3 @@ def _latched_torques(d, c, normal, torque, most):
     sticks = (torsional == 0.0 or bend[0] == penalty) and (rolling == 0.0 or bend[1] == penalty)
     spins = abs(along) <= torsional * pressing + most
     return sticks and spins and np.sqrt(dot3(across, across)) <= rolling * pressing + most
-
-
-@optional_stage("force_stage")
-def _forces_by_address(table, row):
-    write_forces(model_at(table), data_at(table, row))
-
-
-@kernel
-def write_forces(m, d):
-    """Write cfrc_contact and qfrc_contact: the forces that have moved the bodies.
-
-    A stage of its own: no motion depends on it, so only the last of several steps needs it.
-    """
-    clear_sums(m, d)
-    for c in range(d.ncon):
-        add_force(d, c)
-    press_on_joints(m, d)

@@ -11,6 +11,9 @@ import numpy as np
 
 from rbdyn_ros.engine.jit import inline
 
+#: geom_solref of a near-rigid contact, the default.
+DEFAULT_SOLREF = (1e-6, 1.0)
+
 
 @inline
 def grip_of(m, d, c):
@@ -37,13 +40,23 @@ def restitution_of(m, d, c):
 def spring_of(m, d, c):
     """Return the geometry whose spring acts: the softer one.
 
-    A stiffness in N/m is softer than any time constant.
+    A stiffness in N/m is softer than any time constant, and that than a near-rigid geometry.
     """
     one, g = d.contact_geom[c, 0], d.contact_geom[c, 1]
     k, other = _stiffness(m, g), _stiffness(m, one)
     if k == other:
+        if is_rigid(m, one) != is_rigid(m, g):
+            return g if is_rigid(m, one) else one
         return g if m.geom_solref[g, 0] >= m.geom_solref[one, 0] else one
     return g if k < other else one
+
+
+@inline
+def is_rigid(m, g):
+    """Return whether a geometry has no spring of its own."""
+    t, ratio = m.geom_solref[g, 0], m.geom_solref[g, 1]
+    own = t > DEFAULT_SOLREF[0] or ratio != DEFAULT_SOLREF[1]
+    return m.geom_stiffness[g] == 0.0 and m.geom_damping[g] < 0.0 and not own
 
 
 @inline
