@@ -3,7 +3,8 @@
 MuJoCo gets our geometries: the same boxes, spheres, cylinders and capsules, and the vertices of
 our hulls for meshes. In both engines a robot touches only the floor, or also itself: the same
 pairs of links in both. Each engine lets the robot fall for ten seconds, then its steps are timed
-from that state, in turns. MuJoCo runs its default solver with the elliptic cone, without and with
+from that state, in turns. How a robot lies decides, so it falls from STARTS starts, and a row has
+the medians. MuJoCo runs its default solver with the elliptic cone, without and with
 ten iterations of its solver against slip; ours iterates as well, but a body at rest takes one
 pass. The times are the smallest of all turns, so that other programs disturb them least.
 """
@@ -24,6 +25,7 @@ from rbdyn_ros.measuring.turns import Job, in_turns
 from rbdyn_ros.model.geoms import GeomType
 
 FALL = 10.0  # [s]
+STARTS, OFF = 5, 0.05  # falls of a robot, and how far its joints are off then [rad or m]
 TALOS = "Talos reduced"
 CUBE = (0.2, 0.2, 0.2)
 NOSLIP = 10
@@ -66,10 +68,21 @@ def _robots() -> Iterator[str]:
             m = rb.load_urdf(path, floating_base=True, strict=False, contact=contact)
             plain = rb.load_urdf(path, floating_base=True, strict=False)
             theirs = _with_geometries(m, path.read_text())
-            qpos, qpos0 = m.qpos0.copy(), theirs.qpos0.copy()
-            qpos[2] = qpos0[2] = height
             label = f"{name}, which touches itself" if itself else f"{name} on the floor"
-            yield _line(label, m, qpos, plain, theirs, qpos0)
+            yield _line(label, m, plain, theirs, _starts(m, theirs, height))
+
+
+def _starts(m: rb.Model, theirs: Any, height: float) -> list[tuple[Array, Array]]:
+    """Return places from which a robot falls, for both engines."""
+    starts = []
+    for seed in range(STARTS):
+        qpos, qpos0 = m.qpos0.copy(), theirs.qpos0.copy()
+        qpos[2] = qpos0[2] = height
+        off = np.random.default_rng(seed).uniform(-OFF, OFF, m.nq - 7)
+        qpos[7:] += off
+        qpos0[7:] += off
+        starts.append((qpos, qpos0))
+    return starts
 
 
 def talos() -> tuple[rb.Model, Any]:
@@ -83,13 +96,13 @@ def _box() -> Iterator[str]:
     system = rb.SystemBuilder("box", base="world").body("box", rb.shapes.box(CUBE, mass=1.0))
     plain = rb.build(system.joint("free", "floating", "world", "box"))
     m, theirs = stack(1)
-    yield _line("a box on the floor", m, theirs.qpos0, plain, theirs, theirs.qpos0)
+    yield _line("a box on the floor", m, plain, theirs, [(theirs.qpos0, theirs.qpos0)])
 
 
 def _stacks() -> Iterator[str]:
     for number in (4, 10):
         m, theirs = stack(number)
-        yield _line(f"{number} cubes", m, theirs.qpos0, None, theirs, theirs.qpos0)
+        yield _line(f"{number} cubes", m, None, theirs, [(theirs.qpos0, theirs.qpos0)])
 
 
 def _grasp() -> Iterator[str]:
@@ -149,9 +162,25 @@ def stack(number: int) -> tuple[rb.Model, Any]:
 
 
 def _line(
-    label: str, m: rb.Model, qpos: Array, plain: rb.Model | None, theirs: Any, qpos0: Array
+    label: str,
+    m: rb.Model,
+    plain: rb.Model | None,
+    theirs: Any,
+    starts: list[tuple[Array, Array]],
 ) -> str:
-    """Return a row: bodies that fell from qpos, in MuJoCo from qpos0, without and with noslip."""
+    """Return a row: medians over bodies that fell, in MuJoCo without and with noslip."""
+    rows = [_timed(m, plain, theirs, *start) for start in starts]
+    points, ours, others, *more = np.median(np.array(rows), axis=0)
+    without, ratio, with_noslip, other_ratio, *free = more
+    cells = f"{without:.2f}, {ratio:.2f} | {with_noslip:.2f}, {other_ratio:.2f}"
+    air = f"{free[0]:.2f}" if free else ""
+    return f"| {label} | {points:.0f} | {ours:.2f} | {air} | {others:.0f} | {cells} |"
+
+
+def _timed(
+    m: rb.Model, plain: rb.Model | None, theirs: Any, qpos: Array, qpos0: Array
+) -> list[float]:
+    """Return our points and time, MuJoCo's points, its times and their ratios, and in the air."""
     steps = round(FALL / m.opt.timestep)
     d = rb.make_data(m)
     d.qpos[:] = qpos
@@ -166,10 +195,8 @@ def _line(
         jobs.append(_theirs(model, other))
     if plain is not None:
         jobs.append(_ours(plain, rb.make_data(plain)))
-    ours, without, with_noslip, *free = (min(times) for times in in_turns(jobs, SHORT, ROUNDS))
-    cells = [f"{each:.2f}, {each / ours:.2f}" for each in (without, with_noslip)]
-    air = f"{free[0]:.2f}" if free else ""
-    return f"| {label} | {d.ncon} | {ours:.2f} | {air} | {other.ncon} | {' | '.join(cells)} |"
+    ours, without, slow, *free = (min(times) for times in in_turns(jobs, SHORT, ROUNDS))
+    return [d.ncon, ours, other.ncon, without, without / ours, slow, slow / ours, *free]
 
 
 def _ours(m: rb.Model, d: rb.Data) -> Job:

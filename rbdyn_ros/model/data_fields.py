@@ -209,7 +209,12 @@ DATA_FIELDS = (
         "contact_arm1", ("ncontact", 3), "the point from the com of body 1's tree", stage="contact"
     ),
     Field("contact_arm2", ("ncontact", 3), "the same of body 2", stage="contact"),
-    Field("contact_spring", ("ncontact", 5), "push, slope; k, b; mass / h", stage="contact"),
+    Field(
+        "contact_spring",
+        ("ncontact", 6),
+        "push, slope; k, b; mass / h; most push",
+        stage="contact",
+    ),
     Field(
         "contact_grip",
         ("ncontact", 6),

@@ -77,10 +77,7 @@ def prepare(m, d, c, leaving):
     else:
         _write_constants(m, d, c)
     h, e, spring = m.opt.timestep, restitution_of(m, d, c), d.contact_spring[c]
-    push, slope = -spring[2] * d.contact_dist[c], spring[3] + h * spring[2]
-    g = spring_of(m, d, c)
-    if m.geom_stiffness[g] == 0.0 and m.geom_solref[g, 0] <= _shortest(m, d, c):
-        push = min(push, slope * EMERGE)
+    push, slope = min(-spring[2] * d.contact_dist[c], spring[5]), spring[3] + h * spring[2]
     if e > 0.0 and abs(leaving) > SLOWEST * h * _gravity(m):
         _, free, _ = _masses(m, d, c)
         slope = BOUNCE * free / h
@@ -100,7 +97,7 @@ def _of_one_pair(d, a, b):
 @inline
 def _copy_constants(d, c):
     """Take those of the contact before."""
-    for k in range(2, 5):
+    for k in range(2, 6):
         d.contact_spring[c, k] = d.contact_spring[c - 1, k]
     for k in range(6):
         d.contact_grip[c, k] = d.contact_grip[c - 1, k]
@@ -110,9 +107,11 @@ def _copy_constants(d, c):
 def _write_constants(m, d, c):
     """Write contact_grip, and of contact_spring what all contacts of the pair have."""
     h, g = m.opt.timestep, spring_of(m, d, c)
-    mass, _, tree = _masses(m, d, c)
-    k, b = _spring(m, g, _shortest(m, d, c), mass, tree)
+    (mass, _, tree), shortest = _masses(m, d, c), _shortest(m, d, c)
+    k, b = _spring(m, g, shortest, mass, tree)
     d.contact_spring[c, 2], d.contact_spring[c, 3], d.contact_spring[c, 4] = k, b, mass / h
+    stiff = m.geom_stiffness[g] == 0.0 and m.geom_solref[g, 0] <= shortest
+    d.contact_spring[c, 5] = EMERGE * (b + h * k) if stiff else np.inf
     viscosity, mu, torsional, rolling, size = grip_of(m, d, c)
     if viscosity >= 0.0:
         d.contact_grip[c, 0], d.contact_grip[c, 1] = viscosity, np.inf

@@ -10,12 +10,14 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.engine.contact.passes import moved_point
+from rbdyn_ros.engine.contact.search import keep
 from rbdyn_ros.engine.contact.touch import AGAIN, ANEW, FIRST, near
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.spatial import (
     add3,
     dot3,
+    dot6,
     load3,
     load6,
     load9,
@@ -23,15 +25,19 @@ from rbdyn_ros.engine.spatial import (
     sub3,
 )
 
+#: Acceleration [m/s^2, rad/s^2] at which no point of a body is fast, for the sake of speed.
+REST = 1e-6
+
 
 @kernel
 def look_again(m, d):
     """List the contacts that begin in the step; return whether there are any.
 
-    Needs keep, of the solution for the contacts on the list.
+    The iterate is then the solution for the contacts that were on the list.
     """
     if not _moves_on(m, d) or d.ndropped > 0:
         return False
+    keep(m, d)
     for c in range(d.ncon):
         d.contact_old[c] = d.contact_key[c]
     number = d.ncon
@@ -52,6 +58,8 @@ def _moves_on(m, d):
     for g in range(m.ngeommoving):
         i = m.geom_bodyid[g]
         a = load6(d.a, i)
+        if dot6(a, a) < REST * REST:
+            continue
         centre = mat_vec(load9(d.xmat, i), load3(m.geom_pos, g))
         centre = add3(load3(d.xpos, i), centre)
         there = moved_point(a, sub3(centre, load3(d.subtree_com, m.body_rootid[i])))

@@ -108,7 +108,6 @@ def settle(m, d):
     for _ in range(LOOKS):
         if not exact:
             break
-        keep(m, d)
         if not look_again(m, d):
             break
         passes += d.solver_niter
@@ -238,10 +237,10 @@ def _all_latched(d, largest):
         pulls = d.contact_bend[c, 0] > 0.0 and dot3(normal, force) < -SAME * largest
         if pulls or not _latched(d, c, normal, force, EXACT * largest):
             return False
-        torque = load3(d.contact_torque, c)
-        turns = d.contact_grip[c, 2] > 0.0
-        if turns and not _latched_torques(d, c, normal, torque, EXACT * largest):
-            return False
+        if d.contact_grip[c, 2] > 0.0:
+            torque = load3(d.contact_torque, c)
+            if not _latched_torques(d, c, normal, torque, EXACT * largest):
+                return False
     return True
 
 
