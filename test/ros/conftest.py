@@ -160,13 +160,20 @@ class Peer:
 
     def insist(self, publisher, message, condition, timeout=120.0):
         """Publish a message every 10 ms until a condition holds; fail after the timeout."""
+        self.repeat(lambda: publisher.publish(message), condition, 0.01, timeout)
+
+    def repeat(self, act, condition, every=10.0, timeout=120.0):
+        """Act, and again after `every` seconds, until a condition holds.
+
+        A message may be lost on a busy machine.
+        """
         due = 0.0
 
         def happened():
             nonlocal due
             if time.monotonic() >= due:
-                publisher.publish(message)
-                due = time.monotonic() + 0.01
+                act()
+                due = time.monotonic() + every
             return condition()
 
         self.until(happened, timeout)

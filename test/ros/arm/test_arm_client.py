@@ -453,9 +453,11 @@ def test_following_with_a_real_controller_and_arm(simulate, control, peer):
 
         thread, raised = follow_long(there)
         peer.until(lambda: pair.arm.speed > 5e-3)
-        aside = path_message(quintic([pair.arm.position] * 2, [0.0, 0.1]), names)
-        topic.publish(aside)  # the node has known it for long, so it cannot miss it
-        ended(thread)
+
+        def stop_here():
+            topic.publish(path_message(quintic([pair.arm.position] * 2, [0.0, 0.1]), names))
+
+        peer.repeat(stop_here, lambda: not thread.is_alive())
         worded("arm-client", raised[0])
 
         place = pair.arm.rest()
