@@ -212,7 +212,7 @@ DATA_FIELDS = (
     Field(
         "contact_spring",
         ("ncontact", 6),
-        "push, slope; k, b; mass / h; most push",
+        "push, slope; k, b; mass / h; most push or 0",
         stage="contact",
     ),
     Field(

@@ -77,7 +77,9 @@ def prepare(m, d, c, leaving):
     else:
         _write_constants(m, d, c)
     h, e, spring = m.opt.timestep, restitution_of(m, d, c), d.contact_spring[c]
-    push, slope = min(-spring[2] * d.contact_dist[c], spring[5]), spring[3] + h * spring[2]
+    push, slope = -spring[2] * d.contact_dist[c], spring[3] + h * spring[2]
+    if spring[5] > 0.0:
+        push = min(push, spring[5])
     if e > 0.0 and abs(leaving) > SLOWEST * h * _gravity(m):
         _, free, _ = _masses(m, d, c)
         slope = BOUNCE * free / h
@@ -111,7 +113,7 @@ def _write_constants(m, d, c):
     k, b = _spring(m, g, shortest, mass, tree)
     d.contact_spring[c, 2], d.contact_spring[c, 3], d.contact_spring[c, 4] = k, b, mass / h
     stiff = m.geom_stiffness[g] == 0.0 and m.geom_solref[g, 0] <= shortest
-    d.contact_spring[c, 5] = EMERGE * (b + h * k) if stiff else np.inf
+    d.contact_spring[c, 5] = EMERGE * (b + h * k) if stiff else 0.0
     viscosity, mu, torsional, rolling, size = grip_of(m, d, c)
     if viscosity >= 0.0:
         d.contact_grip[c, 0], d.contact_grip[c, 1] = viscosity, np.inf
