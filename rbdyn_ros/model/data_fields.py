@@ -9,6 +9,9 @@ from rbdyn_ros.model.fields import Field
 #: Numbers of a row of geom_place.
 PLACE = 20
 
+#: Numbers that a contact is remembered by, in a state and in a recording: its stick_ fields.
+STICK_NUMBERS = 8
+
 # Spatial 6-vectors are [angular; linear] in world axes about subtree_com[body_rootid].
 DATA_FIELDS = (
     # state and input

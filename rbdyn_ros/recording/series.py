@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
+from rbdyn_ros.model.data_fields import STICK_NUMBERS
 from rbdyn_ros.nanoseconds import nanoseconds
 
 #: Number of rows that are packed into one array.
@@ -16,8 +17,6 @@ BLOCK = 4096
 #: Largest number of values from a recording: 1 GiB.
 MOST_NUMBERS = 1 << 27
 MOST_NAMES = 10_000
-#: Numbers of a contact in State.stick.
-STICK_NUMBERS = 8
 #: What a field holds that the State of an older recording lacks.
 MISSING = np.empty(0)
 

@@ -16,6 +16,7 @@ import numpy as np
 from numba.extending import typeof_impl
 
 from rbdyn_ros.engine.views import ViewType
+from rbdyn_ros.model.data_fields import STICK_NUMBERS
 from rbdyn_ros.model.fields import Field
 from rbdyn_ros.model.model import Model
 
@@ -25,8 +26,8 @@ STOP, PAUSE, STEPS, EDITS, PACE, READ = range(len(ASKED))
 
 #: Wrenches that can act at once.
 NPUSH = 16
-#: Contacts whose memory of friction a state carries, and numbers of each: the stick_ fields.
-MOST_STICKS, STICK_NUMBERS = 256, 8
+#: Contacts whose memory a state carries.
+MOST_STICKS = 256
 #: Longest delay of the channel [ticks], and the memory for it [numbers].
 LONGEST_DELAY, DELAY_MEMORY = 1024, 2_000_000
 #: Bins of a histogram, 1 us each; the last holds all larger values.

@@ -276,15 +276,19 @@ def test_a_cube_stays_in_a_hand_that_turns_and_shakes():
     assert relative(m, d, "palm", "it") == pytest.approx(start, abs=1e-6)
 
 
+def turntable(side, mass, shape):
+    """A square plate that turns about z, and a free body of 1 kg."""
+    system, plate = rb.SystemBuilder("turntable", base="world"), (side, side, 0.1)
+    system.body("plate", rb.shapes.box(plate, mass=mass)).geometry("plate", "plate", rb.Box(plate))
+    system.joint("turn", "revolute", "world", "plate", axis=(0, 0, 1))
+    system.body("it", touching.solid(shape, 1.0)).joint("free", "floating", "world", "it")
+    return rb.build(system.geometry("it", "it", shape))
+
+
 def test_a_ball_on_a_turntable_runs_in_a_circle():
     """Its centre has v' = 2/7 W z x v, from every start; along tangents it would be 0.4 mm off."""
     turn, start, v = 3.0, np.array([0.3, 0.1]), np.array([0.4, -0.2])
-    system = rb.SystemBuilder("turntable", base="world")
-    system.body("plate", rb.shapes.box((4.0, 4.0, 0.1), mass=1e4))
-    system.joint("turn", "revolute", "world", "plate", axis=(0, 0, 1))
-    system.geometry("plate", "plate", rb.Box((4.0, 4.0, 0.1)))
-    system.body("ball", touching.solid(BALL, 1.0)).joint("free", "floating", "world", "ball")
-    m = rb.build(system.geometry("ball", "ball", BALL))
+    m = turntable(4.0, 1e4, BALL)
     d = rb.make_data(m)
     d.qpos[1:5] = *start, 0.15, 1.0
     slip = turn * np.array([-start[1], start[0]]) - v  # what the ball's spin makes up for
@@ -302,12 +306,7 @@ def test_friction_turns_with_a_plate():
 
     With a memory in the axes of the world the cube would slip by 0.4 um.
     """
-    system = rb.SystemBuilder("turntable", base="world")
-    system.body("plate", rb.shapes.box((1.0, 1.0, 0.1), mass=10.0))
-    system.joint("turn", "revolute", "world", "plate", axis=(0, 0, 1))
-    system.geometry("plate", "plate", rb.Box((1.0, 1.0, 0.1)))
-    system.body("cube", touching.solid(CUBE, 1.0)).joint("free", "floating", "world", "cube")
-    m = rb.build(system.geometry("cube", "cube", CUBE))
+    m = turntable(1.0, 10.0, CUBE)
     d = rb.make_data(m)
     d.qpos[3:5] = 0.1, 1.0
     d.qvel[[0, 6]] = 2.0
@@ -316,7 +315,7 @@ def test_friction_turns_with_a_plate():
         d.xfrc_applied[2, :2] = 5.0 * np.cos(d.qpos[0]), 5.0 * np.sin(d.qpos[0])
         rb.step(m, d, 1)
         if n in (100, 1570):
-            places.append(relative(m, d, "plate", "cube"))
+            places.append(relative(m, d, "plate", "it"))
     assert d.qpos[0] == pytest.approx(np.pi, abs=3e-3)
     assert places[1] == pytest.approx(places[0], abs=1e-8)
 

@@ -62,22 +62,20 @@ def audit_built(description: Description, audit: Audit) -> Description:
     return audit_description(description, audit)
 
 
-def _audit_objects(description: Description, audit: Audit) -> None:
-    """Add an error for every object that is not the child of a floating joint."""
+def _audit_roots(description: Description, audit: Audit) -> None:
+    """Add an error for every object and robot of a scene whose root link is not one."""
     floating = {joint.child for joint in description.joints if joint.type == "floating"}
-    for name in description.objects if not audit.partial else ():
-        if name not in floating:
-            message = f"the object {quote(name)} is not the child link of a floating joint"
-            audit.error("bad-object", f"object {quote(name)}", None, message, found=name)
-
-
-def _audit_robots(description: Description, audit: Audit) -> None:
-    """Add an error for every robot that is not a link."""
     links = {link.name for link in description.links}
-    for name in description.robots if not audit.partial else ():
-        if name not in links:
-            message = f"the robot {quote(name)} of the scene is not a link"
-            audit.error("bad-robot", f"robot {quote(name)}", None, message, found=name)
+    objects = ("bad-object", "object", "is not the child link of a floating joint")
+    robots = ("bad-robot", "robot", "of the scene is not a link")
+    for names, allowed, (code, kind, fault) in (
+        (description.objects, floating, objects),
+        (description.robots, links, robots),
+    ):
+        for name in names if not audit.partial else ():
+            if name not in allowed:
+                where = f"{kind} {quote(name)}"
+                audit.error(code, where, None, f"the {where} {fault}", found=name)
 
 
 def audit_description(
@@ -108,8 +106,7 @@ def audit_description(
     audit_mimic_limits(joints, audit)
     audit_references(description.links, joints, audit)
     bodies = audit_topology(description, joints, audit)
-    _audit_objects(description, audit)
-    _audit_robots(description, audit)
+    _audit_roots(description, audit)
     audit_springs(description, bodies, audit)
     audit_geometries(description, bodies, audit)
     constraints = audit_constraints(description, joints, bodies, audit)

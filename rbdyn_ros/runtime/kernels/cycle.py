@@ -13,6 +13,7 @@ from rbdyn_ros.engine.forward import substep, sum_contacts
 from rbdyn_ros.engine.integrate import smooth_stages
 from rbdyn_ros.engine.optional import call_stage, data_at, model_at
 from rbdyn_ros.engine.spatial import add3, cross3, load3, sub3
+from rbdyn_ros.model.data_fields import STICK_NUMBERS
 from rbdyn_ros.runtime.compiled import kernel, load_acquire, notify, steady_clock, store_release
 from rbdyn_ros.runtime.kernels.channel import clear_channel, deliver, measure, pass_commands
 from rbdyn_ros.runtime.kernels.edits import perform
@@ -28,7 +29,7 @@ from rbdyn_ros.runtime.kernels.waiting import (
     wait_for_turn,
 )
 from rbdyn_ros.runtime.mailbox import post
-from rbdyn_ros.runtime.shared import EDITS, PACE, PAUSE, STEPS, STICK_NUMBERS, STOP
+from rbdyn_ros.runtime.shared import EDITS, PACE, PAUSE, STEPS, STOP
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data
