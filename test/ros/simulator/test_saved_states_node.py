@@ -60,7 +60,7 @@ def test_a_run_in_lockstep_with_noise_and_delay_repeats(simulate, peer, ask, two
         *("faults.encoder_noise:=[0.001]", "faults.effort_noise:=[0.1]"),
     )
     simulate(two_joints, "--ros-args", *(w for p in (*given, *faults) for w in ("-p", p)))
-    imu = peer.collect(Imu, "imu/data")
+    imu = peer.collect(Imu, "imu/data", 1000)
     commander = Commander(peer.node, ["turn", "lift"], 1)
     begin = until_tick(peer, commander, 30)
     saved = ask(srv.SaveState, "save_state", name="half")
@@ -80,9 +80,11 @@ def test_a_run_in_lockstep_with_noise_and_delay_repeats(simulate, peer, ask, two
     assert loaded.success, loaded.message
     peer.until(lambda: commander.done)
     assert peer.trigger("simulator/state_hash") == expected
-    peer.until(lambda: len(readings(imu)) > 50)
+    # ticks 30 to 80 are measured twice; a busy machine may lose a message of either time
+    peer.until(lambda: len(readings(imu).keys() & measured.keys()) > 40)
     again = readings(imu)
-    assert {stamp: measured[stamp] for stamp in again} == again
+    both = again.keys() & measured.keys()
+    assert {stamp: measured[stamp] for stamp in both} == {stamp: again[stamp] for stamp in both}
     peer.pause(True)
     assert ask(srv.LoadState, "load_state", name="half").state_hash == begin
 
