@@ -9,6 +9,7 @@ from support import robots, touching
 
 import rbdyn_ros as rb
 from rbdyn_ros.engine.contact.law import DEEPEST, STICK
+from rbdyn_ros.engine.contact.press import press_viscously
 from rbdyn_ros.loading.assets import bundled_robot
 
 MASS = 2.0
@@ -155,6 +156,20 @@ def test_viscous_friction_instead():
         f = force(m, 0.001, v)
         assert f[:2] == pytest.approx([-30.0 * v[0], -30.0 * v[1]], rel=1e-12)
         assert f[2] == pytest.approx(max(0.0, K * 0.001 - B * v[2]), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("speed", "lagged", "viscosity"),
+    [(0.0, 3.0, STICK * MASS / 0.001), (0.0, 0.0, 0.0), (0.6, 3.0, 2.5), (0.6, 0.0, 0.0)],
+)
+def test_the_last_resort_sticks_at_rest_and_slides_within_the_cone(speed, lagged, viscosity):
+    m = point()
+    d = touching.placed(m, (0.0, 0.0, -0.001))
+    rb.step(m, d)
+    d.contact_vel[0], d.contact_latch[0, 0] = (speed, 0.0, 0.0), lagged
+    press_viscously(m, d)
+    assert d.contact_bend[0, 1] == pytest.approx(viscosity, rel=1e-15)
+    assert d.contact_load[0, :2] == pytest.approx([-viscosity * speed, 0.0], rel=1e-15)
 
 
 @pytest.mark.parametrize("seed", range(5))

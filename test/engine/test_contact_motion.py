@@ -159,7 +159,17 @@ def test_a_cylinder_rolls_without_bumps():
     assert d.qvel[0] == pytest.approx(0.5, rel=1e-3)
 
 
-def test_a_coin_rolls_in_a_circle():
+ROUGH = rb.Surface(friction=2.0)
+BLOCK = rb.Box((4.0, 4.0, 1.0))
+TABLE = (
+    rb.SystemBuilder("table", base="block")
+    .body("block", rb.shapes.box(BLOCK.size, mass=1.0))
+    .geometry("block", "block", BLOCK, origin=rb.pose((0.0, 0.0, -0.5)), surface=ROUGH)
+)
+
+
+@pytest.mark.parametrize("ground", ["a floor", "a fixed link"])
+def test_a_coin_rolls_in_a_circle(ground):
     """It loses 0.17 % of the energy in 3 s; if its points moved along tangents, 0.6 %.
 
     While its axis has a constant angle to the vertical and turns at p, the coin spins about it at
@@ -170,7 +180,9 @@ def test_a_coin_rolls_in_a_circle():
     up, axis = np.array([0.0, c, s]), np.array([0.0, -s, c])
     turn = Rotation.from_matrix(np.column_stack([[1.0, 0.0, 0.0], up, axis]))
     w, centre = p * s * up + spin * axis, r * up + half * axis
-    m = rb.build(touching.free(rb.Cylinder(r, 2 * half), 1.0, rb.Surface(friction=2.0)))
+    on_floor = ground == "a floor"
+    coin = touching.free(rb.Cylinder(r, 2 * half), 1.0, ROUGH, floor=on_floor)
+    m = rb.build(coin) if on_floor else rb.scene({"coin": coin, "table": TABLE}, floor=False)
     d = touching.placed(m, (0, 0, centre[2]), turn, np.cross(w, centre), turn.inv().apply(w))
     start = states.energy(m, d.copy())
     rb.step(m, d, 3000)

@@ -122,7 +122,7 @@ def _rolling(m, d, c, normal, tilt):
     rim, body = d.contact_geom[c, side], d.contact_body[c, side]
     if m.geom_type[rim] != CYLINDER:
         return ZERO3
-    if d.contact_body[c, 0] == 0 and m.geom_type[one] > HFIELD:  # there it has corners
+    if one >= m.ngeomlink and m.geom_type[one] > HFIELD:  # its corners touch this obstacle
         return ZERO3
     return _on_rim(m, d, rim, body, normal, tilt)
 

@@ -109,7 +109,9 @@ def _list_slipping(m, d):
 def _friction(d, c):
     """Return the change of friction and of its torque with the latched force."""
     bend, torsional, rolling = d.contact_bend[c], d.contact_grip[c, 3], d.contact_grip[c, 4]
-    force, torque = scaled3((bend[2], bend[3], bend[4]), d.contact_grip[c, 1]), ZERO3
+    force = torque = ZERO3
+    if d.contact_grip[c, 1] < np.inf:  # viscous friction does not depend on it
+        force = scaled3((bend[2], bend[3], bend[4]), d.contact_grip[c, 1])
     if d.contact_grip[c, 2] > 0.0:
         bend, normal = d.contact_bend_torque[c], load3(d.contact_normal, c)
         torque = scaled3((bend[2], bend[3], bend[4]), rolling)

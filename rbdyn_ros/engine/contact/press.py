@@ -281,8 +281,9 @@ def press_viscously(m, d):
         force, along = press_normally(d, c, leaving)
         penalty, mu = d.contact_grip[c, 0], d.contact_grip[c, 1]
         if mu < np.inf:
-            speed = np.sqrt(dot3(across, across))
-            penalty = min(penalty, mu * d.contact_latch[c, 0] / speed) if speed > 0.0 else 0.0
+            most, speed = mu * d.contact_latch[c, 0], np.sqrt(dot3(across, across))
+            if most <= penalty * speed:
+                penalty = most / speed if speed > 0.0 else 0.0
         store3(d.contact_change, c, ZERO3)
         store3(d.contact_load, c, sub3(scaled3(normal, force), scaled3(across, penalty)))
         bend = d.contact_bend[c]

@@ -135,15 +135,16 @@ def _solve(m, d, stops, moves):
     Returns whether the forces are those of the law for their latches, and whether these are right.
     """
     solved = exact = softer = False
-    turns = 0
+    turns = held = 0
     _free_latches(d)
     n = d.solver_niter = 0
-    while n < MOST + HELD:
+    while held < HELD:
         if n >= STUBBORN and not softer:
             softer = True
             _soften(m, d)
         pass_once(m, d)
         n += 1
+        held += n > MOST
         d.solver_niter = n
         turn = stops and stops_miss(m, d)  # a joint stops, or no longer does
         if turn and turns < TURNS:
