@@ -150,6 +150,7 @@ class Pair:
 
     def ask(self, name, **others):
         """Call a service without arguments; return its refusal or an empty string."""
+        others.setdefault("again", 10.0)  # to arm what is armed changes nothing
         answer = self.peer.call(Trigger, f"{self.node}/{name}", Trigger.Request(), **others)
         return "" if answer.success else answer.message
 

@@ -118,6 +118,7 @@ class Peer:
         self.node = rclpy.create_node("peer", context=self.context)
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
+        self.clients = {}
 
     def collect(self, kind, topic, qos=10):
         """Subscribe; return the list that messages are added to."""
@@ -181,24 +182,20 @@ class Peer:
     def call(self, kind, name, request, again=None):
         """Call a service; `again`: time after which an unanswered request is repeated [s].
 
-        By default only requests that change nothing are: an answer may be lost on a busy machine.
+        By default only harmless requests are: an answer may be lost on a busy machine.
         """
         if again is None:
-            again = 10.0 if kind.__name__.startswith("Get") else math.inf
-        client = self.node.create_client(kind, name)
-        self.until(client.service_is_ready)
-        self.spin(0.05)  # we know the server; it has to discover us too
+            again = 10.0 if is_harmless(kind, name) else math.inf
+        known = (kind, name) in self.clients
+        if not known:
+            self.clients[kind, name] = self.node.create_client(kind, name)
+        client = self.clients[kind, name]
+        if not known or not client.service_is_ready():
+            self.until(client.service_is_ready)
+            self.spin(0.05)  # we know the server; it has to discover us too
         futures = []
-
-        def answered():
-            if not futures or time.monotonic() > sent[0] + again:
-                futures.append(client.call_async(request))
-                sent[0] = time.monotonic()
-            return any(future.done() for future in futures)
-
-        sent = [0.0]
-        self.until(answered)
-        self.node.destroy_client(client)
+        ask = lambda: futures.append(client.call_async(request))  # noqa: E731
+        self.repeat(ask, lambda: any(future.done() for future in futures), again)
         return next(future.result() for future in futures if future.done())
 
     def pause(self, paused):
@@ -231,6 +228,15 @@ class Peer:
         self.executor.shutdown()
         self.node.destroy_node()
         self.context.try_shutdown()
+
+
+def is_harmless(kind, name):
+    """Whether a request changes nothing more where it is repeated."""
+    harmless = (
+        *("Get", "SetBool", "SetGravity", "SetParameters", "SetPayload", "SetSurfaceVelocity"),
+        "SaveState",
+    )
+    return kind.__name__.startswith(harmless) or name.endswith(("/state_hash", "/clear_wrenches"))
 
 
 def until(condition, timeout):
