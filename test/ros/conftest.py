@@ -152,11 +152,14 @@ class Peer:
         while time.monotonic() < end:
             self.executor.spin_once(timeout_sec=0.01)
 
-    def until(self, condition, timeout=120.0):
-        """Spin until a condition holds; fail after the timeout."""
-        end = time.monotonic() + timeout
+    def until(self, condition, timeout=120.0, again=lambda: None, every=10.0):
+        """Spin until a condition holds, and act `again` now and then; fail after the timeout."""
+        end, due = time.monotonic() + timeout, time.monotonic() + every
         while not condition():
             assert time.monotonic() < end, "it did not happen in time"
+            if time.monotonic() >= due:
+                again()
+                due = time.monotonic() + every
             self.executor.spin_once(timeout_sec=0.01)
 
     def insist(self, publisher, message, condition, timeout=120.0):
@@ -168,16 +171,25 @@ class Peer:
 
         A message may be lost on a busy machine.
         """
-        due = 0.0
+        act()
+        self.until(condition, timeout, act, every)
 
-        def happened():
-            nonlocal due
-            if time.monotonic() >= due:
-                act()
-                due = time.monotonic() + every
-            return condition()
+    def until_tf(self, condition):
+        """Wait; a paused simulator publishes /tf again only where a subscriber is new."""
+        from tf2_msgs.msg import TFMessage
 
-        self.until(happened, timeout)
+        self.until(condition, again=lambda: self.collect(TFMessage, "/tf"))
+
+    def client(self, kind, name):
+        """Return a client that has found its server."""
+        known = (kind, name) in self.clients
+        if not known:
+            self.clients[kind, name] = self.node.create_client(kind, name)
+        client = self.clients[kind, name]
+        if not known or not client.service_is_ready():
+            self.until(client.service_is_ready)
+            self.spin(0.05)  # we know the server; it has to discover us too
+        return client
 
     def call(self, kind, name, request, again=None):
         """Call a service; `again`: time after which an unanswered request is repeated [s].
@@ -186,14 +198,7 @@ class Peer:
         """
         if again is None:
             again = 10.0 if is_harmless(kind, name) else math.inf
-        known = (kind, name) in self.clients
-        if not known:
-            self.clients[kind, name] = self.node.create_client(kind, name)
-        client = self.clients[kind, name]
-        if not known or not client.service_is_ready():
-            self.until(client.service_is_ready)
-            self.spin(0.05)  # we know the server; it has to discover us too
-        futures = []
+        client, futures = self.client(kind, name), []
         ask = lambda: futures.append(client.call_async(request))  # noqa: E731
         self.repeat(ask, lambda: any(future.done() for future in futures), again)
         return next(future.result() for future in futures if future.done())

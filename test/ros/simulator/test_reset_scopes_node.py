@@ -76,7 +76,7 @@ def fall(peer, stamps):
     # far enough in time that delayed messages are older
     peer.until(lambda: nanoseconds(stamps.state.header.stamp) > begin + 200 * TICK)
     peer.pause(True)
-    peer.until(lambda: len(stamps.last()) == 1 and None not in stamps.last())
+    peer.until_tf(lambda: len(stamps.last()) == 1 and None not in stamps.last())
     peer.until(lambda: len(set(stamps.of["joint_states"][-2:])) == 1)  # the heartbeat
     assert abs(stamps.state.position[1]) > 1e-3
     return nanoseconds(stamps.state.header.stamp), list(stamps.state.position)
@@ -85,7 +85,7 @@ def fall(peer, stamps):
 def test_scopes_while_paused(stamps, peer):
     now, _ = fall(peer, stamps)
     assert reset(peer, STATE) == (1, "")
-    peer.until(lambda: stamps.last() == {now + TICK})
+    peer.until_tf(lambda: stamps.last() == {now + TICK})
     assert (list(stamps.state.position), list(stamps.state.velocity)) == ([1.25, 0.0], [0.0, 0.0])
     assert stamps.ascend()
 
@@ -102,14 +102,14 @@ def test_scopes_while_paused(stamps, peer):
 
     stamps.forget()
     assert reset(peer, TIME) == (1, "")
-    peer.until(lambda: stamps.last() == {0})
+    peer.until_tf(lambda: stamps.last() == {0})
     assert list(stamps.state.position) == there
     for scope in (DEFAULT, ALL, TIME | STATE):
         stamps.forget()  # messages from before the reset of time
         fall(peer, stamps)
         assert stamps.ascend()
         assert reset(peer, scope) == (1, "")
-        peer.until(lambda: stamps.last() == {0})
+        peer.until_tf(lambda: stamps.last() == {0})
         assert list(stamps.state.position) == [1.25, 0.0]
         assert not any(stamps.state.velocity)
 
@@ -124,5 +124,5 @@ def test_stamps_never_go_back_when_a_running_robot_is_reset(stamps, peer):
     for stamp in stamps.of.values():
         assert len(set(stamp)) == len(stamp)
     peer.pause(True)
-    peer.until(lambda: len(stamps.last()) == 1)
+    peer.until_tf(lambda: len(stamps.last()) == 1)
     assert peer.trigger("simulator/step") == "one tick"

@@ -39,7 +39,7 @@ def test_objects_on_topics_and_as_entities(simulate, peer, tmp_path):
     tf = peer.collect(TFMessage, "/tf")
     states = peer.hear(JointState, "joint_states")
     assert states[0].name == ["lift", "left", "right"]
-    peer.until(lambda: objects and tf)
+    peer.until_tf(lambda: objects and tf)
     assert place(objects[0].transforms, "ball")[1] == pytest.approx((0.15, 0.0, 0.33))
     assert place(tf[0].transforms, "cube") == ("world", pytest.approx((0.0, 0.0, 0.32)))
 

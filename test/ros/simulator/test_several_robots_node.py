@@ -92,7 +92,7 @@ def test_several_robots_have_their_own_topics_and_one_time(two, peer):
     peer.until(lambda: a[-1] == a[-2] and b[-1] == b[-2])  # the heartbeat: none is on its way
     stood = last(a)
     assert last(b) == stood
-    peer.until(lambda: frames(moving) >= {"a/car", "a/arm", "second_car", "second_arm"})
+    peer.until_tf(lambda: frames(moving) >= {"a/car", "a/arm", "second_car", "second_arm"})
     assert peer.trigger("simulator/step") == "one tick"
     peer.until(lambda: last(a) == last(b) == stood + 1_000_000)
     peer.until(lambda: nanoseconds(clocks[-1].clock) == stood + 1_000_000)  # the heartbeat

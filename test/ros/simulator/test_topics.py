@@ -84,7 +84,7 @@ def test_start_is_within_the_limits_and_rates_are_exact(simulate, peer, two_join
     moving = peer.collect(TFMessage, "/tf", 100)
     description = peer.collect(String, "robot_description", LATCHED)
     # the heartbeat of a paused simulator
-    peer.until(lambda: states and clocks and moving and description)
+    peer.until_tf(lambda: states and clocks and moving and description)
     assert list(states[0].name) == ["lift", "turn"]
     assert list(states[0].position) == [1.25, 0.0]
     assert nanoseconds(clocks[0].clock) == 0
