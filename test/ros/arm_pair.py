@@ -72,10 +72,11 @@ class Watched:
         self.peer.until(lambda: self.time >= end, 120.0 + 30.0 * seconds)
         return self.rows[first:]
 
-    def until_moving(self, first, speed):
+    def until_moving(self, first, speed, again=lambda: None):
         """Wait for a state since row number `first` that is faster; return its row number.
 
-        Simulated time does not wait for the test, so this state may be an old one.
+        Simulated time does not wait for the test, so this state may be an old one. `again` sends
+        a lost message again.
         """
         seen = first
 
@@ -87,7 +88,7 @@ class Watched:
                 seen += 1
             return False
 
-        self.peer.until(moves)
+        self.peer.until(moves, again=again)
         return seen
 
     def rest(self, speed=1e-3, seconds=0.1):
@@ -111,15 +112,25 @@ class Pair:
     def __init__(self, simulator, controller, peer, space="", qos=NEWEST, begin=None):
         self.simulator, self.controller, self.peer, self.space = simulator, controller, peer, space
         self._begin = begin
-        node = self.node = f"{space}arm_controller"
+        self.node, self._status = f"{space}arm_controller", None
         self.arm = Watched(peer, f"{space}joint_states", qos)
         self.said, self.reports, self.commands = [], [], 0
         peer.node.create_subscription(JointState, f"{space}joint_commands", self._count, NEWEST)
-        peer.node.create_subscription(
-            String, f"{node}/status", lambda message: self.said.append(message.data), LATCHED
-        )
+        self._hear()
         peer.node.create_subscription(DiagnosticArray, "/diagnostics", self._report, 10)
-        peer.until(lambda: self.arm.rows and self.said)
+        self.until(lambda: self.arm.rows and self.said)
+
+    def _hear(self):
+        """Subscribe to the status, or again: the newest one is sent to each new subscriber."""
+        if self._status is not None:
+            self.peer.node.destroy_subscription(self._status)
+        heard = lambda message: self.said.append(message.data)  # noqa: E731
+        topic = f"{self.node}/status"
+        self._status = self.peer.node.create_subscription(String, topic, heard, LATCHED)
+
+    def until(self, condition, again=lambda: None, every=10.0):
+        """Wait for a condition on the status, which a busy machine may lose; act `again`, too."""
+        self.peer.until(condition, again=lambda: (self._hear(), again()), every=every)
 
     def _report(self, message):
         for status in message.status:
@@ -135,7 +146,7 @@ class Pair:
         self.controller.kill()
         self.said.clear()
         self.controller = self._begin()
-        self.peer.until(lambda: self.said)
+        self.until(lambda: self.said)
 
     def commands_in(self, seconds):
         """Return the number of commands that arrive in some simulated time."""
@@ -146,7 +157,7 @@ class Pair:
     def until_commanded(self, *unless):
         """Wait for a new command, or for a status that ends with one of these words."""
         before = self.commands
-        self.peer.until(lambda: self.commands > before or self.said[-1].endswith(unless))
+        self.until(lambda: self.commands > before or self.said[-1].endswith(unless))
 
     def ask(self, name, **others):
         """Call a service without arguments; return its refusal or an empty string."""
@@ -184,7 +195,7 @@ class Pair:
     def until_said(self, *words):
         """Wait for a status that contains all of these words."""
         try:
-            self.peer.until(lambda: all(word in self.said[-1] for word in words))
+            self.until(lambda: all(word in self.said[-1] for word in words))
         except AssertionError:
             raise AssertionError(f"expected {words}, got the statuses {self.said[-5:]}") from None
 
@@ -195,8 +206,9 @@ class Pair:
         wrench.wrench.force.x, wrench.wrench.force.y, wrench.wrench.force.z = map(float, force)
         publisher = self.peer.publisher(WrenchStamped, f"{self.space}simulator/wrench")
         first = len(self.arm.rows)
-        publisher.publish(wrench)
-        self.arm.until_moving(first, 0.05)
+        push = lambda: publisher.publish(wrench)  # noqa: E731
+        push()
+        self.arm.until_moving(first, 0.05, push)
         self.peer.node.destroy_publisher(publisher)
 
     def report(self):

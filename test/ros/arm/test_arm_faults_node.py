@@ -73,7 +73,7 @@ def turned_round(state, **others):
 
 def ends(pair, fault, ending):
     """Assert that the arm ends at rest, reports the fault, and cannot be armed before a clear."""
-    pair.peer.until(lambda: ending in pair.said[-1] or pair.said[-1].endswith(DIVERGED))
+    pair.until(lambda: ending in pair.said[-1] or pair.said[-1].endswith(DIVERGED))
     said = pair.said[-5:]
     assert f"fault {fault}" in said[-1], said
     assert ending in said[-1], said
@@ -90,16 +90,24 @@ def ends(pair, fault, ending):
     assert ", then clear_fault" in pair.ask("hold")
 
 
+def spoil(pair, relay, count, spoilt):
+    """Change some states, and as many again each second: a slow controller reads the newest."""
+
+    def begin():
+        left = [count]
+
+        def change(state):
+            left[0] -= 1
+            return spoilt(state) if left[0] >= 0 else turned_round(state)
+
+        relay.change = change
+
+    begin()
+    pair.until(lambda: "fault" in pair.said[-1], begin, 1.0)
+
+
 def single_nan(pair, relay):
-    spoilt = []
-
-    def once(state):
-        if spoilt:
-            return turned_round(state)
-        spoilt.append(state)
-        return turned_round(state, velocity=[NAN, *state.velocity[1:]])
-
-    relay.change = once
+    spoil(pair, relay, 1, lambda s: turned_round(s, velocity=[NAN, *s.velocity[1:]]))
     ends(pair, "finite", "holding")
 
 
@@ -136,14 +144,11 @@ def garbage(pair, relay):
         pair.arm.wait(0.1)
         assert pair.said[-1] == "gravity; armed"
         pair.peer.node.destroy_publisher(publisher)
-    left = [3]
 
-    def some(state):
-        left[0] -= 1
-        rows = {name: list(getattr(state, name))[: 3 if left[0] >= 0 else None] for name in ROWS}
-        return turned_round(state, **rows)
+    def cut(state):
+        return turned_round(state, **{name: list(getattr(state, name))[:3] for name in ROWS})
 
-    relay.change = some
+    spoil(pair, relay, 3, cut)
     pair.until_said("fault names", "'wrist_1_joint'")
     ends(pair, "names", "holding")
 
@@ -214,7 +219,7 @@ def test_limits_targets_and_ends(simulate, control, peer, tmp_path):
     heavy.write_text(twice)
     seen = len(pair.said)
     pair.controller = control(heavy, mode="hold")
-    peer.until(lambda: len(pair.said) > seen)
+    pair.until(lambda: len(pair.said) > seen)
     why = "no state"
     while "no state" in why:
         why = pair.ask("arm", again=5.0)  # the one that died may still count as a server

@@ -72,8 +72,9 @@ def rms_error(pair, way):
     message = trajectory(pair.arm.names[: len(way)], times, points)
     publisher = pair.peer.publisher(JointTrajectory, f"{pair.node}/joint_trajectory")
     first = len(pair.arm.rows)
-    publisher.publish(message)
-    began = pair.arm.rows[pair.arm.until_moving(first, 1e-3)][0] - AROUND
+    send = lambda: publisher.publish(message)  # noqa: E731
+    send()
+    began = pair.arm.rows[pair.arm.until_moving(first, 1e-3, send)][0] - AROUND
     pair.peer.until(lambda: pair.arm.time > began + 2.0 * (LEG + AROUND))
     rows = [row for row in pair.arm.rows[first:] if 0.0 <= row[0] - began <= 2.0 * (LEG + AROUND)]
     assert len(rows) > 100  # of 900 or more

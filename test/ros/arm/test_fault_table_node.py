@@ -164,7 +164,7 @@ def ending(kind, pair, driver):
     pair.peer.trigger("simulator/reset")
     SCENARIOS[kind.code, kind.reaction](pair, driver)
     pair.until_said("armed; fault")
-    pair.peer.until(lambda: pair.said[-1].endswith("holding") or "silent" in pair.said[-1])
+    pair.until(lambda: pair.said[-1].endswith("holding") or "silent" in pair.said[-1])
     return pair.said[-1]
 
 

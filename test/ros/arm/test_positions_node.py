@@ -67,7 +67,9 @@ def follow(pair, ways):
     place, turn = tool.now()
     publisher = pair.peer.publisher(PoseArray, f"{pair.node}/cartesian_path")
     first = len(pair.arm.rows)
-    publisher.publish(poses(place + ways, turn))
+    send = lambda: publisher.publish(poses(place + ways, turn))  # noqa: E731
+    send()
+    pair.arm.until_moving(first, 0.01, send)
     pair.peer.until(lambda: np.abs(tool.now()[0] - place - ways[-1]).max() < 1e-3)
     pair.arm.rest()
     rows = pair.arm.rows[first:]
@@ -92,8 +94,9 @@ def test_the_tool_follows_lines_and_yields_to_a_push(start, peer):
     tool = Tool(pair.arm)
     place, turn = tool.now()
     publisher = peer.publisher(PoseArray, f"{pair.node}/cartesian_path")
-    publisher.publish(poses([place + np.array([2.0, 0.0, 0.0])], turn))
-    peer.until(lambda: "refused a message on ~/cartesian_path" in pair.controller.text())
+    far = poses([place + np.array([2.0, 0.0, 0.0])], turn)
+    refused = lambda: "refused a message on ~/cartesian_path" in pair.controller.text()  # noqa: E731
+    peer.insist(publisher, far, refused)
 
     pair.do("admittance")
     push = ApplyWrench.Request(link=FRAME, axes="world")
