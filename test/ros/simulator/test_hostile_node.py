@@ -15,10 +15,9 @@ def test_no_message_ends_the_process(simulate, peer):
     srv = pytest.importorskip("simulation_interfaces.srv", reason="it is not installed")
     simulator = simulate()
     absurd = Parameter(name="real_time_factor", value=ParameterValue(type=99))
-    client = peer.node.create_client(SetParameters, "simulator/set_parameters")
-    peer.until(client.service_is_ready)
-    client.call_async(SetParameters.Request(parameters=[absurd]))
-    simulator.wait_for("a callback failed")
+    client = peer.client(SetParameters, "simulator/set_parameters")
+    ask = lambda: client.call_async(SetParameters.Request(parameters=[absurd]))  # noqa: E731
+    peer.repeat(ask, lambda: "a callback failed" in simulator.text())
     for pattern in ("(" * 256, "a" + "*" * 255, "a" + "?" * 255):
         request = srv.GetEntities.Request()
         request.filters.filter = pattern
@@ -33,8 +32,9 @@ def test_a_diverged_robot_does_not_stop_the_others(simulate, peer, two_joints):
     publisher = peer.publisher(JointState, "a/joint_commands")
     states = peer.collect(JointState, "a/joint_states")
     peer.until(lambda: states)
-    publisher.publish(JointState(name=["turn"], effort=[1e300]))
-    simulator.wait_for("diverged; the simulation is frozen")
+    diverged = lambda: "diverged; the simulation is frozen" in simulator.text()  # noqa: E731
+    huge = JointState(name=["turn"], effort=[1e300])
+    peer.repeat(lambda: publisher.publish(huge), diverged)
     simulator.wait_for("Call /simulator/reset")
     seen = len(states)
     peer.until(lambda: len(states) > seen + 1)  # its heartbeat while b moves
@@ -49,10 +49,9 @@ def test_it_ends_during_a_service(simulate, peer):
     srv = pytest.importorskip("simulation_interfaces.srv", reason="it is not installed")
     simulator = simulate("--ros-args", "-p", "start_paused:=true")
     states = peer.collect(JointState, "joint_states")
-    client = peer.node.create_client(srv.StepSimulation, "simulator/step_simulation")
-    peer.until(client.service_is_ready)
-    client.call_async(srv.StepSimulation.Request(steps=10**6))
-    peer.until(lambda: len(states) > 20)
+    client = peer.client(srv.StepSimulation, "simulator/step_simulation")
+    ask = lambda: client.call_async(srv.StepSimulation.Request(steps=10**6))  # noqa: E731
+    peer.repeat(ask, lambda: len(states) > 20)
     assert simulator.end() == 0
     assert "Traceback" not in simulator.text()
 

@@ -60,10 +60,9 @@ def test_lifecycle_of_the_simulator(simulate, peer, change, two_joints):
     peer.until(lambda: nanoseconds(states[-1].header.stamp) > stands + 20_000_000)
     request = ChangeState.Request()
     request.transition.id = Transition.TRANSITION_ACTIVE_SHUTDOWN
-    client = peer.node.create_client(ChangeState, "simulator/change_state")
-    peer.until(client.service_is_ready)
-    client.call_async(request)  # the node may end before it answers
-    peer.until(lambda: simulator.process.poll() is not None)
+    client = peer.client(ChangeState, "simulator/change_state")
+    ended = lambda: simulator.process.poll() is not None  # noqa: E731
+    peer.repeat(lambda: client.call_async(request), ended)  # it may end before it answers
     assert simulator.process.returncode == 0
     assert "Traceback" not in simulator.text()
 
