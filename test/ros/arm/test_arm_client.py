@@ -305,7 +305,7 @@ def test_an_interrupt_while_it_follows_cancels_the_goal(peer, client, controller
 def test_a_node_that_stops_answering(peer, client, controller):
     arm, silent = controller.following, threading.Event()
     real, arm.progress = arm.progress, lambda: (silent.is_set() and thread.join(30.0), real())[1]
-    client._caller._timeout = 0.5
+    client._caller._timeout = 2.0
     thread, raised = in_background(lambda: client.follow(path(), ("lift", "turn")))
     peer.until(lambda: arm.taken)
     silent.set()

@@ -27,7 +27,7 @@ def storm(peer, name, begin_to_serve):
     for _ in range(STORM):
         client.call_async(Trigger.Request()).add_done_callback(answers.append)
     begin_to_serve()
-    while len(answers) < STORM and quiet < 100:  # until a second passes without an answer
+    while len(answers) < STORM and quiet < 300:  # until three seconds pass without an answer
         before = len(answers)
         peer.executor.spin_once(timeout_sec=0.01)
         quiet = quiet + 1 if len(answers) == before else 0
