@@ -106,8 +106,7 @@ def test_compatible_ends_are_not_reported(reporter, peer):
     heard = peer.collect(String, "/robot/out")
     talker = peer.publisher(String, "/robot/in")
     peer.until(lambda: reporter.topics[1].get_subscription_count() == 1)
-    reporter.topics[1].publish(String(data="x"))
     talker.publish(String(data="y"))
-    peer.until(lambda: heard)
+    peer.insist(reporter.topics[1], String(data="x"), lambda: heard)
     peer.spin(1.5)
     assert reporter.lines == []

@@ -36,6 +36,12 @@ def eye(name="eye", **given):
     return spec(DepthSpec, name, **{"width": 40, "height": 30, **given})
 
 
+def have_a_common_stamp(*topics):
+    """Whether pictures and their calibrations have one; a busy machine may lose some of them."""
+    stamps = [{nanoseconds(x.header.stamp) for x in messages} for messages in topics]
+    return bool(set.intersection(*stamps))
+
+
 def pixels_of(message, kind):
     assert message.step == message.width * np.dtype(kind).itemsize
     assert not message.is_bigendian
@@ -64,7 +70,7 @@ def test_subscribers_read_pictures_and_calibrations(node, peer):  # noqa: F811
     def publish():
         tick = next(ticks)
         topics.publish(STAMP + tick * TICK, Still(m, tick, 0.1))
-        return all(heard.values()) and names
+        return all(heard.values()) and names and have_a_common_stamp(*list(heard.values())[:3])
 
     peer.until(publish)
     d = rb.make_data(m)
@@ -80,8 +86,6 @@ def test_subscribers_read_pictures_and_calibrations(node, peer):  # noqa: F811
     for message in (first, info, segments):
         assert message.header.frame_id == "left_laser"
         assert (message.width, message.height) == (40, 30)
-    stamps = [{nanoseconds(x.header.stamp) for x in heard[name]} for name in kinds]
-    assert stamps[0] & stamps[1] & stamps[2], "pictures and calibrations have common stamps"
     assert info.distortion_model == "plumb_bob"
     assert list(info.d) == [*lens, 0.0]
     assert other.k.tolist() == [30.0, 0.0, 20.0, 0.0, 31.0, 15.0, 0.0, 0.0, 1.0]
@@ -162,13 +166,11 @@ def test_colour_pictures_and_what_they_need(node, peer, monkeypatch):  # noqa: F
     def publish():
         tick = next(ticks)
         topics.publish(STAMP + tick * TICK, Still(m, tick, 0.1))
-        return pictures and infos and all(packed.values())
+        return all(packed.values()) and have_a_common_stamp(pictures, infos)
 
     peer.until(publish)
     assert pictures[0].encoding == "rgb8"
     assert pictures[0].header.frame_id == infos[0].header.frame_id == "left_laser"
-    common = {nanoseconds(x.header.stamp) for x in pictures}
-    assert common & {nanoseconds(x.header.stamp) for x in infos}
     seen = np.frombuffer(bytes(pictures[0].data), np.uint8).reshape(48, 64, 3)
     d = rb.make_data(m)
     d.qpos[:] = 0.1

@@ -99,9 +99,9 @@ def test_several_robots_have_their_own_topics_and_one_time(two, peer):
 
     # a command and a fault affect one robot
     publisher = peer.publisher(JointState, "a/joint_commands")
-    publisher.publish(JointState(name=["lift"], effort=[1.0]))
 
     def moves():
+        publisher.publish(JointState(name=["lift"], effort=[1.0]))
         peer.trigger("simulator/step")
         return a[-1].position[0] > 1.0
 

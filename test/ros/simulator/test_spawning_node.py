@@ -132,7 +132,7 @@ def test_the_robot_in_lockstep_is_the_same_beside_a_far_object(
         *("faults.encoder_noise:=[0.001]", "faults.effort_noise:=[0.1]"),
     )
     simulate(two_joints, "--ros-args", *(w for p in (*given, *faults) for w in ("-p", p)))
-    states = peer.collect(JointState, "joint_states")
+    states = peer.collect(JointState, "joint_states", 1000)
     commander = Commander(peer.node, ["turn", "lift"], 1)
     until_tick(peer, commander, 30)
     saved = peer.call(own.SaveState, "/simulator/save_state", own.SaveState.Request(name="half"))
@@ -149,9 +149,11 @@ def test_the_robot_in_lockstep_is_the_same_beside_a_far_object(
     peer.until(lambda: height(ask, "far") < 40.0)  # the newest state may be on its way
     done(ask("DeleteEntity", entity="far"))
     assert until_tick(peer, commander, 90) == expected
+    # a busy machine may lose a state of either time
+    peer.until(lambda: len(measured(states).keys() & alone.keys()) > 40)
     beside = measured(states)
-    assert len(beside) > 50
-    assert beside == {stamp: alone[stamp] for stamp in beside}
+    both = beside.keys() & alone.keys()
+    assert {stamp: beside[stamp] for stamp in both} == {stamp: alone[stamp] for stamp in both}
 
 
 def measured(states):

@@ -18,10 +18,11 @@ from support.smooth import smoothly
 import rbdyn_ros as rb
 from rbdyn_interfaces.srv import SetGravity, SetPayload
 from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.nanoseconds import nanoseconds
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 SPECIAL = ("--ros-args", "-p", "specialize:=true")
-TICKS = 25
+TICKS, TICK = 25, 1_000_000
 
 
 def falling(m, d, ticks=TICKS):
@@ -38,11 +39,14 @@ class Arm:
         self.states = peer.collect(JointState, "joint_states", 100)
         peer.until(lambda: self.states)
 
+    def stamp(self):
+        return nanoseconds(self.states[-1].header.stamp)
+
     def fall(self):
-        before = len(self.states)
+        end = self.stamp() + TICKS * TICK
         for _ in range(TICKS):
             assert self.peer.trigger("simulator/step") == "one tick"
-        self.peer.until(lambda: len(self.states) >= before + TICKS)
+        self.peer.until(lambda: self.stamp() == end)
         return np.array(self.states[-1].position)
 
 

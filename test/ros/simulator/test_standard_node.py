@@ -79,9 +79,9 @@ def test_the_first_step_of_a_paused_start_is_made(simulate, peer):
     simulate(ARM, "--ros-args", "-p", "start_paused:=true", wait=False)
     client = peer.node.create_client(StepSimulation, "/simulator/step_simulation")
     assert client.wait_for_service(600.0)
-    first = client.call_async(StepSimulation.Request(steps=3))
-    peer.until(first.done)
-    assert (first.result().result.result, first.result().result.error_message) == (1, "")
+    first = peer.call(StepSimulation, "/simulator/step_simulation",
+                      StepSimulation.Request(steps=3), again=10.0)  # fmt: skip
+    assert (first.result.result, first.result.error_message) == (1, "")
 
 
 def test_a_paused_start_counts_as_stopped(simulate, peer):
