@@ -236,9 +236,12 @@ def test_the_simulated_arm_can_be_armed_by_the_logged_service(
     client = node.create_client(Trigger, name)
     try:
         assert client.wait_for_service(30.0)
-        future = client.call_async(Trigger.Request())
-        executor.spin_until_future_complete(future, 300.0)
-        assert future.result().success, future.result().message
+        asked = []  # to arm what is armed changes nothing, and a busy machine may lose an answer
+        while not any(future.done() for future in asked) and len(asked) < 30:
+            asked.append(client.call_async(Trigger.Request()))
+            executor.spin_until_future_complete(asked[-1], 10.0)
+        answer = next(future.result() for future in asked if future.done())
+        assert answer.success, answer.message
         while len(states) < 2:
             executor.spin_once(timeout_sec=30.0)
         at = states[-1].name.index(joint)

@@ -23,16 +23,11 @@ class Robot:
         self.states = peer.collect(JointState, "joint_states")
         peer.until(lambda: self.states)
 
-    def until(self, condition, send=lambda: None):
-        """Wait for 10 states in a row to hold to a condition; send a command for each of them."""
-
-        def holds():
-            send()
-            seen = len(self.states)
-            self.peer.until(lambda: len(self.states) > seen)
-            return len(self.states) > 10 and all(map(condition, self.states[-10:]))
-
-        self.peer.until(holds)
+    def take(self, publisher, command, condition):
+        """Publish a command, again where it is lost, until 10 states fulfil a condition."""
+        self.states.clear()
+        fulfil = lambda: len(self.states) > 10 and all(map(condition, self.states[-10:]))  # noqa: E731
+        self.peer.repeat(lambda: publisher.publish(command), fulfil)
 
 
 @pytest.fixture
@@ -55,10 +50,10 @@ def near(value, wanted, tolerance=1e-3):
 
 def test_every_topic_that_commands(robot, peer):
     joints = peer.publisher(JointState, "joint_commands")
-    joints.publish(JointState(name=["turn", "lift"], position=[0.4, 0.8]))
-    robot.until(lambda s: near(s.position[0], 0.8) and near(s.position[1], 0.4))
-    joints.publish(JointState(name=["lift"], velocity=[0.3]))
-    robot.until(lambda s: near(s.velocity[0], 0.3) and near(s.position[1], 0.4))
+    command = JointState(name=["turn", "lift"], position=[0.4, 0.8])
+    robot.take(joints, command, lambda s: near(s.position[0], 0.8) and near(s.position[1], 0.4))
+    command = JointState(name=["lift"], velocity=[0.3])
+    robot.take(joints, command, lambda s: near(s.velocity[0], 0.3) and near(s.position[1], 0.4))
 
     # a spring carries the arm only to where its moment equals gravity, short of its goal
     by_mode = peer.publisher(JointCommand, "joint_commands_by_mode")
@@ -69,48 +64,47 @@ def test_every_topic_that_commands(robot, peer):
         stiffness=[0.0, 100.0],
         damping=[0.0, 5.0],
     )
-    by_mode.publish(spring)
-    robot.until(
+    robot.take(
+        by_mode,
+        spring,
         lambda s: (
             near(s.position[0], 1.0)
             and near(s.velocity[1], 0.0)
             and near(s.effort[1], -100.0 * s.position[1], 0.01)
             and 0.015 < s.position[1] < 0.025
-        )
+        ),
     )
 
     end = JointTrajectoryPoint(positions=[1.5, -0.3], velocities=[0.0, 0.0])
     end.time_from_start.nanosec = 400_000_000
     trajectory = JointTrajectory(joint_names=["lift", "turn"], points=[end])
-    peer.publisher(JointTrajectory, "joint_trajectory").publish(trajectory)
-    robot.until(lambda s: near(s.position[0], 1.5) and near(s.position[1], -0.3))
+    paths = peer.publisher(JointTrajectory, "joint_trajectory")
+    robot.take(paths, trajectory, lambda s: near(s.position[0], 1.5) and near(s.position[1], -0.3))
 
     # of ros2_control: NaN is no command, an array may be shorter than the names
     bridge = peer.publisher(JointState, "topic_based_joint_commands")
-    bridge.publish(JointState(name=["lift", "turn"], position=[1.2], effort=[NAN, NAN]))
-    robot.until(lambda s: near(s.position[0], 1.2) and near(s.position[1], -0.3))
-    bridge.publish(JointState(name=["lift", "turn"], position=[NAN], effort=[0.5, NAN]))
-    robot.until(lambda s: s.effort[0] == 0.5 and near(s.position[1], -0.3))
+    command = JointState(name=["lift", "turn"], position=[1.2], effort=[NAN, NAN])
+    robot.take(bridge, command, lambda s: near(s.position[0], 1.2) and near(s.position[1], -0.3))
+    command = JointState(name=["lift", "turn"], position=[NAN], effort=[0.5, NAN])
+    robot.take(bridge, command, lambda s: s.effort[0] == 0.5 and near(s.position[1], -0.3))
     assert "refused" not in robot.simulator.text()
 
 
 def test_the_latest_command_of_two_commanders_counts(robot, peer):
     one, other = (peer.publisher(JointState, "joint_commands") for _ in range(2))
 
-    def effort(lift, turn):
-        return lambda s: (s.effort[0], s.effort[1]) == (lift, turn)
+    def take(publisher, names, efforts, lift, turn):
+        command = JointState(name=names, effort=efforts)
+        robot.take(publisher, command, lambda s: (s.effort[0], s.effort[1]) == (lift, turn))
 
-    one.publish(JointState(name=["lift", "turn"], effort=[1.0, 2.0]))
-    robot.until(effort(1.0, 2.0))
-    other.publish(JointState(name=["turn"], effort=[-1.0]))
-    robot.until(effort(1.0, -1.0))
-    one.publish(JointState(name=["lift"], effort=[-2.0]))
-    robot.until(effort(-2.0, -1.0))
-    other.publish(JointState(name=["lift", "turn"], effort=[3.0, 9.0]))
-    robot.until(effort(3.0, 9.0))
-    other.publish(JointState(name=["lift", "turn"], effort=[NAN, 4.0]))  # refused as a whole
-    robot.simulator.wait_for("joint 'lift' is nan")
-    robot.until(effort(3.0, 9.0))
+    take(one, ["lift", "turn"], [1.0, 2.0], 1.0, 2.0)
+    take(other, ["turn"], [-1.0], 1.0, -1.0)
+    take(one, ["lift"], [-2.0], -2.0, -1.0)
+    take(other, ["lift", "turn"], [3.0, 9.0], 3.0, 9.0)
+    refused = JointState(name=["lift", "turn"], effort=[NAN, 4.0])  # as a whole
+    logged = lambda: "joint 'lift' is nan" in robot.simulator.text()  # noqa: E731
+    peer.repeat(lambda: other.publish(refused), logged)
+    take(other, ["lift", "turn"], [NAN, 4.0], 3.0, 9.0)
 
     # the log names a node that publishes with best effort
     weak = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
