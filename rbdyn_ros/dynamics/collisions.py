@@ -12,12 +12,11 @@ from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.dynamics.entry import Entry, check_pair, handles
 from rbdyn_ros.dynamics.stages import make_data
+from rbdyn_ros.engine.collision.kinds import PLANE
 from rbdyn_ros.engine.collision.near import distance_of_pair, near_pairs
-from rbdyn_ros.engine.collision.pair import AXIS
-from rbdyn_ros.engine.collision.support import PLANE
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, listing
 from rbdyn_ros.model.data import Data
-from rbdyn_ros.model.data_fields import PLACE
+from rbdyn_ros.model.data_fields import AXIS, PLACE
 from rbdyn_ros.model.geom_pairs import MOST_PAIRED
 from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.model import Model, check_model

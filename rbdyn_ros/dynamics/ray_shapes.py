@@ -10,8 +10,8 @@ import numpy as np
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.description.meshes.hulls import hull_faces
 from rbdyn_ros.dynamics.entry import Entry
-from rbdyn_ros.engine.collision.rays import BOUNDS, MAT, POS, ROUNDING, SHAPE, SIZE
-from rbdyn_ros.engine.collision.tree import COUNT, FIRST, NODE, grow
+from rbdyn_ros.engine.rays.casting import BOUNDS, MAT, POS, ROUNDING, SHAPE, SIZE
+from rbdyn_ros.engine.rays.tree import COUNT, FIRST, NODE, grow
 from rbdyn_ros.errors import Finding
 from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.height_fields import field_triangles
@@ -60,7 +60,7 @@ class RayShapes:
         planes: numbers of the planes.
         triangles: (n, 2), first triangle of each shape and the one after its last.
         findings: warnings about shapes that were left out.
-        shape, root, mesh_node, triangle: see engine/collision/rays.py.
+        shape, root, mesh_node, triangle: see engine/rays/casting.py.
     """
 
     def __init__(self, shapes: Iterable[RayShape], findings: tuple[Finding, ...] = ()) -> None:
@@ -145,7 +145,7 @@ def _terrain(m: Model, g: int) -> Triangles:
 
 
 def _row(one: RayShape) -> Array:
-    """Return the numbers of a shape, see engine/collision/rays.py."""
+    """Return the numbers of a shape, see engine/rays/casting.py."""
     row = np.zeros(SHAPE)
     row[POS : POS + 3], row[MAT : MAT + 9] = one.pos, one.mat.ravel()
     row[SIZE : SIZE + 3] = one.size

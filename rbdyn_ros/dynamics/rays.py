@@ -13,7 +13,7 @@ from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.dynamics.entry import Entry, check_pair, handles
 from rbdyn_ros.dynamics.ray_shapes import RayShapes, geometry_shapes, tree_of
-from rbdyn_ros.engine.collision.rays import PLACED, cast, place_shapes
+from rbdyn_ros.engine.rays.casting import PLACED, cast, place_shapes
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.machine import cores
 from rbdyn_ros.model.data import Data

@@ -9,7 +9,7 @@ from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.bounds import BOUNDS
 from rbdyn_ros.description.checks.geometries import MOST_BITS, MOST_HEIGHTS
 from rbdyn_ros.model.geom_pairs import links_of
-from rbdyn_ros.model.geoms import NO_LINK, RIM, GeomType
+from rbdyn_ros.model.geoms import END_CORNERS, NO_LINK, GeomType
 from rbdyn_ros.model.number_rules import endless_friction
 from rbdyn_ros.model.pushing import FACE_CORNERS
 
@@ -26,7 +26,7 @@ CORNERS = {
     GeomType.HFIELD: 0,
     GeomType.SPHERE: 1,
     GeomType.CAPSULE: 2,
-    GeomType.CYLINDER: 2 * RIM,
+    GeomType.CYLINDER: 2 * END_CORNERS,
     GeomType.BOX: 8,
 }
 #: Number of sizes of each type; a plane and a mesh have none.

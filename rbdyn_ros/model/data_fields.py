@@ -9,6 +9,10 @@ from rbdyn_ros.model.fields import Field
 #: Numbers of a row of geom_place.
 PLACE = 20
 
+#: Numbers of a row of push_axis: the direction that separated two hulls, and the corner of each
+#: farthest along it.
+AXIS = 5
+
 #: Numbers that a contact is remembered by, in a state and in a recording: its stick_ fields.
 STICK_NUMBERS = 8
 
@@ -267,7 +271,7 @@ DATA_FIELDS = (
     Field("push_found", ("nfound",), "pairs of push_geom that are near", "int", "contact"),
     Field(
         "push_axis",
-        ("naxis", 5),
+        ("naxis", AXIS),
         "directions that separated hulls, and corners along them",
         stage="contact",
     ),

@@ -39,7 +39,7 @@ from rbdyn_ros.model.rotation import quat_to_mat
 Frames = Mapping[str, Placement]
 Part = Geometry | Obstacle
 
-RIM = 12  # corners of each end of a cylinder (contact with a plane is exact)
+END_CORNERS = 12  # corners of each end of a cylinder (contact with a plane is exact)
 
 #: A hull with more corners has a graph of its edges: a search for the farthest corner follows it.
 MANY_CORNERS = 40
@@ -195,10 +195,13 @@ def _corners(shape: Shape | WorldShape) -> Array:
         signs *= 0.5 * np.array(shape.size)
         return signs
     if isinstance(shape, Cylinder):
-        angle = np.arange(RIM) * (2.0 * math.pi / RIM)
+        angle = np.arange(END_CORNERS) * (2.0 * math.pi / END_CORNERS)
         x, y = shape.radius * np.cos(angle), shape.radius * np.sin(angle)
         return np.concatenate(
-            [np.column_stack([x, y, np.full(RIM, end * 0.5 * shape.length)]) for end in _ENDS]
+            [
+                np.column_stack([x, y, np.full(END_CORNERS, end * 0.5 * shape.length)])
+                for end in _ENDS
+            ]
         )
     points = shape.points if isinstance(shape, Points) else ()
     return np.array(points, np.float64).reshape(-1, 3)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial import cKDTree
 
-from rbdyn_ros.engine.contact.distances import distance
+from rbdyn_ros.engine.collision.distances import distance
 from rbdyn_ros.model.geoms import GeomType
 
 SIZES = {

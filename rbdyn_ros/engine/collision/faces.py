@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.collision.support import BOX, CAPSULE, CYLINDER, SPHERE, support
+from rbdyn_ros.engine.collision.kinds import BOX, CAPSULE, CYLINDER, SPHERE
+from rbdyn_ros.engine.collision.support import support
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import ZERO3, dot3, load3
 
-#: Points of a cylinder's rim; the first is the one that faces the direction.
-RIM = 8
+#: Points of an end of a cylinder, on its rim; the first is the one that faces the direction.
+END_POINTS = 8
 
 #: A cylinder tilted by less [rad] has points of its own: which one faces the other would change
 #: with the least motion.
@@ -86,17 +87,17 @@ def _of_cylinder(radius, half, v, corners, names):
     across = np.sqrt(v[0] * v[0] + v[1] * v[1])
     if abs(v[2]) < across:  # the side
         x, y = radius * v[0] / across, radius * v[1] / across
-        _write(corners, names, 0, (x, y, -half), 2 * RIM)
-        _write(corners, names, 1, (x, y, half), 2 * RIM + 1)
+        _write(corners, names, 0, (x, y, -half), 2 * END_POINTS)
+        _write(corners, names, 1, (x, y, half), 2 * END_POINTS + 1)
         return 2, ZERO3
     sign = 1.0 if v[2] >= 0.0 else -1.0
     start = np.arctan2(v[1], v[0]) if across >= UPRIGHT else 0.0
-    first = RIM if sign > 0.0 else 0
-    for n in range(RIM):
-        turned = start + sign * n * (2.0 * np.pi / RIM)
+    first = END_POINTS if sign > 0.0 else 0
+    for n in range(END_POINTS):
+        turned = start + sign * n * (2.0 * np.pi / END_POINTS)
         x = (radius * np.cos(turned), radius * np.sin(turned), sign * half)
         _write(corners, names, n, x, first + n)
-    return RIM, (0.0, 0.0, sign)
+    return END_POINTS, (0.0, 0.0, sign)
 
 
 @kernel

@@ -56,6 +56,11 @@ SHORT = 1e-2
 #: Numbers of points: of the face that is cut, of a corner that is a cut, of the nearest point.
 SECOND, CUT, NEAREST = 1 << 23, 1 << 22, (1 << 23) - 1
 
+#: Bits of the number of an edge in that of a cut; the highest is set if a side made the edge.
+EDGE_BITS = 11
+EDGE_MASK = (1 << EDGE_BITS) - 1
+CUT_EDGE = 1 << (EDGE_BITS - 1)
+
 
 @kernel
 def manifold(m, a, b, R, t, nearest, reach, points, names):
@@ -175,8 +180,9 @@ def _above(
 def _cut(P, codes, number, start, out, side, Q, new_codes):
     """Write the part of a polygon on the inner side of a plane; return its number of corners.
 
-    A corner has two numbers: its own, and that of the edge after it, which is the corner that the
-    edge began with, or CUT and the side that has cut it. Two corners are a segment.
+    A corner has two numbers: its own, which is CUT, the edge and the side for a cut; and the
+    number of the edge after it, which is the corner it began with, or CUT_EDGE and the side that
+    made it. Two corners are a segment.
     """
     kept = 0
     for n in range(number):
@@ -195,8 +201,8 @@ def _cut(P, codes, number, start, out, side, Q, new_codes):
             x = add3(here, scaled3(sub3(there, here), share))
             Q[kept, 0], Q[kept, 1], Q[kept, 2] = x
             edge = codes[n, 1]
-            new_codes[kept, 0] = CUT | ((edge & 0x7FF) << 11) | (side & 0x7FF)
-            new_codes[kept, 1] = 0x400 | (side & 0x3FF) if inside > 0.0 else edge
+            new_codes[kept, 0] = CUT | ((edge & EDGE_MASK) << EDGE_BITS) | (side & EDGE_MASK)
+            new_codes[kept, 1] = CUT_EDGE | (side & (CUT_EDGE - 1)) if inside > 0.0 else edge
             kept += 1
     return kept
 

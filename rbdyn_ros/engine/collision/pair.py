@@ -6,18 +6,11 @@ import numpy as np
 
 from rbdyn_ros.engine.collision.epa import epa
 from rbdyn_ros.engine.collision.gjk import gjk
+from rbdyn_ros.engine.collision.kinds import BOX, CAPSULE, CYLINDER, PLANE, SPHERE
 from rbdyn_ros.engine.collision.rounds import from_plane, of_ball, of_rounds
 from rbdyn_ros.engine.collision.simplex import ROW, weighted
 from rbdyn_ros.engine.collision.smooth import is_least
-from rbdyn_ros.engine.collision.support import (
-    BOX,
-    CAPSULE,
-    CYLINDER,
-    PLANE,
-    SPHERE,
-    farthest,
-    radius_of,
-)
+from rbdyn_ros.engine.collision.support import farthest, radius_of
 from rbdyn_ros.engine.collision.sweep import ROUNDING, pose_of
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
@@ -32,10 +25,6 @@ from rbdyn_ros.engine.spatial import (
     transposed,
 )
 from rbdyn_ros.engine.stack import stack_floats, stack_ints
-
-#: Columns of an axis: the direction that separated two hulls, and the corner of each farthest
-#: along it.
-AXIS = 5
 
 
 @inline

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.collision.support import SPHERE, radius_of, support
-from rbdyn_ros.engine.contact.distances import distance
+from rbdyn_ros.engine.collision.distances import distance
+from rbdyn_ros.engine.collision.kinds import SPHERE
+from rbdyn_ros.engine.collision.support import radius_of, support
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
     ZERO3,

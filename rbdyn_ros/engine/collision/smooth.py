@@ -20,9 +20,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from rbdyn_ros.engine.collision.distances import distance
+from rbdyn_ros.engine.collision.kinds import BOX, CYLINDER
 from rbdyn_ros.engine.collision.simplex import ROW, WEIGHT, weighted
-from rbdyn_ros.engine.collision.support import BOX, CYLINDER, HIGH_RIM, farthest
-from rbdyn_ros.engine.contact.distances import distance
+from rbdyn_ros.engine.collision.support import HIGH_RIM, farthest
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
     ZERO3,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rbdyn_ros.engine.collision.kinds import BOX, CAPSULE, CYLINDER, SPHERE
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
     ZERO3,
@@ -19,13 +20,6 @@ from rbdyn_ros.engine.spatial import (
     sub3,
     transposed,
 )
-from rbdyn_ros.model.geoms import GeomType
-
-PLANE = int(GeomType.PLANE)
-SPHERE = int(GeomType.SPHERE)
-CAPSULE = int(GeomType.CAPSULE)
-CYLINDER = int(GeomType.CYLINDER)
-BOX = int(GeomType.BOX)
 
 #: Numbers of a point on a rim of a cylinder, which is not a corner.
 LOW_RIM, HIGH_RIM = -1, -2

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.collision.support import PLANE
+from rbdyn_ros.engine.collision.kinds import PLANE
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
     add3,

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.contact.distances import CYLINDER
+from rbdyn_ros.engine.collision.kinds import CYLINDER, HFIELD
 from rbdyn_ros.engine.contact.press import next_bodies
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
@@ -40,9 +40,6 @@ from rbdyn_ros.engine.spatial import (
     store3,
     sub3,
 )
-from rbdyn_ros.model.geoms import GeomType
-
-HFIELD = int(GeomType.HFIELD)
 
 #: Acceleration [m/s^2, rad/s^2, and of (rad/s)^2] below which nothing is added.
 STRAIGHT = 1e-12

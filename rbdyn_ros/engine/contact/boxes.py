@@ -32,7 +32,8 @@ from rbdyn_ros.engine.stack import stack_floats, stack_ints
 CORNERS = 12
 #: Edges count only if they are further apart than faces by this part of the size.
 FACES_FIRST = 1e-3
-#: Names of corners of a face, and pairs of faces, for features.
+#: Numbers of a corner: 4 of its own, 8 edges cut by each of 4 sides. Pairs of faces: one of the 12
+#: of both boxes, and one of the 6 of the other box.
 NAMES = 36
 FACES = 72
 PARALLEL = 1e-6  # square of the sine of the angle between two edges

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from rbdyn_ros.engine.collision.distances import distance
+from rbdyn_ros.engine.collision.kinds import BOX, CAPSULE, CYLINDER, MESH, PLANE, SPHERE
 from rbdyn_ros.engine.collision.sweep import ROUNDING
 from rbdyn_ros.engine.contact.boxes import CORNERS, box_points
-from rbdyn_ros.engine.contact.distances import CAPSULE, CYLINDER, PLANE, SPHERE, distance
 from rbdyn_ros.engine.contact.memory import recall
 from rbdyn_ros.engine.contact.press import start_contacts
 from rbdyn_ros.engine.contact.touch import AGAIN, ANEW, order, reach_of, touch
@@ -31,10 +32,6 @@ from rbdyn_ros.engine.spatial import (
     transposed,
 )
 from rbdyn_ros.engine.stack import stack_floats, stack_ints
-from rbdyn_ros.model.geoms import GeomType
-
-BOX = int(GeomType.BOX)
-MESH = int(GeomType.MESH)
 
 GOLDEN = 0.6180339887498949
 SEARCHES = 40  # steps of the golden section: to 1e-8 of a capsule's length

@@ -6,9 +6,9 @@ contact.py.
 
 from __future__ import annotations
 
+from rbdyn_ros.engine.collision.kinds import BOX
 from rbdyn_ros.engine.collision.manifold import POINTS, manifold
-from rbdyn_ros.engine.collision.pair import AXIS, in_order, nearest_points, relative
-from rbdyn_ros.engine.collision.support import BOX
+from rbdyn_ros.engine.collision.pair import in_order, nearest_points, relative
 from rbdyn_ros.engine.collision.sweep import (
     WAY,
     bound,
@@ -24,6 +24,7 @@ from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import add3, load3, mat_vec, scaled3, sub3
 from rbdyn_ros.engine.stack import stack_floats, stack_ints
+from rbdyn_ros.model.data_fields import AXIS
 
 #: Up to so many pairs it is faster to look at each than to sweep.
 FEW = 1000

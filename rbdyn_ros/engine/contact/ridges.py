@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.contact.distances import distance
+from rbdyn_ros.engine.collision.distances import distance
+from rbdyn_ros.engine.collision.kinds import MESH
 from rbdyn_ros.engine.contact.height_grid import (
     EDGES,
     PEAKS,
@@ -28,10 +29,7 @@ from rbdyn_ros.engine.spatial import (
     sub3,
     transposed,
 )
-from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.height_fields import PEAK
-
-MESH = int(GeomType.MESH)
 
 SEARCHES, HALVING = 60, 4  # steps of a search; one of so many halves
 BESIDE = 1e-6  # part of an edge: the two sides of its nearest point

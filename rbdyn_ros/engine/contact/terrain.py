@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.contact.distances import CAPSULE, CYLINDER, SPHERE
+from rbdyn_ros.engine.collision.kinds import CAPSULE, CYLINDER, SPHERE
 from rbdyn_ros.engine.contact.height_grid import (
     FACES,
     first_last,

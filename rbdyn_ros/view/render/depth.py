@@ -13,7 +13,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.entry import check_pair
 from rbdyn_ros.dynamics.ray_shapes import RayShapes, geometry_shapes
 from rbdyn_ros.dynamics.stages import kinematics, make_data
-from rbdyn_ros.engine.collision.rays import BOUNDS, MAT, POS, SIZE
+from rbdyn_ros.engine.rays.casting import BOUNDS, MAT, POS, SIZE
 from rbdyn_ros.errors import not_allowed
 from rbdyn_ros.machine import cores
 from rbdyn_ros.model.data import Data

@@ -8,14 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from rbdyn_ros.engine.collision.kinds import CAPSULE, CYLINDER, PLANE, SPHERE
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import dot3, scaled3
-from rbdyn_ros.model.geoms import GeomType
-
-PLANE = int(GeomType.PLANE)
-SPHERE = int(GeomType.SPHERE)
-CAPSULE = int(GeomType.CAPSULE)
-CYLINDER = int(GeomType.CYLINDER)
 
 UP = (0.0, 0.0, 1.0)
 ASIDE = (1.0, 0.0, 0.0)  # also leads away from a capsule's axis

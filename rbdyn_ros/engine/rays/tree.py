@@ -41,7 +41,7 @@ def grow(boxes: Matrix, order: Ints, node: Matrix) -> int:
         order: (n), the things of the tree; receives them in the order of the leaves.
         node: (2 n, NODE), receives the nodes.
     """
-    waiting = stack_ints(64, 4)  # first thing, end, depth, parent of a second child or -1
+    waiting = stack_ints(DEEPEST, 4)  # first thing, end, depth, parent of a second child or -1
     left, nodes = 0, 0
     if len(order) > 0:
         left = _wait(waiting, 0, 0, len(order), 0, -1)
@@ -120,7 +120,7 @@ def _bin(centre, least, scale):
 @kernel
 def _best_place(boxes, order, first, end, axis, least, scale):
     """Return the last bin of the first group."""
-    bins, count = stack_floats(16, 6), stack_ints(16, 1)
+    bins, count = stack_floats(BINS, 6), stack_ints(BINS, 1)
     for b in range(BINS):
         count[b, 0] = 0
         _clear(bins, b)
@@ -128,7 +128,7 @@ def _best_place(boxes, order, first, end, axis, least, scale):
         b = _bin(_centre(boxes, order[n], axis), least, scale)
         count[b, 0] += 1
         _join(bins, b, boxes, order[n])
-    total, beyond = stack_floats(1, 6), stack_floats(16, 1)  # cost of all bins from here on
+    total, beyond = stack_floats(1, 6), stack_floats(BINS, 1)  # cost of all bins from here on
     _clear(total, 0)
     number = 0
     for b in range(BINS - 1, 0, -1):

@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rbdyn_ros.engine.collision.support import CAPSULE, CYLINDER, PLANE, SPHERE
-from rbdyn_ros.engine.collision.tree import (
+from rbdyn_ros.engine.collision.distances import distance
+from rbdyn_ros.engine.collision.kinds import CAPSULE, CYLINDER, PLANE, SPHERE
+from rbdyn_ros.engine.jit import CACHE_DIRECTORY, OPTIONS, inline, kernel, kernels_in
+from rbdyn_ros.engine.kinematics import poses
+from rbdyn_ros.engine.rays.tree import (
     COUNT,
+    DEEPEST,
     FIRST,
     HIGH,
     LOW,
@@ -20,9 +24,6 @@ from rbdyn_ros.engine.collision.tree import (
     enters,
     next_node,
 )
-from rbdyn_ros.engine.contact.distances import distance
-from rbdyn_ros.engine.jit import CACHE_DIRECTORY, OPTIONS, inline, kernel, kernels_in
-from rbdyn_ros.engine.kinematics import poses
 from rbdyn_ros.engine.spatial import (
     add3,
     cross3,
@@ -128,8 +129,8 @@ def cast(
         hit: (rays), receives the shape, or -1.
         found: (rays, 4), receives the distance, or infinity, and the normal of the surface.
     """
-    waiting, entry = stack_ints(64, 1), stack_floats(64, 1)
-    inner, inner_entry = stack_ints(64, 1), stack_floats(64, 1)
+    waiting, entry = stack_ints(DEEPEST, 1), stack_floats(DEEPEST, 1)
+    inner, inner_entry = stack_ints(DEEPEST, 1), stack_floats(DEEPEST, 1)
     for ray in range(len(hit)):
         start, along = load3(origins, ray), load3(directions, ray)
         best, first, corner = cutoff, -1, -1

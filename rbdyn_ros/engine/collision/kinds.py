@@ -1,0 +1,13 @@
+"""The types of geometries as numbers that a kernel can compare: geom_type."""
+
+from __future__ import annotations
+
+from rbdyn_ros.model.geoms import GeomType
+
+PLANE = int(GeomType.PLANE)
+HFIELD = int(GeomType.HFIELD)
+SPHERE = int(GeomType.SPHERE)
+CAPSULE = int(GeomType.CAPSULE)
+CYLINDER = int(GeomType.CYLINDER)
+BOX = int(GeomType.BOX)
+MESH = int(GeomType.MESH)

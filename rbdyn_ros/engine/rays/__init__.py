@@ -1,0 +1,1 @@
+"""Rays: where lines of sight meet shapes."""
