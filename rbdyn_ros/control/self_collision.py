@@ -59,7 +59,7 @@ class SelfCollision:
         names, self._obstacle = m.geom_names, m.ngeomlink
         wanted = (
             world if h >= self._obstacle else links and (names[g], names[h]) not in overlapping
-            for g, h in m.meet_geom
+            for g, h in m.distance_geom
         )  # fmt: skip
         self._skipped = np.array([not one for one in wanted], np.int64)
         self.check([Path([0.0], np.zeros((1, len(dofs))))], m.qpos0)  # compiles it
@@ -81,7 +81,7 @@ class SelfCollision:
 
     def _bounds(self) -> Array:
         """Return the smallest allowed distance of each pair on a path that starts at d.qpos."""
-        bounds = np.full(self.model.nmeet, self.margin)
+        bounds = np.full(self.model.ndistance, self.margin)
         memory = self._memory
         number = find_near(self.model, self._d, self.margin, self._skipped, memory)
         near = memory.found[:number]
@@ -103,7 +103,7 @@ class SelfCollision:
 
     def _refusal(self, pair: int, what: str, at: float, dist: float) -> RbdynError:
         """Return the error of a pair that is too near at a time of a path."""
-        g, h = self.model.meet_geom[pair].tolist()
+        g, h = self.model.distance_geom[pair].tolist()
         one, other = self.model.geom_names[g], self.model.geom_names[h]
         how = f"be {1e3 * dist:.3g} mm apart" if dist >= 0.0 else "touch"
         world = h >= self._obstacle

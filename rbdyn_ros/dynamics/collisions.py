@@ -56,18 +56,18 @@ class Memory:
     """What the queries of one Data keep from call to call, made by the first of them.
 
     Attributes:
-        found, out: the numbers of the near pairs in meet_geom, and a row each, see near_pairs.
+        found, out: the numbers of the near pairs in distance_geom, and a row each, see near_pairs.
     """
 
     def __init__(self, m: Model) -> None:
         self.place = np.zeros((m.ngeom, PLACE))
         self.order: Ints = np.arange(m.ngeom)
-        self.axes = np.zeros((max(m.nmeet, 1), AXIS))
+        self.axes = np.zeros((max(m.ndistance, 1), AXIS))
         self.no_axis = np.zeros((1, AXIS))
         self.flat = (m.geom_type == PLANE).tolist()
         self.terrain = (m.geom_type == GeomType.HFIELD).tolist()
-        self.found = np.zeros(m.nmeet, np.int64)
-        self.out = np.zeros((m.nmeet, 10))
+        self.found = np.zeros(m.ndistance, np.int64)
+        self.out = np.zeros((m.ndistance, 10))
 
 
 def distance(m: Model, d: Data, geom1: str | int, geom2: str | int) -> Distance:
@@ -139,7 +139,7 @@ def collisions(m: Model, d: Data, margin: float = 0.0) -> list[Distance]:
     reach = margin if unlimited else finite("margin", margin, low=0.0)
     memory, overlapping = memory_of(m, d), skipped_pairs(m)
     number = find_near(m, d, reach, overlapping, memory)
-    pairs = m.meet_geom[memory.found[:number]].tolist()
+    pairs = m.distance_geom[memory.found[:number]].tolist()
     rows = memory.out[:number].copy()
     return [named_distance(m, g, h, row) for (g, h), row in zip(pairs, rows, strict=True)]
 
@@ -185,11 +185,11 @@ def _overlaps(m: Model) -> tuple[Ints, Sequence[Distance]]:
     kept: tuple[Ints, Sequence[Distance]] | None = vars(m).get("start_overlaps")
     if kept is None:
         d = make_data(m)
-        memory, skipped = Memory(m), np.zeros(m.nmeet, np.int64)
+        memory, skipped = Memory(m), np.zeros(m.ndistance, np.int64)
         number = find_near(m, d, -TOUCHING, skipped, memory)
-        listed, one_robot = [], of_one_robot(vars(m), m.meet_geom)
+        listed, one_robot = [], of_one_robot(vars(m), m.distance_geom)
         for pair, row in zip(memory.found[:number].tolist(), memory.out, strict=False):
-            g, h = m.meet_geom[pair].tolist()
+            g, h = m.distance_geom[pair].tolist()
             if one_robot[pair]:
                 skipped[pair] = 1
                 listed.append(named_distance(m, g, h, row))

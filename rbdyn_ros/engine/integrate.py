@@ -171,7 +171,7 @@ def _rk4(m, d, h):
         articulated(m, d, 0.0, 1.0, d.qacc_step)
         if trial == 0 and m.nefc > 0:
             call_stage(m.correct_stage, m, d)
-            call_stage(m.push_stage, m, d)
+            call_stage(m.correct_velocity_stage, m, d)
         d.drive_held[0] = 1.0
         for j in range(m.njnt):
             if m.jnt_class[j] == FREE:

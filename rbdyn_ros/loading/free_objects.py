@@ -58,7 +58,7 @@ def placed_entity(m: Model, description: Description, name: str, qpos: Array) ->
     Raises:
         DescriptionError: it overlaps a robot or an object, or does not leave an obstacle upwards.
     """
-    if m.ngeom == 0 or not m.nmeet:
+    if m.ngeom == 0 or not m.ndistance:
         return 0.0
     search = _Search(m, description)
     search.d.qpos = qpos
@@ -85,7 +85,7 @@ class _Search:
         self.m, self.d = m, make_data(m)
         self._source = description.source
         self._line = {joint.child: joint.line for joint in description.joints}
-        self._memory, self._skipped = Memory(m), np.zeros(m.nmeet, np.int64)
+        self._memory, self._skipped = Memory(m), np.zeros(m.ndistance, np.int64)
         bodies = [int(m.frame_bodyid[m.frame_id(name)]) for name in description.objects]
         self._tree = dict(zip(description.objects, bodies, strict=True))
         self._name = {body: name for name, body in self._tree.items()}
@@ -129,7 +129,7 @@ class _Search:
     def _overlaps(self, reach: float) -> tuple[Ints, Array]:
         """Return the pairs of geometries (n, 2) up to `reach` apart, and their distances."""
         count = find_near(self.m, self.d, reach, self._skipped, self._memory)
-        pairs: Ints = self.m.meet_geom[self._memory.found[:count]]
+        pairs: Ints = self.m.distance_geom[self._memory.found[:count]]
         return pairs, self._memory.out[:count, 0].copy()
 
     def check_obstacle(self, name: str) -> None:

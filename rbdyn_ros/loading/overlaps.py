@@ -78,12 +78,12 @@ def _with_pairs(m: Model, own: set[_Pair]) -> Model:
 
 def _overlaps_in(m: Model, state: GroupState) -> Iterator[Distance]:
     """Yield the pairs that overlap in a state, if it gives all joints between the two."""
-    d, memory, skipped = make_data(m), Memory(m), np.zeros(m.nmeet, np.int64)
+    d, memory, skipped = make_data(m), Memory(m), np.zeros(m.ndistance, np.int64)
     given = _given(m, state)
     for q in given:
         d.qpos[q] = given[q]
     number = find_near(m, d, -TOUCHING, skipped, memory)
-    pairs, body = m.meet_geom[memory.found[:number]].tolist(), m.geom_bodyid
+    pairs, body = m.distance_geom[memory.found[:number]].tolist(), m.geom_bodyid
     for (g, h), row in zip(pairs, memory.out, strict=False):
         if all(_is_given(m, joint, given) for joint in _between(m, body[g], body[h])):
             yield named_distance(m, g, h, row)

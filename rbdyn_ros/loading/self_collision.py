@@ -75,18 +75,18 @@ def _touching(m: Model, d: Data, memory: Memory, which: Ints, number: int) -> Bo
 
 
 def _link_pairs(m: Model, links: Mapping[str, str]) -> list[LinkPair | None]:
-    """Return the links of each pair of meet_geom; None if one is an obstacle."""
+    """Return the links of each pair of distance_geom; None if one is an obstacle."""
     names, first_obstacle = m.geom_names, m.ngeomlink
     return [
         None if h >= first_obstacle else _ordered(links[names[g]], links[names[h]])
-        for g, h in m.meet_geom.tolist()
+        for g, h in m.distance_geom.tolist()
     ]
 
 
 def _adjacent(m: Model, links: Mapping[str, str]) -> tuple[LinkPair, ...]:
     """Return the pairs of different links with geometries that never count, as neighbours."""
     names, first_obstacle = m.geom_names, m.ngeomlink
-    listed = {tuple(pair) for pair in (*m.meet_geom.tolist(), *m.exclude_geom.tolist())}
+    listed = {tuple(pair) for pair in (*m.distance_geom.tolist(), *m.exclude_geom.tolist())}
     found = {
         _ordered(links[names[g]], links[names[h]])
         for g in range(first_obstacle)

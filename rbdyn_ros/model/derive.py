@@ -16,8 +16,8 @@ from rbdyn_ros.model.geom_pairs import (
     bounding_boxes,
     by_geometry,
     corner_radius,
+    distance_pairs,
     far_corners,
-    meetings,
     obstacle_filter,
 )
 from rbdyn_ros.model.height_fields import field_indices
@@ -57,7 +57,7 @@ def derive(primary: NamedArrays, names: Mapping[str, Sequence[str]]) -> dict[str
     known |= corner_radius(known)
     known |= bounding_boxes(known)
     known |= far_corners(known)
-    known |= meetings(known)
+    known |= distance_pairs(known)
     known |= obstacle_filter(known)
     known |= field_indices(known)
     known |= by_geometry("push", primary["push_geom"], len(primary["geom_bodyid"]))

@@ -12,7 +12,7 @@ from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAME_DIMS
 _NOT_HASHED = (
     *("jnt_class", "jnt_acceleration", "jnt_deceleration", "jnt_jerk"),
     *("geom_robotid", "geom_contype", "geom_conaffinity", "exclude_geom"),
-    *("meet_geom", "meet_adr", "meet_num"),
+    *("distance_geom", "distance_adr", "distance_num"),
 )
 
 #: Sizes of the fields and lists of geometries.

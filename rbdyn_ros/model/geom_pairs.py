@@ -56,8 +56,8 @@ def far_corners(fields: NamedArrays) -> Arrays:
     return {"geom_vertfar": far}
 
 
-def meetings(fields: NamedArrays) -> Arrays:
-    """Return meet_geom, meet_adr and meet_num: the pairs that may touch.
+def distance_pairs(fields: NamedArrays) -> Arrays:
+    """Return distance_geom, distance_adr and distance_num: the pairs that may touch.
 
     Left out are pairs of one body, of two obstacles or other geometries of the world, excluded
     pairs, pairs whose filters do not match, and pairs of parent and child: a body and the bodies
@@ -123,7 +123,7 @@ def _adjacent(fields: NamedArrays) -> Bools:
 
 
 def _listed(pairs: Ints, count: int) -> Arrays:
-    return {"meet_geom": pairs, **by_geometry("meet", pairs, count)}
+    return {"distance_geom": pairs, **by_geometry("distance", pairs, count)}
 
 
 def by_geometry(kind: str, pairs: Ints, count: int) -> Arrays:

@@ -47,7 +47,7 @@ SIZES = {
     "nfield": "height fields among the obstacles",
     "nheight": "heights of those fields",
     "nexclude": "pairs of geometries that may not touch because the user says so",
-    "nmeet": "pairs of geometries that may touch",
+    "ndistance": "pairs of geometries that may touch, whose distances are computed",
     "nface": "faces of the hulls of meshes; 0 unless bodies push each other or touch terrain",
     "nfacevert": "corners of those faces",
     "npush": "pairs of geometries that push each other",
@@ -73,10 +73,10 @@ STAGES = {
     "constraint_stage": "equations of motion constraints",
     "hold_stage": "constraint forces and drive forces",
     "correct_stage": "the displacement back onto the constraints",
-    "push_stage": "the change of velocity onto the constraints",
+    "correct_velocity_stage": "the change of velocity onto the constraints",
     "share_stage": "inverse dynamics of closed loops",
     "contact_stage": "contacts",
-    "meet_stage": "contacts between moving bodies",
+    "pair_stage": "contacts between moving bodies",
     "terrain_stage": "contacts with height fields",
     "press_stage": "contact forces at the present velocities",
     "settle_stage": "contact forces of a step",
@@ -103,7 +103,7 @@ CONSTRAINT_STAGES = (
     "constraint_stage",
     "hold_stage",
     "correct_stage",
-    "push_stage",
+    "correct_velocity_stage",
     "share_stage",
 )
 
@@ -357,13 +357,17 @@ MODEL_FIELDS = (
         derived=True,
     ),
     Field("exclude_geom", ("nexclude", 2), "a pair that the user excludes, ascending", "int"),
-    Field("meet_geom", ("nmeet", 2), "a pair that may touch, ascending", "int", derived=True),
-    Field("meet_adr", ("ngeom",), "first pair of a geometry with later ones", "int", derived=True),
-    Field("meet_num", ("ngeom",), "number of those pairs", "int", derived=True),
+    Field(
+        "distance_geom", ("ndistance", 2), "a pair that may touch, ascending", "int", derived=True
+    ),
+    Field(
+        "distance_adr", ("ngeom",), "first pair of a geometry with later ones", "int", derived=True
+    ),
+    Field("distance_num", ("ngeom",), "number of those pairs", "int", derived=True),
     # the pairs of links among them that push each other, and the faces of their meshes
     Field("push_geom", ("npush", 2), "a pair that pushes, ascending", "int"),
-    Field("push_adr", ("ngeom",), "as meet_adr", "int", derived=True),
-    Field("push_num", ("ngeom",), "as meet_num", "int", derived=True),
+    Field("push_adr", ("ngeom",), "as distance_adr", "int", derived=True),
+    Field("push_num", ("ngeom",), "as distance_num", "int", derived=True),
     Field("geom_faceadr", ("ngeom",), "first face of a mesh", "int", derived=True),
     Field("geom_facenum", ("ngeom",), "number of its faces", "int"),
     Field("face_normal", ("nface", 3), "outward unit normal in the frame of the geometry"),

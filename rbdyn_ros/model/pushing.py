@@ -35,15 +35,15 @@ def no_pairs(count: int) -> Arrays:
 def pushing_pairs(fields: NamedArrays, self_collision: bool) -> Ints:
     """Return the pairs of links that push each other, (n, 2), ascending.
 
-    Of meet_geom these are the pairs of two robots, and with `self_collision` those of one; left
-    out are bodies that a loop joint connects, or of which one rolls on the other. Without its
+    Of distance_geom these are the pairs of two robots, and with `self_collision` those of one;
+    left out are bodies that a loop joint connects, or of which one rolls on the other. Without its
     mass matrix, which is too large, only links of the world push those of a robot.
 
     Args:
         fields: all fields of a Model.
         self_collision: whether links of one robot push each other.
     """
-    pairs = fields["meet_geom"]
+    pairs = fields["distance_geom"]
     pairs = pairs[pairs[:, 1] < links_of(fields)]
     if not self_collision:
         pairs = pairs[~of_one_robot(fields, pairs)]

@@ -51,7 +51,7 @@ _LENGTHS = {
     "nheight": "field_height",
     "nedge": "edge_vert",
     "nexclude": "exclude_geom",
-    "nmeet": "meet_geom",
+    "ndistance": "distance_geom",
     "nface": "face_vertnum",
     "nfacevert": "face_vert",
     "npush": "push_geom",

@@ -38,7 +38,7 @@ APPLIED = "qfrc_applied"
 #: Sizes of everything beyond a plain tree.
 _SURROUNDINGS = (
     *("ngeom", "ngeommoving", "nobstacle", "nvert", "nedge", "nfield", "nheight"),
-    *("nexclude", "nmeet", "npush", "nface", "nfacevert"),
+    *("nexclude", "ndistance", "npush", "nface", "nfacevert"),
 )
 _CONSTRAINTS = ("nloop", "nlength", "npoint", "ngear", "nterm", "nroll", "nefc", "nwrench")
 

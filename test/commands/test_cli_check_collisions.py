@@ -98,7 +98,7 @@ def test_the_srdf_is_read_again_and_leaves_nothing_to_check(robot, tmp_path):
     assert srdf.read_text().count("<disable_collisions") == 15
     assert 'link1="hand" link2="hook" reason="Default"' in srdf.read_text()
     m = rb.load_urdf(robot, contact=rb.Contact(obstacles=()))
-    assert m.nmeet == 0  # it was found beside the robot
+    assert m.ndistance == 0  # it was found beside the robot
     assert [f.severity for f in m.findings if f.code == "unknown-link"] == []
     again = run("check", robot, "--samples", "100", "--write-srdf", srdf, "--overwrite")
     assert again.returncode == 0

@@ -33,7 +33,7 @@ def srdf(*elements):
 
 def listed(m):
     names = m.geom_names
-    return {(names[g], names[h]) for g, h in m.meet_geom if names[h] != "floor"}
+    return {(names[g], names[h]) for g, h in m.distance_geom if names[h] != "floor"}
 
 
 def load(text, **more):
@@ -193,4 +193,4 @@ def test_files_of_real_robots(name, disabled):
     without = rb.load_urdf(
         robots.find(name), contact=rb.Contact(obstacles=()), strict=False, srdf=False
     )
-    assert m.nmeet < without.nmeet
+    assert m.ndistance < without.ndistance

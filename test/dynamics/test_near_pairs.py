@@ -36,7 +36,7 @@ def names_of(found):
 
 
 def listed(m):
-    return {(m.geom_names[g], m.geom_names[h]) for g, h in m.meet_geom}
+    return {(m.geom_names[g], m.geom_names[h]) for g, h in m.distance_geom}
 
 
 def test_moving_geometries_come_first_then_fixed_ones_then_obstacles(arm):

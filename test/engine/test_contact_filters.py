@@ -58,7 +58,7 @@ def test_two_bodies_touch_by_the_rule(one, two):
         ],
         floor=False,
     )
-    assert (m.npush, m.nmeet) == ((1, 1) if follows_the_rule(one, two) else (0, 0))
+    assert (m.npush, m.ndistance) == ((1, 1) if follows_the_rule(one, two) else (0, 0))
 
 
 @pytest.mark.parametrize(("one", "two"), [*itertools.product(MASKS, MASKS)])
@@ -156,9 +156,9 @@ def test_a_robot_touches_fixed_links_of_another_robot_but_not_its_own(self_colli
     rb.save(m, tmp_path / "cranes.npz")
     m = rb.load(tmp_path / "cranes.npz")
     assert m.geom_robotid.tolist() == [0, 1, 0, 1]
-    meetings = {(m.geom_names[g], m.geom_names[h]) for g, h in m.meet_geom.tolist()}
+    distance_pairs = {(m.geom_names[g], m.geom_names[h]) for g, h in m.distance_geom.tolist()}
     across = {("left/beam", "right/post"), ("right/beam", "left/post")}
-    assert meetings == across | {("left/beam", "right/beam")}
+    assert distance_pairs == across | {("left/beam", "right/beam")}
     d = rb.make_data(m)
     d.qvel[0] = 1.0
     seen = set()
@@ -185,7 +185,7 @@ def test_robots_that_come_and_go_keep_their_own_fixed_links(tmp_path):
     def pairs(scene):
         made = complete(scene)
         names = made.geom_names
-        return {frozenset((names[g], names[h])) for g, h in made.meet_geom.tolist()}
+        return {frozenset((names[g], names[h])) for g, h in made.distance_geom.tolist()}
 
     alone = read(file, contact=rb.Contact(obstacles=()))
     assert pairs(alone) == set()

@@ -82,6 +82,8 @@ class CoalTwin:
         return dist, np.array(self.result.normal)
 
     def distances(self, d):
-        """Return distance and normal of each pair of meet_geom, by names."""
+        """Return distance and normal of each pair of distance_geom, by names."""
         names = self.m.geom_names
-        return {(names[g], names[h]): self.distance(d, g, h) for g, h in self.m.meet_geom.tolist()}
+        return {
+            (names[g], names[h]): self.distance(d, g, h) for g, h in self.m.distance_geom.tolist()
+        }

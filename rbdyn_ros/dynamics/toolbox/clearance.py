@@ -39,7 +39,7 @@ class MovedPairs:
         if m.ngeommoving == 0:
             raise no_geometries(m, function)
         self._m = m
-        carried = _carriers(m, dofs)[m.geom_bodyid[m.meet_geom]]
+        carried = _carriers(m, dofs)[m.geom_bodyid[m.distance_geom]]
         together = (carried[:, 0] == carried[:, 1]).all(axis=1)
         self._skipped: Ints = skipped_pairs(m) | together
 
@@ -52,7 +52,7 @@ class MovedPairs:
         memory = memory_of(self._m, d)
         number = find_near(self._m, d, reach, self._skipped, memory)
         pairs = memory.found[:number]
-        return Near(self._m.geom_bodyid[self._m.meet_geom[pairs]], memory.out[:number])
+        return Near(self._m.geom_bodyid[self._m.distance_geom[pairs]], memory.out[:number])
 
 
 def moved_pairs(m: Model, d: Data, dofs: Ints, function: str) -> MovedPairs:

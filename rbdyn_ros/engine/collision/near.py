@@ -38,7 +38,7 @@ def near_pairs(
     m: Model, d: Data, reach: float, skipped: Ints, place: Matrix, order: Ints, axes: Matrix,
     found: Ints, out: Matrix,
 ) -> int:  # fmt: skip
-    """Find the pairs of meet_geom that are up to `reach` apart at qpos; return their number.
+    """Find the pairs of distance_geom that are up to `reach` apart at qpos; return their number.
 
     Args:
         m: the Model.
@@ -47,20 +47,22 @@ def near_pairs(
         skipped: 1 for each pair to leave out.
         place: (ngeom, PLACE), receives the poses of all geometries.
         order: all geometries, in the order of the last call.
-        axes: (nmeet, AXIS), directions that separated hulls the last time, or zero.
-        found: (nmeet), receives the numbers of the pairs, ascending.
-        out: (nmeet, 10), receives what `measure` writes, in the order of `found`.
+        axes: (ndistance, AXIS), directions that separated hulls the last time, or zero.
+        found: (ndistance), receives the numbers of the pairs, ascending.
+        out: (ndistance, 10), receives what `measure` writes, in the order of `found`.
     """
     poses(m, d)
     for g in range(m.ngeom):
         place_geom(m, d, g, place)
         bound(m, g, place, 0.5 * reach)
-    number = sweep(m, m.ngeom, place, order, m.meet_geom, m.meet_adr, m.meet_num, found)
+    number = sweep(
+        m, m.ngeom, place, order, m.distance_geom, m.distance_adr, m.distance_num, found
+    )
     sort(found, number)
     near = 0
     for n in range(number):
         pair = found[n]
-        g, h = m.meet_geom[pair, 0], m.meet_geom[pair, 1]
+        g, h = m.distance_geom[pair, 0], m.distance_geom[pair, 1]
         if skipped[pair] == 0 and measure(m, place, g, h, reach, axes[pair], out[near]):
             found[near] = pair
             near += 1

@@ -79,8 +79,8 @@ def hold(m, d):
         d.qacc_step[k] += d.row_shift[k]
 
 
-@optional_stage("push_stage")
-def _push_by_address(table, row):
+@optional_stage("correct_velocity_stage")
+def _correct_velocity_by_address(table, row):
     correct_velocity(model_at(table), data_at(table, row))
 
 

@@ -72,15 +72,15 @@ def find(m, d):
             if m.geom_touches[g, o - m.ngeomlink] != 1:
                 continue
             if _above(m, o, centre) < m.geom_rbound[g] + reach:
-                _meet(m, d, g, o, reach)
+                _list_obstacle(m, d, g, o, reach)
     if m.npush > 0:
-        call_stage(m.meet_stage, m, d)
+        call_stage(m.pair_stage, m, d)
     if m.nfield > 0:
         call_stage(m.terrain_stage, m, d)
 
 
 @kernel
-def _meet(m, d, g, o, reach):
+def _list_obstacle(m, d, g, o, reach):
     """Find the contacts of a geometry and an obstacle, up to the distance `reach`."""
     kind, other = m.geom_type[g], m.geom_type[o]
     if kind == CYLINDER and other == PLANE:

@@ -23,7 +23,7 @@ import numpy as np
 
 from rbdyn_ros.engine.contact.latches import approach_latches, move_latches
 from rbdyn_ros.engine.contact.passes import moved_point, pass_once
-from rbdyn_ros.engine.contact.press import push_pair
+from rbdyn_ros.engine.contact.press import add_wrench_pair
 from rbdyn_ros.engine.dense import solve_square
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import ZERO3, add3, add_scaled6, dot3, load3, load6, scaled3, sub3
@@ -125,7 +125,7 @@ def _friction(d, c):
 def _add_friction(d, c, size):
     """Add the friction of a latched force to cfrc_contact."""
     force, torque = _friction(d, c)
-    push_pair(d, c, scaled3(force, size), scaled3(torque, size))
+    add_wrench_pair(d, c, scaled3(force, size), scaled3(torque, size))
 
 
 @inline

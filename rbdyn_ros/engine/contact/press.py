@@ -129,11 +129,11 @@ def sum_forces(m, d):
 @inline
 def _add_force(d, c):
     """Add the force of a contact to cfrc_contact of its bodies."""
-    push_pair(d, c, load3(d.contact_force, c), load3(d.contact_torque, c))
+    add_wrench_pair(d, c, load3(d.contact_force, c), load3(d.contact_torque, c))
 
 
 @inline
-def push_pair(d, c, f, t):
+def add_wrench_pair(d, c, f, t):
     """Add a force and a torque on body 2, and their opposites on body 1, to cfrc_contact."""
     one, i = d.contact_body[c, 0], d.contact_body[c, 1]
     turn = (t[0], t[1], t[2], 0.0, 0.0, 0.0)
@@ -367,7 +367,7 @@ def add_to_bodies(d):
         else:
             for n in range(c, end):
                 f, t = _load(d, n)
-                push_pair(d, n, f, t)
+                add_wrench_pair(d, n, f, t)
         c = end
 
 

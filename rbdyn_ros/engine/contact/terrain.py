@@ -58,12 +58,12 @@ def terrain(m, d):
         for o in range(m.ngeomlink, m.ngeom):
             if m.geom_touches[g, o - m.ngeomlink] == BY_FIELD:
                 first = d.ncon
-                _meet(m, d, g, o)
+                _list_field(m, d, g, o)
                 order(d, first)
 
 
 @kernel
-def _meet(m, d, g, o):
+def _list_field(m, d, g, o):
     i, F_T = m.geom_bodyid[g], transposed(load9(m.geom_mat, o))
     B = mat_mul(F_T, load9(d.xmat, i))  # the body in the field
     b = mat_vec(F_T, sub3(load3(d.xpos, i), load3(m.geom_pos, o)))

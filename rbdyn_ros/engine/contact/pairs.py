@@ -30,13 +30,13 @@ from rbdyn_ros.model.data_fields import AXIS
 FEW = 1000
 
 
-@optional_stage("meet_stage")
+@optional_stage("pair_stage")
 def _by_address(table, row):
-    meet(model_at(table), data_at(table, row))
+    list_pairs(model_at(table), data_at(table, row))
 
 
 @kernel
-def meet(m, d):
+def list_pairs(m, d):
     """List the contacts of the pairs of push_geom, in their order."""
     place, found = d.geom_place, d.push_found
     for g in range(m.ngeomlink):
@@ -51,15 +51,15 @@ def meet(m, d):
         if number <= len(found):
             sort(found, number)
             for n in range(number):
-                _meet(m, d, found[n])
+                _list_pair(m, d, found[n])
             return
     for pair in range(m.npush):  # few pairs, or too many near ones to list
         if bounds_near(m, place, m.push_geom[pair, 0], m.push_geom[pair, 1]):
-            _meet(m, d, pair)
+            _list_pair(m, d, pair)
 
 
 @kernel
-def _meet(m, d, pair):
+def _list_pair(m, d, pair):
     """List the contacts of a pair, up to the way that the two can close in the step."""
     g, h = m.push_geom[pair, 0], m.push_geom[pair, 1]
     reach = d.geom_place[g, WAY] + d.geom_place[h, WAY]
