@@ -13,6 +13,9 @@ PLACE = 20
 #: farthest along it.
 AXIS = 5
 
+#: Moves of the lagged forces that a step remembers.
+LAGGED_MOVES = 5
+
 #: Numbers that a contact is remembered by, in a state and in a recording: its stick_ fields.
 STICK_NUMBERS = 8
 
@@ -237,21 +240,26 @@ DATA_FIELDS = (
     Field("contact_spin_change", ("ncontact", 3), "change of contact_spin", stage="integrate"),
     Field("contact_step", ("ncontact", 3), "last step of the change", stage="integrate"),
     Field("contact_spin_step", ("ncontact", 3), "the same of the spin", stage="integrate"),
-    Field("contact_latch", ("ncontact", 2), "latched normal force, last one", stage="integrate"),
+    Field("contact_lagged", ("ncontact", 2), "lagged normal force, last one", stage="integrate"),
     Field(
         "contact_gap",
         ("ncontact", 2),
         "normal force beyond it now, when it moved",
         stage="integrate",
     ),
-    Field("latch_moves", (1,), "moves of the latches in the step", "int", "integrate"),
-    Field("latch_pairs", (1,), "columns of latch_way", "int", "integrate"),
-    Field("latch_way", ("ncontact", 5), "moves of contact_latch", stage="integrate"),
-    Field("latch_effect", ("ncontact", 5), "what they changed in the gap", stage="integrate"),
-    Field("latch_column", ("nlatch",), "contacts that slip", "int", "integrate"),
-    Field("latch_matrix", ("nlatch", "nlatch"), "1 + s - dn / dN of them", stage="integrate"),
-    Field("latch_turn", ("nlatch",), "moves of their latched forces", stage="integrate"),
-    Field("latch_missed", (1,), "what friction missed before the last move", stage="integrate"),
+    Field("lagged_count", (1,), "moves of the lagged forces in the step", "int", "integrate"),
+    Field("lagged_pairs", (1,), "columns of lagged_move in use", "int", "integrate"),
+    Field("lagged_move", ("ncontact", LAGGED_MOVES), "moves of contact_lagged", stage="integrate"),
+    Field(
+        "lagged_effect",
+        ("ncontact", LAGGED_MOVES),
+        "what they changed in the gap",
+        stage="integrate",
+    ),
+    Field("lagged_slipping", ("nlagged",), "contacts that slip", "int", "integrate"),
+    Field("lagged_matrix", ("nlagged", "nlagged"), "1 + s - dn / dN of them", stage="integrate"),
+    Field("lagged_step", ("nlagged",), "moves of their lagged forces", stage="integrate"),
+    Field("lagged_missed", (1,), "what friction missed before the last move", stage="integrate"),
     Field("contact_load", ("ncontact", 3), "force at the iterate", stage="contact"),
     Field("contact_load_torque", ("ncontact", 3), "torque at the iterate", stage="contact"),
     Field("contact_bend", ("ncontact", 5), "slopes along, across; slip", stage="contact"),

@@ -55,7 +55,7 @@ SIZES = {
     "naxis": "pairs that keep a direction from step to step",
     "nfound": "most pairs that are listed as near",
     "ntouch": "nbody if something can touch, else 0",
-    "nlatch": "latched forces that Newton's method moves together; 0 if nothing can touch",
+    "nlagged": "lagged forces that Newton's method moves together; 0 if nothing can touch",
     "nsettle": "nv if something can touch, else 0",
     "ncontact": "most contacts that a Data lists; 0 if nothing can touch",
     "nskyline": "entries of a lower triangle of nv rows if moving bodies can touch, else 0",

@@ -18,7 +18,7 @@ OF_FIELD = 32  # most contacts of a geometry and a height field that count
 OF_PAIR = 8  # most contacts of two geometries that push each other
 MOST_LISTED = 1000  # contacts of a few geometries
 OF_GEOM = 16  # contacts of each of many geometries
-MOST_LATCHES = 16  # latched forces that Newton's method moves together
+MOST_LAGGED = 16  # lagged forces that Newton's method moves together
 
 #: Largest matrix, in entries of its triangle, of a Model whose moving bodies push each other.
 MAX_SKYLINE = 8_000_000
@@ -86,7 +86,7 @@ def sizes_of(arrays: Mapping[str, NDArray[Any]], nloopdata: int) -> dict[str, in
         "nclosing": found["nq"] if found["nefc"] > 0 else 0,
         "nloopdata": nloopdata,
         "ntouch": found["nbody"] if contacts > 0 else 0,
-        "nlatch": MOST_LATCHES if contacts > 0 else 0,
+        "nlagged": MOST_LAGGED if contacts > 0 else 0,
         "nsettle": found["nv"] if contacts > 0 else 0,
         "ngeommoving": int(np.count_nonzero(arrays["geom_bodyid"])),
         "ngeomlink": links,

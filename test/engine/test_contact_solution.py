@@ -67,6 +67,6 @@ def test_forces_satisfy_the_law_and_are_those_of_a_dual_solver(scene):
             slipped += contact_referee.slipping(p, f).any()
             rested += (abs(contact_referee.velocities(p, f)) < 1e-6).all()
     assert d.nunsolved == 0
-    assert passes < 5 * found  # latches that move the wrong way need more
+    assert passes < 5 * found  # lagged forces that move the wrong way need more
     assert slipped > 0 or scene == "rough box"
     assert rested > 3 or scene in ("cylinder", "creature")

@@ -9,7 +9,7 @@ u_n along n and u_t across it, w the relative angular velocity:
 
 The memory is the friction of the step before. A step without slip has u_t = (memory - f_t) / D, so
 a body that rests under a constant load does not move, for any D: D only says how far a change of
-load moves it, h / D per newton. The radius of the disc uses a latched normal force (latches.py),
+load moves it, h / D per newton. The radius of the disc uses a lagged normal force (lagged.py),
 so the friction of a sliding body never lifts it.
 
 By default a contact is near-rigid: slope = STIFF m / h, m the mass that the point moves, and
@@ -169,7 +169,7 @@ def soften(m, d, c):
     stiff = spring[3] + m.opt.timestep * spring[2]  # BOUNCE is a third of it
     if is_rigid(m, spring_of(m, d, c)) and spring[1] > 0.5 * stiff:
         push, part = spring[0], SOFT / STIFF
-        spring[0] = max(part * push, min(push, d.contact_latch[c, 0]))
+        spring[0] = max(part * push, min(push, d.contact_lagged[c, 0]))
         spring[1] *= part
 
 
@@ -208,7 +208,7 @@ def press_normally(d, c, leaving):
 
 
 @inline
-def first_latch(d, c, leaving):
+def first_lagged(d, c, leaving):
     """Return a guess of the normal force of a step that starts with the velocity `leaving`.
 
     It is the normal force of the step before. A new contact carries its load, and stops a free
@@ -236,19 +236,19 @@ def within(wanted, most, penalty):
 
 
 @inline
-def rub(d, c, memory, u, normal, latch):
+def rub(d, c, memory, u, normal, lagged):
     """Return friction at the velocity u, see within."""
     penalty, mu = d.contact_grip[c, 0], d.contact_grip[c, 1]
     across = sub3(u, scaled3(normal, dot3(normal, u)))
     if mu == np.inf:  # viscous
         return scaled3(across, -penalty), penalty, ZERO3
-    return within(sub3(memory, scaled3(across, penalty)), mu * latch, penalty)
+    return within(sub3(memory, scaled3(across, penalty)), mu * lagged, penalty)
 
 
 @inline
-def twist(d, c, memory, w, normal, latch):
+def twist(d, c, memory, w, normal, lagged):
     """Return the torque of torsional friction at the angular velocity w, and its slope."""
-    penalty, most = d.contact_grip[c, 2], d.contact_grip[c, 3] * latch
+    penalty, most = d.contact_grip[c, 2], d.contact_grip[c, 3] * lagged
     wanted = dot3(normal, memory) - penalty * dot3(normal, w)
     if abs(wanted) <= most:
         return wanted, penalty if most > 0.0 else 0.0
@@ -256,9 +256,9 @@ def twist(d, c, memory, w, normal, latch):
 
 
 @inline
-def roll(d, c, memory, w, normal, latch):
+def roll(d, c, memory, w, normal, lagged):
     """Return the torque of rolling friction at the angular velocity w, see within."""
     penalty = d.contact_grip[c, 2]
     wanted = sub3(memory, scaled3(w, penalty))
     wanted = sub3(wanted, scaled3(normal, dot3(normal, wanted)))
-    return within(wanted, d.contact_grip[c, 4] * latch, penalty)
+    return within(wanted, d.contact_grip[c, 4] * lagged, penalty)

@@ -13,7 +13,7 @@ import numpy as np
 from rbdyn_ros.engine.constraints.wrenches import point_velocity, turn_rate
 from rbdyn_ros.engine.contact.heaviest import find_heaviest
 from rbdyn_ros.engine.contact.law import (
-    first_latch,
+    first_lagged,
     prepare,
     press_normally,
     press_now,
@@ -152,8 +152,8 @@ def press_first(m, d):
     clear_sums(m, d)
     for c in range(d.ncon):
         leaving = dot3(load3(d.contact_normal, c), load3(d.contact_vel, c))
-        force = first_latch(d, c, leaving)
-        d.contact_latch[c, 0] = d.contact_latch[c, 1] = force
+        force = first_lagged(d, c, leaving)
+        d.contact_lagged[c, 0] = d.contact_lagged[c, 1] = force
         d.contact_gap[c, 0] = d.contact_gap[c, 1] = 0.0
         store3(d.contact_change, c, ZERO3)
         if d.contact_grip[c, 2] > 0.0:
@@ -198,16 +198,16 @@ def look_ahead(m, d):
     """
     missed, disc, wrong, most, gained, curve, before = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for c in range(d.ncon):
-        normal, step, latch = (
-            load3(d.contact_normal, c), load3(d.contact_step, c), d.contact_latch[c, 0],
+        normal, step, lagged = (
+            load3(d.contact_normal, c), load3(d.contact_step, c), d.contact_lagged[c, 0],
         )  # fmt: skip
         u = add3(add3(load3(d.contact_vel, c), load3(d.contact_change, c)), step)
         force, _ = press_normally(d, c, dot3(normal, u))
-        d.contact_gap[c, 0] = force - latch
+        d.contact_gap[c, 0] = force - lagged
         most = max(most, force)
-        f = load_at(d, c, normal, u, latch)
-        if d.contact_grip[c, 1] < np.inf and force != latch:
-            disc = max(disc, d.contact_grip[c, 1] * abs(force - latch))
+        f = load_at(d, c, normal, u, lagged)
+        if d.contact_grip[c, 1] < np.inf and force != lagged:
+            disc = max(disc, d.contact_grip[c, 1] * abs(force - lagged))
             wrong = max(wrong, largest_of(sub3(load_at(d, c, normal, u, force), f)))
         missed = max(missed, largest_of(sub3(f, load3(d.contact_force, c))))
         start = dot3(load3(d.contact_load, c), step)
@@ -217,10 +217,10 @@ def look_ahead(m, d):
         if d.contact_grip[c, 2] > 0.0:
             size, turn = d.contact_grip[c, 5], load3(d.contact_spin_step, c)
             w = add3(add3(load3(d.contact_spin, c), load3(d.contact_spin_change, c)), turn)
-            torque = torque_at(d, c, normal, w, latch)
+            torque = torque_at(d, c, normal, w, lagged)
             missed = max(missed, largest_of(sub3(torque, load3(d.contact_torque, c))) / size)
             longest = max(d.contact_grip[c, 3], d.contact_grip[c, 4])
-            disc = max(disc, longest / size * abs(force - latch))
+            disc = max(disc, longest / size * abs(force - lagged))
             right = torque_at(d, c, normal, w, force)
             wrong = max(wrong, largest_of(sub3(right, torque)) / size)
             start = dot3(load3(d.contact_load_torque, c), turn)
@@ -264,7 +264,7 @@ def press_there(m, d):
             store3(d.contact_spin_change, c, scaled3(a, h))
         leaving = dot3(normal, add3(load3(d.contact_vel, c), change))
         force, _ = press_normally(d, c, leaving)
-        d.contact_latch[c, 0] = d.contact_latch[c, 1] = force
+        d.contact_lagged[c, 0] = d.contact_lagged[c, 1] = force
         d.contact_gap[c, 0] = d.contact_gap[c, 1] = 0.0
         _linearise(d, c)
     add_to_bodies(d)
@@ -272,7 +272,7 @@ def press_there(m, d):
 
 @kernel
 def press_viscously(m, d):
-    """Replace friction by a viscous force, at the present velocity mu times the latched force."""
+    """Replace friction by a viscous force, at the present velocity mu times the lagged force."""
     clear_sums(m, d)
     for c in range(d.ncon):
         normal, v = load3(d.contact_normal, c), load3(d.contact_vel, c)
@@ -281,7 +281,7 @@ def press_viscously(m, d):
         force, along = press_normally(d, c, leaving)
         penalty, mu = d.contact_grip[c, 0], d.contact_grip[c, 1]
         if mu < np.inf:
-            most, speed = mu * d.contact_latch[c, 0], np.sqrt(dot3(across, across))
+            most, speed = mu * d.contact_lagged[c, 0], np.sqrt(dot3(across, across))
             if most <= penalty * speed:
                 penalty = most / speed if speed > 0.0 else 0.0
         store3(d.contact_change, c, ZERO3)
@@ -296,37 +296,37 @@ def press_viscously(m, d):
 
 
 @inline
-def load_at(d, c, normal, u, latch):
+def load_at(d, c, normal, u, lagged):
     """Return the force at the velocity u."""
     force, _ = press_normally(d, c, dot3(normal, u))
-    friction, _r, _t = rub(d, c, load3(d.contact_memory, c), u, normal, latch)
+    friction, _r, _t = rub(d, c, load3(d.contact_memory, c), u, normal, lagged)
     return add3(scaled3(normal, force), friction)
 
 
 @inline
-def torque_at(d, c, normal, w, latch):
+def torque_at(d, c, normal, w, lagged):
     """Return the torque at the angular velocity w."""
     memory = load3(d.contact_memory_torque, c)
-    along, _s = twist(d, c, memory, w, normal, latch)
-    across, _r, _t = roll(d, c, memory, w, normal, latch)
+    along, _s = twist(d, c, memory, w, normal, lagged)
+    across, _r, _t = roll(d, c, memory, w, normal, lagged)
     return add3(scaled3(normal, along), across)
 
 
 @inline
 def _linearise(d, c):
     """Write contact_load and contact_bend, the force and its slope at the iterate."""
-    normal, latch = load3(d.contact_normal, c), d.contact_latch[c, 0]
+    normal, lagged = load3(d.contact_normal, c), d.contact_lagged[c, 0]
     u = add3(load3(d.contact_vel, c), load3(d.contact_change, c))
     force, along = press_normally(d, c, dot3(normal, u))
-    friction, across, slip = rub(d, c, load3(d.contact_memory, c), u, normal, latch)
+    friction, across, slip = rub(d, c, load3(d.contact_memory, c), u, normal, lagged)
     store3(d.contact_load, c, add3(scaled3(normal, force), friction))
     d.contact_bend[c, 0], d.contact_bend[c, 1] = along, across
     d.contact_bend[c, 2], d.contact_bend[c, 3], d.contact_bend[c, 4] = slip
     if d.contact_grip[c, 2] > 0.0:
         memory = load3(d.contact_memory_torque, c)
         w = add3(load3(d.contact_spin, c), load3(d.contact_spin_change, c))
-        spin, along = twist(d, c, memory, w, normal, latch)
-        friction, across, slip = roll(d, c, memory, w, normal, latch)
+        spin, along = twist(d, c, memory, w, normal, lagged)
+        friction, across, slip = roll(d, c, memory, w, normal, lagged)
         store3(d.contact_load_torque, c, add3(scaled3(normal, spin), friction))
         d.contact_bend_torque[c, 0], d.contact_bend_torque[c, 1] = along, across
         bend = d.contact_bend_torque[c]

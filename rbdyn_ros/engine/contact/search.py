@@ -69,15 +69,15 @@ def _work(m, d, share):
     """Return the sum of f . step of the contacts and stops, a share of the step ahead."""
     work = stop_work(m, d, share) if exact_stops(m, d) else 0.0
     for c in range(d.ncon):
-        normal, step, latch = (
-            load3(d.contact_normal, c), load3(d.contact_step, c), d.contact_latch[c, 0],
+        normal, step, lagged = (
+            load3(d.contact_normal, c), load3(d.contact_step, c), d.contact_lagged[c, 0],
         )  # fmt: skip
         u = add3(load3(d.contact_vel, c), load3(d.contact_change, c))
-        work += dot3(load_at(d, c, normal, add3(u, scaled3(step, share)), latch), step)
+        work += dot3(load_at(d, c, normal, add3(u, scaled3(step, share)), lagged), step)
         if d.contact_grip[c, 2] > 0.0:
             turn = load3(d.contact_spin_step, c)
             w = add3(load3(d.contact_spin, c), load3(d.contact_spin_change, c))
-            work += dot3(torque_at(d, c, normal, add3(w, scaled3(turn, share)), latch), turn)
+            work += dot3(torque_at(d, c, normal, add3(w, scaled3(turn, share)), lagged), turn)
     return work
 
 

@@ -3,8 +3,8 @@
 For given normal forces in the discs of friction the forces are the slope of a convex potential, so
 Newton's method with a line search converges. An iteration is one pass of dynamics with the
 contacts linearised (press.py) and one look at the law where it leads to. Once the forces are
-settled for the latched normal forces, these move (latches.py), and where that does not end, by
-Newton's method, too (latch_newton.py). Where moving bodies touch each other, the pass factors a
+settled for the lagged normal forces, these move (lagged.py), and where that does not end, by
+Newton's method, too (lagged_newton.py). Where moving bodies touch each other, the pass factors a
 matrix (islands.py).
 
 Contacts that begin in the step because of the forces are then listed, too, and the iteration goes
@@ -12,13 +12,13 @@ on (look.py).
 
 A body at rest needs one pass: its memory is the solution. In a step that STUBBORN passes have not
 solved, near-rigid contacts become softer. One that has not converged after MOST passes is counted
-in nunsolved. Its latches then stay as they are, and what is left is convex: the normal forces are
-exact, and friction takes energy away. Should that not converge in HELD passes, friction is
-viscous.
+in nunsolved. Its lagged forces then stay as they are, and what is left is convex: the normal
+forces are exact, and friction takes energy away. Should that not converge in HELD passes, friction
+is viscous.
 
 Source: Baraff, Witkin, Large steps in cloth simulation, 1998 (one iteration); Castro et al., An
 unconstrained convex formulation of compliant contact, 2022 (line search); Castro et al.,
-Irrotational contact fields, 2023 (latched normal forces).
+Irrotational contact fields, 2023 (lagged normal forces).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.engine.contact.arcs import follow_arcs
-from rbdyn_ros.engine.contact.latch_newton import turn_latches
-from rbdyn_ros.engine.contact.latches import move_latches
+from rbdyn_ros.engine.contact.lagged import move_lagged
+from rbdyn_ros.engine.contact.lagged_newton import newton_step
 from rbdyn_ros.engine.contact.law import soften
 from rbdyn_ros.engine.contact.look import look_again
 from rbdyn_ros.engine.contact.memory import remember
@@ -71,7 +71,7 @@ MOST = 200
 #: Passes after which near-rigid contacts become softer.
 STUBBORN = 60
 
-#: Passes at the end in which the latches no longer move.
+#: Passes at the end in which the lagged forces no longer move.
 HELD = 20
 
 #: Times that a step looks for contacts that begin in it.
@@ -84,7 +84,7 @@ EXACT = 5e-7
 SAME = 1e-9
 
 
-#: The latches move where the law misses less than this part of what they miss.
+#: The lagged forces move where the law misses less than this part of what they miss.
 SETTLED = 0.3
 
 #: The same for moves by Newton's method, which follow after EASY others.
@@ -132,11 +132,12 @@ def settle(m, d):
 def _solve(m, d, stops, moves):
     """Find the forces for the contacts on the list, after so many moves of the iterate.
 
-    Returns whether the forces are those of the law for their latches, and whether these are right.
+    Returns whether the forces are those of the law for the lagged forces, and whether these are
+    right.
     """
     solved = exact = softer = False
     turns = held = 0
-    _free_latches(d)
+    _restart_lagged(d)
     n = d.solver_niter = 0
     while held < HELD:
         if n >= STUBBORN and not softer:
@@ -162,7 +163,7 @@ def _solve(m, d, stops, moves):
         solved = exact or (there and n >= MOST)
         if solved:
             break
-        # at the solution for these latches the slopes are rounding errors
+        # at the solution for these lagged forces the slopes are rounding errors
         share = 1.0 if moves == 0 or there else search(m, d, gained, curve, before)
         if moves == 0:
             keep(m, d)
@@ -172,10 +173,10 @@ def _solve(m, d, stops, moves):
         if stops:
             follow_stops(m, d, share)
         if share == 1.0 and n < MOST and not turn:
-            if d.latch_moves[0] >= EASY and missed <= EXACTLY_SETTLED * disc:
-                n += turn_latches(m, d, wrong)
-            elif d.latch_moves[0] < EASY and missed <= SETTLED * disc:
-                move_latches(d)
+            if d.lagged_count[0] >= EASY and missed <= EXACTLY_SETTLED * disc:
+                n += newton_step(m, d, wrong)
+            elif d.lagged_count[0] < EASY and missed <= SETTLED * disc:
+                move_lagged(d)
         press_again(m, d, share)
         if turn:
             pieces_there(m, d)
@@ -189,10 +190,10 @@ def _solve(m, d, stops, moves):
 
 
 @inline
-def _free_latches(d):
-    """Forget how the latches have moved."""
-    d.latch_moves[0] = d.latch_pairs[0] = 0
-    d.latch_missed[0] = 0.0
+def _restart_lagged(d):
+    """Forget how the lagged forces have moved."""
+    d.lagged_count[0] = d.lagged_pairs[0] = 0
+    d.lagged_missed[0] = 0.0
 
 
 @kernel
@@ -200,7 +201,7 @@ def _soften(m, d):
     """Go on with softer contacts from the present iterate."""
     for c in range(d.ncon):
         soften(m, d, c)
-    _free_latches(d)
+    _restart_lagged(d)
     press_again(m, d, 0.0)
 
 
@@ -208,7 +209,7 @@ def _soften(m, d):
 def _same(m, d):
     """Write contact_step, the way from the iterate to the solution, and the forces there.
 
-    Returns whether the way is too short to change a force, and the latches are right there.
+    Returns whether the way is too short to change a force, and the lagged forces are right there.
     """
     h, largest, changed = m.opt.timestep, 0.0, 0.0
     for c in range(d.ncon):
@@ -227,45 +228,46 @@ def _same(m, d):
             torque = sub3(load3(d.contact_load_torque, c), bent_torque(d, c, normal, turn))
             store3(d.contact_torque, c, torque)
             changed = max(changed, d.contact_grip[c, 2] * largest_of(turn) / d.contact_grip[c, 5])
-    return changed <= SAME * largest and _all_latched(d, largest)
+    return changed <= SAME * largest and _all_right(d, largest)
 
 
 @kernel
-def _all_latched(d, largest):
-    """Return whether all latches are right, and no contact pulls."""
+def _all_right(d, largest):
+    """Return whether friction is right at all contacts, and no contact pulls."""
     for c in range(d.ncon):
         normal, force = load3(d.contact_normal, c), load3(d.contact_force, c)
         pulls = d.contact_bend[c, 0] > 0.0 and dot3(normal, force) < -SAME * largest
-        if pulls or not _latched(d, c, normal, force, EXACT * largest):
+        if pulls or not _friction_right(d, c, normal, force, EXACT * largest):
             return False
         if d.contact_grip[c, 2] > 0.0:
             torque = load3(d.contact_torque, c)
-            if not _latched_torques(d, c, normal, torque, EXACT * largest):
+            if not _torques_right(d, c, normal, torque, EXACT * largest):
                 return False
     return True
 
 
 @inline
-def _latched(d, c, normal, force, most):
-    """Return whether the latch is right: its own normal force, or friction does not depend on it.
+def _friction_right(d, c, normal, force, most):
+    """Return whether friction is right.
 
-    Friction within the disc is right for any latch if the normal force allows it.
+    It is if the lagged force is the normal force, or the contact sticks within the cone of its
+    normal force.
     """
     pressing, mu = dot3(normal, force), d.contact_grip[c, 1]
     if d.contact_bend[c, 1] == d.contact_grip[c, 0]:  # it sticks
         limit = mu * pressing + most
         if limit >= 0.0 and dot3(force, force) - pressing * pressing <= limit * limit:
             return True
-    return mu == np.inf or mu * abs(d.contact_latch[c, 0] - pressing) <= most
+    return mu == np.inf or mu * abs(d.contact_lagged[c, 0] - pressing) <= most
 
 
 @inline
-def _latched_torques(d, c, normal, torque, most):
+def _torques_right(d, c, normal, torque, most):
     """Return the same for the torques, `most` being a force at the contact's size."""
     pressing, penalty = dot3(normal, load3(d.contact_force, c)), d.contact_grip[c, 2]
     torsional, rolling = d.contact_grip[c, 3], d.contact_grip[c, 4]
     along, most = dot3(normal, torque), most * d.contact_grip[c, 5]
-    if max(torsional, rolling) * abs(d.contact_latch[c, 0] - pressing) <= most:
+    if max(torsional, rolling) * abs(d.contact_lagged[c, 0] - pressing) <= most:
         return True
     across = sub3(torque, scaled3(normal, along))
     bend = d.contact_bend_torque[c]

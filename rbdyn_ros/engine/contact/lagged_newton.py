@@ -1,6 +1,6 @@
-"""Newton's method for the latched normal forces, where moves by the gap do not settle them.
+"""Newton's method for the lagged normal forces, where moves by the gap do not settle them.
 
-The normal forces n(N) of a step are a function of the latched ones, N, linear in pieces: the
+The normal forces n(N) of a step are a function of the lagged ones, N, linear in pieces: the
 friction of a contact that slips is mu N, and moves the normal forces of all contacts. A pass of
 dynamics with this friction alone gives a column of B = dn / dN, and the step is
 
@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.contact.latches import approach_latches, move_latches
+from rbdyn_ros.engine.contact.lagged import approach_lagged, move_lagged
 from rbdyn_ros.engine.contact.passes import moved_point, pass_once
 from rbdyn_ros.engine.contact.press import add_wrench_pair
 from rbdyn_ros.engine.dense import solve_square
@@ -31,7 +31,7 @@ from rbdyn_ros.engine.spatial import ZERO3, add3, add_scaled6, dot3, load3, load
 #: Moves after which s changes, in turn to each of these values.
 PATIENCE, DAMPED, VALUES = 8, 0.5, 3
 
-#: Latches that Newton's method moves at once. After EARLY other moves it moves up to nlatch; of
+#: Forces that Newton's method moves at once. After EARLY other moves it moves up to nlagged; of
 #: more, BLOCK moves by a part of the gap and BLOCK by combinations follow in turns.
 FEW, EARLY, BLOCK = 8, 24, 12
 
@@ -40,74 +40,74 @@ FARTHEST = 10.0
 
 
 @kernel
-def turn_latches(m, d, missed):
-    """Move contact_latch by a step of Newton's method; return the passes of dynamics it took.
+def newton_step(m, d, missed):
+    """Move contact_lagged by a step of Newton's method; return the passes of dynamics it took.
 
     Needs keep, or blend with all of the way. `missed` is what friction misses. Where many contacts
-    slip, each of which takes a pass, the latches move as in latches.py.
+    slip, each of which takes a pass, the lagged forces move as in lagged.py.
     """
-    number, late = _list_slipping(m, d), d.latch_moves[0] - EARLY
-    if number > (FEW if late < 0 else m.nlatch):
+    number, late = _list_slipping(m, d), d.lagged_count[0] - EARLY
+    if number > (FEW if late < 0 else m.nlagged):
         if late >= 0 and late // BLOCK % 2 == 0:
-            approach_latches(d)
+            approach_lagged(d)
         else:
-            move_latches(d)
+            move_lagged(d)
         return 0
     damping, size = _damping(d, missed), 0.0
     for c in range(d.ncon):
-        size = max(size, d.contact_latch[c, 0], abs(d.contact_gap[c, 0]))
+        size = max(size, d.contact_lagged[c, 0], abs(d.contact_gap[c, 0]))
     for a in range(number):
         _fill_column(m, d, a, number, size)
-        d.latch_matrix[a, a] += 1.0 + damping
+        d.lagged_matrix[a, a] += 1.0 + damping
     for a in range(number):
-        d.latch_turn[a] = d.contact_gap[d.latch_column[a], 0]
-    solve_square(d.latch_matrix, number, d.latch_turn)
+        d.lagged_step[a] = d.contact_gap[d.lagged_slipping[a], 0]
+    solve_square(d.lagged_matrix, number, d.lagged_step)
     _follow_the_gap(d, number)
     for a in range(number):
-        c = d.latch_column[a]
-        d.latch_turn[a] = min(max(d.latch_turn[a], -d.contact_latch[c, 0]), FARTHEST * size)
-        _add_friction(d, c, d.latch_turn[a])
+        c = d.lagged_slipping[a]
+        d.lagged_step[a] = min(max(d.lagged_step[a], -d.contact_lagged[c, 0]), FARTHEST * size)
+        _add_friction(d, c, d.lagged_step[a])
     pass_once(m, d)
     for c in range(d.ncon):
-        d.contact_latch[c, 1], d.contact_gap[c, 1] = d.contact_latch[c, 0], d.contact_gap[c, 0]
+        d.contact_lagged[c, 1], d.contact_gap[c, 1] = d.contact_lagged[c, 0], d.contact_gap[c, 0]
         change = (d.contact_gap[c, 0] + _change_of_force(m, d, c)) / (1.0 + damping)
-        d.contact_latch[c, 0] = max(d.contact_latch[c, 0] + change, 0.0)
+        d.contact_lagged[c, 0] = max(d.contact_lagged[c, 0] + change, 0.0)
     for a in range(number):
-        c = d.latch_column[a]
-        d.contact_latch[c, 0] = d.contact_latch[c, 1] + d.latch_turn[a]
-    d.latch_pairs[0] = 0
+        c = d.lagged_slipping[a]
+        d.contact_lagged[c, 0] = d.contact_lagged[c, 1] + d.lagged_step[a]
+    d.lagged_pairs[0] = 0
     return number + 1
 
 
 @inline
 def _damping(d, missed):
-    """Return s: zero after a move that has halved what friction misses."""
-    before, d.latch_missed[0] = d.latch_missed[0], missed
-    d.latch_moves[0] += 1
+    """Count the move; return s: zero after a move that has halved what friction misses."""
+    before, d.lagged_missed[0] = d.lagged_missed[0], missed
+    d.lagged_count[0] += 1
     if missed < 0.5 * before:
         return 0.0
-    return DAMPED * (d.latch_moves[0] // PATIENCE % VALUES)
+    return DAMPED * (d.lagged_count[0] // PATIENCE % VALUES)
 
 
 @inline
 def _list_slipping(m, d):
-    """Write latch_column, the contacts whose friction depends on their latched forces.
+    """Write lagged_slipping, the contacts whose friction depends on their lagged forces.
 
-    Returns their number, of which up to nlatch are written.
+    Returns their number, of which up to nlagged are written.
     """
     number = 0
     for c in range(d.ncon):
         force, torque = _friction(d, c)
         if dot3(force, force) + dot3(torque, torque) > 0.0:
-            if number < m.nlatch:
-                d.latch_column[number] = c
+            if number < m.nlagged:
+                d.lagged_slipping[number] = c
             number += 1
     return number
 
 
 @inline
 def _friction(d, c):
-    """Return the change of friction and of its torque with the latched force."""
+    """Return the change of friction and of its torque with the lagged force."""
     bend, torsional, rolling = d.contact_bend[c], d.contact_grip[c, 3], d.contact_grip[c, 4]
     force = torque = ZERO3
     if d.contact_grip[c, 1] < np.inf:  # viscous friction does not depend on it
@@ -123,7 +123,7 @@ def _friction(d, c):
 
 @inline
 def _add_friction(d, c, size):
-    """Add the friction of a latched force to cfrc_contact."""
+    """Add the friction of a lagged force to cfrc_contact."""
     force, torque = _friction(d, c)
     add_wrench_pair(d, c, scaled3(force, size), scaled3(torque, size))
 
@@ -131,11 +131,11 @@ def _add_friction(d, c, size):
 @inline
 def _fill_column(m, d, a, number, size):
     """Write column a of -B."""
-    _add_friction(d, d.latch_column[a], size)
+    _add_friction(d, d.lagged_slipping[a], size)
     pass_once(m, d)
-    _add_friction(d, d.latch_column[a], -size)
+    _add_friction(d, d.lagged_slipping[a], -size)
     for b in range(number):
-        d.latch_matrix[b, a] = -_change_of_force(m, d, d.latch_column[b]) / size
+        d.lagged_matrix[b, a] = -_change_of_force(m, d, d.lagged_slipping[b]) / size
 
 
 @inline
@@ -155,7 +155,7 @@ def _follow_the_gap(d, number):
     """Turn the step around if it leads away from where the gap does."""
     along = 0.0
     for a in range(number):
-        along += d.latch_turn[a] * d.contact_gap[d.latch_column[a], 0]
+        along += d.lagged_step[a] * d.contact_gap[d.lagged_slipping[a], 0]
     if along < 0.0:
         for a in range(number):
-            d.latch_turn[a] = -d.latch_turn[a]
+            d.lagged_step[a] = -d.lagged_step[a]
