@@ -52,22 +52,22 @@ def fwd_position(m: Model, d: Data) -> None:
 def fwd_velocity(m: Model, d: Data) -> None:
     """Everything that depends on qvel: com_vel, passive, bias_force, constraint, rne."""
     velocity_stages(m, d)
-    _press(m, d)
+    _forces_now(m, d)
     rne(m, d)
 
 
 @kernel
-def _press(m, d):
+def _forces_now(m, d):
     """Contact forces at the present velocities; a timestep finds its own."""
     if m.ncontact > 0:
-        call_stage(m.press_stage, m, d)
+        call_stage(m.forces_now_stage, m, d)
 
 
 @kernel
 def sum_contacts(m: Model, d: Data) -> None:
     """Write cfrc_contact and qfrc_contact from the contact forces of the last timestep."""
     if m.ncontact > 0 and d.ncon > 0:
-        call_stage(m.force_stage, m, d)
+        call_stage(m.sum_forces_stage, m, d)
 
 
 @kernel
@@ -124,7 +124,7 @@ def forward(m: Model, d: Data) -> None:
 def forward_dynamics(m: Model, d: Data) -> None:
     """Write qacc from qpos, qvel and the applied forces, with as few stages as possible."""
     smooth_stages(m, d)
-    _press(m, d)
+    _forces_now(m, d)
     aba(m, d)
 
 
@@ -163,7 +163,7 @@ def _inverse_of_tree(m, d):
     poses(m, d)
     com_pos(m, d)
     velocity_stages(m, d)
-    _press(m, d)
+    _forces_now(m, d)
     rne_acc(m, d)
 
 
@@ -237,7 +237,7 @@ def _remaining_stages(m, d):
 
     With contact or stops the step itself writes qacc, with the forces that act in the step.
     """
-    _press(m, d)
+    _forces_now(m, d)
     principal_axes(m, d)
     if m.nM > 0 and d.accelerate_stage == 0:
         crb(m, d)

@@ -62,7 +62,7 @@ def push(m, d, body, wrench, qfrc):
 
 
 @kernel
-def press_on_joints(m, d):
+def contact_joint_forces(m, d):
     """Write qfrc_contact, the contact forces as joint forces; pA is scratch."""
     for i in range(m.nbody):
         store6(d.pA, i, load6(d.cfrc_contact, i))

@@ -228,7 +228,8 @@ DATA_FIELDS = (
     Field(
         "contact_grip",
         ("ncontact", 6),
-        "D, mu; of torques D, torsional, rolling, size",
+        "D, or the viscosity; mu, or infinity if viscous; D of torques, 0 without; torsional and "
+        "rolling friction and the size, in m",
         stage="contact",
     ),
     Field("contact_memory", ("ncontact", 3), "friction it remembers", stage="contact"),
@@ -262,8 +263,13 @@ DATA_FIELDS = (
     Field("lagged_missed", (1,), "what friction missed before the last move", stage="integrate"),
     Field("contact_load", ("ncontact", 3), "force at the iterate", stage="contact"),
     Field("contact_load_torque", ("ncontact", 3), "torque at the iterate", stage="contact"),
-    Field("contact_bend", ("ncontact", 5), "slopes along, across; slip", stage="contact"),
-    Field("contact_bend_torque", ("ncontact", 5), "the same of the torque", stage="contact"),
+    Field(
+        "contact_force_slope",
+        ("ncontact", 5),
+        "slopes of contact_load along and across the normal; slip",
+        stage="contact",
+    ),
+    Field("contact_torque_slope", ("ncontact", 5), "the same of the torque", stage="contact"),
     Field("settle_a", ("ntouch", 6), "a of the iterate", stage="integrate"),
     Field("settle_qacc", ("nsettle",), "qacc_step of the iterate", stage="integrate"),
     # scratch of contacts between moving bodies

@@ -78,9 +78,9 @@ STAGES = {
     "contact_stage": "contacts",
     "pair_stage": "contacts between moving bodies",
     "terrain_stage": "contacts with height fields",
-    "press_stage": "contact forces at the present velocities",
+    "forces_now_stage": "contact forces at the present velocities",
     "settle_stage": "contact forces of a step",
-    "force_stage": "sums of the contact forces of a step",
+    "sum_forces_stage": "sums of the contact forces of a step",
     "island_stage": "accelerations of a step in which moving bodies touch",
     "actuator_stage": "forces of actuators",
     "act_stage": "states of actuators after a step",
@@ -108,7 +108,7 @@ CONSTRAINT_STAGES = (
 )
 
 #: The stages of geometries.
-CONTACT_STAGES = ("contact_stage", "press_stage", "settle_stage", "force_stage")
+CONTACT_STAGES = ("contact_stage", "forces_now_stage", "settle_stage", "sum_forces_stage")
 
 #: The stages of mimic joints.
 COUPLING_STAGES = ("inertia_stage", "accelerate_stage")

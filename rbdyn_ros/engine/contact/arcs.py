@@ -24,7 +24,8 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.engine.collision.kinds import CYLINDER, HFIELD
-from rbdyn_ros.engine.contact.press import next_bodies
+from rbdyn_ros.engine.contact.law import has_torque
+from rbdyn_ros.engine.contact.linearise import next_bodies
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
     ZERO3,
@@ -75,7 +76,7 @@ def _follow(m, d, c, end):
         a = add3(a, cross3(w, _rolling(m, d, n, normal, cross3(w, normal))))
         a = add_scaled3(a, normal, -dot3(normal, a))
         store3(d.contact_vel, n, add_scaled3(load3(d.contact_vel, n), a, half))
-        if d.contact_grip[n, 2] > 0.0:
+        if has_torque(d, n):
             store3(d.contact_spin, n, add_scaled3(load3(d.contact_spin, n), turning, half))
 
 

@@ -16,7 +16,7 @@ from rbdyn_ros.engine.collision.kinds import BOX, CAPSULE, CYLINDER, MESH, PLANE
 from rbdyn_ros.engine.collision.sweep import ROUNDING
 from rbdyn_ros.engine.contact.boxes import CORNERS, box_points
 from rbdyn_ros.engine.contact.memory import recall
-from rbdyn_ros.engine.contact.press import start_contacts
+from rbdyn_ros.engine.contact.start import start_contacts
 from rbdyn_ros.engine.contact.touch import AGAIN, ANEW, order, reach_of, touch
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import call_stage, data_at, model_at, optional_stage
@@ -49,9 +49,9 @@ def _by_address(table, row):
 def contact(m, d):
     """List the contacts with all that the law needs; needs com_vel.
 
-    The forces at the present velocities are a stage of their own (press.py), as is the solution of
-    a step (settle.py). A step that looks for contacts that begin in it (look.py) lists the points
-    first, and has the rest written only if there are new ones.
+    The forces at the present velocities are a stage of their own (linearise.py), as is the
+    solution of a step (settle.py). A step that looks for contacts that begin in it (look.py) lists
+    the points first, and has the rest written only if there are new ones.
     """
     look = d.contact_look[0]
     if look != ANEW:

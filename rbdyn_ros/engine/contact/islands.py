@@ -19,7 +19,8 @@ from rbdyn_ros.engine.constraints.coupled import (
     inertia_of_step,
     prescribe,
 )
-from rbdyn_ros.engine.contact.press import next_bodies, slope_of_turning, with_slope
+from rbdyn_ros.engine.contact.law import has_torque
+from rbdyn_ros.engine.contact.linearise import next_bodies, torque_slope, with_force_slope
 from rbdyn_ros.engine.crb import crb
 from rbdyn_ros.engine.follow import is_driven
 from rbdyn_ros.engine.jit import inline, kernel
@@ -49,7 +50,7 @@ def _by_address(table, row):
 
 @kernel
 def accelerate_islands(m, d):
-    """Write qacc_step; needs press_first or press_again, and solver_niter 0 in the first pass."""
+    """Write qacc_step; needs linearised contacts, and solver_niter 0 in the first pass."""
     h = m.opt.timestep
     d.implicit_step[0], d.efc_share[0] = h, 0.5
     if d.solver_niter == 0:
@@ -132,9 +133,9 @@ def _join(m, d, h):
         if d.contact_body[c, 0] > 0:
             A = ZERO21
             for n in range(c, end):
-                A = with_slope(d, n, A)
-                if d.contact_grip[n, 2] > 0.0:
-                    A = add21(A, slope_of_turning(d, n))
+                A = with_force_slope(d, n, A)
+                if has_torque(d, n):
+                    A = add21(A, torque_slope(d, n))
             _, number = _list_ways(m, d, d.contact_body[c, 0], d.contact_body[c, 1])
             _add_square(d, number, h, A)
         c = end

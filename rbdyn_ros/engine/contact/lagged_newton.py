@@ -22,8 +22,17 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.engine.contact.lagged import approach_lagged, move_lagged
+from rbdyn_ros.engine.contact.law import (
+    ALONG,
+    MU,
+    ROLLING,
+    TORSIONAL,
+    has_torque,
+    is_viscous,
+    slip_of,
+)
+from rbdyn_ros.engine.contact.linearise import add_wrench_pair
 from rbdyn_ros.engine.contact.passes import moved_point, pass_once
-from rbdyn_ros.engine.contact.press import add_wrench_pair
 from rbdyn_ros.engine.dense import solve_square
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import ZERO3, add3, add_scaled6, dot3, load3, load6, scaled3, sub3
@@ -108,16 +117,16 @@ def _list_slipping(m, d):
 @inline
 def _friction(d, c):
     """Return the change of friction and of its torque with the lagged force."""
-    bend, torsional, rolling = d.contact_bend[c], d.contact_grip[c, 3], d.contact_grip[c, 4]
     force = torque = ZERO3
-    if d.contact_grip[c, 1] < np.inf:  # viscous friction does not depend on it
-        force = scaled3((bend[2], bend[3], bend[4]), d.contact_grip[c, 1])
-    if d.contact_grip[c, 2] > 0.0:
-        bend, normal = d.contact_bend_torque[c], load3(d.contact_normal, c)
-        torque = scaled3((bend[2], bend[3], bend[4]), rolling)
-        if bend[0] == 0.0:
-            spin = dot3(normal, load3(d.contact_load_torque, c))
-            torque = add3(torque, scaled3(normal, np.sign(spin) * torsional))
+    if not is_viscous(d, c):
+        force = scaled3(slip_of(d.contact_force_slope[c]), d.contact_grip[c, MU])
+    if has_torque(d, c):
+        slope, normal = d.contact_torque_slope[c], load3(d.contact_normal, c)
+        torque = scaled3(slip_of(slope), d.contact_grip[c, ROLLING])
+        if slope[ALONG] == 0.0:
+            torsional = dot3(normal, load3(d.contact_load_torque, c))
+            most = d.contact_grip[c, TORSIONAL]
+            torque = add3(torque, scaled3(normal, np.sign(torsional) * most))
     return force, torque
 
 
@@ -147,7 +156,9 @@ def _change_of_force(m, d, c):
     if one > 0:
         change = add_scaled6(load6(d.a, one), load6(d.settle_a, one), -1.0)
         there = sub3(there, moved_point(change, load3(d.contact_arm1, c)))
-    return -d.contact_bend[c, 0] * m.opt.timestep * dot3(load3(d.contact_normal, c), there)
+    return (
+        -d.contact_force_slope[c, ALONG] * m.opt.timestep * dot3(load3(d.contact_normal, c), there)
+    )
 
 
 @inline

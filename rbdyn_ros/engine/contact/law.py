@@ -17,7 +17,7 @@ push = slope OUT (-dist) / h, so that OUT of a penetration goes in a step. A sti
 faster, and the implicit step damps a sway by its frequency squared: a tall stack comes to rest. m
 is geom_mass0, but at least a tenth of the tree's mass, as a robot may rest on one light finger. Of
 two moving bodies the lighter one counts. As a light body may carry a heavy one, that tenth is one
-of the heaviest of all trees that touch each other (heaviest.py), for their contacts with the
+of the heaviest of all trees that touch each other (start.py), for their contacts with the
 world, too. Their surfaces are mixed in surfaces.py.
 
 With (t, z) = geom_solref of one's own, k = m / (t z)^2 and b = 2 z sqrt(k m): a penetration decays
@@ -42,6 +42,15 @@ import numpy as np
 from rbdyn_ros.engine.contact.surfaces import grip_of, is_rigid, restitution_of, spring_of
 from rbdyn_ros.engine.jit import inline
 from rbdyn_ros.engine.spatial import ZERO3, dot3, scaled3, sub3
+
+#: Columns of contact_spring.
+PUSH, SLOPE, K, B, MASS_BY_H, MOST_PUSH = 0, 1, 2, 3, 4, 5
+
+#: Columns of contact_grip.
+PENALTY, MU, TURN_PENALTY, TORSIONAL, ROLLING, SIZE = 0, 1, 2, 3, 4, 5
+
+#: Columns of contact_force_slope and contact_torque_slope; the slip has three.
+ALONG, ACROSS, SLIP = 0, 1, 2
 
 DEEPEST = 1e-3  # [m], of contacts with a time constant of their own
 
@@ -70,6 +79,24 @@ SLOWEST = 4.0
 
 
 @inline
+def has_torque(d, c):
+    """Return whether a contact has torsional or rolling friction."""
+    return d.contact_grip[c, TURN_PENALTY] > 0.0
+
+
+@inline
+def is_viscous(d, c):
+    """Return whether the friction of a contact is viscous."""
+    return d.contact_grip[c, MU] == np.inf
+
+
+@inline
+def slip_of(slope):
+    """Return the unit direction of the slip, zero without slip, from the slope of a contact."""
+    return slope[SLIP], slope[SLIP + 1], slope[SLIP + 2]
+
+
+@inline
 def prepare(m, d, c, leaving):
     """Write the constants of contact c for this step: contact_spring and contact_grip."""
     if c > 0 and _of_one_pair(d, c - 1, c):
@@ -77,16 +104,16 @@ def prepare(m, d, c, leaving):
     else:
         _write_constants(m, d, c)
     h, e, spring = m.opt.timestep, restitution_of(m, d, c), d.contact_spring[c]
-    push, slope = -spring[2] * d.contact_dist[c], spring[3] + h * spring[2]
-    if spring[5] > 0.0:
-        push = min(push, spring[5])
+    push, slope = -spring[K] * d.contact_dist[c], spring[B] + h * spring[K]
+    if spring[MOST_PUSH] > 0.0:
+        push = min(push, spring[MOST_PUSH])
     if e > 0.0 and abs(leaving) > SLOWEST * h * _gravity(m):
         _, free, _ = _masses(m, d, c)
         slope = BOUNCE * free / h
         push = -slope * e * leaving
         if leaving < 0.0:  # a free mass then leaves with exactly e times its speed
             push -= (e + 1.0) * leaving * free / h
-    spring[0], spring[1] = push, slope
+    spring[PUSH], spring[SLOPE] = push, slope
 
 
 @inline
@@ -99,9 +126,9 @@ def _of_one_pair(d, a, b):
 @inline
 def _copy_constants(d, c):
     """Take those of the contact before."""
-    for k in range(2, 6):
+    for k in range(K, MOST_PUSH + 1):
         d.contact_spring[c, k] = d.contact_spring[c - 1, k]
-    for k in range(6):
+    for k in range(SIZE + 1):
         d.contact_grip[c, k] = d.contact_grip[c - 1, k]
 
 
@@ -111,17 +138,18 @@ def _write_constants(m, d, c):
     h, g = m.opt.timestep, spring_of(m, d, c)
     (mass, _, tree), shortest = _masses(m, d, c), _shortest(m, d, c)
     k, b = _spring(m, g, shortest, mass, tree)
-    d.contact_spring[c, 2], d.contact_spring[c, 3], d.contact_spring[c, 4] = k, b, mass / h
+    d.contact_spring[c, K], d.contact_spring[c, B], d.contact_spring[c, MASS_BY_H] = k, b, mass / h
     stiff = m.geom_stiffness[g] == 0.0 and m.geom_solref[g, 0] <= shortest
-    d.contact_spring[c, 5] = EMERGE * (b + h * k) if stiff else 0.0
+    d.contact_spring[c, MOST_PUSH] = EMERGE * (b + h * k) if stiff else 0.0
     viscosity, mu, torsional, rolling, size = grip_of(m, d, c)
     if viscosity >= 0.0:
-        d.contact_grip[c, 0], d.contact_grip[c, 1] = viscosity, np.inf
+        d.contact_grip[c, PENALTY], d.contact_grip[c, MU] = viscosity, np.inf
     else:
-        d.contact_grip[c, 0], d.contact_grip[c, 1] = STICK * mass / h, mu
+        d.contact_grip[c, PENALTY], d.contact_grip[c, MU] = STICK * mass / h, mu
     turns = torsional > 0.0 or rolling > 0.0
-    d.contact_grip[c, 2] = STICK * mass * size * size / h if turns else 0.0
-    d.contact_grip[c, 3], d.contact_grip[c, 4], d.contact_grip[c, 5] = torsional, rolling, size
+    d.contact_grip[c, TURN_PENALTY] = STICK * mass * size * size / h if turns else 0.0
+    d.contact_grip[c, TORSIONAL], d.contact_grip[c, ROLLING] = torsional, rolling
+    d.contact_grip[c, SIZE] = size
 
 
 @inline
@@ -166,11 +194,11 @@ def _spring(m, g, shortest, mass, tree):
 def soften(m, d, c):
     """Make a near-rigid contact softer; one that bounces, or is soft, stays as it is."""
     spring = d.contact_spring[c]
-    stiff = spring[3] + m.opt.timestep * spring[2]  # BOUNCE is a third of it
-    if is_rigid(m, spring_of(m, d, c)) and spring[1] > 0.5 * stiff:
-        push, part = spring[0], SOFT / STIFF
-        spring[0] = max(part * push, min(push, d.contact_lagged[c, 0]))
-        spring[1] *= part
+    stiff = spring[B] + m.opt.timestep * spring[K]  # BOUNCE is a third of it
+    if is_rigid(m, spring_of(m, d, c)) and spring[SLOPE] > 0.5 * stiff:
+        push, part = spring[PUSH], SOFT / STIFF
+        spring[PUSH] = max(part * push, min(push, d.contact_lagged[c, 0]))
+        spring[SLOPE] *= part
 
 
 @inline
@@ -187,23 +215,23 @@ def _least_stiffness(m, tree, h):
 
 
 @inline
-def press_now(m, d, c, leaving):
+def normal_force_now(m, d, c, leaving):
     """Return the normal force at the present position and velocity: none above the obstacle.
 
     A near-rigid contact carries its load, and for a velocity has the force that stops a free mass
     in a step.
     """
-    k, b, dist = d.contact_spring[c, 2], d.contact_spring[c, 3], d.contact_dist[c]
+    k, b, dist = d.contact_spring[c, K], d.contact_spring[c, B], d.contact_dist[c]
     if is_rigid(m, spring_of(m, d, c)):
-        b /= 1.0 + b / d.contact_spring[c, 4]
+        b /= 1.0 + b / d.contact_spring[c, MASS_BY_H]
     return max(0.0, -k * dist - b * leaving) if dist < 0.0 else 0.0
 
 
 @inline
-def press_normally(d, c, leaving):
+def normal_force(d, c, leaving):
     """Return the normal force of a contact, and its slope -df / du_n."""
-    slope = d.contact_spring[c, 1]
-    force = d.contact_spring[c, 0] - slope * leaving
+    slope = d.contact_spring[c, SLOPE]
+    force = d.contact_spring[c, PUSH] - slope * leaving
     return (force, slope) if force > 0.0 else (0.0, 0.0)
 
 
@@ -216,39 +244,40 @@ def first_lagged(d, c, leaving):
     """
     if d.contact_pressed[c] > 0.0:
         return d.contact_pressed[c]
-    slope = d.contact_spring[c, 1]
-    stops = slope / (1.0 + slope / d.contact_spring[c, 4])
-    return max(0.0, d.contact_spring[c, 0] - stops * leaving)
+    slope = d.contact_spring[c, SLOPE]
+    stops = slope / (1.0 + slope / d.contact_spring[c, MASS_BY_H])
+    return max(0.0, d.contact_spring[c, PUSH] - stops * leaving)
 
 
 @inline
-def within(wanted, most, penalty):
-    """Return the part of a vector within a disc, its slope and the direction of the slip.
+def project_to_disc(wanted, radius, penalty):
+    """Return the projection of `wanted` onto the disc, its slope s, and the unit slip direction t.
 
-    The slope is -df / du = rub (1 - t t^T) for vectors in the disc's plane, t the direction of the
-    slip, zero without slip.
+    -df / du = s (1 - t t^T) in the plane of the disc. Inside the disc t is zero, and s is
+    `penalty`; on a disc without radius it is 0.
     """
     length = np.sqrt(dot3(wanted, wanted))
-    if length <= most:
-        return wanted, penalty if most > 0.0 else 0.0, ZERO3
-    share = most / length
+    if length <= radius:
+        return wanted, penalty if radius > 0.0 else 0.0, ZERO3
+    share = radius / length
     return scaled3(wanted, share), penalty * share, scaled3(wanted, 1.0 / length)
 
 
 @inline
-def rub(d, c, memory, u, normal, lagged):
-    """Return friction at the velocity u, see within."""
-    penalty, mu = d.contact_grip[c, 0], d.contact_grip[c, 1]
+def friction(d, c, memory, u, normal, lagged):
+    """Return friction at the velocity u, its slope and slip, see project_to_disc."""
+    penalty = d.contact_grip[c, PENALTY]
     across = sub3(u, scaled3(normal, dot3(normal, u)))
-    if mu == np.inf:  # viscous
+    if is_viscous(d, c):
         return scaled3(across, -penalty), penalty, ZERO3
-    return within(sub3(memory, scaled3(across, penalty)), mu * lagged, penalty)
+    wanted = sub3(memory, scaled3(across, penalty))
+    return project_to_disc(wanted, d.contact_grip[c, MU] * lagged, penalty)
 
 
 @inline
-def twist(d, c, memory, w, normal, lagged):
+def torsional_torque(d, c, memory, w, normal, lagged):
     """Return the torque of torsional friction at the angular velocity w, and its slope."""
-    penalty, most = d.contact_grip[c, 2], d.contact_grip[c, 3] * lagged
+    penalty, most = d.contact_grip[c, TURN_PENALTY], d.contact_grip[c, TORSIONAL] * lagged
     wanted = dot3(normal, memory) - penalty * dot3(normal, w)
     if abs(wanted) <= most:
         return wanted, penalty if most > 0.0 else 0.0
@@ -256,9 +285,9 @@ def twist(d, c, memory, w, normal, lagged):
 
 
 @inline
-def roll(d, c, memory, w, normal, lagged):
-    """Return the torque of rolling friction at the angular velocity w, see within."""
-    penalty = d.contact_grip[c, 2]
+def rolling_torque(d, c, memory, w, normal, lagged):
+    """Return the torque of rolling friction at the angular velocity w, its slope and slip."""
+    penalty = d.contact_grip[c, TURN_PENALTY]
     wanted = sub3(memory, scaled3(w, penalty))
     wanted = sub3(wanted, scaled3(normal, dot3(normal, wanted)))
-    return within(wanted, d.contact_grip[c, 4] * lagged, penalty)
+    return project_to_disc(wanted, d.contact_grip[c, ROLLING] * lagged, penalty)

@@ -1,4 +1,4 @@
-"""A pass of dynamics with the contacts linearised (press.py)."""
+"""A pass of dynamics with the contacts linearised (linearise.py)."""
 
 from __future__ import annotations
 

@@ -5,7 +5,8 @@ Without it the iteration can go back and forth between two sets of contacts that
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.contact.press import load_at, torque_at
+from rbdyn_ros.engine.contact.law import has_torque
+from rbdyn_ros.engine.contact.linearise import force_at, torque_at
 from rbdyn_ros.engine.jit import kernel
 from rbdyn_ros.engine.spatial import (
     add3,
@@ -73,8 +74,8 @@ def _work(m, d, share):
             load3(d.contact_normal, c), load3(d.contact_step, c), d.contact_lagged[c, 0],
         )  # fmt: skip
         u = add3(load3(d.contact_vel, c), load3(d.contact_change, c))
-        work += dot3(load_at(d, c, normal, add3(u, scaled3(step, share)), lagged), step)
-        if d.contact_grip[c, 2] > 0.0:
+        work += dot3(force_at(d, c, normal, add3(u, scaled3(step, share)), lagged), step)
+        if has_torque(d, c):
             turn = load3(d.contact_spin_step, c)
             w = add3(load3(d.contact_spin, c), load3(d.contact_spin_change, c))
             work += dot3(torque_at(d, c, normal, add3(w, scaled3(turn, share)), lagged), turn)

@@ -2,7 +2,7 @@
 
 For given normal forces in the discs of friction the forces are the slope of a convex potential, so
 Newton's method with a line search converges. An iteration is one pass of dynamics with the
-contacts linearised (press.py) and one look at the law where it leads to. Once the forces are
+contacts linearised (linearise.py) and one look at the law where it leads to. Once the forces are
 settled for the lagged normal forces, these move (lagged.py), and where that does not end, by
 Newton's method, too (lagged_newton.py). Where moving bodies touch each other, the pass factors a
 matrix (islands.py).
@@ -28,20 +28,33 @@ import numpy as np
 from rbdyn_ros.engine.contact.arcs import follow_arcs
 from rbdyn_ros.engine.contact.lagged import move_lagged
 from rbdyn_ros.engine.contact.lagged_newton import newton_step
-from rbdyn_ros.engine.contact.law import soften
+from rbdyn_ros.engine.contact.law import (
+    ACROSS,
+    ALONG,
+    MU,
+    PENALTY,
+    ROLLING,
+    SIZE,
+    SLOPE,
+    TORSIONAL,
+    TURN_PENALTY,
+    has_torque,
+    is_viscous,
+    soften,
+)
+from rbdyn_ros.engine.contact.linearise import (
+    compare_with_law,
+    force_slope_times,
+    largest_of,
+    linearise_after_step,
+    linearise_at_iterate,
+    linearise_at_start,
+    linearise_viscous,
+    torque_slope_times,
+)
 from rbdyn_ros.engine.contact.look import look_again
 from rbdyn_ros.engine.contact.memory import remember
 from rbdyn_ros.engine.contact.passes import moved_contact, pass_once
-from rbdyn_ros.engine.contact.press import (
-    bent,
-    bent_torque,
-    largest_of,
-    look_ahead,
-    press_again,
-    press_first,
-    press_there,
-    press_viscously,
-)
 from rbdyn_ros.engine.contact.search import blend, keep, search
 from rbdyn_ros.engine.follow import follow_acceleration
 from rbdyn_ros.engine.jit import inline, kernel
@@ -101,7 +114,7 @@ def settle(m, d):
     """Write qacc_step and qacc, the accelerations of the step, and the contact forces in it."""
     stops, passes = exact_stops(m, d), 0
     follow_arcs(m, d)
-    press_first(m, d)
+    linearise_at_start(m, d)
     if stops:
         start_stops(m, d)
     solved, exact = _solve(m, d, stops, 0)
@@ -114,7 +127,7 @@ def settle(m, d):
         if stops:
             follow_stops(m, d, 1.0)
         follow_arcs(m, d)
-        press_there(m, d)
+        linearise_at_iterate(m, d)
         solved, exact = _solve(m, d, stops, 1)
     d.solver_niter += passes
     if not exact:
@@ -154,10 +167,10 @@ def _solve(m, d, stops, moves):
             continue
         if not turn:
             turns = 0
-        solved = exact = _same(m, d) and not turn
+        solved = exact = _write_step(m, d) and not turn
         if solved:
             break
-        missed, disc, wrong, most, gained, curve, before = look_ahead(m, d)
+        missed, disc, wrong, most, gained, curve, before = compare_with_law(m, d)
         there = missed <= EXACT * most and not turn
         exact = there and wrong <= EXACT * most
         solved = exact or (there and n >= MOST)
@@ -177,15 +190,15 @@ def _solve(m, d, stops, moves):
                 n += newton_step(m, d, wrong)
             elif d.lagged_count[0] < EASY and missed <= SETTLED * disc:
                 move_lagged(d)
-        press_again(m, d, share)
+        linearise_after_step(m, d, share)
         if turn:
             pieces_there(m, d)
     if not solved:
-        press_viscously(m, d)
+        linearise_viscous(m, d)
         if stops:
             stop_viscously(m, d)
         pass_once(m, d)
-        _same(m, d)
+        _write_step(m, d)
     return solved, exact
 
 
@@ -202,11 +215,11 @@ def _soften(m, d):
     for c in range(d.ncon):
         soften(m, d, c)
     _restart_lagged(d)
-    press_again(m, d, 0.0)
+    linearise_after_step(m, d, 0.0)
 
 
 @kernel
-def _same(m, d):
+def _write_step(m, d):
     """Write contact_step, the way from the iterate to the solution, and the forces there.
 
     Returns whether the way is too short to change a force, and the lagged forces are right there.
@@ -217,17 +230,18 @@ def _same(m, d):
         there, a = moved_contact(d, c, d.a)
         step = sub3(scaled3(there, h), load3(d.contact_change, c))
         store3(d.contact_step, c, step)
-        force = sub3(load3(d.contact_load, c), bent(d, c, normal, step))
+        force = sub3(load3(d.contact_load, c), force_slope_times(d, c, normal, step))
         store3(d.contact_force, c, force)
         largest = max(largest, largest_of(force))
-        steepest = max(d.contact_spring[c, 1], d.contact_grip[c, 0])
+        steepest = max(d.contact_spring[c, SLOPE], d.contact_grip[c, PENALTY])
         changed = max(changed, steepest * largest_of(step))
-        if d.contact_grip[c, 2] > 0.0:
+        if has_torque(d, c):
             turn = sub3(scaled3(a, h), load3(d.contact_spin_change, c))
             store3(d.contact_spin_step, c, turn)
-            torque = sub3(load3(d.contact_load_torque, c), bent_torque(d, c, normal, turn))
+            torque = sub3(load3(d.contact_load_torque, c), torque_slope_times(d, c, normal, turn))
             store3(d.contact_torque, c, torque)
-            changed = max(changed, d.contact_grip[c, 2] * largest_of(turn) / d.contact_grip[c, 5])
+            penalty, size = d.contact_grip[c, TURN_PENALTY], d.contact_grip[c, SIZE]
+            changed = max(changed, penalty * largest_of(turn) / size)
     return changed <= SAME * largest and _all_right(d, largest)
 
 
@@ -236,10 +250,10 @@ def _all_right(d, largest):
     """Return whether friction is right at all contacts, and no contact pulls."""
     for c in range(d.ncon):
         normal, force = load3(d.contact_normal, c), load3(d.contact_force, c)
-        pulls = d.contact_bend[c, 0] > 0.0 and dot3(normal, force) < -SAME * largest
+        pulls = d.contact_force_slope[c, ALONG] > 0.0 and dot3(normal, force) < -SAME * largest
         if pulls or not _friction_right(d, c, normal, force, EXACT * largest):
             return False
-        if d.contact_grip[c, 2] > 0.0:
+        if has_torque(d, c):
             torque = load3(d.contact_torque, c)
             if not _torques_right(d, c, normal, torque, EXACT * largest):
                 return False
@@ -253,24 +267,25 @@ def _friction_right(d, c, normal, force, most):
     It is if the lagged force is the normal force, or the contact sticks within the cone of its
     normal force.
     """
-    pressing, mu = dot3(normal, force), d.contact_grip[c, 1]
-    if d.contact_bend[c, 1] == d.contact_grip[c, 0]:  # it sticks
+    pressing, mu = dot3(normal, force), d.contact_grip[c, MU]
+    if d.contact_force_slope[c, ACROSS] == d.contact_grip[c, PENALTY]:  # it sticks
         limit = mu * pressing + most
         if limit >= 0.0 and dot3(force, force) - pressing * pressing <= limit * limit:
             return True
-    return mu == np.inf or mu * abs(d.contact_lagged[c, 0] - pressing) <= most
+    return is_viscous(d, c) or mu * abs(d.contact_lagged[c, 0] - pressing) <= most
 
 
 @inline
 def _torques_right(d, c, normal, torque, most):
     """Return the same for the torques, `most` being a force at the contact's size."""
-    pressing, penalty = dot3(normal, load3(d.contact_force, c)), d.contact_grip[c, 2]
-    torsional, rolling = d.contact_grip[c, 3], d.contact_grip[c, 4]
-    along, most = dot3(normal, torque), most * d.contact_grip[c, 5]
+    pressing, penalty = dot3(normal, load3(d.contact_force, c)), d.contact_grip[c, TURN_PENALTY]
+    torsional, rolling = d.contact_grip[c, TORSIONAL], d.contact_grip[c, ROLLING]
+    along, most = dot3(normal, torque), most * d.contact_grip[c, SIZE]
     if max(torsional, rolling) * abs(d.contact_lagged[c, 0] - pressing) <= most:
         return True
     across = sub3(torque, scaled3(normal, along))
-    bend = d.contact_bend_torque[c]
-    sticks = (torsional == 0.0 or bend[0] == penalty) and (rolling == 0.0 or bend[1] == penalty)
+    slope = d.contact_torque_slope[c]
+    sticks = torsional == 0.0 or slope[ALONG] == penalty
+    sticks = sticks and (rolling == 0.0 or slope[ACROSS] == penalty)
     spins = abs(along) <= torsional * pressing + most
     return sticks and spins and np.sqrt(dot3(across, across)) <= rolling * pressing + most

@@ -1,29 +1,42 @@
-"""The law at the contacts of an iterate, and its sums over bodies, which the dynamics solve with.
+"""The law of the contacts linearised at an iterate, and its sums over bodies.
 
 A force f(u0 + du) is f0 - C du with C the slope at u0. As the velocity that a step gives a point
 is v + h a, a body gets the force sum(f0 + C (u0 - v)) - h C a: the sum is in cfrc_contact, and C
 in contact_slope, which the articulated inertia takes up (aba.py, yielding.py). Of two moving
 bodies, a is the difference of their accelerations.
+
+The same sums over the forces themselves are two stages: of the forces at the present velocities,
+and of the forces of the last step.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.constraints.wrenches import point_velocity, turn_rate
-from rbdyn_ros.engine.contact.heaviest import find_heaviest
 from rbdyn_ros.engine.contact.law import (
+    ACROSS,
+    ALONG,
+    MU,
+    PENALTY,
+    PUSH,
+    ROLLING,
+    SIZE,
+    SLIP,
+    SLOPE,
+    TORSIONAL,
     first_lagged,
-    prepare,
-    press_normally,
-    press_now,
-    roll,
-    rub,
-    twist,
+    friction,
+    has_torque,
+    is_viscous,
+    normal_force,
+    normal_force_now,
+    rolling_torque,
+    slip_of,
+    torsional_torque,
 )
 from rbdyn_ros.engine.contact.passes import moved_contact
 from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.loads import press_on_joints
+from rbdyn_ros.engine.loads import contact_joint_forces
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import (
     ZERO3,
@@ -35,8 +48,6 @@ from rbdyn_ros.engine.spatial import (
     dot3,
     load3,
     load6,
-    load9,
-    mat_vec,
     scaled3,
     store3,
     store6,
@@ -45,71 +56,29 @@ from rbdyn_ros.engine.spatial import (
 from rbdyn_ros.engine.symmetric import add21, add_outer, add_rigid_inertia, load21, store21
 
 
-@optional_stage("press_stage")
-def _press_by_address(table, row):
-    press(model_at(table), data_at(table, row))
+@optional_stage("forces_now_stage")
+def _forces_now_by_address(table, row):
+    forces_now(model_at(table), data_at(table, row))
 
 
 @kernel
-def start_contacts(m, d):
-    """Write the velocities and the constants of the contacts; needs recall."""
-    clear_sums(m, d)
-    d.nmutual = 0
-    for c in range(d.ncon):
-        if d.contact_body[c, 0] > 0:
-            d.nmutual = d.nmutual + 1
-    if d.nmutual > 0:
-        find_heaviest(m, d)
-    for c in range(d.ncon):
-        one, i, x = d.contact_body[c, 0], d.contact_body[c, 1], load3(d.contact_pos, c)
-        v = add3(point_velocity(m, d, i, x), _belts(m, d, c))
-        store3(d.contact_arm2, c, sub3(x, load3(d.subtree_com, m.body_rootid[i])))
-        if one > 0:
-            v = sub3(v, point_velocity(m, d, one, x))
-            store3(d.contact_arm1, c, sub3(x, load3(d.subtree_com, m.body_rootid[one])))
-        prepare(m, d, c, dot3(load3(d.contact_normal, c), v))
-        store3(d.contact_vel, c, v)
-        store3(d.contact_force, c, ZERO3)
-        store3(d.contact_torque, c, ZERO3)
-        if d.contact_grip[c, 2] > 0.0:
-            w = turn_rate(d, i)
-            store3(d.contact_spin, c, sub3(w, turn_rate(d, one)) if one > 0 else w)
-
-
-@inline
-def _belts(m, d, c):
-    """Return the velocity of the surface of geom2 relative to that of geom1, moved by belts."""
-    return sub3(_belt(m, d, c, 1), _belt(m, d, c, 0))
-
-
-@inline
-def _belt(m, d, c, side):
-    """Return the velocity of a geometry's surface relative to its body, along the surface."""
-    v = load3(m.geom_velocity, d.contact_geom[c, side])
-    if v[0] == 0.0 and v[1] == 0.0 and v[2] == 0.0:
-        return ZERO3
-    v, normal = mat_vec(load9(d.xmat, d.contact_body[c, side]), v), load3(d.contact_normal, c)
-    return sub3(v, scaled3(normal, dot3(normal, v)))
-
-
-@kernel
-def press(m, d):
+def forces_now(m, d):
     """Write the forces at the present positions and velocities, and their sums."""
     clear_sums(m, d)
     for c in range(d.ncon):
         if d.contact_dist[c] < 0.0:
             normal, v = load3(d.contact_normal, c), load3(d.contact_vel, c)
-            force = press_now(m, d, c, dot3(normal, v))
-            friction, _r, _t = rub(d, c, load3(d.contact_memory, c), v, normal, force)
-            store3(d.contact_force, c, add3(scaled3(normal, force), friction))
-            if d.contact_grip[c, 2] > 0.0:
+            force = normal_force_now(m, d, c, dot3(normal, v))
+            across, _s, _t = friction(d, c, load3(d.contact_memory, c), v, normal, force)
+            store3(d.contact_force, c, add3(scaled3(normal, force), across))
+            if has_torque(d, c):
                 torque = torque_at(d, c, normal, load3(d.contact_spin, c), force)
                 store3(d.contact_torque, c, torque)
             _add_force(d, c)
-    press_on_joints(m, d)
+    contact_joint_forces(m, d)
 
 
-@optional_stage("force_stage")
+@optional_stage("sum_forces_stage")
 def _sum_by_address(table, row):
     sum_forces(model_at(table), data_at(table, row))
 
@@ -123,7 +92,7 @@ def sum_forces(m, d):
     clear_sums(m, d)
     for c in range(d.ncon):
         _add_force(d, c)
-    press_on_joints(m, d)
+    contact_joint_forces(m, d)
 
 
 @inline
@@ -147,8 +116,8 @@ def add_wrench_pair(d, c, f, t):
 
 
 @kernel
-def press_first(m, d):
-    """Write the law at the velocities of the start, and the sums of the bodies."""
+def linearise_at_start(m, d):
+    """Linearise at the velocities at the start of the step; write the sums of the bodies."""
     clear_sums(m, d)
     for c in range(d.ncon):
         leaving = dot3(load3(d.contact_normal, c), load3(d.contact_vel, c))
@@ -156,24 +125,24 @@ def press_first(m, d):
         d.contact_lagged[c, 0] = d.contact_lagged[c, 1] = force
         d.contact_gap[c, 0] = d.contact_gap[c, 1] = 0.0
         store3(d.contact_change, c, ZERO3)
-        if d.contact_grip[c, 2] > 0.0:
+        if has_torque(d, c):
             store3(d.contact_spin_change, c, ZERO3)
         _linearise(d, c)
         if d.contact_pressed[c] > 0.0:
-            _press_on(d, c, leaving)
+            _keep_closed(d, c, leaving)
     add_to_bodies(d)
 
 
 @inline
-def _press_on(d, c, leaving):
-    """Linearise a contact that has pressed as one that does, for the first pass.
+def _keep_closed(d, c, leaving):
+    """Linearise a contact that has pressed as if it did, for the first pass.
 
-    Where it leaves at the start of the step, the forces of the step may hold it.
+    If it opens at the start of the step, the forces of the step may still hold it.
     """
-    push, slope = d.contact_spring[c, 0], d.contact_spring[c, 1]
+    push, slope = d.contact_spring[c, PUSH], d.contact_spring[c, SLOPE]
     if push <= slope * leaving:
         pulls = scaled3(load3(d.contact_normal, c), push - slope * leaving)
-        d.contact_bend[c, 0] = slope
+        d.contact_force_slope[c, ALONG] = slope
         store3(d.contact_load, c, add3(load3(d.contact_load, c), pulls))
 
 
@@ -189,12 +158,13 @@ def clear_sums(m, d):
 
 
 @kernel
-def look_ahead(m, d):
-    """Compare the forces at the end of contact_step with those the last pass has used.
+def compare_with_law(m, d):
+    """Compare the law at the end of contact_step with the linearised forces.
 
-    Returns what the forces of the law miss, with the discs as they are; what the discs miss; what
-    friction misses because of that; the largest normal force; and of the way there, the sum of
-    (f1 - f0) . step, that of step . C step and that of f0 . step.
+    Returns:
+        Largest error of a force for the present lagged forces; largest error of the radius of a
+        disc; largest change of friction if the discs were right; largest normal force; and, summed
+        over contacts, (f1 - f0) . step, step . C step and f0 . step.
     """
     missed, disc, wrong, most, gained, curve, before = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for c in range(d.ncon):
@@ -202,31 +172,31 @@ def look_ahead(m, d):
             load3(d.contact_normal, c), load3(d.contact_step, c), d.contact_lagged[c, 0],
         )  # fmt: skip
         u = add3(add3(load3(d.contact_vel, c), load3(d.contact_change, c)), step)
-        force, _ = press_normally(d, c, dot3(normal, u))
+        force, _ = normal_force(d, c, dot3(normal, u))
         d.contact_gap[c, 0] = force - lagged
         most = max(most, force)
-        f = load_at(d, c, normal, u, lagged)
-        if d.contact_grip[c, 1] < np.inf and force != lagged:
-            disc = max(disc, d.contact_grip[c, 1] * abs(force - lagged))
-            wrong = max(wrong, largest_of(sub3(load_at(d, c, normal, u, force), f)))
+        f = force_at(d, c, normal, u, lagged)
+        if not is_viscous(d, c) and force != lagged:
+            disc = max(disc, d.contact_grip[c, MU] * abs(force - lagged))
+            wrong = max(wrong, largest_of(sub3(force_at(d, c, normal, u, force), f)))
         missed = max(missed, largest_of(sub3(f, load3(d.contact_force, c))))
         start = dot3(load3(d.contact_load, c), step)
         gained += dot3(f, step) - start
         before += start
-        curve += dot3(bent(d, c, normal, step), step)
-        if d.contact_grip[c, 2] > 0.0:
-            size, turn = d.contact_grip[c, 5], load3(d.contact_spin_step, c)
+        curve += dot3(force_slope_times(d, c, normal, step), step)
+        if has_torque(d, c):
+            size, turn = d.contact_grip[c, SIZE], load3(d.contact_spin_step, c)
             w = add3(add3(load3(d.contact_spin, c), load3(d.contact_spin_change, c)), turn)
             torque = torque_at(d, c, normal, w, lagged)
             missed = max(missed, largest_of(sub3(torque, load3(d.contact_torque, c))) / size)
-            longest = max(d.contact_grip[c, 3], d.contact_grip[c, 4])
+            longest = max(d.contact_grip[c, TORSIONAL], d.contact_grip[c, ROLLING])
             disc = max(disc, longest / size * abs(force - lagged))
             right = torque_at(d, c, normal, w, force)
             wrong = max(wrong, largest_of(sub3(right, torque)) / size)
             start = dot3(load3(d.contact_load_torque, c), turn)
             gained += dot3(torque, turn) - start
             before += start
-            curve += dot3(bent_torque(d, c, normal, turn), turn)
+            curve += dot3(torque_slope_times(d, c, normal, turn), turn)
     return missed, disc, wrong, most, gained, curve, before
 
 
@@ -237,13 +207,13 @@ def largest_of(x):
 
 
 @kernel
-def press_again(m, d, share):
-    """Go on by a share of contact_step; write the law there and the sums of the bodies."""
+def linearise_after_step(m, d, share):
+    """Go on by a share of contact_step, linearise there, and write the sums of the bodies."""
     clear_sums(m, d)
     for c in range(d.ncon):
         step = scaled3(load3(d.contact_step, c), share)
         store3(d.contact_change, c, add3(load3(d.contact_change, c), step))
-        if d.contact_grip[c, 2] > 0.0:
+        if has_torque(d, c):
             turn = scaled3(load3(d.contact_spin_step, c), share)
             store3(d.contact_spin_change, c, add3(load3(d.contact_spin_change, c), turn))
         _linearise(d, c)
@@ -251,8 +221,8 @@ def press_again(m, d, share):
 
 
 @kernel
-def press_there(m, d):
-    """Write the law at the iterate settle_a, for a new list of contacts, and the sums."""
+def linearise_at_iterate(m, d):
+    """Linearise a new list of contacts at the iterate settle_a; write the sums of the bodies."""
     h = m.opt.timestep
     clear_sums(m, d)
     for c in range(d.ncon):
@@ -260,10 +230,10 @@ def press_there(m, d):
         there, a = moved_contact(d, c, d.settle_a)
         change = scaled3(there, h)
         store3(d.contact_change, c, change)
-        if d.contact_grip[c, 2] > 0.0:
+        if has_torque(d, c):
             store3(d.contact_spin_change, c, scaled3(a, h))
         leaving = dot3(normal, add3(load3(d.contact_vel, c), change))
-        force, _ = press_normally(d, c, leaving)
+        force, _ = normal_force(d, c, leaving)
         d.contact_lagged[c, 0] = d.contact_lagged[c, 1] = force
         d.contact_gap[c, 0] = d.contact_gap[c, 1] = 0.0
         _linearise(d, c)
@@ -271,83 +241,90 @@ def press_there(m, d):
 
 
 @kernel
-def press_viscously(m, d):
-    """Replace friction by a viscous force, at the present velocity mu times the lagged force."""
+def linearise_viscous(m, d):
+    """Linearise at the start of the step with viscous friction, the last resort.
+
+    It is at most mu times the lagged force; there is no torsional and rolling friction.
+    """
     clear_sums(m, d)
     for c in range(d.ncon):
         normal, v = load3(d.contact_normal, c), load3(d.contact_vel, c)
         leaving = dot3(normal, v)
         across = sub3(v, scaled3(normal, leaving))
-        force, along = press_normally(d, c, leaving)
-        penalty, mu = d.contact_grip[c, 0], d.contact_grip[c, 1]
-        if mu < np.inf:
-            most, speed = mu * d.contact_lagged[c, 0], np.sqrt(dot3(across, across))
+        force, along = normal_force(d, c, leaving)
+        penalty = d.contact_grip[c, PENALTY]
+        if not is_viscous(d, c):
+            most = d.contact_grip[c, MU] * d.contact_lagged[c, 0]
+            speed = np.sqrt(dot3(across, across))
             if most <= penalty * speed:
                 penalty = most / speed if speed > 0.0 else 0.0
         store3(d.contact_change, c, ZERO3)
         store3(d.contact_load, c, sub3(scaled3(normal, force), scaled3(across, penalty)))
-        bend = d.contact_bend[c]
-        bend[0], bend[1], bend[2], bend[3], bend[4] = along, penalty, 0.0, 0.0, 0.0
-        if d.contact_grip[c, 2] > 0.0:
+        slope = d.contact_force_slope[c]
+        slope[ALONG], slope[ACROSS] = along, penalty
+        slope[SLIP], slope[SLIP + 1], slope[SLIP + 2] = ZERO3
+        if has_torque(d, c):
             store3(d.contact_spin_change, c, ZERO3)
             store3(d.contact_load_torque, c, ZERO3)
-            d.contact_bend_torque[c, 0] = d.contact_bend_torque[c, 1] = 0.0
+            d.contact_torque_slope[c, ALONG] = d.contact_torque_slope[c, ACROSS] = 0.0
     add_to_bodies(d)
 
 
 @inline
-def load_at(d, c, normal, u, lagged):
+def force_at(d, c, normal, u, lagged):
     """Return the force at the velocity u."""
-    force, _ = press_normally(d, c, dot3(normal, u))
-    friction, _r, _t = rub(d, c, load3(d.contact_memory, c), u, normal, lagged)
-    return add3(scaled3(normal, force), friction)
+    force, _ = normal_force(d, c, dot3(normal, u))
+    across, _s, _t = friction(d, c, load3(d.contact_memory, c), u, normal, lagged)
+    return add3(scaled3(normal, force), across)
 
 
 @inline
 def torque_at(d, c, normal, w, lagged):
     """Return the torque at the angular velocity w."""
     memory = load3(d.contact_memory_torque, c)
-    along, _s = twist(d, c, memory, w, normal, lagged)
-    across, _r, _t = roll(d, c, memory, w, normal, lagged)
+    along, _s = torsional_torque(d, c, memory, w, normal, lagged)
+    across, _s, _t = rolling_torque(d, c, memory, w, normal, lagged)
     return add3(scaled3(normal, along), across)
 
 
 @inline
 def _linearise(d, c):
-    """Write contact_load and contact_bend, the force and its slope at the iterate."""
+    """Write contact_load and contact_force_slope, the force and its slope at the iterate."""
     normal, lagged = load3(d.contact_normal, c), d.contact_lagged[c, 0]
     u = add3(load3(d.contact_vel, c), load3(d.contact_change, c))
-    force, along = press_normally(d, c, dot3(normal, u))
-    friction, across, slip = rub(d, c, load3(d.contact_memory, c), u, normal, lagged)
-    store3(d.contact_load, c, add3(scaled3(normal, force), friction))
-    d.contact_bend[c, 0], d.contact_bend[c, 1] = along, across
-    d.contact_bend[c, 2], d.contact_bend[c, 3], d.contact_bend[c, 4] = slip
-    if d.contact_grip[c, 2] > 0.0:
+    force, along = normal_force(d, c, dot3(normal, u))
+    tangential, across, slip = friction(d, c, load3(d.contact_memory, c), u, normal, lagged)
+    store3(d.contact_load, c, add3(scaled3(normal, force), tangential))
+    slope = d.contact_force_slope[c]
+    slope[ALONG], slope[ACROSS] = along, across
+    slope[SLIP], slope[SLIP + 1], slope[SLIP + 2] = slip
+    if has_torque(d, c):
         memory = load3(d.contact_memory_torque, c)
         w = add3(load3(d.contact_spin, c), load3(d.contact_spin_change, c))
-        spin, along = twist(d, c, memory, w, normal, lagged)
-        friction, across, slip = roll(d, c, memory, w, normal, lagged)
-        store3(d.contact_load_torque, c, add3(scaled3(normal, spin), friction))
-        d.contact_bend_torque[c, 0], d.contact_bend_torque[c, 1] = along, across
-        bend = d.contact_bend_torque[c]
-        bend[2], bend[3], bend[4] = slip
+        torsional, along = torsional_torque(d, c, memory, w, normal, lagged)
+        rolling, across, slip = rolling_torque(d, c, memory, w, normal, lagged)
+        store3(d.contact_load_torque, c, add3(scaled3(normal, torsional), rolling))
+        slope = d.contact_torque_slope[c]
+        slope[ALONG], slope[ACROSS] = along, across
+        slope[SLIP], slope[SLIP + 1], slope[SLIP + 2] = slip
 
 
 @inline
-def bent(d, c, normal, du):
-    """Return C du of a contact."""
-    return _bent(d.contact_bend[c], normal, du)
+def force_slope_times(d, c, normal, du):
+    """Return C du of a contact, C being the slope of its force."""
+    return _slope_times(d.contact_force_slope[c], normal, du)
 
 
 @inline
-def bent_torque(d, c, normal, dw):
-    return _bent(d.contact_bend_torque[c], normal, dw)
+def torque_slope_times(d, c, normal, dw):
+    """Return C dw of a contact, C being the slope of its torque."""
+    return _slope_times(d.contact_torque_slope[c], normal, dw)
 
 
 @inline
-def _bent(bend, normal, du):
+def _slope_times(slope, normal, du):
     # C = along n n^T + across (1 - n n^T - t t^T)
-    along, across, slip = bend[0], bend[1], (bend[2], bend[3], bend[4])
+    along, across, slip = slope[ALONG], slope[ACROSS], slip_of(slope)
     by_normal = (along - across) * dot3(normal, du)
     by_slip = -across * dot3(slip, du)
     return add3(add3(scaled3(normal, by_normal), scaled3(slip, by_slip)), scaled3(du, across))
@@ -366,7 +343,7 @@ def add_to_bodies(d):
             _add_to_body(d, c, end)
         else:
             for n in range(c, end):
-                f, t = _load(d, n)
+                f, t = _load_at_start(d, n)
                 add_wrench_pair(d, n, f, t)
         c = end
 
@@ -386,47 +363,47 @@ def _add_to_body(d, c, end):
     i = d.contact_body[c, 1]
     wrench, A = load6(d.cfrc_contact, i), load21(d.contact_slope, i)
     for n in range(c, end):
-        f, t = _load(d, n)
+        f, t = _load_at_start(d, n)
         turn = (t[0], t[1], t[2], 0.0, 0.0, 0.0)
         wrench = add6(wrench, add6(wrench_at(load3(d.contact_arm2, n), f), turn))
-        A = with_slope(d, n, A)
-        if d.contact_grip[n, 2] > 0.0:
-            A = add21(A, slope_of_turning(d, n))
+        A = with_force_slope(d, n, A)
+        if has_torque(d, n):
+            A = add21(A, torque_slope(d, n))
     d.body_touches[i] = 1
     store6(d.cfrc_contact, i, wrench)
     store21(d.contact_slope, i, A)
 
 
 @inline
-def _load(d, c):
+def _load_at_start(d, c):
     """Return force and torque of a contact at the velocity of the start of the step."""
-    f = bent(d, c, load3(d.contact_normal, c), load3(d.contact_change, c))
+    f = force_slope_times(d, c, load3(d.contact_normal, c), load3(d.contact_change, c))
     f, t = add3(load3(d.contact_load, c), f), ZERO3
-    if d.contact_grip[c, 2] > 0.0:
-        t = bent_torque(d, c, load3(d.contact_normal, c), load3(d.contact_spin_change, c))
+    if has_torque(d, c):
+        t = torque_slope_times(d, c, load3(d.contact_normal, c), load3(d.contact_spin_change, c))
         t = add3(t, load3(d.contact_load_torque, c))
     return f, t
 
 
 @inline
-def with_slope(d, c, A):
+def with_force_slope(d, c, A):
     """Return A plus the slope of a contact's force about the com of body 2's tree."""
-    along, across = d.contact_bend[c, 0], d.contact_bend[c, 1]
+    along, across = d.contact_force_slope[c, ALONG], d.contact_force_slope[c, ACROSS]
     normal, arm = load3(d.contact_normal, c), load3(d.contact_arm2, c)
     A = add_rigid_inertia(A, _point_mass(across, arm))
     A = add_outer(A, wrench_at(arm, normal), along - across)
-    slip = (d.contact_bend[c, 2], d.contact_bend[c, 3], d.contact_bend[c, 4])
+    slip = slip_of(d.contact_force_slope[c])
     if across > 0.0 and dot3(slip, slip) > 0.0:
         A = add_outer(A, wrench_at(arm, slip), -across)
     return A
 
 
 @inline
-def slope_of_turning(d, c):
+def torque_slope(d, c):
     """Return the slope of a contact's torque."""
-    bend, n = d.contact_bend_torque[c], load3(d.contact_normal, c)
-    across, b = bend[1], bend[0] - bend[1]
-    s = (bend[2], bend[3], bend[4])
+    slope, n = d.contact_torque_slope[c], load3(d.contact_normal, c)
+    across, b = slope[ACROSS], slope[ALONG] - slope[ACROSS]
+    s = slip_of(slope)
     return (
         across + b * n[0] * n[0] - across * s[0] * s[0],
         b * n[0] * n[1] - across * s[0] * s[1],
