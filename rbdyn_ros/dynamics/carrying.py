@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.arrays import Ints
-from rbdyn_ros.engine.contact.touch import FEATURES
+from rbdyn_ros.engine.contact.contact_list import FEATURES
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.fields import Field
@@ -23,7 +23,7 @@ UNMATCHED = ("ncontact", "nskyline", "nway", "nplace", "nfound", "naxis", "nM")
 #: Fields of Data that count the contacts of UNMATCHED.
 COUNTS = ("ncon", "nmutual", "ndropped", "nstick")
 #: Sizes that are another one, or 0.
-SAME = {"ntouch": "nbody", "nsettle": "nv", "nclosing": "nq", "nlocking": "njnt", "nshare": "nv"}
+SAME = {"ntouch": "nbody", "niterate": "nv", "nclosing": "nq", "nlocking": "njnt", "nshare": "nv"}
 
 
 def carry_data(old: Data, new: Data, match: Match) -> None:

@@ -14,7 +14,13 @@ from rbdyn_ros.engine.constraints import (  # noqa: F401  stages
     report,
     share,
 )
-from rbdyn_ros.engine.contact import contact, islands, pairs, settle, terrain  # noqa: F401
+from rbdyn_ros.engine.contact import (  # noqa: F401  stages
+    islands,
+    obstacles,
+    pairs,
+    solve_step,
+    terrain,
+)
 from rbdyn_ros.engine.crb import crb, fill_dense
 from rbdyn_ros.engine.follow import expand, follow_acceleration
 from rbdyn_ros.engine.integrate import integrate, smooth_stages, velocity_stages

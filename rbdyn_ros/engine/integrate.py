@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.aba import accelerate_step, articulated, count_bad
-from rbdyn_ros.engine.contact.touch import FIRST
+from rbdyn_ros.engine.contact.contact_list import AT_START
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.joints.manifold import (
     differentiate_joint,
@@ -47,7 +47,7 @@ def velocity_stages(m, d):
     passive(m, d)
     bias_force(m, d)
     if m.ncontact > 0:
-        d.contact_look[0] = FIRST
+        d.contact_phase[0] = AT_START
         call_stage(m.contact_stage, m, d)
     if m.nefc > 0:
         call_stage(m.constraint_stage, m, d)
@@ -77,7 +77,7 @@ def integrate(m, d):
 def _euler(m, d, h):
     d.efc_rate[0] = 1.0 / h  # the step removes the velocity error
     if m.ncontact > 0 and d.ncon > 0:
-        call_stage(m.settle_stage, m, d)
+        call_stage(m.solve_step_stage, m, d)
     elif d.nstopped > 0:
         call_stage(m.opt.stop_stage, m, d)
     else:

@@ -213,7 +213,9 @@ DATA_FIELDS = (
         stage="contact",
     ),
     Field("contact_old", ("ncontact",), "its place in stick_key, or -1", "int", "contact"),
-    Field("contact_look", (1,), "which look at the contacts it is, see look.py", "int", "contact"),
+    Field(
+        "contact_phase", (1,), "what to do with the list, see contact_list.py", "int", "contact"
+    ),
     Field("contact_body", ("ncontact", 2), "the bodies of geom1 and geom2", "int", "contact"),
     Field(
         "contact_arm1", ("ncontact", 3), "the point from the com of body 1's tree", stage="contact"
@@ -270,8 +272,8 @@ DATA_FIELDS = (
         stage="contact",
     ),
     Field("contact_torque_slope", ("ncontact", 5), "the same of the torque", stage="contact"),
-    Field("settle_a", ("ntouch", 6), "a of the iterate", stage="integrate"),
-    Field("settle_qacc", ("nsettle",), "qacc_step of the iterate", stage="integrate"),
+    Field("iterate_a", ("ntouch", 6), "a of the iterate", stage="integrate"),
+    Field("iterate_qacc", ("niterate",), "qacc_step of the iterate", stage="integrate"),
     # scratch of contacts between moving bodies
     Field("skyline", ("nskyline",), "H of the step, lower triangle by rows", stage="integrate"),
     Field("skyline_first", ("nway",), "first column of its rows", "int", "integrate"),

@@ -56,7 +56,7 @@ SIZES = {
     "nfound": "most pairs that are listed as near",
     "ntouch": "nbody if something can touch, else 0",
     "nlagged": "lagged forces that Newton's method moves together; 0 if nothing can touch",
-    "nsettle": "nv if something can touch, else 0",
+    "niterate": "nv if something can touch, else 0",
     "ncontact": "most contacts that a Data lists; 0 if nothing can touch",
     "nskyline": "entries of a lower triangle of nv rows if moving bodies can touch, else 0",
     "nway": "nvall if moving bodies can touch, else 0",
@@ -79,7 +79,7 @@ STAGES = {
     "pair_stage": "contacts between moving bodies",
     "terrain_stage": "contacts with height fields",
     "forces_now_stage": "contact forces at the present velocities",
-    "settle_stage": "contact forces of a step",
+    "solve_step_stage": "contact forces of a step",
     "sum_forces_stage": "sums of the contact forces of a step",
     "island_stage": "accelerations of a step in which moving bodies touch",
     "actuator_stage": "forces of actuators",
@@ -108,7 +108,7 @@ CONSTRAINT_STAGES = (
 )
 
 #: The stages of geometries.
-CONTACT_STAGES = ("contact_stage", "forces_now_stage", "settle_stage", "sum_forces_stage")
+CONTACT_STAGES = ("contact_stage", "forces_now_stage", "solve_step_stage", "sum_forces_stage")
 
 #: The stages of mimic joints.
 COUPLING_STAGES = ("inertia_stage", "accelerate_stage")

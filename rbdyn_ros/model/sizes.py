@@ -87,7 +87,7 @@ def sizes_of(arrays: Mapping[str, NDArray[Any]], nloopdata: int) -> dict[str, in
         "nloopdata": nloopdata,
         "ntouch": found["nbody"] if contacts > 0 else 0,
         "nlagged": MOST_LAGGED if contacts > 0 else 0,
-        "nsettle": found["nv"] if contacts > 0 else 0,
+        "niterate": found["nv"] if contacts > 0 else 0,
         "ngeommoving": int(np.count_nonzero(arrays["geom_bodyid"])),
         "ngeomlink": links,
         "nobstacle": found["ngeom"] - links,

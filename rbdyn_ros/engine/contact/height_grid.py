@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.contact.touch import list_contact, pair_number
+from rbdyn_ros.engine.contact.contact_list import list_contact, pair_number
 from rbdyn_ros.engine.jit import inline
 from rbdyn_ros.engine.spatial import add3, load3, load9, mat_vec
 
@@ -77,7 +77,7 @@ def triangle_under(m, o, grid, x):
 
 
 @inline
-def touch_field(m, d, g, o, x, normal, dist, feature):
+def list_field_contact(m, d, g, o, x, normal, dist, feature):
     """List a contact at the point x of the geometry, in the frame of the field."""
     F, i = load9(m.geom_mat, o), m.geom_bodyid[g]
     at = add3(load3(m.geom_pos, o), mat_vec(F, x))

@@ -52,7 +52,7 @@ FARTHEST = 10.0
 def newton_step(m, d, missed):
     """Move contact_lagged by a step of Newton's method; return the passes of dynamics it took.
 
-    Needs keep, or blend with all of the way. `missed` is what friction misses. Where many contacts
+    Needs the iterate of the last pass. `missed` is what friction misses. Where many contacts
     slip, each of which takes a pass, the lagged forces move as in lagged.py.
     """
     number, late = _list_slipping(m, d), d.lagged_count[0] - EARLY
@@ -149,12 +149,12 @@ def _fill_column(m, d, a, number, size):
 
 @inline
 def _change_of_force(m, d, c):
-    """Return the change of the normal force of a contact from settle_a to a."""
+    """Return the change of the normal force of a contact from iterate_a to a."""
     i, one = d.contact_body[c, 1], d.contact_body[c, 0]
-    change = add_scaled6(load6(d.a, i), load6(d.settle_a, i), -1.0)
+    change = add_scaled6(load6(d.a, i), load6(d.iterate_a, i), -1.0)
     there = moved_point(change, load3(d.contact_arm2, c))
     if one > 0:
-        change = add_scaled6(load6(d.a, one), load6(d.settle_a, one), -1.0)
+        change = add_scaled6(load6(d.a, one), load6(d.iterate_a, one), -1.0)
         there = sub3(there, moved_point(change, load3(d.contact_arm1, c)))
     return (
         -d.contact_force_slope[c, ALONG] * m.opt.timestep * dot3(load3(d.contact_normal, c), there)

@@ -222,12 +222,12 @@ def linearise_after_step(m, d, share):
 
 @kernel
 def linearise_at_iterate(m, d):
-    """Linearise a new list of contacts at the iterate settle_a; write the sums of the bodies."""
+    """Linearise a new list of contacts at the iterate iterate_a; write the sums of the bodies."""
     h = m.opt.timestep
     clear_sums(m, d)
     for c in range(d.ncon):
         normal = load3(d.contact_normal, c)
-        there, a = moved_contact(d, c, d.settle_a)
+        there, a = moved_contact(d, c, d.iterate_a)
         change = scaled3(there, h)
         store3(d.contact_change, c, change)
         if has_torque(d, c):

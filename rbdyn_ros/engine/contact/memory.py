@@ -8,7 +8,7 @@ change, the sum of the friction stays.
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.contact.touch import FEATURES
+from rbdyn_ros.engine.contact.contact_list import FEATURES
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
     ZERO3,

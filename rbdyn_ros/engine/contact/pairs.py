@@ -1,7 +1,7 @@
 """Contacts between geometries of two bodies: the pairs of push_geom that are near, pair by pair.
 
 A stage of its own, which a Model needs only if bodies push each other. Obstacles are in
-contact.py.
+obstacles.py.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rbdyn_ros.engine.collision.sweep import (
     sweep,
 )
 from rbdyn_ros.engine.contact.boxes import CORNERS, box_points
-from rbdyn_ros.engine.contact.touch import list_contact, order, reach_of
+from rbdyn_ros.engine.contact.contact_list import list_contact, order, reach_of
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import add3, load3, mat_vec, scaled3, sub3
@@ -80,7 +80,7 @@ def _boxes(m, d, pair, g, h, reach):
     number, normal = box_points(q, T, other, p, R, half, reach, points, names)
     for n in range(number):  # points of h
         x = sub3(load3(points, n), scaled3(normal, 0.5 * points[n, 3]))
-        _touch(m, d, pair, g, h, x, normal, points[n, 3], names[n, 0])
+        _list_contact(m, d, pair, g, h, x, normal, points[n, 3], names[n, 0])
 
 
 @kernel
@@ -100,11 +100,11 @@ def _hulls(m, d, pair, g, h, reach):
     normal = scaled3(mat_vec(R_A, normal), -1.0 if swapped else 1.0)
     for n in range(number):
         x = add3(p, mat_vec(R_A, load3(points, n)))
-        _touch(m, d, pair, g, h, x, normal, points[n, 3], names[n, 0])
+        _list_contact(m, d, pair, g, h, x, normal, points[n, 3], names[n, 0])
 
 
 @inline
-def _touch(m, d, pair, g, h, x, normal, dist, feature):
+def _list_contact(m, d, pair, g, h, x, normal, dist, feature):
     """List a contact, whose normal points from g to h; a geometry of the world is geom1."""
     key = m.ngeomlink * m.nobstacle + pair
     i, j = m.geom_bodyid[g], m.geom_bodyid[h]

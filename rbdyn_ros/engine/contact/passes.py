@@ -1,4 +1,4 @@
-"""A pass of dynamics with the contacts linearised (linearise.py)."""
+"""A pass of dynamics with the contacts linearised (linearise.py), and the iterate it leads to."""
 
 from __future__ import annotations
 
@@ -6,7 +6,17 @@ from rbdyn_ros.engine.aba import accelerate_step
 from rbdyn_ros.engine.follow import is_driven
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import call_stage
-from rbdyn_ros.engine.spatial import ZERO6, add3, add_scaled6, cross3, load3, load6, store6, sub3
+from rbdyn_ros.engine.spatial import (
+    ZERO6,
+    add3,
+    add_scaled6,
+    cross3,
+    load3,
+    load6,
+    scaled6,
+    store6,
+    sub3,
+)
 from rbdyn_ros.model.options import IMPLICIT
 
 
@@ -53,3 +63,22 @@ def moved_contact(d, c, accelerations):
 def moved_point(a, arm):
     """Return the acceleration of a point at an arm from the com of its tree."""
     return add3((a[3], a[4], a[5]), cross3((a[0], a[1], a[2]), arm))
+
+
+@kernel
+def keep_iterate(m, d):
+    """Write iterate_a and iterate_qacc: the present accelerations."""
+    for i in range(m.nbody):
+        store6(d.iterate_a, i, load6(d.a, i))
+    for k in range(m.nv):
+        d.iterate_qacc[k] = d.qacc_step[k]
+
+
+@kernel
+def move_iterate(m, d, share):
+    """Write iterate_a and iterate_qacc: the old ones moved by `share` towards the present ones."""
+    for i in range(m.nbody):
+        kept = scaled6(load6(d.iterate_a, i), 1.0 - share)
+        store6(d.iterate_a, i, add_scaled6(kept, load6(d.a, i), share))
+    for k in range(m.nv):
+        d.iterate_qacc[k] += share * (d.qacc_step[k] - d.iterate_qacc[k])

@@ -16,7 +16,7 @@ from rbdyn_ros.engine.contact.height_grid import (
     corner_of,
     first_last,
     grid_of,
-    touch_field,
+    list_field_contact,
 )
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
@@ -80,7 +80,8 @@ def _peak(m, d, g, o, grid, R, t, r, c, p, reach):
             way = sub3(corner_of(m, o, grid, rr, cc), p)
             if dot3(normal, way) > CONE * np.sqrt(dot3(way, way)):
                 return
-    touch_field(m, d, g, o, add_scaled3(p, normal, dist), normal, dist, PEAKS + r * columns + c)
+    x = add_scaled3(p, normal, dist)
+    list_field_contact(m, d, g, o, x, normal, dist, PEAKS + r * columns + c)
 
 
 @kernel
@@ -184,7 +185,7 @@ def _edge_point(m, d, g, o, grid, R, t, r, c, k, p, line, place, reach, feature)
             way = add_scaled3(way, line, -dot3(way, line) / dot3(line, line))
             if dot3(normal, way) > CONE * np.sqrt(dot3(way, way)):
                 return
-    touch_field(m, d, g, o, add_scaled3(x, normal, dist), normal, dist, feature)
+    list_field_contact(m, d, g, o, add_scaled3(x, normal, dist), normal, dist, feature)
 
 
 @kernel

@@ -18,8 +18,6 @@ from rbdyn_ros.engine.spatial import (
     load6,
     load10,
     scaled3,
-    scaled6,
-    store6,
 )
 from rbdyn_ros.engine.stops.stop_law import exact_stops
 from rbdyn_ros.engine.stops.stop_pieces import stop_work, stop_work_used
@@ -34,7 +32,7 @@ MORE_HALVINGS = 40
 
 @kernel
 def search(m, d, gained, curve, before):
-    """Go only part of the way of the last step where all of it goes too far; return the part.
+    """Return the share of contact_step to take: 1 unless the potential rises again on the way.
 
     The slope of the potential along the way is -(E + h curve) at its start, E twice the kinetic
     energy of the change. Bisection finds where it is zero.
@@ -87,28 +85,9 @@ def _kinetic(m, d):
     """Return twice the kinetic energy of the change from the iterate to the solution."""
     h, total = m.opt.timestep, 0.0
     for i in range(1, m.nbody):
-        change = add_scaled6(load6(d.a, i), load6(d.settle_a, i), -1.0)
+        change = add_scaled6(load6(d.a, i), load6(d.iterate_a, i), -1.0)
         total += dot6(change, inertia_times(load10(d.cinert, i), change))
     for k in range(m.nv):
-        change = d.qacc_step[k] - d.settle_qacc[k]
+        change = d.qacc_step[k] - d.iterate_qacc[k]
         total += (m.dof_armature[k] + h * d.dof_viscosity[k]) * change * change
     return total * h * h
-
-
-@kernel
-def keep(m, d):
-    """Keep the accelerations of the iterate."""
-    for i in range(m.nbody):
-        store6(d.settle_a, i, load6(d.a, i))
-    for k in range(m.nv):
-        d.settle_qacc[k] = d.qacc_step[k]
-
-
-@kernel
-def blend(m, d, share):
-    """Keep those of the way from the last iterate to the solution."""
-    for i in range(m.nbody):
-        kept = scaled6(load6(d.settle_a, i), 1.0 - share)
-        store6(d.settle_a, i, add_scaled6(kept, load6(d.a, i), share))
-    for k in range(m.nv):
-        d.settle_qacc[k] += share * (d.qacc_step[k] - d.settle_qacc[k])

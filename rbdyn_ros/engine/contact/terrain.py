@@ -16,16 +16,16 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.engine.collision.kinds import CAPSULE, CYLINDER, SPHERE
+from rbdyn_ros.engine.contact.contact_list import order, reach_of
 from rbdyn_ros.engine.contact.height_grid import (
     FACES,
     first_last,
     grid_of,
+    list_field_contact,
     plane_of,
-    touch_field,
     triangle_under,
 )
 from rbdyn_ros.engine.contact.ridges import ridges
-from rbdyn_ros.engine.contact.touch import order, reach_of
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import (
@@ -94,7 +94,7 @@ def _list_field(m, d, g, o):
 def _corner(m, d, g, o, x, feature, reach):
     triangle, dist, normal = triangle_under(m, o, grid_of(m, o), x)
     if triangle >= 0 and dist < reach:
-        touch_field(m, d, g, o, x, normal, dist, feature)
+        list_field_contact(m, d, g, o, x, normal, dist, feature)
 
 
 @kernel
@@ -119,7 +119,7 @@ def _ball(m, d, g, o, x, end, reach):
     triangle, dist, normal = triangle_under(m, o, grid, x)
     if triangle >= 0 and dist < 0.0:  # its centre is in the ground
         at = add_scaled3(x, normal, -radius)
-        touch_field(m, d, g, o, at, normal, dist - radius, FACES + 2 * triangle + end)
+        list_field_contact(m, d, g, o, at, normal, dist - radius, FACES + 2 * triangle + end)
         return
     _adr, rows, columns, wide, long = grid
     size, most = load3(m.geom_size, o), radius + reach
@@ -137,7 +137,8 @@ def _ball(m, d, g, o, x, end, reach):
                 at = add_scaled3(x, normal, -radius)
                 if not _is_known(m, d, o, at, first, SAME * radius):
                     triangle = 2 * (r * columns + c) + lower
-                    touch_field(m, d, g, o, at, normal, dist - radius, FACES + 2 * triangle + end)
+                    feature = FACES + 2 * triangle + end
+                    list_field_contact(m, d, g, o, at, normal, dist - radius, feature)
 
 
 @inline

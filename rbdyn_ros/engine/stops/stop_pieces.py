@@ -5,7 +5,7 @@ in which its force is stop_load - h stop_slope a: stop_load is in qfrc_passive, 
 to the diagonal of M where viscosity does. Then dofs whose piece was wrong change it, as in the
 method of active sets, until all are right. Limits of ball joints, cone_load and cone_slope, act
 along one axis in the three dofs of the joint. The solvers of a step call these kernels:
-stop_solver.py, and with contact settle.py.
+stop_solver.py, and with contact solve_step.py.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The forces are the slope of a convex potential that is quadratic in pieces. Each
 takes one piece for each dof, and the next one changes those that were wrong. Usually that ends at
 once: a joint at rest, and one that slides on, need one pass, one that stops or breaks away two.
 Should it not end, a line search takes over, which does. With contact the contact solver
-(contact/settle.py) does the same for contacts and joints.
+(contact/solve_step.py) does the same for contacts and joints.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ HALVINGS = 40
 
 @optional_stage("stop_stage")
 def _by_address(table, row):
-    settle_stops(model_at(table), data_at(table, row))
+    solve_stops(model_at(table), data_at(table, row))
 
 
 @kernel
-def settle_stops(m, d):
+def solve_stops(m, d):
     """Write qacc_step and qacc, the accelerations of the step; needs passive."""
     h, solved = m.opt.timestep, False
     start_stops(m, d)

@@ -8,7 +8,7 @@ Newton's method, too (lagged_newton.py). Where moving bodies touch each other, t
 matrix (islands.py).
 
 Contacts that begin in the step because of the forces are then listed, too, and the iteration goes
-on (look.py).
+on (late_contacts.py).
 
 A body at rest needs one pass: its memory is the solution. In a step that STUBBORN passes have not
 solved, near-rigid contacts become softer. One that has not converged after MOST passes is counted
@@ -28,6 +28,7 @@ import numpy as np
 from rbdyn_ros.engine.contact.arcs import follow_arcs
 from rbdyn_ros.engine.contact.lagged import move_lagged
 from rbdyn_ros.engine.contact.lagged_newton import newton_step
+from rbdyn_ros.engine.contact.late_contacts import list_late_contacts
 from rbdyn_ros.engine.contact.law import (
     ACROSS,
     ALONG,
@@ -52,10 +53,9 @@ from rbdyn_ros.engine.contact.linearise import (
     linearise_viscous,
     torque_slope_times,
 )
-from rbdyn_ros.engine.contact.look import look_again
 from rbdyn_ros.engine.contact.memory import remember
-from rbdyn_ros.engine.contact.passes import moved_contact, pass_once
-from rbdyn_ros.engine.contact.search import blend, keep, search
+from rbdyn_ros.engine.contact.passes import keep_iterate, move_iterate, moved_contact, pass_once
+from rbdyn_ros.engine.contact.search import search
 from rbdyn_ros.engine.follow import follow_acceleration
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
@@ -88,7 +88,7 @@ STUBBORN = 60
 HELD = 20
 
 #: Times that a step looks for contacts that begin in it.
-LOOKS = 3
+LATE_LISTS = 3
 
 #: Part of the largest force that a force may miss.
 EXACT = 5e-7
@@ -104,31 +104,31 @@ SETTLED = 0.3
 EXACTLY_SETTLED, EASY = 0.1, 6
 
 
-@optional_stage("settle_stage")
+@optional_stage("solve_step_stage")
 def _by_address(table, row):
-    settle(model_at(table), data_at(table, row))
+    solve_step(model_at(table), data_at(table, row))
 
 
 @kernel
-def settle(m, d):
+def solve_step(m, d):
     """Write qacc_step and qacc, the accelerations of the step, and the contact forces in it."""
     stops, passes = exact_stops(m, d), 0
     follow_arcs(m, d)
     linearise_at_start(m, d)
     if stops:
         start_stops(m, d)
-    solved, exact = _solve(m, d, stops, 0)
-    for _ in range(LOOKS):
+    solved, exact = _solve(m, d, stops, False)
+    for _ in range(LATE_LISTS):
         if not exact:
             break
-        if not look_again(m, d):
+        if not list_late_contacts(m, d):
             break
         passes += d.solver_niter
         if stops:
             follow_stops(m, d, 1.0)
         follow_arcs(m, d)
         linearise_at_iterate(m, d)
-        solved, exact = _solve(m, d, stops, 1)
+        solved, exact = _solve(m, d, stops, True)
     d.solver_niter += passes
     if not exact:
         d.nunsolved = d.nunsolved + 1
@@ -142,11 +142,11 @@ def settle(m, d):
 
 
 @kernel
-def _solve(m, d, stops, moves):
-    """Find the forces for the contacts on the list, after so many moves of the iterate.
+def _solve(m, d, stops, moved):
+    """Find the forces for the contacts on the list.
 
-    Returns whether the forces are those of the law for the lagged forces, and whether these are
-    right.
+    `moved` says whether there is an iterate, from which the line search starts. Returns whether
+    the forces are those of the law for the lagged forces, and whether these are right.
     """
     solved = exact = softer = False
     turns = held = 0
@@ -177,12 +177,12 @@ def _solve(m, d, stops, moves):
         if solved:
             break
         # at the solution for these lagged forces the slopes are rounding errors
-        share = 1.0 if moves == 0 or there else search(m, d, gained, curve, before)
-        if moves == 0:
-            keep(m, d)
+        share = search(m, d, gained, curve, before) if moved and not there else 1.0
+        if moved:
+            move_iterate(m, d, share)
         else:
-            blend(m, d, share)
-        moves += 1
+            keep_iterate(m, d)
+        moved = True
         if stops:
             follow_stops(m, d, share)
         if share == 1.0 and n < MOST and not turn:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.contact.passes import moved_point
-from rbdyn_ros.engine.contact.search import keep
-from rbdyn_ros.engine.contact.touch import AGAIN, ANEW, FIRST, near
+from rbdyn_ros.engine.contact.contact_list import AT_END, AT_START, PREPARE, near
+from rbdyn_ros.engine.contact.passes import keep_iterate, moved_point
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.spatial import (
@@ -25,29 +24,29 @@ from rbdyn_ros.engine.spatial import (
     sub3,
 )
 
-#: Acceleration [m/s^2, rad/s^2] at which no point of a body is fast, for the sake of speed.
+#: Bodies with less acceleration [m/s^2, rad/s^2] are skipped.
 REST = 1e-6
 
 
 @kernel
-def look_again(m, d):
+def list_late_contacts(m, d):
     """List the contacts that begin in the step; return whether there are any.
 
     The iterate is then the solution for the contacts that were on the list.
     """
     if not _moves_on(m, d) or d.ndropped > 0:
         return False
-    keep(m, d)
+    keep_iterate(m, d)
     for c in range(d.ncon):
         d.contact_old[c] = d.contact_key[c]
     number = d.ncon
-    d.contact_look[0] = AGAIN
+    d.contact_phase[0] = AT_END
     call_stage(m.contact_stage, m, d)
-    d.contact_look[0] = ANEW
+    d.contact_phase[0] = PREPARE
     found = _differs(d, number)
     if found:
         call_stage(m.contact_stage, m, d)
-    d.contact_look[0] = FIRST
+    d.contact_phase[0] = AT_START
     return found
 
 

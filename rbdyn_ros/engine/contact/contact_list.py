@@ -30,21 +30,21 @@ from rbdyn_ros.engine.spatial import (
 #: A gap of CLOSE h^2 counts as closed: twice the way of a fall from rest in a step h [m/s^2].
 CLOSE = 20.0
 
-#: Values of contact_look: the list of a step is made; it is made again with the velocities at the
-#: end of the step, too; what the law needs is written for the new list.
-FIRST, AGAIN, ANEW = 0, 1, 2
+#: Values of contact_phase: list and prepare, at start velocities; list only, with end velocities
+#: too; prepare only.
+AT_START, AT_END, PREPARE = 0, 1, 2
 
 #: Features of a pair; the corners of a mesh are some of them.
 FEATURES = 1 << 24
 
 
 @kernel
-def touch(m, d, g, o, x, normal, dist, feature):
+def list_obstacle_contact(m, d, g, o, x, normal, dist, feature):
     """List the contact of geometry g with obstacle o at x, at distance `dist` along `normal`."""
     body = m.geom_bodyid[g]
     v, change = point_velocity(m, d, body, x), change_of_velocity(m, d, body, x)
-    if _hits(m, g, o, dist, dot3(normal, v), dot3(normal, change)):
-        _enter(m, d, pair_number(m, g, o), o, g, 0, body, x, normal, dist, feature)
+    if _is_listed(m, g, o, dist, dot3(normal, v), dot3(normal, change)):
+        _append(m, d, pair_number(m, g, o), o, g, 0, body, x, normal, dist, feature)
 
 
 @inline
@@ -61,8 +61,8 @@ def list_contact(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, featur
     """
     v = sub3(point_velocity(m, d, body2, x), point_velocity(m, d, body1, x))
     change = sub3(change_of_velocity(m, d, body2, x), change_of_velocity(m, d, body1, x))
-    if _hits(m, geom1, geom2, dist, dot3(normal, v), dot3(normal, change)):
-        _enter(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature)
+    if _is_listed(m, geom1, geom2, dist, dot3(normal, v), dot3(normal, change)):
+        _append(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature)
 
 
 @inline
@@ -70,7 +70,7 @@ def reach_of(m, d, i, centre, radius):
     """Return the largest distance at which a point of body i in a ball can make contact."""
     v, w = point_velocity(m, d, i, centre), turn_rate(d, i)
     speed = np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * radius
-    if d.contact_look[0] == AGAIN:
+    if d.contact_phase[0] == AT_END:
         v, w = add3(v, change_of_velocity(m, d, i, centre)), add3(w, _change_of_turn_rate(m, d, i))
         speed = max(speed, np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * radius)
     return m.opt.timestep * speed + near(m)
@@ -79,16 +79,16 @@ def reach_of(m, d, i, centre, radius):
 @inline
 def change_of_velocity(m, d, body, x):
     """Return what the step adds to the velocity of a point, zero until its forces are known."""
-    if d.contact_look[0] != AGAIN:
+    if d.contact_phase[0] != AT_END:
         return ZERO3
-    a = load6(d.settle_a, body)
+    a = load6(d.iterate_a, body)
     arm = sub3(x, load3(d.subtree_com, m.body_rootid[body]))
     return scaled3(moved_point(a, arm), m.opt.timestep)
 
 
 @inline
 def _change_of_turn_rate(m, d, body):
-    return scaled3(load3(d.settle_a, body), m.opt.timestep)
+    return scaled3(load3(d.iterate_a, body), m.opt.timestep)
 
 
 @inline
@@ -98,13 +98,12 @@ def near(m):
 
 
 @inline
-def _hits(m, g, h, dist, leaving, change):
-    """Return whether a point is inside geom1, or could be at the end of the step.
+def _is_listed(m, g, h, dist, leaving, change):
+    """Return whether a point is listed: it is inside, or would be at the end of the step.
 
-    `change` is what the step adds to the velocity `leaving`, if it is known (look.py). It could
-    also if it rests so near that a push in the step closes the gap: what touches passes the push
-    on at once, whatever the last bit of its distance is. What bounces passes a blow on in the next
-    step.
+    Without restitution it is also listed if the step's forces close its gap (`change`, what they
+    add to the velocity `leaving`, see late_contacts.py), or if it rests within `near`, so that a
+    push is passed on in the same step.
     """
     way = m.opt.timestep * leaving
     if dist < 0.0 or dist + way < 0.0:
@@ -115,7 +114,7 @@ def _hits(m, g, h, dist, leaving, change):
 
 
 @inline
-def _enter(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature):
+def _append(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature):
     """Add a contact to the list; what does not fit in does not act, and is counted."""
     c = d.ncon
     if c == m.ncontact:

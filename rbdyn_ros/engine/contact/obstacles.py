@@ -2,9 +2,10 @@
 
 A geometry makes contact at its corners: the corners of a mesh's convex hull, a sphere's centre
 with a radius, both ends of a capsule. A cylinder meets a plane at the lowest points of its rims.
-Obstacles other than planes also make contact at their corners: a sphere at its centre, a box at
-its corners; two boxes at faces and edges (boxes.py). Edges of cylinders and meshes that cross
-edges of a box are not detected, nor are details smaller than the facets of a mesh.
+Of an obstacle, the centre of a sphere touches all geometries but meshes, and the corners of a box
+touch cylinders only. Two boxes meet at faces and edges (boxes.py), a capsule and a box also at the
+point of its axis nearest to the box. Edges of cylinders and meshes that cross edges of a box are
+not detected, nor are obstacles smaller than the facets of a mesh.
 """
 
 from __future__ import annotations
@@ -15,9 +16,15 @@ from rbdyn_ros.engine.collision.distances import distance
 from rbdyn_ros.engine.collision.kinds import BOX, CAPSULE, CYLINDER, MESH, PLANE, SPHERE
 from rbdyn_ros.engine.collision.sweep import ROUNDING
 from rbdyn_ros.engine.contact.boxes import CORNERS, box_points
+from rbdyn_ros.engine.contact.contact_list import (
+    AT_END,
+    PREPARE,
+    list_obstacle_contact,
+    order,
+    reach_of,
+)
 from rbdyn_ros.engine.contact.memory import recall
 from rbdyn_ros.engine.contact.start import start_contacts
-from rbdyn_ros.engine.contact.touch import AGAIN, ANEW, order, reach_of, touch
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import call_stage, data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import (
@@ -50,19 +57,19 @@ def contact(m, d):
     """List the contacts with all that the law needs; needs com_vel.
 
     The forces at the present velocities are a stage of their own (linearise.py), as is the
-    solution of a step (settle.py). A step that looks for contacts that begin in it (look.py) lists
-    the points first, and has the rest written only if there are new ones.
+    solution of a step (solve_step.py). A step that looks for contacts that begin in it
+    (late_contacts.py) lists the points first, and has the rest written only if there are new ones.
     """
-    look = d.contact_look[0]
-    if look != ANEW:
-        find(m, d)
-    if look != AGAIN:
+    phase = d.contact_phase[0]
+    if phase != PREPARE:
+        list_points(m, d)
+    if phase != AT_END:
         recall(m, d)
         start_contacts(m, d)
 
 
 @kernel
-def find(m, d):
+def list_points(m, d):
     """List the contacts, in the order of contact_key: obstacles, moving bodies, height fields."""
     d.ncon = d.ndropped = 0
     for g in range(m.ngeommoving):
@@ -110,7 +117,7 @@ def _boxes(m, d, g, o, reach):
     q, T, block = load3(m.geom_pos, o), load9(m.geom_mat, o), load3(m.geom_size, o)
     number, normal = box_points(p, R, half, q, T, block, reach, points, names)
     for n in range(number):
-        touch(m, d, g, o, load3(points, n), normal, points[n, 3], names[n, 0])
+        list_obstacle_contact(m, d, g, o, load3(points, n), normal, points[n, 3], names[n, 0])
 
 
 @inline
@@ -150,7 +157,7 @@ def _corner(m, d, g, o, x, reach, feature):
     radius = m.geom_radius[g]
     if dist < radius + reach:
         x = sub3(x, scaled3(normal, radius))
-        touch(m, d, g, o, x, normal, dist - radius, feature)
+        list_obstacle_contact(m, d, g, o, x, normal, dist - radius, feature)
 
 
 @kernel
@@ -192,7 +199,7 @@ def _corner_on_plane(m, d, g, o, x, up, reach, feature):
     radius = m.geom_radius[g]
     dist = dot3(up, sub3(x, load3(m.geom_pos, o)))
     if dist < radius + reach:
-        touch(m, d, g, o, sub3(x, scaled3(up, radius)), up, dist - radius, feature)
+        list_obstacle_contact(m, d, g, o, sub3(x, scaled3(up, radius)), up, dist - radius, feature)
 
 
 @kernel
@@ -204,7 +211,7 @@ def _corner_of_obstacle(m, d, g, o, x, radius, reach, feature):
     if dist < radius + reach:
         normal = scaled3(mat_vec(R, away), -1.0)
         x = add3(x, scaled3(normal, dist))
-        touch(m, d, g, o, x, normal, dist - radius, feature)
+        list_obstacle_contact(m, d, g, o, x, normal, dist - radius, feature)
 
 
 @kernel
