@@ -15,7 +15,7 @@ from rbdyn_ros.engine.constraints import (  # noqa: F401  stages
     share,
 )
 from rbdyn_ros.engine.contact import (  # noqa: F401  stages
-    islands,
+    coupled_bodies,
     obstacles,
     pairs,
     solve_step,

@@ -170,8 +170,8 @@ class Model:
         constraints = self.nefc * (self.nv + self.nefc)
         contacts = self.nobstacle * (self.ngeommoving + self.nvert // 16) + 4 * self.nplace
         contacts += 30 * self.nfield * self.ngeommoving
-        islands = self.nskyline * self.nv // 300
-        return int(self.nbody + factorisation + constraints + contacts + islands)
+        mutual = self.nskyline * self.nv // 300
+        return int(self.nbody + factorisation + constraints + contacts + mutual)
 
     @functools.cached_property
     def steps_at_once(self) -> int:

@@ -59,7 +59,7 @@ SIZES = {
     "niterate": "nv if something can touch, else 0",
     "ncontact": "most contacts that a Data lists; 0 if nothing can touch",
     "nskyline": "entries of a lower triangle of nv rows if moving bodies can touch, else 0",
-    "nway": "nvall if moving bodies can touch, else 0",
+    "npath": "nvall if moving bodies can touch, else 0",
     "nu": "actuators",
     "na": "length of act: their states",
 }
@@ -81,7 +81,7 @@ STAGES = {
     "forces_now_stage": "contact forces at the present velocities",
     "solve_step_stage": "contact forces of a step",
     "sum_forces_stage": "sums of the contact forces of a step",
-    "island_stage": "accelerations of a step in which moving bodies touch",
+    "coupled_bodies_stage": "accelerations of a step in which moving bodies touch",
     "actuator_stage": "forces of actuators",
     "act_stage": "states of actuators after a step",
 }

@@ -98,7 +98,7 @@ def sizes_of(arrays: Mapping[str, NDArray[Any]], nloopdata: int) -> dict[str, in
         "na": sum(state_lengths(arrays["actuator_delay"])),
     }
     found["nskyline"] = skyline_entries(arrays)
-    found["nway"] = found["nvall"] if found["nskyline"] > 0 else 0
+    found["npath"] = found["nvall"] if found["nskyline"] > 0 else 0
     return {name: found[name] for name in SIZES}
 
 

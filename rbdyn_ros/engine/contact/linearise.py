@@ -334,7 +334,7 @@ def _slope_times(slope, normal, du):
 def add_to_bodies(d):
     """Add the contacts to cfrc_contact of their bodies, and with the world to contact_slope.
 
-    The slopes of contacts between two moving bodies join their dofs (islands.py).
+    The slopes of contacts between two moving bodies join their dofs (coupled_bodies.py).
     """
     c = 0
     while c < d.ncon:

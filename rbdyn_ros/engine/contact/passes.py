@@ -24,7 +24,7 @@ from rbdyn_ros.model.options import IMPLICIT
 def pass_once(m, d):
     """Write qacc_step and a, the accelerations of the bodies."""
     if d.nmutual > 0:
-        call_stage(m.island_stage, m, d)
+        call_stage(m.coupled_bodies_stage, m, d)
         _spread(m, d)
         return
     accelerate_step(m, d, m.opt.timestep)

@@ -5,7 +5,7 @@ Newton's method with a line search converges. An iteration is one pass of dynami
 contacts linearised (linearise.py) and one look at the law where it leads to. Once the forces are
 settled for the lagged normal forces, these move (lagged.py), and where that does not end, by
 Newton's method, too (lagged_newton.py). Where moving bodies touch each other, the pass factors a
-matrix (islands.py).
+matrix (coupled_bodies.py).
 
 Contacts that begin in the step because of the forces are then listed, too, and the iteration goes
 on (late_contacts.py).

@@ -3,10 +3,10 @@
 The slope of a contact with the world adds to the inertia of one body, which the articulated-body
 algorithm can do. That of a contact between two moving bodies joins the dofs of both: the matrix
 of the step, H = M + h B + h J^T C J, is factored as a whole (skyline.py). Trees that nothing joins
-do not fill in, so islands of touching trees need no search.
+do not fill in, so groups of touching trees need no search.
 
-J of a contact has the dofs on the ways from its two bodies up to where these meet: the dofs above
-move both bodies alike. Everything else is as in coupled.py.
+J of a contact has the dofs on the paths from its two bodies up to their lowest common ancestor:
+the dofs above it move both bodies alike. Everything else is as in coupled.py.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from rbdyn_ros.engine.symmetric import ZERO21, add21, times21
 from rbdyn_ros.model.options import FORCE
 
 
-@optional_stage("island_stage")
+@optional_stage("coupled_bodies_stage")
 def _by_address(table, row):
-    accelerate_islands(model_at(table), data_at(table, row))
+    accelerate_coupled_bodies(model_at(table), data_at(table, row))
 
 
 @kernel
-def accelerate_islands(m, d):
+def accelerate_coupled_bodies(m, d):
     """Write qacc_step; needs linearised contacts, and solver_niter 0 in the first pass."""
     h = m.opt.timestep
     d.implicit_step[0], d.efc_share[0] = h, 0.5
@@ -66,7 +66,7 @@ def accelerate_islands(m, d):
     take_triangle(m, d)
     _join(m, d, h)
     if driven:
-        _give_way(m, d)
+        _eliminate_prescribed(m, d)
     factor_skyline(m, d)
     d.factored[0] = 1  # for half_solve and other_half of constraints
     if m.nefc > 0:
@@ -97,22 +97,20 @@ def _begin(m, d):
     c = 0
     while c < d.ncon:
         if d.contact_body[c, 0] > 0:
-            _join_ways(m, d, d.contact_body[c, 0], d.contact_body[c, 1])
+            _join_paths(m, d, d.contact_body[c, 0], d.contact_body[c, 1])
         c = next_bodies(d, c)
     close_tree(m, d)
 
 
 @kernel
-def _join_ways(m, d, one, two):
+def _join_paths(m, d, one, two):
     """Make one chain of the dofs that move two bodies apart."""
-    top = _top_of_ways(m, one, two)
-    middle = _list_dofs(m, d, two, top, 0)
-    number = _list_dofs(m, d, one, top, middle)
+    middle, number = _list_paths(m, d, one, two)
     if number == 0:
         return
     first, last, other = m.nv, -1, -1
     for n in range(number):
-        k = d.way_dof[n]
+        k = d.path_dof[n]
         first = min(first, k)
         if n < middle:
             last = max(last, k)
@@ -120,7 +118,7 @@ def _join_ways(m, d, one, two):
             other = max(other, k)
     link(d, last, other)
     for n in range(number):
-        k = d.way_dof[n]
+        k = d.path_dof[n]
         d.skyline_first[k] = min(d.skyline_first[k], first)
 
 
@@ -136,21 +134,21 @@ def _join(m, d, h):
                 A = with_force_slope(d, n, A)
                 if has_torque(d, n):
                     A = add21(A, torque_slope(d, n))
-            _, number = _list_ways(m, d, d.contact_body[c, 0], d.contact_body[c, 1])
+            _middle, number = _list_paths(m, d, d.contact_body[c, 0], d.contact_body[c, 1])
             _add_square(d, number, h, A)
         c = end
 
 
 @kernel
 def _add_square(d, number, h, A):
-    """Add h S^T A S to skyline, S the axes in way_axis."""
+    """Add h S^T A S to skyline, S the axes in path_axis."""
     for a in range(number):
-        F = scaled6(times21(A, load6(d.way_axis, a)), h)
-        k = d.way_dof[a]
+        F = scaled6(times21(A, load6(d.path_axis, a)), h)
+        k = d.path_dof[a]
         start = diagonal_of(k) - d.skyline_depth[k]
-        d.skyline[diagonal_of(k)] += dot6(load6(d.way_axis, a), F)
+        d.skyline[diagonal_of(k)] += dot6(load6(d.path_axis, a), F)
         for b in range(a + 1, number):
-            i, value = d.way_dof[b], dot6(load6(d.way_axis, b), F)
+            i, value = d.path_dof[b], dot6(load6(d.path_axis, b), F)
             if i < k:
                 d.skyline[start + d.skyline_depth[i]] += value
             elif i > k:
@@ -160,23 +158,23 @@ def _add_square(d, number, h, A):
 
 
 @kernel
-def _list_ways(m, d, one, two):
-    """Write way_dof and way_axis of the coordinates that move two bodies apart.
+def _list_paths(m, d, one, two):
+    """Write path_dof and path_axis of the coordinates that move two bodies apart.
 
-    Returns the number of those that move body two, and of all. way_axis is the velocity of body
+    Returns the number of those that move body two, and of all. path_axis is the velocity of body
     two relative to body one about the centre of mass of two's tree, for a unit velocity of the
     dof.
     """
-    top = _top_of_ways(m, one, two)
-    middle = _list_way(m, d, two, top, 0, 1.0, ZERO3)
+    top = _common_ancestor(m, one, two)
+    middle = _list_path(m, d, two, top, 0, 1.0, ZERO3)
     com1 = load3(d.subtree_com, m.body_rootid[one])
     com2 = load3(d.subtree_com, m.body_rootid[two])
-    return middle, _list_way(m, d, one, top, middle, -1.0, sub3(com2, com1))
+    return middle, _list_path(m, d, one, top, middle, -1.0, sub3(com2, com1))
 
 
 @inline
-def _top_of_ways(m, one, two):
-    """Return the body at which the ways from two bodies up to the world meet."""
+def _common_ancestor(m, one, two):
+    """Return the lowest common ancestor of two bodies."""
     while one != two:
         if one > two:
             one = m.body_parentid[one]
@@ -186,20 +184,8 @@ def _top_of_ways(m, one, two):
 
 
 @inline
-def _list_dofs(m, d, body, top, number):
-    """Write way_dof of one way; return the number of dofs listed."""
-    while body != top:
-        first = m.jnt_dofadr_all[body - 1]
-        for k in range(first, first + m.jnt_dofnum[body - 1]):
-            if not is_driven(m, k):
-                d.way_dof[number] = k if k < m.nv else m.jnt_dofadr[body - 1]
-                number += 1
-        body = m.body_parentid[body]
-    return number
-
-
-@inline
-def _list_way(m, d, body, top, number, sign, arm):
+def _list_path(m, d, body, top, number, sign, arm):
+    """Write path_dof and path_axis from a body up to `top`; return the number of dofs listed."""
     while body != top:
         j = body - 1
         first = m.jnt_dofadr_all[j]
@@ -207,16 +193,16 @@ def _list_way(m, d, body, top, number, sign, arm):
             if is_driven(m, k):
                 continue
             ratio = sign if k < m.nv else sign * m.jnt_mimic_ratio[j]
-            d.way_dof[number] = k if k < m.nv else m.jnt_dofadr[j]
-            store6(d.way_axis, number, scaled6(moved(load6(d.cdof_all, k), arm), ratio))
+            d.path_dof[number] = k if k < m.nv else m.jnt_dofadr[j]
+            store6(d.path_axis, number, scaled6(moved(load6(d.cdof_all, k), arm), ratio))
             number += 1
         body = m.body_parentid[body]
     return number
 
 
 @kernel
-def _give_way(m, d):
-    """Subtract the effect of given accelerations from the forces, as in coupled.py."""
+def _eliminate_prescribed(m, d):
+    """Subtract the effect of prescribed accelerations from the forces, as in coupled.py."""
     for k in range(m.nv):
         d.row_shift[k] = d.drive_qacc[k] if d.drive_mode[k] != FORCE else 0.0
     mul_skyline(m, d, d.row_shift, d.drive_load)
