@@ -17,8 +17,8 @@ class ContactPoint:
     """A point where two geometries touch, or would touch before the end of the step.
 
     Attributes:
-        geom1, geom2: their names; an obstacle is geom1.
-        point: (3,) of geom2, in the world [m].
+        geom1, geom2: their names; geom1 is on the world, or has the lower number.
+        point: (3,) in the world: of geom2 on an obstacle, half way between two links [m].
         normal: (3,) unit vector from geom1 to geom2, in world axes: geom2 is pushed along it.
         distance: negative depth, or the gap before an impact [m].
         force: (3,) on geom2, in world axes, with friction [N]; geom1 gets the opposite.

@@ -124,7 +124,12 @@ DATA_FIELDS = (
         "int",
         "contact",
     ),
-    Field("contact_pos", ("ncontact", 3), "point of geom2 [m]", stage="contact"),
+    Field(
+        "contact_pos",
+        ("ncontact", 3),
+        "contact point: of geom2 on an obstacle, half way between two links [m]",
+        stage="contact",
+    ),
     Field("contact_normal", ("ncontact", 3), "outward normal of geom1", stage="contact"),
     Field(
         "contact_dist", ("ncontact",), "distance; positive before an impact [m]", stage="contact"
@@ -212,7 +217,13 @@ DATA_FIELDS = (
         "of a root: mass of the heaviest tree of all that touch each other [kg]",
         stage="contact",
     ),
-    Field("contact_old", ("ncontact",), "its place in stick_key, or -1", "int", "contact"),
+    Field(
+        "contact_old",
+        ("ncontact",),
+        "place in stick_key, or -1; while late contacts are listed the keys of the list before",
+        "int",
+        "contact",
+    ),
     Field(
         "contact_phase", (1,), "what to do with the list, see contact_list.py", "int", "contact"
     ),
@@ -291,7 +302,12 @@ DATA_FIELDS = (
         "directions that separated hulls, and corners along them",
         stage="contact",
     ),
-    Field("contact_slope", ("ntouch", 21), "-d(cfrc_contact) / d(cvel)", stage="contact"),
+    Field(
+        "contact_slope",
+        ("ntouch", 21),
+        "-d(cfrc_contact) / d(cvel), of contacts with the world",
+        stage="contact",
+    ),
     # scratch of dry friction and limits of joints
     Field("passive_rest", ("nv",), "qfrc_passive without them", stage="passive"),
     Field(

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.engine.collision.simplex import ROW, copy_rows, nearest, put, weighted
-from rbdyn_ros.engine.collision.smooth import is_least, is_smooth, sharpened, tangents
+from rbdyn_ros.engine.collision.smooth import has_cylinder, is_least, refined, tangents
 from rbdyn_ros.engine.collision.support import farthest
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
@@ -53,18 +53,18 @@ def epa(m, a, b, R, t, S, names, n, known, along):
 
     S, names, n is the simplex of `gjk`, which has the origin in it; the pose of B in A is R, t.
     If `known` is positive, it is the depth along the unit vector `along`, the least nearby, and
-    the simplex is that of `sharpened`.
+    the simplex is that of `refined`.
 
     Returns:
         Depth, unit normal from A to B, and the points of A and B whose difference is depth times
         normal; all in A.
     """
     size = m.geom_rbound[a] + m.geom_rbound[b]
-    smooth, limit = is_smooth(m, a, b), ROUGH * size
-    F, pairs, sharp = stack_floats(3, ROW), stack_ints(3, 2), 0  # the best of Newton's method
+    cylinder, limit = has_cylinder(m, a, b), ROUGH * size
+    F, pairs, rows = stack_floats(3, ROW), stack_ints(3, 2), 0  # the best of Newton's method
     depth, best, level = np.inf, along, np.inf
     if known > 0.0:
-        depth, sharp = known, n
+        depth, rows = known, n
         copy_rows(S, names, n, F, pairs)
         n = _around(m, a, b, R, t, along, S, names)
     n, normal = _filled(m, a, b, R, t, S, names, n, FLAT * size)
@@ -76,8 +76,8 @@ def epa(m, a, b, R, t, S, names, n, known, along):
     planes, faces = stack_floats(FACES, 5), stack_ints(FACES, 3)
     edges = stack_ints(EDGES, 2)
     corners, count = _tetrahedron(S, names, P, P_names, planes, faces)
-    if sharp > 0:
-        x, y = weighted(F, sharp)
+    if rows > 0:
+        x, y = weighted(F, rows)
         _put_corner(P, P_names, corners, sub3(x, y), x, y, pairs[0, 0], pairs[0, 1])
         added = _expanded(P, planes, faces, edges, count, corners, ABOVE * size)
         if added > 0:
@@ -85,35 +85,35 @@ def epa(m, a, b, R, t, S, names, n, known, along):
     i, j = 0, 0
     while True:
         f = _nearest_face(planes, count)
-        if sharp > 0 and planes[f, OPEN] >= depth - EXACT * size:
+        if rows > 0 and planes[f, OPEN] >= depth - EXACT * size:
             break
         normal, here = load3(planes, f), (faces[f, 0], faces[f, 1], faces[f, 2])
         w, x, y, i, j = farthest(m, a, b, R, t, normal, max(i, 0), max(j, 0))
         bound = dot3(w, normal)
-        if bound < depth - (EXACT * size if sharp > 0 else 0.0):
+        if bound < depth - (EXACT * size if rows > 0 else 0.0):
             # moved by this B has left A, whatever the polytope is like
-            depth, best, sharp = bound, normal, 0
+            depth, best, rows = bound, normal, 0
         elif (
-            sharp > 0
+            rows > 0
             and dot3(normal, best) >= max(NEAR, 1.0 - SLACK * size / depth)
-            and _is_solved(P_names, here, i, j, pairs, sharp)
+            and _is_solved(P_names, here, i, j, pairs, rows)
         ):
             planes[f, OPEN] = np.inf
             continue
         gap = bound - planes[f, 3]
         if gap <= EXACT * size:
-            depth, best, sharp = bound, normal, 0
+            depth, best, rows = bound, normal, 0
             level = planes[f, 3] + EXACT * size
             break
         if corners == CORNERS:
             break
-        if smooth and gap <= limit and bound <= depth + limit:
+        if cylinder and gap <= limit and bound <= depth + limit:
             limit = NEARER * gap
             n, _x = _on_face(P, P_names, here, ZERO3, S, names)
-            most = depth + (EXACT * size if sharp == 0 else -EXACT * size)
-            n, v, height = _sharper(m, a, b, R, t, normal, S, names, n, most, F, pairs)
+            most = depth + (EXACT * size if rows == 0 else -EXACT * size)
+            n, v, height = _refined_from_face(m, a, b, R, t, normal, S, names, n, most, F, pairs)
             if n > 0:
-                depth, best, sharp, limit = height, v, n, ROUGH * size
+                depth, best, rows, limit = height, v, n, ROUGH * size
                 if is_least(m, a, b, R, t, F, n, height):
                     break
                 on, of_a, of_b, k, l = farthest(m, a, b, R, t, v, max(i, 0), max(j, 0))
@@ -124,8 +124,8 @@ def epa(m, a, b, R, t, S, names, n, known, along):
         if added < 0:
             break
         count, corners = added, corners + 1
-    if sharp > 0:
-        x, y = weighted(F, sharp)
+    if rows > 0:
+        x, y = weighted(F, rows)
     else:
         deepest = scaled3(best, depth)
         at = _facing(P, P_names, planes, faces, count, level, deepest, S, names)
@@ -136,14 +136,14 @@ def epa(m, a, b, R, t, S, names, n, known, along):
 
 
 @kernel
-def _sharper(m, a, b, R, t, v, S, names, n, most, F, pairs):
+def _refined_from_face(m, a, b, R, t, v, S, names, n, most, F, pairs):
     """Solve by Newton's method from a face; write a solution with a depth of less than `most`.
 
     Returns:
         Number of its rows, 0 if there is none; its normal and its depth.
     """
     G, found = stack_floats(3, ROW), stack_ints(3, 2)
-    n, v, height = sharpened(m, a, b, R, t, v, S, names, n, G, found)
+    n, v, height = refined(m, a, b, R, t, v, S, names, n, G, found)
     if n == 0 or height <= 0.0 or height >= most:
         return 0, v, height
     copy_rows(G, found, n, F, pairs)

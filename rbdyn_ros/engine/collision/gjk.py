@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.engine.collision.simplex import ROW, copy_rows, nearest, put
-from rbdyn_ros.engine.collision.smooth import is_smooth, sharpened
+from rbdyn_ros.engine.collision.smooth import has_cylinder, refined
 from rbdyn_ros.engine.collision.support import farthest
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import ZERO3, dot3, scaled3
@@ -45,7 +45,7 @@ def gjk(m, a, b, R, t, reach, S, names):
     put(S, names, 0, w, x, y, i, j)
     n, v = nearest(S, names, 1)
     square = dot3(v, v)
-    smooth = is_smooth(m, a, b)
+    cylinder = has_cylinder(m, a, b)
     for iteration in range(MOST):
         if square <= small * small:
             return n, ZERO3, 0.0
@@ -62,15 +62,15 @@ def gjk(m, a, b, R, t, reach, S, names):
         before, square = square, dot3(v, v)
         if square >= before:  # only rounding is left
             break
-        if smooth and iteration >= FIRST and iteration % EVERY == 0:
-            count, normal, height = _sharpened(m, a, b, R, t, v, S, names, n)
+        if cylinder and iteration >= FIRST and iteration % EVERY == 0:
+            count, normal, height = _refined(m, a, b, R, t, v, S, names, n)
             if count > 0:
                 return _solution(count, normal, height, reach)
     if square <= small * small:
         return n, ZERO3, 0.0
     if square <= close * close:
         # v is the difference of points that are nearly the same; faces and edges are more exact
-        count, normal, height = _sharpened(m, a, b, R, t, v, S, names, n)
+        count, normal, height = _refined(m, a, b, R, t, v, S, names, n)
         if count > 0:
             return _solution(count, normal, height, reach)
     return n, v, 0.0
@@ -85,11 +85,11 @@ def _solution(count, normal, height, reach):
 
 
 @inline
-def _sharpened(m, a, b, R, t, v, S, names, n):
-    """Replace the simplex by the solution of Newton's method; return it as `sharpened`."""
+def _refined(m, a, b, R, t, v, S, names, n):
+    """Replace the simplex by the solution of Newton's method; return it as `refined`."""
     F, pairs = stack_floats(3, ROW), stack_ints(3, 2)
     v = scaled3(v, -1.0 / np.sqrt(dot3(v, v)))
-    count, normal, height = sharpened(m, a, b, R, t, v, S, names, n, F, pairs)
+    count, normal, height = refined(m, a, b, R, t, v, S, names, n, F, pairs)
     copy_rows(F, pairs, count, S, names)
     return count, normal, height
 

@@ -1,8 +1,8 @@
 """The point of a simplex nearest to the origin.
 
 A simplex is up to four rows of numbers: a point of A - B, the points of A and of B it is the
-difference of, and its weight in the nearest point. The corners of a mesh have a number, two in a
-row of their own.
+difference of, and its weight in the nearest point. `names` has a row for each: the numbers of its
+corners of A and of B.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Newton's method for the nearest or deepest points of two cores of which one is a cylinder.
+"""Newton's method for the nearest or deepest points of two cores.
 
-A - B is smooth there, so GJK and EPA come closer to its surface by a fixed part at a time. Near a
-solution the support function of A - B is the largest of up to three smooth ones, of pairs of
-features: corners of a core, or rims of a cylinder,
+It helps GJK and EPA where one core is a cylinder: A - B is smooth there, so they come closer to
+its surface by a fixed part at a time. It helps any two cores that nearly touch: the difference of
+their nearest points is mostly rounding. Near a solution the support function of A - B is the
+largest of up to three smooth ones, of pairs of features: corners of a core, or rims of a cylinder,
 
     h(n) = max_k w_k(n) . n ,   w_k(n) the farthest point of pair k along n.
 
@@ -48,13 +49,13 @@ IN_LINE = 1e-6  # sine of the angle between points of three pairs that count as 
 
 
 @inline
-def is_smooth(m, a, b):
+def has_cylinder(m, a, b):
     """Return whether one of two geometries is a cylinder."""
     return m.geom_type[a] == CYLINDER or m.geom_type[b] == CYLINDER
 
 
 @kernel
-def sharpened(m, a, b, R, t, v, S, names, n, F, pairs):
+def refined(m, a, b, R, t, v, S, names, n, F, pairs):
     """Find the normal for the features of a simplex, from a direction v, a unit vector.
 
     The simplex S, names has n <= 3 rows with weights. The solution is written to F, pairs, as a
@@ -102,7 +103,7 @@ def sharpened(m, a, b, R, t, v, S, names, n, F, pairs):
 
 @kernel
 def is_least(m, a, b, R, t, F, count, depth):
-    """Return whether a solution of `sharpened` is known to have the least depth of all.
+    """Return whether a solution of `refined` is known to have the least depth of all.
 
     It has if a ball of this radius around the deepest point of B is inside A: then along no
     direction A - B is less deep. The same holds for A in B.
@@ -279,7 +280,7 @@ def _of_three(F, v, e, f, slope, curve):
 
 @kernel
 def _at_end(m, a, b, R, t, v, S, n, F, pairs, rounding):
-    """Try the ends of cylinders that face v: as a simplex of one row, as `sharpened`."""
+    """Try the ends of cylinders that face v: as a simplex of one row, as `refined`."""
     axis = (R[2], R[5], R[8])
     along = dot3(axis, v)
     if m.geom_type[a] == CYLINDER and abs(v[2]) > LEVEL:

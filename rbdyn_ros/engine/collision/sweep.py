@@ -27,7 +27,7 @@ from rbdyn_ros.engine.spatial import (
 #: radius of the bounding sphere, the way that the geometry goes in a step.
 LOW, HIGH, REACH, WAY = 12, 15, 18, 19
 
-#: Bounds are wider by this part of the size, so that rounding parts nobody who touches.
+#: Bounds are wider by this part of the size, so that rounding separates no touching pair.
 ROUNDING = 1e-12
 
 
@@ -77,7 +77,8 @@ def sweep(m, count, place, order, pairs, first, number_of, found):
         m: the Model.
         count: geometries to sweep, the first ones.
         place: rows of them, see `place_geom` and `bound`.
-        order: their numbers, in the order of the last call; anything else is put right.
+        order: their numbers, in the order of the last call; a number out of range, or all zero,
+            restarts it.
         pairs: (n, 2), ascending pairs of geometries, ascending.
         first: by geometry, its first pair with a later one.
         number_of: by geometry, the number of those pairs.

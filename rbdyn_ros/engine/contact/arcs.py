@@ -65,7 +65,7 @@ def follow_arcs(m, d):
 
 @kernel
 def _follow(m, d, c, end):
-    """Add them for the contacts of two bodies."""
+    """Add the arcs' slip to the contacts of one pair of bodies."""
     one, i, half = d.contact_body[c, 0], d.contact_body[c, 1], 0.5 * m.opt.timestep
     arc1, arc2 = _arc(d, one), _arc(d, i)
     w, turning = sub3(arc2[2], arc1[2]), sub3(arc2[1], arc1[1])

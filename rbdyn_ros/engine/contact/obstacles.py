@@ -236,16 +236,28 @@ def _rims(m, d, g, o, reach):
     """
     centre, R = _pose(m, d, g)
     up = (m.geom_mat[o, 2], m.geom_mat[o, 5], m.geom_mat[o, 8])
-    x, y, _ = mat_vec(transposed(R), up)
-    upright = x * x + y * y < UPRIGHT * UPRIGHT  # the lowest point is noise
-    angle = 0.0 if upright else np.arctan2(-y, -x)
+    angle = lowest_angle(R, up)
     for n in range(3):
-        turned = angle + n * (2.0 * np.pi / 3.0)
-        a, b = m.geom_size[g, 0] * np.cos(turned), m.geom_size[g, 0] * np.sin(turned)
+        a, b = on_rim(m, g, angle, n)
         for end in range(2):
             z = m.geom_size[g, 1] if end == 1 else -m.geom_size[g, 1]
             x = add3(centre, mat_vec(R, (a, b, z)))
             _corner_on_plane(m, d, g, o, x, up, reach, 2 * n + end)
+
+
+@inline
+def lowest_angle(R, up):
+    """Return the angle about the axis of a cylinder at which its rims are lowest."""
+    x, y, _ = mat_vec(transposed(R), up)
+    upright = x * x + y * y < UPRIGHT * UPRIGHT  # the lowest point is noise
+    return 0.0 if upright else np.arctan2(-y, -x)
+
+
+@inline
+def on_rim(m, g, angle, n):
+    """Return x and y, in the geometry, of point n of a rim: n times 120 degrees from `angle`."""
+    turned = angle + n * (2.0 * np.pi / 3.0)
+    return m.geom_size[g, 0] * np.cos(turned), m.geom_size[g, 0] * np.sin(turned)
 
 
 @kernel

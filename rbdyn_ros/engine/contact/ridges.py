@@ -201,9 +201,10 @@ def _solid(m, g, R, t, x):
 
 @kernel
 def _from_hull(m, g, x):
-    """Return the distance of a point to the nearest plane of a face of a hull, if it is inside.
+    """Return the largest signed distance of a point to the planes of a hull's faces, its normal.
 
-    Outside it is less than the distance, but above 0.
+    Inside it is the signed distance, outside a positive lower bound of it; without faces it is
+    infinity.
     """
     most, best = -np.inf, (0.0, 0.0, 1.0)
     for f in range(m.geom_faceadr[g], m.geom_faceadr[g] + m.geom_facenum[g]):

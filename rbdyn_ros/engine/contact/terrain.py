@@ -13,8 +13,6 @@ Source: Ericson, Real-Time Collision Detection, 2005, section 5.1.5 (regions of 
 
 from __future__ import annotations
 
-import numpy as np
-
 from rbdyn_ros.engine.collision.kinds import CAPSULE, CYLINDER, SPHERE
 from rbdyn_ros.engine.contact.contact_list import order, reach_of
 from rbdyn_ros.engine.contact.height_grid import (
@@ -25,6 +23,7 @@ from rbdyn_ros.engine.contact.height_grid import (
     plane_of,
     triangle_under,
 )
+from rbdyn_ros.engine.contact.obstacles import lowest_angle, on_rim
 from rbdyn_ros.engine.contact.ridges import ridges
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
@@ -41,7 +40,6 @@ from rbdyn_ros.engine.spatial import (
 )
 from rbdyn_ros.model.height_fields import BY_FIELD
 
-UPRIGHT = 1e-6  # tilt [rad] below which a cylinder stands on points of its own
 EDGE_ON = 1e-9  # part of a cell by which a point may be beside its triangle
 SAME = 1e-6  # part of the radius: points that are the same
 
@@ -101,12 +99,9 @@ def _corner(m, d, g, o, x, feature, reach):
 def _rims(m, d, g, o, R, t, reach):
     """Add contacts of three points of each rim, 120 degrees apart, as with a plane."""
     _triangle, _dist, up = triangle_under(m, o, grid_of(m, o), t)
-    x, y, _ = mat_vec(transposed(R), up)
-    upright = x * x + y * y < UPRIGHT * UPRIGHT  # the lowest point is noise
-    angle = 0.0 if upright else np.arctan2(-y, -x)
+    angle = lowest_angle(R, up)
     for n in range(3):
-        turned = angle + n * (2.0 * np.pi / 3.0)
-        a, b = m.geom_size[g, 0] * np.cos(turned), m.geom_size[g, 0] * np.sin(turned)
+        a, b = on_rim(m, g, angle, n)
         for end in range(2):
             z = m.geom_size[g, 1] if end == 1 else -m.geom_size[g, 1]
             _corner(m, d, g, o, add3(t, mat_vec(R, (a, b, z))), 2 * n + end, reach)
