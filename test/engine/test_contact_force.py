@@ -4,12 +4,12 @@ import warnings
 
 import numpy as np
 import pytest
-from rbdyn_ros.engine.contact.linearise import linearise_viscous
 from scipy.spatial.transform import Rotation
 from support import robots, touching
 
 import rbdyn_ros as rb
 from rbdyn_ros.engine.contact.law import DEEPEST, STICK
+from rbdyn_ros.engine.contact.linearise import linearise_viscous
 from rbdyn_ros.loading.assets import bundled_robot
 
 MASS = 2.0
@@ -166,7 +166,7 @@ def test_the_last_resort_sticks_at_rest_and_slides_within_the_cone(speed, lagged
     m = point()
     d = touching.placed(m, (0.0, 0.0, -0.001))
     rb.step(m, d)
-    d.contact_vel[0], d.contact_latch[0, 0] = (speed, 0.0, 0.0), lagged
+    d.contact_vel[0], d.contact_lagged[0, 0] = (speed, 0.0, 0.0), lagged
     linearise_viscous(m, d)
     assert d.contact_force_slope[0, 1] == pytest.approx(viscosity, rel=1e-15)
     assert d.contact_load[0, :2] == pytest.approx([-viscosity * speed, 0.0], rel=1e-15)
