@@ -138,7 +138,7 @@ def _eliminate_joint(m, d, i, A, p, viscosity_step, stop_step):
 def yielding(d, i, step, A):
     """Add the effect of contact in a step to a body's inertia.
 
-    The contact force is f - step C a (contact/linearise.py): C, positive semidefinite, adds to the
+    The contact force is f - step C a (contact/body_sums.py): C, positive semidefinite, adds to the
     inertia, so no contact is too stiff for a step. Source: Baraff, Witkin, Large steps in cloth
     simulation, 1998 (Euler's implicit step, linearised).
     """

@@ -1,6 +1,6 @@
 """Contact: points, forces, and their effect on a step.
 
-The order to read it in: obstacles, pairs and terrain find points, which contact_list lists; memory
-recalls their forces; start writes what law needs; linearise makes the law linear, and solve_step
-finds the forces of a step with it.
+Read it in this order: obstacles, pairs and terrain find points, which contact_list lists; start
+writes what law needs; linearise makes the law linear, body_sums adds it up for the dynamics, and
+solve_step finds the forces of a step with it.
 """

@@ -24,8 +24,8 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.engine.collision.kinds import CYLINDER, HFIELD
+from rbdyn_ros.engine.contact.body_sums import next_bodies
 from rbdyn_ros.engine.contact.law import has_torque
-from rbdyn_ros.engine.contact.linearise import next_bodies
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
     ZERO3,

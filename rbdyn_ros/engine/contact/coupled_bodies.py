@@ -19,8 +19,8 @@ from rbdyn_ros.engine.constraints.coupled import (
     inertia_of_step,
     prescribe,
 )
+from rbdyn_ros.engine.contact.body_sums import next_bodies, torque_slope, with_force_slope
 from rbdyn_ros.engine.contact.law import has_torque
-from rbdyn_ros.engine.contact.linearise import next_bodies, torque_slope, with_force_slope
 from rbdyn_ros.engine.crb import crb
 from rbdyn_ros.engine.follow import is_driven
 from rbdyn_ros.engine.jit import inline, kernel

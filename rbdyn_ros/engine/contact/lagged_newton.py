@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rbdyn_ros.engine.contact.body_sums import add_wrench_pair
 from rbdyn_ros.engine.contact.lagged import approach_lagged, move_lagged
 from rbdyn_ros.engine.contact.law import (
     ALONG,
@@ -31,7 +32,6 @@ from rbdyn_ros.engine.contact.law import (
     is_viscous,
     slip_of,
 )
-from rbdyn_ros.engine.contact.linearise import add_wrench_pair
 from rbdyn_ros.engine.contact.passes import moved_point, pass_once
 from rbdyn_ros.engine.dense import solve_square
 from rbdyn_ros.engine.jit import inline, kernel

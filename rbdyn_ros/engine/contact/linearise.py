@@ -1,18 +1,20 @@
-"""The law of the contacts linearised at an iterate, and its sums over bodies.
+"""The law of the contacts, linearised at an iterate, and compared with what that predicts.
 
-A force f(u0 + du) is f0 - C du with C the slope at u0. As the velocity that a step gives a point
-is v + h a, a body gets the force sum(f0 + C (u0 - v)) - h C a: the sum is in cfrc_contact, and C
-in contact_slope, which the articulated inertia takes up (aba.py, yielding.py). Of two moving
-bodies, a is the difference of their accelerations.
-
-The same sums over the forces themselves are two stages: of the forces at the present velocities,
-and of the forces of the last step.
+The sums over bodies are in body_sums.py. The forces at the present velocities are a stage of their
+own, which no step needs.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from rbdyn_ros.engine.contact.body_sums import (
+    add_force,
+    add_to_bodies,
+    clear_sums,
+    force_slope_times,
+    torque_slope_times,
+)
 from rbdyn_ros.engine.contact.law import (
     ACROSS,
     ALONG,
@@ -31,7 +33,6 @@ from rbdyn_ros.engine.contact.law import (
     normal_force,
     normal_force_now,
     rolling_torque,
-    slip_of,
     torsional_torque,
 )
 from rbdyn_ros.engine.contact.passes import moved_contact
@@ -40,20 +41,13 @@ from rbdyn_ros.engine.loads import contact_joint_forces
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import (
     ZERO3,
-    ZERO6,
     add3,
-    add6,
-    add_scaled6,
-    cross3,
     dot3,
     load3,
-    load6,
     scaled3,
     store3,
-    store6,
     sub3,
 )
-from rbdyn_ros.engine.symmetric import add21, add_outer, add_rigid_inertia, load21, store21
 
 
 @optional_stage("forces_now_stage")
@@ -74,45 +68,8 @@ def forces_now(m, d):
             if has_torque(d, c):
                 torque = torque_at(d, c, normal, load3(d.contact_spin, c), force)
                 store3(d.contact_torque, c, torque)
-            _add_force(d, c)
+            add_force(d, c)
     contact_joint_forces(m, d)
-
-
-@optional_stage("sum_forces_stage")
-def _sum_by_address(table, row):
-    sum_forces(model_at(table), data_at(table, row))
-
-
-@kernel
-def sum_forces(m, d):
-    """Write cfrc_contact and qfrc_contact: the forces that have moved the bodies.
-
-    A stage of its own: no motion depends on it, so only the last of several steps needs it.
-    """
-    clear_sums(m, d)
-    for c in range(d.ncon):
-        _add_force(d, c)
-    contact_joint_forces(m, d)
-
-
-@inline
-def _add_force(d, c):
-    """Add the force of a contact to cfrc_contact of its bodies."""
-    add_wrench_pair(d, c, load3(d.contact_force, c), load3(d.contact_torque, c))
-
-
-@inline
-def add_wrench_pair(d, c, f, t):
-    """Add a force and a torque on body 2, and their opposites on body 1, to cfrc_contact."""
-    one, i = d.contact_body[c, 0], d.contact_body[c, 1]
-    turn = (t[0], t[1], t[2], 0.0, 0.0, 0.0)
-    d.body_touches[i] = 1
-    wrench = add6(wrench_at(load3(d.contact_arm2, c), f), turn)
-    store6(d.cfrc_contact, i, add6(load6(d.cfrc_contact, i), wrench))
-    if one > 0:
-        d.body_touches[one] = 1
-        wrench = add6(wrench_at(load3(d.contact_arm1, c), f), turn)
-        store6(d.cfrc_contact, one, add_scaled6(load6(d.cfrc_contact, one), wrench, -1.0))
 
 
 @kernel
@@ -144,17 +101,6 @@ def _keep_closed(d, c, leaving):
         pulls = scaled3(load3(d.contact_normal, c), push - slope * leaving)
         d.contact_force_slope[c, ALONG] = slope
         store3(d.contact_load, c, add3(load3(d.contact_load, c), pulls))
-
-
-@kernel
-def clear_sums(m, d):
-    """Reset the sums of the bodies that had contacts."""
-    for i in range(m.nbody):
-        if d.body_touches[i] != 0:
-            d.body_touches[i] = 0
-            store6(d.cfrc_contact, i, ZERO6)
-            for n in range(21):
-                d.contact_slope[i, n] = 0.0
 
 
 @kernel
@@ -307,132 +253,3 @@ def _linearise(d, c):
         slope = d.contact_torque_slope[c]
         slope[ALONG], slope[ACROSS] = along, across
         slope[SLIP], slope[SLIP + 1], slope[SLIP + 2] = slip
-
-
-@inline
-def force_slope_times(d, c, normal, du):
-    """Return C du of a contact, C being the slope of its force."""
-    return _slope_times(d.contact_force_slope[c], normal, du)
-
-
-@inline
-def torque_slope_times(d, c, normal, dw):
-    """Return C dw of a contact, C being the slope of its torque."""
-    return _slope_times(d.contact_torque_slope[c], normal, dw)
-
-
-@inline
-def _slope_times(slope, normal, du):
-    # C = along n n^T + across (1 - n n^T - t t^T)
-    along, across, slip = slope[ALONG], slope[ACROSS], slip_of(slope)
-    by_normal = (along - across) * dot3(normal, du)
-    by_slip = -across * dot3(slip, du)
-    return add3(add3(scaled3(normal, by_normal), scaled3(slip, by_slip)), scaled3(du, across))
-
-
-@kernel
-def add_to_bodies(d):
-    """Add the contacts to cfrc_contact of their bodies, and with the world to contact_slope.
-
-    The slopes of contacts between two moving bodies join their dofs (coupled_bodies.py).
-    """
-    c = 0
-    while c < d.ncon:
-        end = next_bodies(d, c)
-        if d.contact_body[c, 0] == 0:
-            _add_to_body(d, c, end)
-        else:
-            for n in range(c, end):
-                f, t = _load_at_start(d, n)
-                add_wrench_pair(d, n, f, t)
-        c = end
-
-
-@inline
-def next_bodies(d, c):
-    """Return the next contact with other bodies."""
-    one, two = d.contact_body[c, 0], d.contact_body[c, 1]
-    while c < d.ncon and d.contact_body[c, 0] == one and d.contact_body[c, 1] == two:
-        c += 1
-    return c
-
-
-@kernel
-def _add_to_body(d, c, end):
-    """Add the contacts of a body with the world; the sums stay in registers."""
-    i = d.contact_body[c, 1]
-    wrench, A = load6(d.cfrc_contact, i), load21(d.contact_slope, i)
-    for n in range(c, end):
-        f, t = _load_at_start(d, n)
-        turn = (t[0], t[1], t[2], 0.0, 0.0, 0.0)
-        wrench = add6(wrench, add6(wrench_at(load3(d.contact_arm2, n), f), turn))
-        A = with_force_slope(d, n, A)
-        if has_torque(d, n):
-            A = add21(A, torque_slope(d, n))
-    d.body_touches[i] = 1
-    store6(d.cfrc_contact, i, wrench)
-    store21(d.contact_slope, i, A)
-
-
-@inline
-def _load_at_start(d, c):
-    """Return force and torque of a contact at the velocity of the start of the step."""
-    f = force_slope_times(d, c, load3(d.contact_normal, c), load3(d.contact_change, c))
-    f, t = add3(load3(d.contact_load, c), f), ZERO3
-    if has_torque(d, c):
-        t = torque_slope_times(d, c, load3(d.contact_normal, c), load3(d.contact_spin_change, c))
-        t = add3(t, load3(d.contact_load_torque, c))
-    return f, t
-
-
-@inline
-def with_force_slope(d, c, A):
-    """Return A plus the slope of a contact's force about the com of body 2's tree."""
-    along, across = d.contact_force_slope[c, ALONG], d.contact_force_slope[c, ACROSS]
-    normal, arm = load3(d.contact_normal, c), load3(d.contact_arm2, c)
-    A = add_rigid_inertia(A, _point_mass(across, arm))
-    A = add_outer(A, wrench_at(arm, normal), along - across)
-    slip = slip_of(d.contact_force_slope[c])
-    if across > 0.0 and dot3(slip, slip) > 0.0:
-        A = add_outer(A, wrench_at(arm, slip), -across)
-    return A
-
-
-@inline
-def torque_slope(d, c):
-    """Return the slope of a contact's torque."""
-    slope, n = d.contact_torque_slope[c], load3(d.contact_normal, c)
-    across, b = slope[ACROSS], slope[ALONG] - slope[ACROSS]
-    s = slip_of(slope)
-    return (
-        across + b * n[0] * n[0] - across * s[0] * s[0],
-        b * n[0] * n[1] - across * s[0] * s[1],
-        b * n[0] * n[2] - across * s[0] * s[2],
-        0.0, 0.0, 0.0,
-        across + b * n[1] * n[1] - across * s[1] * s[1],
-        b * n[1] * n[2] - across * s[1] * s[2],
-        0.0, 0.0, 0.0,
-        across + b * n[2] * n[2] - across * s[2] * s[2],
-        0.0, 0.0, 0.0,
-        0.0, 0.0, 0.0,
-        0.0, 0.0,
-        0.0,
-    )  # fmt: skip
-
-
-@inline
-def wrench_at(arm, f):
-    """Return [moment; force] of a force at an arm."""
-    n = cross3(arm, f)
-    return n[0], n[1], n[2], f[0], f[1], f[2]
-
-
-@inline
-def _point_mass(mass, r):
-    # as cinert
-    x, y, z = r
-    mx, my, mz = mass * x, mass * y, mass * z
-    return (
-        my * y + mz * z, mx * x + mz * z, mx * x + my * y, -mx * y, -mx * z, -my * z,
-        mx, my, mz, mass,
-    )  # fmt: skip

@@ -26,6 +26,7 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.engine.contact.arcs import follow_arcs
+from rbdyn_ros.engine.contact.body_sums import force_slope_times, torque_slope_times
 from rbdyn_ros.engine.contact.lagged import move_lagged
 from rbdyn_ros.engine.contact.lagged_newton import newton_step
 from rbdyn_ros.engine.contact.late_contacts import list_late_contacts
@@ -45,13 +46,11 @@ from rbdyn_ros.engine.contact.law import (
 )
 from rbdyn_ros.engine.contact.linearise import (
     compare_with_law,
-    force_slope_times,
     largest_of,
     linearise_after_step,
     linearise_at_iterate,
     linearise_at_start,
     linearise_viscous,
-    torque_slope_times,
 )
 from rbdyn_ros.engine.contact.memory import remember
 from rbdyn_ros.engine.contact.passes import keep_iterate, move_iterate, moved_contact, pass_once

@@ -7,8 +7,8 @@ others: a light body may carry a heavy one, so its contacts with the world are m
 from __future__ import annotations
 
 from rbdyn_ros.engine.constraints.wrenches import point_velocity, turn_rate
+from rbdyn_ros.engine.contact.body_sums import clear_sums
 from rbdyn_ros.engine.contact.law import has_torque, prepare
-from rbdyn_ros.engine.contact.linearise import clear_sums
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
     ZERO3,
