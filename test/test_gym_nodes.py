@@ -2,6 +2,7 @@
 
 import runpy
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -99,6 +100,22 @@ def test_an_episode_has_the_bits_of_the_engine(env):
         _, _, ended, cut, _ = env.step(action)
         assert [*env.position, *env.velocity] == expected[k].tolist()
         assert (ended, cut) == (False, k == 29)
+
+
+def test_a_lost_command_is_sent_again(env, monkeypatch):
+    """The simulator waits, and repeats its state."""
+    expected = simulated(env, 4, np.full((1, 1), 0.5))
+    client = env.simulation.client
+    publisher, sent = client._commands, []
+
+    def publish(command):
+        sent.append(command)
+        if len(sent) > 1:
+            publisher.publish(command)
+
+    monkeypatch.setattr(client, "_commands", SimpleNamespace(publish=publish))
+    env.step(np.array([0.5]))
+    assert [*env.position, *env.velocity] == expected[0].tolist()
 
 
 def test_a_node_of_the_user_is_in_the_loop(tmp_path, monkeypatch):

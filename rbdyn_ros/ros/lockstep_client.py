@@ -21,6 +21,11 @@ from rbdyn_ros.ros.messages.build import provide
 
 #: States that wait for the client.
 DEPTH = 100
+#: A busy machine may lose a message. A simulator that waits repeats its state each second: where
+#: it does so long after the answer, the answer was lost [s].
+LOST = 0.5
+#: A request is repeated if it is not answered in this time [s].
+UNANSWERED = 10.0
 
 
 class LockstepClient:
@@ -54,6 +59,8 @@ class LockstepClient:
         for name, kind in kinds.items():
             self._services[name] = self.node.create_client(kind, f"/simulator/{name}")
         self._stamp = -1
+        self._command: JointState | None = None
+        self._commanded = 0.0  # wall time of the latest command [s]
 
     def connect(self) -> None:
         """Wait until the simulator and this node know each other."""
@@ -79,7 +86,7 @@ class LockstepClient:
             RbdynError: the simulator refuses it, or `check` raises.
         """
         self._call("pause", SetBool.Request(data=True))
-        self._stamp = -1
+        self._stamp, self._command = -1, None
         everything = {"time": True, "state": True, "robot": False, "reseed": True, "seed": seed}
         self._call("reset_with", self._srv.Reset.Request(**everything))
         self._wait(lambda: self._stamp == 0)
@@ -95,9 +102,9 @@ class LockstepClient:
 
     def command(self, names: Sequence[str], efforts: Sequence[float]) -> None:
         """Answer the latest state with efforts."""
-        message = JointState(name=names, effort=efforts)
-        message.header.stamp = self.state.header.stamp
-        self._commands.publish(message)
+        self._command = JointState(name=names, effort=efforts)
+        self._command.header.stamp = self.state.header.stamp
+        self._publish(self._command)
 
     def next_state(self) -> JointState:
         """Wait for the state after the latest one.
@@ -117,11 +124,30 @@ class LockstepClient:
 
     def _take(self, state: JointState) -> None:
         self.state, self._stamp = state, nanoseconds(state.header.stamp)
+        last = self._command
+        if last is None or last.header.stamp != state.header.stamp:
+            return
+        if time.monotonic() > self._commanded + LOST:
+            self._publish(last)
+
+    def _publish(self, command: JointState) -> None:
+        self._commands.publish(command)
+        self._commanded = time.monotonic()
 
     def _call(self, name: str, request: Any) -> None:
-        answer = self._services[name].call_async(request)
-        self._wait(answer.done)
-        result: Any = answer.result()
+        answers: list[Any] = []
+        due = 0.0
+
+        def answered() -> bool:
+            nonlocal due
+            if time.monotonic() >= due:
+                future = self._services[name].call_async(request)
+                future.add_done_callback(lambda done: answers.append(done.result()))
+                due = time.monotonic() + UNANSWERED
+            return bool(answers)
+
+        self._wait(answered)
+        result = answers[0]
         if not result.success:
             raise refusal(f"the simulator refuses {name}: {result.message}")
 
