@@ -12,11 +12,13 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 import rclpy
 from rclpy.node import Node
 from rclpy.parameter_client import AsyncParameterClient
 from rclpy.signals import SignalHandlerOptions
+from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
@@ -38,10 +40,13 @@ class Controller(Node):
         self.publisher = self.create_publisher(JointState, "joint_commands", 10)
         self.pause = self.create_client(SetBool, "simulator/pause")
         self.hash = self.create_client(Trigger, "simulator/state_hash")
+        self.parameters = AsyncParameterClient(self, "simulator")
 
     def is_ready(self) -> bool:
         """Return whether the simulator's services are there."""
-        return self.pause.service_is_ready() and self.hash.service_is_ready()
+        clients = self.pause, self.hash
+        known = all(client.service_is_ready() for client in clients)
+        return known and self.parameters.services_are_ready()
 
     def spin_while(self, condition: Callable[[], bool]) -> None:
         """Handle messages while the condition holds; Ctrl-C ends this between two messages."""
@@ -49,6 +54,19 @@ class Controller(Node):
             if self.signals:
                 raise KeyboardInterrupt
             rclpy.spin_once(self, timeout_sec=0.1)
+
+    def ask(self, send: Callable[[], Future]) -> Any:
+        """Send a request, and each second again; return the answer: DDS may lose a first one."""
+        sent: list[Future] = []
+        begun = time.monotonic()
+
+        def waiting() -> bool:
+            if time.monotonic() >= begun + len(sent):
+                sent.append(send())
+            return not any(future.done() for future in sent)
+
+        self.spin_while(waiting)
+        return next(future.result() for future in sent if future.done())
 
     def begin_to_answer(self, joints: list[str]) -> None:
         self.joints = joints
@@ -98,19 +116,15 @@ def control(node: Controller) -> str:
     node.spin_while(lambda: not node.is_ready() and time.monotonic() < give_up)
     if not node.is_ready():
         return "no simulator answers: start one with time_mode:=lockstep in another terminal"
-    parameters = AsyncParameterClient(node, "simulator")
-    asked = parameters.get_parameters(["effort_command_joints", "time_mode"])
-    node.spin_while(lambda: not asked.done())
-    joints, mode = asked.result().values
+    names = ["effort_command_joints", "time_mode"]
+    joints, mode = node.ask(lambda: node.parameters.get_parameters(names)).values
     if mode.string_value != "lockstep":
         return "the simulator does not wait for commands: start it with time_mode:=lockstep"
     node.begin_to_answer(list(joints.string_array_value))
     node.spin_while(lambda: node.time < node.end)
-    paused = node.pause.call_async(SetBool.Request(data=True))
-    node.spin_while(lambda: not paused.done())
-    found = node.hash.call_async(Trigger.Request())
-    node.spin_while(lambda: not found.done())
-    print(f"after {node.time:.3f} s: {found.result().message}")
+    node.ask(lambda: node.pause.call_async(SetBool.Request(data=True)))
+    found = node.ask(lambda: node.hash.call_async(Trigger.Request()))
+    print(f"after {node.time:.3f} s: {found.message}")
     return ""
 
 
