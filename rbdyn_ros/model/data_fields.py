@@ -312,8 +312,8 @@ DATA_FIELDS = (
     Field("passive_rest", ("nv",), "qfrc_passive without them", stage="passive"),
     Field(
         "stop_spring",
-        ("nv", 4),
-        "limits: push of lower, upper, slope; friction remembered",
+        ("nv", 5),
+        "push of lower and upper limit, slope of lower; friction remembered; slope of upper",
         stage="passive",
     ),
     Field("stop_place", ("nv",), "1: at a limit, 2: beyond", "int", "passive"),

@@ -112,16 +112,97 @@ def test_a_joint_that_leans_on_its_limit_rests(integrator):
     assert d.qvel[0] == pytest.approx(-0.5 * LOAD / INERTIA * 0.01, rel=1e-3)
 
 
-def test_a_joint_beyond_its_limit_comes_back_slowly():
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_a_joint_beyond_its_limit_comes_back_slowly(side):
     m = wheel(kind="revolute", limit=(-0.5, 0.5))
     d = rb.make_data(m)
-    d.qpos = 1.5
+    d.qpos = 1.5 * side
     rb.step(m, d, 1)
-    assert d.qvel[0] == pytest.approx(-0.3, rel=0.1)
+    assert d.qvel[0] == pytest.approx(-0.3 * side, rel=0.1)
     rb.step(m, d, 999)
-    assert d.qpos[0] == pytest.approx(1.2, rel=0.02)
+    assert d.qpos[0] == pytest.approx(1.2 * side, rel=0.02)
     rb.forward(m, d)
     assert abs(d.qacc[0]) < 1e-6
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize(
+    ("start", "load", "deepest"), [(0.0, 0.5, 1e-5), (0.5 + 1e-5, 0.05, 0.03)]
+)
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_a_limit_holds_a_load_that_moves_a_light_joint_by_radians_in_a_step(
+    side, start, load, deepest, integrator
+):
+    """0.5 N m on 1e-5 kg m^2 are 5 rad in a step of 10 ms."""
+    body = Inertial(0.1, Pose(), (1e-5, 1e-5, 1e-5, 0.0, 0.0, 0.0))
+    builder = rb.SystemBuilder("finger").body("finger", body)
+    m = exact(builder.joint("hinge", "revolute", "base", "finger", limit=(-0.5, 0.5)))
+    m.opt.integrator, m.opt.timestep = integrator, 0.01
+    d = rb.make_data(m)
+    d.qpos, d.qfrc_applied = side * start, side * load
+    rb.step(m, d, 100)
+    held = side * d.qpos[0] - 0.5
+    assert -1e-9 < held < deepest
+    assert d.qvel[0] == 0.0
+    assert d.qfrc_passive[0] == pytest.approx(-side * load, rel=1e-9)
+    d.qfrc_applied = 0.0
+    rb.step(m, d, 1)
+    assert -0.32 < side * d.qvel[0] <= 0.0  # it comes back, and does not shoot back
+    assert d.nunsolved == 0
+
+
+def test_a_joint_compact_at_its_zero_stops_at_its_limit_with_a_long_arm():
+    """5 kg at 1 m, on a joint whose inertia at the zero position is 25,000 times less."""
+    hub, load = ((inertia,) * 3 + (0.0,) * 3 for inertia in (2e-4, 1e-9))
+    builder = rb.SystemBuilder("polar").body("hub", Inertial(0.1, Pose(), hub))
+    builder.body("slider", Inertial(5.0, Pose(), load))
+    builder.joint("turn", "revolute", "base", "hub", axis=(0, 0, 1), limit=(-0.5, 0.5))
+    builder.joint("reach", "prismatic", "hub", "slider", axis=(1, 0, 0), limit=(-2.0, 2.0))
+    m = exact(builder)
+    d = rb.make_data(m)
+    d.qpos, d.qvel = (0.4, 1.0), (2.3, 0.0)
+    turned = []
+    for _ in range(500):
+        rb.step(m, d)
+        turned.append(d.qpos[0])
+    assert max(turned) < 0.5 + 1e-4
+    assert abs(d.qvel[0]) < 1e-3
+
+
+@pytest.mark.parametrize("load", [5.0, 10.0, 12.0])
+def test_a_joint_with_friction_rests_on_a_soft_limit_in_all_functions(load):
+    m = wheel(kind="revolute", limit=(-0.5, 0.5), friction=3.0)
+    m = m.replaced(jnt_solref=[[0.02, 1.0]])
+    d = rb.make_data(m)
+    d.qpos, d.qfrc_applied = 0.5, 10.0
+    rb.step(m, d, 1000)
+    d.qfrc_applied = load
+    rb.step(m, d, 1000)
+    assert d.qvel[0] == pytest.approx(0.0, abs=1e-12)
+    assert d.qfrc_passive[0] == pytest.approx(-load, rel=1e-9)
+    rb.forward(m, d)
+    assert d.qfrc_passive[0] == pytest.approx(-load, rel=1e-9)
+    assert abs(d.qacc[0]) < 1e-6
+
+
+def test_friction_does_not_hold_a_driven_joint():
+    """A drive of 1e-3 rad/s^2 moves it from rest, by 5 um in 0.1 s."""
+    m = wheel(friction=1.0)
+    d = rb.make_data(m)
+    rb.set_drive(m, d, "hinge", "acceleration", 1e-3)
+    m.opt.timestep = 0.01
+    rb.step(m, d, 100)
+    assert d.qvel[0] == pytest.approx(1e-3, rel=1e-6)
+
+
+def test_the_memory_of_a_limit_fades_to_zero():
+    m = wheel(kind="revolute", limit=(-0.5, 0.5))
+    d = rb.make_data(m)
+    d.qpos, d.qfrc_applied = 0.4999, 10.0
+    rb.step(m, d, 100)
+    d.qfrc_applied = 0.0
+    rb.step(m, d, 100)  # by a factor of 1e6 a step
+    assert d.stick_qfrc[0] == 0.0
 
 
 @pytest.mark.parametrize("kind", ["slow", "overdamped", "weak"])
@@ -208,6 +289,18 @@ def test_a_ball_joint_leans_on_its_cone(integrator):
     assert max(angle) < 0.8 + 1e-3  # it comes with 5 rad/s
     assert angle[-1] == pytest.approx(0.8, abs=2e-6)
     assert d.nunsolved == 0
+
+
+def test_a_ball_joint_with_friction_rests_on_its_cone_in_all_functions():
+    m = pendulum("spherical", limit=(0.0, 0.8), friction=2.0)
+    d = rb.make_data(m)
+    rb.step(m, d, 4000)
+    assert np.abs(d.qvel).max() < 1e-12
+    held = d.qfrc_passive.copy()
+    rb.forward(m, d)
+    # the force is 0.5 * 1e6 I / h^2 = 2.5e11 N m/rad times a depth that is rounded by 1e-16
+    assert d.qfrc_passive == pytest.approx(held, abs=2e-4)
+    assert np.abs(d.qacc).max() < 4e-4
 
 
 def test_limits_of_single_coordinates():

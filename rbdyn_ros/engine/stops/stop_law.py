@@ -11,11 +11,13 @@ what the change of the load would do, is then set to zero.
 
 A limit is nearly rigid and remembers its force as well. Inside the range, push = slope beyond / h
 with a negative `beyond` makes the step end on the limit; there, push = memory, so a joint that
-leans on its limit stands still. What is farther beyond than NEAR comes back with the time constant
-RETURN, at most at EMERGE and by a softer force: nothing bounces, a joint that is put there does
-not shoot back, and one that something holds there is not broken. A drive mode overrules limits.
-Where the time constant t of jnt_solref is longer than a step, k = I / (t z)^2 and b = 2 I / t are
-those of the smooth law (passive.py), push = k beyond and slope = b + h k.
+leans on its limit stands still. The same holds farther beyond, as long as the joint moves on
+outwards or more presses it there than the softer force can carry. Otherwise what is farther beyond
+than NEAR comes back with the time constant RETURN, at most at EMERGE and by the softer force:
+nothing bounces, a joint that is put there does not shoot back, and one that something holds there
+is not broken. A drive mode overrules limits. Where the time constant t of jnt_solref is longer
+than a step, k = I / (t z)^2 and b = 2 I / t are those of the smooth law (passive.py), push =
+k beyond and slope = b + h k.
 
 stick_qfrc is the sum of both: what exceeds dof_frictionloss was the limit's.
 
@@ -61,6 +63,9 @@ EMERGE = 0.3
 #: Up to here beyond its limit [rad or m] a joint is at it.
 NEAR = 1e-6
 
+#: Where a dof is, in stop_place.
+INSIDE, AT, BEYOND = 0, 1, 2
+
 
 @inline
 def exact_stops(m, d):
@@ -79,11 +84,12 @@ def find_stops(m, d):
     for k in range(m.nv):
         d.passive_rest[k] = d.qfrc_passive[k]
         d.stop_slope[k] = 0.0
-        d.stop_still[k] = d.stop_place[k] = 0
-        spring, most = d.stop_spring[k], m.dof_frictionloss[k]
+        d.stop_still[k] = 0
+        d.stop_place[k] = INSIDE
+        spring = d.stop_spring[k]
         spring[0] = spring[1] = NEVER
-        spring[2] = 0.0
-        spring[3] = min(max(d.stick_qfrc[k], -most), most)
+        spring[2] = spring[4] = 0.0
+        spring[3] = _friction_of(m, d, k, 0.0)
     for j in range(m.njnt):
         if m.jnt_limited[j] and m.jnt_dofnum[j] == 1:
             k, q = m.jnt_dofadr[j], d.qpos[m.jnt_qposadr[j]]
@@ -94,49 +100,64 @@ def find_stops(m, d):
         q = d.qpos[m.jnt_qposadr[j] + k - m.jnt_dofadr[j]]
         _write_limit(m, d, j, k, q, m.limit_range[c, 0], m.limit_range[c, 1])
     d.nstopped = 0
+    if m.ncone > 0 and d.accelerate_stage != 0:
+        _find_cones(m, d)
     for k in range(m.nv):
         if has_stop(m, d, k):
             friction, _limit, slope, _p = stop_force(m, d, k, d.qvel[k])
             d.qfrc_passive[k] += friction
-            if slope > 0.0 or d.stop_place[k] != 0:
+            if slope > 0.0 or d.stop_place[k] != INSIDE:
                 d.nstopped = d.nstopped + 1
-    if m.ncone > 0 and d.accelerate_stage != 0:
-        _find_cones(m, d)
 
 
 @inline
 def _write_limit(m, d, j, k, q, lower, upper):
-    """Write the limits of a dof, and stop_place: 1 at a rigid limit, 2 farther beyond, else 0."""
+    """Write the limits of a dof, and where it is in stop_place."""
     spring, inertia, v = d.stop_spring[k], m.dof_inertia0[k], d.qvel[k]
     if d.drive_mode[k] != FORCE:
         return
     rest = d.stick_qfrc[k] - spring[3]  # what a limit has carried beside friction
-    spring[0], spring[2], below = _spring(m, j, inertia, lower - q, -v, rest)
-    spring[1], spring[2], above = _spring(m, j, inertia, q - upper, v, -rest)
+    spring[0], spring[2], below, low = _spring(m, j, inertia, lower - q, -v, rest)
+    spring[1], spring[4], above, high = _spring(m, j, inertia, q - upper, v, -rest)
     d.qfrc_passive[k] += below - above
-    beyond = max(lower - q, q - upper)
-    if beyond >= 0.0:
-        soft = m.jnt_solref[j, 0] > m.opt.timestep / np.pi
-        d.stop_place[k] = 2 if soft or beyond > NEAR else 1
+    d.stop_place[k] = max(low, high)
+    if is_soft(m, j):  # it remembers no force
+        spring[3] = _friction_of(m, d, k, below - above)
+
+
+@inline
+def _friction_of(m, d, k, limit):
+    """Return the part of stick_qfrc that was friction, beside the force of a limit."""
+    most = m.dof_frictionloss[k]
+    return min(max(d.stick_qfrc[k] - limit, -most), most)
+
+
+@inline
+def is_soft(m, j):
+    """Return whether the limit of a joint is a spring."""
+    return m.jnt_solref[j, 0] > m.opt.timestep / np.pi
 
 
 @inline
 def _spring(m, j, inertia, beyond, speed, memory):
-    """Return push and slope of a limit, and its force at the present position and velocity."""
+    """Return push and slope of a limit, its force at the present state, and a place.
+
+    The place is INSIDE the range, AT a limit that holds the joint where it is, or BEYOND one.
+    """
     h, t, ratio = m.opt.timestep, m.jnt_solref[j, 0], m.jnt_solref[j, 1]
-    if t > h / np.pi:
+    if is_soft(m, j):
         k, b = inertia / (t * t * ratio * ratio), 2.0 * inertia / t
         push = k * beyond if beyond + h * speed > 0.0 else NEVER  # it acts where the joint is
         now = max(0.0, push + b * speed) if beyond > 0.0 else 0.0
-        return push, b + h * k, now
+        return push, b + h * k, now, BEYOND if beyond >= 0.0 else INSIDE
     slope, memory = RIGID * inertia / h, max(memory, 0.0)
     if beyond < 0.0:
-        return max(slope * beyond / h, NEVER), slope, 0.0
-    if beyond <= NEAR:
-        return memory, slope, memory
-    slope = SOFTER * inertia / h
-    memory = min(memory, slope * EMERGE)
-    return memory + slope * min((beyond - NEAR) / RETURN, EMERGE), slope, memory
+        return max(slope * beyond / h, NEVER), slope, 0.0, INSIDE
+    softer = SOFTER * inertia / h
+    if beyond <= NEAR or h * speed > NEAR or memory > softer * EMERGE:
+        return memory, slope, memory, AT
+    push = memory + softer * min((beyond - NEAR) / RETURN, EMERGE)
+    return push, softer, memory, BEYOND
 
 
 @kernel
@@ -147,7 +168,7 @@ def outside(m, d):
     find_stops(m, d)
     found = False
     for k in range(m.nv):
-        found = found or d.stop_place[k] != 0
+        found = found or d.stop_place[k] != INSIDE
     for c in range(m.ncone):
         found = found or d.cone_beyond[c] >= 0.0
     return found
@@ -156,7 +177,8 @@ def outside(m, d):
 @inline
 def has_stop(m, d, k):
     """Return whether a dof has dry friction or a limit."""
-    return m.dof_frictionloss[k] > 0.0 or d.stop_spring[k, 2] > 0.0
+    spring = d.stop_spring[k]
+    return m.dof_frictionloss[k] > 0.0 or spring[2] > 0.0 or spring[4] > 0.0
 
 
 @inline
@@ -174,13 +196,19 @@ def stop_force(m, d, k, u):
             slope = penalty
         else:
             friction, piece = (most, ALONG) if friction > 0.0 else (-most, AGAINST)
-    rise = d.stop_spring[k, 2]
-    low, high = d.stop_spring[k, 0] - rise * u, d.stop_spring[k, 1] + rise * u
+    low, high = limit_pushes(d, k, u)
     if low > 0.0:
-        limit, slope, piece = limit + low, slope + rise, piece + LOW
+        limit, slope, piece = limit + low, slope + d.stop_spring[k, 2], piece + LOW
     if high > 0.0:
-        limit, slope, piece = limit - high, slope + rise, piece + HIGH
+        limit, slope, piece = limit - high, slope + d.stop_spring[k, 4], piece + HIGH
     return friction, limit, slope, piece
+
+
+@inline
+def limit_pushes(d, k, u):
+    """Return the pushes of the lower and upper limit of a dof at the velocity u, if positive."""
+    spring = d.stop_spring[k]
+    return spring[0] - spring[2] * u, spring[1] + spring[4] * u
 
 
 @inline
@@ -204,16 +232,37 @@ def _find_cones(m, d):
                 speed += along * d.qvel[k + n]
                 memory -= along * (d.stick_qfrc[k + n] - d.stop_spring[k + n, 3])
             beyond = angle - m.jnt_range[j, 1]
-            push, slope, now = _spring(m, j, inertia, beyond, speed, memory)
+            push, slope, now = _cone_spring(m, j, inertia, beyond, speed, memory)
             store3(d.cone_axis, c, axis)
             d.cone_dof[c], d.cone_beyond[c] = k, beyond
             d.cone_spring[c, 0], d.cone_spring[c, 1], d.cone_slope[c] = push, slope, 0.0
-            d.qfrc_passive[k] -= now * axis[0]
-            d.qfrc_passive[k + 1] -= now * axis[1]
-            d.qfrc_passive[k + 2] -= now * axis[2]
+            for n in range(3):
+                along = axis[0] if n == 0 else axis[1] if n == 1 else axis[2]
+                d.qfrc_passive[k + n] -= now * along
+                d.stop_spring[k + n, 3] = _friction_of(m, d, k + n, -now * along)
             if beyond >= 0.0 or push + slope * speed > 0.0:
                 d.nstopped = d.nstopped + 1
             c += 1
+
+
+@inline
+def _cone_spring(m, j, inertia, beyond, speed, memory):
+    """Return push and slope of the limit of a ball joint, and its force at the present state.
+
+    What slides round its cone gets beyond it in every step. Half of this is taken back in the next
+    one, at most at EMERGE, so the limit needs no memory; but what is far beyond and does not move
+    on comes back like any joint.
+    """
+    h = m.opt.timestep
+    slope, softer = RIGID * inertia / h, SOFTER * inertia / h
+    back = 0.5 * beyond / h
+    near = back <= EMERGE or h * speed > NEAR
+    if beyond >= 0.0 and near and not is_soft(m, j):
+        push = slope * min(back, EMERGE)
+        return push, slope, push
+    memory = min(memory, softer * EMERGE)
+    push, slope, now, _place = _spring(m, j, inertia, beyond, speed, memory)
+    return push, slope, now
 
 
 @inline

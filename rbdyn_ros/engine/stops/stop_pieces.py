@@ -15,20 +15,26 @@ from rbdyn_ros.engine.spatial import load3
 from rbdyn_ros.engine.stops.stop_law import (
     AGAINST,
     ALONG,
+    AT,
     HIGH,
     LOW,
     along_cone,
     cone_force,
     grip,
     has_stop,
+    limit_pushes,
     stop_force,
 )
+from rbdyn_ros.model.options import FORCE
 
 #: Part of itself, or of dry friction, that a force may miss.
 EXACT = 1e-6
 
 #: A force is nothing below this part of the largest.
 NOTHING = 1e-9
+
+#: A smaller memory [N m or N] is forgotten, before its products underflow.
+FADED = 1e-200
 
 #: Rounding error of a velocity, as a part of the largest one, and of a force.
 ROUNDING = 1e-15
@@ -75,11 +81,11 @@ def _take_piece(m, d, k, piece):
             load = d.stop_spring[k, 3] - slope * v
         else:
             load = m.dof_frictionloss[k] if friction == ALONG else -m.dof_frictionloss[k]
-    rise, limits = d.stop_spring[k, 2], piece - friction
+    (low, high), limits = limit_pushes(d, k, v), piece - friction
     if limits == LOW or limits == LOW + HIGH:
-        load, slope = load + d.stop_spring[k, 0] - rise * v, slope + rise
+        load, slope = load + low, slope + d.stop_spring[k, 2]
     if limits >= HIGH:
-        load, slope = load - d.stop_spring[k, 1] - rise * v, slope + rise
+        load, slope = load - high, slope + d.stop_spring[k, 4]
     d.stop_load[k], d.stop_slope[k], d.stop_piece[k] = load, slope, piece
 
 
@@ -113,7 +119,8 @@ def stops_miss(m, d):
                 rounding = _rounding(m, d, k, there, fastest)
                 if _differ(friction + limit, _used(m, d, k), max(most, least), rounding):
                     d.stop_wrong[k], miss = 1, True
-            if abs(friction) < most or (limit != 0.0 and d.stop_place[k] == 1):
+            rests = abs(friction) < most or (limit != 0.0 and d.stop_place[k] == AT)
+            if rests and d.drive_mode[k] == FORCE:
                 d.stop_still[k] = 1
     for c in range(m.ncone):
         u = along_cone(d, c, d.qvel) + h * along_cone(d, c, d.qacc_step)
@@ -176,7 +183,7 @@ def _rounding(m, d, k, piece, fastest):
     A joint at its limit in free fall has no load: which piece it is in is up to rounding.
     """
     spring = d.stop_spring[k]
-    steepest, push = spring[2], 0.0
+    steepest, push = max(spring[2], spring[4]), 0.0
     if m.dof_frictionloss[k] > 0.0:
         steepest = max(steepest, grip(m, k))
     low, high = min(piece, d.stop_piece[k]), max(piece, d.stop_piece[k])
@@ -282,7 +289,8 @@ def keep_stops(m, d, solved):
         d.stick_qfrc[k] = 0.0
         if has_stop(m, d, k):
             friction, limit, _s, _p = stop_force(m, d, k, d.qvel[k] + h * d.qacc_step[k])
-            d.stick_qfrc[k] = friction + limit if solved else _used(m, d, k)
+            force = friction + limit if solved else _used(m, d, k)
+            d.stick_qfrc[k] = force if abs(force) > FADED else 0.0
     for c in range(m.ncone):
         axis, k, force = load3(d.cone_axis, c), d.cone_dof[c], _cone_used(m, d, c)
         for n in range(3):
@@ -304,12 +312,12 @@ def overruns(m, d):
     h, found = m.opt.timestep, False
     for k in range(m.nv):
         v, most = d.qvel[k], m.dof_frictionloss[k]
-        u, rise = v + h * d.qacc_step[k], d.stop_spring[k, 2]
+        u = v + h * d.qacc_step[k]
         d.stick_qfrc[k] = 0.0
         if most > 0.0:
             found = found or u * v <= 0.0
             d.stick_qfrc[k] = -most if v > 0.0 else most
-        low, high = d.stop_spring[k, 0] - rise * u, d.stop_spring[k, 1] + rise * u
+        low, high = limit_pushes(d, k, u)
         found = found or low > 0.0 or high > 0.0
     for c in range(m.ncone):
         u = along_cone(d, c, d.qvel) + h * along_cone(d, c, d.qacc_step)
