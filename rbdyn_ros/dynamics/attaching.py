@@ -134,8 +134,7 @@ def _without_contact(m: Model, low: int, high: int) -> Arrays:
     excluded: Ints = np.array(sorted(known), np.int64).reshape(-1, 2)
     left = [pair for pair in m.push_geom.tolist() if tuple(pair) not in between]
     pushing: Ints = np.array(left, np.int64).reshape(-1, 2)
-    # links of the world are listed only beside pairs that push: the last one stays
-    return {"exclude_geom": excluded, "push_geom": pushing if left else m.push_geom}
+    return {"exclude_geom": excluded, "push_geom": pushing}
 
 
 def _place(m: Model, link: str) -> Placement:

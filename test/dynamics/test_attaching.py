@@ -121,6 +121,33 @@ def test_two_attached_bodies_touch_no_more():
     assert {"rod", "other"} in names
 
 
+def test_the_only_two_bodies_of_a_scene_touch_no_more_while_they_are_attached(tmp_path):
+    """They are 1 mm inside each other: a contact would push against the weld."""
+    cubes = [
+        rb.Object(name, rb.Box((0.2, 0.2, 0.2)), mass=1.0, pose=rb.pose((0.0, 0.0, height)))
+        for name, height in (("low", 0.1), ("high", 0.3))
+    ]
+    m = rb.scene(objects=cubes)
+    d = rb.make_data(m)
+    d.qpos[9] = 0.299
+    held, h = rb.attach(m, d, "low", "high")
+    assert (m.npush, held.npush) == (1, 0)
+    rb.step(held, h, 300)
+    assert {(one.geom1, one.geom2) for one in rb.contacts(held, h)} == {("floor", "low")}
+    assert h.contact_force[: h.ncon, 2].sum() == pytest.approx(2.0 * G, rel=1e-9)
+    rb.save(held, tmp_path / "held.npz")
+    again = rb.load(tmp_path / "held.npz")
+    other = rb.make_data(again)
+    rb.load_state(again, other, rb.save_state(held, h))
+    assert h.qpos[9] - h.qpos[2] == pytest.approx(0.199, abs=1e-9)
+    for model, data in ((held, h), (again, other)):
+        rb.step(model, data, 50)
+    assert np.array_equal(h.qpos, other.qpos)
+    apart = rb.carry(held, h, m)
+    rb.step(m, apart, 1000)
+    assert apart.qpos[9] - apart.qpos[2] == pytest.approx(0.2, abs=1e-8)
+
+
 def test_a_belt_that_stops_brakes_what_lies_on_it():
     """With mu g, in closed form, after it has ridden along."""
     surface = rb.Surface(friction=0.4)
