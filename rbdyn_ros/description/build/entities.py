@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -10,7 +10,13 @@ from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.build.joining import WORLD, free_name
-from rbdyn_ros.description.build.scene import SceneParts, audit_parts, with_parts, with_robot
+from rbdyn_ros.description.build.scene import (
+    SceneParts,
+    audit_beside_robots,
+    audit_parts,
+    with_parts,
+    with_robot,
+)
 from rbdyn_ros.description.build.scene_objects import with_object
 from rbdyn_ros.description.checks.check import audit_description
 from rbdyn_ros.description.checks.geometries import audit_obstacles
@@ -98,6 +104,7 @@ def with_world(
     source: str,
     strict: bool = True,
     package_dirs: Sequence[str | Path] = (),
+    taken: Collection[str] = (),
 ) -> Description:
     """Return a scene of robots with the objects and the obstacles of a world.
 
@@ -107,12 +114,14 @@ def with_world(
         source: of the parts, for messages.
         strict: as for load_urdf.
         package_dirs: as for load_urdf.
+        taken: names of the robots.
 
     Raises:
         DescriptionError: with all errors of the world.
     """
     audit = Audit(strict=strict)
     audit_parts(replace(parts, robots={}), audit)
+    audit_beside_robots(parts, taken, audit)
     joined = with_parts(robots, parts, audit, package_dirs)
     audit.raise_errors(source)
     return replace(joined, source=source)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -139,16 +139,25 @@ def _audit_taken(robots: Description, parts: SceneParts, audit: Audit) -> None:
     shapes = {geometry.name: "a geometry" for geometry in robots.geometries}
     joints = {joint.name: "a joint" for joint in robots.joints}
     taken = {**shapes, **joints, **{link.name: "a link" for link in robots.links}}
+    _audit_items(parts.objects, taken, audit)
+    _audit_items(parts.obstacles, shapes, audit)
 
-    def audit_part(kind: str, item: Object | Obstacle, known: Mapping[str, str]) -> None:
-        if item.name in known:
-            text = f"{known[item.name]} of the scene has this name; choose another"
+
+def audit_beside_robots(parts: SceneParts, names: Collection[str], audit: Audit) -> None:
+    """Add an error for objects and obstacles with the name of a robot that is there already."""
+    robots = dict.fromkeys(names, "a robot")
+    _audit_items([*parts.objects, *parts.obstacles], robots, audit)
+
+
+def _audit_items(
+    items: Sequence[Object | Obstacle], taken: Mapping[str, str], audit: Audit
+) -> None:
+    """Add an error for every item with a taken name; `taken` says of what."""
+    for item in items:
+        if item.name in taken:
+            kind = "object" if isinstance(item, Object) else "obstacle"
+            text = f"{taken[item.name]} of the scene has this name; choose another"
             audit.error("duplicate-name", f"{kind} {quote(item.name)}", item.line, text)
-
-    for item in parts.objects:
-        audit_part("object", item, taken)
-    for obstacle in parts.obstacles:
-        audit_part("obstacle", obstacle, shapes)
 
 
 def _base(robots: Mapping[str, Description], placed: Mapping[str, Placed]) -> str:

@@ -21,10 +21,12 @@ from rbdyn_ros.description.build.entities import (
     with_world,
     without_entity,
 )
+from rbdyn_ros.description.build.joining import free_name
 from rbdyn_ros.description.build.scene import SceneParts
-from rbdyn_ros.description.geometries import Obstacle, Plane
+from rbdyn_ros.description.geometries import FLOOR, Obstacle, Plane
 from rbdyn_ros.description.objects import Object
 from rbdyn_ros.description.poses import Pose, Vec3
+from rbdyn_ros.description.types import Description
 from rbdyn_ros.errors import Finding, did_you_mean, listing, quote, refusal
 from rbdyn_ros.loading.free_objects import placed_entity, placed_objects
 from rbdyn_ros.loading.load import rearranged
@@ -69,6 +71,7 @@ class Entities:
 
     Attributes:
         world: the present one.
+        robot_name: of the only robot of the start as an entity; empty if its robots have names.
     """
 
     def __init__(self, robot: Owner, floating: bool, start: Array) -> None:
@@ -76,6 +79,7 @@ class Entities:
         file = _file_of(robot.given)
         self.world = World(robot.given.description, floating, robot.m, start, {}, file=file)
         self._begin = self.world
+        self.robot_name = "" if self._first_robots else _robot_name(robot.given.description)
 
     def spawn(self, entity: Object | Obstacle, robot: SpawnedRobot | None = None) -> None:
         """Add an object, an obstacle or a robot; raise it if it would be inside an obstacle.
@@ -138,7 +142,8 @@ class Entities:
         if parts.objects or parts.obstacles or parts.floor:
             self._check_contact()
         robots, strict = self.robots_alone(), self._robot.values.strict
-        loose = with_world(robots.loose, parts, file.uri or str(TEXT), strict)
+        taken = self._first_robots or {self.robot_name}
+        loose = with_world(robots.loose, parts, file.uri or str(TEXT), strict, taken=taken)
         return _started(self._made(robots, robots, loose=loose, file=file))
 
     def robots_alone(self) -> World:
@@ -322,6 +327,12 @@ class Entities:
             raise refusal("it has no collision geometries, so it has no bounds")
         lowest, highest = zip(*(part.corners for part in parts), strict=True)
         return np.min(lowest, axis=0), np.max(highest, axis=0)
+
+
+def _robot_name(scene: Description) -> str:
+    """Return a robot's name that no object or obstacle has; a world may have a floor."""
+    others = {FLOOR.name, *scene.objects, *(obstacle.name for obstacle in scene.obstacles)}
+    return free_name(f"{scene.name}_robot" if scene.name in others else scene.name, others)
 
 
 def _file_of(given: Source) -> WorldFile:

@@ -245,19 +245,19 @@ def _entities(robots: Sequence[Robot]) -> dict[str, _Entity]:
                 found[prefix + name] = _Entity(robot, -1, name, "robot", one.pose)
         for item in world.loose.obstacles:
             entity = _Entity(robot, -1, item.name, "obstacle", item.origin)
-            found.setdefault(prefix + item.name, entity)  # it may have the name of a robot
+            found.setdefault(prefix + item.name, entity)
     return found
 
 
 def _first_robots(robot: Robot) -> dict[str, _Entity]:
     """Return the robot of the start, or all robots of its scene, by name."""
-    parts = robot.given.parts
+    parts, name = robot.given.parts, robot.name or robot.entities.robot_name
     if parts is None or not parts.robots:
         joint = 0 if _is_floating(robot) else -1
-        return {robot.name or robot.m.name: _Entity(robot, joint, is_first=True)}
+        return {name: _Entity(robot, joint, is_first=True)}
     prefix = f"{robot.name}/" if robot.name else ""
     return {
-        f"{prefix}{own}" if own else robot.name or robot.m.name: _Entity(
+        f"{prefix}{own}" if own else name: _Entity(
             robot,
             _root_joint(robot, own) if placed.floating_base else -1,
             own,

@@ -17,7 +17,7 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 
-from rbdyn_ros.errors import Finding, ParameterError, RbdynError
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError, quote
 from rbdyn_ros.recording.writer import check_recordable
 from rbdyn_ros.ros.common import parameters, process
 from rbdyn_ros.ros.common.answer import attempt, parameters_result
@@ -211,6 +211,10 @@ class Simulator(RecordedTopics, process.ManagedNode):
             joints = ", ".join(robot.commands.joints.names)
             self.get_logger().info(f"{where}simulating '{robot.m.name}': {joints}")
             self.get_logger().info(f"{where}{robot.topics_to_try()}")
+            own, entity = robot.m.name, robot.entities.robot_name
+            if not robot.name and entity not in ("", own):
+                text = f"{quote(own)} is the name of an object or an obstacle"
+                self.get_logger().info(f"the robot is the entity {quote(entity)}: {text}")
         self.report_grant(self._robots[0].loop.grant)
 
     def _on_parameters(self, changes: list[Any]) -> SetParametersResult:

@@ -10,6 +10,7 @@ pytest.importorskip("tf2_msgs.msg", reason="tf2_msgs is not built")
 pytest.importorskip("simulation_interfaces.srv", reason="simulation_interfaces is not built")
 
 from sensor_msgs.msg import JointState
+from simulation_interfaces import srv
 from simulation_interfaces.msg import EntityCategory, EntityState
 from simulation_interfaces.srv import (
     GetEntities,
@@ -114,6 +115,36 @@ def test_robots_of_a_scene_are_entities_of_their_names(simulate, peer, ask, tmp_
     failed = GetEntities.Response().result.RESULT_OPERATION_FAILED
     refused(ask("SetEntityState", entity="left", state=moved, **flag), failed, "is fixed")
     refused(ask("DeleteEntity", entity="right"), failed, "was started with")
+    if hasattr(srv, "LoadWorld"):
+        request = srv.LoadWorld.Request()
+        resource = getattr(request, "world_resource", None) or request.level_resource
+        resource.resource_string = "rbdyn_scene: 1\nobstacles:\n  left: {sphere: {radius: 1}}\n"
+        given = {key: getattr(request, key) for key in request.get_fields_and_field_types()}
+        unread = srv.LoadWorld.Response.RESOURCE_PARSE_ERROR
+        refused(ask("LoadWorld", **given), unread, "line 3: obstacle 'left': a robot")
+
+
+CUBE = """rbdyn_scene: 1
+robot: {file: GRIPPER, xyz: [0, 0, 0.9]}
+objects:
+  cube: {sphere: {radius: 0.1}, mass: 1, xyz: [3, 0, 1]}
+"""
+
+
+def test_an_object_with_the_name_of_the_scene_is_an_entity_beside_the_robot(
+    simulate, ask, tmp_path
+):
+    scene = tmp_path / "cube.yaml"
+    scene.write_text(CUBE.replace("GRIPPER", str(Path("config/scenes/gripper.urdf").absolute())))
+    simulator = simulate("--scene", scene, "--paused")
+    simulator.wait_for("the robot is the entity 'cube_robot'")
+    assert done(ask("GetEntities")).entities == ["cube_robot", "cube", "floor"]
+    kinds = [done(ask("GetEntityInfo", entity=name)).info for name in ("cube_robot", "cube")]
+    robot, free = EntityCategory.CATEGORY_ROBOT, EntityCategory.CATEGORY_DYNAMIC_OBJECT
+    assert [info.category.category for info in kinds] == [robot, free]
+    assert done(ask("GetEntityBounds", entity="cube_robot")).bounds.points[1].z < -0.14
+    done(ask("DeleteEntity", entity="cube"))
+    assert done(ask("GetEntities")).entities == ["cube_robot", "floor"]
 
 
 def test_a_scene_and_a_robot_exclude_each_other(simulate):

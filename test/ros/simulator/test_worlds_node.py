@@ -158,6 +158,8 @@ def test_a_world_that_is_refused_changes_nothing(simulate, peer, ask, load, tmp_
     broken(mesh, codes.MISSING_ASSETS, "no.stl")
     twice = "rbdyn_scene: 1\nobjects:\n  grip: {sphere: {radius: 1}, mass: 1}\n"
     broken(twice.replace("grip", "hand"), codes.RESOURCE_PARSE_ERROR, "'hand'")
+    robot = twice.replace("grip", "gripper")
+    broken(robot, codes.RESOURCE_PARSE_ERROR, "line 3: object 'gripper': a robot of the scene")
     inside = "rbdyn_scene: 1\nobjects:\n  a: {sphere: {radius: 1}, mass: 1, xyz: [0, 0, 2]}\n"
     broken(f"{inside}  b: {inside.splitlines()[2][5:]}\n", FAILED, "inside object")
     robot = "rbdyn_scene: 1\nrobots: {left: {file: robot.urdf}}\n"
