@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
+from rbdyn_ros.description.build.entities import entity_of
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.dynamics.collisions import TOUCHING, Memory, check_pairs, find_near
 from rbdyn_ros.dynamics.stages import make_data
@@ -84,6 +85,7 @@ class _Search:
     def __init__(self, m: Model, description: Description) -> None:
         self.m, self.d = m, make_data(m)
         self._source = description.source
+        self._entities = {*description.objects, *description.robots}
         self._line = {joint.child: joint.line for joint in description.joints}
         self._memory, self._skipped = Memory(m), np.zeros(m.ndistance, np.int64)
         bodies = [int(m.frame_bodyid[m.frame_id(name)]) for name in description.objects]
@@ -148,7 +150,7 @@ class _Search:
         """Raise DescriptionError if a robot that is fixed to the world overlaps something."""
         names, bodies = self.m.geom_names, self.m.geom_bodyid
         links = [self.m.frame_names[frame] for frame in self.m.geom_frameid]
-        mine = [link == name or link.startswith(f"{name}/") for link in links]
+        mine = [entity_of(link, self._entities) == name for link in links]
         for pair, distance in zip(*self._overlaps(-TOUCHING), strict=True):
             g, h = pair.tolist()
             own = [g < len(mine) and mine[g], h < len(mine) and mine[h]]

@@ -7,10 +7,12 @@ import pytest
 from support.refusals import refused
 
 import rbdyn_ros as rb
+from rbdyn_ros.description.build.entities import floating_scene, with_entity, without_entity
 from rbdyn_ros.description.geometries import Contact
 from rbdyn_ros.description.source import read
 from rbdyn_ros.loading.free_objects import placed_entity
 from rbdyn_ros.loading.load import complete
+from rbdyn_ros.ros.simulator.places import Places
 
 GRIPPER = "config/scenes/gripper.urdf"
 CUBE = rb.Box((0.1, 0.1, 0.1))
@@ -263,3 +265,37 @@ def test_a_start_outside_the_limits_and_of_other_joints():
         bad.joint("j", joint, "base", "a", start=start, **limits)
         with refused(rb.DescriptionError, "bad-start", "joint 'j'"):
             rb.build(bad)
+
+
+PAIR = """rbdyn_mechanism: 1
+base: stand
+links:
+  stand: {box: {size: [0.1, 0.1, 0.1], mass: 1}}
+  left: {box: {size: [0.1, 0.1, 0.1], mass: 1}}
+  right: {box: {size: [0.1, 0.1, 0.1], mass: 1}}
+joints:
+  turn: {type: revolute, parent: stand, child: left, axis: [0, 0, 1], xyz: [0, 0.2, 0]}
+  back: {type: revolute, parent: stand, child: right, axis: [0, 0, 1], xyz: [0, -0.2, 0]}
+constraints:
+  teeth: {gear: {terms: [{joint: turn, factor: 1}, {joint: back, factor: 1}]}}
+geometries:
+  shape: {link: left, box: {size: [0.1, 0.1, 0.1]}}
+"""
+
+
+def test_names_of_objects_may_begin_with_the_name_of_another_one(tmp_path):
+    file = tmp_path / "pair.yaml"
+    file.write_text(PAIR)
+    scene = read("config/scenes/gripper.urdf", contact=Contact())
+    scene = floating_scene(scene)
+    for name, x in (("shelf", 1.0), ("shelf/pair", 2.0)):
+        scene = with_entity(scene, rb.Object(name, str(file), pose=rb.pose((x, 0.0, 0.5))))
+    m = complete(scene)
+    places, names = Places(m, m.qpos0, 0.0), scene.objects
+    for name, x in (("shelf", 1.0), ("shelf/pair", 2.0)):
+        (part,) = places.placed(scene, name, names)
+        assert part.pose.pos == pytest.approx((x, 0.2, 0.5))
+    left = without_entity(scene, "shelf")
+    assert left.objects == ("shelf/pair",)
+    assert [gear.name for gear in left.constraints] == ["shelf/pair/teeth"]
+    assert complete(left).njnt == 7

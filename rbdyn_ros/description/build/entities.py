@@ -23,7 +23,7 @@ from rbdyn_ros.description.checks.geometries import audit_obstacles
 from rbdyn_ros.description.geometries import Exclusion, Obstacle
 from rbdyn_ros.description.objects import Object, Placed
 from rbdyn_ros.description.poses import Pose, Vec3
-from rbdyn_ros.description.types import Description, Joint, Link
+from rbdyn_ros.description.types import Constraint, Description, Gear, Joint, Link, Roll
 
 
 def floating_scene(robot: Description) -> Description:
@@ -64,6 +64,16 @@ def with_entity(
     return joined
 
 
+def entity_of(link: str, entities: Collection[str]) -> str:
+    """Return the entity that has a link, by the beginning of its name; empty: none has it.
+
+    Names of entities may have slashes, and begin with the name of another one and a slash.
+    """
+    parts = link.split("/")
+    names = ("/".join(parts[:count]) for count in range(len(parts), 0, -1))
+    return next((name for name in names if name in entities), "")
+
+
 def without_entity(scene: Description, name: str) -> Description:
     """Return a scene without an obstacle, or without an object or robot and all its links."""
     if name in {one.name for one in scene.obstacles}:
@@ -76,12 +86,13 @@ def without_entity(scene: Description, name: str) -> Description:
     links = {name}
     while more := {j.child for j in scene.joints if j.parent in links} - links:
         links |= more
+    joints = {joint.name for joint in scene.joints if joint.child in links}
     gone = {*links, *(geom.name for geom in scene.geometries if geom.link in links)}
     parts: dict[str, list[Any]] = {
         "links": [link for link in scene.links if link.name not in links],
         "joints": [joint for joint in scene.joints if joint.child not in links],
         "springs": [x for x in scene.springs if not {x.link1, x.link2} & links],
-        "constraints": [x for x in scene.constraints if not x.name.startswith(f"{name}/")],
+        "constraints": [x for x in scene.constraints if not _parts(x) & {*links, *joints}],
         "geometries": [geom for geom in scene.geometries if geom.link not in links],
         "exclusions": [x for x in scene.exclusions if not {x.first, x.second} & gone],
         "objects": [other for other in scene.objects if other != name],
@@ -89,6 +100,15 @@ def without_entity(scene: Description, name: str) -> Description:
     }
     kept_parts: dict[str, Any] = {key: tuple(value) for key, value in parts.items()}
     return replace(scene, **kept_parts)
+
+
+def _parts(constraint: Constraint) -> set[str]:
+    """Return the names of the links or joints that a constraint connects."""
+    if isinstance(constraint, Gear):
+        return {term.joint for term in constraint.terms}
+    if isinstance(constraint, Roll):
+        return {constraint.link, constraint.on}
+    return set(constraint.links)
 
 
 def robots_of(scene: Description) -> Description:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.description.build.entities import entity_of
 from rbdyn_ros.description.geometries import (
     Box,
     Capsule,
@@ -47,7 +48,7 @@ class Places:
         """Return the shapes of an entity in its root link; arguments as for `placed`."""
         m = self._m
         moving = [link for link in m.frame_names if m.frame_bodyid[m.frame_id(link)] > 0]
-        own = [link for link in m.frame_names if name and _owner(link, others) == name]
+        own = [link for link in m.frame_names if name and entity_of(link, others) == name]
         back = inverse(self.of((own or moving or m.frame_names)[0]))
         placed = self.placed(description, name, others)
         return [replace(part, pose=compose(back, part.pose)) for part in placed]
@@ -63,14 +64,8 @@ class Places:
         return [
             Part(geom.shape, compose(self.of(geom.link), geom.origin))
             for geom in description.geometries
-            if _owner(geom.link, others) == name
+            if entity_of(geom.link, others) == name
         ]
-
-
-def _owner(link: str, entities: Collection[str]) -> str:
-    """Return the entity of a link; empty: the robot of the start."""
-    first = link.partition("/")[0]
-    return first if first in entities else ""
 
 
 @dataclass(frozen=True, slots=True)
