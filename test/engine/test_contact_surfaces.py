@@ -88,6 +88,26 @@ def test_torsional_friction_stops_a_spin_and_holds_it():
     assert d.qvel[5] - before == pytest.approx(0.1 * 0.01 * G / INERTIA * 0.1, rel=1e-5)
 
 
+@pytest.mark.parametrize("foot", [touching.POINT, rb.Sphere(1e-3)])
+def test_a_plate_that_spins_on_a_small_foot_stops_and_stays(foot):
+    inertia, torque = (1.0 + 0.2**2) / 12.0, 0.02 * G
+    plate = (
+        rb.SystemBuilder("plate", base="world")
+        .body("plate", rb.shapes.box((1.0, 0.2, 0.02), mass=1.0))
+        .joint("free", "floating", "world", "plate")
+        .geometry("foot", "plate", foot, surface=rb.Surface(torsional=0.02))
+    )
+    m = rb.build(plate.floor())
+    d = touching.placed(m, (0.0, 0.0, m.geom_rbound[0]), angular=(0.0, 0.0, 1.0))
+    rb.step(m, d, 400)
+    assert d.qvel[5] == pytest.approx(1.0 - torque / inertia * 0.4, rel=1e-6)
+    rb.step(m, d, 200)
+    assert abs(d.qvel).max() < 1e-14
+    turned = 2.0 * np.arctan2(d.qpos[6], d.qpos[3])
+    # friction acts with the velocity at the end of the step: it stops w h / 2 earlier
+    assert turned == pytest.approx(0.5 * inertia / torque - 0.5e-3, rel=1e-5)
+
+
 def test_rolling_friction_stops_a_ball_and_holds_it_on_a_slope():
     m, d = ball(rolling=0.002)
     d.qvel[[0, 4]] = (1.0, 10.0)

@@ -15,10 +15,7 @@ so the friction of a sliding body never lifts it.
 By default a contact is near-rigid: slope = STIFF m / h, m the mass that the point moves, and
 push = slope OUT (-dist) / h, so that OUT of a penetration goes in a step. A stiffer spring sways
 faster, and the implicit step damps a sway by its frequency squared: a tall stack comes to rest. m
-is geom_mass0, but at least a tenth of the tree's mass, as a robot may rest on one light finger. Of
-two moving bodies the lighter one counts. As a light body may carry a heavy one, that tenth is one
-of the heaviest of all trees that touch each other (start.py), for their contacts with the
-world, too. Their surfaces are mixed in surfaces.py.
+comes from masses.py; surfaces.py mixes the surfaces of the two geometries.
 
 With (t, z) = geom_solref of one's own, k = m / (t z)^2 and b = 2 z sqrt(k m): a penetration decays
 in t for robots of any size. t is at least the shortest time that a step resolves, h / pi, and
@@ -39,6 +36,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rbdyn_ros.engine.contact.masses import masses_of, turning_size
 from rbdyn_ros.engine.contact.surfaces import grip_of, is_rigid, restitution_of, spring_of
 from rbdyn_ros.engine.jit import inline
 from rbdyn_ros.engine.spatial import ZERO3, dot3, scaled3, sub3
@@ -53,10 +51,6 @@ PENALTY, MU, TURN_PENALTY, TORSIONAL, ROLLING, SIZE = 0, 1, 2, 3, 4, 5
 ALONG, ACROSS, SLIP = 0, 1, 2
 
 DEEPEST = 1e-3  # [m], of contacts with a time constant of their own
-
-#: Part of the mass of the tree, or of the heaviest of those that touch each other, that a contact
-#: is made for at least.
-SHARE = 0.1
 
 #: D = STICK m / h.
 STICK = 10.0
@@ -108,7 +102,7 @@ def prepare(m, d, c, leaving):
     if spring[MOST_PUSH] > 0.0:
         push = min(push, spring[MOST_PUSH])
     if e > 0.0 and abs(leaving) > SLOWEST * h * _gravity(m):
-        _, free, _ = _masses(m, d, c)
+        _, free, _ = masses_of(m, d, c)
         slope = BOUNCE * free / h
         push = -slope * e * leaving
         if leaving < 0.0:  # a free mass then leaves with exactly e times its speed
@@ -136,7 +130,7 @@ def _copy_constants(d, c):
 def _write_constants(m, d, c):
     """Write contact_grip, and of contact_spring what all contacts of the pair have."""
     h, g = m.opt.timestep, spring_of(m, d, c)
-    (mass, _, tree), shortest = _masses(m, d, c), _shortest(m, d, c)
+    (mass, _, tree), shortest = masses_of(m, d, c), _shortest(m, d, c)
     k, b = _spring(m, g, shortest, mass, tree)
     d.contact_spring[c, K], d.contact_spring[c, B], d.contact_spring[c, MASS_BY_H] = k, b, mass / h
     stiff = m.geom_stiffness[g] == 0.0 and m.geom_solref[g, 0] <= shortest
@@ -147,6 +141,8 @@ def _write_constants(m, d, c):
     else:
         d.contact_grip[c, PENALTY], d.contact_grip[c, MU] = STICK * mass / h, mu
     turns = torsional > 0.0 or rolling > 0.0
+    if turns:
+        size = turning_size(m, d, c, mass, size)
     d.contact_grip[c, TURN_PENALTY] = STICK * mass * size * size / h if turns else 0.0
     d.contact_grip[c, TORSIONAL], d.contact_grip[c, ROLLING] = torsional, rolling
     d.contact_grip[c, SIZE] = size
@@ -156,24 +152,6 @@ def _write_constants(m, d, c):
 def _shortest(m, d, c):
     """Return the shortest time constant."""
     return (1.0 if d.contact_body[c, 0] == 0 else 0.5) * m.opt.timestep / np.pi
-
-
-@inline
-def _masses(m, d, c):
-    """Return the masses that a contact is made for, of an impact, and of the heaviest tree."""
-    root, mass = m.body_rootid[d.contact_body[c, 1]], _own_mass(m, d, c, 1)
-    tree = d.body_heaviest[root] if d.nmutual > 0 else m.body_subtreemass[root]
-    if d.contact_body[c, 0] == 0:
-        return max(mass, SHARE * tree), mass, tree
-    other = _own_mass(m, d, c, 0)
-    return max(min(mass, other), SHARE * tree), mass * other / (mass + other), tree
-
-
-@inline
-def _own_mass(m, d, c, side):
-    """Return the mass that a geometry moves."""
-    tree = m.body_subtreemass[m.body_rootid[d.contact_body[c, side]]]
-    return max(m.geom_mass0[d.contact_geom[c, side]], SHARE * tree)
 
 
 @inline
