@@ -51,6 +51,36 @@ def test_without_restitution_nothing_bounces():
     assert highest < 1e-3
 
 
+@pytest.mark.parametrize(
+    ("weak", "strong"),
+    [
+        ({"stiffness": 1e4, "damping": 1e-9}, {"stiffness": 1e4, "damping": 200.0}),
+        ({"stiffness": 1e4, "damping": 1.0}, {"stiffness": 1e4, "damping_ratio": 2.0}),
+        (
+            {"time_constant": 0.02, "damping_ratio": 0.1},
+            {"time_constant": 0.02, "damping_ratio": 1.0},
+        ),
+    ],
+)
+def test_of_two_equally_soft_springs_the_larger_damping_acts(weak, strong):
+    def speeds(first, second):
+        balls = [
+            rb.Object(f"ball {n}", rb.Sphere(0.1), mass=1.0, pose=rb.pose((0.21 * n, 0.0, 0.0)),
+                      surface=rb.Surface(**surface))
+            for n, surface in enumerate((first, second))
+        ]  # fmt: skip
+        m = rb.scene(objects=balls, floor=False)
+        m.opt.gravity = np.zeros(3)
+        d = rb.make_data(m)
+        d.qvel[0], d.qvel[6] = 1.0, -1.0
+        rb.step(m, d, 300)
+        assert d.qvel[6] > d.qvel[0]
+        return d.qvel.tobytes()
+
+    assert speeds(weak, strong) == speeds(strong, weak) == speeds(strong, strong)
+    assert speeds(weak, weak) != speeds(strong, strong)
+
+
 def test_it_ends_at_rest():
     """Below four steps of free fall nothing bounces, so bounces come to an end."""
     m = rb.build(touching.free(touching.CUBE, 2.0, rb.Surface(restitution=0.6)))

@@ -37,7 +37,13 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.engine.contact.masses import masses_of, turning_size
-from rbdyn_ros.engine.contact.surfaces import grip_of, is_rigid, restitution_of, spring_of
+from rbdyn_ros.engine.contact.surfaces import (
+    grip_of,
+    is_rigid,
+    restitution_of,
+    spring_of,
+    springs_tie,
+)
 from rbdyn_ros.engine.jit import inline
 from rbdyn_ros.engine.spatial import ZERO3, dot3, scaled3, sub3
 
@@ -132,6 +138,10 @@ def _write_constants(m, d, c):
     h, g = m.opt.timestep, spring_of(m, d, c)
     (mass, _, tree), shortest = masses_of(m, d, c), _shortest(m, d, c)
     k, b = _spring(m, g, shortest, mass, tree)
+    one, two = d.contact_geom[c]
+    if springs_tie(m, one, two):
+        _, other = _spring(m, one if g == two else two, shortest, mass, tree)
+        b = max(b, other)
     d.contact_spring[c, K], d.contact_spring[c, B], d.contact_spring[c, MASS_BY_H] = k, b, mass / h
     stiff = m.geom_stiffness[g] == 0.0 and m.geom_solref[g, 0] <= shortest
     d.contact_spring[c, MOST_PUSH] = EMERGE * (b + h * k) if stiff else 0.0

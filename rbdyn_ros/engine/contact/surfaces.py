@@ -1,8 +1,9 @@
 """The surface of a contact: a mixture of those of its two geometries.
 
 The smaller friction acts, the larger restitution, viscosity, torsional and rolling friction, and
-the softer spring: a soft finger stays soft on a hard object. Obstacles are near-rigid, and without
-friction of its own an obstacle has infinite friction: the geometry on it decides.
+the softer spring: a soft finger stays soft on a hard object. Of two equally soft springs the
+larger damping acts. Obstacles are near-rigid, and without friction of its own an obstacle has
+infinite friction: the geometry on it decides.
 """
 
 from __future__ import annotations
@@ -44,11 +45,22 @@ def spring_of(m, d, c):
     """
     one, g = d.contact_geom[c, 0], d.contact_geom[c, 1]
     k, other = _stiffness(m, g), _stiffness(m, one)
-    if k == other:
-        if is_rigid(m, one) != is_rigid(m, g):
-            return g if is_rigid(m, one) else one
-        return g if m.geom_solref[g, 0] >= m.geom_solref[one, 0] else one
-    return g if k < other else one
+    if k != other:
+        return g if k < other else one
+    if is_rigid(m, one) != is_rigid(m, g):
+        return g if is_rigid(m, one) else one
+    if springs_tie(m, one, g):
+        return g if m.geom_solref[g, 1] >= m.geom_solref[one, 1] else one
+    return g if m.geom_solref[g, 0] >= m.geom_solref[one, 0] else one
+
+
+@inline
+def springs_tie(m, g, h):
+    """Return whether two geometries have equally soft springs; the larger damping then acts."""
+    k = _stiffness(m, g)
+    if is_rigid(m, g) or is_rigid(m, h) or k != _stiffness(m, h):
+        return False
+    return k < np.inf or m.geom_solref[g, 0] == m.geom_solref[h, 0]
 
 
 @inline
