@@ -160,15 +160,32 @@ def test_a_cylinder_rolls_without_bumps():
 
 
 ROUGH = rb.Surface(friction=2.0)
-BLOCK = rb.Box((4.0, 4.0, 1.0))
-TABLE = (
-    rb.SystemBuilder("table", base="block")
-    .body("block", rb.shapes.box(BLOCK.size, mass=1.0))
-    .geometry("block", "block", BLOCK, origin=rb.pose((0.0, 0.0, -0.5)), surface=ROUGH)
+
+
+def on(ground, shape):
+    """Return a Model of a free body of a shape and a ground at height 0."""
+    body = touching.free(shape, 1.0, ROUGH, floor=ground == "a floor")
+    if ground == "a floor":
+        return rb.build(body)
+    if ground == "a large sphere":
+        return rb.build(body.obstacle("dome", rb.Sphere(500.0), origin=rb.pose((0, 0, -500.0))))
+    turns = ground != "a fixed link"
+    table = rb.SystemBuilder("table", base="room" if turns else "block")
+    table.body("block", rb.shapes.box((4.0, 4.0, 1.0), mass=100.0))
+    if turns:
+        table.joint("turn", "revolute", "room", "block", axis=(0, 0, 1))
+    top = rb.Cylinder(2.0, 1.0) if turns else rb.Box((4.0, 4.0, 1.0))
+    table.geometry("block", "block", top, origin=rb.pose((0.0, 0.0, -0.5)), surface=ROUGH)
+    robots = {"it": body, "table": table}
+    if ground == "a round table before it":
+        robots = dict(reversed(robots.items()))
+    return rb.scene(robots, floor=False)
+
+
+@pytest.mark.parametrize(
+    "ground",
+    ["a floor", "a fixed link", "a large sphere", "a round table", "a round table before it"],
 )
-
-
-@pytest.mark.parametrize("ground", ["a floor", "a fixed link"])
 def test_a_coin_rolls_in_a_circle(ground):
     """It loses 0.17 % of the energy in 3 s; if its points moved along tangents, 0.6 %.
 
@@ -180,13 +197,27 @@ def test_a_coin_rolls_in_a_circle(ground):
     up, axis = np.array([0.0, c, s]), np.array([0.0, -s, c])
     turn = Rotation.from_matrix(np.column_stack([[1.0, 0.0, 0.0], up, axis]))
     w, centre = p * s * up + spin * axis, r * up + half * axis
-    on_floor = ground == "a floor"
-    coin = touching.free(rb.Cylinder(r, 2 * half), 1.0, ROUGH, floor=on_floor)
-    m = rb.build(coin) if on_floor else rb.scene({"coin": coin, "table": TABLE}, floor=False)
-    d = touching.placed(m, (0, 0, centre[2]), turn, np.cross(w, centre), turn.inv().apply(w))
+    m = on(ground, rb.Cylinder(r, 2 * half))
+    d, first = rb.make_data(m), m.nv - 6 if ground == "a round table before it" else 0
+    d.qpos[first : first + 7] = 0.0, 0.0, centre[2], *touching.wxyz(turn)
+    d.qvel[first : first + 6] = *np.cross(w, centre), *turn.inv().apply(w)
     start = states.energy(m, d.copy())
     rb.step(m, d, 3000)
     assert states.energy(m, d.copy()) == pytest.approx(start, rel=2.5e-3)
+
+
+def test_a_box_that_tumbles_on_a_large_sphere_gains_no_energy():
+    """Its corners stay where they touch; points that ran on as on a face would throw it off."""
+    m, turn, w = on("a large sphere", touching.CUBE), Rotation.from_rotvec([0.9, 0.1, 0.0]), 6.0
+    low = min((turn.apply(x) for x in np.ndindex(2, 2, 2)), key=lambda x: x[2])
+    centre = 0.2 * (turn.apply([0.5, 0.5, 0.5]) - low)
+    d = touching.placed(m, centre, turn, np.cross([0, 0, w], centre), turn.inv().apply([0, 0, w]))
+    before = states.energy(m, d.copy())
+    for _ in range(15):
+        rb.step(m, d, 20)
+        after = states.energy(m, d.copy())
+        assert after < before * (1.0 + 1e-6)
+        before = after
 
 
 def test_a_cylinder_stands():
