@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -84,12 +85,14 @@ def distance(m: Model, d: Data, geom1: str | int, geom2: str | int) -> Distance:
 
     Raises:
         ModelError: d was not made for m, the Model has no such geometry, or no geometry at all.
-        ParameterError: the two are one geometry, or two planes, or one is a height field.
+        ParameterError: the two are one geometry, or two planes, or one is a height field, or
+            d.qpos is not finite.
 
     Source: Gilbert, Johnson, Keerthi, 1988; van den Bergen, 2001.
     """
     check_pair(m, d, "distance")
     _check_geometries(m, "distance")
+    _check_position(m, d)
     g, h = _number(m, geom1), _number(m, geom2)
     memory, out = memory_of(m, d), _NOWHERE.copy()
     if g == h or (memory.flat[g] and memory.flat[h]) or memory.terrain[g] or memory.terrain[h]:
@@ -131,10 +134,11 @@ def collisions(m: Model, d: Data, margin: float = 0.0) -> list[Distance]:
 
     Raises:
         ModelError: d was not made for m, or the Model has no geometries or too many.
-        ParameterError: the margin is not a number, or is negative.
+        ParameterError: the margin is not a number, or is negative, or d.qpos is not finite.
     """
     check_pair(m, d, "collisions")
     check_pairs(m, "collisions")
+    _check_position(m, d)
     unlimited = isinstance(margin, float) and margin == np.inf
     reach = margin if unlimited else finite("margin", margin, low=0.0)
     memory, overlapping = memory_of(m, d), skipped_pairs(m)
@@ -142,6 +146,12 @@ def collisions(m: Model, d: Data, margin: float = 0.0) -> list[Distance]:
     pairs = m.distance_geom[memory.found[:number]].tolist()
     rows = memory.out[:number].copy()
     return [named_distance(m, g, h, row) for (g, h), row in zip(pairs, rows, strict=True)]
+
+
+def _check_position(m: Model, d: Data) -> None:
+    """Raise ParameterError if a position is not finite: no geometry would be anywhere."""
+    if not math.isfinite(sum(d.qpos.tolist())):  # faster than np.isfinite
+        finite("d.qpos", d.qpos, (m.nq,), code="qpos")
 
 
 def start_overlaps(m: Model) -> list[Distance]:

@@ -189,6 +189,11 @@ def test_refused_queries(arm):
     for call in (rb.collisions, lambda m, d: rb.distance(m, d, 0, 1)):
         with refused(rb.ModelError, "no-geometries"):
             call(bare, rb.make_data(bare))
+        d.qpos[1] = np.nan
+        with refused(rb.ParameterError, "qpos", "d.qpos"):
+            call(arm, d)
+        d.qpos[1] = 1e200  # far, but somewhere
+        call(arm, d)
     with refused(rb.ModelError, "no-geometries"):
         rb.start_overlaps(bare)
     slopes = tuple(rb.Obstacle(name, rb.Plane()) for name in ("floor", "slope"))
