@@ -5,36 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
+from rbdyn_ros.share import ROBOTS, share_dir
 
-_PACKAGE = "rbdyn_ros"
-_ROBOTS = Path("config", "robots")
-
-
-def share_dir() -> Path:
-    """Return the folder with ``config/`` and ``launch/``.
-
-    It is the repository for a checkout, an editable install and ``colcon build
-    --symlink-install``, and ``<prefix>/share/rbdyn_ros`` for every other install.
-
-    Raises:
-        ParameterError: the package was installed without its data files.
-    """
-    here = Path(__file__).resolve()
-    checkout = here.parents[2]
-    installed = (folder / "share" / _PACKAGE for folder in here.parents)
-    for folder in (checkout, *installed):
-        if (folder / _ROBOTS).is_dir():
-            return folder
-    message = (
-        f"The data files of {_PACKAGE} were not found: there is no 'share/{_PACKAGE}/{_ROBOTS}' "
-        f"beside or above '{here.parent}'. Install the package again with pip or colcon."
-    )
-    raise ParameterError(Finding("no-share-dir", message, found=str(here.parent)))
+__all__ = ["bundled_robot", "bundled_robots", "share_dir"]
 
 
 def bundled_robots() -> tuple[str, ...]:
     """Return the names of the robots that ship with the package, sorted."""
-    return tuple(sorted(path.stem for path in (share_dir() / _ROBOTS).glob("*.urdf")))
+    return tuple(sorted(path.stem for path in (share_dir() / ROBOTS).glob("*.urdf")))
 
 
 def bundled_robot(name: str) -> Path:
@@ -48,7 +26,7 @@ def bundled_robot(name: str) -> Path:
     """
     known = bundled_robots()
     if name in known:
-        return share_dir() / _ROBOTS / f"{name}.urdf"
+        return share_dir() / ROBOTS / f"{name}.urdf"
     allowed = ", ".join(known)
     hint = did_you_mean(name, known)
     message = f"No bundled robot is called '{name}'{hint}; there are: {allowed}."

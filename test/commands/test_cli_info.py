@@ -108,7 +108,7 @@ def bare(monkeypatch):
     monkeypatch.setattr(inventory, "_ASK_ROS", "import no_such_module")
     monkeypatch.setattr(inventory, "_ASK_SYSTEM", "import os; os._exit(3)")
     monkeypatch.setattr(jit, "CACHE_DIRECTORY", "")
-    monkeypatch.setattr("rbdyn_ros.loading.assets._ROBOTS", Path("no", "such", "folder"))
+    monkeypatch.setattr("rbdyn_ros.share.ROBOTS", Path("no", "such", "folder"))
 
 
 def test_a_missing_part_is_not_an_error(monkeypatch):

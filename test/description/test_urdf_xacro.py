@@ -133,6 +133,12 @@ def test_package_of_a_sourced_workspace(tmp_path, monkeypatch):
         read(path)
 
 
+def test_this_package_is_found_where_no_workspace_is_sourced(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ament_index_python.packages", None)  # it cannot be imported
+    folder = find_package("rbdyn_ros")
+    assert (folder / "config" / "worlds" / "tables.yaml").is_file()
+
+
 @pytest.mark.parametrize("name", ["..", "../a", "/etc", "", "a/b", "."])
 def test_package_names_cannot_leave_the_folders(tmp_path, name):
     (tmp_path / "a").mkdir()

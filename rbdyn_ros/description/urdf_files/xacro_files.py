@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.urdf_files.guard import refuse
 from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, quote
+from rbdyn_ros.share import PACKAGE, share_dir
 
 PACKAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
@@ -72,7 +73,7 @@ def find_package(name: str, package_dirs: Sequence[str | Path] = ()) -> Path | N
     Args:
         name: name of the package.
         package_dirs: folders to search first; each may contain the package or be it. Then the
-            sourced ROS workspaces are searched.
+            sourced ROS workspaces are searched. This package is found without them, too.
     """
     if not PACKAGE_NAME.fullmatch(name):
         return None
@@ -85,7 +86,11 @@ def find_package(name: str, package_dirs: Sequence[str | Path] = ()) -> Path | N
         packages = importlib.import_module("ament_index_python.packages")
         return Path(packages.get_package_share_directory(name))
     except (ImportError, LookupError, ValueError, OSError):
-        return None  # no ROS here, no workspace sourced, or no such package
+        pass  # no ROS here, no workspace sourced, or no such package
+    try:
+        return share_dir() if name == PACKAGE else None
+    except ParameterError:
+        return None
 
 
 def expand(
