@@ -19,12 +19,16 @@ class ArmScene:
     """The surroundings of an arm.
 
     Attributes:
+        path: of the file.
         robot: file of the arm; None: the scene has no robot.
         contact: the obstacles in the frame of the arm's base, and pairs that may overlap.
+        prefix: that the names of the arm's parts have in the scene.
     """
 
+    path: str
     robot: Path | None
     contact: Contact
+    prefix: str
 
 
 def read_arm_scene(path: str) -> ArmScene:
@@ -40,26 +44,28 @@ def read_arm_scene(path: str) -> ArmScene:
     audit.raise_errors(path)
     if len(parts.robots) > 1:
         text = f"the scene has several robots: {listing(parts.robots)}; an arm may be the only one"
-        raise _refused(path, text)
+        raise refused_scene(path, text)
     name, placed = next(iter(parts.robots.items()), ("", Placed(None)))
     if placed.floating_base:
-        raise _refused(path, "the robot of the scene has a floating base; allowed is a fixed one")
+        raise refused_scene(
+            path, "the robot of the scene has a floating base; allowed is a fixed one"
+        )
     fixed = list(parts.obstacles)
     if parts.floor and FLOOR.name not in {one.name for one in fixed}:
         fixed.insert(0, FLOOR)
     if not fixed:
-        raise _refused(path, "the scene has no obstacles and no floor")
+        raise refused_scene(path, "the scene has no obstacles and no floor")
     for terrain in (one.name for one in fixed if isinstance(one.shape, HeightField)):
         text = f"the obstacle {quote(terrain)} is a height field, to which no distance is known"
-        raise _refused(path, f"{text}; put boxes or a plane around it")
+        raise refused_scene(path, f"{text}; put boxes or a plane around it")
     seen = tuple(_seen_from(placed, obstacle) for obstacle in fixed)
     contact = replace(placed.contact, obstacles=seen, exclude=_excluded(parts, name, placed))
-    return ArmScene(placed.source, contact)
+    return ArmScene(path, placed.source, contact, _prefix(name))
 
 
 def _excluded(parts: SceneParts, name: str, placed: Placed) -> tuple[tuple[str, str], ...]:
     """Return the pairs that may overlap, by the names in the file of the arm; none of objects."""
-    objects, prefix = {one.name for one in parts.objects}, f"{name}/" if name else ""
+    objects, prefix = {one.name for one in parts.objects}, _prefix(name)
     pairs = [
         (one.first.removeprefix(prefix), one.second.removeprefix(prefix))
         for one in parts.exclude
@@ -68,10 +74,15 @@ def _excluded(parts: SceneParts, name: str, placed: Placed) -> tuple[tuple[str, 
     return (*placed.contact.exclude, *pairs)
 
 
+def _prefix(robot: str) -> str:
+    return f"{robot}/" if robot else ""
+
+
 def _seen_from(placed: Placed, obstacle: Obstacle) -> Obstacle:
     return replace(obstacle, origin=compose(inverse(placed.pose), obstacle.origin), line=None)
 
 
-def _refused(path: str, text: str) -> ParameterError:
+def refused_scene(path: str, text: str) -> ParameterError:
+    """Return the refusal of the scene file of an arm."""
     message = f"scene is {quote(path)}: {text}"
     return ParameterError(Finding("arm-scene", message, "error", "scene"))

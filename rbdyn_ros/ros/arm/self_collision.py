@@ -15,13 +15,13 @@ from rbdyn_ros.description.types import Description
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.description.urdf_files.xacro_files import xacro_arguments
 from rbdyn_ros.dynamics.collisions import overlap_text
-from rbdyn_ros.errors import Finding, ParameterError, RbdynError
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError, quote
 from rbdyn_ros.loading.load import complete
-from rbdyn_ros.ros.arm.scene import ArmScene
+from rbdyn_ros.ros.arm.scene import ArmScene, refused_scene
 from rbdyn_ros.ros.common.source import Source
 
-#: A warning about contact forces; distances of hulls from obstacles are exact.
-OF_FORCES = "corners-only"
+#: Warnings about contact forces, which nothing feels here; distances from obstacles are exact.
+OF_FORCES = ("corners-only", "in-obstacle")
 
 
 def collision_check(
@@ -50,6 +50,7 @@ def collision_check(
         if not description.geometries:
             _report_no_geometries(node, scene)
             return None
+        _check_names(description, scene)
         m = complete(description, False, values.strict)
         margin = values.self_collision_margin
         check = SelfCollision(m, dofs, margin, links=links, world=scene is not None)
@@ -60,7 +61,7 @@ def collision_check(
         log.warning(reason)
         return None
     known = {finding.message for finding in source.description.findings}
-    warnings = (f for f in m.findings if f.severity == "warning" and f.code != OF_FORCES)
+    warnings = (f for f in m.findings if f.severity == "warning" and f.code not in OF_FORCES)
     new = [f for f in warnings if f.message not in known]
     overlaps = [overlap_text(m.name, check.overlaps)] if check.overlaps and links else []
     if new or overlaps:
@@ -70,6 +71,16 @@ def collision_check(
         kept = f"trajectories keep clear of {names}"
         log.info(kept)
     return check
+
+
+def _check_names(description: Description, scene: ArmScene | None) -> None:
+    """Raise ParameterError if an obstacle has the name of a geometry, as rbdyn check does."""
+    if scene is None:
+        return
+    taken = {scene.prefix + geometry.name for geometry in description.geometries}
+    for name in (one.name for one in scene.contact.obstacles if one.name in taken):
+        text = f"the obstacle {quote(name)} has the name of a geometry of the arm; choose another"
+        raise refused_scene(scene.path, text)
 
 
 def _report_no_geometries(node: Node, scene: ArmScene | None) -> None:

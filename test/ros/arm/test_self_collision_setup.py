@@ -196,6 +196,13 @@ def test_a_scene_that_cannot_be_checked_is_refused(tmp_path):
     scene = read_arm_scene(scene_file(tmp_path))
     with refused(RbdynError, "arm-scene", "scene"):
         made(of_text(text().replace("collision>", "visual>")), scene)
+    for name in ("l2", "arm/l2"):
+        document = SCENE.replace("wall:", f"{name}:")
+        if "/" in name:
+            document = document.replace("robot: {", "robots:\n  arm: {")
+        with refused(RbdynError, "arm-scene", "scene") as caught:
+            made(of_text(text()), read_arm_scene(scene_file(tmp_path, document)))
+        assert f"obstacle '{name}' has the name" in str(caught.value)
     with refused(RbdynError, "unknown-geometry"):
         document = f"{SCENE}exclude: [[l2, door]]"
         made(of_text(text()), read_arm_scene(scene_file(tmp_path, document)))
@@ -214,3 +221,9 @@ def test_hulls_keep_clear_of_obstacles_without_a_warning_about_forces(tmp_path):
     assert lines == [("info", "trajectories keep clear of floor, wall")]
     with refused(RbdynError, "scene-collision"):
         check.check([TO_THE_WALL], np.zeros(3))
+
+
+def test_an_obstacle_in_which_the_arm_is_at_zero_pushes_nothing(tmp_path):
+    document = SCENE.replace("xyz: [0, 1.5, 2]", "xyz: [0, 0, 2]")
+    _, lines = made(of_text(text()), read_arm_scene(scene_file(tmp_path, document)))
+    assert lines == [("info", "trajectories keep clear of floor, wall")]
