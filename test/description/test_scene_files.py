@@ -55,6 +55,20 @@ def test_the_bundled_scene():
     assert all(look.link in m.frame_names for look in (*looks.visuals, *looks.collisions))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\ufeffrbdyn_scene: 1\nobjects: {ball: {sphere: {radius: 1}, mass: 1, xyz: [0, 0, 2]}}\n",
+        "{rbdyn_scene: 1, objects: {ball: {sphere: {radius: 1}, mass: 1, xyz: [0, 0, 2]}}}",
+        "{objects: {ball: {sphere: {radius: 1}, mass: 1, xyz: [0, 0, 2]}}, 'rbdyn_scene': 1}",
+    ],
+)
+def test_a_scene_may_begin_with_a_byte_order_mark_or_a_brace(write, text):
+    scene = write(text)
+    assert is_scene(scene)
+    assert rb.load(scene).jnt_names == ("ball",)
+
+
 def test_the_appearance_of_files_and_meshes(write, tmp_path):
     triangle = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 4\nf 1 3 4\nf 2 3 4\n"
     (tmp_path / "stone.obj").write_text(triangle)

@@ -69,7 +69,11 @@ SECTIONS = ("robots", "surfaces", "objects", "obstacles")
 KEYS = (VERSION, "name", "description", "tags", "robot", "floor", "exclude", *SECTIONS)
 
 _SUFFIXES = (".yaml", ".yml")
-_HEAD = re.compile(rb"^[ \t]*['\"]?rbdyn_scene['\"]?[ \t]*:", re.MULTILINE)
+#: In block style at the beginning of a line, or in flow style behind a brace.
+_HEAD = re.compile(
+    rb"^(?:\xef\xbb\xbf)?[ \t]*(?:\{(?:[^#\n]*,)?[ \t]*)?['\"]?rbdyn_scene['\"]?[ \t]*:",
+    re.MULTILINE,
+)
 _HEAD_BYTES = 1 << 20
 
 
