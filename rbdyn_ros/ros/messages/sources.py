@@ -46,13 +46,22 @@ def package_names() -> list[str]:
     return [OWN, *sorted(path.stem for path in LISTS.glob("*.ini"))]
 
 
+def own_folder() -> Path:
+    """Return the folder of the project's own package.
+
+    Raises:
+        ParameterError: this package was installed without its data files.
+    """
+    return share_dir() / OWN
+
+
 def fields_hash() -> str:
     """Return a hash of the fields of all packages.
 
     Raises:
         ParameterError: this package was installed without its data files.
     """
-    own = share_dir() / OWN
+    own = own_folder()
     files = [*LISTS.glob("*.ini"), *own.glob("*/*.msg"), *own.glob("*/*.srv")]
     digest = hashlib.sha256()
     for path in sorted(files, key=lambda path: path.name):
@@ -67,7 +76,7 @@ def package_folders(folder: Path) -> list[Path]:
         ParameterError: this package was installed without its data files.
     """
     written = [write_package(path, folder) for path in sorted(LISTS.glob("*.ini"))]
-    return [share_dir() / OWN, *written]
+    return [own_folder(), *written]
 
 
 def write_package(source: Path, folder: Path) -> Path:

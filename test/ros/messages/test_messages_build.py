@@ -140,6 +140,16 @@ def test_without_the_headers_of_python(environment, monkeypatch, tmp_path):
     assert f"sudo apt install python3.{sys.version_info[1]}-dev" in str(refusal.value)
 
 
+def test_a_copy_without_the_sources_leaves_the_built_packages(environment, monkeypatch, tmp_path):
+    """A copy of the Python package alone may run in the environment of a checkout."""
+    build.STAMP.write_text("versions of the checkout\n")
+    monkeypatch.setattr(sources, "share_dir", lambda: tmp_path)
+    with refused(rb.RbdynError, "messages-not-built") as refusal:
+        build.build(0)
+    assert f"'{tmp_path / 'rbdyn_interfaces'}' is missing" in str(refusal.value)
+    assert build.STAMP.is_file()
+
+
 def test_a_build_that_fails_names_its_log(environment):
     build.BUILD.mkdir()
     log = build.BUILD / "tf2_msgs.log"
