@@ -282,3 +282,16 @@ def test_viscous_friction_dies_out_exponentially():
     d = touching.placed(m, (0, 0, 0.005 - 3.9e-5), linear=(1.0, 0.0, 0.0))
     rb.step(m, d, 200)
     assert d.qvel[0] == pytest.approx(np.exp(-8.0 * 0.2), rel=1e-2)
+
+
+def test_viscous_friction_does_not_brake_what_hovers():
+    """Above the floor by half of the gap in which points are listed."""
+    m, _ = slope(rb.Box((0.6, 0.6, 0.01)), 0.0, 0.0, viscosity=2.0)
+    m.opt.gravity = np.zeros(3)
+    d = touching.placed(m, (0, 0, 0.005 + 1e-5), linear=(1.0, 0.0, 0.0))
+    rb.step(m, d, 200)
+    assert d.ncon == 4
+    assert d.qvel[0] == 1.0
+    m.opt.gravity = (0.0, 0.0, -G)
+    rb.step(m, d, 200)
+    assert d.qvel[0] == pytest.approx(np.exp(-8.0 * 0.2), rel=2e-2)

@@ -43,6 +43,7 @@ from rbdyn_ros.engine.contact.surfaces import (
     restitution_of,
     spring_of,
     springs_tie,
+    viscosity_of,
 )
 from rbdyn_ros.engine.jit import inline
 from rbdyn_ros.engine.spatial import ZERO3, dot3, scaled3, sub3
@@ -104,6 +105,9 @@ def prepare(m, d, c, leaving):
     else:
         _write_constants(m, d, c)
     h, e, spring = m.opt.timestep, restitution_of(m, d, c), d.contact_spring[c]
+    if is_viscous(d, c):
+        closed = _is_closed(d, c, h * leaving)
+        d.contact_grip[c, PENALTY] = viscosity_of(m, d, c) if closed else 0.0
     push, slope = -spring[K] * d.contact_dist[c], spring[B] + h * spring[K]
     if spring[MOST_PUSH] > 0.0:
         push = min(push, spring[MOST_PUSH])
@@ -114,6 +118,12 @@ def prepare(m, d, c, leaving):
         if leaving < 0.0:  # a free mass then leaves with exactly e times its speed
             push -= (e + 1.0) * leaving * free / h
     spring[PUSH], spring[SLOPE] = push, slope
+
+
+@inline
+def _is_closed(d, c, way):
+    """Return whether a contact presses, or will after `way` along its normal: a gap does not."""
+    return d.contact_pressed[c] > 0.0 or d.contact_dist[c] + min(way, 0.0) <= 0.0
 
 
 @inline
@@ -145,9 +155,9 @@ def _write_constants(m, d, c):
     d.contact_spring[c, K], d.contact_spring[c, B], d.contact_spring[c, MASS_BY_H] = k, b, mass / h
     stiff = m.geom_stiffness[g] == 0.0 and m.geom_solref[g, 0] <= shortest
     d.contact_spring[c, MOST_PUSH] = EMERGE * (b + h * k) if stiff else 0.0
-    viscosity, mu, torsional, rolling, size = grip_of(m, d, c)
-    if viscosity >= 0.0:
-        d.contact_grip[c, PENALTY], d.contact_grip[c, MU] = viscosity, np.inf
+    mu, torsional, rolling, size = grip_of(m, d, c)
+    if viscosity_of(m, d, c) >= 0.0:
+        d.contact_grip[c, MU] = np.inf
     else:
         d.contact_grip[c, PENALTY], d.contact_grip[c, MU] = STICK * mass / h, mu
     turns = torsional > 0.0 or rolling > 0.0

@@ -18,16 +18,22 @@ DEFAULT_SOLREF = (1e-6, 1.0)
 
 @inline
 def grip_of(m, d, c):
-    """Return viscosity, friction coefficient, torsional and rolling friction, and the size."""
+    """Return the friction coefficient, torsional and rolling friction, and the size."""
     one, g = d.contact_geom[c, 0], d.contact_geom[c, 1]
-    viscosity = max(m.geom_viscosity[g], m.geom_viscosity[one])
     mu = min(m.geom_friction[g], m.geom_friction[one])
     torsional = max(m.geom_torsional[g], m.geom_torsional[one])
     rolling = max(m.geom_rolling[g], m.geom_rolling[one])
     size, other = m.geom_rbound[g], m.geom_rbound[one]
     if other > 0.0:  # a plane has none
         size = min(size, other)
-    return viscosity, mu, torsional, rolling, size
+    return mu, torsional, rolling, size
+
+
+@inline
+def viscosity_of(m, d, c):
+    """Return the coefficient of viscous friction, negative without."""
+    one, g = d.contact_geom[c, 0], d.contact_geom[c, 1]
+    return max(m.geom_viscosity[g], m.geom_viscosity[one])
 
 
 @inline
