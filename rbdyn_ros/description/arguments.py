@@ -16,7 +16,8 @@ def number(what: str, value: object) -> float:
 def positive(what: str, value: object, quantity: str) -> float:
     """Return a number in the range of a quantity of bounds.BOUNDS, above 0."""
     bound = BOUNDS[quantity]
-    return finite(what, value, low=bound.low, high=bound.high, above=0.0, element="")
+    above = None if bound.low > 0.0 else 0.0
+    return finite(what, value, low=bound.low, high=bound.high, above=above, element="")
 
 
 def numbers(what: str, value: object, count: int | None = None) -> tuple[float, ...]:
