@@ -108,8 +108,13 @@ class NamedEntities:
         self.only_robot().entities.delete(entity.own)
 
     def taken(self) -> set[str]:
-        """Return the names that a new entity cannot have."""
-        return {*self._found, *self.only_robot().entities.world.taken}
+        """Return the names that a new entity cannot have.
+
+        The joints of a spawned robot are those that begin with its name and a slash, so it cannot
+        be called shelf beside shelf/drawer.
+        """
+        names = [*self._found, *self.only_robot().entities.world.taken]
+        return {*names, *(name.partition("/")[0] for name in self._found)}
 
     def bounds(self, name: str) -> tuple[Vector, Vector]:
         """Return the corners of the box around an entity, in the frame of its root link."""

@@ -128,6 +128,7 @@ CUBE = """rbdyn_scene: 1
 robot: {file: GRIPPER, xyz: [0, 0, 0.9]}
 objects:
   cube: {sphere: {radius: 0.1}, mass: 1, xyz: [3, 0, 1]}
+  shelf/drawer: {sphere: {radius: 0.1}, mass: 1, xyz: [4, 0, 1]}
 """
 
 
@@ -138,13 +139,16 @@ def test_an_object_with_the_name_of_the_scene_is_an_entity_beside_the_robot(
     scene.write_text(CUBE.replace("GRIPPER", str(Path("config/scenes/gripper.urdf").absolute())))
     simulator = simulate("--scene", scene, "--paused")
     simulator.wait_for("the robot is the entity 'cube_robot'")
-    assert done(ask("GetEntities")).entities == ["cube_robot", "cube", "floor"]
+    assert done(ask("GetEntities")).entities == ["cube_robot", "cube", "shelf/drawer", "floor"]
     kinds = [done(ask("GetEntityInfo", entity=name)).info for name in ("cube_robot", "cube")]
     robot, free = EntityCategory.CATEGORY_ROBOT, EntityCategory.CATEGORY_DYNAMIC_OBJECT
     assert [info.category.category for info in kinds] == [robot, free]
     assert done(ask("GetEntityBounds", entity="cube_robot")).bounds.points[1].z < -0.14
     done(ask("DeleteEntity", entity="cube"))
-    assert done(ask("GetEntities")).entities == ["cube_robot", "floor"]
+    assert done(ask("GetEntities")).entities == ["cube_robot", "shelf/drawer", "floor"]
+    if hasattr(srv, "SpawnEntity"):
+        codes = srv.SpawnEntity.Response
+        refused(ask("SpawnEntity", name="shelf"), codes.NAME_NOT_UNIQUE, "'shelf' is taken")
 
 
 def test_a_scene_and_a_robot_exclude_each_other(simulate):
