@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from support import robots
+from support import robots, states
 from support.refusals import refused
 from support.touching import wxyz
 
@@ -151,6 +151,29 @@ def test_a_ball_in_a_valley_touches_both_sides():
     assert len(dist) == 2
     np.testing.assert_allclose(np.sort(normal[:, 0]), [-0.5 / np.sqrt(1.25), 0.5 / np.sqrt(1.25)])
     np.testing.assert_allclose(dist, 0.1118 / np.sqrt(1.25) - 0.1, atol=1e-12)
+
+
+@pytest.mark.parametrize("cells", [4, 80])
+@pytest.mark.parametrize(("yaw", "height"), [(90, 0.2 * np.hypot(1.0, 0.6)), (45, 0.0), (0, 0.38)])
+def test_a_cylinder_in_a_valley_touches_both_sides(yaw, height, cells):
+    """Along the valley it comes to rest on both, as in a groove, and across it at its rims."""
+    valley = grid(lambda x, _y: 0.6 * np.abs(x), (4.0, 4.0), (cells + 1, cells + 1))
+    m = body(rb.Cylinder(0.2, 0.6), (valley,))
+    x = 0.02 if yaw == 90 else 0.0
+    turn = Rotation.from_euler("ZY", (yaw, 90), degrees=True)
+    d = placed(m, (x, 0.01, 0.385 if yaw < 90 else 0.25), turn)
+    before, deepest, gain = states.energy(m, d.copy()), 0.0, 0.0
+    for _ in range(150):
+        rb.step(m, d, 10)
+        after = states.energy(m, d.copy())
+        gain, before = max(gain, after - before), after
+        deepest = min(deepest, d.contact_dist[: d.ncon].min(initial=0.0))
+        assert len(set(d.contact_key[: d.ncon])) == d.ncon
+    assert gain < 1e-5
+    assert deepest > -1e-5
+    if height > 0.0:
+        assert d.qpos[2] == pytest.approx(height, abs=1e-6)
+        assert np.abs(d.qvel).max() < 1e-9
 
 
 def test_beside_the_field_there_is_nothing():

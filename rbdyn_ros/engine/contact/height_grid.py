@@ -9,11 +9,14 @@ import numpy as np
 
 from rbdyn_ros.engine.contact.contact_list import list_contact, pair_number
 from rbdyn_ros.engine.jit import inline
-from rbdyn_ros.engine.spatial import add3, load3, load9, mat_vec
+from rbdyn_ros.engine.spatial import add3, dot3, load3, load9, mat_vec, sub3
 
 #: Numbers of contact points: below them corners of the geometry, then corners of the field,
 #: triangles, edges of the field.
 PEAKS, FACES, EDGES = 1 << 20, 1 << 22, 1 << 23
+
+EDGE_ON = 1e-9  # part of a cell by which a point may be beside its triangle
+SAME = 1e-6  # part of the radius: points that are the same
 
 
 @inline
@@ -77,9 +80,38 @@ def triangle_under(m, o, grid, x):
 
 
 @inline
+def is_on(m, o, grid, r, c, lower, x):
+    """Return whether a point of the plane of a triangle is on the triangle."""
+    _adr, _rows, _columns, wide, long = grid
+    u = (x[0] + m.geom_size[o, 0]) / wide - c
+    v = (x[1] + m.geom_size[o, 1]) / long - r
+    least, most = (v, u) if lower else (u, v)
+    return least >= -EDGE_ON and most <= 1.0 + EDGE_ON and most - least >= -EDGE_ON
+
+
+@inline
 def list_field_contact(m, d, g, o, x, normal, dist, feature):
     """List a contact at the point x of the geometry, in the frame of the field."""
     F, i = load9(m.geom_mat, o), m.geom_bodyid[g]
     at = add3(load3(m.geom_pos, o), mat_vec(F, x))
     pair = m.ngeomlink * m.nobstacle + m.npush + pair_number(m, g, o)
     list_contact(m, d, pair, o, g, 0, i, at, mat_vec(F, normal), dist, feature)
+
+
+@inline
+def list_corner(m, d, g, o, x, feature, reach):
+    """List the contact of a corner with the triangle below it, up to the distance `reach`."""
+    triangle, dist, normal = triangle_under(m, o, grid_of(m, o), x)
+    if triangle >= 0 and dist < reach:
+        list_field_contact(m, d, g, o, x, normal, dist, feature)
+
+
+@inline
+def is_known(m, d, o, x, first, near):
+    """Return whether there is a contact at a point of the field, from number `first` on."""
+    at = add3(load3(m.geom_pos, o), mat_vec(load9(m.geom_mat, o), x))
+    for c in range(first, d.ncon):
+        between = sub3(at, load3(d.contact_pos, c))
+        if dot3(between, between) < near * near:
+            return True
+    return False

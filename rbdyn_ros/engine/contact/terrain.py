@@ -2,8 +2,9 @@
 
 A stage of its own, which a Model needs only if it has a height field. A geometry touches
 
-- the triangles below its corners, or below the lowest points of a cylinder's rims, as a plane; a
-  sphere or an end of a capsule touches all triangles on which its nearest point lies;
+- the triangles below its corners, as a plane; a sphere or an end of a capsule touches all those on
+  which its nearest point lies, and a rim of a cylinder those below its lowest points
+  (`field_rims.py`);
 - the convex edges and corners of the field (`ridges.py`).
 
 So a flat field, which has none, is a plane: nothing stumbles over its inner edges.
@@ -15,22 +16,25 @@ from __future__ import annotations
 
 from rbdyn_ros.engine.collision.kinds import CAPSULE, CYLINDER, SPHERE
 from rbdyn_ros.engine.contact.contact_list import order, reach_of
+from rbdyn_ros.engine.contact.field_rims import list_rims
 from rbdyn_ros.engine.contact.height_grid import (
     FACES,
+    SAME,
     first_last,
     grid_of,
+    is_known,
+    is_on,
+    list_corner,
     list_field_contact,
     plane_of,
     triangle_under,
 )
-from rbdyn_ros.engine.contact.obstacles import lowest_angle, on_rim
 from rbdyn_ros.engine.contact.ridges import ridges
-from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.jit import kernel
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import (
     add3,
     add_scaled3,
-    dot3,
     load3,
     load9,
     mat_mul,
@@ -39,9 +43,6 @@ from rbdyn_ros.engine.spatial import (
     transposed,
 )
 from rbdyn_ros.model.height_fields import BY_FIELD
-
-EDGE_ON = 1e-9  # part of a cell by which a point may be beside its triangle
-SAME = 1e-6  # part of the radius: points that are the same
 
 
 @optional_stage("terrain_stage")
@@ -80,31 +81,12 @@ def _list_field(m, d, g, o):
             at = add3(t, mat_vec(R, load3(m.vert_pos, m.geom_vertadr[g] + n)))
             _ball(m, d, g, o, at, n, reach)
     elif kind == CYLINDER:
-        _rims(m, d, g, o, R, t, reach)
+        list_rims(m, d, g, o, R, t, reach)
     else:
         for n in range(m.geom_vertnum[g]):
             at = add3(t, mat_vec(R, load3(m.vert_pos, m.geom_vertadr[g] + n)))
-            _corner(m, d, g, o, at, n, reach)
+            list_corner(m, d, g, o, at, n, reach)
     ridges(m, d, g, o, R, t, (x, y, z), reach)
-
-
-@inline
-def _corner(m, d, g, o, x, feature, reach):
-    triangle, dist, normal = triangle_under(m, o, grid_of(m, o), x)
-    if triangle >= 0 and dist < reach:
-        list_field_contact(m, d, g, o, x, normal, dist, feature)
-
-
-@kernel
-def _rims(m, d, g, o, R, t, reach):
-    """Add contacts of three points of each rim, 120 degrees apart, as with a plane."""
-    _triangle, _dist, up = triangle_under(m, o, grid_of(m, o), t)
-    angle = lowest_angle(R, up)
-    for n in range(3):
-        a, b = on_rim(m, g, angle, n)
-        for end in range(2):
-            z = m.geom_size[g, 1] if end == 1 else -m.geom_size[g, 1]
-            _corner(m, d, g, o, add3(t, mat_vec(R, (a, b, z))), 2 * n + end, reach)
 
 
 @kernel
@@ -127,31 +109,10 @@ def _ball(m, d, g, o, x, end, reach):
                 if not (dist >= 0.0 and dist < most):
                     continue
                 foot = add_scaled3(x, normal, -dist)
-                if not _is_on(m, o, grid, r, c, lower == 1, foot):
+                if not is_on(m, o, grid, r, c, lower == 1, foot):
                     continue
                 at = add_scaled3(x, normal, -radius)
-                if not _is_known(m, d, o, at, first, SAME * radius):
+                if not is_known(m, d, o, at, first, SAME * radius):
                     triangle = 2 * (r * columns + c) + lower
                     feature = FACES + 2 * triangle + end
                     list_field_contact(m, d, g, o, at, normal, dist - radius, feature)
-
-
-@inline
-def _is_on(m, o, grid, r, c, lower, x):
-    """Return whether a point of the plane of a triangle is on the triangle."""
-    _adr, _rows, _columns, wide, long = grid
-    u = (x[0] + m.geom_size[o, 0]) / wide - c
-    v = (x[1] + m.geom_size[o, 1]) / long - r
-    least, most = (v, u) if lower else (u, v)
-    return least >= -EDGE_ON and most <= 1.0 + EDGE_ON and most - least >= -EDGE_ON
-
-
-@inline
-def _is_known(m, d, o, x, first, near):
-    """Return whether there is a contact at a point of the field, from number `first` on."""
-    at = add3(load3(m.geom_pos, o), mat_vec(load9(m.geom_mat, o), x))
-    for c in range(first, d.ncon):
-        between = sub3(at, load3(d.contact_pos, c))
-        if dot3(between, between) < near * near:
-            return True
-    return False
