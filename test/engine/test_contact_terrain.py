@@ -132,6 +132,16 @@ def test_a_box_on_its_edge_crosses_a_ridge():
     np.testing.assert_allclose(dist, -1e-4, atol=1e-9)
 
 
+def test_a_ridge_through_the_middle_of_a_coin_pushes_it_up():
+    """The ridge leaves the coin by both faces, so their normals cancel."""
+    m = body(rb.Cylinder(0.2, 0.02), (grid(lambda x, y: roof(x, y) - 0.3 * y),))
+    _pos, normal, dist = listed(m, placed(m, (0.0, 0.03, -0.009), Rotation.identity()))
+    ridge = normal[:, 2] > 0.999
+    assert ridge.any()
+    np.testing.assert_allclose(dist[ridge], -0.01, atol=1e-6)
+    assert np.isfinite(dist).all()
+
+
 @pytest.mark.parametrize("x", [0.0, 0.03, -0.2])
 def test_a_ball_on_a_roof(x):
     """It touches the ridge, or the side of the roof that is nearest."""

@@ -39,6 +39,7 @@ SHORT = 0.02  # part of an edge that counts as one point
 LEVEL = 2e-3  # slope [rad] below which an edge lies along a face
 CONE = 1e-6  # angle [rad] by which a normal may be outside those of an edge
 LEAST_UP = 0.05  # height of a normal: the field pushes upwards
+OPPOSITE = 0.1  # length of a mixture of two normals below which they are opposite
 EXACT = 1e-17  # distance [m] by which a search may miss the least
 
 
@@ -162,7 +163,8 @@ def _edge_point(m, d, g, o, grid, R, t, r, c, k, p, line, place, reach, feature)
 
     Where an edge of the geometry crosses, the normal is the mixture of those on both sides that is
     perpendicular to the field's edge: with w1 n1 + w2 n2 = w n, the distance along n is 1 / w of
-    that along n1 and n2.
+    that along n1 and n2. In the middle of a thin geometry both sides are opposite: the one that
+    leads down counts, so the field pushes upwards.
     """
     x = add_scaled3(p, line, place)
     dist, away = _solid(m, g, R, t, x)
@@ -172,6 +174,8 @@ def _edge_point(m, d, g, o, grid, R, t, r, c, k, p, line, place, reach, feature)
     if slope1 < 0.0 and slope2 > 0.0:
         share = slope2 / (slope2 - slope1)
         away = add3(scaled3(before, share), scaled3(after, 1.0 - share))
+        if dot3(away, away) < OPPOSITE * OPPOSITE:
+            away = before if before[2] < after[2] else after
     size = np.sqrt(dot3(away, away))
     normal, dist = scaled3(away, -1.0 / size), dist / size
     if not dist < reach or normal[2] < LEAST_UP:
