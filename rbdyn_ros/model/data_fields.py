@@ -212,6 +212,12 @@ DATA_FIELDS = (
     # scratch of contacts
     Field("body_touches", ("ntouch",), "1 if the body has a contact", "int", "contact"),
     Field(
+        "body_joinedmass",
+        ("ntouch",),
+        "of a root: mass of the heaviest tree of all that loop joints join [kg]",
+        stage="contact",
+    ),
+    Field(
         "body_heaviest",
         ("ntouch",),
         "of a root: mass of the heaviest tree of all that touch each other [kg]",

@@ -407,6 +407,59 @@ if robots.FILES:
     SCENES["panda"] = contact_scenes.panda
 
 
+def bounce(m, d, dof, nstep=250):
+    """Return the part of its fastest fall with which a body comes back."""
+    down, up = 0.0, 0.0
+    for _ in range(nstep):
+        rb.step(m, d)
+        down, up = min(down, d.qvel[dof]), max(up, d.qvel[dof])
+    return -up / down
+
+
+def test_a_light_foot_that_is_welded_to_a_heavy_body_carries_and_bounces_it():
+    """10 g under 1000 kg, at rest, on a slope of 90 % of the friction angle, and falling."""
+    skin = rb.Surface(friction=0.5, restitution=0.5)
+    foot, top = rb.Box((0.2, 0.2, 0.1)), rb.Box((0.2, 0.2, 0.2))
+    loose = bodies((foot, 0.01, skin), (top, 1000.0, skin))
+    d = rb.make_data(loose)
+    d.qpos[[2, 9]] = 0.05, 0.2
+    m, d = rb.attach(loose, d, "b0", "b1")
+    falling = d.copy()
+    rb.step(m, d, 100)
+    m.opt.gravity = (0.45 * G, 0.0, -G)
+    rb.step(m, d, 500)
+    assert d.qpos[:3] == pytest.approx([0.0, 0.0, 0.05], abs=1e-5)
+    assert abs(d.qvel).max() < 1e-12
+    m.opt.gravity = (0.0, 0.0, -G)
+    falling.qpos[[2, 9]] += 0.1
+    assert bounce(m, falling, 2) == pytest.approx(0.5, abs=1e-3)
+
+
+@rb.register_motion("test_contact_still")
+def still(t, q, qd, qdd):
+    q[0] = qd[0] = qdd[0] = 0.0
+
+
+def test_a_body_whose_motion_is_prescribed_bounces_others_as_the_world_does():
+    """A ball of 1 kg on a plate of 0.1 g."""
+    skin, plate = rb.Surface(restitution=0.5), rb.Box((1.0, 1.0, 0.1))
+    system = (
+        rb.SystemBuilder("lift", base="world")
+        .body("plate", rb.shapes.box(plate.size, mass=1e-4))
+        .joint("lift", "prismatic", "world", "plate", axis=(0, 0, 1))
+        .drive("lift", "test_contact_still")
+        .geometry("plate", "plate", plate, origin=rb.pose((0.0, 0.0, -0.05)), surface=skin)
+        .body("ball", touching.solid(BALL, 1.0))
+        .joint("free", "floating", "world", "ball")
+        .geometry("ball", "ball", BALL, surface=skin)
+    )
+    m = rb.build(system, contact=True)
+    d = rb.make_data(m)
+    d.qpos[2] = 0.2
+    # a contact that bounces is as stiff as 1e4 m / h: it misses a velocity by a part of 1e-4
+    assert bounce(m, d, 2) == pytest.approx(0.5, rel=3e-4)
+
+
 @pytest.mark.parametrize("scene", SCENES)
 def test_forces_satisfy_the_law(scene):
     m, d = SCENES[scene]()

@@ -1,9 +1,10 @@
 """The mass and the size that a contact is made for.
 
 The mass is geom_mass0, but at least a tenth of the tree's mass, as a robot may rest on one light
-finger. Of two moving bodies the lighter one counts. As a light body may carry a heavy one, that
-tenth is one of the heaviest of all trees that touch each other, directly or through others, for
-their contacts with the world, too.
+finger. Trees that loop joints join, as welds do, count as the heaviest of them. Of two moving
+bodies the lighter one counts, and a body whose motion is prescribed counts as the world. As a
+light body may carry a heavy one, that tenth is one of the heaviest of all trees that touch each
+other, directly or through others, for their contacts with the world, too.
 
 The size is the one at which torsional and rolling friction are as stiff as friction is. It is
 geom_rbound of the smaller geometry, but a robot may turn on a small foot: with I the moment of
@@ -16,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.motion import DRIVEN
 from rbdyn_ros.engine.spatial import dot3, load3, sub3
 
 #: Part of the mass of the tree, or of the heaviest of those that touch each other, that a contact
@@ -26,19 +28,65 @@ SHARE = 0.1
 @inline
 def masses_of(m, d, c):
     """Return the masses that a contact is made for, of an impact, and of the heaviest tree."""
-    root, mass = m.body_rootid[d.contact_body[c, 1]], _own_mass(m, d, c, 1)
-    tree = d.body_heaviest[root] if d.nmutual > 0 else m.body_subtreemass[root]
-    if d.contact_body[c, 0] == 0:
+    one, two = d.contact_body[c]
+    root = m.body_rootid[two]
+    tree = d.body_heaviest[root] if d.nmutual > 0 else _mass_of_tree(m, d, root)
+    if one == 0 or _is_prescribed(m, one):
+        mass = _own_mass(m, d, c, 1)
         return max(mass, SHARE * tree), mass, tree
     other = _own_mass(m, d, c, 0)
+    if _is_prescribed(m, two):
+        return max(other, SHARE * tree), other, tree
+    mass = _own_mass(m, d, c, 1)
     return max(min(mass, other), SHARE * tree), mass * other / (mass + other), tree
+
+
+@inline
+def _is_prescribed(m, i):
+    """Return whether the motion of a body is prescribed: it moves as if infinitely heavy."""
+    if m.body_lastdof[i] >= 0:
+        return False
+    while i > 0:
+        if m.jnt_class[i - 1] != DRIVEN:
+            return False
+        i = m.body_parentid[i]
+    return True
 
 
 @inline
 def _own_mass(m, d, c, side):
     """Return the mass that a geometry moves."""
-    tree = m.body_subtreemass[m.body_rootid[d.contact_body[c, side]]]
+    tree = _mass_of_tree(m, d, m.body_rootid[d.contact_body[c, side]])
     return max(m.geom_mass0[d.contact_geom[c, side]], SHARE * tree)
+
+
+@inline
+def _mass_of_tree(m, d, root):
+    return d.body_joinedmass[root] if m.nloop > 0 else m.body_subtreemass[root]
+
+
+@kernel
+def join_trees(m, d):
+    """Write body_joinedmass; only a Model with loop joints needs it."""
+    for i in range(1, m.nbody):
+        d.body_joinedmass[i] = m.body_subtreemass[i]
+    changed = True
+    while changed:
+        changed = False
+        for k in range(m.nloop):
+            one, two = m.loop_bodyid[k]
+            if one > 0 and two > 0 and _share_most(m, d.body_joinedmass, one, two):
+                changed = True
+
+
+@inline
+def _share_most(m, mass, one, two):
+    """Give the trees of two bodies the larger of their masses; return whether one changed."""
+    one, two = m.body_rootid[one], m.body_rootid[two]
+    if mass[one] == mass[two]:
+        return False
+    mass[one] = mass[two] = max(mass[one], mass[two])
+    return True
 
 
 @kernel
@@ -67,7 +115,7 @@ def find_heaviest(m, d):
     for c in range(d.ncon):
         for side in range(2):
             root = m.body_rootid[d.contact_body[c, side]]
-            d.body_heaviest[root] = m.body_subtreemass[root]
+            d.body_heaviest[root] = _mass_of_tree(m, d, root)
     while _spread(m, d, 0, 1) and _spread(m, d, d.ncon - 1, -1):
         pass
 
@@ -81,10 +129,6 @@ def _spread(m, d, first, step):
     changed = False
     for n in range(d.ncon):
         one, two = d.contact_body[first + step * n]
-        if one > 0:
-            one, two = m.body_rootid[one], m.body_rootid[two]
-            if d.body_heaviest[one] != d.body_heaviest[two]:
-                most = max(d.body_heaviest[one], d.body_heaviest[two])
-                d.body_heaviest[one] = d.body_heaviest[two] = most
-                changed = True
+        if one > 0 and _share_most(m, d.body_heaviest, one, two):
+            changed = True
     return changed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rbdyn_ros.engine.constraints.wrenches import point_velocity, turn_rate
 from rbdyn_ros.engine.contact.body_sums import clear_sums
 from rbdyn_ros.engine.contact.law import has_torque, prepare
-from rbdyn_ros.engine.contact.masses import find_heaviest
+from rbdyn_ros.engine.contact.masses import find_heaviest, join_trees
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
     ZERO3,
@@ -28,6 +28,8 @@ def start_contacts(m, d):
     for c in range(d.ncon):
         if d.contact_body[c, 0] > 0:
             d.nmutual = d.nmutual + 1
+    if m.nloop > 0:
+        join_trees(m, d)
     if d.nmutual > 0:
         find_heaviest(m, d)
     for c in range(d.ncon):
