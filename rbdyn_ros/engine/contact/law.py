@@ -23,8 +23,8 @@ between two moving bodies h / (2 pi). k carries the weight of the tree at depth 
 
 A contact with restitution e that closes faster than four steps of free fall leaves with e times
 its speed: slope is nearly rigid, and push leads to that velocity. One that leaves that fast may
-come back with e times its speed, before it presses: with e = 1 the forces of a step then do no
-work, however many contacts there are.
+come back with e times its speed, before it presses: with e = 1 and no friction the forces of a
+step then do no work, however many contacts there are.
 
 Source: Cundall, Strack, A discrete numerical model for granular assemblies, 1979 (memory);
 Rockafellar, Monotone operators and the proximal point algorithm, 1976 (why rest is exact); Castro
