@@ -27,6 +27,15 @@ def wheel(integrator="implicit_damping", **joint):
     return pendulum(axis=(0, 0, 1), integrator=integrator, **joint)
 
 
+def finger(kind, **joint):
+    """A light body, in steps of 10 ms."""
+    body = Inertial(0.1, Pose(), (1e-5, 1e-5, 1e-5, 0.0, 0.0, 0.0))
+    builder = rb.SystemBuilder("finger").body("finger", body)
+    m = exact(builder.joint("hinge", kind, "base", "finger", **joint))
+    m.opt.timestep = 0.01
+    return m
+
+
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("share", [0.5, 0.9, 0.99])
 def test_below_its_friction_a_joint_stands_still(share, integrator):
@@ -125,19 +134,17 @@ def test_a_joint_beyond_its_limit_comes_back_slowly(side):
     assert abs(d.qacc[0]) < 1e-6
 
 
-@pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize(
     ("start", "load", "deepest"), [(0.0, 0.5, 1e-5), (0.5 + 1e-5, 0.05, 0.03)]
 )
+@pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("side", [1.0, -1.0])
 def test_a_limit_holds_a_load_that_moves_a_light_joint_by_radians_in_a_step(
     side, start, load, deepest, integrator
 ):
     """0.5 N m on 1e-5 kg m^2 are 5 rad in a step of 10 ms."""
-    body = Inertial(0.1, Pose(), (1e-5, 1e-5, 1e-5, 0.0, 0.0, 0.0))
-    builder = rb.SystemBuilder("finger").body("finger", body)
-    m = exact(builder.joint("hinge", "revolute", "base", "finger", limit=(-0.5, 0.5)))
-    m.opt.integrator, m.opt.timestep = integrator, 0.01
+    m = finger("revolute", limit=(-0.5, 0.5))
+    m.opt.integrator = integrator
     d = rb.make_data(m)
     d.qpos, d.qfrc_applied = side * start, side * load
     rb.step(m, d, 100)
@@ -186,11 +193,10 @@ def test_a_joint_with_friction_rests_on_a_soft_limit_in_all_functions(load):
 
 
 def test_friction_does_not_hold_a_driven_joint():
-    """A drive of 1e-3 rad/s^2 moves it from rest, by 5 um in 0.1 s."""
-    m = wheel(friction=1.0)
+    """Friction of 1 N m and a drive of 1e-3 rad/s^2, from rest."""
+    m = finger("continuous", friction=1.0)
     d = rb.make_data(m)
     rb.set_drive(m, d, "hinge", "acceleration", 1e-3)
-    m.opt.timestep = 0.01
     rb.step(m, d, 100)
     assert d.qvel[0] == pytest.approx(1e-3, rel=1e-6)
 
@@ -289,6 +295,16 @@ def test_a_ball_joint_leans_on_its_cone(integrator):
     assert max(angle) < 0.8 + 1e-3  # it comes with 5 rad/s
     assert angle[-1] == pytest.approx(0.8, abs=2e-6)
     assert d.nunsolved == 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_ball_joint_that_slides_round_its_cone_stays_on_it(seed):
+    m = pendulum("spherical", limit=(0.0, 0.3))
+    m.opt.gravity[:] = 0.0
+    d, random = rb.make_data(m), np.random.default_rng(seed)
+    d.qvel, d.qfrc_applied = random.uniform(-4, 4, 3), random.uniform(-3, 3, 3)
+    rb.step(m, d, 1000)
+    assert 2.0 * np.arccos(min(1.0, abs(d.qpos[0]))) < 0.3 + 2e-4
 
 
 def test_a_ball_joint_with_friction_rests_on_its_cone_in_all_functions():
