@@ -319,7 +319,7 @@ DATA_FIELDS = (
     Field(
         "stop_spring",
         ("nv", 5),
-        "push of lower and upper limit, slope of lower; friction remembered; slope of upper",
+        "pushes of the lower and upper limit, their slopes; friction remembered",
         stage="passive",
     ),
     Field("stop_place", ("nv",), "1: at a limit, 2: beyond", "int", "passive"),

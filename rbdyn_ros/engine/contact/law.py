@@ -160,10 +160,10 @@ def _write_constants(m, d, c):
         d.contact_grip[c, MU] = np.inf
     else:
         d.contact_grip[c, PENALTY], d.contact_grip[c, MU] = STICK * mass / h, mu
-    turns = torsional > 0.0 or rolling > 0.0
-    if turns:
+    d.contact_grip[c, TURN_PENALTY] = 0.0
+    if torsional > 0.0 or rolling > 0.0:
         size = turning_size(m, d, c, mass, size)
-    d.contact_grip[c, TURN_PENALTY] = STICK * mass * size * size / h if turns else 0.0
+        d.contact_grip[c, TURN_PENALTY] = STICK * mass * size * size / h
     d.contact_grip[c, TORSIONAL], d.contact_grip[c, ROLLING] = torsional, rolling
     d.contact_grip[c, SIZE] = size
 

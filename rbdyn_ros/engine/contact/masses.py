@@ -2,9 +2,9 @@
 
 The mass is geom_mass0, but at least a tenth of the tree's mass, as a robot may rest on one light
 finger. Trees that loop joints join, as welds do, count as the heaviest of them. Of two moving
-bodies the lighter one counts, and a body whose motion is prescribed counts as the world. As a
-light body may carry a heavy one, that tenth is one of the heaviest of all trees that touch each
-other, directly or through others, for their contacts with the world, too.
+bodies the lighter one counts, and a body whose motion is prescribed counts as the world. A light
+body may carry a heavy one: where bodies touch each other, directly or through others, the tenth is
+that of the heaviest tree among them, for their contacts with the world, too.
 
 The size is the one at which torsional and rolling friction are as stiff as friction is. It is
 geom_rbound of the smaller geometry, but a robot may turn on a small foot: with I the moment of

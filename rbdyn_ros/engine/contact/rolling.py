@@ -9,7 +9,7 @@ k is 1 / R on a sphere or an end of a capsule, 0 on a flat face, infinite on a c
 edge. The side of a cylinder is straight along its axis and has 1 / R across. A rim of radius R is
 an edge with k = sin / R, where sin is the sine of the angle between its axis and the normal.
 
-Only what goes on by a bounded way counts: two flat faces count as points of the bodies.
+For two flat faces k1 + k2 is 0 and s has no bound: they touch at fixed points of the bodies.
 
 Source: Montana, The kinematics of contact and grasp, 1988.
 """

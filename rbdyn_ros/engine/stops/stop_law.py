@@ -11,11 +11,11 @@ what the change of the load would do, is then set to zero.
 
 A limit is nearly rigid and remembers its force as well. Inside the range, push = slope beyond / h
 with a negative `beyond` makes the step end on the limit; there, push = memory, so a joint that
-leans on its limit stands still. The same holds farther beyond, as long as the joint moves on
-outwards or more presses it there than the softer force can carry. Otherwise what is farther beyond
-than NEAR comes back with the time constant RETURN, at most at EMERGE and by the softer force:
-nothing bounces, a joint that is put there does not shoot back, and one that something holds there
-is not broken. A drive mode overrules limits. Where the time constant t of jnt_solref is longer
+leans on its limit stands still. The same holds for a joint that is farther beyond, while it moves
+outwards or its load is more than the softer force can carry. Otherwise a joint farther beyond than
+NEAR comes back with the time constant RETURN, at most at EMERGE and by the softer force: nothing
+bounces, a joint that is put there does not shoot back, and one that something holds there is not
+broken. A drive mode overrules limits. Where the time constant t of jnt_solref is longer
 than a step, k = I / (t z)^2 and b = 2 I / t are those of the smooth law (passive.py), push =
 k beyond and slope = b + h k.
 
@@ -41,6 +41,9 @@ ALONG, AGAINST = 1, 2
 
 #: What the lower and the upper limit add to them.
 LOW, HIGH = 3, 6
+
+#: Columns of stop_spring: the pushes of both limits, their slopes, and the friction remembered.
+LOWER, UPPER, LOWER_SLOPE, UPPER_SLOPE, REMEMBERED = 0, 1, 2, 3, 4
 
 #: Push of a limit that is not there.
 NEVER = -1e300
@@ -87,9 +90,9 @@ def find_stops(m, d):
         d.stop_still[k] = 0
         d.stop_place[k] = INSIDE
         spring = d.stop_spring[k]
-        spring[0] = spring[1] = NEVER
-        spring[2] = spring[4] = 0.0
-        spring[3] = _friction_of(m, d, k, 0.0)
+        spring[LOWER] = spring[UPPER] = NEVER
+        spring[LOWER_SLOPE] = spring[UPPER_SLOPE] = 0.0
+        spring[REMEMBERED] = _friction_of(m, d, k, 0.0)
     for j in range(m.njnt):
         if m.jnt_limited[j] and m.jnt_dofnum[j] == 1:
             k, q = m.jnt_dofadr[j], d.qpos[m.jnt_qposadr[j]]
@@ -116,13 +119,13 @@ def _write_limit(m, d, j, k, q, lower, upper):
     spring, inertia, v = d.stop_spring[k], m.dof_inertia0[k], d.qvel[k]
     if d.drive_mode[k] != FORCE:
         return
-    rest = d.stick_qfrc[k] - spring[3]  # what a limit has carried beside friction
-    spring[0], spring[2], below, low = _spring(m, j, inertia, lower - q, -v, rest)
-    spring[1], spring[4], above, high = _spring(m, j, inertia, q - upper, v, -rest)
+    rest = d.stick_qfrc[k] - spring[REMEMBERED]  # what a limit has carried beside friction
+    spring[LOWER], spring[LOWER_SLOPE], below, low = _spring(m, j, inertia, lower - q, -v, rest)
+    spring[UPPER], spring[UPPER_SLOPE], above, high = _spring(m, j, inertia, q - upper, v, -rest)
     d.qfrc_passive[k] += below - above
     d.stop_place[k] = max(low, high)
     if is_soft(m, j):  # it remembers no force
-        spring[3] = _friction_of(m, d, k, below - above)
+        spring[REMEMBERED] = _friction_of(m, d, k, below - above)
 
 
 @inline
@@ -178,7 +181,7 @@ def outside(m, d):
 def has_stop(m, d, k):
     """Return whether a dof has dry friction or a limit."""
     spring = d.stop_spring[k]
-    return m.dof_frictionloss[k] > 0.0 or spring[2] > 0.0 or spring[4] > 0.0
+    return m.dof_frictionloss[k] > 0.0 or spring[LOWER_SLOPE] > 0.0 or spring[UPPER_SLOPE] > 0.0
 
 
 @inline
@@ -191,16 +194,16 @@ def stop_force(m, d, k, u):
     friction, limit, slope, piece, most = 0.0, 0.0, 0.0, 0, m.dof_frictionloss[k]
     if most > 0.0:
         penalty = grip(m, k)
-        friction = d.stop_spring[k, 3] - penalty * u
+        friction = d.stop_spring[k, REMEMBERED] - penalty * u
         if abs(friction) < most:
             slope = penalty
         else:
             friction, piece = (most, ALONG) if friction > 0.0 else (-most, AGAINST)
     low, high = limit_pushes(d, k, u)
     if low > 0.0:
-        limit, slope, piece = limit + low, slope + d.stop_spring[k, 2], piece + LOW
+        limit, slope, piece = limit + low, slope + d.stop_spring[k, LOWER_SLOPE], piece + LOW
     if high > 0.0:
-        limit, slope, piece = limit - high, slope + d.stop_spring[k, 4], piece + HIGH
+        limit, slope, piece = limit - high, slope + d.stop_spring[k, UPPER_SLOPE], piece + HIGH
     return friction, limit, slope, piece
 
 
@@ -208,7 +211,7 @@ def stop_force(m, d, k, u):
 def limit_pushes(d, k, u):
     """Return the pushes of the lower and upper limit of a dof at the velocity u, if positive."""
     spring = d.stop_spring[k]
-    return spring[0] - spring[2] * u, spring[1] + spring[4] * u
+    return spring[LOWER] - spring[LOWER_SLOPE] * u, spring[UPPER] + spring[UPPER_SLOPE] * u
 
 
 @inline
@@ -230,7 +233,7 @@ def _find_cones(m, d):
             for n in range(3):
                 along = axis[0] if n == 0 else axis[1] if n == 1 else axis[2]
                 speed += along * d.qvel[k + n]
-                memory -= along * (d.stick_qfrc[k + n] - d.stop_spring[k + n, 3])
+                memory -= along * (d.stick_qfrc[k + n] - d.stop_spring[k + n, REMEMBERED])
             beyond = angle - m.jnt_range[j, 1]
             push, slope, now = _cone_spring(m, j, inertia, beyond, speed, memory)
             store3(d.cone_axis, c, axis)
@@ -239,7 +242,7 @@ def _find_cones(m, d):
             for n in range(3):
                 along = axis[0] if n == 0 else axis[1] if n == 1 else axis[2]
                 d.qfrc_passive[k + n] -= now * along
-                d.stop_spring[k + n, 3] = _friction_of(m, d, k + n, -now * along)
+                d.stop_spring[k + n, REMEMBERED] = _friction_of(m, d, k + n, -now * along)
             if beyond >= 0.0 or push + slope * speed > 0.0:
                 d.nstopped = d.nstopped + 1
             c += 1
@@ -249,9 +252,9 @@ def _find_cones(m, d):
 def _cone_spring(m, j, inertia, beyond, speed, memory):
     """Return push and slope of the limit of a ball joint, and its force at the present state.
 
-    What slides round its cone gets beyond it in every step. Half of this is taken back in the next
-    one, at most at EMERGE, so the limit needs no memory; but what is far beyond and does not move
-    on comes back like any joint.
+    A step is straight, so a joint that slides round its cone gets beyond it. The next step takes
+    half of this back, at most at EMERGE, so the limit needs no memory. A joint that is far beyond
+    and does not move outwards comes back like any other.
     """
     h = m.opt.timestep
     slope, softer = RIGID * inertia / h, SOFTER * inertia / h

@@ -18,6 +18,11 @@ from rbdyn_ros.engine.stops.stop_law import (
     AT,
     HIGH,
     LOW,
+    LOWER,
+    LOWER_SLOPE,
+    REMEMBERED,
+    UPPER,
+    UPPER_SLOPE,
     along_cone,
     cone_force,
     grip,
@@ -78,14 +83,14 @@ def _take_piece(m, d, k, piece):
     if m.dof_frictionloss[k] > 0.0:
         if friction == 0:
             slope = grip(m, k)
-            load = d.stop_spring[k, 3] - slope * v
+            load = d.stop_spring[k, REMEMBERED] - slope * v
         else:
             load = m.dof_frictionloss[k] if friction == ALONG else -m.dof_frictionloss[k]
     (low, high), limits = limit_pushes(d, k, v), piece - friction
     if limits == LOW or limits == LOW + HIGH:
-        load, slope = load + low, slope + d.stop_spring[k, 2]
+        load, slope = load + low, slope + d.stop_spring[k, LOWER_SLOPE]
     if limits >= HIGH:
-        load, slope = load - high, slope + d.stop_spring[k, 4]
+        load, slope = load - high, slope + d.stop_spring[k, UPPER_SLOPE]
     d.stop_load[k], d.stop_slope[k], d.stop_piece[k] = load, slope, piece
 
 
@@ -183,14 +188,14 @@ def _rounding(m, d, k, piece, fastest):
     A joint at its limit in free fall has no load: which piece it is in is up to rounding.
     """
     spring = d.stop_spring[k]
-    steepest, push = max(spring[2], spring[4]), 0.0
+    steepest, push = max(spring[LOWER_SLOPE], spring[UPPER_SLOPE]), 0.0
     if m.dof_frictionloss[k] > 0.0:
         steepest = max(steepest, grip(m, k))
     low, high = min(piece, d.stop_piece[k]), max(piece, d.stop_piece[k])
     if high >= HIGH:
-        push = abs(spring[1])
+        push = abs(spring[UPPER])
     if LOW <= low < HIGH or LOW <= high < HIGH or high >= LOW + HIGH:
-        push = max(push, abs(spring[0]))
+        push = max(push, abs(spring[LOWER]))
     return ROUNDING * (push + steepest * fastest)
 
 
@@ -270,7 +275,7 @@ def stop_viscously(m, d):
             most, speed = m.dof_frictionloss[k], abs(v)
             _take_piece(m, d, k, piece - piece % LOW)
             if most > 0.0:
-                d.stop_load[k] -= d.stop_spring[k, 3] - grip(m, k) * v
+                d.stop_load[k] -= d.stop_spring[k, REMEMBERED] - grip(m, k) * v
                 viscosity = min(grip(m, k), most / speed) if speed > 0.0 else grip(m, k)
                 d.stop_load[k] -= viscosity * v
                 d.stop_slope[k] += viscosity - grip(m, k)
