@@ -40,14 +40,29 @@ def passive(m: Model, d: Data) -> None:
     and damper k = I / (t z)^2, b = 2 I / t with (t, z) = jnt_solref and I = dof_inertia0: time
     constant t, by default SOFT, and damping ratio z. Source: MuJoCo's solref.
     """
+    _forces(m, d, m.opt.exact_stops == 0 or d.step_stage != 0)
+    if m.opt.passive and exact_stops(m, d):
+        if m.ncone > 0 and d.accelerate_stage == 0:  # the exact limit of a ball joint needs M
+            _limit_balls_smoothly(m, d)
+        find_stops(m, d)
+
+
+@kernel
+def smooth_passive(m, d):
+    """Write qfrc_passive and dof_viscosity by the smooth law; no joint stands still."""
+    _forces(m, d, True)
+
+
+@kernel
+def _forces(m, d, smooth):
     for k in range(m.nv):
         d.dof_viscosity[k] = m.dof_damping[k]
     d.nstopped = 0
-    if m.opt.exact_stops == 0 or d.step_stage != 0:
+    if smooth:
         _rub_smoothly(m, d)
     for k in range(m.nv):
         d.qfrc_passive[k] = -d.dof_viscosity[k] * d.qvel[k]
-    if m.opt.exact_stops == 0 or d.step_stage != 0:
+    if smooth:
         _limit_smoothly(m, d)
     if m.nstiff + m.nspring > 0:
         springs(m, d)
@@ -57,10 +72,6 @@ def passive(m: Model, d: Data) -> None:
             d.qfrc_passive[k] = 0.0
     if m.nu > 0:
         call_stage(m.actuator_stage, m, d)
-    if m.opt.passive and exact_stops(m, d):
-        if m.ncone > 0 and d.accelerate_stage == 0:  # the exact limit of a ball joint needs M
-            _limit_balls_smoothly(m, d)
-        find_stops(m, d)
 
 
 @kernel

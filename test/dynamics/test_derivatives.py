@@ -141,6 +141,28 @@ def test_dry_friction_at_rest():
     assert dv.diagonal().max() > 400.0  # 0.5 N m over 1e-3 rad/s
 
 
+@pytest.mark.parametrize("load", [(1.0, 0.2), (30.0, 5.0)], ids=["friction", "limit"])
+def test_joints_that_stand_still_have_the_derivatives_of_the_smooth_law(load):
+    """Whatever friction and limits have carried in the last step."""
+    rod = rb.shapes.box((0.1, 0.1, 0.4), mass=1.0)
+    robot = rb.SystemBuilder("two", base="world").body("a", rod).body("b", rod)
+    stops = {"friction": 1.5, "limit": (-1.0, 1.0), "axis": (0, 1, 0)}
+    robot.joint("j1", "revolute", "world", "a", **stops)
+    robot.joint("j2", "revolute", "a", "b", xyz=(0, 0, 0.4), **stops)
+    m = rb.build(robot)
+    d = rb.make_data(m)
+    d.qfrc_applied = load
+    rb.step(m, d, 3000)
+    assert np.abs(d.stick_qfrc).min() > 0.01  # both joints remember a force
+    smooth = smoothly(m.replaced())
+    same = rb.make_data(smooth)
+    same.qpos, same.qvel, same.qfrc_applied = d.qpos, d.qvel, load
+    found = *rb.forward_derivatives(m, d), d.qacc
+    expected = *rb.forward_derivatives(smooth, same), same.qacc
+    for value, other in zip(found, expected, strict=True):
+        assert np.array_equal(value, other)
+
+
 def test_without_passive_forces():
     m, d = forest_in_motion("lossy")
     with_losses = rb.inverse_derivatives(m, d)

@@ -47,7 +47,8 @@ def forward_derivatives(m: Model, d: Data) -> tuple[Array, Array, Array]:
     """Return the derivatives of qacc by qpos, qvel and qfrc_applied, each (nv, nv).
 
     The last one is M^-1. Forces on bodies (xfrc_applied) keep their direction in the world.
-    The fields that forward_dynamics writes are written too.
+    The fields that forward_dynamics writes are written too, with dry friction and limits of
+    joints by the smooth law: the exact one has no slope where a joint stands still.
 
     Raises:
         ModelError: as inverse_derivatives; or M is too large, or a joint has another drive mode

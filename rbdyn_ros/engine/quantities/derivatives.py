@@ -23,7 +23,7 @@ from rbdyn_ros.engine.integrate import smooth_stages, velocity_stages
 from rbdyn_ros.engine.jit import inline, is_zero, kernel
 from rbdyn_ros.engine.joints.jcalc import carried_from
 from rbdyn_ros.engine.kinematics import com_pos, poses
-from rbdyn_ros.engine.passive import passive_slopes
+from rbdyn_ros.engine.passive import passive_slopes, smooth_passive
 from rbdyn_ros.engine.quantities.coordinates import acts_on, clear
 from rbdyn_ros.engine.quantities.inverse_mass import factored, write_inverse_mass
 from rbdyn_ros.engine.quantities.rates import (
@@ -55,6 +55,7 @@ from rbdyn_ros.engine.spatial import (
     store9,
     sub3,
 )
+from rbdyn_ros.engine.stops.stop_law import exact_stops
 
 if TYPE_CHECKING:
     from rbdyn_ros.engine.jit import Cube
@@ -77,8 +78,12 @@ def forward_derivatives(m: Model, d: Data, out: Cube) -> None:
 
     d qacc = M^-1 (d tau - d inverse): Source: Carpentier, Mansard, Analytical derivatives of
     rigid body dynamics algorithms, 2018, eq 3.
+
+    Dry friction and limits are those of the smooth law, also in qacc: the exact one has no slope.
     """
     smooth_stages(m, d)
+    if exact_stops(m, d):
+        smooth_passive(m, d)
     aba(m, d)
     dq, dv, dtau = out[0], out[1], out[2]
     _differentiate(m, d, dq, dv, dtau)
