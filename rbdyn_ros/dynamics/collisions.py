@@ -75,7 +75,8 @@ def distance(m: Model, d: Data, geom1: str | int, geom2: str | int) -> Distance:
     """Return the signed distance of two geometries at qpos, and their nearest points.
 
     Any two geometries or obstacles have one, also of one link. Meshes are their convex hulls.
-    Exact to rounding, 1e-9 m if a cylinder is involved.
+    The distance is within 1e-10 m, with a cylinder within 2e-10 m, except in rare poses that
+    docs/explanation/contact_forces.md lists under "Distances".
 
     Args:
         m: the Model, loaded with `contact`.

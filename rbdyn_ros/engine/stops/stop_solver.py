@@ -2,9 +2,9 @@
 
 The forces are the slope of a convex potential that is quadratic in pieces. Each pass of dynamics
 takes one piece for each dof, and the next one changes those that were wrong. Usually that ends at
-once: a joint at rest, and one that slides on, need one pass, one that stops or breaks away two.
-Should it not end, a line search takes over, which does. With contact the contact solver
-(contact/solve_step.py) does the same for contacts and joints.
+once: a joint at rest, and one that slides on, need one pass, one that stops or breaks away two,
+sometimes three or four. Should it not end, a line search takes over, which does. With contact the
+contact solver (contact/solve_step.py) does the same for contacts and joints.
 """
 
 from __future__ import annotations
