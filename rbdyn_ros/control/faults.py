@@ -83,8 +83,8 @@ FAULTS = (
     FaultKind("power", "a joint's effort times its velocity exceeds `power_limit`", "brake"),
     FaultKind(
         "frozen",
-        "a joint stops, or its numbers repeat (but for noise up to 1e-4 rad or m), although the "
-        "efforts sent should have moved it by 0.04 rad or m, or its velocity by 0.015; or it "
+        "a joint stops, or its numbers repeat (within 1e-4 rad or m), although the efforts sent "
+        "should have moved it by 0.04 rad or m, or its repeated velocity by 0.015 rad or m; or it "
         "stands still, and its measured effort does not follow the commands",
         "blind",
     ),

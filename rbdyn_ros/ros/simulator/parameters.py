@@ -168,8 +168,8 @@ PARAMETERS = (
         Parameter(
             "partial_commands",
             "keep",
-            "joints that a message on joint_commands does not name keep their last command or "
-            "get zero effort, or the message is rejected",
+            "joints that a message on joint_commands or joint_commands_by_mode does not name keep "
+            "their last command or get zero effort, or the message is rejected",
             choices=PARTIAL,
         ),
         Parameter(
