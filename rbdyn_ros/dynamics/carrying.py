@@ -92,7 +92,7 @@ def _carry_friction(old: Data, new: Data, match: Match) -> None:
 
 
 class _Pairs:
-    """The new numbers of the pairs of a Model: with obstacles first, then of push_geom."""
+    """The new numbers of pairs: with obstacles first, then of push_geom, then with terrain."""
 
     def __init__(self, match: Match) -> None:
         self._old, self._new = match.old, match.new
@@ -105,15 +105,23 @@ class _Pairs:
         pair, feature = divmod(key, FEATURES)
         old, new = self._old, self._new
         others = pair - old.ngeomlink * old.nobstacle
-        if others >= 0:
-            place = self.pushing(others)
-            found = None if place is None else new.ngeomlink * new.nobstacle + place
+        if others < 0:
+            found = self._with_obstacle(pair)
+        elif others < old.npush:
+            found = self.pushing(others)
+            found = None if found is None else new.ngeomlink * new.nobstacle + found
         else:
-            g, o = (int(n) for n in divmod(pair, old.nobstacle))
-            geom, obstacle = self._geom.get(g), self._geom.get(old.ngeomlink + o)
-            gone = geom is None or obstacle is None
-            found = None if gone else geom * new.nobstacle + obstacle - new.ngeomlink
+            found = self._with_obstacle(others - old.npush)
+            found = None if found is None else new.ngeomlink * new.nobstacle + new.npush + found
         return None if found is None else found * FEATURES + feature
+
+    def _with_obstacle(self, pair: int) -> int | None:
+        """Return the new number of a pair of a geometry and an obstacle."""
+        old, new = self._old, self._new
+        g, o = divmod(pair, old.nobstacle)
+        geom, obstacle = self._geom.get(g), self._geom.get(old.ngeomlink + o)
+        gone = geom is None or obstacle is None
+        return None if gone else geom * new.nobstacle + obstacle - new.ngeomlink
 
     def pushing(self, pair: int) -> int | None:
         """Return the new number of a pair of push_geom."""

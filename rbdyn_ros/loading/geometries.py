@@ -14,7 +14,6 @@ from rbdyn_ros.errors import Finding
 from rbdyn_ros.loading.mobility import LOCKED, mobility
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.geom_pairs import MOST_PAIRED
-from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.model import Model
 
 #: With more dofs than this, or without M, the mass of the body alone is used.
@@ -134,11 +133,12 @@ def geometry_findings(m: Model, description: Description) -> list[Finding]:
     text = f"{_count(m.ngeommoving)} can touch {len(description.obstacles)} obstacles"
     if len(description.obstacles) == 1:
         text = f"{_count(m.ngeommoving)} can touch the obstacle '{description.obstacles[0].name}'"
-    if m.npush > 0:
-        text += f"; {m.npush} pairs of geometries push each other"
-    if m.npush == 0 and m.ngeommoving < total:
+    pushing = int(np.count_nonzero(m.push_geom[:, 1] < m.ngeomlink))
+    if pushing > 0:
+        text += f"; {pushing} pairs of geometries push each other"
+    if pushing == 0 and m.ngeommoving < total:
         text += f"; {total - m.ngeommoving} on links that are fixed to the world are left out"
-    return [Finding("geometries", text, "note"), *_corners_only(m), *_too_many(m)]
+    return [Finding("geometries", text, "note"), *_too_many(m)]
 
 
 def _too_many(m: Model) -> list[Finding]:
@@ -147,21 +147,9 @@ def _too_many(m: Model) -> list[Finding]:
         return []
     text = (
         f"{m.ngeom} geometries: pairs are listed for at most {MOST_PAIRED}, so bodies do not "
-        "push each other; they touch obstacles only"
+        "push each other; they touch obstacles only, cylinders and meshes with their corners"
     )
     return [Finding("too-many-geometries", text, "warning")]
-
-
-def _corners_only(m: Model) -> list[Finding]:
-    """Return a warning if a mesh can touch a sphere or box."""
-    small = np.isin(m.geom_type[m.ngeomlink :], (GeomType.SPHERE, GeomType.BOX)).any()
-    if not (small and (m.geom_type[: m.ngeommoving] == GeomType.MESH).any()):
-        return []
-    text = (
-        "meshes touch boxes and spheres with their corners only: an obstacle smaller than a facet "
-        "can pass between them"
-    )
-    return [Finding("corners-only", text, "warning")]
 
 
 def _count(number: int) -> str:

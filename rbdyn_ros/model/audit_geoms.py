@@ -8,7 +8,6 @@ from rbdyn_ros.arrays import NamedArrays
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.bounds import BOUNDS
 from rbdyn_ros.description.checks.geometries import MOST_BITS, MOST_HEIGHTS
-from rbdyn_ros.model.geom_pairs import links_of
 from rbdyn_ros.model.geoms import END_CORNERS, NO_LINK, GeomType
 from rbdyn_ros.model.number_rules import endless_friction
 from rbdyn_ros.model.pushing import FACE_CORNERS
@@ -137,8 +136,11 @@ def _audit_pushing(arrays: NamedArrays, audit: Audit) -> None:
     order = pairs[:, 0] * len(body) + pairs[:, 1]
     if (np.diff(order) <= 0).any():
         wrong_array(audit, "push_geom", "is not ascending")
-    if (pairs >= links_of(arrays)).any() or (body[pairs[:, 0]] == body[pairs[:, 1]]).any():
-        wrong_array(audit, "push_geom", "has an obstacle, or two geometries of one body")
+    flat = np.isin(arrays["geom_type"][pairs], (GeomType.PLANE, GeomType.HFIELD))
+    if flat.any() or (body[pairs[:, 0]] == body[pairs[:, 1]]).any():
+        wrong_array(
+            audit, "push_geom", "has a plane, a height field, or two geometries of one body"
+        )
     number = arrays["geom_facenum"]
     if (number[arrays["geom_type"] != GeomType.MESH] > 0).any():
         wrong_array(audit, "geom_facenum", "has faces of a geometry that is no mesh")

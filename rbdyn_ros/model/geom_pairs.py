@@ -85,13 +85,15 @@ def distance_pairs(fields: NamedArrays) -> Arrays:
 def obstacle_filter(fields: NamedArrays) -> Arrays:
     """Return geom_touches: which obstacles the geometries of moving bodies touch, and how.
 
+    Pairs of push_geom are left out: they are found there.
+
     Args:
         fields: the primary fields of a Model.
     """
     moving, links = int(np.count_nonzero(fields["geom_bodyid"])), links_of(fields)
     obstacles = np.arange(links, len(fields["geom_bodyid"]))
     touches = _masks_match(fields, np.arange(moving), obstacles)
-    first, second = fields["exclude_geom"].T
+    first, second = np.concatenate([fields["exclude_geom"], fields["push_geom"]]).T
     named = (first < moving) & (second >= links)
     touches[first[named], second[named] - links] = False
     by_field = 1 + (fields["geom_type"][links:] == GeomType.HFIELD)

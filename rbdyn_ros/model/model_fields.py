@@ -51,7 +51,7 @@ SIZES = {
     "nface": "faces of the hulls of meshes; 0 unless bodies push each other or touch terrain",
     "nfacevert": "corners of those faces",
     "npush": "pairs of geometries that push each other",
-    "nplace": "ngeomlink if bodies push each other, else 0",
+    "nplace": "geometries of pairs that push each other: none, ngeomlink or ngeom",
     "naxis": "pairs that keep a direction from step to step",
     "nfound": "most pairs that are listed as near",
     "ntouch": "nbody if something can touch, else 0",

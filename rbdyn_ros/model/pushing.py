@@ -10,6 +10,12 @@ from rbdyn_ros.model.geom_pairs import links_of
 from rbdyn_ros.model.geoms import GeomType, rows
 from rbdyn_ros.model.joints import JointType
 
+#: Kinds of geometries, and of the obstacles that they touch with more than their corners.
+WITH_EDGES = {
+    GeomType.CYLINDER: (GeomType.BOX,),
+    GeomType.MESH: (GeomType.SPHERE, GeomType.BOX),
+}
+
 #: Most corners of a face; of a rounder one some are left out.
 FACE_CORNERS = 16
 
@@ -33,18 +39,19 @@ def no_pairs(count: int) -> Arrays:
 
 
 def pushing_pairs(fields: NamedArrays, self_collision: bool) -> Ints:
-    """Return the pairs of links that push each other, (n, 2), ascending.
+    """Return the pairs of geometries whose edges and faces push each other, (n, 2), ascending.
 
-    Of distance_geom these are the pairs of two robots, and with `self_collision` those of one;
-    left out are bodies that a loop joint connects, or of which one rolls on the other. Without its
-    mass matrix, which is too large, only links of the world push those of a robot.
+    Of distance_geom these are the pairs of two robots, with `self_collision` those of one, and
+    those WITH_EDGES of a link and an obstacle; left out are bodies that a loop joint connects, or
+    of which one rolls on the other. Without its mass matrix, which is too large, only geometries
+    of the world push those of a robot.
 
     Args:
         fields: all fields of a Model.
         self_collision: whether links of one robot push each other.
     """
     pairs = fields["distance_geom"]
-    pairs = pairs[pairs[:, 1] < links_of(fields)]
+    pairs = pairs[(pairs[:, 1] < links_of(fields)) | _have_edges(fields, pairs)]
     if not self_collision:
         pairs = pairs[~of_one_robot(fields, pairs)]
     joined = np.concatenate([fields["loop_bodyid"], fields["roll_bodyid"]])
@@ -55,6 +62,16 @@ def pushing_pairs(fields: NamedArrays, self_collision: bool) -> Ints:
         apart &= (bodies == 0).any(axis=1)
     kept: Ints = pairs[apart]
     return kept
+
+
+def _have_edges(fields: NamedArrays, pairs: Ints) -> Bools:
+    """Return whether each pair (n, 2) is a moving geometry and an obstacle, WITH_EDGES."""
+    kind, other = fields["geom_type"][pairs].T
+    found: Bools = np.zeros(len(pairs), bool)
+    for one, obstacles in WITH_EDGES.items():
+        found |= (kind == one) & np.isin(other, obstacles)
+    found &= (pairs[:, 1] >= links_of(fields)) & (fields["geom_bodyid"][pairs[:, 0]] > 0)
+    return found
 
 
 def of_one_robot(fields: NamedArrays, pairs: Ints) -> Bools:

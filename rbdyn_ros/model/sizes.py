@@ -91,7 +91,7 @@ def sizes_of(arrays: Mapping[str, NDArray[Any]], nloopdata: int) -> dict[str, in
         "ngeommoving": int(np.count_nonzero(arrays["geom_bodyid"])),
         "ngeomlink": links,
         "nobstacle": found["ngeom"] - links,
-        "nplace": links if found["npush"] > 0 else 0,
+        "nplace": _placed(arrays["push_geom"], links, found["ngeom"]),
         "naxis": found["npush"] if found["npush"] <= MOST_AXES else 0,
         "nfound": min(found["npush"], MOST_FOUND),
         "ncontact": contacts,
@@ -100,6 +100,13 @@ def sizes_of(arrays: Mapping[str, NDArray[Any]], nloopdata: int) -> dict[str, in
     found["nskyline"] = skyline_entries(arrays)
     found["npath"] = found["nvall"] if found["nskyline"] > 0 else 0
     return {name: found[name] for name in SIZES}
+
+
+def _placed(pairs: NDArray[Any], links: int, count: int) -> int:
+    """Return nplace: the first geometries, up to all those of pairs that push each other."""
+    if len(pairs) == 0:
+        return 0
+    return count if (pairs >= links).any() else links
 
 
 def contact_capacity(arrays: Mapping[str, NDArray[Any]]) -> int:

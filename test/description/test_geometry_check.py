@@ -283,21 +283,3 @@ def test_the_caller_replaces_obstacles_of_the_same_name(own, asked, names, heigh
 def test_findings(geometries, obstacles, severity, code):
     findings = rb.build(system(*geometries, obstacles=obstacles)).findings
     assert [(f.severity, f.code) for f in findings] == [(severity, code)] * bool(code)
-
-
-@pytest.mark.parametrize(
-    ("shape", "obstacles", "warned"),
-    [
-        ("mesh", (FLOOR, WALL), True),
-        ("mesh", (BALL_OF_STONE, WALL), True),
-        ("mesh", (FLOOR,), False),
-        ("box", (FLOOR, WALL), False),
-    ],
-)
-def test_meshes_and_small_obstacles_get_a_warning(shape, obstacles, warned):
-    """Once, though there are two meshes and perhaps two obstacles."""
-    solid = Points(((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)))
-    one = replace(GEOM, shape=solid if shape == "mesh" else Box((1.0, 1.0, 1.0)))
-    made = system(one, replace(one, name="back"), obstacles=obstacles)
-    findings = rb.build(made).findings
-    assert [f.severity for f in findings if f.code == "corners-only"] == ["warning"] * warned

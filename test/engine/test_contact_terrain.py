@@ -284,3 +284,29 @@ def test_a_quadruped_stands_on_bumps():
     assert np.abs(d.qvel).max() < 1e-6
     assert d.contact_force[: d.ncon, 2].sum() == pytest.approx(9.81 * m.body_mass.sum(), rel=1e-3)
     assert d.nunsolved < 40
+
+
+def test_what_rests_on_terrain_keeps_its_friction_in_another_model():
+    """A box on a slope, between two objects or none: keys of pairs have other numbers."""
+
+    def scene(*names):
+        objects = [
+            rb.Object(name, rb.Box((0.2, 0.2, 0.2)), mass=1.0, pose=rb.pose((x, 0, 0.35)))
+            for x, name in enumerate(names)
+        ]
+        slope = rb.Obstacle("slope", grid(lambda x, _y: 0.2 * x, (8.0, 8.0)))
+        return rb.scene(objects=objects, obstacles=[slope], floor=False)
+
+    m = scene("cube")
+    d = rb.make_data(m)
+    rb.step(m, d, 1000)
+    assert d.nstick == 4
+    for names in (("cube", "other"), ("cube", "third", "fourth")):
+        d, m = rb.carry(m, d, new := scene(*names)), new
+        force = d.stick_force[: d.nstick].copy()
+        assert np.linalg.norm(force, axis=1).min() > 0.1
+        rb.step(m, d)
+        assert np.abs(d.qvel[:6]).max() < 1e-9
+    d.stick_force[:] = 0.0
+    rb.step(m, d)
+    assert np.abs(d.qvel[:6]).max() > 1e-9  # the test can fail

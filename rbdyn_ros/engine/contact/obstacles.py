@@ -2,10 +2,9 @@
 
 A geometry makes contact at its corners: the corners of a mesh's convex hull, a sphere's centre
 with a radius, both ends of a capsule. A cylinder meets a plane at the lowest points of its rims.
-Of an obstacle, the centre of a sphere touches all geometries but meshes, and the corners of a box
-touch cylinders only. Two boxes meet at faces and edges (boxes.py), a capsule and a box also at the
-point of its axis nearest to the box. Edges of cylinders and meshes that cross edges of a box are
-not detected, nor are obstacles smaller than the facets of a mesh.
+Of an obstacle, the centre of a sphere touches all geometries but meshes. Two boxes meet at faces
+and edges (boxes.py), a capsule and a box also at the point of its axis nearest to the box. Where
+edges of cylinders and meshes can touch an obstacle, pairs.py finds the contacts.
 """
 
 from __future__ import annotations
@@ -93,7 +92,7 @@ def _list_obstacle(m, d, g, o, reach):
     if kind == CYLINDER and other == PLANE:
         _rims(m, d, g, o, reach)
     elif other == SPHERE and kind != SPHERE and kind != MESH:
-        _corner_of_obstacle(m, d, g, o, load3(m.geom_pos, o), m.geom_size[o, 0], reach, 0)
+        _ball(m, d, g, o, reach)
     elif other == BOX and kind == BOX:
         first = d.ncon
         _boxes(m, d, g, o, reach)
@@ -106,8 +105,6 @@ def _list_obstacle(m, d, g, o, reach):
             _corner(m, d, g, o, add3(p, mat_vec(R, load3(m.vert_pos, first + n))), reach, n)
         if other == BOX and kind == CAPSULE:
             _middle(m, d, g, o, reach)
-        elif other == BOX and kind == CYLINDER:
-            _corners_of_box(m, d, g, o, reach)
 
 
 @kernel
@@ -203,28 +200,16 @@ def _corner_on_plane(m, d, g, o, x, up, reach, feature):
 
 
 @kernel
-def _corner_of_obstacle(m, d, g, o, x, radius, reach, feature):
-    """Add the contact of a point of an obstacle, the centre of a sphere, with a geometry."""
-    p, R = _pose(m, d, g)
+def _ball(m, d, g, o, reach):
+    """Add the contact of a sphere of the world with a geometry."""
+    (p, R), radius = _pose(m, d, g), m.geom_size[o, 0]
+    x = load3(m.geom_pos, o)
     local = mat_vec(transposed(R), sub3(x, p))
     dist, away = distance(m.geom_type[g], load3(m.geom_size, g), local)
     if dist < radius + reach:
         normal = scaled3(mat_vec(R, away), -1.0)
         x = add3(x, scaled3(normal, dist))
-        list_obstacle_contact(m, d, g, o, x, normal, dist - radius, feature)
-
-
-@kernel
-def _corners_of_box(m, d, g, o, reach):
-    p, R, half = load3(m.geom_pos, o), load9(m.geom_mat, o), load3(m.geom_size, o)
-    for n in range(8):
-        corner = (
-            half[0] if n & 1 else -half[0],
-            half[1] if n & 2 else -half[1],
-            half[2] if n & 4 else -half[2],
-        )
-        x = add3(p, mat_vec(R, corner))
-        _corner_of_obstacle(m, d, g, o, x, 0.0, reach, m.geom_vertnum[g] + n)
+        list_obstacle_contact(m, d, g, o, x, normal, dist - radius, 0)
 
 
 @kernel

@@ -1,7 +1,7 @@
 """Contacts between geometries of two bodies: the pairs of push_geom that are near, pair by pair.
 
-A stage of its own, which a Model needs only if bodies push each other. Obstacles are in
-obstacles.py.
+A stage of its own, which a Model needs only if bodies push each other, or if a cylinder or mesh
+can touch an obstacle with an edge. Other contacts with obstacles are in obstacles.py.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ def _by_address(table, row):
 def list_pairs(m, d):
     """List the contacts of the pairs of push_geom, in their order."""
     place, found = d.geom_place, d.push_found
-    for g in range(m.ngeomlink):
+    for g in range(m.nplace):
         place_geom(m, d, g, place)
         centre, i = load3(place, g), m.geom_bodyid[g]
         place[g, WAY] = reach_of(m, d, i, centre, m.geom_rbound[g])
         bound(m, g, place, place[g, WAY])
     if m.npush > FEW:
         number = sweep(
-            m, m.ngeomlink, place, d.sweep_order, m.push_geom, m.push_adr, m.push_num, found
+            m, m.nplace, place, d.sweep_order, m.push_geom, m.push_adr, m.push_num, found
         )
         if number <= len(found):
             sort(found, number)

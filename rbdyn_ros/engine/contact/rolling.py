@@ -54,8 +54,6 @@ def rolling(m, d, c, normal, tilt):
         return _of_ball(m, d, c, 0 if r2 > 0.0 else 1, r1 + r2, normal, tilt)
     if m.geom_type[one] != CYLINDER and m.geom_type[g] != CYLINDER:
         return ZERO3
-    if one >= m.ngeomlink and m.geom_type[one] > HFIELD:  # its corners touch this obstacle
-        return ZERO3
     s = ZERO3
     for side in range(1, -1, -1):
         if m.geom_type[d.contact_geom[c, side]] == CYLINDER and dot3(s, s) == 0.0:

@@ -21,7 +21,7 @@ from rbdyn_ros.ros.arm.scene import ArmScene, refused_scene
 from rbdyn_ros.ros.common.source import Source
 
 #: Warnings about contact forces, which nothing feels here; distances from obstacles are exact.
-OF_FORCES = ("corners-only", "in-obstacle")
+OF_FORCES = ("in-obstacle",)
 
 
 def collision_check(
