@@ -8,8 +8,8 @@ contact changes on the way by h u'. Friction acts against its mean, u + h/2 u', 
 a is the relative acceleration at constant joint velocities of the two points that touch: a free
 body moves along the tangent of its arc, the hand that holds it along the arc. With it alone, what
 sticks is still in place at the end of the step. w is the relative angular velocity, and s the
-velocity at which a contact that rolls goes on to other points of the surfaces (rolling.py). For a
-ball on a plane, s = R w x n and u' = 0.
+velocity of the contact point over the two surfaces (rolling.py). For a ball on a plane,
+s = R w x n and u' = 0.
 
 Only friction needs this. The normal force depends on the distance, so what a step misses does not
 add up.

@@ -17,7 +17,8 @@ from rbdyn_ros.model.data_fields import LAGGED_MOVES
 #: Part of the gap of a move that uses no others.
 PART = 0.5
 
-#: A move tells nothing new if less than this part of its effect differs from those before it.
+#: Earlier moves are forgotten if all but this part of the effect of a move, its change of the gap,
+#: is a combination of theirs.
 NEW = 1e-2
 
 

@@ -1,8 +1,8 @@
 """Contacts that begin within a step because of the accelerations in it.
 
-The list of a step has the contacts that the velocities at its start close. A blow changes them:
-what it drives into something else would be inside at the end of the step. So once the forces of
-the step are known, the list is made again with the velocities at its end.
+The list of a step has the contacts that the velocities at its start close. An impact changes these
+velocities, so a body could end the step inside another one. So once the forces of the step are
+known, the list is made again with the velocities at its end.
 """
 
 from __future__ import annotations

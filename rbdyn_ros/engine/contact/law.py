@@ -75,8 +75,8 @@ SOFT = 30.0
 #: obstacle: a body that is put into one does not shoot out of it.
 EMERGE = 0.3
 
-#: Fastest contact that does not bounce, in steps of free fall.
-SLOWEST = 4.0
+#: Slowest closing speed that bounces, in steps of free fall.
+SLOWEST_BOUNCE = 4.0
 
 
 @inline
@@ -111,7 +111,7 @@ def prepare(m, d, c, leaving):
     push, slope = -spring[K] * d.contact_dist[c], spring[B] + h * spring[K]
     if spring[MOST_PUSH] > 0.0:
         push = min(push, spring[MOST_PUSH])
-    if e > 0.0 and abs(leaving) > SLOWEST * h * _gravity(m):
+    if e > 0.0 and abs(leaving) > SLOWEST_BOUNCE * h * _gravity(m):
         _, free, _ = masses_of(m, d, c)
         slope = BOUNCE * free / h
         push = -slope * e * leaving

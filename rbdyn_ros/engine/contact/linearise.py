@@ -104,7 +104,7 @@ def _keep_closed(d, c, leaving):
 
 
 @kernel
-def compare_with_law(m, d):
+def compare_with_law(d):
     """Compare the law at the end of contact_step with the linearised forces.
 
     Returns:
@@ -148,7 +148,7 @@ def compare_with_law(m, d):
 
 @inline
 def largest_of(x):
-    """Return the largest part of a vector."""
+    """Return the largest absolute component of a vector."""
     return max(abs(x[0]), abs(x[1]), abs(x[2]))
 
 

@@ -27,7 +27,11 @@ SHARE = 0.1
 
 @inline
 def masses_of(m, d, c):
-    """Return the masses that a contact is made for, of an impact, and of the heaviest tree."""
+    """Return three masses [kg]: that of the contact, of its impact, and of the heaviest tree.
+
+    The first sets stiffness and the slope of friction, the second is the effective mass of an
+    impact.
+    """
     one, two = d.contact_body[c]
     root = m.body_rootid[two]
     tree = d.body_heaviest[root] if d.nmutual > 0 else _mass_of_tree(m, d, root)
@@ -75,12 +79,12 @@ def join_trees(m, d):
         changed = False
         for k in range(m.nloop):
             one, two = m.loop_bodyid[k]
-            if one > 0 and two > 0 and _share_most(m, d.body_joinedmass, one, two):
+            if one > 0 and two > 0 and _raise_to_heavier(m, d.body_joinedmass, one, two):
                 changed = True
 
 
 @inline
-def _share_most(m, mass, one, two):
+def _raise_to_heavier(m, mass, one, two):
     """Give the trees of two bodies the larger of their masses; return whether one changed."""
     one, two = m.body_rootid[one], m.body_rootid[two]
     if mass[one] == mass[two]:
@@ -129,6 +133,6 @@ def _spread(m, d, first, step):
     changed = False
     for n in range(d.ncon):
         one, two = d.contact_body[first + step * n]
-        if one > 0 and _share_most(m, d.body_heaviest, one, two):
+        if one > 0 and _raise_to_heavier(m, d.body_heaviest, one, two):
             changed = True
     return changed

@@ -25,7 +25,7 @@ from rbdyn_ros.engine.spatial import (
 
 
 @kernel
-def recall(m, d):
+def recall(d):
     """Write contact_pressed, and contact_memory and its torque in the present tangent plane."""
     c = old = 0
     kept = min(d.nstick, len(d.stick_key))  # nstick may come from anywhere
@@ -78,7 +78,7 @@ def _keep(d, c, force, torque):
 
 
 @kernel
-def remember(m, d):
+def remember(d):
     """Write the stick_ fields: normal force and friction of the contacts that press."""
     kept = 0
     for c in range(d.ncon):

@@ -63,7 +63,7 @@ def contact(m, d):
     if phase != PREPARE:
         list_points(m, d)
     if phase != AT_END:
-        recall(m, d)
+        recall(d)
         start_contacts(m, d)
 
 

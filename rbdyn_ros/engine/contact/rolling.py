@@ -1,7 +1,7 @@
-"""The velocity s at which a contact that rolls goes on to other points of the surfaces.
+"""The velocity s of a rolling contact point over the two surfaces.
 
 The curvatures of two surfaces add up along each tangent t of a contact. If the normal turns by
-w x n, the contact goes on by
+w x n, the contact point moves by
 
     s . t = (w x n) . t / (k1 + k2)
 
@@ -35,8 +35,8 @@ from rbdyn_ros.engine.spatial import (
 #: Tilt [rad] of the end of a cylinder below which it does not roll on its rim, but lies.
 LIES = 0.05
 
-#: Angle [rad] by which the lowest point of a rim may go on in a step; beyond it, it is anywhere.
-#: A sphere may go on by this part of the size of a face.
+#: Largest angle [rad] by which the lowest point of a rim moves along it in a step; a rim that is
+#: faster has s = 0. A sphere may move by this part of the size of a face.
 FAR = 0.3
 
 #: Angle [rad] between a normal and a face on which it stands.

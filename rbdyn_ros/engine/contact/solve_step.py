@@ -137,7 +137,7 @@ def solve_step(m, d):
         d.qacc[k] = d.qacc_step[k]
     if m.nmimic > 0:
         follow_acceleration(m, d)
-    remember(m, d)
+    remember(d)
 
 
 @kernel
@@ -169,7 +169,7 @@ def _solve(m, d, stops, moved):
         solved = exact = _write_step(m, d) and not turn
         if solved:
             break
-        missed, disc, wrong, most, gained, curve, before = compare_with_law(m, d)
+        missed, disc, wrong, most, gained, curve, before = compare_with_law(d)
         there = missed <= EXACT * most and not turn
         exact = there and wrong <= EXACT * most
         solved = exact or (there and n >= MOST)
