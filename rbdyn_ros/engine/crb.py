@@ -12,7 +12,7 @@ from rbdyn_ros.engine.jit import inline, is_zero, kernel
 from rbdyn_ros.engine.optional import call_stage, data_at, model_at, optional_stage
 from rbdyn_ros.engine.skyline import half_solve_skyline, other_half_skyline
 from rbdyn_ros.engine.spatial import ZERO6, add10, dot6, inertia_times, load6, load10, store10
-from rbdyn_ros.engine.stops.stiffen import sound
+from rbdyn_ros.engine.stops.stiffen import bounded_pivot
 
 if TYPE_CHECKING:
     from rbdyn_ros.engine.jit import Matrix, Vector
@@ -106,7 +106,7 @@ def factor(m, d, stops):
         row = m.M_rowadr[k]
         diagonal = row + m.M_rownnz[k] - 1
         if stops:
-            d.qLD[diagonal] = sound(m, k, d.qLD[diagonal])
+            d.qLD[diagonal] = bounded_pivot(m, k, d.qLD[diagonal])
         inverse = 1.0 / d.qLD[diagonal]
         d.qLDiagInv[k] = inverse
         # the row of an ancestor i is as long as k's row up to i: same columns, same order

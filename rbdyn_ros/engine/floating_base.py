@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from rbdyn_ros.engine.jit import inline, is_zero, kernel
 from rbdyn_ros.engine.spatial import add_scaled6, dot3, dot6, load6, scaled6, store6
-from rbdyn_ros.engine.stops.stiffen import sound
+from rbdyn_ros.engine.stops.stiffen import bounded_pivot
 from rbdyn_ros.engine.symmetric import minus_outer, times21
 from rbdyn_ros.model.joints import JointType
 
@@ -28,7 +28,7 @@ def pivot(m, d, k, inertia, viscosity_step, stop_step):
     """Return D of a dof, S^T IA S being `inertia`."""
     D = inertia + m.dof_armature[k] + viscosity_step * d.dof_viscosity[k]
     if not is_zero(stop_step):
-        D = sound(m, k, D) + stop_step * d.stop_slope[k]
+        D = bounded_pivot(m, k, D) + stop_step * d.stop_slope[k]
     return D
 
 

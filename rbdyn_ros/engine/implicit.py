@@ -41,7 +41,7 @@ from rbdyn_ros.engine.spatial import (
     scaled3,
     scaled6,
 )
-from rbdyn_ros.engine.stops.stiffen import sound
+from rbdyn_ros.engine.stops.stiffen import bounded_pivot
 from rbdyn_ros.model.options import FORCE, IMPLICIT
 
 
@@ -159,7 +159,7 @@ def _factor(m, d):
         row = m.M_rowadr[k]
         diagonal = row + m.M_rownnz[k] - 1
         if d.nstopped != 0:
-            d.qLD[diagonal] = sound(m, k, d.qLD[diagonal])
+            d.qLD[diagonal] = bounded_pivot(m, k, d.qLD[diagonal])
         d.D[k] = d.qLD[diagonal]
         inverse = 1.0 / d.qLD[diagonal]
         d.qLDiagInv[k] = inverse

@@ -18,8 +18,8 @@ from rbdyn_ros.engine.kinematics import com_pos, com_vel, poses
 from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.passive import passive
 from rbdyn_ros.engine.rne import bias_force
-from rbdyn_ros.engine.stops.stop_law import exact_stops, outside
-from rbdyn_ros.engine.stops.stop_pieces import hold_still, overruns
+from rbdyn_ros.engine.stops.stop_law import ends_beyond_limit, exact_stops
+from rbdyn_ros.engine.stops.stop_pieces import hold_still, passes_a_stop
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.options import POSITION, RK4
 
@@ -82,7 +82,7 @@ def _euler(m, d, h):
         call_stage(m.opt.stop_stage, m, d)
     else:
         accelerate_step(m, d, h)
-        if exact_stops(m, d) and overruns(m, d):
+        if exact_stops(m, d) and passes_a_stop(m, d):
             call_stage(m.opt.stop_stage, m, d)
     d.efc_rate[0] = 0.0
     # v <- v + h a, then q <- q (+) h v
@@ -193,7 +193,7 @@ def _rk4(m, d, h):
             d.rk_sum[1, k] += d.efc_push[k] / h
     _move_from_start(m, d, d.rk_sum[0], d.rk_sum[1], h)
     d.time = d.rk_time[0]  # integrate counts the step
-    if _turned(m, d) or (exact_stops(m, d) and outside(m, d)):
+    if _turned(m, d) or (exact_stops(m, d) and ends_beyond_limit(m, d)):
         _return_to_start(m, d)
         return False
     d.drive_held[0] = 0.0

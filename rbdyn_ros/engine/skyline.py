@@ -14,7 +14,7 @@ Source: Liu, The role of elimination trees in sparse factorization, 1990.
 from __future__ import annotations
 
 from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.stops.stiffen import sound
+from rbdyn_ros.engine.stops.stiffen import bounded_pivot
 
 
 @inline
@@ -136,7 +136,7 @@ def _pivot(m, d, k):
     """Write D and 1 / D of a row, whose later rows are eliminated; return 1 / D."""
     end = diagonal_of(k)
     if d.nstopped != 0:
-        d.skyline[end] = sound(m, k, d.skyline[end])
+        d.skyline[end] = bounded_pivot(m, k, d.skyline[end])
     inverse = 1.0 / d.skyline[end]
     d.D[k], d.qLDiagInv[k] = d.skyline[end], inverse
     return inverse

@@ -67,13 +67,13 @@ from rbdyn_ros.engine.spatial import (
 )
 from rbdyn_ros.engine.stops.stop_law import exact_stops
 from rbdyn_ros.engine.stops.stop_pieces import (
-    follow_stops,
+    find_wrong_pieces,
     keep_stops,
-    pieces_there,
+    move_stop_iterate,
     start_stops,
     stop_viscously,
-    stops_miss,
-    turn_stops,
+    switch_wrong_pieces,
+    take_pieces_at_iterate,
 )
 from rbdyn_ros.engine.stops.stop_solver import TURNS
 
@@ -124,7 +124,7 @@ def solve_step(m, d):
             break
         passes += d.solver_niter
         if stops:
-            follow_stops(m, d, 1.0)
+            move_stop_iterate(m, d, 1.0)
         follow_arcs(m, d)
         linearise_at_iterate(m, d)
         solved, exact = _solve(m, d, stops, True)
@@ -148,7 +148,7 @@ def _solve(m, d, stops, moved):
     the forces are those of the law for the lagged forces, and whether these are right.
     """
     solved = exact = softer = False
-    turns = held = 0
+    switches = held = 0
     _restart_lagged(d)
     n = d.solver_niter = 0
     while held < HELD:
@@ -159,18 +159,18 @@ def _solve(m, d, stops, moved):
         n += 1
         held += n > MOST
         d.solver_niter = n
-        turn = stops and stops_miss(m, d)  # a joint stops, or no longer does
-        if turn and turns < TURNS:
-            turn_stops(m, d)
-            turns += 1
+        wrong_piece = stops and find_wrong_pieces(m, d)  # a joint stops, or no longer does
+        if wrong_piece and switches < TURNS:
+            switch_wrong_pieces(m, d)
+            switches += 1
             continue
-        if not turn:
-            turns = 0
-        solved = exact = _write_step(m, d) and not turn
+        if not wrong_piece:
+            switches = 0
+        solved = exact = _write_step(m, d) and not wrong_piece
         if solved:
             break
         missed, disc, wrong, most, gained, curve, before = compare_with_law(d)
-        there = missed <= EXACT * most and not turn
+        there = missed <= EXACT * most and not wrong_piece
         exact = there and wrong <= EXACT * most
         solved = exact or (there and n >= MOST)
         if solved:
@@ -183,15 +183,15 @@ def _solve(m, d, stops, moved):
             keep_iterate(m, d)
         moved = True
         if stops:
-            follow_stops(m, d, share)
-        if share == 1.0 and n < MOST and not turn:
+            move_stop_iterate(m, d, share)
+        if share == 1.0 and n < MOST and not wrong_piece:
             if d.lagged_count[0] >= EASY and missed <= EXACTLY_SETTLED * disc:
                 n += newton_step(m, d, wrong)
             elif d.lagged_count[0] < EASY and missed <= SETTLED * disc:
                 move_lagged(d)
         linearise_after_step(m, d, share)
-        if turn:
-            pieces_there(m, d)
+        if wrong_piece:
+            take_pieces_at_iterate(m, d)
     if not solved:
         linearise_viscous(m, d)
         if stops:

@@ -1,6 +1,6 @@
-"""What a step in which joints stop adds to the inertia: slopes, and a bound from below.
+"""Terms that joints which stop add to the matrix of a step, and a lower bound of its pivots.
 
-aba.py adds the slopes to D, steps that need M add them to its diagonal.
+aba.py adds the slopes of the stops to D; steps that need M add them to its diagonal.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ LEAST = 1e-6
 
 
 @inline
-def sound(m, k, D):
+def bounded_pivot(m, k, D):
     """Return the pivot D of a dof, but at least LEAST of the dof's own inertia.
 
     A limit can hold joints where M is singular, as at the gimbal lock of three hinges. There the

@@ -164,8 +164,11 @@ def _spring(m, j, inertia, beyond, speed, memory):
 
 
 @kernel
-def outside(m, d):
-    """Return whether a joint is beyond a limit: the constants of a step are written anew."""
+def ends_beyond_limit(m, d):
+    """Return whether the step has ended with a joint beyond a limit.
+
+    Overwrites qfrc_passive and the stop_ and cone_ fields with those of the present state.
+    """
     for k in range(m.nv):
         d.qfrc_passive[k] = 0.0
     find_stops(m, d)
@@ -193,7 +196,7 @@ def stop_force(m, d, k, u):
     """
     friction, limit, slope, piece, most = 0.0, 0.0, 0.0, 0, m.dof_frictionloss[k]
     if most > 0.0:
-        penalty = grip(m, k)
+        penalty = stiction_slope(m, k)
         friction = d.stop_spring[k, REMEMBERED] - penalty * u
         if abs(friction) < most:
             slope = penalty
@@ -215,8 +218,8 @@ def limit_pushes(d, k, u):
 
 
 @inline
-def grip(m, k):
-    """Return D of a dof."""
+def stiction_slope(m, k):
+    """Return D of a dof, the slope of the friction that holds it."""
     return STICK * m.dof_inertia0[k] / m.opt.timestep
 
 

@@ -2,10 +2,10 @@
 
 The law of a dof is linear in pieces (stop_law.py). A pass of dynamics takes each dof in one piece,
 in which its force is stop_load - h stop_slope a: stop_load is in qfrc_passive, and stop_slope adds
-to the diagonal of M where viscosity does. Then dofs whose piece was wrong change it, as in the
-method of active sets, until all are right. Limits of ball joints, cone_load and cone_slope, act
-along one axis in the three dofs of the joint. The solvers of a step call these kernels:
-stop_solver.py, and with contact solve_step.py.
+to the diagonal of M where viscosity does. Then the dofs whose piece was wrong switch to another
+one, as in the method of active sets, until all are right. Limits of ball joints, cone_load and
+cone_slope, act along one axis in the three dofs of the joint. The solvers of a step call these
+kernels: stop_solver.py, and with contact solve_step.py.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from rbdyn_ros.engine.stops.stop_law import (
     UPPER_SLOPE,
     along_cone,
     cone_force,
-    grip,
     has_stop,
     limit_pushes,
+    stiction_slope,
     stop_force,
 )
 from rbdyn_ros.model.options import FORCE
@@ -82,7 +82,7 @@ def _take_piece(m, d, k, piece):
     v, load, slope, friction = d.qvel[k], 0.0, 0.0, piece % LOW
     if m.dof_frictionloss[k] > 0.0:
         if friction == 0:
-            slope = grip(m, k)
+            slope = stiction_slope(m, k)
             load = d.stop_spring[k, REMEMBERED] - slope * v
         else:
             load = m.dof_frictionloss[k] if friction == ALONG else -m.dof_frictionloss[k]
@@ -106,12 +106,12 @@ def _take_cone(d, c, pushes):
 
 
 @kernel
-def stops_miss(m, d):
-    """Return whether the last pass shows a piece to be wrong.
+def find_wrong_pieces(m, d):
+    """Return whether a piece of the last pass was wrong; write stop_wrong and cone_wrong.
 
-    Writes stop_wrong and cone_wrong, and stop_still, of the dofs that stand still at its end.
+    Also writes stop_still: the dofs that stand still at its end.
     """
-    h, miss, least, fastest = m.opt.timestep, False, 0.0, 0.0
+    h, found, least, fastest = m.opt.timestep, False, 0.0, 0.0
     for k in range(m.nv):
         least = max(least, NOTHING * abs(d.qfrc_applied[k]), NOTHING * abs(_used(m, d, k)))
         fastest = max(fastest, abs(d.qvel[k]), h * abs(d.qacc_step[k]))
@@ -123,7 +123,7 @@ def stops_miss(m, d):
             if there != d.stop_piece[k]:
                 rounding = _rounding(m, d, k, there, fastest)
                 if _differ(friction + limit, _used(m, d, k), max(most, least), rounding):
-                    d.stop_wrong[k], miss = 1, True
+                    d.stop_wrong[k], found = 1, True
             rests = abs(friction) < most or (limit != 0.0 and d.stop_place[k] == AT)
             if rests and d.drive_mode[k] == FORCE:
                 d.stop_still[k] = 1
@@ -134,13 +134,13 @@ def stops_miss(m, d):
         if slope != d.cone_slope[c]:
             rounding = ROUNDING * (abs(d.cone_spring[c, 0]) + d.cone_spring[c, 1] * fastest)
             if _differ(force, _cone_used(m, d, c), least, rounding):
-                d.cone_wrong[c], miss = 1, True
-    return miss
+                d.cone_wrong[c], found = 1, True
+    return found
 
 
 @kernel
-def turn_stops(m, d):
-    """Change the pieces that are wrong; needs stops_miss."""
+def switch_wrong_pieces(m, d):
+    """Take another piece where it was wrong; needs find_wrong_pieces."""
     h = m.opt.timestep
     for k in range(m.nv):
         if d.stop_wrong[k] != 0:
@@ -152,8 +152,11 @@ def turn_stops(m, d):
 
 
 @kernel
-def follow_stops(m, d, share):
-    """Go on by a share of the way to the end of the last pass: where a search goes on from."""
+def move_stop_iterate(m, d, share):
+    """Move the iterate by a share of the way to the end of the last pass.
+
+    The iterate is stop_change, with the forces stop_qfrc and cone_qfrc.
+    """
     h = m.opt.timestep
     for c in range(m.ncone):
         d.cone_qfrc[c] += share * (_cone_used(m, d, c) - d.cone_qfrc[c])
@@ -163,8 +166,8 @@ def follow_stops(m, d, share):
 
 
 @kernel
-def pieces_there(m, d):
-    """Take the pieces at the iterate."""
+def take_pieces_at_iterate(m, d):
+    """Take the pieces in which the dofs are at the iterate."""
     for k in range(m.nv):
         if has_stop(m, d, k):
             _f, _l, _s, piece = stop_force(m, d, k, d.qvel[k] + d.stop_change[k])
@@ -190,7 +193,7 @@ def _rounding(m, d, k, piece, fastest):
     spring = d.stop_spring[k]
     steepest, push = max(spring[LOWER_SLOPE], spring[UPPER_SLOPE]), 0.0
     if m.dof_frictionloss[k] > 0.0:
-        steepest = max(steepest, grip(m, k))
+        steepest = max(steepest, stiction_slope(m, k))
     low, high = min(piece, d.stop_piece[k]), max(piece, d.stop_piece[k])
     if high >= HIGH:
         push = abs(spring[UPPER])
@@ -211,11 +214,12 @@ def _cone_used(m, d, c):
 
 
 @kernel
-def stop_residual(m, d, share):
-    """Return the slope of the potential, a share of the way to the end of the last pass.
+def potential_slope(m, d, share):
+    """Return the directional derivative of the potential at a share of the way to the last pass.
 
-    stop_qfrc leads to the iterate and the force of the last pass to its end, so what lies between
-    is led to by what lies between. Only for steps without contact.
+    Its momentum term is linear in `share`, so it is interpolated: the dynamics balance it with
+    stop_qfrc at the iterate, and with the force of the last pass at the end. Only for steps
+    without contact.
     """
     h, total = m.opt.timestep, 0.0
     for k in range(m.nv):
@@ -223,20 +227,20 @@ def stop_residual(m, d, share):
             step = h * d.qacc_step[k] - d.stop_change[k]
             at = d.qvel[k] + d.stop_change[k] + share * step
             friction, limit, _s, _p = stop_force(m, d, k, at)
-            led = d.stop_qfrc[k] + share * (_used(m, d, k) - d.stop_qfrc[k])
-            total += step * (led - friction - limit)
+            momentum = d.stop_qfrc[k] + share * (_used(m, d, k) - d.stop_qfrc[k])
+            total += step * (momentum - friction - limit)
     for c in range(m.ncone):
         change = along_cone(d, c, d.stop_change)
         step = h * along_cone(d, c, d.qacc_step) - change
         force, _s = cone_force(d, c, along_cone(d, c, d.qvel) + change + share * step)
-        led = d.cone_qfrc[c] + share * (_cone_used(m, d, c) - d.cone_qfrc[c])
-        total += step * (force - led)
+        momentum = d.cone_qfrc[c] + share * (_cone_used(m, d, c) - d.cone_qfrc[c])
+        total += step * (force - momentum)
     return total
 
 
 @kernel
 def stop_work(m, d, share):
-    """Return the sum of force times step, a share of the step ahead, as contacts do it."""
+    """Return the sum of force times step at a share of the way, as the contact solver needs it."""
     h, total = m.opt.timestep, 0.0
     for k in range(m.nv):
         if has_stop(m, d, k):
@@ -254,7 +258,7 @@ def stop_work(m, d, share):
 
 @kernel
 def stop_work_used(m, d):
-    """Return the sum of force times step, with the forces of the last pass."""
+    """Return the same sum with the forces of the last pass."""
     h, total = m.opt.timestep, 0.0
     for k in range(m.nv):
         if has_stop(m, d, k):
@@ -272,13 +276,13 @@ def stop_viscously(m, d):
         if has_stop(m, d, k):
             v = d.qvel[k]
             _f, _l, _s, piece = stop_force(m, d, k, v)
-            most, speed = m.dof_frictionloss[k], abs(v)
+            most, speed, slope = m.dof_frictionloss[k], abs(v), stiction_slope(m, k)
             _take_piece(m, d, k, piece - piece % LOW)
             if most > 0.0:
-                d.stop_load[k] -= d.stop_spring[k, REMEMBERED] - grip(m, k) * v
-                viscosity = min(grip(m, k), most / speed) if speed > 0.0 else grip(m, k)
+                d.stop_load[k] -= d.stop_spring[k, REMEMBERED] - slope * v
+                viscosity = min(slope, most / speed) if speed > 0.0 else slope
                 d.stop_load[k] -= viscosity * v
-                d.stop_slope[k] += viscosity - grip(m, k)
+                d.stop_slope[k] += viscosity - slope
         d.stop_change[k] = 0.0
         d.qfrc_passive[k] = d.passive_rest[k] + d.stop_load[k]
     for c in range(m.ncone):
@@ -309,10 +313,11 @@ def keep_stops(m, d, solved):
 
 
 @kernel
-def overruns(m, d):
-    """Return whether the last pass, without stops, has turned a joint around or into a limit.
+def passes_a_stop(m, d):
+    """Return whether a joint turns around, or passes a limit, in the last pass, without stops.
 
-    Else write the memory of the joints that slide. If it has, start_stops goes on from there.
+    If so, nstopped is -1, and start_stops begins with the end of this pass. If not, stick_qfrc is
+    the friction of the joints that slide.
     """
     h, found = m.opt.timestep, False
     for k in range(m.nv):
@@ -335,7 +340,7 @@ def overruns(m, d):
 
 @kernel
 def hold_still(m, d):
-    """Set the velocities of the joints that stand still to zero: rounding errors are left."""
+    """Set the velocities of the joints that stand still to zero: they are rounding errors."""
     for k in range(m.nv):
         if d.stop_still[k] != 0:
             d.qvel[k] = 0.0

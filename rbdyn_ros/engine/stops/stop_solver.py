@@ -1,10 +1,10 @@
 """Dry friction and limits of joints in a step without contact: Newton's method.
 
 The forces are the slope of a convex potential that is quadratic in pieces. Each pass of dynamics
-takes one piece for each dof, and the next one changes those that were wrong. Usually that ends at
-once: a joint at rest, and one that slides on, need one pass, one that stops or breaks away two,
-sometimes three or four. Should it not end, a line search takes over, which does. With contact the
-contact solver (contact/solve_step.py) does the same for contacts and joints.
+takes one piece for each dof, and the next one switches those that were wrong. Usually that ends
+soon: a joint at rest, and one that slides on, need one pass, one that stops or breaks away two,
+sometimes three or four. If it does not end, a line search takes over, which converges. With
+contact the contact solver (contact/solve_step.py) does the same for contacts and joints.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from rbdyn_ros.engine.follow import follow_acceleration
 from rbdyn_ros.engine.jit import kernel
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.stops.stop_pieces import (
-    follow_stops,
+    find_wrong_pieces,
     keep_stops,
-    pieces_there,
+    move_stop_iterate,
+    potential_slope,
     start_stops,
-    stop_residual,
     stop_viscously,
-    stops_miss,
-    turn_stops,
+    switch_wrong_pieces,
+    take_pieces_at_iterate,
 )
 
 #: Passes of dynamics in a step, and those of them that only change pieces.
@@ -45,14 +45,14 @@ def solve_stops(m, d):
     for n in range(MOST):
         accelerate_step(m, d, h)
         d.solver_niter = n + 1
-        solved = not stops_miss(m, d)
+        solved = not find_wrong_pieces(m, d)
         if solved:
             break
         if n < TURNS:
-            turn_stops(m, d)
+            switch_wrong_pieces(m, d)
         else:
-            follow_stops(m, d, search(m, d) if n > TURNS else 1.0)
-            pieces_there(m, d)
+            move_stop_iterate(m, d, search(m, d) if n > TURNS else 1.0)
+            take_pieces_at_iterate(m, d)
     if not solved:
         stop_viscously(m, d)
         accelerate_step(m, d, h)
@@ -66,14 +66,14 @@ def solve_stops(m, d):
 
 @kernel
 def search(m, d):
-    """Return the part of the way at which the potential no longer falls."""
-    start = stop_residual(m, d, 0.0)
-    if start >= 0.0 or stop_residual(m, d, 1.0) <= -FLAT * start:
+    """Return the share of the way to the last pass to take: up to where the potential is least."""
+    start = potential_slope(m, d, 0.0)
+    if start >= 0.0 or potential_slope(m, d, 1.0) <= -FLAT * start:
         return 1.0
     low, high, share = 0.0, 1.0, 1.0
     for _ in range(HALVINGS):
         share = 0.5 * (low + high)
-        slope = stop_residual(m, d, share)
+        slope = potential_slope(m, d, share)
         if abs(slope) <= -FLAT * start:
             break
         if slope > 0.0:
