@@ -8,7 +8,7 @@ from support import touching
 from support.touching import BALL, CAPSULE, CUBE, CYLINDER, SHAPES
 
 import rbdyn_ros as rb
-from rbdyn_ros.engine.contact.obstacles import LEVEL
+from rbdyn_ros.engine.contact.obstacles import LEVEL_SLOPE
 from rbdyn_ros.model.model_fields import PRIMARY
 
 AWAY = (0.4, -0.3, 0.2)  # obstacles stand here, turned: no frame is the world's by chance
@@ -157,11 +157,12 @@ def test_a_capsule_across_an_edge_of_a_block():
     slide = np.array([0.02, 0.0, -0.02])  # nearest is not its very middle
     turn, _ = Rotation.align_vectors([[1.0, 0.0, -1.0]], [[0.0, 0.0, 1.0]])
     found = meet(m, edge + slide + 0.049 * away, turn)
-    # sought with the axis tilted by LEVEL: LEVEL of the distance aside, and LEVEL^2 of it deeper
+    # sought with the axis tilted by this slope: so much of the distance aside, and its square of
+    # it deeper
     assert len(found) == 1
-    assert found[0][0] == pytest.approx(edge - 0.001 * away, abs=0.05 * LEVEL)
-    assert found[0][1] == pytest.approx(away, abs=LEVEL)
-    assert found[0][2] == pytest.approx(-0.001, abs=0.05 * LEVEL**2)
+    assert found[0][0] == pytest.approx(edge - 0.001 * away, abs=0.05 * LEVEL_SLOPE)
+    assert found[0][1] == pytest.approx(away, abs=LEVEL_SLOPE)
+    assert found[0][2] == pytest.approx(-0.001, abs=0.05 * LEVEL_SLOPE**2)
 
 
 def test_a_capsule_skew_to_an_edge_is_as_deep_as_its_axis_is_near():
@@ -188,7 +189,7 @@ def test_a_capsule_skew_to_an_edge_is_as_deep_as_its_axis_is_near():
         assert min(dist for _, _, dist in found) == pytest.approx(nearest - 0.05, abs=2e-3)
         if 0.02 < best.x < 0.98:
             depth = min(dist for _, _, dist in found)
-            assert depth == pytest.approx(nearest - 0.05, abs=LEVEL * 0.2)
+            assert depth == pytest.approx(nearest - 0.05, abs=LEVEL_SLOPE * 0.2)
     assert middles > 20
 
 

@@ -27,10 +27,10 @@ from rbdyn_ros.engine.spatial import (
 )
 from rbdyn_ros.engine.stack import stack_floats, stack_ints
 
-CORNERS, FACES, EDGES = 256, 512, 512
+MAX_CORNERS, MAX_FACES, MAX_EDGES = 256, 512, 512
 OPEN = 4  # column of planes: the distance of a face; infinite if no lesser depth is behind it
-EXACT = 1e-11  # the surface and the bound of the depth agree to this part of the size
-FLAT = 1e-12  # a tetrahedron is flat if it is thinner than this part of the size
+DEPTH_TOLERANCE = 1e-11  # the surface and the bound of the depth agree to this part of the size
+FLAT_THICKNESS = 1e-12  # a tetrahedron is flat if it is thinner than this part of the size
 ABOVE = 1e-13  # a point is above a face by more than this part of the size
 
 #: Newton's method is tried from a face nearer to the surface than this part of the size, and again
@@ -39,12 +39,15 @@ ROUGH, NEARER = 1e-2, 0.1
 
 #: Cosine of the angle between a face and a solution of Newton's method, and part of the size by
 #: which the depth behind the face could be less, for the solution to hold there.
-NEAR, SLACK = 0.87, 1e-3
+NEAR_COSINE, SLACK = 0.87, 1e-3
 
 #: Slope of the directions around that of a known depth, and the directions in the tangent plane.
 STEEP = 2.0
 AROUND = ((1.0, 0.0), (-0.5, 0.866), (-0.5, -0.866))
-THIN = 1e-6  # sine of the angle between the fourth of those corners and the plane of the others
+
+#: Sine of the angle between the fourth of those corners and the plane of the others: below it, the
+#: four are flat.
+FLAT_SINE = 1e-6
 
 
 @kernel
@@ -67,14 +70,14 @@ def epa(m, a, b, R, t, S, names, n, known, along):
         depth, rows = known, n
         copy_rows(S, names, n, F, pairs)
         n = _around(m, a, b, R, t, along, S, names)
-    n, normal = _filled(m, a, b, R, t, S, names, n, FLAT * size)
+    n, normal = _filled(m, a, b, R, t, S, names, n, FLAT_THICKNESS * size)
     if n < 4:  # A - B is flat
         x, y = weighted(S, n)
         middle = scaled3(add3(x, y), 0.5)
         return 0.0, normal, middle, middle
-    P, P_names = stack_floats(CORNERS, 9), stack_ints(CORNERS, 2)
-    planes, faces = stack_floats(FACES, 5), stack_ints(FACES, 3)
-    edges = stack_ints(EDGES, 2)
+    P, P_names = stack_floats(MAX_CORNERS, 9), stack_ints(MAX_CORNERS, 2)
+    planes, faces = stack_floats(MAX_FACES, 5), stack_ints(MAX_FACES, 3)
+    edges = stack_ints(MAX_EDGES, 2)
     corners, count = _tetrahedron(S, names, P, P_names, planes, faces)
     if rows > 0:
         x, y = weighted(F, rows)
@@ -85,32 +88,32 @@ def epa(m, a, b, R, t, S, names, n, known, along):
     i, j = 0, 0
     while True:
         f = _nearest_face(planes, count)
-        if rows > 0 and planes[f, OPEN] >= depth - EXACT * size:
+        if rows > 0 and planes[f, OPEN] >= depth - DEPTH_TOLERANCE * size:
             break
         normal, here = load3(planes, f), (faces[f, 0], faces[f, 1], faces[f, 2])
         w, x, y, i, j = farthest(m, a, b, R, t, normal, max(i, 0), max(j, 0))
         bound = dot3(w, normal)
-        if bound < depth - (EXACT * size if rows > 0 else 0.0):
+        if bound < depth - (DEPTH_TOLERANCE * size if rows > 0 else 0.0):
             # moved by this B has left A, whatever the polytope is like
             depth, best, rows = bound, normal, 0
         elif (
             rows > 0
-            and dot3(normal, best) >= max(NEAR, 1.0 - SLACK * size / depth)
+            and dot3(normal, best) >= max(NEAR_COSINE, 1.0 - SLACK * size / depth)
             and _is_solved(P_names, here, i, j, pairs, rows)
         ):
             planes[f, OPEN] = np.inf
             continue
         gap = bound - planes[f, 3]
-        if gap <= EXACT * size:
+        if gap <= DEPTH_TOLERANCE * size:
             depth, best, rows = bound, normal, 0
-            level = planes[f, 3] + EXACT * size
+            level = planes[f, 3] + DEPTH_TOLERANCE * size
             break
-        if corners == CORNERS:
+        if corners == MAX_CORNERS:
             break
         if cylinder and gap <= limit and bound <= depth + limit:
             limit = NEARER * gap
             n, _x = _on_face(P, P_names, here, ZERO3, S, names)
-            most = depth + (EXACT * size if rows == 0 else -EXACT * size)
+            most = depth + (DEPTH_TOLERANCE * size if rows == 0 else -DEPTH_TOLERANCE * size)
             n, v, height = _refined_from_face(m, a, b, R, t, normal, S, names, n, most, F, pairs)
             if n > 0:
                 depth, best, rows, limit = height, v, n, ROUGH * size
@@ -193,7 +196,7 @@ def _around(m, a, b, R, t, v, S, names):
     first, last = load3(S, 0), sub3(load3(S, 3), load3(S, 0))
     normal = cross3(sub3(load3(S, 1), first), sub3(load3(S, 2), first))
     height = dot3(normal, last)
-    solid = height * height > THIN * THIN * dot3(normal, normal) * dot3(last, last)
+    solid = height * height > FLAT_SINE * FLAT_SINE * dot3(normal, normal) * dot3(last, last)
     return 4 if solid else 1
 
 
@@ -312,7 +315,7 @@ def _expanded(P, planes, faces, edges, count, corner, above):
         if dot3(load3(planes, f), w) <= planes[f, 3] + above:
             f += 1
             continue
-        if open_edges > EDGES - 3:
+        if open_edges > MAX_EDGES - 3:
             return -1
         for e in range(3):
             open_edges = _toggled(edges, open_edges, faces[f, e], faces[f, (e + 1) % 3])
@@ -321,7 +324,7 @@ def _expanded(P, planes, faces, edges, count, corner, above):
             faces[f, k] = faces[count, k]
         for k in range(5):
             planes[f, k] = planes[count, k]
-    if open_edges == 0 or count + open_edges > FACES:
+    if open_edges == 0 or count + open_edges > MAX_FACES:
         return -1
     for e in range(open_edges):
         _face(P, planes, faces, count, edges[e, 0], edges[e, 1], corner)

@@ -18,7 +18,7 @@ END_POINTS = 8
 
 #: A cylinder tilted by less [rad] has points of its own: which one faces the other would change
 #: with the least motion.
-UPRIGHT = 1e-3
+UPRIGHT_TILT = 1e-3
 
 
 @kernel
@@ -91,7 +91,7 @@ def _of_cylinder(radius, half, v, corners, names):
         _write(corners, names, 1, (x, y, half), 2 * END_POINTS + 1)
         return 2, ZERO3
     sign = 1.0 if v[2] >= 0.0 else -1.0
-    start = np.arctan2(v[1], v[0]) if across >= UPRIGHT else 0.0
+    start = np.arctan2(v[1], v[0]) if across >= UPRIGHT_TILT else 0.0
     first = END_POINTS if sign > 0.0 else 0
     for n in range(END_POINTS):
         turned = start + sign * n * (2.0 * np.pi / END_POINTS)

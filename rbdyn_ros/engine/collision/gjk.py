@@ -17,11 +17,14 @@ from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import ZERO3, dot3, scaled3
 from rbdyn_ros.engine.stack import stack_floats, stack_ints
 
-MOST = 200  # iterations; polytopes take some ten, cylinders up to a hundred
+MAX_ITERATIONS = 200  # polytopes take some ten, cylinders up to a hundred
 GAP = 1e-12  # upper minus lower bound of the squared distance, as a part of it
-FIRST, EVERY = 3, 2  # iterations after which Newton's method is tried
-CLOSE = 1e-3  # distance, as a part of the size, at which rounding of points turns the normal
+NEWTON_AFTER, NEWTON_EVERY = 3, 2  # iterations after which Newton's method is tried
 TOUCHING = 1e-9  # distance of cores that count as touching, as a part of their size
+
+#: Distance, as a part of the size, below which rounding of points would turn the normal: there the
+#: solution is refined.
+REFINE_BELOW = 1e-3
 
 
 @kernel
@@ -37,7 +40,7 @@ def gjk(m, a, b, R, t, reach, S, names):
         case it is this direction, a unit vector.
     """
     size = m.geom_rbound[a] + m.geom_rbound[b]
-    small, close = TOUCHING * size, CLOSE * size
+    small, close = TOUCHING * size, REFINE_BELOW * size
     v = scaled3(t, -1.0)
     if dot3(v, v) == 0.0:
         v = (1.0, 0.0, 0.0)
@@ -46,7 +49,7 @@ def gjk(m, a, b, R, t, reach, S, names):
     n, v = nearest(S, names, 1)
     square = dot3(v, v)
     cylinder = has_cylinder(m, a, b)
-    for iteration in range(MOST):
+    for iteration in range(MAX_ITERATIONS):
         if square <= small * small:
             return n, ZERO3, 0.0
         w, x, y, i, j = farthest(m, a, b, R, t, scaled3(v, -1.0), max(i, 0), max(j, 0))
@@ -62,7 +65,7 @@ def gjk(m, a, b, R, t, reach, S, names):
         before, square = square, dot3(v, v)
         if square >= before:  # only rounding is left
             break
-        if cylinder and iteration >= FIRST and iteration % EVERY == 0:
+        if cylinder and iteration >= NEWTON_AFTER and iteration % NEWTON_EVERY == 0:
             count, normal, height = _refined(m, a, b, R, t, v, S, names, n)
             if count > 0:
                 return _solution(count, normal, height, reach)

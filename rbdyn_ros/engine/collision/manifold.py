@@ -45,13 +45,13 @@ FACES_FIRST = 1e-4
 ROUND_FIRST = 1e-7
 
 #: Sine of the angle between axes that count as parallel.
-PARALLEL = 1e-2
+PARALLEL_AXES = 1e-2
 
 #: Points that differ by less than this part of a face's size are equally deep, or far away.
-SAME = 1e-4
+SAME_DEPTH = 1e-4
 
 #: Least common part of two parallel axes, as a part of the half of the first.
-SHORT = 1e-2
+MIN_COMMON = 1e-2
 
 #: Numbers of points: of the face that is cut, of a corner that is a cut, of the nearest point.
 SECOND, CUT, NEAREST = 1 << 23, 1 << 22, (1 << 23) - 1
@@ -218,7 +218,7 @@ def _chosen(P, Q, codes, number, points, names):
             _write(points, names, n, load3(P, n), Q[n, 0], codes[n, 0])
         return number
     across = sub3(load3(P, number // 2), load3(P, 0))
-    best, same = 0, SAME * np.sqrt(dot3(across, across))
+    best, same = 0, SAME_DEPTH * np.sqrt(dot3(across, across))
     for n in range(1, number):
         if Q[n, 0] < Q[best, 0] - same:
             best = n
@@ -231,7 +231,7 @@ def _chosen(P, Q, codes, number, points, names):
         for n in range(number):
             between = sub3(load3(P, n), x)
             Q[n, 1] = min(Q[n, 1], dot3(between, between))
-            if Q[n, 1] > Q[best, 1] * (1.0 + SAME):
+            if Q[n, 1] > Q[best, 1] * (1.0 + SAME_DEPTH):
                 best = n
     return POINTS
 
@@ -245,12 +245,12 @@ def _beside(m, a, b, R, t, normal, reach, points, names):
     h_a, h_b = m.geom_size[a, 1], m.geom_size[b, 1]
     u, v = (0.0, 0.0, h_a), mat_vec(R, (0.0, 0.0, h_b))
     n = cross3(u, v)
-    if dot3(n, n) > (PARALLEL * h_a * h_b) ** 2:
+    if dot3(n, n) > (PARALLEL_AXES * h_a * h_b) ** 2:
         return 0, normal
     # in parts of u, from the centre of A
     along, middle = v[2] / h_a, t[2] / h_a
     low, high = max(middle - abs(along), -1.0), min(middle + abs(along), 1.0)
-    if high - low < SHORT:
+    if high - low < MIN_COMMON:
         return 0, normal
     x, y = _side_by_side(u, t, v, 0.5 * (low + high))
     between = sub3(y, x)

@@ -11,7 +11,7 @@ from rbdyn_ros.engine.collision.rounds import from_plane, of_ball, of_rounds
 from rbdyn_ros.engine.collision.simplex import ROW, weighted
 from rbdyn_ros.engine.collision.smooth import is_least
 from rbdyn_ros.engine.collision.support import farthest, radius_of
-from rbdyn_ros.engine.collision.sweep import ROUNDING, pose_of
+from rbdyn_ros.engine.collision.sweep import BOUND_MARGIN, pose_of
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
     ZERO3,
@@ -146,7 +146,7 @@ def _boxes_apart(m, a, b, R, t, reach):
     It is cheaper than a search for the farthest corners.
     """
     half, other = load3(m.geom_half, a), load3(m.geom_half, b)
-    most = reach + ROUNDING * (m.geom_rbound[a] + m.geom_rbound[b])
+    most = reach + BOUND_MARGIN * (m.geom_rbound[a] + m.geom_rbound[b])
     back = mat_vec(transposed(R), t)
     for k in range(3):
         along_a = abs(R[3 * k]) * other[0] + abs(R[3 * k + 1]) * other[1]

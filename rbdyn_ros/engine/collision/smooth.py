@@ -39,12 +39,12 @@ from rbdyn_ros.engine.spatial import (
 )
 
 STEPS = 8  # of Newton's method; it takes three or four
-CLOSE = 1e-7  # a step by less [rad] is the last one: the next would be its square
-FARTHEST = 0.5  # length of a step [rad]
-ROUNDING = 1e-13  # heights that differ by this part of the size are equal
-BESIDE = 1e-11  # the weighted points are along the normal up to this part of the size
-LEVEL = 0.9  # cosine of the angle to an axis at which an end may be nearest
-UPRIGHT = 1e-12  # square of the sine of that angle, below which a rim has no farthest point
+LAST_STEP = 1e-7  # a step by less [rad] is the last one: the next would be its square
+LONGEST_STEP = 0.5  # length of a step [rad]
+HEIGHT_TOLERANCE = 1e-13  # heights that differ by this part of the size are equal, as weights
+NORMAL_TOLERANCE = 1e-11  # the weighted points are along the normal up to this part of the size
+END_COSINE = 0.9  # cosine of the angle to an axis at which an end may be nearest
+UPRIGHT_SQUARE = 1e-12  # square of the sine of that angle, below which a rim has no farthest point
 IN_LINE = 1e-6  # sine of the angle between points of three pairs that count as on a line
 
 
@@ -66,7 +66,7 @@ def refined(m, a, b, R, t, v, S, names, n, F, pairs):
         normal n, and its height h(n).
     """
     size = m.geom_rbound[a] + m.geom_rbound[b]
-    count, normal, height = _at_end(m, a, b, R, t, v, S, n, F, pairs, ROUNDING * size)
+    count, normal, height = _at_end(m, a, b, R, t, v, S, n, F, pairs, HEIGHT_TOLERANCE * size)
     if count > 0:
         return count, normal, height
     count = _merged(S, names, n, F, pairs)
@@ -75,14 +75,14 @@ def refined(m, a, b, R, t, v, S, names, n, F, pairs):
         count, step, v = _stepped(m, a, b, R, t, v, F, pairs, count)
         if count == 0:
             return 0, v, 0.0
-        if step <= CLOSE:
+        if step <= LAST_STEP:
             last = True
             break
     if not last:
         return 0, v, 0.0
     height, total = -np.inf, 0.0
     for k in range(count):
-        if F[k, WEIGHT] < -ROUNDING:
+        if F[k, WEIGHT] < -HEIGHT_TOLERANCE:
             return 0, v, 0.0
         F[k, WEIGHT] = max(F[k, WEIGHT], 0.0)
         total += F[k, WEIGHT]
@@ -93,10 +93,10 @@ def refined(m, a, b, R, t, v, S, names, n, F, pairs):
         F[k, WEIGHT] /= total
         sum_w = add3(sum_w, scaled3(load3(F, k), F[k, WEIGHT]))
     beside = sub3(sum_w, scaled3(v, height))
-    if dot3(beside, beside) > (BESIDE * size) ** 2:
+    if dot3(beside, beside) > (NORMAL_TOLERANCE * size) ** 2:
         return 0, v, 0.0
     w, _x, _y, _i, _j = farthest(m, a, b, R, t, v, 0, 0)
-    if dot3(w, v) > height + ROUNDING * size:
+    if dot3(w, v) > height + HEIGHT_TOLERANCE * size:
         return 0, v, 0.0  # another feature is farther
     return count, v, height
 
@@ -109,7 +109,7 @@ def is_least(m, a, b, R, t, F, count, depth):
     direction A - B is less deep. The same holds for A in B.
     """
     x, y = weighted(F, count)
-    enough = depth - ROUNDING * (m.geom_rbound[a] + m.geom_rbound[b])
+    enough = depth - HEIGHT_TOLERANCE * (m.geom_rbound[a] + m.geom_rbound[b])
     return (
         _depth_in(m, a, y) >= enough
         or _depth_in(m, b, mat_vec(transposed(R), sub3(x, t))) >= enough
@@ -189,7 +189,9 @@ def _stepped(m, a, b, R, t, v, F, pairs, count):
     rim_a, rim_b, sum_w = 0.0, 0.0, ZERO3
     for k in range(count):
         weight = F[k, WEIGHT]
-        if (pairs[k, 0] < 0 and sine_a < UPRIGHT) or (pairs[k, 1] < 0 and sine_b < UPRIGHT):
+        upright_a = pairs[k, 0] < 0 and sine_a < UPRIGHT_SQUARE
+        upright_b = pairs[k, 1] < 0 and sine_b < UPRIGHT_SQUARE
+        if upright_a or upright_b:
             return 0, 0.0, v
         _place(m, a, b, R, t, v, F, pairs, k)
         w = load3(F, k)
@@ -234,7 +236,7 @@ def _stepped(m, a, b, R, t, v, F, pairs, count):
     length = np.sqrt(step[0] * step[0] + step[1] * step[1])
     if not (ok and length < np.inf):
         return 0, 0.0, v
-    share = min(1.0, FARTHEST / length) if length > 0.0 else 1.0
+    share = min(1.0, LONGEST_STEP / length) if length > 0.0 else 1.0
     v = add3(v, add3(scaled3(e, share * step[0]), scaled3(f, share * step[1])))
     return count, length, scaled3(v, 1.0 / np.sqrt(dot3(v, v)))
 
@@ -283,7 +285,7 @@ def _at_end(m, a, b, R, t, v, S, n, F, pairs, rounding):
     """Try the ends of cylinders that face v: as a simplex of one row, as `refined`."""
     axis = (R[2], R[5], R[8])
     along = dot3(axis, v)
-    if m.geom_type[a] == CYLINDER and abs(v[2]) > LEVEL:
+    if m.geom_type[a] == CYLINDER and abs(v[2]) > END_COSINE:
         up = (0.0, 0.0, 1.0 if v[2] > 0.0 else -1.0)
         w, _x, y, i, j = farthest(m, a, b, R, t, up, 0, 0)
         height, level = dot3(w, up), dot3(y, up)
@@ -292,7 +294,7 @@ def _at_end(m, a, b, R, t, v, S, n, F, pairs, rounding):
         if found:
             _write(F, pairs, add3(y, scaled3(up, height)), y, i, j)
             return 1, up, height
-    if m.geom_type[b] == CYLINDER and abs(along) > LEVEL:
+    if m.geom_type[b] == CYLINDER and abs(along) > END_COSINE:
         up = scaled3(axis, 1.0 if along > 0.0 else -1.0)
         w, x, _y, i, j = farthest(m, a, b, R, t, up, 0, 0)
         height, level = dot3(w, up), dot3(x, up)

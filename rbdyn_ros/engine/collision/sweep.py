@@ -28,7 +28,7 @@ from rbdyn_ros.engine.spatial import (
 LOW, HIGH, REACH, WAY = 12, 15, 18, 19
 
 #: Bounds are wider by this part of the size, so that rounding separates no touching pair.
-ROUNDING = 1e-12
+BOUND_MARGIN = 1e-12
 
 
 @inline
@@ -60,7 +60,7 @@ def bound(m, g, place, reach):
     """Write the bounding box and sphere of a geometry, larger by `reach`."""
     radius = m.geom_rbound[g]
     place[g, REACH] = radius + reach
-    flat, margin, half = m.geom_type[g] == PLANE, reach + ROUNDING * radius, m.geom_half[g]
+    flat, margin, half = m.geom_type[g] == PLANE, reach + BOUND_MARGIN * radius, m.geom_half[g]
     for k in range(3):
         most = margin
         for n in range(3):

@@ -29,14 +29,14 @@ from rbdyn_ros.engine.spatial import (
 from rbdyn_ros.engine.stack import stack_floats, stack_ints
 
 #: Most points; rounding errors of a tiny face could make more than eight.
-CORNERS = 12
+BOX_POINTS = 12
 #: Edges count only if they are further apart than faces by this part of the size.
 FACES_FIRST = 1e-3
 #: Numbers of a corner: 4 of its own, 8 edges cut by each of 4 sides. Pairs of faces: one of the 12
 #: of both boxes, and one of the 6 of the other box.
 NAMES = 36
-FACES = 72
-PARALLEL = 1e-6  # square of the sine of the angle between two edges
+FACE_PAIRS = 72
+PARALLEL_EDGES = 1e-6  # square of the sine of the angle between two edges
 
 
 @kernel
@@ -51,8 +51,8 @@ def box_points(p_A, R_A, a, p_B, R_B, b, reach, points, names):
         R_B: as R_A.
         b: as a.
         reach: largest distance.
-        points: (CORNERS, 4), receives points of A in the world, and their distances from B.
-        names: (CORNERS, 1), receives their features.
+        points: (BOX_POINTS, 4), receives points of A in the world, and their distances from B.
+        names: (BOX_POINTS, 1), receives their features.
 
     Returns:
         How many points there are, and the unit normal of all of them, from B to A.
@@ -102,7 +102,7 @@ def _best_edges(t, C, own, other, least):
     best, most = 0, -np.inf
     for pair in range(9):
         n, square = _across(C, pair)
-        if square > PARALLEL:
+        if square > PARALLEL_EDGES:
             apart = abs(dot3(t, n))
             for k in range(3):
                 apart -= own[k] * abs(n[k]) + other[k] * abs(dot3(_column(C, k), n))
@@ -132,7 +132,7 @@ def _face(reach, p, R, t, C, own, other, k, of_B, points, names):
 
     They are clipped as (u, v, w) in the face's axes, w along its normal.
     """
-    clip, clip_names = stack_floats(CORNERS, 3), stack_ints(CORNERS, 2)
+    clip, clip_names = stack_floats(BOX_POINTS, 3), stack_ints(BOX_POINTS, 2)
     sign = 1.0 if t[k] >= 0.0 else -1.0
     u, v = (k + 1) % 3, (k + 2) % 3
     number, towards = _facing(clip, clip_names, t, C, other, k, sign, u, v)
@@ -186,7 +186,7 @@ def _clip(old, names, number, wide, high):
     A corner has two names: its own, and that of the edge that begins at it: 0 to 3 of the face, 4
     to 7 cut by a side.
     """
-    new, new_names = stack_floats(CORNERS, 3), stack_ints(CORNERS, 2)
+    new, new_names = stack_floats(BOX_POINTS, 3), stack_ints(BOX_POINTS, 2)
     for side in range(4):  # an even number: the last polygon is in `old` again
         axis, end = side // 2, 1.0 if side % 2 == 0 else -1.0
         limit = wide if axis == 0 else high
@@ -194,13 +194,13 @@ def _clip(old, names, number, wide, high):
         for c in range(number):
             after = (c + 1) % number
             inside, next_inside = limit - end * old[c, axis], limit - end * old[after, axis]
-            if inside >= 0.0 and kept < CORNERS:
+            if inside >= 0.0 and kept < BOX_POINTS:
                 for x in range(3):
                     new[kept, x] = old[c, x]
                 new_names[kept, 0], new_names[kept, 1] = names[c, 0], names[c, 1]
                 kept += 1
             crosses = (inside > 0.0 and next_inside < 0.0) or (inside < 0.0 and next_inside > 0.0)
-            if crosses and kept < CORNERS:
+            if crosses and kept < BOX_POINTS:
                 share = inside / (inside - next_inside)
                 for x in range(3):
                     new[kept, x] = old[c, x] + share * (old[after, x] - old[c, x])
@@ -233,5 +233,5 @@ def _edges(p, R, t, C, own, other, pair, apart, points, names):
     x = add3(p, mat_vec(R, add3(on_other, scaled3(e, s))))
     points[0, 0], points[0, 1], points[0, 2] = x
     points[0, 3] = apart
-    names[0, 0] = FACES * NAMES + pair
+    names[0, 0] = FACE_PAIRS * NAMES + pair
     return 1, mat_vec(R, n)

@@ -27,8 +27,8 @@ from rbdyn_ros.engine.spatial import (
     sub3,
 )
 
-#: A gap of CLOSE h^2 counts as closed: twice the way of a fall from rest in a step h [m/s^2].
-CLOSE = 20.0
+#: A gap of CLOSED_GAP h^2 counts as closed: twice the way of a fall from rest in a step h [m/s^2].
+CLOSED_GAP = 20.0
 
 #: Values of contact_phase: list and prepare, at start velocities; list only, with end velocities
 #: too; prepare only.
@@ -94,7 +94,7 @@ def _change_of_turn_rate(m, d, body):
 @inline
 def near(m):
     """Return the largest gap that counts as closed."""
-    return CLOSE * m.opt.timestep * m.opt.timestep
+    return CLOSED_GAP * m.opt.timestep * m.opt.timestep
 
 
 @inline

@@ -11,12 +11,12 @@ from rbdyn_ros.engine.contact.contact_list import list_contact, pair_number
 from rbdyn_ros.engine.jit import inline
 from rbdyn_ros.engine.spatial import add3, dot3, load3, load9, mat_vec, sub3
 
-#: Numbers of contact points: below them corners of the geometry, then corners of the field,
-#: triangles, edges of the field.
-PEAKS, FACES, EDGES = 1 << 20, 1 << 22, 1 << 23
+#: First features of contact points at corners, triangles and edges of the field; smaller ones are
+#: corners of the geometry.
+FIRST_PEAK, FIRST_TRIANGLE, FIRST_EDGE = 1 << 20, 1 << 22, 1 << 23
 
 EDGE_ON = 1e-9  # part of a cell by which a point may be beside its triangle
-SAME = 1e-6  # part of the radius: points that are the same
+SAME_POINT = 1e-6  # part of the radius: points that are the same
 
 
 @inline

@@ -14,12 +14,12 @@ import numpy as np
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.model.data_fields import LAGGED_MOVES
 
-#: Part of the gap of a move that uses no others.
-PART = 0.5
+#: Part of the gap by which a force moves if the move uses no earlier ones.
+GAP_SHARE = 0.5
 
 #: Earlier moves are forgotten if all but this part of the effect of a move, its change of the gap,
 #: is a combination of theirs.
-NEW = 1e-2
+NEW_EFFECT = 1e-2
 
 
 @kernel
@@ -48,7 +48,7 @@ def approach_lagged(d):
     for c in range(d.ncon):
         d.contact_lagged[c, 1] = d.contact_lagged[c, 0]
         d.contact_gap[c, 1] = d.contact_gap[c, 0]
-        d.contact_lagged[c, 0] = max(d.contact_lagged[c, 0] + PART * d.contact_gap[c, 0], 0.0)
+        d.contact_lagged[c, 0] = max(d.contact_lagged[c, 0] + GAP_SHARE * d.contact_gap[c, 0], 0.0)
     d.lagged_pairs[0] = 0
     d.lagged_count[0] += 1
 
@@ -92,4 +92,4 @@ def _take_as(d, n):
     for c in range(d.ncon):
         d.lagged_effect[c, n] *= scale
         d.lagged_move[c, n] *= scale
-    return rest > NEW * NEW * size
+    return rest > NEW_EFFECT * NEW_EFFECT * size

@@ -37,15 +37,16 @@ from rbdyn_ros.engine.dense import solve_square
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import ZERO3, add3, add_scaled6, dot3, load3, load6, scaled3, sub3
 
-#: Moves after which s changes, in turn to each of these values.
-PATIENCE, DAMPED, VALUES = 8, 0.5, 3
+#: s takes DAMPING_VALUES values in turn, multiples of DAMPING_STEP from 0, for so many moves each.
+DAMPING_MOVES, DAMPING_STEP, DAMPING_VALUES = 8, 0.5, 3
 
-#: Forces that Newton's method moves at once. After EARLY other moves it moves up to nlagged; of
-#: more, BLOCK moves by a part of the gap and BLOCK by combinations follow in turns.
-FEW, EARLY, BLOCK = 8, 24, 12
+#: Newton's method moves up to EARLY_FORCES at once, and after EARLY_MOVES moves up to nlagged. If
+#: more contacts slip, BLOCK_MOVES moves by a part of the gap and as many by combinations follow in
+#: turns.
+EARLY_FORCES, EARLY_MOVES, BLOCK_MOVES = 8, 24, 12
 
 #: A move is at most so many times as long as the largest force.
-FARTHEST = 10.0
+LONGEST_MOVE = 10.0
 
 
 @kernel
@@ -55,9 +56,9 @@ def newton_step(m, d, missed):
     Needs the iterate of the last pass. `missed` is what friction misses. Where many contacts
     slip, each of which takes a pass, the lagged forces move as in lagged.py.
     """
-    number, late = _list_slipping(m, d), d.lagged_count[0] - EARLY
-    if number > (FEW if late < 0 else m.nlagged):
-        if late >= 0 and late // BLOCK % 2 == 0:
+    number, late = _list_slipping(m, d), d.lagged_count[0] - EARLY_MOVES
+    if number > (EARLY_FORCES if late < 0 else m.nlagged):
+        if late >= 0 and late // BLOCK_MOVES % 2 == 0:
             approach_lagged(d)
         else:
             move_lagged(d)
@@ -74,7 +75,7 @@ def newton_step(m, d, missed):
     _follow_the_gap(d, number)
     for a in range(number):
         c = d.lagged_slipping[a]
-        d.lagged_step[a] = min(max(d.lagged_step[a], -d.contact_lagged[c, 0]), FARTHEST * size)
+        d.lagged_step[a] = min(max(d.lagged_step[a], -d.contact_lagged[c, 0]), LONGEST_MOVE * size)
         _add_friction(d, c, d.lagged_step[a])
     pass_once(m, d)
     for c in range(d.ncon):
@@ -95,7 +96,7 @@ def _damping(d, missed):
     d.lagged_count[0] += 1
     if missed < 0.5 * before:
         return 0.0
-    return DAMPED * (d.lagged_count[0] // PATIENCE % VALUES)
+    return DAMPING_STEP * (d.lagged_count[0] // DAMPING_MOVES % DAMPING_VALUES)
 
 
 @inline

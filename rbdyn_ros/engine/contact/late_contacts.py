@@ -24,8 +24,8 @@ from rbdyn_ros.engine.spatial import (
     sub3,
 )
 
-#: Bodies with less acceleration [m/s^2, rad/s^2] are skipped.
-REST = 1e-6
+#: Bodies with a smaller acceleration [m/s^2, rad/s^2] are skipped.
+MIN_ACCELERATION = 1e-6
 
 
 @kernel
@@ -57,7 +57,7 @@ def _moves_on(m, d):
     for g in range(m.ngeommoving):
         i = m.geom_bodyid[g]
         a = load6(d.a, i)
-        if dot6(a, a) < REST * REST:
+        if dot6(a, a) < MIN_ACCELERATION * MIN_ACCELERATION:
             continue
         centre = mat_vec(load9(d.xmat, i), load3(m.geom_pos, g))
         centre = add3(load3(d.xpos, i), centre)

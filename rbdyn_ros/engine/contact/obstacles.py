@@ -13,8 +13,8 @@ import numpy as np
 
 from rbdyn_ros.engine.collision.distances import distance
 from rbdyn_ros.engine.collision.kinds import BOX, CAPSULE, CYLINDER, MESH, PLANE, SPHERE
-from rbdyn_ros.engine.collision.sweep import ROUNDING
-from rbdyn_ros.engine.contact.boxes import CORNERS, box_points
+from rbdyn_ros.engine.collision.sweep import BOUND_MARGIN
+from rbdyn_ros.engine.contact.boxes import BOX_POINTS, box_points
 from rbdyn_ros.engine.contact.contact_list import (
     AT_END,
     PREPARE,
@@ -40,9 +40,9 @@ from rbdyn_ros.engine.spatial import (
 from rbdyn_ros.engine.stack import stack_floats, stack_ints
 
 GOLDEN = 0.6180339887498949
-SEARCHES = 40  # steps of the golden section: to 1e-8 of a capsule's length
-LEVEL = 2e-3  # slope [rad] below which a capsule lies along a face
-UPRIGHT = 1e-6  # tilt [rad] below which a cylinder stands on points of its own
+GOLDEN_STEPS = 40  # steps of the golden section: to 1e-8 of a capsule's length
+LEVEL_SLOPE = 2e-3  # slope [rad] below which a capsule lies along a face
+UPRIGHT_TILT = 1e-6  # tilt [rad] below which a cylinder stands on points of its own
 NO_END = 0.01  # part of its length near an end, which has a contact of its own
 
 
@@ -109,7 +109,7 @@ def _list_obstacle(m, d, g, o, reach):
 
 @kernel
 def _boxes(m, d, g, o, reach):
-    points, names = stack_floats(CORNERS, 4), stack_ints(CORNERS, 1)
+    points, names = stack_floats(BOX_POINTS, 4), stack_ints(BOX_POINTS, 1)
     (p, R), half = _pose(m, d, g), load3(m.geom_size, g)
     q, T, block = load3(m.geom_pos, o), load9(m.geom_mat, o), load3(m.geom_size, o)
     number, normal = box_points(p, R, half, q, T, block, reach, points, names)
@@ -164,7 +164,7 @@ def _lowest_corners(m, d, g, o, reach):
     up = (m.geom_mat[o, 2], m.geom_mat[o, 5], m.geom_mat[o, 8])
     height = dot3(up, sub3(p, load3(m.geom_pos, o)))
     normal = mat_vec(transposed(R), up)
-    half, margin = load3(m.geom_half, g), reach + ROUNDING * m.geom_rbound[g]
+    half, margin = load3(m.geom_half, g), reach + BOUND_MARGIN * m.geom_rbound[g]
     deep = abs(normal[0]) * half[0] + abs(normal[1]) * half[1] + abs(normal[2]) * half[2]
     if height - deep > margin:  # its bounding box is above the plane
         return
@@ -234,7 +234,7 @@ def _rims(m, d, g, o, reach):
 def lowest_angle(R, up):
     """Return the angle about the axis of a cylinder at which its rims are lowest."""
     x, y, _ = mat_vec(transposed(R), up)
-    upright = x * x + y * y < UPRIGHT * UPRIGHT  # the lowest point is noise
+    upright = x * x + y * y < UPRIGHT_TILT * UPRIGHT_TILT  # the lowest point is noise
     return 0.0 if upright else np.arctan2(-y, -x)
 
 
@@ -255,7 +255,7 @@ def _middle(m, d, g, o, reach):
     (centre, R), half = _pose(m, d, g), m.geom_size[g, 1]
     p = add3(centre, mat_vec(R, (0.0, 0.0, -half)))
     line = mat_vec(R, (0.0, 0.0, 2.0 * half))
-    tilt = LEVEL * np.sqrt(dot3(line, line))
+    tilt = LEVEL_SLOPE * np.sqrt(dot3(line, line))
     low, high = _nearest(m, o, p, line, tilt), _nearest(m, o, p, line, -tilt)
     if high - low < NO_END:
         low = high = _nearest(m, o, p, line, 0.0)
@@ -272,7 +272,7 @@ def _nearest(m, o, p, line, tilt):
     The distance to a convex body is convex along a line, so golden-section search finds it.
     """
     low, high = 0.0, 1.0
-    for _ in range(SEARCHES):
+    for _ in range(GOLDEN_STEPS):
         a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
         at_a, _n = _from_obstacle(m, o, add3(p, scaled3(line, a)))
         at_b, _n = _from_obstacle(m, o, add3(p, scaled3(line, b)))

@@ -18,7 +18,7 @@ from rbdyn_ros.engine.collision.sweep import (
     sort,
     sweep,
 )
-from rbdyn_ros.engine.contact.boxes import CORNERS, box_points
+from rbdyn_ros.engine.contact.boxes import BOX_POINTS, box_points
 from rbdyn_ros.engine.contact.contact_list import list_contact, order, reach_of
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
@@ -26,8 +26,8 @@ from rbdyn_ros.engine.spatial import add3, load3, mat_vec, scaled3, sub3
 from rbdyn_ros.engine.stack import stack_floats, stack_ints
 from rbdyn_ros.model.data_fields import AXIS
 
-#: Up to so many pairs it is faster to look at each than to sweep.
-FEW = 1000
+#: Up to so many pairs it is faster to test each pair than to sweep.
+PAIRS_WITHOUT_SWEEP = 1000
 
 
 @optional_stage("pair_stage")
@@ -44,7 +44,7 @@ def list_pairs(m, d):
         centre, i = load3(place, g), m.geom_bodyid[g]
         place[g, WAY] = reach_of(m, d, i, centre, m.geom_rbound[g])
         bound(m, g, place, place[g, WAY])
-    if m.npush > FEW:
+    if m.npush > PAIRS_WITHOUT_SWEEP:
         number = sweep(
             m, m.nplace, place, d.sweep_order, m.push_geom, m.push_adr, m.push_num, found
         )
@@ -73,7 +73,7 @@ def _list_pair(m, d, pair):
 
 @kernel
 def _boxes(m, d, pair, g, h, reach):
-    points, names = stack_floats(CORNERS, 4), stack_ints(CORNERS, 1)
+    points, names = stack_floats(BOX_POINTS, 4), stack_ints(BOX_POINTS, 1)
     p, R = pose_of(d.geom_place, g)
     q, T = pose_of(d.geom_place, h)
     half, other = load3(m.geom_size, g), load3(m.geom_size, h)

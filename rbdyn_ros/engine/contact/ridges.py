@@ -11,8 +11,8 @@ import numpy as np
 from rbdyn_ros.engine.collision.distances import distance
 from rbdyn_ros.engine.collision.kinds import MESH
 from rbdyn_ros.engine.contact.height_grid import (
-    EDGES,
-    PEAKS,
+    FIRST_EDGE,
+    FIRST_PEAK,
     corner_of,
     first_last,
     grid_of,
@@ -31,16 +31,16 @@ from rbdyn_ros.engine.spatial import (
 )
 from rbdyn_ros.model.height_fields import PEAK
 
-SEARCHES, HALVING = 60, 4  # steps of a search; one of so many halves
-BESIDE = 1e-6  # part of an edge: the two sides of its nearest point
+MAX_TANGENTS, HALVE_EVERY = 60, 4  # steps of a search; one of so many halves
+BESIDE_POINT = 1e-6  # part of an edge: the two sides of its nearest point
 NO_END = 1e-3  # part of an edge near an end, which is a corner
-INSIDE = 1e-3  # part of a common line by which its ends are taken further inside
-SHORT = 0.02  # part of an edge that counts as one point
-LEVEL = 2e-3  # slope [rad] below which an edge lies along a face
-CONE = 1e-6  # angle [rad] by which a normal may be outside those of an edge
+END_MARGIN = 1e-3  # part of a common line by which its ends are taken further inside
+POINT_LENGTH = 0.02  # part of an edge that counts as one point
+LEVEL_SLOPE = 2e-3  # slope [rad] below which an edge lies along a face
+CONE_SLACK = 1e-6  # angle [rad] by which a normal may be outside those of an edge
 LEAST_UP = 0.05  # height of a normal: the field pushes upwards
 OPPOSITE = 0.1  # length of a mixture of two normals below which they are opposite
-EXACT = 1e-17  # distance [m] by which a search may miss the least
+DISTANCE_TOLERANCE = 1e-17  # distance [m] by which a search may miss the least
 
 
 @kernel
@@ -79,10 +79,10 @@ def _peak(m, d, g, o, grid, R, t, r, c, p, reach):
         rr, cc = r + sign * (n % 3 != 0), c + sign * (n % 3 != 1)
         if rr >= 0 and rr < rows and cc >= 0 and cc < columns:
             way = sub3(corner_of(m, o, grid, rr, cc), p)
-            if dot3(normal, way) > CONE * np.sqrt(dot3(way, way)):
+            if dot3(normal, way) > CONE_SLACK * np.sqrt(dot3(way, way)):
                 return
     x = add_scaled3(p, normal, dist)
-    list_field_contact(m, d, g, o, x, normal, dist, PEAKS + r * columns + c)
+    list_field_contact(m, d, g, o, x, normal, dist, FIRST_PEAK + r * columns + c)
 
 
 @kernel
@@ -102,15 +102,15 @@ def _edge(m, d, g, o, grid, R, t, r, c, k, p, line, reach):
     if place < 0.0:
         return
     there, _away = _solid(m, g, R, t, add_scaled3(p, line, place))
-    before, _away = _solid(m, g, R, t, add_scaled3(p, line, place - SHORT))
-    after, _away = _solid(m, g, R, t, add_scaled3(p, line, place + SHORT))
-    tilt = LEVEL * long
-    if min(before, after) - there < SHORT * tilt:  # it lies along a face
+    before, _away = _solid(m, g, R, t, add_scaled3(p, line, place - POINT_LENGTH))
+    after, _away = _solid(m, g, R, t, add_scaled3(p, line, place + POINT_LENGTH))
+    tilt = LEVEL_SLOPE * long
+    if min(before, after) - there < POINT_LENGTH * tilt:  # it lies along a face
         low = _deepest(m, g, R, t, p, line, tilt, np.inf)
         high = _deepest(m, g, R, t, p, line, -tilt, np.inf)
-        inside = INSIDE * (high - low)  # at its ends another face is as near
+        inside = END_MARGIN * (high - low)  # at its ends another face is as near
         low, high = low + inside, high - inside
-    first = EDGES + 6 * (r * grid[2] + c) + 2 * k
+    first = FIRST_EDGE + 6 * (r * grid[2] + c) + 2 * k
     if low > NO_END and low < 1.0 - NO_END:
         _edge_point(m, d, g, o, grid, R, t, r, c, k, p, line, low, reach, first)
     if high > max(low, NO_END) and high < 1.0 - NO_END:
@@ -133,15 +133,15 @@ def _deepest(m, g, R, t, p, line, tilt, reach):
         return 0.0 if at_low < reach else -1.0
     if up <= 0.0:
         return 1.0 if at_high < reach else -1.0
-    for n in range(SEARCHES):
+    for n in range(MAX_TANGENTS):
         place = (at_high - up * high - at_low + down * low) / (down - up)
         least = at_low + down * (place - low)
         if least >= reach:
             return -1.0
-        if n % HALVING == HALVING - 1 or not (place > low and place < high):
+        if n % HALVE_EVERY == HALVE_EVERY - 1 or not (place > low and place < high):
             place = 0.5 * (low + high)
         here, slope = _along(m, g, R, t, p, line, tilt, place)
-        if here - least <= EXACT or slope == 0.0:
+        if here - least <= DISTANCE_TOLERANCE or slope == 0.0:
             break
         if slope < 0.0:
             low, at_low, down = place, here, slope
@@ -168,8 +168,8 @@ def _edge_point(m, d, g, o, grid, R, t, r, c, k, p, line, place, reach, feature)
     """
     x = add_scaled3(p, line, place)
     dist, away = _solid(m, g, R, t, x)
-    _b, before = _solid(m, g, R, t, add_scaled3(p, line, place - BESIDE))
-    _a, after = _solid(m, g, R, t, add_scaled3(p, line, place + BESIDE))
+    _b, before = _solid(m, g, R, t, add_scaled3(p, line, place - BESIDE_POINT))
+    _a, after = _solid(m, g, R, t, add_scaled3(p, line, place + BESIDE_POINT))
     slope1, slope2 = dot3(before, line), dot3(after, line)
     if slope1 < 0.0 and slope2 > 0.0:
         share = slope2 / (slope2 - slope1)
@@ -187,7 +187,7 @@ def _edge_point(m, d, g, o, grid, R, t, r, c, k, p, line, place, reach, feature)
         if rr >= 0 and rr < rows and cc >= 0 and cc < columns:
             way = sub3(corner_of(m, o, grid, rr, cc), p)
             way = add_scaled3(way, line, -dot3(way, line) / dot3(line, line))
-            if dot3(normal, way) > CONE * np.sqrt(dot3(way, way)):
+            if dot3(normal, way) > CONE_SLACK * np.sqrt(dot3(way, way)):
                 return
     list_field_contact(m, d, g, o, add_scaled3(x, normal, dist), normal, dist, feature)
 

@@ -37,10 +37,10 @@ LIES = 0.05
 
 #: Largest angle [rad] by which the lowest point of a rim moves along it in a step; a rim that is
 #: faster has s = 0. A sphere may move by this part of the size of a face.
-FAR = 0.3
+MAX_ROLL = 0.3
 
 #: Angle [rad] between a normal and a face on which it stands.
-FLAT = 1e-6
+FLAT_ANGLE = 1e-6
 
 
 @inline
@@ -70,11 +70,11 @@ def _of_ball(m, d, c, side, radius, normal, tilt):
         return scaled3(tilt, radius)
     if _is_flat(m, d, c, side, normal):
         way = radius * np.sqrt(dot3(tilt, tilt)) * m.opt.timestep
-        return scaled3(tilt, radius) if way < FAR * m.geom_rbound[g] else ZERO3
+        return scaled3(tilt, radius) if way < MAX_ROLL * m.geom_rbound[g] else ZERO3
     if kind != CYLINDER:
         return ZERO3
     s, axis = _of_cylinder(m, d, c, side, normal, tilt), _axis(m, d, c, side)
-    on_side = abs(dot3(axis, normal)) < FLAT
+    on_side = abs(dot3(axis, normal)) < FLAT_ANGLE
     return add_scaled3(s, axis, radius * dot3(axis, tilt)) if on_side else s
 
 
@@ -93,7 +93,7 @@ def _of_cylinder(m, d, c, side, normal, tilt):
     sine = np.sqrt(square)
     other = _curvature(m, d, c, 1 - side, normal, scaled3(along, 1.0 / sine))
     rate = dot3(tilt, along) / square / (1.0 + other * radius / sine)
-    if abs(rate) * m.opt.timestep > FAR:
+    if abs(rate) * m.opt.timestep > MAX_ROLL:
         return ZERO3
     return scaled3(along, rate * radius / sine)
 
@@ -107,7 +107,7 @@ def _curvature(m, d, c, side, normal, way):
     if _is_flat(m, d, c, side, normal):
         return 0.0
     axis = _axis(m, d, c, side)
-    if m.geom_type[g] != CYLINDER or abs(dot3(axis, normal)) > FLAT:
+    if m.geom_type[g] != CYLINDER or abs(dot3(axis, normal)) > FLAT_ANGLE:
         return np.inf
     across = dot3(way, cross3(axis, normal))
     return across * across / m.geom_size[g, 0]
@@ -122,16 +122,16 @@ def _is_flat(m, d, c, side, normal):
         return True
     if kind == CYLINDER:
         along = cross3(_axis(m, d, c, side), normal)
-        return dot3(along, along) < FLAT * FLAT
+        return dot3(along, along) < FLAT_ANGLE * FLAT_ANGLE
     R = load9(d.xmat, d.contact_body[c, side])
     n = mat_vec(transposed(load9(m.geom_mat, g)), mat_vec(transposed(R), normal))
     if kind == BOX:
         a, b, e = abs(n[0]), abs(n[1]), abs(n[2])
-        return a + b + e - max(a, b, e) < FLAT
+        return a + b + e - max(a, b, e) < FLAT_ANGLE
     if kind == MESH:
         for f in range(m.geom_faceadr[g], m.geom_faceadr[g] + m.geom_facenum[g]):
             across = cross3(load3(m.face_normal, f), n)
-            if dot3(across, across) < FLAT * FLAT:
+            if dot3(across, across) < FLAT_ANGLE * FLAT_ANGLE:
                 return True
     return False
 

@@ -11,10 +11,10 @@ Contacts that begin in the step because of the forces are then listed, too, and 
 on (late_contacts.py).
 
 A body at rest needs one pass: its memory is the solution. In a step that STUBBORN passes have not
-solved, near-rigid contacts become softer. One that has not converged after MOST passes is counted
-in nunsolved. Its lagged forces then stay as they are, and what is left is convex: the normal
-forces are exact, and friction takes energy away. Should that not converge in HELD passes, friction
-is viscous.
+solved, near-rigid contacts become softer. One that has not converged after MAX_PASSES is counted
+in nunsolved. Its lagged forces then stay as they are, and the problem that is left is convex: the
+normal forces are exact, and friction takes energy away. If that does not converge in HELD_PASSES,
+friction is viscous.
 
 Source: Baraff, Witkin, Large steps in cloth simulation, 1998 (one iteration); Castro et al., An
 unconstrained convex formulation of compliant contact, 2022 (line search); Castro et al.,
@@ -44,6 +44,7 @@ from rbdyn_ros.engine.contact.law import (
     is_viscous,
     soften,
 )
+from rbdyn_ros.engine.contact.line_search import contact_line_search
 from rbdyn_ros.engine.contact.linearise import (
     compare_with_law,
     largest_of,
@@ -54,7 +55,6 @@ from rbdyn_ros.engine.contact.linearise import (
 )
 from rbdyn_ros.engine.contact.memory import remember
 from rbdyn_ros.engine.contact.passes import keep_iterate, move_iterate, moved_contact, pass_once
-from rbdyn_ros.engine.contact.search import search
 from rbdyn_ros.engine.follow import follow_acceleration
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
@@ -75,26 +75,25 @@ from rbdyn_ros.engine.stops.stop_pieces import (
     switch_wrong_pieces,
     take_pieces_at_iterate,
 )
-from rbdyn_ros.engine.stops.stop_solver import TURNS
+from rbdyn_ros.engine.stops.stop_solver import MAX_SWITCHES
 
 #: Passes of dynamics in a step.
-MOST = 200
+MAX_PASSES = 200
 
 #: Passes after which near-rigid contacts become softer.
 STUBBORN = 60
 
 #: Passes at the end in which the lagged forces no longer move.
-HELD = 20
+HELD_PASSES = 20
 
 #: Times that a step looks for contacts that begin in it.
 LATE_LISTS = 3
 
-#: Part of the largest force that a force may miss.
-EXACT = 5e-7
+#: Largest error of a force in the solution, as a part of the largest force.
+FORCE_TOLERANCE = 5e-7
 
-#: The same for a step that is too short to look at the law again.
-SAME = 1e-9
-
+#: Largest change of a force, as the same part, after which the law is not evaluated again.
+SAME_FORCE = 1e-9
 
 #: The lagged forces move where the law misses less than this part of what they miss.
 SETTLED = 0.3
@@ -151,16 +150,16 @@ def _solve(m, d, stops, moved):
     switches = held = 0
     _restart_lagged(d)
     n = d.solver_niter = 0
-    while held < HELD:
+    while held < HELD_PASSES:
         if n >= STUBBORN and not softer:
             softer = True
             _soften(m, d)
         pass_once(m, d)
         n += 1
-        held += n > MOST
+        held += n > MAX_PASSES
         d.solver_niter = n
         wrong_piece = stops and find_wrong_pieces(m, d)  # a joint stops, or no longer does
-        if wrong_piece and switches < TURNS:
+        if wrong_piece and switches < MAX_SWITCHES:
             switch_wrong_pieces(m, d)
             switches += 1
             continue
@@ -170,13 +169,13 @@ def _solve(m, d, stops, moved):
         if solved:
             break
         missed, disc, wrong, most, gained, curve, before = compare_with_law(d)
-        there = missed <= EXACT * most and not wrong_piece
-        exact = there and wrong <= EXACT * most
-        solved = exact or (there and n >= MOST)
+        there = missed <= FORCE_TOLERANCE * most and not wrong_piece
+        exact = there and wrong <= FORCE_TOLERANCE * most
+        solved = exact or (there and n >= MAX_PASSES)
         if solved:
             break
         # at the solution for these lagged forces the slopes are rounding errors
-        share = search(m, d, gained, curve, before) if moved and not there else 1.0
+        share = contact_line_search(m, d, gained, curve, before) if moved and not there else 1.0
         if moved:
             move_iterate(m, d, share)
         else:
@@ -184,7 +183,7 @@ def _solve(m, d, stops, moved):
         moved = True
         if stops:
             move_stop_iterate(m, d, share)
-        if share == 1.0 and n < MOST and not wrong_piece:
+        if share == 1.0 and n < MAX_PASSES and not wrong_piece:
             if d.lagged_count[0] >= EASY and missed <= EXACTLY_SETTLED * disc:
                 n += newton_step(m, d, wrong)
             elif d.lagged_count[0] < EASY and missed <= SETTLED * disc:
@@ -241,7 +240,7 @@ def _write_step(m, d):
             store3(d.contact_torque, c, torque)
             penalty, size = d.contact_grip[c, TURN_PENALTY], d.contact_grip[c, SIZE]
             changed = max(changed, penalty * largest_of(turn) / size)
-    return changed <= SAME * largest and _all_right(d, largest)
+    return changed <= SAME_FORCE * largest and _all_right(d, largest)
 
 
 @kernel
@@ -249,12 +248,13 @@ def _all_right(d, largest):
     """Return whether friction is right at all contacts, and no contact pulls."""
     for c in range(d.ncon):
         normal, force = load3(d.contact_normal, c), load3(d.contact_force, c)
-        pulls = d.contact_force_slope[c, ALONG] > 0.0 and dot3(normal, force) < -SAME * largest
-        if pulls or not _friction_right(d, c, normal, force, EXACT * largest):
+        pressing = dot3(normal, force)
+        pulls = d.contact_force_slope[c, ALONG] > 0.0 and pressing < -SAME_FORCE * largest
+        if pulls or not _friction_right(d, c, normal, force, FORCE_TOLERANCE * largest):
             return False
         if has_torque(d, c):
             torque = load3(d.contact_torque, c)
-            if not _torques_right(d, c, normal, torque, EXACT * largest):
+            if not _torques_right(d, c, normal, torque, FORCE_TOLERANCE * largest):
                 return False
     return True
 

@@ -18,8 +18,8 @@ from rbdyn_ros.engine.collision.kinds import CAPSULE, CYLINDER, SPHERE
 from rbdyn_ros.engine.contact.contact_list import order, reach_of
 from rbdyn_ros.engine.contact.field_rims import list_rims
 from rbdyn_ros.engine.contact.height_grid import (
-    FACES,
-    SAME,
+    FIRST_TRIANGLE,
+    SAME_POINT,
     first_last,
     grid_of,
     is_known,
@@ -96,7 +96,8 @@ def _ball(m, d, g, o, x, end, reach):
     triangle, dist, normal = triangle_under(m, o, grid, x)
     if triangle >= 0 and dist < 0.0:  # its centre is in the ground
         at = add_scaled3(x, normal, -radius)
-        list_field_contact(m, d, g, o, at, normal, dist - radius, FACES + 2 * triangle + end)
+        feature = FIRST_TRIANGLE + 2 * triangle + end
+        list_field_contact(m, d, g, o, at, normal, dist - radius, feature)
         return
     _adr, rows, columns, wide, long = grid
     size, most = load3(m.geom_size, o), radius + reach
@@ -112,7 +113,7 @@ def _ball(m, d, g, o, x, end, reach):
                 if not is_on(m, o, grid, r, c, lower == 1, foot):
                     continue
                 at = add_scaled3(x, normal, -radius)
-                if not is_known(m, d, o, at, first, SAME * radius):
+                if not is_known(m, d, o, at, first, SAME_POINT * radius):
                     triangle = 2 * (r * columns + c) + lower
-                    feature = FACES + 2 * triangle + end
+                    feature = FIRST_TRIANGLE + 2 * triangle + end
                     list_field_contact(m, d, g, o, at, normal, dist - radius, feature)

@@ -8,19 +8,19 @@ from __future__ import annotations
 from rbdyn_ros.engine.jit import inline, kernel, select
 
 #: Part of dof_inertia0 below which the inertia of a dof is lost in rounding.
-LEAST = 1e-6
+MIN_INERTIA = 1e-6
 
 
 @inline
 def bounded_pivot(m, k, D):
-    """Return the pivot D of a dof, but at least LEAST of the dof's own inertia.
+    """Return the pivot D of a dof, but at least MIN_INERTIA of the dof's own inertia.
 
     A limit can hold joints where M is singular, as at the gimbal lock of three hinges. There the
     smallest force would spin their massless motion so fast that no later step could follow.
     Source: Gill, Murray, Newton-type methods for unconstrained and linearly constrained
     optimization, 1974 (a positive bound for the pivots).
     """
-    least = LEAST * m.dof_inertia0[k]
+    least = MIN_INERTIA * m.dof_inertia0[k]
     return select(D > 0.0, select(least < D, D, least), D)  # count_bad counts what is not positive
 
 

@@ -12,10 +12,10 @@ what the change of the load would do, is then set to zero.
 A limit is nearly rigid and remembers its force as well. Inside the range, push = slope beyond / h
 with a negative `beyond` makes the step end on the limit; there, push = memory, so a joint that
 leans on its limit stands still. The same holds for a joint that is farther beyond, while it moves
-outwards or its load is more than the softer force can carry. Otherwise a joint farther beyond than
-NEAR comes back with the time constant RETURN, at most at EMERGE and by the softer force: nothing
-bounces, a joint that is put there does not shoot back, and one that something holds there is not
-broken. A drive mode overrules limits. Where the time constant t of jnt_solref is longer
+outwards or its load is more than the softer force can carry. Otherwise a joint farther beyond
+than AT_LIMIT comes back with the time constant RETURN, at most at EMERGE and by the softer force:
+nothing bounces, a joint that is put there does not shoot back, and one that something holds there
+is not broken. A drive mode overrules limits. Where the time constant t of jnt_solref is longer
 than a step, k = I / (t z)^2 and b = 2 I / t are those of the smooth law (passive.py), push =
 k beyond and slope = b + h k.
 
@@ -64,7 +64,7 @@ RETURN = 0.1
 EMERGE = 0.3
 
 #: Up to here beyond its limit [rad or m] a joint is at it.
-NEAR = 1e-6
+AT_LIMIT = 1e-6
 
 #: Where a dof is, in stop_place.
 INSIDE, AT, BEYOND = 0, 1, 2
@@ -157,9 +157,9 @@ def _spring(m, j, inertia, beyond, speed, memory):
     if beyond < 0.0:
         return max(slope * beyond / h, NEVER), slope, 0.0, INSIDE
     softer = SOFTER * inertia / h
-    if beyond <= NEAR or h * speed > NEAR or memory > softer * EMERGE:
+    if beyond <= AT_LIMIT or h * speed > AT_LIMIT or memory > softer * EMERGE:
         return memory, slope, memory, AT
-    push = memory + softer * min((beyond - NEAR) / RETURN, EMERGE)
+    push = memory + softer * min((beyond - AT_LIMIT) / RETURN, EMERGE)
     return push, softer, memory, BEYOND
 
 
@@ -262,7 +262,7 @@ def _cone_spring(m, j, inertia, beyond, speed, memory):
     h = m.opt.timestep
     slope, softer = RIGID * inertia / h, SOFTER * inertia / h
     back = 0.5 * beyond / h
-    near = back <= EMERGE or h * speed > NEAR
+    near = back <= EMERGE or h * speed > AT_LIMIT
     if beyond >= 0.0 and near and not is_soft(m, j):
         push = slope * min(back, EMERGE)
         return push, slope, push

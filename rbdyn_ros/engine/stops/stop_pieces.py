@@ -33,7 +33,7 @@ from rbdyn_ros.engine.stops.stop_law import (
 from rbdyn_ros.model.options import FORCE
 
 #: Part of itself, or of dry friction, that a force may miss.
-EXACT = 1e-6
+FORCE_TOLERANCE = 1e-6
 
 #: A force is nothing below this part of the largest.
 NOTHING = 1e-9
@@ -42,7 +42,7 @@ NOTHING = 1e-9
 FADED = 1e-200
 
 #: Rounding error of a velocity, as a part of the largest one, and of a force.
-ROUNDING = 1e-15
+ROUNDING_ERROR = 1e-15
 
 
 @kernel
@@ -132,7 +132,7 @@ def find_wrong_pieces(m, d):
         force, slope = cone_force(d, c, u)
         d.cone_wrong[c] = 0
         if slope != d.cone_slope[c]:
-            rounding = ROUNDING * (abs(d.cone_spring[c, 0]) + d.cone_spring[c, 1] * fastest)
+            rounding = ROUNDING_ERROR * (abs(d.cone_spring[c, 0]) + d.cone_spring[c, 1] * fastest)
             if _differ(force, _cone_used(m, d, c), least, rounding):
                 d.cone_wrong[c], found = 1, True
     return found
@@ -181,7 +181,7 @@ def take_pieces_at_iterate(m, d):
 
 @inline
 def _differ(force, used, least, rounding):
-    return abs(force - used) > max(EXACT * max(abs(force), abs(used), least), rounding)
+    return abs(force - used) > max(FORCE_TOLERANCE * max(abs(force), abs(used), least), rounding)
 
 
 @inline
@@ -199,7 +199,7 @@ def _rounding(m, d, k, piece, fastest):
         push = abs(spring[UPPER])
     if LOW <= low < HIGH or LOW <= high < HIGH or high >= LOW + HIGH:
         push = max(push, abs(spring[LOWER]))
-    return ROUNDING * (push + steepest * fastest)
+    return ROUNDING_ERROR * (push + steepest * fastest)
 
 
 @inline

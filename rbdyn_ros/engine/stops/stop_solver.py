@@ -25,10 +25,10 @@ from rbdyn_ros.engine.stops.stop_pieces import (
 )
 
 #: Passes of dynamics in a step, and those of them that only change pieces.
-MOST, TURNS = 30, 3
+MAX_PASSES, MAX_SWITCHES = 30, 3
 
 #: The search ends where the slope along the line is this part of that at its start.
-FLAT = 0.1
+SLOPE_TOLERANCE = 0.1
 HALVINGS = 40
 
 
@@ -42,16 +42,16 @@ def solve_stops(m, d):
     """Write qacc_step and qacc, the accelerations of the step; needs passive."""
     h, solved = m.opt.timestep, False
     start_stops(m, d)
-    for n in range(MOST):
+    for n in range(MAX_PASSES):
         accelerate_step(m, d, h)
         d.solver_niter = n + 1
         solved = not find_wrong_pieces(m, d)
         if solved:
             break
-        if n < TURNS:
+        if n < MAX_SWITCHES:
             switch_wrong_pieces(m, d)
         else:
-            move_stop_iterate(m, d, search(m, d) if n > TURNS else 1.0)
+            move_stop_iterate(m, d, stop_line_search(m, d) if n > MAX_SWITCHES else 1.0)
             take_pieces_at_iterate(m, d)
     if not solved:
         stop_viscously(m, d)
@@ -65,16 +65,16 @@ def solve_stops(m, d):
 
 
 @kernel
-def search(m, d):
+def stop_line_search(m, d):
     """Return the share of the way to the last pass to take: up to where the potential is least."""
     start = potential_slope(m, d, 0.0)
-    if start >= 0.0 or potential_slope(m, d, 1.0) <= -FLAT * start:
+    if start >= 0.0 or potential_slope(m, d, 1.0) <= -SLOPE_TOLERANCE * start:
         return 1.0
     low, high, share = 0.0, 1.0, 1.0
     for _ in range(HALVINGS):
         share = 0.5 * (low + high)
         slope = potential_slope(m, d, share)
-        if abs(slope) <= -FLAT * start:
+        if abs(slope) <= -SLOPE_TOLERANCE * start:
             break
         if slope > 0.0:
             high = share

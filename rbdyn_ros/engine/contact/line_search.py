@@ -23,7 +23,7 @@ from rbdyn_ros.engine.stops.stop_law import exact_stops
 from rbdyn_ros.engine.stops.stop_pieces import stop_work, stop_work_used
 
 #: The search ends where the slope along the line is this part of that at its start.
-FLAT = 0.1
+SLOPE_TOLERANCE = 0.1
 HALVINGS = 12
 
 #: The same with joints that stop: they do within a narrow range of velocities.
@@ -31,7 +31,7 @@ MORE_HALVINGS = 40
 
 
 @kernel
-def search(m, d, gained, curve, before):
+def contact_line_search(m, d, gained, curve, before):
     """Return the share of contact_step to take: 1 unless the potential rises again on the way.
 
     The slope of the potential along the way is -(E + h curve) at its start, E twice the kinetic
@@ -43,18 +43,18 @@ def search(m, d, gained, curve, before):
         gained += stop_work(m, d, 1.0) - here
         curve += here - stop_work_used(m, d)
         before += here
-    if gained + curve >= -FLAT * curve:
+    if gained + curve >= -SLOPE_TOLERANCE * curve:
         return 1.0  # the contacts alone show it
     h = m.opt.timestep
     kinetic = _kinetic(m, d)
     start = kinetic + h * curve
-    if -h * (gained + curve) <= FLAT * start:
+    if -h * (gained + curve) <= SLOPE_TOLERANCE * start:
         return 1.0
     low, high, share = 0.0, 1.0, 1.0
     for _ in range(MORE_HALVINGS if stops else HALVINGS):
         share = 0.5 * (low + high)
         slope = share * kinetic - start - h * (_work(m, d, share) - before)
-        if abs(slope) <= FLAT * start:
+        if abs(slope) <= SLOPE_TOLERANCE * start:
             break
         if slope > 0.0:
             high = share
