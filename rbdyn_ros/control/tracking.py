@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 ROUNDING = 1.0 + 1e-6
 #: Time in which a moving target is stopped, and the shortest such time, near a limit [s].
 STOPPING, QUICKEST = 0.4, 0.05
+#: Time that is written for a jump of the target [s].
+JUMP = 1e-3
 #: A slower target stops at once [rad/s or m/s].
 STANDING = 0.02
 
@@ -163,8 +165,13 @@ class PathTracker:
 
 
 def approach_to(path: Path, rows: Array) -> Path:
-    """Return the path from a target (3, n) at time 0 to the first point of another path."""
+    """Return the path from a target (3, n) at time 0 to the first point of another path.
+
+    If that point is at time 0, the target jumps there; the way is then a straight line.
+    """
     place, velocity, acceleration = rows
+    if not path.times[0] > 0.0:
+        return Path([0.0, JUMP], np.stack([place, path.positions[0]]))
     return Path(
         [0.0, path.times[0]],
         np.stack([place, path.positions[0]]),

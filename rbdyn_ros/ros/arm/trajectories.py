@@ -88,9 +88,8 @@ class TrajectoryController(Controller):
         path = Path(found.times, position, velocity, acceleration, found.order)
         self._check_limits(path)
         if self.collisions is not None:
-            late = path.times[0] > 0.0
-            parts = [approach_to(path, self.progress().desired)] if late else []
-            self.collisions.check([*parts, path], seen[0])
+            approach = approach_to(path, self.progress().desired)
+            self.collisions.check([approach, path], seen[0])
         self.follow_path(path, seen[2])
 
     def follow_poses(self, message: Any) -> None:

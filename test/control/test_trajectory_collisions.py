@@ -1,0 +1,77 @@
+"""Trajectories that would bring an armed arm into its scene are refused, however they begin."""
+
+import numpy as np
+import pytest
+from support import robots
+from support.refusals import refused
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+
+from closed_loop import ClosedLoop, model
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+import rbdyn_ros as rb
+from rbdyn_ros.control.self_collision import SelfCollision
+from rbdyn_ros.control.settings import ControlSettings
+from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.urdf_files import urdf
+from rbdyn_ros.errors import RbdynError
+from rbdyn_ros.ros.arm.trajectories import TrajectoryController
+
+UR5, RADIUS, MARGIN = "ur5_robot.urdf", 0.05, 0.01
+
+
+class Guarded:
+    """An armed UR5 in mode computed_torque, with a ball this far below its tool [m]."""
+
+    def __init__(self, below):
+        m = model(UR5)
+        self.loop = ClosedLoop(m, mode="computed_torque")
+        place, _ = rb.frame_pose(self.loop.plant, self.loop.d, "tool0")
+        centre = Pose(tuple(place - [0.0, 0.0, below + RADIUS]))
+        ball = rb.Obstacle("ball", rb.Sphere(RADIUS), centre)
+        path = robots.find(UR5)
+        self.near = rb.load_urdf(path, contact=rb.Contact(obstacles=(ball,)))
+        self._seen = rb.make_data(self.near)
+        self.check = SelfCollision(self.near, np.arange(6), MARGIN, world=True)
+        known, settings = self.loop.controller, ControlSettings(dry_run=False)
+        self.controller = self.loop.controller = TrajectoryController(
+            m, urdf.read_file(path)[0], self.check, known.arm, self.loop.gate, settings
+        )
+        self.controller.set_mode("computed_torque")
+        self.loop.arm().run(0.6)
+
+    @property
+    def target(self):
+        return self.controller.progress().desired[0]
+
+    def distance(self, qpos):
+        """Return the distance of the arm to the ball [m]."""
+        self._seen.qpos[:] = qpos
+        pairs = rb.collisions(self.near, self._seen, 1.0)
+        return min(pair.distance for pair in pairs if pair.geom2 == "ball")
+
+    def send(self, *points):
+        """Send a trajectory of points (time, position)."""
+        message = JointTrajectory(joint_names=list(self.controller.names))
+        for time, place in points:
+            point = JointTrajectoryPoint(positions=place.tolist())
+            point.time_from_start.sec, rest = divmod(round(time * 1e9), 10**9)
+            point.time_from_start.nanosec = rest
+            message.points.append(point)
+        self.controller.follow(message)
+
+
+@pytest.mark.parametrize("more", [(), (0.02,)])
+def test_a_first_point_at_time_0_does_not_jump_into_the_scene(more):
+    """Each joint jumps by less than start_tolerance, but the tool by several centimetres."""
+    arm = Guarded(0.06)
+    here = arm.target
+    slopes = [arm.distance(here + 1e-3 * row) - arm.distance(here) for row in np.eye(6)]
+    inside = here - 0.049 * np.sign(slopes)
+    assert arm.distance(here) > MARGIN
+    assert arm.distance(inside) < 0.0
+    with refused(RbdynError, "scene-collision"):
+        arm.send(*((time, inside) for time in (0.0, *more)))
+    np.testing.assert_array_equal(arm.target, here)
+    arm.send((0.0, 2.0 * here - inside))  # away from the ball
