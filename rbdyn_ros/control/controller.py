@@ -19,6 +19,7 @@ from rbdyn_ros.control.arming import check_holdable, holdable
 from rbdyn_ros.control.cartesian import CartesianImpedance
 from rbdyn_ros.control.faults import Fault
 from rbdyn_ros.control.gate import SafetyGate
+from rbdyn_ros.control.handover import Departure, Entry
 from rbdyn_ros.control.loop import ControlLoop
 from rbdyn_ros.control.mode_laws import frame_law
 from rbdyn_ros.control.paths import Path
@@ -201,22 +202,49 @@ class Controller(ControlLoop):
             self.armed = False
             self.gate.clear()
 
-    def follow_path(self, path: Path, begun: int | None = None) -> None:
+    def departure(self, ahead: float = 0.0) -> Departure:
+        """Return the moment a time ahead [s], or the earlier end of the motion of the target."""
+        with self._lock:
+            return self._tracker.departure(ahead)
+
+    def entry(self, path: Path, begun: int | None = None, ahead: float = 0.0) -> Entry:
+        """Return the way of the target into a path, which begins a time ahead [s].
+
+        Args:
+            path: starts at its time 0.
+            begun: time of the state at which the path starts [ns]; None: at the departure.
+            ahead: time until the target leaves its motion [s].
+
+        Raises:
+            RbdynError: the path has other joints.
+        """
+        with self._lock:
+            since = None
+            if begun is not None:
+                since = (self.gate.measured.time - begun) / NANOSECONDS
+            return self._tracker.entry(path, self.gate.limits.velocity, since, ahead)
+
+    def follow_path(self, path: Path, begun: int | None = None, way: Entry | None = None) -> bool:
         """Follow a path of the controlled joints, in their order.
 
         Args:
             path: starts at its time 0.
             begun: time of the state at which the path starts [ns]; None: now.
+            way: into the path, that the target shall take; None: from where it is now.
+
+        Returns:
+            Whether the target follows; False: it does not come to the start of the way any more.
 
         Raises:
             RbdynError: the arm is not armed, its mode follows no paths, or as PathTracker.follow.
         """
         with self._lock:
             self.check_following()
+            if way is not None and not self._tracker.leads_to(way.departure):
+                return False
             fastest, tolerance = self.gate.limits.velocity, self.settings.start_tolerance
-            since = 0.0 if begun is None else (self.gate.measured.time - begun) / NANOSECONDS
-            since = min(max(since, 0.0), LONGEST)  # the time that checking it took, without a jump
-            self._tracker.follow(path, fastest, tolerance, since)
+            self._tracker.follow(path, fastest, tolerance, way or self.entry(path, begun))
+            return True
 
     def check_following(self) -> None:
         """Raise RbdynError unless the arm is armed in a mode that follows paths."""

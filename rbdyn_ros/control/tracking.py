@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
+from rbdyn_ros.control.handover import Departure, Entry, Piece, entry_into, sampled, until
 from rbdyn_ros.control.kernels import entry
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.control.target import Target
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 ROUNDING = 1.0 + 1e-6
 #: Time in which a moving target is stopped, and the shortest such time, near a limit [s].
 STOPPING, QUICKEST = 0.4, 0.05
-#: Time that is written for a jump of the target [s].
-JUMP = 1e-3
 #: A slower target stops at once [rad/s or m/s].
 STANDING = 0.02
 
@@ -37,18 +36,17 @@ class PathTracker:
 
     Attributes:
         target: desired motion of all joints.
-        path: the path in progress, or None.
         number: number of paths started so far.
-        time: present time on the path [s].
+        stops: how often the target was stopped.
         idle: time since the last path ended [s]; infinite if there was none.
     """
 
     def __init__(self, nv: int, dofs: Ints, names: Sequence[str]) -> None:
         self.names = names
         self.target = Target(nv)
-        self.path: Path | None = None
-        self._approach: Path | None = None
-        self.number, self.time, self.idle = 0, 0.0, math.inf
+        self._motion: tuple[Piece, ...] = ()
+        self._clock = 0.0
+        self.number, self.stops, self.idle = 0, 0, math.inf
         self._dofs = np.array(dofs, np.int64)
         self._rows = np.zeros((3, len(dofs)))
 
@@ -57,9 +55,14 @@ class PathTracker:
         """A copy of the target of the n joints, (3, n)."""
         return self.target.rows[:, self._dofs]
 
+    @property
+    def path(self) -> Path | None:
+        """The path in progress, or None."""
+        return self._motion[-1].path if self._motion else None
+
     def rest_at(self, qpos: Array) -> None:
         """Rest at a position (nv,) and drop the path in progress."""
-        self.path, self.idle = None, math.inf
+        self._motion, self.idle = (), math.inf
         self.target.rest_at(qpos)
 
     def straying(self, qpos: Array, tolerance: float) -> int:
@@ -80,7 +83,8 @@ class PathTracker:
             high: (n,) upper position limits.
         """
         place, velocity, _ = self.rows
-        self.path, self.idle = None, math.inf
+        self._motion, self.idle = (), math.inf
+        self.stops += 1
         speed = np.abs(velocity)
         self.target.rows[2] = 0.0
         if (speed <= STANDING).all():
@@ -92,8 +96,8 @@ class PathTracker:
         still = np.zeros_like(velocity)
         places = np.stack([place, place + 0.5 * time * velocity])
         velocities = np.stack([velocity, still])
-        self.path, self.time = Path([0.0, time], places, velocities, [still, still], 5), 0.0
-        self._approach = None
+        path = Path([0.0, time], places, velocities, [still, still], 5)
+        self._motion, self._clock = (Piece(path, 0.0, time),), 0.0
 
     def stop_from(self, qpos: Array, qvel: Array, low: Array, high: Array) -> None:
         """Decelerate from a state of the arm, (nv,) each; see stop."""
@@ -101,36 +105,70 @@ class PathTracker:
         self.target.qvel[self._dofs] = qvel[self._dofs]
         self.stop(low, high)
 
-    def follow(self, path: Path, fastest: Array, tolerance: float, since: float = 0.0) -> None:
-        """Follow a path. If it starts later, move there from the present target.
+    def departure(self, ahead: float = 0.0) -> Departure:
+        """Return the moment a time ahead [s], or the earlier end of the motion."""
+        if not self._motion:
+            return Departure(self.rows, 0.0, self._clock, (), self.stops)
+        at = min(self._clock + ahead, self._motion[-1].end)
+        rows = sampled(self._motion, at, np.empty_like(self._rows))
+        return Departure(rows, at - self._clock, at, self._motion, self.stops)
+
+    def entry(
+        self, path: Path, fastest: Array, since: float | None = None, ahead: float = 0.0
+    ) -> Entry:
+        """Return the way into a path from a departure a time ahead.
+
+        Args:
+            path: path of the n joints.
+            fastest: (n,) velocity limits.
+            since: how long ago the time of the path began [s]; None: it begins at the departure.
+            ahead: time until the departure [s].
+
+        Raises:
+            RbdynError: the path has other joints.
+        """
+        n, found = len(self.names), path.positions.shape[1]
+        if found != n:
+            raise refusal(f"the path has {found} joints; {n} are controlled", "path")
+        departure = self.departure(ahead)
+        at = 0.0 if since is None else since + departure.ahead
+        return entry_into(path, departure, at, fastest)
+
+    def leads_to(self, departure: Departure) -> bool:
+        """Whether the target will be at a departure as it was foreseen; False after a stop."""
+        if departure.stops != self.stops:
+            return False
+        if self._motion:
+            return self._motion is departure.motion and self._clock <= departure.at
+        return bool(np.array_equal(self.rows, departure.rows))
+
+    def follow(
+        self, path: Path, fastest: Array, tolerance: float, way: Entry | None = None
+    ) -> None:
+        """Follow a path. If it starts later, move there from the target.
 
         Args:
             path: path of the n joints.
             fastest: (n,) velocity limits.
             tolerance: largest distance of its start from the target [rad or m].
-            since: how long ago the time of the path began [s].
+            way: into the path, from a departure that the motion leads to; None: from here.
 
         Raises:
-            RbdynError: the path has other joints, starts too far away or exceeds a velocity limit.
+            RbdynError: as entry, or the path starts too far away or exceeds a velocity limit.
         """
-        n = len(self.names)
-        if path.positions.shape[1] != n:
-            found = path.positions.shape[1]
-            raise refusal(f"the path has {found} joints; {n} are controlled", "path")
-        approach = None
+        way = way or self.entry(path, fastest)
         if path.times[0] > 0.0:
-            approach = approach_to(path, self.rows)
+            self._check_velocity(way.approach, fastest)
         else:
-            self._check_start(path, tolerance)
+            self._check_start(way.approach, tolerance)
         self._check_velocity(path, fastest)
-        if approach is not None:
-            self._check_velocity(approach, fastest)
-        self.path, self._approach = path, approach
-        self.time, self.idle = since, math.inf
+        at = way.departure.at if self._motion else self._clock
+        before = until(self._motion, self._clock, at)
+        self._motion, self.idle = before + way.pieces(path, at), math.inf
         self.number += 1
 
-    def _check_start(self, path: Path, tolerance: float) -> None:
-        off = np.abs(path.sample(0.0, np.empty_like(self._rows))[0] - self.rows[0])
+    def _check_start(self, jump: Path, tolerance: float) -> None:
+        off = np.abs(jump.positions[1] - jump.positions[0])
         k = int(off.argmax())
         if not off[k] <= tolerance:
             message = (
@@ -150,35 +188,14 @@ class PathTracker:
 
     def advance(self, dt: float) -> None:
         """Advance the target by dt [s]."""
-        if self.path is None:
+        if not self._motion:
             self.idle += dt
             return
-        self.time += dt
-        part = self.path
-        if self._approach is not None and self.time < self.path.times[0]:
-            part = self._approach
-        part.sample(self.time, self._rows)
-        self.target.rows[:, self._dofs] = self._rows
-        if self.time >= self.path.times[-1]:
-            self.path, self.idle = None, 0.0
+        self._clock += dt
+        self.target.rows[:, self._dofs] = sampled(self._motion, self._clock, self._rows)
+        if self._clock >= self._motion[-1].end:
+            self._motion, self.idle = (), 0.0
             self.target.rows[1:] = 0.0
-
-
-def approach_to(path: Path, rows: Array) -> Path:
-    """Return the path from a target (3, n) at time 0 to the first point of another path.
-
-    If that point is at time 0, the target jumps there; the way is then a straight line.
-    """
-    place, velocity, acceleration = rows
-    if not path.times[0] > 0.0:
-        return Path([0.0, JUMP], np.stack([place, path.positions[0]]))
-    return Path(
-        [0.0, path.times[0]],
-        np.stack([place, path.positions[0]]),
-        np.stack([velocity, path.velocities[0]]),
-        np.stack([acceleration, path.accelerations[0]]),
-        path.order,
-    )
 
 
 @entry

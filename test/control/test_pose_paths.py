@@ -14,6 +14,7 @@ from geometry_msgs.msg import PoseArray, WrenchStamped
 from positioned_arm import PositionedArm
 
 import rbdyn_ros as rb
+from rbdyn_ros.control.paths import Path
 from rbdyn_ros.control.self_collision import SelfCollision
 from rbdyn_ros.control.settings import ControlSettings
 from rbdyn_ros.description.poses import Pose
@@ -104,6 +105,23 @@ def test_the_tool_follows_lines_and_what_is_refused_changes_nothing():
     arm.controller.set_mode("hold")
     with refused(RbdynError, "mode"):
         arm.send(back)
+
+
+def test_poses_are_refused_if_the_target_moves_while_they_are_planned(monkeypatch):
+    arm = Arm()
+    arm.loop.arm().run(0.6)
+    check, collisions = arm.controller.collisions.check, arm.controller.collisions
+
+    def slow(*given):
+        check(*given)
+        there = arm.controller.progress().desired[:1] + 0.02  # less than start_tolerance
+        arm.controller.follow_path(Path([0.2], there))
+        arm.loop.run(0.3)
+
+    monkeypatch.setattr(collisions, "check", slow)
+    with refused(RbdynError, "request") as caught:
+        arm.send([-0.1, 0.0, 0.0])
+    assert "moved while" in str(caught.value)
 
 
 def test_no_poses_stop_the_arm():

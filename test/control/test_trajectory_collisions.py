@@ -75,3 +75,78 @@ def test_a_first_point_at_time_0_does_not_jump_into_the_scene(more):
         arm.send(*((time, inside) for time in (0.0, *more)))
     np.testing.assert_array_equal(arm.target, here)
     arm.send((0.0, 2.0 * here - inside))  # away from the ball
+
+
+class Meanwhile:
+    """Does something while the next trajectory is checked; `ways` are the checked ways to it."""
+
+    def __init__(self, arm, act, times=1):
+        self._check, self._act, self._left, self.ways = arm.check.check, act, times, []
+        arm.check.check = self
+
+    def __call__(self, parts, *more):
+        self._check(parts, *more)
+        self.ways.append(parts[0])
+        if self._left:
+            self._left -= 1
+            self._act()
+
+
+def moving():
+    """Return an arm on its way to a point, far from the ball, and another point."""
+    arm = Guarded(0.5)
+    here = arm.target
+    arm.send((2.0, here + 0.5 * np.eye(6)[0]))
+    arm.loop.run(0.5)
+    return arm, here + np.array([-0.2, -0.3, 0.3, 0.0, 0.0, 0.0])
+
+
+def away_from(way, targets):
+    """Return the largest distance of targets from a way [rad]."""
+    rows, times = np.empty((3, 6)), np.linspace(*way.times, 20_000)
+    line = np.array([way.sample(time, rows)[0].copy() for time in times])
+    return max(np.abs(line - target).max(axis=1).min() for target in targets)
+
+
+def another(arm):
+    """Let another client send a trajectory."""
+    arm.send((0.4, arm.target + 0.1))
+    arm.loop.run(0.2)
+
+
+@pytest.mark.parametrize("act", [lambda arm: arm.loop.run(0.4), another])
+def test_the_way_that_was_checked_is_the_way_that_is_driven(act):
+    arm, there = moving()
+    checks = Meanwhile(arm, lambda: act(arm))
+    arm.send((1.0, there), (1.2, there))
+    assert len(checks.ways) > 1
+    arm.loop.run(0.05)
+    driven = arm.loop.run(1.3).target[::40]
+    assert away_from(checks.ways[-1], driven) < 1e-4
+    np.testing.assert_allclose(driven[-1], there, atol=1e-12)
+    assert arm.controller.fault is None
+
+
+def test_a_check_that_never_keeps_up_with_the_arm_refuses_the_trajectory():
+    arm, there = moving()
+    Meanwhile(arm, lambda: arm.loop.run(0.33), times=9)
+    with refused(RbdynError, "request") as caught:
+        arm.send((1.0, there))
+    assert "moved on" in str(caught.value)
+
+
+@pytest.mark.parametrize("modes", [(), ("hold", "computed_torque")])
+def test_an_arm_that_is_stopped_during_the_check_stays(modes):
+    arm, there = moving()
+
+    def stop():
+        arm.controller.stop_following()
+        for mode in modes:
+            arm.controller.set_mode(mode)
+        arm.loop.run(0.5)
+
+    Meanwhile(arm, stop)
+    with refused(RbdynError, "request") as caught:
+        arm.send((1.0, there))
+    assert "stopped" in str(caught.value)
+    assert arm.controller.progress().done

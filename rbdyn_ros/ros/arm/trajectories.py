@@ -10,10 +10,10 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.cartesian_path import cartesian_path, check_frame
 from rbdyn_ros.control.controller import Controller
+from rbdyn_ros.control.handover import entry_into
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.control.position_controller import PositionController
 from rbdyn_ros.control.self_collision import SelfCollision
-from rbdyn_ros.control.tracking import approach_to
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.errors import quote, refusal
@@ -28,6 +28,9 @@ from rbdyn_ros.ros.common.trajectory import ON_LIMIT, TrajectoryParser
 #: Parsing more points would delay the states.
 MOST_POINTS = 5000
 MOST_POSES = 500
+#: Times for the check of the way to a trajectory while the arm moves, one after the other [s].
+AHEAD = (0.005, 0.02, 0.08, 0.32)
+STOPPED = "the arm was stopped while the trajectory was checked for collisions; send it again"
 
 
 class TrajectoryController(Controller):
@@ -87,10 +90,36 @@ class TrajectoryController(Controller):
         )
         path = Path(found.times, position, velocity, acceleration, found.order)
         self._check_limits(path)
-        if self.collisions is not None:
-            approach = approach_to(path, self.progress().desired)
-            self.collisions.check([approach, path], seen[0])
-        self.follow_path(path, seen[2])
+        if self.collisions is None:
+            self.follow_path(path, seen[2])
+        else:
+            self._follow_clear(path, seen[0], seen[2], self.collisions)
+
+    def _follow_clear(
+        self, path: Path, qpos: Array, begun: int, collisions: SelfCollision
+    ) -> None:
+        """Follow a path that is free of collisions, by a way that is.
+
+        The target moves on meanwhile. If it passes the start of the way before the check ends,
+        only the way is new.
+        """
+        self.check_following()
+        stops, rest = self.departure().stops, [path]
+        for ahead in AHEAD:
+            way = self.entry(path, begun, ahead)
+            if way.departure.stops != stops:
+                raise refusal(STOPPED)
+            collisions.check([way.approach, *rest], qpos)
+            if self.follow_path(path, way=way):
+                return
+            rest = []
+        if self.departure().stops != stops:
+            raise refusal(STOPPED)
+        text = (
+            f"the arm moved on for {AHEAD[-1]:g} s before the way to the first point was checked "
+            "for collisions; stop the arm, then send the trajectory again"
+        )
+        raise refusal(text)
 
     def follow_poses(self, message: Any) -> None:
         """Move a frame along the poses of a geometry_msgs/PoseArray; none stop the present path.
@@ -104,11 +133,11 @@ class TrajectoryController(Controller):
             return
         self._check_poses(len(message.poses))
         targets = np.array([_target_of(pose) for pose in message.poses])
-        seen, now = self.measured(), self.progress()
-        if seen is None or not now.done:
+        seen, start = self.measured(), self.departure()
+        if seen is None or start.motion:
             raise refusal("the arm is moving; a path of poses must start at rest")
         self._d.qpos[:] = seen[0]
-        self._d.qpos[self._dofs] = now.desired[0]
+        self._d.qpos[self._dofs] = start.rows[0]
         path = cartesian_path(
             self._m, self._d, self._frame, targets[:, :3], targets[:, 3:].reshape(-1, 3, 3),
             self._limits, joints=self.names,
@@ -116,7 +145,9 @@ class TrajectoryController(Controller):
         self._check_limits(path)
         if self.collisions is not None:
             self.collisions.check([path], seen[0])
-        self.follow_path(path)
+        way = entry_into(path, start, 0.0, self.gate.limits.velocity)
+        if not self.follow_path(path, way=way):
+            raise refusal("the target of the arm moved while the path was planned; send it again")
 
     def _check_poses(self, number: int) -> None:
         """Raise RbdynError unless so many poses are taken now."""
