@@ -242,8 +242,8 @@ class Controller(ControlLoop):
             self.check_following()
             if way is not None and not self._tracker.leads_to(way.departure):
                 return False
-            fastest, tolerance = self.gate.limits.velocity, self.settings.start_tolerance
-            self._tracker.follow(path, fastest, tolerance, way or self.entry(path, begun))
+            limits, tolerance = self.gate.limits, self.settings.start_tolerance
+            self._tracker.follow(path, limits, tolerance, way or self.entry(path, begun))
             return True
 
     def check_following(self) -> None:
@@ -370,7 +370,7 @@ class Controller(ControlLoop):
             self._check_gains(mode)
         self._rest_here()
         with ignored:
-            self._tracker.follow(path, self.gate.limits.velocity, 1.0)
+            self._tracker.follow(path, self.gate.limits, 1.0)
         if mode == "impedance" and self.settings.frame:
             with ignored:
                 self.rehearsed(self._modes.pose)

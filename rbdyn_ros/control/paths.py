@@ -1,4 +1,4 @@
-"""Joint paths: polynomials of time between points, and their peak velocities."""
+"""Joint paths: polynomials of time between points, their peaks and their extent."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ class Path:
         self._nodes = _nodes(len(self.times), positions, rates)
         self.positions, self.velocities, self.accelerations = self._nodes
         self.order = _checked_order(order, velocities is not None, accelerations is not None)
-        self._peaks = np.zeros((2, self.positions.shape[1]))
+        self._peaks = np.zeros((4, self.positions.shape[1]))
+        self._peaks[2:] = self.positions.min(axis=0), self.positions.max(axis=0)
         write_peaks(self.times, self._nodes, self.order, self._peaks)
         self._peaks.flags.writeable = False
         if not np.isfinite(self._peaks).all():
@@ -101,6 +102,13 @@ class Path:
         points of a path of order 1, without an acceleration there.
         """
         return self._peaks[0], self._peaks[1]
+
+    def extent(self) -> tuple[Array, Array]:
+        """Return the lowest (n,) and the highest position (n,) of each joint [rad or m].
+
+        They are exact, found at the points and where a joint turns round between them.
+        """
+        return self._peaks[2], self._peaks[3]
 
     def scaled(self, duration: float) -> Path:
         """Return the path stretched to another duration [s], with the same start time.

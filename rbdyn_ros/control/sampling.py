@@ -1,6 +1,7 @@
-"""Kernels of paths: sampling, and peak velocities and accelerations.
+"""Kernels of paths: sampling, peak velocities and accelerations, and extreme positions.
 
-Nodes (3, p, n) are positions, velocities and accelerations at the points.
+Nodes (3, p, n) are positions, velocities and accelerations at the points. Peaks (4, n) are the
+largest velocity and acceleration, the lowest and the highest position of each joint.
 """
 
 from __future__ import annotations
@@ -58,14 +59,14 @@ def _between(nodes, order, i, k, x, h):
 
 @kernel
 def write_peaks(times: Vector, nodes: Cube, order: int, peaks: Matrix) -> None:
-    """Write the largest velocities and accelerations between the points, (2, n)."""
+    """Widen the peaks (4, n) to the peaks between the points."""
     for i in range(len(times) - 1):
         raise_peaks(times, nodes, order, i, peaks)
 
 
 @kernel
 def raise_peaks(times, nodes, order, i, peaks):
-    """Raise the peaks to the peaks of the segment that begins at point i."""
+    """Widen the peaks (4, n) to the peaks of the segment that begins at point i."""
     h = times[i + 1] - times[i]
     for k in range(peaks.shape[1]):
         low, high = _jerk_roots(nodes, order, i, k, h)
@@ -104,15 +105,34 @@ def _climb(nodes, order, i, k, h, low, high, peaks):
     start, end = _between(nodes, order, i, k, low, h), _between(nodes, order, i, k, high, h)
     _raise(peaks, k, start)
     _raise(peaks, k, end)
-    if (start[2] > 0.0) == (end[2] > 0.0):
-        return
+    zero = high
+    if (start[2] > 0.0) != (end[2] > 0.0):
+        zero = _zero(nodes, order, i, k, h, 2, low, high)
+        _raise(peaks, k, _between(nodes, order, i, k, zero, h))
+    _turn(nodes, order, i, k, h, low, zero, peaks)
+    _turn(nodes, order, i, k, h, zero, high, peaks)
+
+
+@kernel
+def _turn(nodes, order, i, k, h, low, high, peaks):
+    """Update the extreme positions from a piece with monotone velocity: where it is zero."""
+    start, end = _between(nodes, order, i, k, low, h), _between(nodes, order, i, k, high, h)
+    if (start[1] > 0.0) != (end[1] > 0.0):
+        zero = _zero(nodes, order, i, k, h, 1, low, high)
+        _raise(peaks, k, _between(nodes, order, i, k, zero, h))
+
+
+@kernel
+def _zero(nodes, order, i, k, h, row, low, high):
+    """Return where the velocity (row 1) or the acceleration (row 2) changes its sign."""
+    rising = _between(nodes, order, i, k, low, h)[row] > 0.0
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        if (_between(nodes, order, i, k, middle, h)[2] > 0.0) == (start[2] > 0.0):
+        if (_between(nodes, order, i, k, middle, h)[row] > 0.0) == rising:
             low = middle
         else:
             high = middle
-    _raise(peaks, k, _between(nodes, order, i, k, low, h))
+    return low
 
 
 @kernel
@@ -122,3 +142,5 @@ def _raise(peaks, k, state):
         if not value < np.inf:  # NaN too
             value = np.inf
         peaks[r, k] = max(peaks[r, k], value)
+    peaks[2, k] = min(peaks[2, k], state[0])
+    peaks[3, k] = max(peaks[3, k], state[0])

@@ -93,7 +93,7 @@ class SelfCollision:
         pair = first_breach.call(
             *handles(self.model, self._d), path.times, path.nodes, path.order, self._dofs,
             self._reach, bounds, self.margin, self._skipped, memory.place, memory.order,
-            memory.axes, memory.found, memory.out, np.empty((3, n)), np.empty((2, n)), result,
+            memory.axes, memory.found, memory.out, np.empty((3, n)), np.zeros((4, n)), result,
         )  # fmt: skip
         if pair == TOO_LONG:
             text = f"{what} is too long to be checked for collisions; send shorter ones"

@@ -11,6 +11,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.control.handover import Departure, Entry, Piece, entry_into, sampled, until
 from rbdyn_ros.control.kernels import entry
+from rbdyn_ros.control.limits import Limits
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.control.target import Target
 from rbdyn_ros.errors import refusal
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 #: A path may exceed a velocity limit by the rounding error of its polynomials.
 ROUNDING = 1.0 + 1e-6
+#: The same for a limit of positions [rad or m].
+ON_LIMIT = 1e-9
 #: Time in which a moving target is stopped, and the shortest such time, near a limit [s].
 STOPPING, QUICKEST = 0.4, 0.05
 #: A slower target stops at once [rad/s or m/s].
@@ -143,25 +146,28 @@ class PathTracker:
         return bool(np.array_equal(self.rows, departure.rows))
 
     def follow(
-        self, path: Path, fastest: Array, tolerance: float, way: Entry | None = None
+        self, path: Path, limits: Limits, tolerance: float, way: Entry | None = None
     ) -> None:
         """Follow a path. If it starts later, move there from the target.
 
         Args:
             path: path of the n joints.
-            fastest: (n,) velocity limits.
+            limits: of positions and velocities. A target beyond a limit may come back.
             tolerance: largest distance of its start from the target [rad or m].
             way: into the path, from a departure that the motion leads to; None: from here.
 
         Raises:
-            RbdynError: as entry, or the path starts too far away or exceeds a velocity limit.
+            RbdynError: as entry, or the path starts too far away or exceeds a limit.
         """
-        way = way or self.entry(path, fastest)
+        way = way or self.entry(path, limits.velocity)
+        start = way.departure.rows[0]
         if path.times[0] > 0.0:
-            self._check_velocity(way.approach, fastest)
+            self._check_velocity(way.approach, limits.velocity)
+            self._check_positions(way.approach, start, limits, "the way to the path")
         else:
             self._check_start(way.approach, tolerance)
-        self._check_velocity(path, fastest)
+        self._check_velocity(path, limits.velocity)
+        self._check_positions(path, start, limits, "the path")
         at = way.departure.at if self._motion else self._clock
         before = until(self._motion, self._clock, at)
         self._motion, self.idle = before + way.pieces(path, at), math.inf
@@ -183,6 +189,18 @@ class PathTracker:
             message = (
                 f"joint '{self.names[k]}' would reach {peaks[k]:.6g} on the path; its velocity "
                 f"limit is {fastest[k]:.6g}"
+            )
+            raise refusal(message, "path", self.names[k])
+
+    def _check_positions(self, path: Path, start: Array, limits: Limits, where: str) -> None:
+        lowest, highest = path.extent()
+        below = lowest < np.minimum(limits.lower, start) - ON_LIMIT
+        above = highest > np.maximum(limits.upper, start) + ON_LIMIT
+        for k in np.flatnonzero(below | above)[:1].tolist():
+            reached = lowest[k] if below[k] else highest[k]
+            message = (
+                f"joint '{self.names[k]}' would reach {reached:.6g} on {where}; its limits are "
+                f"{limits.lower[k]:.6g} and {limits.upper[k]:.6g}"
             )
             raise refusal(message, "path", self.names[k])
 

@@ -99,7 +99,7 @@ class GeneratedController:
 
     def follow_path(self, path):
         self._follows = True
-        self._tracker.follow(path, self.loop.gate.limits.velocity, 1.0)
+        self._tracker.follow(path, self.loop.gate.limits, 1.0)
 
     def kick(self, qpos, qvel):
         self._own.kick(qpos, qvel)

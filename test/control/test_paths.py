@@ -93,11 +93,25 @@ def test_peaks_are_the_largest_of_a_fine_sampling(order, seed):
     near = sampled(p, np.array(TIMES[1:]) - 1e-9)
     largest = np.abs(np.concatenate([rows, near])).max(axis=0)
     velocity, acceleration = p.peaks()
+    places = np.concatenate([rows[:, 0], p.positions])
+    # the samples are up to a quarter of a millisecond beside a turn
+    beyond = 0.5 * acceleration * 0.00025**2 if order > 1 else 0.0
+    for found, theirs in zip(p.extent(), (places.min(axis=0), places.max(axis=0)), strict=True):
+        assert (np.abs(found - theirs) <= beyond + 1e-15).all()
+    assert (p.extent()[0] <= places + 1e-15).all()
+    assert (p.extent()[1] >= places - 1e-15).all()
     assert (velocity >= largest[1] * (1.0 - 1e-12)).all()
     assert (acceleration >= largest[2] * (1.0 - 1e-12)).all()
     # up to 0.25 ms beside an extremum, a part of 1e-3 of the shortest segment, and squared
     np.testing.assert_allclose(velocity, largest[1], rtol=5e-5)
     np.testing.assert_allclose(acceleration, largest[2], rtol=5e-5, atol=1e-9)
+
+
+def test_the_extent_of_a_path_that_turns_round_twice():
+    """The cubic t (1 - t) (1 - 2 t) turns at sqrt(3) / 18 and at the negative of it."""
+    p = Path([0, 1], [[0.0], [0.0]], [[1.0], [1.0]])
+    lowest, highest = p.extent()
+    assert (lowest[0], highest[0]) == pytest.approx((-np.sqrt(3) / 18, np.sqrt(3) / 18), rel=1e-14)
 
 
 def test_peaks_of_a_motion_from_rest_to_rest():
@@ -135,7 +149,7 @@ def test_it_is_immutable():
     p = Path(times, np.zeros((5, 1)))
     times[:] = 0.0
     assert p.duration == 3.5
-    for array in (p.times, p.positions, p.velocities, p.accelerations, *p.peaks()):
+    for array in (p.times, p.positions, p.velocities, p.accelerations, *p.peaks(), *p.extent()):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1.0
 

@@ -51,13 +51,14 @@ class Guarded:
         pairs = rb.collisions(self.near, self._seen, 1.0)
         return min(pair.distance for pair in pairs if pair.geom2 == "ball")
 
-    def send(self, *points):
-        """Send a trajectory of points (time, position)."""
+    def send(self, *points, rates=()):
+        """Send a trajectory of points (time, position), with velocities (p, 6)."""
         message = JointTrajectory(joint_names=list(self.controller.names))
         for time, place in points:
             point = JointTrajectoryPoint(positions=place.tolist())
             point.time_from_start.sec, rest = divmod(round(time * 1e9), 10**9)
             point.time_from_start.nanosec = rest
+            point.velocities = rates[len(message.points)].tolist() if len(rates) else []
             message.points.append(point)
         self.controller.follow(message)
 
@@ -150,3 +151,21 @@ def test_an_arm_that_is_stopped_during_the_check_stays(modes):
         arm.send((1.0, there))
     assert "stopped" in str(caught.value)
     assert arm.controller.progress().done
+
+
+def test_polynomials_that_leave_the_limits_between_points_are_refused():
+    """A cubic that ends at rest where it began, at a velocity v, turns round 4/27 v T beyond."""
+    arm, still, fast = Guarded(0.5), np.zeros(6), 2.0 * np.eye(6)[5]
+    upper, near = arm.controller.gate.limits.upper[5], arm.target
+    near[5] = upper - 0.29
+    with refused(RbdynError, "request") as caught:
+        arm.send((3.0, near), (4.0, near), rates=[fast, still])
+    assert f"would reach {near[5] + 8 / 27:.6g} between the points" in str(caught.value)
+    near[5] = upper - 0.3
+    arm.send((3.0, near), (4.0, near), rates=[fast, still])
+    while arm.target[5] < near[5]:
+        arm.loop.run(0.01)
+    with refused(RbdynError, "path", "wrist_3_joint") as caught:  # on the way from here
+        arm.send((1.2, near), rates=[still])
+    assert "on the way" in str(caught.value)
+    arm.send((0.9, near), rates=[still])

@@ -163,8 +163,8 @@ class TrajectoryController(Controller):
             raise refusal(f"the pose is in frame {quote(frame)}; allowed is '{self.base}'")
 
     def _check_limits(self, path: Path) -> None:
-        """Check against tightened limits, and the velocities between the points."""
-        limits, fastest = self.gate.limits, path.peaks()[0]
+        """Check against tightened limits, also between the points."""
+        limits, fastest, (lowest, highest) = self.gate.limits, path.peaks()[0], path.extent()
         outside = (path.positions < limits.lower - ON_LIMIT) | (
             path.positions > limits.upper + ON_LIMIT
         )
@@ -172,6 +172,13 @@ class TrajectoryController(Controller):
             raise refusal(
                 f"points[{at}] has joint '{self.names[k]}' at {path.positions[at, k]:.6g}; its "
                 f"limits are {limits.lower[k]:.6g} and {limits.upper[k]:.6g}"
+            )
+        below, above = lowest < limits.lower - ON_LIMIT, highest > limits.upper + ON_LIMIT
+        for k in np.flatnonzero(below | above)[:1].tolist():
+            raise refusal(
+                f"joint '{self.names[k]}' would reach {(lowest if below[k] else highest)[k]:.6g} "
+                f"between the points; its limits are {limits.lower[k]:.6g} and "
+                f"{limits.upper[k]:.6g}"
             )
         for k in np.flatnonzero(fastest > limits.velocity * (1.0 + ON_LIMIT))[:1].tolist():
             raise refusal(
