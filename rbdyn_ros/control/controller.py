@@ -70,6 +70,7 @@ class Controller(ControlLoop):
     def __init__(self, arm: Arm, gate: SafetyGate, settings: ControlSettings) -> None:
         super().__init__(arm, gate, settings)
         self.active = True
+        self._needed: Sequence[int] = ()  # degrees of freedom, see need
         self._payload_lock = threading.Lock()  # acquired before _lock, as payloads add up
         self._rehearsal: CartesianImpedance | None = None
         self._rehearsed_arm: Arm | None = None
@@ -259,6 +260,27 @@ class Controller(ControlLoop):
             )
             raise refusal(message, "mode", frame)
         self._check_armed()
+        self._check_measured()
+
+    def need(self, dofs: Sequence[int]) -> None:
+        """Refuse paths and poses until messages have named the joints of degrees of freedom."""
+        self._needed = tuple(dofs)
+
+    def unmeasured(self, dofs: Sequence[int]) -> dict[str, float]:
+        """Return the joints that no message has named, and the positions assumed instead."""
+        seen, m = self.gate.measured, self.arm.m
+        unknown = [dof for dof in dofs if not seen.known[dof]]
+        return {m.jnt_names[m.dof_jntid[dof]]: float(seen.qpos[dof]) for dof in unknown}
+
+    def _check_measured(self) -> None:
+        """Raise RbdynError if the position of a needed joint is not known."""
+        for name in self.unmeasured(self._needed):
+            message = (
+                f"no message on joint_states has named joint '{name}' yet: the arm might touch "
+                "parts that it moves. Publish its position, in a message of its own if need be, "
+                "or make it fixed in the robot file"
+            )
+            raise refusal(message, "unmeasured", name)
 
     @property
     def ending(self) -> list[str]:
@@ -310,6 +332,7 @@ class Controller(ControlLoop):
         if self.mode != "impedance":
             raise refusal(f"the mode is {self.mode}; a pose needs impedance", "mode", self.mode)
         self._check_armed()
+        self._check_measured()
         self._modes.check_pose(pose, self.gate.measured.qpos)
 
     def set_payload(

@@ -43,6 +43,7 @@ class ControlLoop:
         refused: number of refused states.
         period: mean time between two states [s]; NaN before the second.
         rivals: fault that others command the arm, or None.
+        ignored: why a message of another device was not used, or ""; whoever reports it clears it.
     """
 
     def __init__(self, arm: Arm, gate: SafetyGate, settings: ControlSettings) -> None:
@@ -65,6 +66,7 @@ class ControlLoop:
         self._wrong: Fault | None = None  # of the newest state
         self._strangers: Sequence[str] = ()  # joints of a message that names none of the arm's
         self.rivals: Fault | None = None
+        self.ignored = ""
         self._lock = threading.RLock()
 
     def on_state(
@@ -83,6 +85,8 @@ class ControlLoop:
         with self._lock:
             if not self.gate.measured.concerns(names):
                 self._strangers = names
+                wrong_text = self.gate.measured.take_others(names, position)
+                self.ignored = wrong_text or self.ignored
                 return None
             dt, wrong = self.gate.admit(names, position, velocity, effort, stamp, arrival)
             if dt == 0.0 and wrong is None:

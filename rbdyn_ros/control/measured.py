@@ -36,6 +36,7 @@ class Measured:
 
     Joints that are not required may be missing from a message; they are assumed to rest at their
     last position. They are not controlled, so their measurements are clipped to their limits.
+    Other devices may report them in messages of their own.
 
     Args:
         m: the robot.
@@ -45,6 +46,7 @@ class Measured:
         state: (3, nv), the next three.
         qpos, qvel, effort: (nv,); effort is NaN where it is not measured.
         before: (3, nv), the state before it.
+        known: (nv,) whether a message has named the joint; a position without one is assumed.
         time: stamp of the state [ns].
         arrival: time of arrival on the steady clock [ns]; None before the first state.
     """
@@ -62,6 +64,7 @@ class Measured:
         self._bounds = np.full((3, m.nv), np.inf)
         self._bounds[:2] = np.where(checked, [[-np.inf], [np.inf]], limits)
         self._bounds[2] = np.where(checked, np.inf, m.jnt_velocity[m.dof_jntid])
+        self.known = np.zeros(m.nv, bool)
         self.time = 0
         self.arrival: int | None = None
         self._last_names: list[str] | None = None
@@ -71,6 +74,29 @@ class Measured:
     def concerns(self, names: Sequence[str]) -> bool:
         """Whether a message names a required joint; otherwise it belongs to another device."""
         return names == self._last_names or not set(self._required).isdisjoint(names)
+
+    def take_others(self, names: Sequence[str], position: Array) -> str:
+        """Store the positions in a message of another device; return why none is, or "".
+
+        The joints rest there until the next message, as joints that are missing from a message do.
+
+        Args:
+            names: names of joints, none of which is required.
+            position: one per name [rad or m].
+        """
+        places = [(k, self._places[name]) for k, name in enumerate(names) if name in self._places]
+        if not places:
+            return ""
+        if len(set(names)) < len(names):
+            return f"joint {quote(_twice(names))} is named twice"
+        why = _wrong_length(names, position, position, ()) or _wrong_number(names, position)
+        if why:
+            return why
+        for k, place in places:
+            lower, upper = self._bounds[:2, place]
+            self.qpos[place] = self.before[0, place] = min(max(position[k], lower), upper)
+            self.known[place] = True
+        return ""
 
     def take(
         self, names: Sequence[str], position: Array, velocity: Array, effort: Array
@@ -94,6 +120,7 @@ class Measured:
         if why:
             return Refused("names", why)
         self._stored(position, velocity, effort)
+        self.known[self._to] = True
         return None
 
     def _stored(self, position: Array, velocity: Array, effort: Array) -> bool:
@@ -118,8 +145,7 @@ class Measured:
         if names == self._last_names:
             return ""
         if len(set(names)) < len(names):
-            twice = Counter(names).most_common(1)[0][0]
-            return f"joint {quote(twice)} is named twice"
+            return f"joint {quote(_twice(names))} is named twice"
         for name in self._required:
             if name not in names:
                 found = ", ".join(map(quote, names[:20])) or "none"
@@ -169,8 +195,13 @@ def _store(
     return True
 
 
-def _wrong_number(names: Sequence[str], position: Array, velocity: Array, effort: Array) -> str:
-    for kind, values in (("position", position), ("velocity", velocity), ("effort", effort)):
+def _twice(names: Sequence[str]) -> str:
+    return Counter(names).most_common(1)[0][0]
+
+
+def _wrong_number(names: Sequence[str], *given: Array) -> str:
+    """Return what is wrong with a number of the position, the velocity and the effort, or ""."""
+    for kind, values in zip(("position", "velocity", "effort"), given, strict=False):
         fine = np.abs(values) < LARGEST  # NaN fails it too
         if kind == "effort":
             fine |= np.isnan(values)
@@ -182,7 +213,9 @@ def _wrong_number(names: Sequence[str], position: Array, velocity: Array, effort
     return ""
 
 
-def _wrong_length(names: Sequence[str], position: Array, velocity: Array, effort: Array) -> str:
+def _wrong_length(
+    names: Sequence[str], position: Array, velocity: Array, effort: Sequence[float] | Array
+) -> str:
     for kind, values in (("positions", position), ("velocities", velocity)):
         if len(values) != len(names):
             return f"there are {len(values)} {kind} for {len(names)} names"

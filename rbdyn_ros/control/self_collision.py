@@ -14,6 +14,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.control.collision_kernels import CLEAR, TOO_LONG, first_breach
 from rbdyn_ros.control.paths import Path
+from rbdyn_ros.control.unmeasured import uncontrolled
 from rbdyn_ros.dynamics.collisions import Memory, check_pairs, find_near, start_overlaps
 from rbdyn_ros.dynamics.entry import handles
 from rbdyn_ros.dynamics.stages import make_data
@@ -40,6 +41,7 @@ class SelfCollision:
         model: the arm with its geometries.
         margin: as above.
         overlaps: the pairs of links that overlap at qpos0, which are not checked.
+        uncontrolled: joints outside of dofs that the distances depend on.
 
     Raises:
         ModelError: the Model has no geometries, or too many.
@@ -62,6 +64,7 @@ class SelfCollision:
             for g, h in m.distance_geom
         )  # fmt: skip
         self._skipped = np.array([not one for one in wanted], np.int64)
+        self.uncontrolled = uncontrolled(m, self._dofs, m.distance_geom[self._skipped == 0])
         self.check([Path([0.0], np.zeros((1, len(dofs))))], m.qpos0)  # compiles it
 
     def check(self, parts: list[Path], qpos: Array, what: str = "the path") -> None:

@@ -70,7 +70,7 @@ class ArmController(process.ManagedNode):
         self._action: FollowAction | None = None
         self._messages = MessageLog(self.get_logger().warning)
         self._last_status, self._reported, self._due = "", 0, -math.inf
-        self._last_rivals = ""
+        self._last_rivals = self._assumed = ""
 
     def declare(self) -> SimpleNamespace:
         """Declare the parameters and return their values; values of a preset are defaults."""
@@ -247,6 +247,7 @@ class ArmController(process.ManagedNode):
             raise self._topics.failure
         self._topics.check_claim()
         self._log_rivals(self._arm.rivals)
+        self._log_devices(self._arm)
         status = self._arm.status()
         if status != self._last_status:
             self._last_status = status
@@ -263,6 +264,17 @@ class ArmController(process.ManagedNode):
             times = self._topics.times
             report = diagnose_arm(self._arm, times, time.monotonic_ns(), fresh)
             self._diagnostics.publish([(self, self._arm.arm.m.name, report)])
+
+    def _log_devices(self, arm: TrajectoryController) -> None:
+        """Log what is wrong with joints that are not controlled."""
+        ignored, arm.ignored = arm.ignored, ""
+        if ignored:
+            text = f"a message of another device was not used: {ignored}"
+            self.get_logger().warning(text, throttle_duration_sec=10.0)
+        if arm.armed and not self._assumed:
+            self._assumed = arm.assumed()
+            if self._assumed:
+                self.get_logger().warning(self._assumed)
 
     def _log_rivals(self, rivals: Fault | None) -> None:
         """Log once that there are rivals, and that they are gone."""

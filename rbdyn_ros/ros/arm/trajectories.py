@@ -16,7 +16,7 @@ from rbdyn_ros.control.position_controller import PositionController
 from rbdyn_ros.control.self_collision import SelfCollision
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.dynamics.stages import make_data
-from rbdyn_ros.errors import quote, refusal
+from rbdyn_ros.errors import listing, quote, refusal
 from rbdyn_ros.model.graph import span
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
@@ -56,12 +56,25 @@ class TrajectoryController(Controller):
     ) -> None:
         super().__init__(*others)
         self.collisions = collisions
+        if collisions is not None:
+            self.need(collisions.uncontrolled.needed)
         self.base = span(description).base
         self._parser = TrajectoryParser(m, _parser_of(m, description, self.names))
         self._frame, self._limits = self.settings.path_frame, self.settings.path_limits
         self._m, self._d = m, make_data(m)  # of the thread that receives poses
         if self._frame:
             check_frame(m, self._frame, self.names)
+
+    def assumed(self) -> str:
+        """Return a sentence about joints that the check of collisions assumes somewhere, or ""."""
+        carried = () if self.collisions is None else self.collisions.uncontrolled.carried
+        places = [f"'{name}' at {q:.4g}" for name, q in self.unmeasured(carried).items()]
+        if not places:
+            return ""
+        return (
+            "no message on joint_states has named some joints that the arm carries. Paths are "
+            f"checked for collisions with them where they are assumed: {listing(places)}"
+        )
 
     def follow(self, message: Any) -> None:
         """Follow a trajectory_msgs/JointTrajectory; one without points stops the present one.

@@ -1,0 +1,71 @@
+"""Joints that are not controlled, but decide where the arm can touch itself or its world."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rbdyn_ros.arrays import Bools, Ints
+from rbdyn_ros.model.model import Model
+
+
+class Uncontrolled(NamedTuple):
+    """Degrees of freedom that are not controlled, and change the distance of a checked pair.
+
+    Attributes:
+        needed: those whose position must be known: of a rail, a torso, a head, another arm.
+        carried: those beyond the last controlled joint of a chain, as in a gripper.
+    """
+
+    needed: tuple[int, ...]
+    carried: tuple[int, ...]
+
+
+def uncontrolled(m: Model, dofs: Ints, pairs: Ints) -> Uncontrolled:
+    """Return the degrees of freedom that change a distance which controlled joints change, too.
+
+    Args:
+        m: the arm with its geometries.
+        dofs: of the controlled joints.
+        pairs: (n, 2) geometries whose distances are checked.
+    """
+    controlled = np.zeros(m.nv, bool)
+    controlled[dofs] = True
+    above = _above(m)
+    moved_by = _moved_by(m)
+    bodies = np.unique(m.geom_bodyid[pairs].reshape(-1, 2), axis=0)
+    between = (above[bodies[:, 0]] ^ above[bodies[:, 1]]) @ moved_by  # (n, nv)
+    changing = between[between[:, controlled].any(axis=1)].any(axis=0) & ~controlled
+    ends = _ends(m, controlled, above, moved_by)
+    found = np.flatnonzero(changing).tolist()
+    return Uncontrolled(
+        tuple(dof for dof in found if not ends[dof]), tuple(dof for dof in found if ends[dof])
+    )
+
+
+def _above(m: Model) -> Bools:
+    """Return (nbody, nbody): whether a body is the other, or carries it."""
+    above = np.eye(m.nbody, dtype=bool)
+    for i in range(1, m.nbody):
+        above[i] |= above[m.body_parentid[i]]
+    return above
+
+
+def _moved_by(m: Model) -> Bools:
+    """Return (nbody, nv): whether a body moves in its parent with a degree of freedom."""
+    moved = np.zeros((m.nbody, m.nv), bool)
+    joints = np.flatnonzero(m.jnt_dofadr < m.nv)  # a mimic joint has that of its leader
+    moved[joints + 1, m.jnt_dofadr[joints]] = True
+    return moved
+
+
+def _ends(m: Model, controlled: Bools, above: Bools, moved_by: Bools) -> Bools:
+    """Return (nv,): whether the last controlled joint of a chain carries all bodies of a dof."""
+    driven = moved_by[:, controlled].any(axis=1)
+    carries_driven = (above[driven].sum(axis=0) - driven) > 0  # besides itself
+    ends = np.ones(m.nv, bool)
+    for body, dof in np.argwhere(moved_by).tolist():
+        carriers = np.flatnonzero(above[body] & driven)
+        ends[dof] &= len(carriers) > 0 and not carries_driven[carriers[-1]]
+    return ends
