@@ -36,8 +36,8 @@ def add_collisions(command: argparse.ArgumentParser) -> None:
         "--write-srdf",
         type=FileOf((SRDF_SUFFIX,)),
         metavar="FILE",
-        help="write an SRDF that disables neighbouring links and pairs that overlap always, never "
-        "or at the start; an existing file is kept",
+        help="write an SRDF that disables links that a joint connects, and pairs that overlap "
+        "always, never or at the start; an existing file is kept",
     )
     command.add_argument(
         "--overwrite", action="store_true", help="let --write-srdf replace an existing file"
@@ -108,9 +108,8 @@ def sampled(
     from rbdyn_ros.loading.self_collision import SAMPLES, sample_collisions
     from rbdyn_ros.report.self_collision import srdf_text
 
-    links = {geometry.name: geometry.link for geometry in description.geometries}
     samples = SAMPLES if options.samples is None else options.samples
-    found = sample_collisions(m, links, samples, options.seed or 0)
+    found = sample_collisions(m, description, samples, options.seed or 0)
     target: Path | None = options.write_srdf
     if target is not None:
         text = srdf_text(description.name, found).encode()

@@ -60,7 +60,7 @@ def _overlaps(
     """Yield where the robots may stand, which pairs overlap there, and an advice."""
     yield "qpos0", start_overlaps(m), "; an SRDF can disable them"
     for state in states:
-        yield f"the state {quote(state.name)}", _overlaps_in(m, state), ""
+        yield f"the state {quote(state.name)}", overlaps_in(m, state), ""
 
 
 def _pair(m: Model, one: Distance) -> _Pair:
@@ -76,13 +76,13 @@ def _with_pairs(m: Model, own: set[_Pair]) -> Model:
     return with_arrays(m, arrays)
 
 
-def _overlaps_in(m: Model, state: GroupState) -> Iterator[Distance]:
-    """Yield the pairs that overlap in a state, if it gives all joints between the two."""
+def overlaps_in(m: Model, state: GroupState, reach: float = -TOUCHING) -> Iterator[Distance]:
+    """Yield the pairs nearer than `reach` in a state, if it gives all joints between the two."""
     d, memory, skipped = make_data(m), Memory(m), np.zeros(m.ndistance, np.int64)
     given = _given(m, state)
     for q in given:
         d.qpos[q] = given[q]
-    number = find_near(m, d, -TOUCHING, skipped, memory)
+    number = find_near(m, d, reach, skipped, memory)
     pairs, body = m.distance_geom[memory.found[:number]].tolist(), m.geom_bodyid
     for (g, h), row in zip(pairs, memory.out, strict=False):
         if all(_is_given(m, joint, given) for joint in _between(m, body[g], body[h])):

@@ -16,7 +16,8 @@ MOST_AXES = 1 << 14
 #: Most pairs that are listed as near at once; beyond it all pairs are looked at.
 MOST_FOUND = 1 << 14
 
-_FREE_DOFS = 6
+#: A joint with so many degrees of freedom does not connect: its body is free.
+FREE_DOFS = 6
 
 
 def links_of(fields: NamedArrays) -> int:
@@ -70,16 +71,16 @@ def distance_pairs(fields: NamedArrays) -> Arrays:
     body = fields["geom_bodyid"]
     count = len(body)
     if count > MOST_PAIRED:
-        return _listed(np.zeros((0, 2), np.int64), count)
+        return listed(np.zeros((0, 2), np.int64), count)
     apart = body[:, None] != body[None, :]
     apart &= ~_adjacent(fields)
     everything = np.arange(count)
-    apart &= _masks_match(fields, everything, everything)
+    apart &= masks_match(fields, everything, everything)
     terrain = fields["geom_type"] == GeomType.HFIELD  # it has no distance
     apart &= ~(terrain[:, None] | terrain[None, :])
     first, second = fields["exclude_geom"].T
     apart[first, second] = apart[second, first] = False
-    return _listed(np.argwhere(np.triu(apart)), count)
+    return listed(np.argwhere(np.triu(apart)), count)
 
 
 def obstacle_filter(fields: NamedArrays) -> Arrays:
@@ -92,7 +93,7 @@ def obstacle_filter(fields: NamedArrays) -> Arrays:
     """
     moving, links = int(np.count_nonzero(fields["geom_bodyid"])), links_of(fields)
     obstacles = np.arange(links, len(fields["geom_bodyid"]))
-    touches = _masks_match(fields, np.arange(moving), obstacles)
+    touches = masks_match(fields, np.arange(moving), obstacles)
     first, second = np.concatenate([fields["exclude_geom"], fields["push_geom"]]).T
     named = (first < moving) & (second >= links)
     touches[first[named], second[named] - links] = False
@@ -100,7 +101,7 @@ def obstacle_filter(fields: NamedArrays) -> Arrays:
     return {"geom_touches": touches * by_field}
 
 
-def _masks_match(fields: NamedArrays, some: Ints, others: Ints) -> Bools:
+def masks_match(fields: NamedArrays, some: Ints, others: Ints) -> Bools:
     """Return (n, k): whether the filters of some geometries and of others match."""
     contype, conaffinity = fields["geom_contype"], fields["geom_conaffinity"]
     forth = contype[some, None] & conaffinity[None, others]
@@ -115,7 +116,7 @@ def _adjacent(fields: NamedArrays) -> Bools:
     The world carries several robots, each by its own links.
     """
     body, parent, robot = fields["geom_bodyid"], fields["body_parentid"], fields["geom_robotid"]
-    carried = np.concatenate([[False], np.asarray(fields["jnt_dofnum"]) < _FREE_DOFS])
+    carried = np.concatenate([[False], np.asarray(fields["jnt_dofnum"]) < FREE_DOFS])
     by_link = fields["geom_frameid"] != NO_LINK
     above = np.where(carried[body] & by_link, parent[body], -1)
     adjacent = (above[:, None] == body[None, :]) & by_link[None, :]
@@ -124,7 +125,8 @@ def _adjacent(fields: NamedArrays) -> Bools:
     return either
 
 
-def _listed(pairs: Ints, count: int) -> Arrays:
+def listed(pairs: Ints, count: int) -> Arrays:
+    """Return distance_geom, distance_adr and distance_num of ascending pairs (n, 2)."""
     return {"distance_geom": pairs, **by_geometry("distance", pairs, count)}
 
 

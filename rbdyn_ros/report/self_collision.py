@@ -21,11 +21,13 @@ class CollisionSamples:
     Attributes:
         samples: number of poses, besides qpos0.
         seed: of the random poses.
-        adjacent: pairs of one body, or of parent and child, which are not sampled.
+        adjacent: pairs that a joint connects, which are not sampled.
         default: pairs that overlap at qpos0, with the part of the samples in which they do.
         always: other pairs that overlap in nearly all samples.
         never: pairs that never overlap.
         sometimes: all others, with the part of the samples in which they overlap.
+        left_out: those of the pairs before that the simulation leaves out: links of one body, or
+            of two bodies that a joint connects.
     """
 
     samples: int
@@ -35,6 +37,7 @@ class CollisionSamples:
     always: dict[LinkPair, float]
     never: tuple[LinkPair, ...]
     sometimes: dict[LinkPair, float]
+    left_out: tuple[LinkPair, ...]
 
 
 def self_collision_text(found: CollisionSamples) -> list[str]:
@@ -53,7 +56,15 @@ def self_collision_text(found: CollisionSamples) -> list[str]:
         if len(rows) > MOST_ROWS:
             lines.append(f"    and {len(rows) - MOST_ROWS} more")
     lines.append(f"  {len(found.never)} pairs never overlap")
-    lines.append(f"  {len(found.adjacent)} pairs are neighbours")
+    lines.append(f"  {len(found.adjacent)} pairs are connected by a joint")
+    hidden = [f"{a} and {b}" for a, b in found.left_out if (a, b) in found.sometimes]
+    if hidden:
+        names = ", ".join(hidden[:MOST_ROWS]) + (", ..." if len(hidden) > MOST_ROWS else "")
+        lines += [
+            f"  {len(hidden)} pairs that sometimes overlap are left out of the simulation,",
+            "    where fixed joints make links one body; MoveIt and arm_controller test them:",
+            f"    {names}",
+        ]
     return [*lines, ""]
 
 
@@ -67,6 +78,7 @@ def self_collision_data(found: CollisionSamples) -> dict[str, Any]:
         "always": [[*pair, part] for pair, part in found.always.items()],
         "never": [list(pair) for pair in found.never],
         "sometimes": [[*pair, part] for pair, part in found.sometimes.items()],
+        "left_out": [list(pair) for pair in found.left_out],
     }
 
 

@@ -84,6 +84,18 @@ def test_the_report_is_text_too_and_nothing_is_sampled_unasked(robot):
     assert json.loads(run("check", robot, "--json").stdout)["self_collision"] is None
 
 
+def test_only_links_that_a_joint_connects_are_adjacent(robot, tmp_path):
+    """A grip on the hand is in the hand's body: the simulation lets it overlap the arm."""
+    grip = LINK.format(name="grip", z=0.5, r=0.1)  # fixed to the hand, half way to the arm's axis
+    fixed = '<joint name="f" type="fixed"><parent link="hand"/><child link="grip"/></joint>'
+    robot.write_text(URDF.replace("</robot>", f"{grip}{fixed}</robot>"))
+    found = checked(robot, "--collisions")
+    assert ["grip", "hand"] in found["adjacent"]
+    assert ["arm", "grip"] not in found["adjacent"]
+    assert ["arm", "grip"] in [row[:2] for row in found["default"]]
+    assert found["left_out"] == [["arm", "grip"]]
+
+
 def test_equal_seeds_give_equal_samples(robot):
     one, two = (checked(robot, "--collisions", "--seed", "7") for _ in range(2))
     other = checked(robot, "--collisions", "--seed", "8")
@@ -161,5 +173,5 @@ def test_pairs_with_obstacles_do_not_count():
         .geometry("ball", "ball", rb.Sphere(0.1))
         .floor()
     )
-    found = sample_collisions(rb.build(system), {"ball": "ball"}, 5)
+    found = sample_collisions(rb.build(system), system.description(), 5)
     assert (found.never, found.default, found.sometimes) == ((), {}, {})

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from rclpy.node import Node
 
 from rbdyn_ros.arrays import Ints
+from rbdyn_ros.control.guarded_pairs import with_guarded_pairs
 from rbdyn_ros.control.self_collision import SelfCollision
 from rbdyn_ros.description.geometries import Contact
 from rbdyn_ros.description.source import MECHANISM_SUFFIXES, read
@@ -15,7 +16,7 @@ from rbdyn_ros.description.types import Description
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.description.urdf_files.xacro_files import xacro_arguments
 from rbdyn_ros.dynamics.collisions import overlap_text
-from rbdyn_ros.errors import Finding, ParameterError, RbdynError, quote
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError, listing, quote
 from rbdyn_ros.loading.load import complete
 from rbdyn_ros.ros.arm.scene import ArmScene, refused_scene
 from rbdyn_ros.ros.common.source import Source
@@ -52,7 +53,9 @@ def collision_check(
             return None
         _check_names(description, scene)
         m = complete(description, False, values.strict)
-        margin = values.self_collision_margin
+        margin, untested = values.self_collision_margin, list[str]()
+        if links:
+            m, untested = with_guarded_pairs(m, description, margin)
         check = SelfCollision(m, dofs, margin, links=links, world=scene is not None)
     except RbdynError as error:
         if scene is not None:
@@ -64,6 +67,7 @@ def collision_check(
     warnings = (f for f in m.findings if f.severity == "warning" and f.code not in OF_FORCES)
     new = [f for f in warnings if f.message not in known]
     overlaps = [overlap_text(m.name, check.overlaps)] if check.overlaps and links else []
+    overlaps += [_untested_text(untested)] if untested else []
     if new or overlaps:
         log.warning("\n".join(["self-collision:", *(f"  {each}" for each in [*new, *overlaps])]))
     if scene is not None:
@@ -71,6 +75,15 @@ def collision_check(
         kept = f"trajectories keep clear of {names}"
         log.info(kept)
     return check
+
+
+def _untested_text(pairs: list[str]) -> str:
+    """Return a sentence about pairs that with_guarded_pairs leaves out."""
+    return (
+        f"{len(pairs)} pairs of geometries are not checked, because they are nearer than "
+        "self_collision_margin at zero position, in a state of the SRDF, or in most poses: "
+        f"{listing(pairs)}"
+    )
 
 
 def _check_names(description: Description, scene: ArmScene | None) -> None:

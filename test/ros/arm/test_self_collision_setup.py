@@ -75,6 +75,30 @@ def test_a_robot_from_a_topic_or_a_file_is_checked(tmp_path):
             check.check([FOLDED], np.zeros(3))
 
 
+def with_tool(at):
+    """Return the arm with a tool across its last link, which a fixed joint carries."""
+    tool = LINK.format(n="_tool", shape='<box size="0.04 0.04 0.4"/>').replace("0 0 0.5", "0 0 0")
+    joint = '<joint name="jt" type="fixed"><origin xyz="{at}"/><parent link="l3"/><child '
+    joint = joint.format(at=at) + 'link="l_tool"/></joint>'
+    return text().replace("</robot>", tool + joint + "</robot>")
+
+
+def test_a_tool_is_kept_clear_of_the_link_before_the_last_joint():
+    """The simulation counts the tool and the last link as one body, a neighbour of l2."""
+    check, lines = made(of_text(with_tool("0.4 0 0.1")))
+    assert lines == []
+    folded = Path([0.0, 2.0], np.array([np.zeros(3), [0.0, 0.0, 1.5]]))
+    with refused(RbdynError, "self-collision", "l2") as caught:
+        check.check([folded], np.zeros(3))
+    assert "'l_tool'" in str(caught.value)
+
+
+def test_a_tool_that_overlaps_at_the_start_is_named_once_and_not_checked():
+    check, [(level, line)] = made(of_text(with_tool("0 0 -0.1")))
+    assert (level, "l2 and l_tool" in line, "1 pairs" in line) == ("warning", True, True)
+    check.check([Path([0.0, 2.0], np.array([np.zeros(3), [0.0, 0.0, 0.5]]))], np.zeros(3))
+
+
 def test_an_srdf_beside_the_file_or_given_counts(tmp_path):
     source = of_file(tmp_path / "arm.urdf", text())
     other = tmp_path / "other.srdf"

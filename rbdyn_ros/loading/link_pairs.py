@@ -1,0 +1,74 @@
+"""Pairs of geometries by their links: the simulation leaves out more pairs than a robot needs.
+
+The simulation counts links that fixed joints connect as one body, and leaves out the pairs of two
+bodies that a joint connects. MoveIt leaves out only the pairs of two links that a joint connects.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.arrays import Bools, Ints
+from rbdyn_ros.description.types import Description
+from rbdyn_ros.model.geom_pairs import FREE_DOFS, listed, masks_match
+from rbdyn_ros.model.graph import span
+from rbdyn_ros.model.model import Model, with_arrays
+from rbdyn_ros.model.model_fields import MODEL_FIELDS
+
+
+def joined_links(m: Model, description: Description) -> Bools:
+    """Return (nframe, nframe): whether one joint connects two links with geometries.
+
+    Links without geometries between the two do not count, unless a second joint moves there.
+
+    Args:
+        m: the Model, loaded with contact.
+        description: its description.
+    """
+    number = {name: n for n, name in enumerate(m.frame_names)}
+    solid = {m.frame_names[n] for n in m.geom_frameid[: m.ngeomlink].tolist()}
+    parents = span(description).parents()
+    joined = np.zeros((m.nframe, m.nframe), bool)
+    for link in solid:
+        above = parents.get(link)
+        while above is not None and above not in solid:
+            above = parents.get(above)
+        if above is not None:
+            low, high = number[above], number[link]
+            joined[low, high] = joined[high, low] = _is_near(m, *m.frame_bodyid[[low, high]])
+    for joint in (one for one in description.joints if one.closes_loop):
+        low, high = number[joint.parent], number[joint.child]
+        joined[low, high] = joined[high, low] = True
+    return joined
+
+
+def _is_near(m: Model, parent: int, body: int) -> bool:
+    """Return whether two bodies are one, or a joint that does not set a body free is between."""
+    if parent == body:
+        return True
+    return bool(m.body_parentid[body] == parent and m.jnt_dofnum[body - 1] < FREE_DOFS)
+
+
+def separate_pairs(m: Model, joined: Bools) -> Ints:
+    """Return the pairs of geometries of links that no joint connects, (n, 2), ascending.
+
+    Left out are pairs that an SRDF or a Contact excludes, and pairs whose filters do not match.
+
+    Args:
+        m: the Model.
+        joined: of joined_links.
+    """
+    link, every = m.geom_frameid[: m.ngeomlink], np.arange(m.ngeomlink)
+    apart = (link[:, None] != link[None, :]) & ~joined[link[:, None], link[None, :]]
+    apart &= masks_match(vars(m), every, every)
+    first, second = m.exclude_geom[(m.exclude_geom < m.ngeomlink).all(axis=1)].T
+    apart[first, second] = False
+    pairs: Ints = np.argwhere(np.triu(apart))
+    return pairs
+
+
+def with_pairs(m: Model, pairs: Ints) -> Model:
+    """Return the Model with these pairs of geometries as distance_geom, (n, 2), in any order."""
+    arrays = {field.name: getattr(m, field.name) for field in MODEL_FIELDS}
+    ordered = np.unique(pairs.reshape(-1, 2), axis=0)
+    return with_arrays(m, arrays | listed(ordered, m.ngeom))
