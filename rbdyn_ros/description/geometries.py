@@ -179,11 +179,15 @@ class Exclusion:
 
     No distance query lists the pair, and the two do not push each other. A link stands for all
     its geometries.
+
+    Attributes:
+        links: whether the names are those of links only, as in an SRDF.
     """
 
     first: str
     second: str
     line: int | None = None
+    links: bool = False
 
 
 @dataclass(frozen=True, slots=True)

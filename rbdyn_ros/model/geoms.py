@@ -249,15 +249,22 @@ def _given(number: float | None) -> float:
 
 def _excluded(description: Description, parts: list[Part]) -> Ints:
     """Return the pairs of geometries that `description.exclusions` names, (n, 2)."""
-    numbers: dict[str, set[int]] = {}
+    by_link: dict[str, set[int]] = {}
+    by_name: dict[str, set[int]] = {}
     for g, part in enumerate(parts):
-        for name in {part.name, getattr(part, "link", part.name)}:
-            numbers.setdefault(name, set()).add(g)
+        by_name.setdefault(part.name, set()).add(g)
+        if isinstance(part, Geometry):
+            by_link.setdefault(part.link, set()).add(g)
+
+    def numbers(name: str, links: bool) -> set[int]:
+        own = by_link.get(name, set())
+        return own if links else own | by_name.get(name, set())
+
     pairs = {
         (min(g, h), max(g, h))
         for one in description.exclusions
-        for g in numbers.get(one.first, ())
-        for h in numbers.get(one.second, ())
+        for g in numbers(one.first, one.links)
+        for h in numbers(one.second, one.links)
         if g != h
     }
     return np.array(sorted(pairs), np.int64).reshape(-1, 2)

@@ -165,6 +165,26 @@ def test_bad_exclusions(exclude, code):
         rb.load_urdf(arm_text(), contact=rb.Contact(exclude=exclude))
 
 
+def test_an_srdf_names_links_and_no_geometry_or_obstacle_of_the_same_name():
+    """The geometry of l0 and an obstacle are called l4, as a link is: both stay paired with l2."""
+    text = arm_text(5).replace("<collision>", '<collision name="l4">', 1)
+    ball = rb.Obstacle("l4", rb.Sphere(0.1), rb.Pose((5.0, 0.0, 0.0)))
+    srdf = '<robot name="arm"><disable_collisions link1="l2" link2="l4"/></robot>'
+    m = rb.load_urdf(text, contact=rb.Contact(obstacles=(ball,)), srdf=srdf)
+    names = [m.frame_names[n] if n >= 0 else "ball" for n in m.geom_frameid.tolist()]
+    pairs = {frozenset((names[g], names[h])) for g, h in m.distance_geom.tolist()}
+    assert frozenset(("l2", "l4")) not in pairs
+    assert {frozenset(("l2", "l0")), frozenset(("l2", "ball"))} <= pairs
+
+
+def test_an_excluded_name_of_two_parts_is_refused():
+    text = arm_text(5).replace("<collision>", '<collision name="l4">', 1)
+    for contact in (rb.Contact(exclude=(("l2", "l4"),)), rb.Contact((), exclude=(("l4", "l2"),))):
+        with refused(rb.DescriptionError, "ambiguous-name", found="l4") as caught:
+            rb.load_urdf(text, contact=contact)
+        assert "a link and a geometry of link 'l0'" in str(caught.value)
+
+
 def test_obstacles_named_like_a_link_get_a_number():
     ball = rb.Obstacle("l1", rb.Sphere(0.1), rb.Pose((5.0, 0.0, 0.0)))
     m = rb.load_urdf(arm_text(), contact=rb.Contact(obstacles=(ball,)))

@@ -86,8 +86,12 @@ def audit_exclusions(
     before = len(audit.findings)
     parts: tuple[Named, ...] = (*description.links, *description.geometries)
     known = {part.name: None for part in (*parts, *description.obstacles)}
+    meanings = _meanings(description)
     for pair in exclusions:
         for name in (pair.first, pair.second):
+            if len(meanings.get(name, ())) > 1 and not pair.links:
+                message = f"{quote(name)} is {' and '.join(meanings[name])}; rename one of them"
+                audit.error("ambiguous-name", "excluded pair", pair.line, message, found=name)
             if name not in known:
                 unknown = f"no link, geometry or obstacle is called {quote(name)}"
                 message = f"{unknown}{audit.hint(name, known)}"
@@ -96,6 +100,18 @@ def audit_exclusions(
                     allowed=listing(known),
                 )  # fmt: skip
     return len(audit.findings) == before
+
+
+def _meanings(description: Description) -> dict[str, list[str]]:
+    """Return, by name, what has it: a geometry with the name of its own link does not count."""
+    found: dict[str, list[str]] = {link.name: ["a link"] for link in description.links}
+    for geometry in description.geometries:
+        if geometry.name != geometry.link:
+            what = f"a geometry of link {quote(geometry.link)}"
+            found.setdefault(geometry.name, []).append(what)
+    for obstacle in description.obstacles:
+        found.setdefault(obstacle.name, []).append("an obstacle")
+    return found
 
 
 def audit_obstacles(obstacles: Iterable[Obstacle], audit: Audit) -> None:

@@ -135,7 +135,9 @@ def _read(data: bytes | str, source: str, links: Collection[str], audit: Audit) 
             elif len(pair) == 2:
                 disabled.pop(frozenset(pair), None)
     found = [
-        Exclusion(min(pair), max(pair), line) for pair, line in disabled.items() if len(pair) == 2
+        Exclusion(min(pair), max(pair), line, links=True)
+        for pair, line in disabled.items()
+        if len(pair) == 2
     ]
     count = len(found)
     message = (

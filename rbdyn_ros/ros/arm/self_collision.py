@@ -87,12 +87,14 @@ def _untested_text(pairs: list[str]) -> str:
 
 
 def _check_names(description: Description, scene: ArmScene | None) -> None:
-    """Raise ParameterError if an obstacle has the name of a geometry, as rbdyn check does."""
+    """Raise ParameterError if an obstacle has the name of a link or geometry of the arm."""
     if scene is None:
         return
-    taken = {scene.prefix + geometry.name for geometry in description.geometries}
+    taken = {scene.prefix + link.name: "link" for link in description.links}
+    taken |= {scene.prefix + geometry.name: "geometry" for geometry in description.geometries}
     for name in (one.name for one in scene.contact.obstacles if one.name in taken):
-        text = f"the obstacle {quote(name)} has the name of a geometry of the arm; choose another"
+        what = f"the name of a {taken[name]} of the arm"
+        text = f"the obstacle {quote(name)} has {what}; choose another"
         raise refused_scene(scene.path, text)
 
 

@@ -227,6 +227,11 @@ def test_a_scene_that_cannot_be_checked_is_refused(tmp_path):
         with refused(RbdynError, "arm-scene", "scene") as caught:
             made(of_text(text()), read_arm_scene(scene_file(tmp_path, document)))
         assert f"obstacle '{name}' has the name" in str(caught.value)
+    named = text().replace("<collision>", '<collision name="skin">')
+    document = SCENE.replace("wall:", "l2:")
+    with refused(RbdynError, "arm-scene", "scene") as caught:
+        made(of_text(named), read_arm_scene(scene_file(tmp_path, document)))
+    assert "the name of a link" in str(caught.value)
     with refused(RbdynError, "unknown-geometry"):
         document = f"{SCENE}exclude: [[l2, door]]"
         made(of_text(text()), read_arm_scene(scene_file(tmp_path, document)))
