@@ -104,3 +104,12 @@ class ContactSpec:
 
 
 Spec = ImuSpec | ForceTorqueSpec | ContactSpec | LidarSpec | RangeSpec | DepthSpec | ColorSpec
+
+
+def parts_of(spec: Spec) -> tuple[str, ...]:
+    """Return the links and joints without which a sensor cannot measure."""
+    if isinstance(spec, ForceTorqueSpec):
+        return spec.joint, spec.frame
+    if isinstance(spec, ImuSpec | ContactSpec):
+        return (spec.link,)
+    return spec.link, *spec.excluded

@@ -11,7 +11,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.poses import quat_mul
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.dynamics.ray_shapes import RayShapes
-from rbdyn_ros.errors import Finding, ModelError
+from rbdyn_ros.errors import Finding, ModelError, quote
 from rbdyn_ros.machine import cores
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import mat_to_quat
@@ -21,7 +21,14 @@ from rbdyn_ros.sensors.noise import Noise
 from rbdyn_ros.sensors.ray_specs import LidarSpec, RangeSpec
 from rbdyn_ros.sensors.scanning import Drawn, RayNoise, Scan, Scanner
 from rbdyn_ros.sensors.scene import Payload, SensorScene, StateLike
-from rbdyn_ros.sensors.specs import ContactSpec, ForceTorqueSpec, ImuSpec, NoiseSpec, Spec
+from rbdyn_ros.sensors.specs import (
+    ContactSpec,
+    ForceTorqueSpec,
+    ImuSpec,
+    NoiseSpec,
+    Spec,
+    parts_of,
+)
 
 #: The quantities of each kind of sensor, in the order of its numbers.
 QUANTITIES = {
@@ -202,10 +209,27 @@ class Suite:
     def move(
         self, m: Model, description: Description, plant: Model, payloads: Sequence[Payload]
     ) -> None:
-        """Go on with a Model that has other objects; arguments as for Suite and `use`."""
+        """Go on with a Model that has other objects; arguments as for Suite and `use`.
+
+        Raises:
+            ModelError: a link or a joint of a sensor is gone.
+        """
+        self._check_parts(m, description)
         self._m, self._description = m, description
         self._scanners = self._make_scanners(m)
         self.use(plant, payloads)
+
+    def _check_parts(self, m: Model, description: Description) -> None:
+        """Raise ModelError if a sensor would lose a link or a joint that it names."""
+        joints = (joint.name for joint in description.joints)
+        there = {*m.frame_names, *m.jnt_names, *m.loop_names, *joints}
+        for spec in self.specs:
+            if gone := [name for name in parts_of(spec) if name not in there]:
+                text = (
+                    f"sensor {quote(spec.name)} needs {quote(gone[0])}, which would be gone; "
+                    "start the simulator without this sensor to remove it"
+                )
+                raise ModelError(Finding("sensor-part", text, "error", spec.name))
 
     def read(self, state: StateLike) -> list[tuple[int, Reading]]:
         """Return the readings of the sensors that are due in a state, by sensor number."""

@@ -1,0 +1,107 @@
+"""A simulator in this process whose objects come and go: what is refused changes nothing."""
+
+from contextlib import ExitStack
+
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+pytest.importorskip("simulation_interfaces.srv", reason="simulation_interfaces is not built")
+pytest.importorskip("rbdyn_interfaces.srv", reason="rbdyn_interfaces is not built")
+
+from support.refusals import refused
+
+from rbdyn_ros.engine import jit
+
+if jit.DISABLED:
+    pytest.skip("the loop is compiled only", allow_module_level=True)
+
+from rbdyn_ros.errors import ModelError
+from rbdyn_ros.ros.simulator.embedded import embedded
+from rbdyn_ros.ros.simulator.setup import Setup
+from rbdyn_ros.ros.simulator.world_files import read_world
+
+SHELF = """<robot name="shelf"><link name="board"><inertial><mass value="2"/>
+  <inertia ixx="0.02" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.02"/></inertial>
+  <collision><geometry><box size="0.3 0.3 0.04"/></geometry></collision></link>
+  <joint name="drawer" type="prismatic"><parent link="board"/><child link="box"/>
+    <axis xyz="1 0 0"/><limit lower="-0.1" upper="0.1" effort="5" velocity="1"/></joint>
+  <link name="box"><inertial><mass value="0.5"/>
+    <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial></link>
+</robot>"""
+SCENE = """rbdyn_scene: 1
+robot: {{file: {gripper}, xyz: [0, 0, 0.7]}}
+objects:
+  cube: {{box: {{size: [0.04, 0.04, 0.04]}}, mass: 0.1, xyz: [0, 0, 0.32]}}
+  post: {{box: {{size: [0.2, 0.2, 0.2]}}, mass: 1, xyz: [2, 0, 0.4]}}
+  shelf: {{file: shelf.urdf, xyz: [-2, 0, 0.02]}}
+obstacles:
+  table: {{box: {{size: [0.6, 0.8, 0.3]}}, xyz: [0, 0, 0.15]}}
+  block: {{box: {{size: [0.3, 0.3, 0.3]}}, xyz: [2, 0, 0.15]}}
+"""
+
+
+@pytest.fixture
+def simulated(tmp_path, domain, monkeypatch, request):
+    """Start a paused simulator in this process: simulated(parameter=value...)."""
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(domain))
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    gripper = request.config.rootpath / "config/scenes/gripper.urdf"
+    (tmp_path / "shelf.urdf").write_text(SHELF)
+    scene = tmp_path / "scene.yaml"
+    scene.write_text(SCENE.format(gripper=gripper))
+    with ExitStack() as stack:
+
+        def start(**values):
+            given = {"start_paused": True, "realtime": "off", "publish_clock": False}
+            if "urdf" not in values:
+                given["scene"] = str(scene)
+            node = stack.enter_context(embedded(Setup(given | values, locked=False)))
+            return Simulated(node)
+
+        yield start
+
+
+class Simulated:
+    """The simulation of a node."""
+
+    def __init__(self, node):
+        self.node, self.simulation = node, node._simulation
+        self.robot, self.entities = self.simulation.robots[0], self.simulation.entities
+
+    def now(self):
+        """Return everything that a refusal must not change."""
+        simulation = self.simulation
+        return self.entities.names(), simulation.tick, simulation.state_hash()
+
+    def load_world(self, text):
+        """Load a world as the service does."""
+        self.simulation.load_world(*read_world("", text, self.entities.first_scene, True))
+        self.node._standard._stop()
+
+
+SENSORS = {
+    "imu": "{type: imu, link: cube}",
+    "touch": "{type: contact, link: cube}",
+    "drawer": "{type: force_torque, joint: shelf/drawer}",
+    "scan": "{type: range, link: hand, rate: 100, near: 0.1, far: 9, exclude: [cube]}",
+}
+
+
+@pytest.mark.parametrize("name", SENSORS)
+def test_what_a_sensor_needs_stays(simulated, tmp_path, name):
+    sensors = tmp_path / "sensors.yaml"
+    sensors.write_text(f"rbdyn_sensors: 1\nsensors:\n  {name}: {SENSORS[name]}\n")
+    sim = simulated(sensors=str(sensors))
+    sim.simulation.step(5)
+    before = sim.now()
+    changes = (
+        lambda: sim.entities.delete("shelf" if name == "drawer" else "cube"),
+        lambda: sim.load_world("rbdyn_scene: 1\n"),
+        sim.simulation.unload_world,
+    )
+    for change in changes:
+        with refused(ModelError, "sensor-part", name):
+            change()
+        assert sim.now() == before
+    sim.entities.delete("post")
+    sim.simulation.step(5)
