@@ -128,6 +128,7 @@ class Loop:
         m: Model,
         start: Array,
         between: Callable[[Data], tuple[Model, Model] | None],
+        resets: bool = False,
     ) -> None:
         """Go on with a Model that has other objects, between two ticks; time goes on.
 
@@ -141,6 +142,8 @@ class Loop:
             between: called with the Data of the last tick, after the last state of the old Model
                 and before the first of the new one; it must read all states. It may return other
                 Models of the same layout in place of `base` and `m`, which follow from this tick.
+            resets: whether the caller resets or loads the state next: it may have diverged, and
+                stays frozen until then.
 
         Raises:
             RbdynError: the loop does not run, makes single steps, or its state diverged.
@@ -149,11 +152,12 @@ class Loop:
         new = Shared(base, s.sizes["nring"])
         prepare(new, base, self.settings, self.period_ns)
         with self.orders.held(), self._requests.lock:
-            self._check_movable()
+            self._check_movable(resets)
             self._halt()
             try:
                 base, m = between(self.plant.d) or (base, m)
                 carry_shared(s, new, match)
+                new.fault[()] = _carried_fault(int(s.fault), match)
                 self.plant.move(new, base, m, start, match)
                 s.become(new)
                 if self._port is not None:
@@ -165,11 +169,11 @@ class Loop:
                 s.asked[shared.STOP] = 0
                 self._launch()
 
-    def _check_movable(self) -> None:
+    def _check_movable(self, resets: bool) -> None:
         s = self._shared
         if not self.running:
             raise refusal("the simulation does not run: it has not started yet, or has ended")
-        if s.fault >= 0:
+        if s.fault >= 0 and not resets:
             raise refusal("the state diverged and is frozen; reset the simulation first")
         if s.asked[shared.STEPS] > s.done[shared.STEPS]:
             raise refusal("steps are under way; wait for their end")
@@ -223,6 +227,14 @@ class Loop:
         self._requests.close()
         if self._owns_wakeup:
             self._wakeup.close()
+
+
+def _carried_fault(joint: int, match: Match) -> int:
+    """Return the joint of a fault in the new Model, or another one if it is gone; -1: no fault."""
+    old, new = (numbers.tolist() for numbers in match.places["njnt"])
+    if joint < 0 or match.new.njnt == 0:
+        return -1
+    return new[old.index(joint)] if joint in old else 0
 
 
 def warm(m: Model, specialize: bool = False) -> None:

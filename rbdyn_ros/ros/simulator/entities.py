@@ -58,7 +58,7 @@ class Owner(Protocol):
     @property
     def recorded(self) -> bool: ...
 
-    def move(self, world: World, settle: Settle | None = None) -> World: ...
+    def move(self, world: World, settle: Settle | None = None, resets: bool = False) -> World: ...
 
 
 class Entities:
@@ -217,9 +217,9 @@ class Entities:
         return self.world.listed
 
     def release(self) -> None:
-        """End all that `attach` did."""
+        """End all that `attach` did; the caller resets the state."""
         if self.world.attached:
-            self.enter(self._changed(self.world, attached=()))
+            self.enter(self._changed(self.world, attached=()), resets=True)
 
     def set_surface_velocity(self, name: str, velocity: Vec3) -> None:
         """Let the surface of an obstacle move like a conveyor belt.
@@ -242,19 +242,24 @@ class Entities:
         loose = with_surface_velocity(world.loose, name, velocity)
         self.enter(self._changed(world, loose=loose))
 
-    def restore(self) -> None:
-        """Return to the world as it was loaded: entities that were deleted are at their start."""
-        self.enter(self.world.first or self.world)
+    def restore(self, resets: bool) -> None:
+        """Return to the world as it was loaded: entities that were deleted are at their start.
 
-    def enter(self, world: World, settle: Settle | None = None) -> None:
+        Args:
+            resets: as for `enter`.
+        """
+        self.enter(self.world.first or self.world, resets=resets)
+
+    def enter(self, world: World, settle: Settle | None = None, resets: bool = False) -> None:
         """Go on in another world; parts that both worlds have keep their state.
 
         Args:
             world: the world.
             settle: returns the world in its place, of the same layout, between the two ticks.
+            resets: whether the caller resets or loads the state next: it may have diverged.
 
         Raises:
-            RbdynError: a recording is under way, or the loop does not answer.
+            RbdynError: a recording is under way, the state diverged, or the loop does not answer.
         """
         if world.m is self.world.m:
             self.world = world
@@ -265,7 +270,7 @@ class Entities:
                 "record a scene that has all objects from the start",
                 "recorded",
             )
-        self.world = self._robot.move(world, settle)
+        self.world = self._robot.move(world, settle, resets)
 
     def _changed(self, world: World, **changes: Any) -> World:
         """Return a world with other parts; its Model begins as the present one does."""

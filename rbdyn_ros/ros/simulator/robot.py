@@ -292,12 +292,13 @@ class Robot:
         """Whether the robot is recorded."""
         return self._recorder is not None
 
-    def move(self, world: World, settle: Settle | None = None) -> World:
+    def move(self, world: World, settle: Settle | None = None, resets: bool = False) -> World:
         """Go on in a world with other objects, between two ticks; all of it, or nothing.
 
         Args:
             world: the world.
             settle: see Entities.enter.
+            resets: see Entities.enter.
 
         Returns:
             the world in which it goes on.
@@ -325,7 +326,7 @@ class Robot:
                     loaded = now.with_weld_pose(m)
                 return now.m, loaded
 
-            self.loop.move(world.m, m, world.start, between)
+            self.loop.move(world.m, m, world.start, between, resets)
             return loaded
 
         with self.outputs.lock:
@@ -349,7 +350,7 @@ class Robot:
             seed: of all noise; None: the present one.
         """
         if robot:
-            self.entities.restore()
+            self.entities.restore(state)
             self.payloads.restore()
         elif state:
             self.entities.release()
@@ -370,7 +371,7 @@ class Robot:
 
     def load_state(self, saved: SavedRobot) -> None:
         """Go on from a state that this robot saved; the parameters of the faults change, too."""
-        self.entities.enter(saved.world)
+        self.entities.enter(saved.world, resets=True)
         now = self._fault_parameters()
         changes = [new for name, new in saved.faults.items() if new.value != now[name].value]
         result = self.node.set_parameters_atomically(changes)

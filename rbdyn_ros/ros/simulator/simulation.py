@@ -170,23 +170,23 @@ class Simulation:
         self._stop.set()
 
     def load_world(self, file: WorldFile, parts: SceneParts) -> list[Finding]:
-        """Load another world in place of the present one, see Entities.load; time is paused.
+        """Load another world in place of the present one, see Entities.loaded; time is paused.
 
-        If it is refused, nothing changes.
+        If it is refused, nothing changes. A state that diverged stays frozen: reset it next.
         """
         world, warnings = self.entities.only_robot().entities.loaded(file, parts)
         self._enter(world)
         return warnings
 
     def unload_world(self) -> None:
-        """Leave the robots of the start alone; time is paused."""
+        """Leave the robots of the start alone; time is paused, and a reset must follow."""
         self._enter(self.entities.only_robot().entities.robots_alone())
 
     def _enter(self, world: World) -> None:
         paused = self.paused
         self.pause(True)
         try:
-            self.entities.only_robot().entities.enter(world)
+            self.entities.only_robot().entities.enter(world, resets=True)
         except RbdynError:
             if not paused:
                 self.pause(False)

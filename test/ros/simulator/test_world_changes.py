@@ -8,17 +8,21 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 pytest.importorskip("simulation_interfaces.srv", reason="simulation_interfaces is not built")
 pytest.importorskip("rbdyn_interfaces.srv", reason="rbdyn_interfaces is not built")
 
+import numpy as np
 from support.refusals import refused
 
+import rbdyn_ros as rb
 from rbdyn_ros.engine import jit
 
 if jit.DISABLED:
     pytest.skip("the loop is compiled only", allow_module_level=True)
 
-from rbdyn_ros.errors import ModelError
+from rbdyn_ros.errors import ModelError, RbdynError
 from rbdyn_ros.ros.simulator.embedded import embedded
+from rbdyn_ros.ros.simulator.saved_states import SavedStates
 from rbdyn_ros.ros.simulator.setup import Setup
 from rbdyn_ros.ros.simulator.world_files import read_world
+from rbdyn_ros.runtime.types import Wrench
 
 SHELF = """<robot name="shelf"><link name="board"><inertial><mass value="2"/>
   <inertia ixx="0.02" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.02"/></inertial>
@@ -28,16 +32,16 @@ SHELF = """<robot name="shelf"><link name="board"><inertial><mass value="2"/>
   <link name="box"><inertial><mass value="0.5"/>
     <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial></link>
 </robot>"""
-SCENE = """rbdyn_scene: 1
-robot: {{file: {gripper}, xyz: [0, 0, 0.7]}}
+WORLD = """rbdyn_scene: 1
 objects:
-  cube: {{box: {{size: [0.04, 0.04, 0.04]}}, mass: 0.1, xyz: [0, 0, 0.32]}}
-  post: {{box: {{size: [0.2, 0.2, 0.2]}}, mass: 1, xyz: [2, 0, 0.4]}}
-  shelf: {{file: shelf.urdf, xyz: [-2, 0, 0.02]}}
+  cube: {box: {size: [0.04, 0.04, 0.04]}, mass: 0.1, xyz: [0, 0, 0.32]}
+  post: {box: {size: [0.2, 0.2, 0.2]}, mass: 1, xyz: [2, 0, 0.4]}
 obstacles:
-  table: {{box: {{size: [0.6, 0.8, 0.3]}}, xyz: [0, 0, 0.15]}}
-  block: {{box: {{size: [0.3, 0.3, 0.3]}}, xyz: [2, 0, 0.15]}}
+  table: {box: {size: [0.6, 0.8, 0.3]}, xyz: [0, 0, 0.15]}
+  block: {box: {size: [0.3, 0.3, 0.3]}, xyz: [2, 0, 0.15]}
 """
+ROBOT = "robot: {{file: {}, xyz: [0, 0, 0.7]}}\n"
+SHELVES = "  shelf: {file: shelf.urdf, xyz: [-2, 0, 0.02]}\n"
 
 
 @pytest.fixture
@@ -48,7 +52,7 @@ def simulated(tmp_path, domain, monkeypatch, request):
     gripper = request.config.rootpath / "config/scenes/gripper.urdf"
     (tmp_path / "shelf.urdf").write_text(SHELF)
     scene = tmp_path / "scene.yaml"
-    scene.write_text(SCENE.format(gripper=gripper))
+    scene.write_text(WORLD.replace("objects:\n", f"{ROBOT.format(gripper)}objects:\n{SHELVES}"))
     with ExitStack() as stack:
 
         def start(**values):
@@ -79,6 +83,10 @@ class Simulated:
         self.node._standard._stop()
 
 
+def box(name, *xyz, size=0.05):
+    return rb.Object(name, rb.Box((size, size, size)), mass=0.1, pose=rb.pose(xyz))
+
+
 SENSORS = {
     "imu": "{type: imu, link: cube}",
     "touch": "{type: contact, link: cube}",
@@ -105,3 +113,62 @@ def test_what_a_sensor_needs_stays(simulated, tmp_path, name):
         assert sim.now() == before
     sim.entities.delete("post")
     sim.simulation.step(5)
+
+
+def diverge(sim):
+    """Let the post of the scene fly to infinity."""
+    body, zero = sim.robot.m.body_id("post"), np.zeros(3)
+    sim.robot.loop.orders.push(Wrench(body, zero, np.array([1e15, 0.0, 0.0]), zero, False, 0.05))
+    sim.simulation.step(30)
+    assert sim.simulation.diverged
+    with refused(RbdynError, "request"):
+        sim.entities.delete("cube")
+
+
+def goes_on(sim):
+    assert not sim.simulation.diverged
+    tick = sim.simulation.tick
+    sim.simulation.step(5)
+    return sim.simulation.tick == tick + 5 and not sim.simulation.diverged
+
+
+def spawn(sim):
+    sim.entities.spawn(box("extra", 1.0, 0.0, 1.0))
+
+
+def attach(sim):
+    sim.robot.entities.attach("cube", "hand")
+
+
+@pytest.mark.parametrize("change", [spawn, attach])
+def test_a_state_that_diverged_in_another_world_can_be_reset(simulated, change):
+    sim = simulated()
+    start, saved = sim.now(), SavedStates(sim.simulation)
+    saved.save("start")
+
+    def again():
+        change(sim)
+        diverge(sim)
+
+    again()
+    sim.simulation.reset(state=True)
+    assert sim.robot.entities.world.attached == ()
+    assert ("extra" in sim.entities.names()) == (change is spawn)
+    assert goes_on(sim)
+    sim.simulation.reset(time=True, state=True, robot=True)
+    again()
+    with refused(RbdynError, "request"):
+        sim.simulation.reset(robot=True)  # which leaves the state as it is
+    sim.node._standard._stop()
+    assert sim.now() == start
+    again()
+    saved.load("start")
+    assert sim.now() == start
+    again()
+    sim.simulation.unload_world()
+    sim.node._standard._stop()
+    assert (sim.simulation.diverged, sim.entities.names()) == (False, ["scene"])
+    sim.load_world(WORLD)
+    again()
+    sim.load_world("rbdyn_scene: 1\n")  # the joint that diverged is gone
+    assert goes_on(sim)
