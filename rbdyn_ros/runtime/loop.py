@@ -146,8 +146,12 @@ class Loop:
                 stays frozen until then.
 
         Raises:
-            RbdynError: the loop does not run, makes single steps, or its state diverged.
+            RbdynError: the loop does not run, makes single steps, its state diverged, or the
+                shared memory has joints that would be gone. Nothing has changed then, nor if
+                `between` raises.
         """
+        if self._port is not None:
+            self._port.check(base)
         match, s = Match(self.m, base), self._shared
         new = Shared(base, s.sizes["nring"])
         prepare(new, base, self.settings, self.period_ns)
@@ -167,6 +171,7 @@ class Loop:
                 self.readout.move(base)
             finally:
                 s.asked[shared.STOP] = 0
+                s.loaded[()] = 1  # it goes on instead of beginning, also in the old row
                 self._launch()
 
     def _check_movable(self, resets: bool) -> None:

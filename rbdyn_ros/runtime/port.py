@@ -133,8 +133,16 @@ class Port:
         slots = self._words[start : start + layout.STATE_DEPTH * stride].reshape(-1, stride)
         return self._words[at : at + 8], slots[:, :1], slots[:, 1:].view(np.float64)
 
+    def check(self, m: Model) -> None:
+        """Raise RbdynError if a Model with other objects lacks a joint of the memory."""
+        if gone := [name for name in self.joints if name not in m.jnt_names]:
+            raise refusal(
+                f"the shared memory {quote(self.name)} has joint {quote(gone[0])}, which would be "
+                "gone; a process reads it as long as the simulator runs"
+            )
+
     def bind(self, m: Model) -> None:
-        """Find the joints in a Model with other objects; only while no loop runs on the memory."""
+        """Find the joints in a Model that passed `check`; only while no loop runs on the memory."""
         numbers = {name: j for j, name in enumerate(m.jnt_names)}
         for k, (name, accepts) in enumerate(self.joints.items()):
             j = numbers[name]

@@ -6,7 +6,7 @@ from running import wait_until
 
 @pytest.fixture
 def start(monkeypatch):
-    """Start loops: start(m, position, **settings)."""
+    """Start loops: start(m, position, port, **settings)."""
     from rbdyn_ros.runtime import requests
     from rbdyn_ros.runtime.loop import Loop
     from rbdyn_ros.runtime.settings import LoopSettings
@@ -14,8 +14,9 @@ def start(monkeypatch):
     monkeypatch.setattr(requests, "PATIENCE", 60.0)  # [s]; it bounds a hang only
     running = []
 
-    def begin(m, position=None, **settings):
-        loop = Loop(m, LoopSettings(**{"realtime": "off", **settings}), position)
+    def begin(m, position=None, port=None, **settings):
+        given = LoopSettings(**{"realtime": "off", **settings})
+        loop = Loop(m, given, position, port=port)
         running.append(loop)
         loop.start()
         # the first loop may have to be compiled

@@ -1,6 +1,7 @@
 """A loop that gets and loses objects: what stays keeps its state and its future, bit for bit."""
 
 import dataclasses
+import os
 
 import numpy as np
 import pytest
@@ -16,6 +17,8 @@ if jit.DISABLED:
 
 from rbdyn_ros.description.source import read
 from rbdyn_ros.loading.load import complete, rearranged
+from rbdyn_ros.runtime.port import Port
+from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.runtime.types import EFFORT, POSITION, Faults, TrajectoryOrder, Wrench
 
 SCENE = "config/scenes/gripper.yaml"
@@ -146,6 +149,36 @@ def test_wrenches_follow_their_bodies(start):
     state = walk(loop, 3)[-1]
     assert [w.body for w in loop.orders.wrenches()] == [loop.m.body_id("ball")]
     assert state.xfrc[loop.m.body_id("ball")].tolist() == [0.0, 0.0, 0.1, 0.0, 0.0, 0.0]
+
+
+def test_what_fails_between_two_ticks_changes_nothing(start):
+    """Commands and measurements under way stay, too."""
+
+    def refuse(_):
+        raise RuntimeError
+
+    def change(loop, described):
+        base = rearranged(without_entity(described, "cube"), loop.m)
+        with pytest.raises(RuntimeError):
+            loop.move(base, base, base.qpos0, refuse)
+
+    _, expected, _ = future(start, None)
+    _, got, _ = future(start, change)
+    assert got == expected
+
+
+def test_joints_in_shared_memory_stay(start):
+    described, m = scene()
+    given = LoopSettings(realtime="off", **WALKING)
+    port = Port(f"moved{os.getpid()}", m, {"lift": True, "cube": False}, (), given, 1_000_000)
+    loop = start(m, port=port, **WALKING)
+    with refused(rb.RbdynError, "request"):
+        go_on(loop, without_entity(described, "cube"))
+    assert (loop.m, len(walk(loop, 3))) == (m, 3)
+    go_on(loop, without_entity(described, "ball"))
+    assert walk(loop, 3)[-1].m is loop.m
+    loop.stop()
+    port.close()
 
 
 def test_a_loop_that_stands_still_for_good_is_refused(start):

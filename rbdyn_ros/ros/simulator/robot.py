@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from rclpy.node import Node
 
+from rbdyn_ros.description.build.entities import entity_of
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, refusal
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
@@ -184,13 +185,20 @@ class Robot:
         if not given:
             return None
         name = f"{given}.{self.name}" if self.name else given
-        joints = {name: name in self.commands.dofs for name in SingleJoints.all(self.m).names}
+        joints = {name: name in self.commands.dofs for name in self._lasting_joints()}
         values = () if self.sensors is None else self.sensors.value_names
         port = Port(name, self.m, joints, values, settings, self._loaded.period_ns)
         if values:
             assert self.sensors is not None
             self.sensors.share(port.write_values)
         return port
+
+    def _lasting_joints(self) -> list[str]:
+        """Return the joints with one coordinate but those of objects, which may be deleted."""
+        scene = self.given.description
+        owners = {*scene.objects, *scene.robots}
+        names = SingleJoints.all(self.m).names
+        return [name for name in names if entity_of(name, owners) not in scene.objects]
 
     def _settings(self, cadence: Cadence) -> LoopSettings:
         values = self.values

@@ -1,5 +1,6 @@
 """A simulator in this process whose objects come and go: what is refused changes nothing."""
 
+import os
 from contextlib import ExitStack
 
 import pytest
@@ -172,3 +173,15 @@ def test_a_state_that_diverged_in_another_world_can_be_reset(simulated, change):
     again()
     sim.load_world("rbdyn_scene: 1\n")  # the joint that diverged is gone
     assert goes_on(sim)
+
+
+def test_objects_with_joints_go_beside_shared_memory(simulated):
+    sim = simulated(shared_memory=f"worlds{os.getpid()}")
+    assert "shelf/drawer" in sim.robot.m.jnt_names
+    sim.simulation.step(5)
+    sim.entities.delete("shelf")
+    assert "shelf" not in sim.entities.names()
+    sim.simulation.step(5)
+    assert sim.robot.loop.readout.latest().tick == sim.simulation.tick
+    sim.load_world("rbdyn_scene: 1\n")
+    assert sim.entities.names() == ["scene", "floor"]
