@@ -137,12 +137,12 @@ class Port:
         """Raise RbdynError if a Model with other objects lacks a joint of the memory."""
         if gone := [name for name in self.joints if name not in m.jnt_names]:
             raise refusal(
-                f"the shared memory {quote(self.name)} has joint {quote(gone[0])}, which would be "
-                "gone; a process reads it as long as the simulator runs"
+                f"the shared memory has joint {quote(gone[0])}, which would be gone; another "
+                "process may use it as long as the simulator runs"
             )
 
     def bind(self, m: Model) -> None:
-        """Find the joints in a Model that passed `check`; only while no loop runs on the memory."""
+        """Find the joints in a Model that `check` accepts; only while no loop runs."""
         numbers = {name: j for j, name in enumerate(m.jnt_names)}
         for k, (name, accepts) in enumerate(self.joints.items()):
             j = numbers[name]
