@@ -55,6 +55,25 @@ def make_faults(m: Model, values: Mapping[str, Any]) -> Faults:
     return Faults(**scalars, link_loss=values[f"{FAULTS}link_loss"], stuck=stuck, **arrays)
 
 
+def fitted(m: Model, values: Mapping[str, Any], faults: Faults) -> dict[str, Any]:
+    """Return the parameters `faults.` that name or count other joints than there are, corrected.
+
+    Args:
+        m: the robot after joints came or went.
+        values: all parameters.
+        faults: the present faults, which joints that are gone have taken along.
+    """
+    joints, free = SingleJoints.actuated(m), SingleJoints.free(m)
+    right: dict[str, Any] = {
+        name: getattr(faults, name)[joints.dofadr].tolist() or [0.0]
+        for name in PER_DOF
+        if len(values[FAULTS + name]) > 1
+    }
+    stuck = values[f"{FAULTS}stuck_joints"]
+    right["stuck_joints"] = [name for name in stuck if name in free.names]
+    return {FAULTS + name: new for name, new in right.items() if new != [*values[FAULTS + name]]}
+
+
 def _stuck(m: Model, names: Sequence[str], findings: list[Finding]) -> Bools:
     free = SingleJoints.free(m)
     dofs = dict(zip(free.names, free.dofadr.tolist(), strict=True))

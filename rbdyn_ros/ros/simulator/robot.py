@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 
 from rbdyn_ros.description.build.entities import entity_of
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, refusal
@@ -18,13 +19,14 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common import source
 from rbdyn_ros.ros.common.dynamics_query import Snapshot
+from rbdyn_ros.ros.common.parameters import live
 from rbdyn_ros.ros.common.single_joints import SingleJoints
 from rbdyn_ros.ros.common.stamps import TickStamps
 from rbdyn_ros.ros.simulator import parameters as params
 from rbdyn_ros.ros.simulator.commanders import AnswerAges
 from rbdyn_ros.ros.simulator.driver import SimulatedDriver
 from rbdyn_ros.ros.simulator.entities import Entities, Settle
-from rbdyn_ros.ros.simulator.faults import make_faults
+from rbdyn_ros.ros.simulator.faults import fitted, make_faults
 from rbdyn_ros.ros.simulator.markers import open_markers
 from rbdyn_ros.ros.simulator.outputs import Cadence, Outputs
 from rbdyn_ros.ros.simulator.payloads import Payloads, SavedPayloads
@@ -346,7 +348,20 @@ class Robot:
             self.m, self.given = now.m, replace(self.given, description=now.description)
             for commit in commits:
                 commit()
+        self._fit_faults()
         return now
+
+    def _fit_faults(self) -> None:
+        """Take joints that are gone out of the parameters of the faults, and new ones in."""
+        right = fitted(self.m, vars(self.values), self.loop.plant.faults)
+        if not right:
+            return
+        self.node.set_parameters_atomically(
+            [Parameter(name, value=value or [""]) for name, value in right.items()]
+        )
+        changes = "; ".join(f"{name} is {value} now" for name, value in right.items())
+        text = f"the joints of the simulation have changed: {changes}"
+        self.node.get_logger().info(text)
 
     def reset(self, time: bool, state: bool, robot: bool, seed: int | None = None) -> None:
         """Reset loop and sensors, see runtime.plant.Plant.reset.
@@ -378,7 +393,13 @@ class Robot:
         )
 
     def load_state(self, saved: SavedRobot) -> None:
-        """Go on from a state that this robot saved; the parameters of the faults change, too."""
+        """Go on from a state that this robot saved; the parameters of the faults change, too.
+
+        Raises:
+            RbdynError: its faults are refused, or the loop does not answer.
+        """
+        faults = {name: one.value for name, one in saved.faults.items()}
+        make_faults(saved.world.m, vars(self.values) | live(faults, params.PARAMETERS))
         self.entities.enter(saved.world, resets=True)
         now = self._fault_parameters()
         changes = [new for name, new in saved.faults.items() if new.value != now[name].value]

@@ -2,6 +2,7 @@
 
 import os
 from contextlib import ExitStack
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ pytest.importorskip("simulation_interfaces.srv", reason="simulation_interfaces i
 pytest.importorskip("rbdyn_interfaces.srv", reason="rbdyn_interfaces is not built")
 
 import numpy as np
+from rclpy.parameter import Parameter
 from support.refusals import refused
 
 import rbdyn_ros as rb
@@ -18,10 +20,11 @@ from rbdyn_ros.engine import jit
 if jit.DISABLED:
     pytest.skip("the loop is compiled only", allow_module_level=True)
 
-from rbdyn_ros.errors import ModelError, RbdynError
+from rbdyn_ros.errors import ModelError, ParameterError, RbdynError
 from rbdyn_ros.ros.simulator.embedded import embedded
 from rbdyn_ros.ros.simulator.saved_states import SavedStates
 from rbdyn_ros.ros.simulator.setup import Setup
+from rbdyn_ros.ros.simulator.world import SpawnedRobot
 from rbdyn_ros.ros.simulator.world_files import read_world
 from rbdyn_ros.runtime.types import Wrench
 
@@ -185,3 +188,56 @@ def test_objects_with_joints_go_beside_shared_memory(simulated):
     assert sim.robot.loop.readout.latest().tick == sim.simulation.tick
     sim.load_world("rbdyn_scene: 1\n")
     assert sim.entities.names() == ["scene", "floor"]
+
+
+def set_faults(sim, **values):
+    """Set parameters of faults; return why they are refused, or an empty string."""
+    changes = [Parameter(f"faults.{name}", value=value) for name, value in values.items()]
+    result = sim.node.set_parameters_atomically(changes)
+    return "" if result.successful else result.reason
+
+
+def faults_of(sim, *names):
+    return [list(sim.node.get_parameter(f"faults.{name}").value) for name in names]
+
+
+def test_parameters_of_faults_follow_the_joints(simulated):
+    sim = simulated()
+    both, saved = ("stuck_joints", "encoder_noise"), SavedStates(sim.simulation)
+    noise = [0.0, 1e-3, 2e-3]
+    assert set_faults(sim, stuck_joints=["shelf/drawer", "lift"], encoder_noise=noise) == ""
+    saved.save("shelf")
+    sim.entities.delete("shelf")
+    assert faults_of(sim, *both) == [["lift"], noise]
+    crane = SpawnedRobot("/crane", SHELF, None)
+    sim.entities.spawn(rb.Object("crane", SHELF, pose=rb.pose((3.0, 0.0, 1.0))), crane)
+    assert "crane/drawer" in sim.robot.m.jnt_names
+    assert faults_of(sim, *both) == [["lift"], [*noise, 0.0]]
+    assert set_faults(sim, command_delay=0.001) == ""
+    saved.save("crane")
+    expected = sim.now()
+
+    assert set_faults(sim, stuck_joints=["crane/drawer"]) == ""
+    sim.entities.spawn(box("extra", 1.0, 0.0, 1.0))
+    saved.load("crane")
+    assert sim.now() == expected
+    assert faults_of(sim, *both) == [["lift"], [*noise, 0.0]]
+    saved.load("shelf")
+    assert faults_of(sim, *both) == [["shelf/drawer", "lift"], noise]
+    stuck = np.flatnonzero(sim.robot.loop.plant.faults.stuck)
+    assert [sim.robot.m.jnt_names[j] for j in sim.robot.m.dof_jntid[stuck]] == [
+        "lift", "shelf/drawer"
+    ]  # fmt: skip
+
+
+def test_a_saved_state_whose_faults_are_refused_changes_nothing(simulated):
+    sim = simulated()
+    sim.entities.spawn(box("extra", 1.0, 0.0, 1.0))
+    state = sim.robot.save_state()
+    name = "faults.stuck_joints"
+    wrong = {**state.faults, name: Parameter(name, value=["lid"])}
+    sim.entities.delete("extra")
+    before = sim.now()
+    with refused(ParameterError, "fault", name):
+        sim.robot.load_state(replace(state, faults=wrong))
+    assert sim.now() == before
