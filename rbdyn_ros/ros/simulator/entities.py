@@ -27,7 +27,14 @@ from rbdyn_ros.description.geometries import FLOOR, Obstacle, Plane
 from rbdyn_ros.description.objects import Object
 from rbdyn_ros.description.poses import Pose, Vec3
 from rbdyn_ros.description.types import Description
-from rbdyn_ros.errors import Finding, did_you_mean, listing, quote, refusal
+from rbdyn_ros.errors import (
+    DescriptionError,
+    Finding,
+    did_you_mean,
+    listing,
+    quote,
+    refusal,
+)
 from rbdyn_ros.loading.free_objects import placed_entity, placed_objects
 from rbdyn_ros.loading.load import rearranged
 from rbdyn_ros.loading.standing import out_of_obstacles
@@ -163,7 +170,10 @@ class Entities:
         Raises:
             RbdynError: the loop does not answer.
         """
-        world = self.world
+        self.enter(self._without(self.world, name))
+
+    def _without(self, world: World, name: str) -> World:
+        """Return a world without an entity."""
         spawned = {key: one for key, one in world.spawned.items() if key != name}
         loose = without_entity(world.loose, name)
         links = {link.name for link in loose.links}
@@ -171,7 +181,7 @@ class Entities:
         infos = {key: info for key, info in world.infos.items() if key != name}
         robots = {key: robot for key, robot in world.robots.items() if key != name}
         changes = {"spawned": spawned, "attached": attached, "infos": infos, "robots": robots}
-        self.enter(self._changed(world, loose=loose, **changes))
+        return self._made(world, world, first=world.first or world, loose=loose, **changes)
 
     def set_info(self, name: str, info: EntityInfo) -> None:
         """Keep a client's info of an entity, or of the robot (name empty), until a reset."""
@@ -247,8 +257,29 @@ class Entities:
 
         Args:
             resets: as for `enter`.
+
+        Raises:
+            RbdynError: without a reset of the state, something is at the start of an entity that
+                would return.
         """
-        self.enter(self.world.first or self.world, resets=resets)
+        world = self.world
+        first = world.first or world
+        if not resets:
+            for name in world.spawned:
+                if name in first.loose.objects:  # another object has the name of a deleted one
+                    world = self._without(world, name)
+            self._check_room(world, first)
+            self.enter(world)
+        self.enter(first, resets=resets)
+
+    def _check_room(self, world: World, first: World) -> None:
+        """Raise RbdynError if an entity that a world lacks would return into something."""
+        solid = {(one.name, one.shape, one.origin) for one in world.loose.obstacles}
+        back = [name for name in first.loose.objects if name not in world.loose.objects]
+        back += [x.name for x in first.loose.obstacles if (x.name, x.shape, x.origin) not in solid]
+        qpos = Match(world.m, first.m).coordinates(self._now_in(world), first.m.qpos0)
+        for name in back:
+            _check_return(first, name, qpos)
 
     def enter(self, world: World, settle: Settle | None = None, resets: bool = False) -> None:
         """Go on in another world; parts that both worlds have keep their state.
@@ -332,6 +363,16 @@ class Entities:
             raise refusal("it has no collision geometries, so it has no bounds")
         lowest, highest = zip(*(part.corners for part in parts), strict=True)
         return np.min(lowest, axis=0), np.max(highest, axis=0)
+
+
+def _check_return(world: World, name: str, qpos: Array) -> None:
+    """Raise RbdynError if an entity would be inside something at a position (nq,) of a world."""
+    try:
+        placed_entity(world.m, world.loose, name, qpos)
+    except DescriptionError as error:
+        why = error.findings[0].message.partition(";")[0]
+        text = f"{quote(name)} cannot return to its start: {why}; reset the state, too"
+        raise refusal(text, "no-room") from error
 
 
 def _robot_name(scene: Description) -> str:

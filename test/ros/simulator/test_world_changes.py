@@ -241,3 +241,36 @@ def test_a_saved_state_whose_faults_are_refused_changes_nothing(simulated):
     with refused(ParameterError, "fault", name):
         sim.robot.load_state(replace(state, faults=wrong))
     assert sim.now() == before
+
+
+def place(sim, name):
+    m, q = sim.robot.m, sim.robot.loop.readout.latest().qpos
+    at = m.jnt_qposadr[m.jnt_id(name)]
+    return q[at : at + 7].tolist()
+
+
+def test_a_deleted_object_returns_to_its_start_beside_the_others(simulated):
+    sim = simulated()
+    start = place(sim, "cube")
+    sim.entities.delete("cube")
+    sim.entities.spawn(box("cube", 1.0, 0.0, 1.0))
+    sim.simulation.step(50)
+    post = place(sim, "post")
+    sim.simulation.reset(robot=True)
+    assert place(sim, "cube") == start  # not where the other cube is
+    assert place(sim, "post") == post
+
+
+@pytest.mark.parametrize("name", ["cube", "table"])
+def test_nothing_returns_into_something(simulated, name):
+    sim = simulated()
+    first = sim.now()
+    sim.entities.delete(name)
+    at = (0.0, 0.0, 0.25)
+    sim.entities.set_state("post", at, (0.0, 0.0, 0.0, 1.0), (0.0,) * 3, (0.0,) * 3)
+    before = sim.now()
+    with refused(RbdynError, "no-room"):
+        sim.simulation.reset(robot=True)
+    assert sim.now() == before
+    sim.simulation.reset(time=True, state=True, robot=True)
+    assert sim.now() == first
