@@ -168,14 +168,30 @@ class Weld:
         return f"{self.link} on {self.to}"
 
 
+def welds_in(scene: Description, welds: Iterable[Weld]) -> tuple[Weld, ...]:
+    """Return the welds of links that a scene has, without the names of parts that it lacks.
+
+    A new part with such a name is another one, which is not attached.
+    """
+    links = {link.name for link in scene.links}
+    there = {*links, *(one.name for one in scene.obstacles)}
+
+    def known(side: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(name for name in side if name in there)
+
+    return tuple(
+        replace(weld, apart=(known(weld.apart[0]), known(weld.apart[1])))
+        for weld in welds
+        if {weld.link, weld.to} <= links
+    )
+
+
 def with_welds(scene: Description, welds: Iterable[Weld]) -> Description:
     """Return a checked scene in which links are welded to each other."""
     joints, exclusions = list(scene.joints), list(scene.exclusions)
-    there = {*(link.name for link in scene.links), *(one.name for one in scene.obstacles)}
     for weld in welds:
         joints.append(Joint(weld.name, "fixed", weld.to, weld.link, weld.pose, closes_loop=True))
-        pairs = product(*weld.apart)  # an obstacle may have been deleted
-        exclusions += [Exclusion(*pair) for pair in pairs if there.issuperset(pair)]
+        exclusions += [Exclusion(*pair) for pair in product(*weld.apart)]
     return replace(scene, joints=tuple(joints), exclusions=tuple(exclusions))
 
 

@@ -15,6 +15,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.build.entities import (
     floating_scene,
     robots_of,
+    welds_in,
     with_entity,
     with_obstacle_at,
     with_surface_velocity,
@@ -176,8 +177,7 @@ class Entities:
         """Return a world without an entity."""
         spawned = {key: one for key, one in world.spawned.items() if key != name}
         loose = without_entity(world.loose, name)
-        links = {link.name for link in loose.links}
-        attached = tuple(one for one in world.attached if {one.link, one.to} <= links)
+        attached = welds_in(loose, world.attached)
         infos = {key: info for key, info in world.infos.items() if key != name}
         robots = {key: robot for key, robot in world.robots.items() if key != name}
         changes = {"spawned": spawned, "attached": attached, "infos": infos, "robots": robots}

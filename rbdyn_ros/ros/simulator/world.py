@@ -107,11 +107,13 @@ class World:
         if self._welds(link, base):
             raise refusal(f"{quote(link)} and {quote(to)} are attached already")
         pose = self._between(link, base, places)
-        solid = list(dict.fromkeys(geom.link for geom in self.loose.geometries))
-        links, others = ([x for x in solid if self._body(x) == body] for body in (of, on))
-        if on == 0:
-            others += [obstacle.name for obstacle in self.loose.obstacles]
-        return Weld(link, base, pose, (tuple(links), tuple(others)))
+        return Weld(link, base, pose, (self._solid(of), self._solid(on)))
+
+    def _solid(self, body: int) -> tuple[str, ...]:
+        """Return the links of a body that have geometries; the obstacles are parts of body 0."""
+        links = dict.fromkeys(geom.link for geom in self.loose.geometries)
+        obstacles = [one.name for one in self.loose.obstacles] if body == 0 else []
+        return *(link for link in links if self._body(link) == body), *obstacles
 
     def settled(self, before: World, places: Places) -> World:
         """Return this world with its last weld in the pose that the links have now.

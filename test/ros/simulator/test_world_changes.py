@@ -274,3 +274,29 @@ def test_nothing_returns_into_something(simulated, name):
     assert sim.now() == before
     sim.simulation.reset(time=True, state=True, robot=True)
     assert sim.now() == first
+
+
+def contact_of(sim, name):
+    """Return the contact force on an object [N]."""
+    return sim.robot.loop.readout.latest().contact[sim.robot.m.body_id(name), :3]
+
+
+def test_an_object_lies_on_an_attached_one_whose_obstacle_had_its_name(simulated):
+    sim = simulated()
+    sim.simulation.step(300)
+    sim.robot.entities.attach("post", "world")
+    sim.entities.delete("block")
+    sim.entities.spawn(box("block", 2.0, 0.0, 0.6, size=0.1))
+    sim.simulation.step(600)
+    assert place(sim, "block")[2] == pytest.approx(0.55, abs=1e-3)
+
+
+@pytest.mark.parametrize("pair", [("cube", "mount"), ("mount", "cube")])
+def test_what_is_attached_to_the_world_is_not_pushed_by_it(simulated, pair):
+    """`mount` is fixed to the world, as the table under the cube is."""
+    sim = simulated()
+    sim.simulation.step(300)
+    assert contact_of(sim, "cube")[2] == pytest.approx(0.1 * 9.81, rel=1e-3)
+    sim.robot.entities.attach(*pair)
+    sim.simulation.step(5)
+    assert contact_of(sim, "cube").tolist() == [0.0, 0.0, 0.0]
