@@ -11,6 +11,7 @@ from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control import frame_stiffness
 from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.arrival import arrival
 from rbdyn_ros.control.laws import checked_gains
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.control.rehearsal_kernels import rehearse
@@ -18,10 +19,10 @@ from rbdyn_ros.dynamics.entry import Entry, check_mass_matrix, handles, public
 from rbdyn_ros.dynamics.toolbox.inertia import frame_mobility, reflected_inertia
 from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.engine.quantities.jacobian import frame_pose
-from rbdyn_ros.errors import bad_argument, quote
+from rbdyn_ros.errors import bad_argument, quote, refusal
 
-#: A rehearsed motion is followed for so long, and is cut into at most so many pieces [s].
-REHEARSED, MOST_PIECES = 4.0, 1000
+#: Longest rehearsed motion [s], and the most pieces into which it is cut.
+REHEARSED, MOST_PIECES = 60.0, 1000
 #: Steps of a rehearsal are this part of the shortest time constant of the law.
 STEP = 0.3
 
@@ -111,7 +112,7 @@ class CartesianImpedance:
         return float(np.sqrt(max(np.linalg.eigvalsh(mobility)[-1], 0.0))), self._ratio
 
     def rehearsed(self, qpos: Array, qvel: Array, pose: Array, posture: Array, dofs: Ints) -> Path:
-        """Return the motion of the model under this law, until it rests or for REHEARSED [s].
+        """Return the motion of the model under this law until it rests, see arrival.
 
         It has neither friction nor limits of efforts.
 
@@ -121,6 +122,9 @@ class CartesianImpedance:
             pose: as for a call.
             posture: as for a call.
             dofs: (n,) degrees of freedom that move, the columns of the path; others stay.
+
+        Raises:
+            RbdynError: the motion takes longer than REHEARSED.
         """
         m, d = self.arm.m, self.arm.d
         frequency, ratio = self.fastest(qpos)
@@ -133,13 +137,23 @@ class CartesianImpedance:
         held = np.ones(m.nv)
         held[dofs] = 0.0
         times, places = np.empty(MOST_PIECES), np.empty((MOST_PIECES, m.nv))
+        calm = arrival(
+            m, d, self._frame, self._task[frame_stiffness.ROOT], ratio, self._rows, dofs
+        )
         d.qpos[:], d.qvel[:] = qpos, qvel
         self._poses[0], self._rows[frame_stiffness.POSTURE] = pose, posture
         dt = STEP / fastest
         count = rehearse.call(
             *handles(m, d), self._frame, ratio, self._poses, self._task, self._B, self._rows,
-            held, dt, int(REHEARSED / dt), times, places,
+            held, *calm, dt, int(REHEARSED / dt), times, places,
         )  # fmt: skip
+        if count == 0:
+            text = (
+                f"the arm would still move {REHEARSED:g} s after the pose was set, so it is not "
+                "known where it ends; raise the stiffness of the frame or of its null space, or "
+                "choose a damping that is nearer to critical"
+            )
+            raise refusal(text, "too-slow")
         return Path(times[:count], places[:count, dofs])
 
     def __call__(self, qpos: Array, qvel: Array, pose: Array, posture: Array) -> Array:

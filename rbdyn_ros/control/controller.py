@@ -314,7 +314,7 @@ class Controller(ControlLoop):
         It takes milliseconds, during which states are answered. One thread at a time may call it.
 
         Raises:
-            RbdynError: as set_pose.
+            RbdynError: as set_pose, or the motion takes too long.
         """
         with self._lock:
             self._check_pose(pose)

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 
-#: The arm has arrived when no joint moves faster [rad/s or m/s], nor will after REACTION [s].
-ARRIVED, REACTION = 1e-3, 0.05
 #: Longest way of a joint between two positions that are written [rad or m].
 SPACING = 0.02
 
@@ -23,12 +21,14 @@ SPACING = 0.02
 @entry
 def rehearse(
     m: Model, d: Data, frame: int, ratio: float, poses: Cube, task: Matrix, B: Cube,
-    rows: Matrix, held: Vector, dt: float, nstep: int, times: Vector, places: Matrix,
+    rows: Matrix, held: Vector, speed: float, most: float, dt: float, nstep: int, times: Vector,
+    places: Matrix,
 ) -> int:  # fmt: skip
     """Write the motion from the state in d under CartesianImpedance; return its number of points.
 
-    Steps of dt [s] end when the arm has arrived, after nstep, or when `times` and `places` are
-    full. Joints with held[k] = 1 stay where they are. The other arguments are those of
+    Steps of dt [s] end when the arm has arrived: no joint exceeds the speed and the acceleration
+    `most`. It is 0 if the arm has not arrived after nstep, or when `times` and `places` are full.
+    Joints with held[k] = 1 stay where they are. The other arguments are those of
     cartesian_impedance.
 
     Source: semi-implicit Euler on M qacc = effort - C qvel - g.
@@ -42,19 +42,20 @@ def rehearse(
         for k in range(m.nv):
             rows[X, k] = rows[EFFORT, k] - rows[X, k]
         solve_ltdl(m, d, rows[X])
-        fastest, farthest = 0.0, 0.0
+        calm, farthest = True, 0.0
         for k in range(m.nv):
             acceleration = rows[X, k] * (1.0 - held[k])
-            fastest = max(fastest, abs(d.qvel[k]), abs(acceleration) * REACTION)
+            calm = calm and abs(d.qvel[k]) <= speed and abs(acceleration) <= most
             d.qvel[k] += dt * acceleration
             d.qpos[k] += dt * d.qvel[k]
             farthest = max(farthest, abs(d.qpos[k] - places[count - 1, k]))
-        arrived = not fastest > ARRIVED
-        if arrived or i == nstep - 1 or farthest > SPACING:
+        if calm or farthest > SPACING:
             count = _write(m, d, (i + 1) * dt, count, times, places)
-        if arrived or count == len(times):
+        if calm:
+            return count
+        if count == len(times):
             break
-    return count
+    return 0
 
 
 @kernel

@@ -13,7 +13,7 @@ from support import robots
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.control import frame_stiffness
+from rbdyn_ros.control import arrival, frame_stiffness
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.cartesian import CartesianImpedance
 from rbdyn_ros.control.friction import Friction
@@ -316,6 +316,28 @@ def test_a_rehearsal_is_the_motion_of_the_arm(file, share):
     assert max(off) < 0.1 * 0.085 * share  # steps of a third of the fastest time constant
     assert off[-1] < 1e-3
     assert "fault" not in loop.controller.status()
+
+
+@pytest.mark.parametrize(
+    ("file", "stiffness", "ratio", "null"),
+    [
+        ("ur5_robot.urdf", 0.1 * K, 4.0, (5.0, 1.0)),
+        (SEVEN, K, 1.0, (0.5, 0.05)),
+        (SEVEN, K, 1.0, (0.0, 0.5)),
+    ],
+)
+def test_a_rehearsal_ends_where_the_arm_rests(file, stiffness, ratio, null, monkeypatch):
+    """Also with a soft or overdamped frame, and with a null space that is."""
+    m = model(file)
+    law = CartesianImpedance(Arm(m), ARMS[file], stiffness, ratio, *null)
+    start, dofs = BENT[: m.nv], np.arange(m.nv)
+    pose = moved(law.pose(start), (0.0, 0.05, 0.0), (-0.02, 0.0, -0.05))
+    end = law.rehearsed(start, 0.0 * start, pose, start + 0.1, dofs).positions[-1]
+    monkeypatch.setattr(arrival, "REST", 1e-4)
+    rest = law.rehearsed(start, 0.0 * start, pose, start + 0.1, dofs).positions[-1]
+    assert np.abs(rest - start).max() > 0.03
+    np.testing.assert_allclose(end, rest, atol=1e-3)
+    np.testing.assert_allclose(law.pose(rest), pose, atol=1e-4)
 
 
 def efforts_along(law, start, way, steps):

@@ -27,7 +27,7 @@ UR5, FRAME, MARGIN, RADIUS = "ur5_robot.urdf", "tool0", 0.01, 0.05
 class Streamed:
     """A UR5 in mode impedance with a ball ahead of its tool, and poses for it."""
 
-    def __init__(self, ahead):
+    def __init__(self, ahead, **gains):
         m = model(UR5)
         self.loop = ClosedLoop(m, mode="impedance", frame=FRAME)
         self.law = CartesianImpedance(Arm(m), FRAME, 300.0)
@@ -39,7 +39,7 @@ class Streamed:
         self.near = rb.load_urdf(path, contact=rb.Contact(obstacles=(ball,)))
         check = SelfCollision(self.near, np.arange(6), MARGIN, world=True)
         known = self.loop.controller
-        settings = ControlSettings(dry_run=False, frame=FRAME)
+        settings = ControlSettings(dry_run=False, frame=FRAME, **gains)
         self.loop.controller = TrajectoryController(
             m, urdf.read_file(path)[0], check, known.arm, self.loop.gate, settings
         )
@@ -91,3 +91,21 @@ def test_a_single_pose_is_refused_and_the_former_one_holds():
     assert "'ball'" in str(caught.value)
     case.loop.run(0.3)
     assert np.abs(case.loop.d.qpos - place).max() < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("ratio", "linear", "code"),
+    [
+        (5.0, 50.0, "scene-collision"),
+        (1.0, 2.0, "scene-collision"),
+        (0.0, 300.0, "too-slow"),
+    ],
+)
+def test_a_slow_way_to_a_pose_is_checked_to_its_end(ratio, linear, code):
+    """After 4 s the first two are still 15 mm away from the ball; the last one swings for ever."""
+    gains = (5.0, 5.0, 5.0, linear, linear, linear)
+    case = Streamed(0.08, damping_ratio=ratio, cartesian_stiffness=gains)
+    with refused(RbdynError, code):
+        case.send(0.097)
+    if ratio:
+        case.send(0.03)
