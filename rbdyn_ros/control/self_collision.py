@@ -12,7 +12,7 @@ import threading
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.control.collision_kernels import CLEAR, TOO_LONG, first_breach
+from rbdyn_ros.control.collision_kernels import CLEAR, RESOLUTION, TOO_LONG, first_breach
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.control.unmeasured import uncontrolled
 from rbdyn_ros.dynamics.collisions import Memory, check_pairs, find_near, start_overlaps
@@ -32,8 +32,8 @@ class SelfCollision:
     Args:
         m: the arm with its geometries; all its joints turn or slide.
         dofs: (n,) degrees of freedom that the columns of paths belong to.
-        margin: smallest distance of two links, or of a link and an obstacle [m]. Two that are
-            nearer where a path starts may not come nearer.
+        margin: smallest distance of two links, or of a link and an obstacle [m], RESOLUTION or
+            more. Two that are nearer where a path starts may not come nearer.
         links: whether pairs of links are checked.
         world: whether links and obstacles are checked.
 
@@ -45,14 +45,15 @@ class SelfCollision:
 
     Raises:
         ModelError: the Model has no geometries, or too many.
-        ParameterError: the speed of a link has no bound, because of the type of a joint or a
-            slide without limits.
+        ParameterError: the margin is too small; or the speed of a link has no bound, because of
+            the type of a joint or a slide without limits.
     """
 
     def __init__(
         self, m: Model, dofs: Ints, margin: float, *, links: bool = True, world: bool = False
     ) -> None:
         check_pairs(m, "SelfCollision")
+        _check_margin(margin)
         self.overlaps = start_overlaps(m)
         self.model, self._dofs, self.margin = m, np.array(dofs, np.int64), margin
         self._reach = _reach_of_dofs(m)[self._dofs]
@@ -117,6 +118,16 @@ class SelfCollision:
             f"too coarse there, disable the pair {where}"
         )
         return refusal(text, "scene-collision" if world else "self-collision", one)
+
+
+def _check_margin(margin: float) -> None:
+    if not margin >= RESOLUTION:
+        text = (
+            f"the margin is {1e3 * margin:g} mm; allowed are {1e3 * RESOLUTION:g} mm or more: a "
+            f"path is checked in steps of {1e3 * RESOLUTION:g} mm, between which thin parts could "
+            "pass through each other"
+        )
+        raise ParameterError(Finding("self-collision", text, "error", "margin"))
 
 
 def _reach_of_dofs(m: Model) -> Array:

@@ -158,6 +158,25 @@ def test_joints_that_the_path_does_not_move_stay_where_they_are(m):
         partial.check([path], np.array([0.0, 0.0, 2.8]))
 
 
+def test_no_sheet_is_thin_enough_to_pass_at_the_smallest_margin():
+    """Link and sheet have a tenth of the length of a step of the check."""
+    system = (
+        rb.SystemBuilder("arm", base="world")
+        .body("a", rb.shapes.box((0.1, 0.1, 1.0), mass=1.0))
+        .joint("j", "revolute", "world", "a", axis=(0, 0, 1))
+        .geometry("g", "a", rb.Box((0.02, 1e-4, 0.02)), origin=rb.pose((1.0, 0.0, 0.0)))
+    )
+    place = rb.pose((np.cos(1.0), np.sin(1.0), 0.0), (0.0, 0.0, 1.0))
+    thin = rb.build(system.obstacle("sheet", rb.Box((0.2, 1e-4, 0.2)), origin=place))
+    checker = SelfCollision(thin, np.arange(1), RESOLUTION, world=True)
+    for start in np.linspace(-0.5, -0.48, 20):
+        with refused(RbdynError, "scene-collision"):
+            checker.check([line((start,), (2.0,))], np.array([start]))
+    for margin in (0.0, 0.9 * RESOLUTION, np.nan):
+        with refused(rb.ParameterError, "self-collision", "margin"):
+            SelfCollision(thin, np.arange(1), margin, world=True)
+
+
 def test_slides_reach_as_far_as_they_go():
     """A slide moves its link through another one in between two free ends."""
     m = arm(("prismatic", "revolute", "prismatic"), LIMITS)

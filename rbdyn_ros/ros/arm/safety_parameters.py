@@ -82,9 +82,10 @@ SAFETY = (
             "self_collision_margin",
             0.01,
             "smallest distance between links, and of links from the scene, on a trajectory or the "
-            "way to a pose; those that are nearer already may not come nearer",
+            "way to a pose; those that are nearer already may not come nearer. 1 mm or more: the "
+            "way is checked in steps of 1 mm, between which thin parts could pass each other",
             "m",
-            0.0,
+            0.001,
             1.0,
         ),
         Parameter(
