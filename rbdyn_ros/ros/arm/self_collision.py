@@ -8,12 +8,14 @@ from types import SimpleNamespace
 from rclpy.node import Node
 
 from rbdyn_ros.arrays import Ints
+from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.control.guarded_pairs import with_guarded_pairs
 from rbdyn_ros.control.self_collision import SelfCollision
 from rbdyn_ros.description.geometries import Contact
 from rbdyn_ros.description.source import MECHANISM_SUFFIXES, read
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.description.urdf_files import urdf
+from rbdyn_ros.description.urdf_files.srdf import SrdfSource
 from rbdyn_ros.description.urdf_files.xacro_files import xacro_arguments
 from rbdyn_ros.dynamics.collisions import overlap_text
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, listing, quote
@@ -38,7 +40,8 @@ def collision_check(
         scene: surroundings of the arm, if they are declared.
 
     Raises:
-        RbdynError: a scene is declared, but cannot be checked.
+        RbdynError: a scene is declared, but cannot be checked; or the file that parameter srdf
+            names cannot be used.
     """
     log = node.get_logger()
     links: bool = values.check_self_collision
@@ -46,6 +49,8 @@ def collision_check(
         log.warning("check_self_collision is false: trajectories may send the arm into itself")
         if scene is None:
             return None
+    if values.srdf:
+        _check_srdf(values.srdf, source.description)
     try:
         description = _with_geometries(values, source, scene)
         if not description.geometries:
@@ -84,6 +89,16 @@ def _untested_text(pairs: list[str]) -> str:
         "self_collision_margin at zero position, in a state of the SRDF, or in most poses: "
         f"{listing(pairs)}"
     )
+
+
+def _check_srdf(path: str, description: Description) -> None:
+    """Raise ParameterError unless an SRDF can be used: without it nothing would be checked."""
+    links = [link.name for link in description.links]
+    try:
+        SrdfSource(path, None).read(description.name, links, Audit())
+    except RbdynError as error:
+        text = f"parameter srdf: {error}"
+        raise ParameterError(Finding("bad-srdf", text, "error", "srdf")) from error
 
 
 def _check_names(description: Description, scene: ArmScene | None) -> None:

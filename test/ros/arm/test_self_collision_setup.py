@@ -119,7 +119,6 @@ def test_an_srdf_beside_the_file_or_given_counts(tmp_path):
         (text(), {"check_self_collision": False}, "warning", "check_self_collision"),
         (text().replace("collision>", "visual>"), {}, "info", "no <collision>"),
         (text('<mesh filename="package://nowhere/a.stl"/>'), {}, "warning", "a.stl"),
-        (text(), {"srdf": "/no/such.srdf"}, "warning", "such.srdf"),
     ],
 )
 def test_what_is_not_checked_is_in_the_log(document, values, level, word):
@@ -127,6 +126,18 @@ def test_what_is_not_checked_is_in_the_log(document, values, level, word):
     assert check is None
     assert [line[0] for line in lines] == [level]
     assert word in lines[0][1]
+
+
+@pytest.mark.parametrize("content", [None, "", "<robot name='arm'><disable_collisions link1='l1'"])
+def test_a_given_srdf_that_cannot_be_used_refuses_the_start(content, tmp_path):
+    """A mistyped path must not switch the check off."""
+    path = tmp_path / "given.srdf"
+    if content is not None:
+        path.write_text(content)
+    for source in (of_text(text()), of_file(tmp_path / "arm.urdf", text())):
+        with refused(RbdynError, "bad-srdf", "srdf") as caught:
+            made(source, srdf=str(path))
+        assert "given.srdf" in str(caught.value)
 
 
 def test_meshes_that_are_left_out_and_overlaps_at_zero_are_logged():
