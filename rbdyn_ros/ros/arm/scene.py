@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,8 +10,9 @@ from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.build.scene import SceneParts
 from rbdyn_ros.description.geometries import FLOOR, Contact, HeightField, Obstacle
 from rbdyn_ros.description.objects import Placed
-from rbdyn_ros.description.poses import compose, inverse
+from rbdyn_ros.description.poses import Pose, compose, inverse
 from rbdyn_ros.description.scene_files.scene import read_parts
+from rbdyn_ros.description.types import Description
 from rbdyn_ros.errors import Finding, ParameterError, listing, quote
 
 
@@ -23,12 +25,42 @@ class ArmScene:
         robot: file of the arm; None: the scene has no robot.
         contact: the obstacles in the frame of the arm's base, and pairs that may overlap.
         prefix: that the names of the arm's parts have in the scene.
+        base: pose of the arm's base in the scene.
+        default_floor: whether the first obstacle is the default floor.
     """
 
     path: str
     robot: Path | None
     contact: Contact
     prefix: str
+    base: Pose
+    default_floor: bool
+
+    def beside(self, own: Sequence[Obstacle]) -> Contact:
+        """Return the contact beside obstacles of the arm's own file, whose floor is the floor."""
+        given = self.contact.obstacles
+        if self.default_floor and FLOOR.name in {obstacle.name for obstacle in own}:
+            return replace(self.contact, obstacles=given[1:])
+        return self.contact
+
+    def around(self, description: Description, contact: Contact) -> Description:
+        """Return the arm with the obstacles of its own file in the frame of its base, too.
+
+        Args:
+            description: of the arm, read with the contact.
+            contact: of `beside`.
+
+        Raises:
+            ParameterError: an obstacle of the file is a height field.
+        """
+        given = {obstacle.name for obstacle in contact.obstacles}
+        own = [one for one in description.obstacles if one.name not in given]
+        _check_distances(self.path, own)
+        obstacles = tuple(
+            one if one.name in given else _seen_from(self.base, one)
+            for one in description.obstacles
+        )
+        return replace(description, obstacles=obstacles)
 
 
 def read_arm_scene(path: str) -> ArmScene:
@@ -51,16 +83,22 @@ def read_arm_scene(path: str) -> ArmScene:
             path, "the robot of the scene has a floating base; allowed is a fixed one"
         )
     fixed = list(parts.obstacles)
-    if parts.floor and FLOOR.name not in {one.name for one in fixed}:
+    default_floor = parts.floor and FLOOR.name not in {one.name for one in fixed}
+    if default_floor:
         fixed.insert(0, FLOOR)
     if not fixed:
         raise refused_scene(path, "the scene has no obstacles and no floor")
-    for terrain in (one.name for one in fixed if isinstance(one.shape, HeightField)):
+    _check_distances(path, fixed)
+    seen = tuple(_seen_from(placed.pose, obstacle) for obstacle in fixed)
+    contact = replace(placed.contact, obstacles=seen, exclude=_excluded(parts, name, placed))
+    return ArmScene(path, placed.source, contact, _prefix(name), placed.pose, default_floor)
+
+
+def _check_distances(path: str, obstacles: Sequence[Obstacle]) -> None:
+    """Raise ParameterError if the distance to an obstacle is not known."""
+    for terrain in (one.name for one in obstacles if isinstance(one.shape, HeightField)):
         text = f"the obstacle {quote(terrain)} is a height field, to which no distance is known"
         raise refused_scene(path, f"{text}; put boxes or a plane around it")
-    seen = tuple(_seen_from(placed, obstacle) for obstacle in fixed)
-    contact = replace(placed.contact, obstacles=seen, exclude=_excluded(parts, name, placed))
-    return ArmScene(path, placed.source, contact, _prefix(name))
 
 
 def _excluded(parts: SceneParts, name: str, placed: Placed) -> tuple[tuple[str, str], ...]:
@@ -78,8 +116,8 @@ def _prefix(robot: str) -> str:
     return f"{robot}/" if robot else ""
 
 
-def _seen_from(placed: Placed, obstacle: Obstacle) -> Obstacle:
-    return replace(obstacle, origin=compose(inverse(placed.pose), obstacle.origin), line=None)
+def _seen_from(base: Pose, obstacle: Obstacle) -> Obstacle:
+    return replace(obstacle, origin=compose(inverse(base), obstacle.origin), line=None)
 
 
 def refused_scene(path: str, text: str) -> ParameterError:

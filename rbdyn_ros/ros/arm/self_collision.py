@@ -132,13 +132,15 @@ def _with_geometries(
     values: SimpleNamespace, source: Source, scene: ArmScene | None
 ) -> Description:
     """Return the robot with its geometries, which its other users do not need."""
-    contact, srdf = scene.contact if scene else Contact(obstacles=()), values.srdf or True
+    own = source.description.obstacles
+    contact, srdf = scene.beside(own) if scene else Contact(obstacles=()), values.srdf or True
     contact = replace(contact, self_collision=False)  # no step is made with it
     if source.path is None:
         return urdf.read_text(source.text, strict=values.strict, contact=contact, srdf=srdf)
     arguments = xacro_arguments(values.xacro_args)
     if source.path.suffix.lower() in MECHANISM_SUFFIXES:
-        return read(source.path, strict=values.strict, xacro_args=arguments, contact=contact)
+        found = read(source.path, strict=values.strict, xacro_args=arguments, contact=contact)
+        return scene.around(found, contact) if scene else found
     return urdf.read(
         source.path, strict=values.strict, xacro_args=arguments, contact=contact, srdf=srdf
     )

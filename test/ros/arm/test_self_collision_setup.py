@@ -8,7 +8,9 @@ from support.refusals import refused
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
+import rbdyn_ros as rb
 from rbdyn_ros.control.paths import Path
+from rbdyn_ros.description.source import read
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.ros.arm.node import _without_scene
@@ -45,7 +47,7 @@ class Log:
         )
 
 
-def made(source, scene=None, **values):
+def made(source, scene=None, dofs=3, **values):
     node = Log()
     given = {
         "check_self_collision": True,
@@ -54,7 +56,9 @@ def made(source, scene=None, **values):
         "strict": True,
         "xacro_args": [],
     }
-    check = collision_check(node, SimpleNamespace(**given | values), source, np.arange(3), scene)
+    check = collision_check(
+        node, SimpleNamespace(**given | values), source, np.arange(dofs), scene
+    )
     return check, node.lines
 
 
@@ -267,3 +271,49 @@ def test_an_obstacle_in_which_the_arm_is_at_zero_pushes_nothing(tmp_path):
     document = SCENE.replace("xyz: [0, 1.5, 2]", "xyz: [0, 0, 2]")
     _, lines = made(of_text(text()), read_arm_scene(scene_file(tmp_path, document)))
     assert lines == [("info", "trajectories keep clear of floor, wall")]
+
+
+MECHANISM = """rbdyn_mechanism: 1
+name: arm
+base: world
+links:
+  upper: {mass: 1, com: [0.3, 0, 0], inertia: [0.1, 0, 0, 0.1, 0, 0.1]}
+joints:
+  j: {type: revolute, parent: world, child: upper, axis: [0, 1, 0], xyz: [0, 0, 1],
+      limit: {lower: -2, upper: 2, effort: 10, velocity: 3}}
+geometries:
+  skin: {link: upper, capsule: {radius: 0.05, length: 0.6}, xyz: [0.4, 0, 0], rpy: [0, 1.5708, 0]}
+obstacles:
+  block: {box: {size: [0.2, 0.2, 0.2]}, xyz: [0.7, 0, 0.4]}
+"""
+MECHANISM_SCENE = "rbdyn_scene: 1\nrobot: {file: arm.yaml, xyz: [0, 0, 1]}\n"
+
+
+def mechanism(folder, document=MECHANISM):
+    (folder / "arm.yaml").write_text(document)
+    (folder / "scene.yaml").write_text(MECHANISM_SCENE)
+    (folder / "hill.csv").write_text("0.5, 0.5\n0.5, 0.5\n")
+    return Source(read(folder / "arm.yaml"), "", path=folder / "arm.yaml")
+
+
+@pytest.mark.parametrize("floor", ["", "  floor: {plane: {}, xyz: [0, 0, -0.2]}\n"])
+def test_the_obstacles_of_a_mechanism_stand_where_the_scene_simulates_them(floor, tmp_path):
+    source = mechanism(tmp_path, MECHANISM + floor)
+    scene = tmp_path / "scene.yaml"
+    seen = made(source, read_arm_scene(str(scene)), dofs=1)[0].model
+    simulated = rb.load(scene)
+    distances = []
+    for m in (seen, simulated):
+        d = rb.make_data(m)
+        d.qpos[:] = 0.9
+        distances.append([rb.distance(m, d, "skin", name).distance for name in ("block", "floor")])
+    np.testing.assert_allclose(*distances, rtol=0.0, atol=1e-12)
+    assert distances[0][0] > 0.9
+
+
+def test_a_height_field_of_a_mechanism_is_refused(tmp_path):
+    hill = "  hill: {height_field: {file: hill.csv, size: [4, 4]}}\n"
+    source = mechanism(tmp_path, MECHANISM + hill)
+    with refused(RbdynError, "arm-scene", "scene") as caught:
+        made(source, read_arm_scene(str(tmp_path / "scene.yaml")), dofs=1)
+    assert "'hill' is a height field" in str(caught.value)
