@@ -141,7 +141,7 @@ def _reach_of_dofs(m: Model) -> Array:
 def _reach(m: Model) -> Array:
     """Return the largest speed of a point per unit of velocity of each joint, (njnt,)."""
     sliding = m.jnt_type == JointType.SLIDE
-    travel = np.where(sliding, np.abs(m.jnt_range).max(axis=1), 0.0)
+    travel = np.where(sliding, _travel(m), 0.0)
     known = (sliding | (m.jnt_type == JointType.HINGE)) & (m.jnt_reversed == 0)
     for j in np.flatnonzero(~(known & np.isfinite(travel)))[:1].tolist():
         why = "slides without limits" if sliding[j] else "neither turns nor slides"
@@ -156,3 +156,15 @@ def _reach(m: Model) -> Array:
         far[parent] = max(far[parent], length[i] + travel[i - 1] + far[i])
     reach: Array = np.where(sliding, 1.0, far[1:])
     return reach
+
+
+def _travel(m: Model) -> Array:
+    """Return the largest distance from 0 of each joint, if it slides, (njnt,).
+
+    The limits of a mimic joint do not bind it: it follows its leader beyond them.
+    """
+    leader = np.where(m.jnt_mimic >= 0, m.jnt_mimic, np.arange(m.njnt))
+    with np.errstate(invalid="ignore"):
+        follows = m.jnt_mimic_ratio[:, None] * m.jnt_range[leader] + m.jnt_mimic_offset[:, None]
+    travel: Array = np.maximum(np.abs(m.jnt_range), np.abs(follows)).max(axis=1)
+    return travel

@@ -177,6 +177,34 @@ def test_no_sheet_is_thin_enough_to_pass_at_the_smallest_margin():
             SelfCollision(thin, np.arange(1), margin, world=True)
 
 
+@pytest.mark.parametrize(
+    "limits", ['lower="-2" upper="2"', 'lower="-0.1" upper="0.1"'], ids=["wide", "narrow"]
+)
+def test_a_mimic_slide_reaches_as_far_as_its_leader_pushes_it(limits):
+    """At 1 m of the leader the ball is at 3 m: a turn sweeps it through a post on its way."""
+    ball = '<collision><geometry><sphere radius="0.02"/></geometry></collision>'
+    inertia = """<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0"
+    iyz="0"/></inertial>"""
+    links = "".join(f'<link name="{n}">{inertia}{ball if n == "c" else ""}</link>' for n in "oabc")
+    rows = (("o", "a", "revolute", "-3", "3", ""), ("a", "b", "prismatic", "-1", "1", ""),
+            ("b", "c", "prismatic", "", "", '<mimic joint="b" multiplier="2"/>'))  # fmt: skip
+    joints = "".join(
+        f'<joint name="{child}" type="{kind}"><axis xyz="{"0 0 1" if child == "a" else "1 0 0"}"/>'
+        f'<parent link="{parent}"/><child link="{child}"/>{mimic}<limit '
+        + (limits if mimic else f'lower="{low}" upper="{high}"')
+        + ' effort="9" velocity="9"/></joint>'
+        for parent, child, kind, low, high, mimic in rows
+    )
+    text = f'<robot name="slide" version="1.2">{links}{joints}</robot>'
+    for angle in np.linspace(-0.3, 0.3, 7):
+        place = rb.Pose((3.0 * np.cos(angle), 3.0 * np.sin(angle), 0.0))
+        post = rb.Obstacle("post", rb.Sphere(0.05), place)
+        m = rb.load_urdf(text, contact=rb.Contact(obstacles=(post,)))
+        world = SelfCollision(m, np.arange(2), 0.01, links=False, world=True)
+        with refused(RbdynError, "scene-collision", "c"):
+            world.check([line((-1.0, 1.0), (1.0, 1.0))], np.array([-1.0, 1.0]))
+
+
 def test_slides_reach_as_far_as_they_go():
     """A slide moves its link through another one in between two free ends."""
     m = arm(("prismatic", "revolute", "prismatic"), LIMITS)
