@@ -175,19 +175,42 @@ def usual_ranges(m: Model, j: int) -> list[tuple[float, float]]:
     A limit beyond FAR, which some files use for no limit, counts as no limit. The list is empty
     for a joint with a quaternion.
     """
-    kind, v = m.jnt_kind(j), int(m.jnt_dofadr[j])
-    limits = dict(zip(m.limit_dofid.tolist(), m.limit_range.tolist(), strict=True))
-    if kind.nv == 1 and m.jnt_limited[j]:
-        limits[v] = m.jnt_range[j].tolist()
-    ranges = []
-    for k, reach in enumerate(_reach(m, j, kind)):
-        lower, upper = limits.get(v + k, (-math.inf, math.inf))
-        lower, upper = (x if abs(x) <= FAR else math.copysign(math.inf, x) for x in (lower, upper))
+    kind, ranges = m.jnt_kind(j), []
+    for reach, (lower, upper) in zip(_reach(m, j, kind), _limits(m, j), strict=False):
         low = lower if math.isfinite(lower) else min(-reach, upper - reach)
         high = upper if math.isfinite(upper) else max(reach, lower + reach)
         ranges.append((low, high))
     return ranges
 
+
+def is_unlimited(m: Model, j: int) -> bool:
+    """Return whether a joint can bring its body to any distance, as a slide without limits."""
+    kind, leader = m.jnt_kind(j), int(m.jnt_mimic[j] if m.jnt_mimic[j] >= 0 else j)
+    if kind.quat >= 0:
+        return kind.nv > 3  # more than an orientation
+    ways = _reach(m, j, kind)
+    if m.jnt_type[j] in (JointType.HELICAL, JointType.RACK_PINION):
+        ways = [_WAY]  # by their turn
+    limits = zip(ways, _limits(m, leader), strict=False)
+    return any(way == _WAY and not np.isfinite(pair).all() for way, pair in limits)
+
+
+def _limits(m: Model, j: int) -> list[tuple[float, float]]:
+    """Return the limits of each coordinate of a joint, infinite where there are none."""
+    kind, v = m.jnt_kind(j), int(m.jnt_dofadr[j])
+    limits = dict(zip(m.limit_dofid.tolist(), m.limit_range.tolist(), strict=True))
+    if kind.nv == 1 and m.jnt_limited[j]:
+        limits[v] = m.jnt_range[j].tolist()
+    found = []
+    for k in range(kind.nv):
+        lower, upper = limits.get(v + k, (-math.inf, math.inf))
+        lower, upper = (x if abs(x) <= FAR else math.copysign(math.inf, x) for x in (lower, upper))
+        found.append((lower, upper))
+    return found
+
+
+#: Reach of a distance without limits [m].
+_WAY = 1.0
 
 _NAME_OF_TYPE = {kind: name for name, kind in TYPE_OF_NAME.items()}
 
@@ -198,7 +221,7 @@ def _reach(m: Model, j: int, kind: JointKind) -> list[float]:
         return []
     name = m.jnt_usertype[j] or _NAME_OF_TYPE[JointType(m.jnt_type[j])]
     units = JOINT_SPECS[name].coordinates or ("rad", "m", "m")
-    return [math.pi if unit == "rad" else 1.0 for unit in units]
+    return [math.pi if unit == "rad" else _WAY for unit in units]
 
 
 def _random_quat(m: Model, j: int, rng: np.random.Generator) -> Array:

@@ -85,7 +85,7 @@ def overlaps_in(m: Model, state: GroupState, reach: float = -TOUCHING) -> Iterat
     number = find_near(m, d, reach, skipped, memory)
     pairs, body = m.distance_geom[memory.found[:number]].tolist(), m.geom_bodyid
     for (g, h), row in zip(pairs, memory.out, strict=False):
-        if all(_is_given(m, joint, given) for joint in _between(m, body[g], body[h])):
+        if all(_is_given(m, joint, given) for joint in between(m, body[g], body[h])):
             yield named_distance(m, g, h, row)
 
 
@@ -108,7 +108,7 @@ def _is_given(m: Model, joint: int, given: dict[int, float]) -> bool:
     return m.jnt_class[joint] == JointClass.DRIVEN or int(m.jnt_qposadr[joint]) in given
 
 
-def _between(m: Model, one: int, other: int) -> Iterator[int]:
+def between(m: Model, one: int, other: int) -> Iterator[int]:
     """Yield the joints between two bodies."""
     while one != other:
         low, one = sorted((one, other))

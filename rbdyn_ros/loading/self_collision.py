@@ -8,9 +8,10 @@ from rbdyn_ros.arrays import Bools, Ints
 from rbdyn_ros.checks.numbers import count
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.dynamics.collisions import TOUCHING, Memory, check_pairs, find_near
-from rbdyn_ros.dynamics.configuration import random_qpos
+from rbdyn_ros.dynamics.configuration import is_unlimited, random_qpos
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.loading.link_pairs import joined_links, separate_pairs, with_pairs
+from rbdyn_ros.loading.overlaps import between
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.report.self_collision import CollisionSamples, LinkPair
@@ -57,6 +58,8 @@ def sample_collisions(
     share = {pair: float(hits[n]) / samples for pair, n in numbers.items()}
     default = {pair: share[pair] for pair, n in numbers.items() if start[n]}
     others = {pair: part for pair, part in share.items() if pair not in default}
+    apart = [pair for pair, part in others.items() if part == 0.0]
+    far = {pair for pair in apart if _is_far(m, pair)}
     simulated = set(_link_pairs(m, m.distance_geom[m.distance_geom[:, 1] < m.ngeomlink]))
     return CollisionSamples(
         samples,
@@ -64,9 +67,10 @@ def sample_collisions(
         _adjacent(m, joined),
         default,
         {pair: part for pair, part in others.items() if part > ALWAYS},
-        tuple(pair for pair, part in others.items() if part == 0.0),
+        tuple(pair for pair in apart if pair not in far),
         {pair: part for pair, part in others.items() if 0.0 < part <= ALWAYS},
         tuple(pair for pair in share if pair not in simulated),
+        tuple(sorted(far)),
     )
 
 
@@ -77,6 +81,12 @@ def _touching(m: Model, d: Data, memory: Memory, which: Ints, number: int) -> Bo
     touching = np.zeros(number, bool)
     touching[which[found]] = True
     return touching
+
+
+def _is_far(m: Model, pair: LinkPair) -> bool:
+    """Return whether a distance without limits lies between two links: samples miss most of it."""
+    one, other = (int(m.frame_bodyid[m.frame_id(link)]) for link in pair)
+    return any(is_unlimited(m, joint) for joint in between(m, one, other))
 
 
 def _link_pairs(m: Model, pairs: Ints) -> list[LinkPair]:

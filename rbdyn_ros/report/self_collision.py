@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,8 @@ class CollisionSamples:
         sometimes: all others, with the part of the samples in which they overlap.
         left_out: those of the pairs before that the simulation leaves out: links of one body, or
             of two bodies that a joint connects.
+        unlimited: pairs that overlap in no sample, but may do so elsewhere: a distance without
+            limits lies between them, as of a mobile base.
     """
 
     samples: int
@@ -38,6 +40,7 @@ class CollisionSamples:
     never: tuple[LinkPair, ...]
     sometimes: dict[LinkPair, float]
     left_out: tuple[LinkPair, ...]
+    unlimited: tuple[LinkPair, ...]
 
 
 def self_collision_text(found: CollisionSamples) -> list[str]:
@@ -57,15 +60,26 @@ def self_collision_text(found: CollisionSamples) -> list[str]:
             lines.append(f"    and {len(rows) - MOST_ROWS} more")
     lines.append(f"  {len(found.never)} pairs never overlap")
     lines.append(f"  {len(found.adjacent)} pairs are connected by a joint")
-    hidden = [f"{a} and {b}" for a, b in found.left_out if (a, b) in found.sometimes]
+    hidden = [pair for pair in found.left_out if pair in found.sometimes]
     if hidden:
-        names = ", ".join(hidden[:MOST_ROWS]) + (", ..." if len(hidden) > MOST_ROWS else "")
         lines += [
             f"  {len(hidden)} pairs that sometimes overlap are left out of the simulation,",
             "    where fixed joints make links one body; MoveIt and arm_controller test them:",
-            f"    {names}",
+            f"    {_named(hidden)}",
+        ]
+    if found.unlimited:
+        lines += [
+            f"  {len(found.unlimited)} pairs overlap in no sample, but may do so elsewhere: a",
+            "    joint without limits lies between them, so that no SRDF should disable them:",
+            f"    {_named(found.unlimited)}",
         ]
     return [*lines, ""]
+
+
+def _named(pairs: Sequence[LinkPair]) -> str:
+    """Return the names of pairs of links; of many only the first ones."""
+    names = ", ".join(f"{first} and {second}" for first, second in pairs[:MOST_ROWS])
+    return names + (", ..." if len(pairs) > MOST_ROWS else "")
 
 
 def self_collision_data(found: CollisionSamples) -> dict[str, Any]:
@@ -79,6 +93,7 @@ def self_collision_data(found: CollisionSamples) -> dict[str, Any]:
         "never": [list(pair) for pair in found.never],
         "sometimes": [[*pair, part] for pair, part in found.sometimes.items()],
         "left_out": [list(pair) for pair in found.left_out],
+        "unlimited": [list(pair) for pair in found.unlimited],
     }
 
 

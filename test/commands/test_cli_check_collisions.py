@@ -96,6 +96,28 @@ def test_only_links_that_a_joint_connects_are_adjacent(robot, tmp_path):
     assert found["left_out"] == [["arm", "grip"]]
 
 
+@pytest.mark.parametrize(
+    ("kind", "group", "other"),
+    [
+        ("planar", "unlimited", "never"),
+        ("floating", "unlimited", "never"),
+        ("prismatic", "never", "unlimited"),
+    ],
+)
+def test_pairs_with_a_distance_without_limits_between_them_are_not_called_never(
+    kind, group, other, robot
+):
+    """The samples of a mobile arm are within 1 m; the prismatic joint has limits."""
+    robot.write_text(URDF.replace('"to arm" type="revolute"', f'"to arm" type="{kind}"'))
+    srdf = robot.with_suffix(".srdf")
+    found = checked(robot, "--collisions", "--write-srdf", srdf)
+    far = [["arm", "far"], ["far", "hand"], ["far", "hook"]]
+    assert [pair for pair in far if pair in found[group]] == far
+    assert [pair for pair in far if pair in found[other]] == []
+    assert ('link1="far" link2="hook"' in srdf.read_text()) == (group == "never")
+    assert ["bulk", "far"] in found["never"]
+
+
 def test_equal_seeds_give_equal_samples(robot):
     one, two = (checked(robot, "--collisions", "--seed", "7") for _ in range(2))
     other = checked(robot, "--collisions", "--seed", "8")
