@@ -146,10 +146,11 @@ class Loop:
                 stays frozen until then.
 
         Raises:
-            RbdynError: the loop does not run, makes single steps, its state diverged, or the
-                shared memory has joints that would be gone. Nothing has changed then, nor if
-                `between` raises.
+            RbdynError: the loop does not run, makes single steps, its state diverged, its
+                timestep is specialised for another Model, or the shared memory has joints that
+                would be gone. Nothing has changed then, nor if `between` raises.
         """
+        self.plant.check_move(m)
         if self._port is not None:
             self._port.check(base)
         match, s = Match(self.m, base), self._shared

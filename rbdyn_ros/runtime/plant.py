@@ -9,6 +9,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array, Bools
 from rbdyn_ros.dynamics.carrying import carry_data
 from rbdyn_ros.dynamics.stages import make_data
+from rbdyn_ros.errors import ModelError, refusal
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.matching import Match
 from rbdyn_ros.model.model import Model
@@ -132,13 +133,25 @@ class Plant:
             self._requests.edit(edits.MODELS, fill, models)
             self._without_faults, self._models, self.m = m, models, models[0]
 
+    def check_move(self, m: Model) -> None:
+        """Raise RbdynError if the specialised timestep does not fit a Model with other objects."""
+        try:
+            if self._step_code is not None:
+                self._step_code.check(m)
+        except ModelError as error:
+            raise refusal(
+                "the timestep is compiled for this robot alone, so nothing can be attached or "
+                "spawned; start the simulator without specialize",
+                "specialized",
+            ) from error
+
     def move(self, s: Shared, base: Model, m: Model, start: Array, match: Match) -> None:
         """Go on with a Model that has other objects; only while no loop runs.
 
         Args:
             s: row of the loop that goes on, to fill.
             base: the Model without payloads, whose qpos0 has the state of what is new.
-            m: the Model to simulate.
+            m: the Model to simulate, which check_move accepted.
             start: (nq,) position after a reset.
             match: with base.
         """
@@ -151,6 +164,8 @@ class Plant:
             carry_data(self._d, row, match)
             carry_data(self._still, still, match)
             self._d, self._still = row, still
+            if self._step_code is not None:
+                self._step_code.install(row)
         s.plant[()], s.nominal[()] = (model.address for model in self._models)
         s.row_address[()], s.still_address[()] = row.address, still.address
         s.start_qpos[:] = start

@@ -21,6 +21,7 @@ if jit.DISABLED:
     pytest.skip("the loop is compiled only", allow_module_level=True)
 
 from rbdyn_ros.errors import ModelError, ParameterError, RbdynError
+from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.ros.simulator.embedded import embedded
 from rbdyn_ros.ros.simulator.saved_states import SavedStates
 from rbdyn_ros.ros.simulator.setup import Setup
@@ -300,3 +301,24 @@ def test_what_is_attached_to_the_world_is_not_pushed_by_it(simulated, pair):
     sim.robot.entities.attach(*pair)
     sim.simulation.step(5)
     assert contact_of(sim, "cube").tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_robot_of_its_own_code_keeps_it_or_is_not_changed(simulated):
+    arm = str(bundled_robot("seven_dof_arm"))
+    sim = simulated(urdf=arm, specialize=True)
+    first, saved = sim.now(), SavedStates(sim.simulation)
+    saved.save("start")
+    sim.simulation.step(200)
+    expected = sim.now()
+    with refused(RbdynError, "specialized"):
+        sim.robot.entities.attach("tool_flange", "world")
+    assert sim.now() == expected
+    sim.robot.payloads.set_payload("tool_flange", 1.0, (0.0,) * 3, (0.1, 0.1, 0.1, 0.0, 0.0, 0.0))
+    sim.simulation.unload_world()
+    sim.load_world("rbdyn_scene: 1\nfloor: false\n")
+    assert sim.now() == first
+    sim.simulation.step(200)
+    assert sim.now() == expected
+    saved.load("start")
+    sim.simulation.step(200)
+    assert sim.now() == expected
