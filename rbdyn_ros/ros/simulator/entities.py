@@ -89,6 +89,11 @@ class Entities:
         self._begin = self.world
         self.robot_name = "" if self._first_robots else _robot_name(robot.given.description)
 
+    @property
+    def as_loaded(self) -> bool:
+        """Whether all objects and attachments are those of the world as it was loaded."""
+        return self.world.first is None or self.world.first.m is self.world.m
+
     def spawn(self, entity: Object | Obstacle, robot: SpawnedRobot | None = None) -> None:
         """Add an object, an obstacle or a robot; raise it if it would be inside an obstacle.
 

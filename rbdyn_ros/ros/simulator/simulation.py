@@ -60,6 +60,13 @@ class Simulation:
         """Whether the state of a robot diverged."""
         return any(time.diverged for time in self._times)
 
+    @property
+    def as_loaded(self) -> bool:
+        """Whether objects, attachments, payloads and gravity are those that were loaded."""
+        return all(
+            robot.entities.as_loaded and not robot.payloads.changes() for robot in self.robots
+        )
+
     def pause(self, paused: bool) -> None:
         """Pause all robots at the same tick, or resume.
 

@@ -73,7 +73,7 @@ class StandardServices:
 
         self._simulation = simulation
         self._result, self._states = Result, SimulationState
-        # a simulation that stands at its start counts as stopped
+        # the tick of the start: a simulation that stands there, as it was loaded, is stopped
         self._stopped_at: int | None = 0
         self._quitting: threading.Timer | None = None
         node.create_service(
@@ -136,7 +136,7 @@ class StandardServices:
             return int(self._states.STATE_NO_WORLD)
         if not self._simulation.paused:
             return int(self._states.STATE_PLAYING)
-        if self._stopped_at == self._simulation.tick:
+        if self._stopped_at == self._simulation.tick and self._simulation.as_loaded:
             return int(self._states.STATE_STOPPED)
         return int(self._states.STATE_PAUSED)
 

@@ -80,6 +80,7 @@ class CountingSimulation:
 
     def __init__(self):
         self.paused, self.diverged, self.tick = True, False, 0
+        self.as_loaded = True
         self.entities = TwoRobots()
         self.breaks = 0  # number of steps that raise RuntimeError
         self.stuck = False  # whether pausing and going on are refused

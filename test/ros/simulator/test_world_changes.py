@@ -322,3 +322,27 @@ def test_a_robot_of_its_own_code_keeps_it_or_is_not_changed(simulated):
     saved.load("start")
     sim.simulation.step(200)
     assert sim.now() == expected
+
+
+def test_a_simulation_with_a_spawned_object_is_not_stopped(simulated):
+    """Else it could not be stopped, which removes the object."""
+    sim = simulated()
+    standard, saved = sim.node._standard, SavedStates(sim.simulation)
+    stopped, paused = 0, 2
+
+    def stop():
+        standard._stop()
+        assert (standard._state(), sim.entities.names()) == (stopped, first)
+
+    first = sim.entities.names()
+    assert standard._state() == stopped
+    sim.entities.spawn(box("extra", 1.0, 0.0, 1.0))
+    assert (standard._state(), sim.simulation.tick) == (paused, 0)
+    saved.save("extra")
+    stop()
+    saved.load("extra")
+    assert (standard._state(), sim.simulation.tick) == (paused, 0)
+    stop()
+    sim.robot.payloads.set_gravity((0.0, 0.0, -1.6))
+    assert standard._state() == paused
+    stop()
