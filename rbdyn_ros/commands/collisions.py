@@ -63,6 +63,7 @@ def check_file(file: Path) -> None:
 
 def check_options(options: argparse.Namespace) -> None:
     """Raise ParameterError for options that do not fit together, before any work."""
+    from rbdyn_ros.description.robot_files import MECHANISM_SUFFIXES
     from rbdyn_ros.errors import Finding, ParameterError, quote
     from rbdyn_ros.loading.output import output_path, unwritable
 
@@ -78,6 +79,12 @@ def check_options(options: argparse.Namespace) -> None:
     if len(options.files) > 1:
         text = "--write-srdf describes one robot; give one file"
         raise ParameterError(Finding("several-files", text, "error", "write-srdf"))
+    if options.files[0].suffix.lower() in MECHANISM_SUFFIXES:
+        text = (
+            "--write-srdf needs a URDF, because only a URDF is read with an SRDF. Name pairs of a "
+            "mechanism that may overlap in exclude of a scene file, or in rb.Contact(exclude=...)"
+        )
+        raise ParameterError(Finding("not-sampled", text, "error", "write-srdf"))
     target = output_path(options.write_srdf, "an SRDF", (SRDF_SUFFIX,))
     if target.is_dir():
         raise unwritable(target, ValueError("it is a folder"))

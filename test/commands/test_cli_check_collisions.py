@@ -169,6 +169,13 @@ def test_one_srdf_for_one_robot(robot, tmp_path):
     assert run("check", robot, robot, "--write-srdf", tmp_path / "a.srdf").returncode == 2
 
 
+def test_no_srdf_is_written_for_a_mechanism(tmp_path):
+    srdf = tmp_path / "m.srdf"
+    done = run("check", tmp_path / "m.yaml", "--write-srdf", srdf)
+    assert (done.returncode, srdf.exists()) == (2, False)
+    assert "in exclude of a scene file" in done.stderr
+
+
 def test_robots_without_geometries_and_saved_models_are_refused(robot, tmp_path):
     rb.save(rb.load_urdf(robot), tmp_path / "bot.npz")
     assert run("check", tmp_path / "bot.npz", "--collisions").returncode == 1

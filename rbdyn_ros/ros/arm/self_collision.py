@@ -43,14 +43,13 @@ def collision_check(
         RbdynError: a scene is declared, but cannot be checked; or the file that parameter srdf
             names cannot be used.
     """
+    _check_srdf(values.srdf, source)
     log = node.get_logger()
     links: bool = values.check_self_collision
     if not links:
         log.warning("check_self_collision is false: trajectories may send the arm into itself")
         if scene is None:
             return None
-    if values.srdf:
-        _check_srdf(values.srdf, source.description)
     try:
         description = _with_geometries(values, source, scene)
         if not description.geometries:
@@ -82,6 +81,10 @@ def collision_check(
     return check
 
 
+def _is_mechanism(source: Source) -> bool:
+    return source.path is not None and source.path.suffix.lower() in MECHANISM_SUFFIXES
+
+
 def _untested_text(pairs: list[str]) -> str:
     """Return a sentence about pairs that with_guarded_pairs leaves out."""
     return (
@@ -91,11 +94,20 @@ def _untested_text(pairs: list[str]) -> str:
     )
 
 
-def _check_srdf(path: str, description: Description) -> None:
-    """Raise ParameterError unless an SRDF can be used: without it nothing would be checked."""
+def _check_srdf(srdf: str, source: Source) -> None:
+    """Raise ParameterError unless a given SRDF can be used: its pairs would be checked, or none."""
+    if not srdf:
+        return
+    if _is_mechanism(source):
+        text = (
+            f"srdf is {quote(srdf, 200)}, but the robot is a mechanism file, which has no SRDF; "
+            "disable pairs by exclude in a scene file, see parameter scene"
+        )
+        raise ParameterError(Finding("bad-srdf", text, "error", "srdf"))
+    description = source.description
     links = [link.name for link in description.links]
     try:
-        SrdfSource(path, None).read(description.name, links, Audit())
+        SrdfSource(srdf, None).read(description.name, links, Audit())
     except RbdynError as error:
         text = f"parameter srdf: {error}"
         raise ParameterError(Finding("bad-srdf", text, "error", "srdf")) from error
@@ -138,7 +150,7 @@ def _with_geometries(
     if source.path is None:
         return urdf.read_text(source.text, strict=values.strict, contact=contact, srdf=srdf)
     arguments = xacro_arguments(values.xacro_args)
-    if source.path.suffix.lower() in MECHANISM_SUFFIXES:
+    if _is_mechanism(source):
         found = read(source.path, strict=values.strict, xacro_args=arguments, contact=contact)
         return scene.around(found, contact) if scene else found
     return urdf.read(

@@ -317,3 +317,11 @@ def test_a_height_field_of_a_mechanism_is_refused(tmp_path):
     with refused(RbdynError, "arm-scene", "scene") as caught:
         made(source, read_arm_scene(str(tmp_path / "scene.yaml")), dofs=1)
     assert "'hill' is a height field" in str(caught.value)
+
+
+def test_an_srdf_of_a_mechanism_is_refused(tmp_path):
+    source = mechanism(tmp_path)
+    for check in (True, False):
+        with refused(RbdynError, "bad-srdf", "srdf") as caught:
+            made(source, dofs=1, srdf="/no/such.srdf", check_self_collision=check)
+    assert "exclude in a scene file" in str(caught.value)
