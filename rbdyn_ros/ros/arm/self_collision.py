@@ -95,7 +95,7 @@ def _untested_text(pairs: list[str]) -> str:
 
 
 def _check_srdf(srdf: str, source: Source) -> None:
-    """Raise ParameterError unless a given SRDF can be used: its pairs would be checked, or none."""
+    """Raise ParameterError if an SRDF is given and cannot be used."""
     if not srdf:
         return
     if _is_mechanism(source):
