@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.model.connected import connected_trees
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
@@ -46,6 +47,7 @@ def prepare(s: Shared, m: Model, given: LoopSettings, period_ns: int) -> None:
     if given.lockstep_dofs is not None:
         required = np.isin(np.arange(m.nv), given.lockstep_dofs)
     s.dof_required[:] = required
+    s.body_group[:] = connected_trees(m)
 
 
 def actuated(m: Model) -> Words:

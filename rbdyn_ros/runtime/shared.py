@@ -66,6 +66,7 @@ FIELDS = (
     Field("dof_high", ("nv",), "highest position"),
     Field("dof_speed", ("nv",), "largest speed"),
     Field("dof_qposadr", ("nv",), "address in qpos for single-coordinate joints, else -1", "int"),
+    Field("body_group", ("nbody",), "first root body of the connected trees", "int"),
     Field("dof_required", ("nv",), "1 where lock-step waits for a command", "int"),
     # what an edit changes, see edits.py
     Field("edit", (NEDIT,), "see KIND, SCOPE, RESEED, SEED in edits.py", "int"),
@@ -148,6 +149,7 @@ FIELDS = (
     Field("by_dynamics", ("nv",), "1 where inverse dynamics gives the effort", "int"),
     Field("effort", ("nv",), "unclamped"),
     Field("full", ("nv",), "inverse dynamics with the full accelerations of all servos"),
+    Field("part", ("nbody",), "factor of these accelerations, at the bodies of body_group"),
     # trajectory: addresses of its arrays, which Python keeps alive
     Field("trajectory", (NTRAJECTORY,), "", "int"),
     Field("traj_points", (), "number of points; 0: no trajectory", "int", inside="trajectory"),

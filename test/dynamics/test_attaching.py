@@ -6,6 +6,7 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.errors import ModelError, ParameterError
+from rbdyn_ros.model.connected import connected_trees
 
 G = 9.81
 PENDULUM = """<robot name="p"><link name="base"/><link name="rod"><inertial>
@@ -192,3 +193,13 @@ def test_a_data_of_another_model_is_refused():
         rb.attach(m, rb.make_data(scene(BALL)), "ball")
     with refused(ModelError, "not-a-model"):
         rb.carry(m, rb.make_data(m), "other")
+
+
+def test_attached_bodies_are_of_connected_trees():
+    m = scene(BALL, OTHER)
+    assert connected_trees(m).tolist() == [0, 1, 2, 3]
+    d = rb.make_data(m)
+    on_rod, _ = rb.attach(m, d, "other", "rod")
+    assert connected_trees(on_rod).tolist() == [0, 1, 2, 1]
+    in_world, _ = rb.attach(m, d, "ball")
+    assert connected_trees(in_world).tolist() == [0, 1, 2, 3]

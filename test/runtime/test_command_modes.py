@@ -221,3 +221,17 @@ def test_other_joints_stay_at_rest_while_one_moves(start):
     last = walk(loop, 200)[-1]
     assert last.qpos == pytest.approx(position, abs=1e-9)
     assert last.stale == 6
+
+
+def test_a_robot_at_its_limit_slows_no_other_robot(start):
+    box = rb.shapes.box((0.1, 0.1, 0.1), mass=2.0)
+    weak = rb.Limit(effort=0.01)
+    carts = rb.SystemBuilder("carts").body("a", box).body("b", box)
+    carts.joint("x", "prismatic", "base", "a").joint("y", "prismatic", "base", "b", limit=weak)
+    loop = start(rb.build(carts), **WALKING)
+    loop.orders.command(commanded([0, 1], POSITION, 0.4))
+    both = walk(loop, 60)
+    assert {state.effort[1] for state in both} == {0.01}
+    alone = start(rail(), **WALKING)
+    alone.orders.command(commanded(0, POSITION, 0.4))
+    assert [s.qpos[0] for s in both] == [s.qpos[0] for s in walk(alone, 60)]

@@ -166,27 +166,31 @@ def _exceeds_a_limit(s):
 
 @kernel
 def _slow_servos(m, still, s):
-    """Scale the accelerations of all servos by one factor, so that the efforts suffice.
+    """Scale the accelerations of servos, so that the efforts suffice.
 
-    Clamping each effort by itself would disturb coupled joints.
+    All servos of connected trees have one factor, because clamping each effort by itself would
+    disturb coupled joints. The servos of other trees keep their accelerations.
     """
     for k in range(m.nv):
         s.full[k] = still.qfrc_inverse[k]
         if s.servo[k] > 0:
             still.qacc[k] = 0.0
     _invert(m, still)
-    part = 1.0
+    for i in range(m.nbody):
+        s.part[i] = 1.0
     for k in range(m.nv):
         limit = s.dof_effort[k]
         moving = s.full[k] - still.qfrc_inverse[k]
         if s.servo[k] > 0 and abs(s.effort[k]) > limit and moving != 0.0:
             resting = s.effort[k] - moving
             room = (limit if s.effort[k] > 0.0 else -limit) - resting
-            if room / moving < part:
-                part = max(room / moving, LEAST)
+            group = s.body_group[m.dof_bodyid[k]]
+            if room / moving < s.part[group]:
+                s.part[group] = max(room / moving, LEAST)
                 s.saturated = k
     for k in range(m.nv):
         if s.by_dynamics[k] == 1:
+            part = s.part[s.body_group[m.dof_bodyid[k]]]
             s.effort[k] -= (1.0 - part) * (s.full[k] - still.qfrc_inverse[k])
 
 

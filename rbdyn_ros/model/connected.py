@@ -1,0 +1,35 @@
+"""The trees of bodies that equations connect: only these move each other without touching."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rbdyn_ros.arrays import Ints
+from rbdyn_ros.model.model import Model
+
+
+def connected_trees(m: Model) -> Ints:
+    """Return the first root body of the connected trees that each body belongs to (nbody,).
+
+    Loop joints, lengths, rolling, gears and mimic joints connect trees. The world (0) connects
+    nothing.
+    """
+    group: Ints = m.body_rootid.copy()
+    for bodies in [*_equations(m), *_mimics(m)]:
+        joined = sorted({int(group[body]) for body in bodies} - {0})
+        for other in joined[1:]:
+            group[group == other] = joined[0]
+    return group
+
+
+def _equations(m: Model) -> Iterator[list[int]]:
+    """Return the bodies of each equation."""
+    for first, count in zip(m.efc_wrenchadr.tolist(), m.efc_wrenchnum.tolist(), strict=True):
+        yield m.wrench_bodyid[first : first + count].tolist()
+    for first, count in zip(m.gear_termadr.tolist(), m.gear_termnum.tolist(), strict=True):
+        yield (m.term_jntid[first : first + count] + 1).tolist()
+
+
+def _mimics(m: Model) -> Iterator[list[int]]:
+    for joint in m.mimic_jntid.tolist():
+        yield [joint + 1, int(m.jnt_mimic[joint]) + 1]
