@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from rbdyn_ros.arrays import Ints
+from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 
 
@@ -20,6 +23,13 @@ def connected_trees(m: Model) -> Ints:
         for other in joined[1:]:
             group[group == other] = joined[0]
     return group
+
+
+def coordinate_joints(m: Model) -> Ints:
+    """Return the joint of each coordinate (nq,)."""
+    free = np.flatnonzero(m.jnt_class == JointClass.FREE)
+    found: Ints = free[np.searchsorted(m.jnt_qposadr[free], np.arange(m.nq), "right") - 1]
+    return found
 
 
 def _equations(m: Model) -> Iterator[list[int]]:

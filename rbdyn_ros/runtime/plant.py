@@ -10,6 +10,7 @@ from rbdyn_ros.arrays import Array, Bools
 from rbdyn_ros.dynamics.carrying import carry_data
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.errors import ModelError, refusal
+from rbdyn_ros.model.connected import coordinate_joints
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.matching import Match
 from rbdyn_ros.model.model import Model
@@ -180,6 +181,9 @@ class Plant:
     ) -> None:
         """Set some coordinates, all between the same two ticks.
 
+        Robots and objects without a given coordinate, and not connected with those that have
+        some, go on as if nothing was set, unless the state had diverged.
+
         While time is paused, and in lock-step, the new state has a tick of its own.
 
         Args:
@@ -188,10 +192,14 @@ class Plant:
             qpos_given: (nq,) which entries of qpos count.
             qvel_given: (nv,) which entries of qvel count.
         """
+        m = self.m
+        joints, dofs = coordinate_joints(m)[qpos_given], m.dof_bodyid[qvel_given]
 
         def fill(s: Shared) -> None:
             s.edit_qpos[:], s.edit_qvel[:] = qpos, qvel
             s.edit_qpos_given[:], s.edit_qvel_given[:] = qpos_given, qvel_given
+            moved = s.body_group[np.append(joints + 1, dofs)]
+            s.edit_moved[:] = np.isin(s.body_group, moved)
 
         self._requests.edit(edits.SET_STATE, fill)
 

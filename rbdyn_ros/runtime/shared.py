@@ -74,6 +74,7 @@ FIELDS = (
     Field("edit_qvel", ("nv",), "new velocities"),
     Field("edit_qpos_given", ("nq",), "1 where edit_qpos counts", "int"),
     Field("edit_qvel_given", ("nv",), "1 where edit_qvel counts", "int"),
+    Field("edit_moved", ("nbody",), "1 for the bodies of all trees that the edit moves", "int"),
     Field("edit_plant", (), "as plant", "int"),
     Field("edit_nominal", (), "as nominal", "int"),
     Field("edit_trajectory", (NTRAJECTORY,), "as trajectory", "int"),

@@ -59,9 +59,9 @@ def noisy(nv):
     )
 
 
-def set_going(loop):
+def set_going(loop, faults=noisy):
     """Give orders of all kinds, some of which are still under way."""
-    loop.plant.set_faults(noisy(loop.m.nv))
+    loop.plant.set_faults(faults(loop.m.nv))
     loop.orders.command(commanded(np.arange(1), POSITION, position=-0.1))
     walk(loop, 300)  # the cube and the ball lie on the table
     points = np.array([[0.01, 0.01], [0.02, 0.02]])
@@ -187,3 +187,35 @@ def test_a_loop_that_stands_still_for_good_is_refused(start):
     loop.stop()
     with refused(rb.RbdynError, "request"):
         go_on(loop, described)
+
+
+def without_ball(states, m):
+    """Return everything about the other parts of the scene, whose last object is the ball."""
+    q, k = m.jnt_qposadr[m.jnt_id("ball")], m.jnt_dofadr[m.jnt_id("ball")]
+    assert (q, k) == (m.nq - 7, m.nv - 6)
+    return [
+        (
+            *(s.stale, s.tracking, s.time),
+            *(part[:k].tolist() for part in (s.qvel, s.effort, s.qacc, s.stick_qfrc)),
+            *(part[: m.body_id("ball")].tolist() for part in (s.xfrc, s.contact)),
+            s.qpos[:q].tolist(),
+        )
+        for s in states
+    ]
+
+
+def test_a_new_place_of_one_object_changes_nothing_for_the_others(start):
+    """Also not for a command, a trajectory and a wrench that are under way."""
+
+    def after(place):
+        _, m = scene()
+        loop = start(m, **WALKING)
+        set_going(loop, lambda nv: dataclasses.replace(Faults.none(nv), command_delay=0.02))
+        if place:
+            ball = np.arange(m.nq) >= m.nq - 7, np.arange(m.nv) >= m.nv - 6
+            qpos, tick = loop.readout.latest().qpos + ball[0] * 3.0, loop.time.tick
+            loop.plant.set_state(qpos, np.zeros(m.nv), *ball)
+            assert loop.time.tick == tick + 1
+        return without_ball(walk(loop, 60), m)
+
+    assert after(place=True) == after(place=False)

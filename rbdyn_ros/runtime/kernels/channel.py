@@ -201,6 +201,17 @@ def deliver(s: Shared) -> None:
 
 
 @kernel
+def wait_a_tick(s: Shared) -> None:
+    """Keep commands under way for one more tick, in which the robot makes no step."""
+    n = len(s.line_words)
+    for tick in range(s.tick - 1, max(s.line_start, s.tick - n + 1) - 1, -1):
+        old, new = tick % n, (tick + 1) % n
+        _copy_record(s.line_words[old], s.line_floats[old], s.line_words[new], s.line_floats[new])
+    s.line_start += 1
+    s.line_last += 1
+
+
+@kernel
 def clear_channel(s: Shared) -> None:
     """Drop everything under way; records begin at this tick."""
     s.line_start = s.tick

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rbdyn_ros.engine.contact.contact_list import FEATURES
 from rbdyn_ros.engine.follow import expand
 from rbdyn_ros.runtime.compiled import copy_memory, kernel, word_at
-from rbdyn_ros.runtime.kernels.channel import clear_channel
+from rbdyn_ros.runtime.kernels.channel import clear_channel, wait_a_tick
 from rbdyn_ros.runtime.kernels.efforts import forget_commands
 from rbdyn_ros.runtime.kernels.pushes import forget_pushes, take_pushes
 from rbdyn_ros.runtime.kernels.tracking import begin_trajectory
@@ -52,6 +53,7 @@ def perform(m: Model, d: Data, still: Data, s: Shared) -> bool:
 @kernel
 def _reset(m, d, still, s):
     scope = s.edit[SCOPE]
+    _move_everything(s)
     if scope & STATE:
         for n in range(m.nq):
             d.qpos[n] = s.start_qpos[n]
@@ -61,7 +63,7 @@ def _reset(m, d, still, s):
         _forget_loops(d)
         _forget_loops(still)
         _free_drives(d)
-        _forget_friction(m, d)
+        _forget_friction(m, d, s)
         for n in range(m.na):
             d.act[n] = 0.0
         if m.ndrive > 0:
@@ -87,21 +89,48 @@ def _reset(m, d, still, s):
 
 
 @kernel
-def _forget_friction(m, d):
-    """Forget the friction of contacts and joints, which are at another place now."""
-    d.nstick = 0
+def _move_everything(s):
+    for i in range(len(s.edit_moved)):
+        s.edit_moved[i] = 1
+
+
+@kernel
+def _forget_friction(m, d, s):
+    """Forget the friction of contacts and joints of moved bodies."""
     for k in range(m.nv):
-        d.stick_qfrc[k] = 0.0
+        if s.edit_moved[m.dof_bodyid[k]] == 1:
+            d.stick_qfrc[k] = 0.0
+    kept = 0
+    for c in range(min(d.nstick, len(d.stick_key))):
+        if not _is_of_moved(m, s, d.stick_key[c] // FEATURES):
+            d.stick_key[kept], d.stick_normal[kept] = d.stick_key[c], d.stick_normal[c]
+            for n in range(3):
+                d.stick_force[kept, n] = d.stick_force[c, n]
+                d.stick_torque[kept, n] = d.stick_torque[c, n]
+            kept += 1
+    d.nstick = kept
+
+
+@kernel
+def _is_of_moved(m, s, pair):
+    """Whether a body of a pair was moved: pairs with obstacles come first, then push_geom."""
+    others = pair - m.ngeomlink * m.nobstacle
+    if others < 0:
+        return s.edit_moved[m.geom_bodyid[pair // m.nobstacle]] == 1
+    first, second = m.push_geom[others, 0], m.push_geom[others, 1]
+    moved = s.edit_moved[m.geom_bodyid[first]] == 1
+    return moved or s.edit_moved[m.geom_bodyid[second]] == 1
 
 
 @kernel
 def _set_state(m, d, still, s):
-    """Set some coordinates, all between the same two ticks.
+    """Set some coordinates, all between the same two ticks; what is not moved goes on unchanged.
 
     While time runs, the next tick starts from the new state. While paused or in lock-step, the new
     state gets a stamp of its own. Return whether it does.
     """
     if s.fault >= 0:
+        _move_everything(s)
         _forget_loops(d)
         _forget_loops(still)
         _free_drives(d)
@@ -112,13 +141,24 @@ def _set_state(m, d, still, s):
         if s.edit_qvel_given[k] == 1:
             d.qvel[k] = s.edit_qvel[k]
     s.fault = -1
-    _forget_friction(m, d)
+    _forget_friction(m, d, s)
     _jump(m, d, s)
     stamped = s.paused == 1 or s.locked == 1
     if stamped:
-        s.tick += 1
-        clear_channel(s)  # there is no record of the skipped tick
+        _skip_tick(s)
     return stamped
+
+
+@kernel
+def _skip_tick(s):
+    """Count a tick without a step; commands, trajectories and wrenches last as many steps."""
+    wait_a_tick(s)
+    s.tick += 1
+    s.traj_start += 1
+    for n in range(len(s.push_until)):
+        s.push_until[n] += 1
+    for k in range(len(s.due)):
+        s.due[k] = -1  # lock-step waits for the answer to the new tick
 
 
 @kernel
@@ -148,11 +188,12 @@ def _copy(s):
 
 @kernel
 def _jump(m, d, s):
-    """Reset everything that depends on the state being continuous."""
+    """Reset everything of moved bodies that depends on the state being continuous."""
     for k in range(m.nv):
-        s.row_qacc[k] = 0.0
-        s.due[k] = -1
-        s.servo[k] = 0  # servos start again from the present position
+        if s.edit_moved[m.dof_bodyid[k]] == 1:
+            s.row_qacc[k] = 0.0
+            s.due[k] = -1
+            s.servo[k] = 0  # servos start again from the present position
     if m.nvall > m.nv:
         expand(m, d)
 
