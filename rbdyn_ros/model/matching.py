@@ -1,4 +1,4 @@
-"""The parts that two Models have in common, by their names."""
+"""The parts that two Models have in common, by their names; a joint also by its type."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Match:
 
     def __init__(self, old: Model, new: Model) -> None:
         self.old, self.new = old, new
-        joints = _common(old.jnt_names, new.jnt_names)
+        joints = _common_joints(old, new)
         world: Ints = np.zeros(1, np.int64)
         q = _entries(joints, old, new, "jnt_qposadr_all", "nq")
         v = _entries(joints, old, new, "jnt_dofadr_all", "nv")
@@ -51,9 +51,15 @@ def common_numbers(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
     return {k: known[name] for k, name in enumerate(old) if name in known}
 
 
-def _common(old: Sequence[str], new: Sequence[str]) -> tuple[Ints, Ints]:
-    """Return the old and the new numbers of common names."""
-    pairs: Ints = np.array(list(common_numbers(old, new).items()), np.int64).reshape(-1, 2)
+def _common_joints(old: Model, new: Model) -> tuple[Ints, Ints]:
+    """Return the old and the new numbers of joints of one name and type."""
+    types = [list(zip(m.jnt_type.tolist(), m.jnt_usertype, strict=True)) for m in (old, new)]
+    found = [
+        (a, b)
+        for a, b in common_numbers(old.jnt_names, new.jnt_names).items()
+        if types[0][a] == types[1][b]
+    ]
+    pairs: Ints = np.array(found, np.int64).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1]
 
 

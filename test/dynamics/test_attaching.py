@@ -203,3 +203,25 @@ def test_attached_bodies_are_of_connected_trees():
     assert connected_trees(on_rod).tolist() == [0, 1, 2, 1]
     in_world, _ = rb.attach(m, d, "ball")
     assert connected_trees(in_world).tolist() == [0, 1, 2, 3]
+
+
+def test_a_joint_of_the_same_name_and_another_type_is_another_joint():
+    heavy = PENDULUM.replace(
+        '<link name="base"/>',
+        '<link name="base"><inertial><mass value="2"/><inertia ixx="0.02" iyy="0.02" izz="0.02"'
+        ' ixy="0" ixz="0" iyz="0"/></inertial></link>',
+    )
+    floating = heavy.replace("continuous", "floating")
+    old, new = (
+        scene(rb.Object("p", text, pose=rb.pose((x, 0.0, 2.0))), OTHER)
+        for text, x in ((floating, 5.0), (heavy, 7.0))
+    )
+    d = rb.make_data(old)
+    rb.step(old, d, 10)
+    carried = rb.carry(old, d, new)
+    here, there = (m.jnt_qposadr[m.jnt_id("p/swing")] for m in (old, new))
+    assert np.array_equal(carried.qpos[:there], d.qpos[:here])
+    assert np.array_equal(carried.qpos[there:], [0.0, *d.qpos[here + 7 :]])
+    back = rb.carry(new, rb.make_data(new), old)
+    assert np.array_equal(back.qpos[here : here + 7], old.qpos0[here : here + 7])
+    assert np.array_equal(back.qpos[here + 7 :], new.qpos0[there + 1 :])
