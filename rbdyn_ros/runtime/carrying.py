@@ -26,12 +26,12 @@ OWN = (
 )
 
 
-def carried_faults(faults: Faults, match: Match) -> Faults:
-    """Return the faults of the same joints; new joints have none."""
+def carried_faults(faults: Faults, match: Match, of_new: Faults | None) -> Faults:
+    """Return the faults of the same joints, and of new joints; None: they have none."""
     old, new = match.places["nv"]
     values = {name: getattr(faults, name) for name in Faults.__slots__}
     for name in (*PER_DOF, "stuck"):
-        values[name] = np.zeros(match.new.nv, values[name].dtype)
+        values[name] = getattr(of_new or Faults.none(match.new.nv), name).copy()
         values[name][new] = getattr(faults, name)[old]
     return Faults(**values)
 

@@ -129,6 +129,7 @@ class Loop:
         start: Array,
         between: Callable[[Data], tuple[Model, Model] | None],
         resets: bool = False,
+        of_new: Faults | None = None,
     ) -> None:
         """Go on with a Model that has other objects, between two ticks; time goes on.
 
@@ -144,6 +145,7 @@ class Loop:
                 Models of the same layout in place of `base` and `m`, which follow from this tick.
             resets: whether the caller resets or loads the state next: it may have diverged, and
                 stays frozen until then.
+            of_new: faults of the joints of `base`, for those that are new; None: no fault.
 
         Raises:
             RbdynError: the loop does not run, makes single steps, its state diverged, its
@@ -163,7 +165,7 @@ class Loop:
                 base, m = between(self.plant.d) or (base, m)
                 carry_shared(s, new, match)
                 new.fault[()] = _carried_fault(int(s.fault), match)
-                self.plant.move(new, base, m, start, match)
+                self.plant.move(new, base, m, start, match, of_new)
                 s.become(new)
                 if self._port is not None:
                     self._port.bind(base)
@@ -202,12 +204,13 @@ class Loop:
     def load_state(self, saved: SavedLoop) -> None:
         """Go on from a saved state of this loop: equal orders give an equal future, bit for bit.
 
-        Time jumps to the tick of the state, in a new epoch. A pause stays. The Model and the
-        faults must be those with which the state was saved.
+        Time jumps to the tick of the state, in a new epoch. A pause stays. The faults become those
+        with which the state was saved; the Model must be that one.
 
         Raises:
             RbdynError: the loop does not answer.
         """
+        self.plant.set_faults(saved.faults)
         self._store.load(saved)
 
     def _run(self) -> None:

@@ -146,7 +146,15 @@ class Plant:
                 "specialized",
             ) from error
 
-    def move(self, s: Shared, base: Model, m: Model, start: Array, match: Match) -> None:
+    def move(
+        self,
+        s: Shared,
+        base: Model,
+        m: Model,
+        start: Array,
+        match: Match,
+        of_new: Faults | None = None,
+    ) -> None:
         """Go on with a Model that has other objects; only while no loop runs.
 
         Args:
@@ -155,9 +163,10 @@ class Plant:
             m: the Model to simulate, which check_move accepted.
             start: (nq,) position after a reset.
             match: with base.
+            of_new: faults of the new joints; None: they have none.
         """
         with self._lock:
-            self._without_faults, self.faults = m, carried_faults(self.faults, match)
+            self._without_faults, self.faults = m, carried_faults(self.faults, match, of_new)
             self._models = models_with(m, self.faults)
             self.m = self._models[0]
             row, still = make_data(self.m), make_data(self._models[1])
@@ -169,6 +178,8 @@ class Plant:
                 self._step_code.install(row)
         s.plant[()], s.nominal[()] = (model.address for model in self._models)
         s.row_address[()], s.still_address[()] = row.address, still.address
+        for name in (*PER_DOF, "stuck"):
+            getattr(s, name)[:] = getattr(self.faults, name)
         s.start_qpos[:] = start
         measure_new(s, row, match)
 

@@ -45,11 +45,13 @@ class SavedLoop:
         memory: its numbers.
         delayed: whether it has the messages under way.
         orders: the orders that were sent before.
+        faults: the faults.
     """
 
     memory: Words
     delayed: bool
     orders: SavedOrders
+    faults: Faults
 
 
 class StateStore:
@@ -81,7 +83,7 @@ class StateStore:
         memory = np.zeros(sum(part.size for part in parts), np.int64)
         with self._orders.held():
             self._copy(edits.SAVE, _table(parts, memory), memory)
-            return SavedLoop(memory, delayed, self._orders.saved())
+            return SavedLoop(memory, delayed, self._orders.saved(), faults)
 
     def load(self, saved: SavedLoop) -> None:
         """Go on from a saved state of this loop, at its tick, in a new epoch.

@@ -22,6 +22,13 @@ from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.runtime.types import EFFORT, POSITION, Faults, TrajectoryOrder, Wrench
 
 SCENE = "config/scenes/gripper.yaml"
+PENDULUM = """<robot name="p"><link name="base"><inertial><mass value="2"/>
+<inertia ixx="0.02" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="rod"><inertial>
+<origin xyz="0 0 -0.4"/><mass value="0.7"/>
+<inertia ixx="0.02" iyy="0.02" izz="0.001" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="swing" type="continuous"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>
+</joint></robot>"""
 FAR = rb.Object("far", rb.Box((0.1, 0.1, 0.1)), mass=0.2, pose=rb.pose((50.0, 0.0, 40.0)))
 
 
@@ -219,3 +226,31 @@ def test_a_new_place_of_one_object_changes_nothing_for_the_others(start):
         return without_ball(walk(loop, 60), m)
 
     assert after(place=True) == after(place=False)
+
+
+def pendulums(described, *names):
+    for name in names:
+        pose = rb.pose((40.0 + len(name), 0.0, 9.0))
+        described = with_entity(described, rb.Object(name, PENDULUM, pose=pose))
+    return described
+
+
+def test_a_loaded_state_has_its_faults_also_of_joints_that_came_back(start):
+    described, m = scene()
+    loop = start(m, **WALKING)
+    go_on(loop, pendulums(described, "p"))
+    swing = loop.m.jnt_dofadr[loop.m.jnt_id("p/swing")]
+    none = Faults.none(loop.m.nv)
+    stuck, noise = none.stuck.copy(), none.encoder_noise.copy()
+    stuck[swing], noise[swing] = True, 0.01
+    loop.plant.set_faults(dataclasses.replace(none, stuck=stuck, encoder_noise=noise))
+    walk(loop, 5)
+    saved = loop.save_state()
+    expected = [state.row.tobytes() for state in walk(loop, 20)]
+    go_on(loop, described)
+    go_on(loop, pendulums(described, "p"))
+    assert not loop.plant.faults.stuck.any()
+    while loop.readout.next_state(0.0):
+        pass
+    loop.load_state(saved)
+    assert [state.row.tobytes() for state in walk(loop, 20)] == expected

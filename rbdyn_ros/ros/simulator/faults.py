@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,25 @@ def fitted(m: Model, values: Mapping[str, Any], faults: Faults) -> dict[str, Any
     stuck = values[f"{FAULTS}stuck_joints"]
     right["stuck_joints"] = [name for name in stuck if name in free.names]
     return {FAULTS + name: new for name, new in right.items() if new != [*values[FAULTS + name]]}
+
+
+def faults_of_new(m: Model, values: Mapping[str, Any]) -> Faults:
+    """Return the faults of joints that come to the robot later.
+
+    One number for all joints counts for them too; a list with a number per joint does not.
+
+    Args:
+        m: the robot with the new joints.
+        values: all parameters, which fitted the robot before.
+    """
+    joints = SingleJoints.free(m)
+    arrays: dict[str, Any] = {name: np.zeros(m.nv) for name in PER_DOF}
+    for name, array in arrays.items():
+        if len(values[FAULTS + name]) == 1:
+            array[joints.dofadr] = values[FAULTS + name][0]
+    stuck = np.zeros(m.nv, np.bool_)
+    stuck[joints.dofadr] = np.isin(joints.names, values[f"{FAULTS}stuck_joints"])
+    return replace(Faults.none(m.nv), **arrays, stuck=stuck)
 
 
 def _stuck(m: Model, names: Sequence[str], findings: list[Finding]) -> Bools:

@@ -26,7 +26,7 @@ from rbdyn_ros.ros.simulator import parameters as params
 from rbdyn_ros.ros.simulator.commanders import AnswerAges
 from rbdyn_ros.ros.simulator.driver import SimulatedDriver
 from rbdyn_ros.ros.simulator.entities import Entities, Settle
-from rbdyn_ros.ros.simulator.faults import fitted, make_faults
+from rbdyn_ros.ros.simulator.faults import faults_of_new, fitted, make_faults
 from rbdyn_ros.ros.simulator.markers import open_markers
 from rbdyn_ros.ros.simulator.outputs import Cadence, Outputs
 from rbdyn_ros.ros.simulator.payloads import Payloads, SavedPayloads
@@ -327,6 +327,7 @@ class Robot:
             commits.append(self.spawned.prepare(world))
 
             loaded = m
+            faults = {name: row.value for name, row in self._fault_parameters().items()}
 
             def between(d: Data) -> tuple[Model, Model]:
                 nonlocal now, loaded
@@ -336,7 +337,8 @@ class Robot:
                     loaded = now.with_weld_pose(m)
                 return now.m, loaded
 
-            self.loop.move(world.m, m, world.start, between, resets)
+            of_new = faults_of_new(world.m, faults)
+            self.loop.move(world.m, m, world.start, between, resets, of_new)
             return loaded
 
         with self.outputs.lock:
