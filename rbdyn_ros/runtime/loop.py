@@ -76,7 +76,8 @@ class Loop:
         timestep_ns = max(round(m.opt.timestep * NANOSECONDS), 1)
         self.period_ns = timestep_ns * settings.control_decimation
         self._shared = s = Shared(m)
-        prepare(s, m, settings, self.period_ns)
+        prepare(s, m, settings, self.period_ns, m)
+        self._first = m
         self._port = port
         s.port[()] = 0 if port is None else port.address
         self._wakeup, self._owns_wakeup = wakeup or Wakeup(), wakeup is None
@@ -157,7 +158,7 @@ class Loop:
             self._port.check(base)
         match, s = Match(self.m, base), self._shared
         new = Shared(base, s.sizes["nring"])
-        prepare(new, base, self.settings, self.period_ns)
+        prepare(new, base, self.settings, self.period_ns, self._first)
         with self.orders.held(), self._requests.lock:
             self._check_movable(resets)
             self._halt()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
+
 import numpy as np
 
 from rbdyn_ros.errors import Finding, ParameterError
@@ -19,8 +21,16 @@ from rbdyn_ros.runtime.types import Faults, TrajectoryOrder
 STUCK = 1e9
 
 
-def prepare(s: Shared, m: Model, given: LoopSettings, period_ns: int) -> None:
-    """Write the settings, and the joints' data that the loop needs, before it starts."""
+def prepare(s: Shared, m: Model, given: LoopSettings, period_ns: int, first: Model) -> None:
+    """Write the settings, and the joints' data that the loop needs, before it starts.
+
+    Args:
+        s: to write.
+        m: the robot.
+        given: the settings.
+        period_ns: length of a tick [ns].
+        first: the robot with which the loop was made.
+    """
     s.period[()] = period_ns
     s.decimation[()] = given.control_decimation
     s.time_mode[()] = MODES_OF_TIME.index(given.time_mode)
@@ -48,6 +58,31 @@ def prepare(s: Shared, m: Model, given: LoopSettings, period_ns: int) -> None:
         required = np.isin(np.arange(m.nv), given.lockstep_dofs)
     s.dof_required[:] = required
     s.body_group[:] = connected_trees(m)
+    s.noise_stream[:] = noise_streams(m, first)
+
+
+def noise_streams(m: Model, first: Model) -> Words:
+    """Return the number of each dof in noise.py (nv,), which other joints do not change.
+
+    The dofs of the first Model have their own numbers; the number of any other dof is a hash of
+    its joint's name. So a joint that is deleted and comes back has the same noise.
+    """
+    known = {name: k for k, name in enumerate(_dof_names(first))}
+    numbers: Words = np.array(
+        [known[name] if name in known else _hash(name) for name in _dof_names(m)], np.int64
+    )
+    return numbers
+
+
+def _dof_names(m: Model) -> list[str]:
+    """Return the place in its joint and the joint's name of each dof."""
+    return [f"{k - m.jnt_dofadr[j]} {m.jnt_names[j]}" for k, j in enumerate(m.dof_jntid.tolist())]
+
+
+def _hash(name: str) -> int:
+    """Return a number from 2^38 to 2^39."""
+    digest = blake2b(name.encode("utf-8", "backslashreplace"), digest_size=8).digest()
+    return 2**38 + int.from_bytes(digest, "little") % 2**38
 
 
 def actuated(m: Model) -> Words:

@@ -67,6 +67,7 @@ FIELDS = (
     Field("dof_speed", ("nv",), "largest speed"),
     Field("dof_qposadr", ("nv",), "address in qpos for single-coordinate joints, else -1", "int"),
     Field("body_group", ("nbody",), "first root body of the connected trees", "int"),
+    Field("noise_stream", ("nv",), "number of the dof in noise.py", "int"),
     Field("dof_required", ("nv",), "1 where lock-step waits for a command", "int"),
     # what an edit changes, see edits.py
     Field("edit", (NEDIT,), "see KIND, SCOPE, RESEED, SEED in edits.py", "int"),

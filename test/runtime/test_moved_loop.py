@@ -37,7 +37,7 @@ def scene():
     return described, complete(described)
 
 
-def go_on(loop, described):
+def go_on(loop, described, of_new=None):
     """Exchange the objects of a loop; return the states read meanwhile."""
     base = rearranged(described, loop.m)
     read_states = []
@@ -46,7 +46,7 @@ def go_on(loop, described):
         while (state := loop.readout.next_state(0.0)) is not None:
             read_states.append(state)
 
-    loop.move(base, base, base.qpos0, drain)
+    loop.move(base, base, base.qpos0, drain, of_new and of_new(base))
     return read_states
 
 
@@ -233,6 +233,36 @@ def pendulums(described, *names):
         pose = rb.pose((40.0 + len(name), 0.0, 9.0))
         described = with_entity(described, rb.Object(name, PENDULUM, pose=pose))
     return described
+
+
+def test_the_noise_of_a_joint_does_not_depend_on_other_objects(start):
+    """A joint that is deleted and comes back has its old noise, too."""
+
+    def noise(loop):
+        state, m = walk(loop, 1)[-1], loop.m
+        k, q = (int(of[m.jnt_id("b/swing")]) for of in (m.jnt_dofadr, m.jnt_qposadr))
+        return state.measured_position[k] - state.qpos[q]
+
+    described, m = scene()
+    seen = []
+    for name in ("", "aa", "aaa"):
+        loop = start(m, **WALKING)
+        names = [name, "b"] if name else ["b"]
+        go_on(loop, pendulums(described, *names), everywhere)
+        walk(loop, 2)
+        seen.append(noise(loop))
+        go_on(loop, pendulums(described, "b"))
+        seen.append(noise(loop))
+        go_on(loop, described)
+        go_on(loop, pendulums(described, "b"), everywhere)
+        seen.append(noise(loop))
+    assert len({round(x, 9) for x in seen}) == 3
+    np.testing.assert_allclose(np.diff(np.reshape(seen, (3, 3)), axis=0), 0.0, atol=1e-12)
+
+
+def everywhere(m):
+    """Return faults of all joints."""
+    return dataclasses.replace(Faults.none(m.nv), encoder_noise=np.full(m.nv, 0.01))
 
 
 def test_a_loaded_state_has_its_faults_also_of_joints_that_came_back(start):

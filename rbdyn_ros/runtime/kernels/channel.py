@@ -148,13 +148,14 @@ def measure(m: Model, s: Shared) -> None:
         q = s.row_qpos[m.jnt_qposadr_all[j]]
         v = s.row_qvel[k]
         if k < m.nv:
+            stream = s.noise_stream[k]
             q += s.encoder_bias[k]
             if s.encoder_noise[k] > 0.0:
-                q += s.encoder_noise[k] * normal(s.seed, tick, noise.ENCODER, k)
+                q += s.encoder_noise[k] * normal(s.seed, tick, noise.ENCODER, stream)
             if s.encoder_resolution[k] > 0.0:
                 q = np.rint(q / s.encoder_resolution[k]) * s.encoder_resolution[k]
             if s.velocity_noise[k] > 0.0:
-                v += s.velocity_noise[k] * normal(s.seed, tick, noise.SPEED, k)
+                v += s.velocity_noise[k] * normal(s.seed, tick, noise.SPEED, stream)
         s.measured[0, k] = q
         s.measured[1, k] = v
         s.measured[2, k] = s.row_effort[k]

@@ -63,7 +63,7 @@ def choose_efforts(m: Model, d: Data, nominal: Model, still: Data, s: Shared) ->
         effort = s.effort[k]
         if s.effort_noise[k] > 0.0:
             tick = s.tick - s.seeded_tick
-            effort += s.effort_noise[k] * normal(s.seed, tick, noise.EFFORT, k)
+            effort += s.effort_noise[k] * normal(s.seed, tick, noise.EFFORT, s.noise_stream[k])
         limited = min(max(effort, -s.dof_effort[k]), s.dof_effort[k])
         if limited != effort and s.dof_acts[k] != 0.0:
             s.saturated = k

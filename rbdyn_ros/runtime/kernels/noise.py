@@ -40,7 +40,10 @@ def uniform(seed: int, tick: int, purpose: int, k: int) -> float:
 
 @kernel
 def normal(seed: int, tick: int, purpose: int, k: int) -> float:
-    """Return a number from the standard normal distribution, by the Box-Muller transform."""
+    """Return a number from the standard normal distribution, by the Box-Muller transform.
+
+    k is below 2^39.
+    """
     # 1 - u avoids the logarithm of 0
     radius = math.sqrt(-2.0 * math.log(1.0 - uniform(seed, tick, purpose, 2 * k)))
     return radius * math.cos(2.0 * math.pi * uniform(seed, tick, purpose, 2 * k + 1))
