@@ -25,6 +25,12 @@ def connected_trees(m: Model) -> Ints:
     return group
 
 
+def bodies_of_equations(m: Model) -> Ints:
+    """Return the bodies that equations act on, some repeatedly."""
+    found: Ints = np.array([body for row in _equations(m) for body in row], np.int64)
+    return found
+
+
 def coordinate_joints(m: Model) -> Ints:
     """Return the joint of each coordinate (nq,)."""
     free = np.flatnonzero(m.jnt_class == JointClass.FREE)

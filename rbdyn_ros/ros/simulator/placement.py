@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rbdyn_ros.arrays import Array, Bools
+from rbdyn_ros.arrays import Array, Bools, Ints
 from rbdyn_ros.checks.names import name_faults
 from rbdyn_ros.dynamics.assembly import assemble
 from rbdyn_ros.errors import refusal
 from rbdyn_ros.loading.load import CLOSED
+from rbdyn_ros.model.connected import bodies_of_equations, connected_trees, coordinate_joints
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.goals import check_lengths, check_numbers
 from rbdyn_ros.ros.common.magnitudes import LARGEST_STATE
@@ -30,7 +31,8 @@ def given_state(
 ) -> GivenState:
     """Return the state to set.
 
-    In closed loops the other joints move so that the loops stay closed, and all are at rest.
+    Where loops connect the joints with others, these move so that the loops stay closed, and all
+    of them are at rest. Other joints stay as they are.
 
     Args:
         m: the robot.
@@ -54,14 +56,24 @@ def given_state(
     if len(positions):
         qpos[free.qposadr[chosen]] = positions
         qpos_given[free.qposadr[chosen]] = True
-    if m.nefc == 0:
+    looped = _looped_joints(m, free.dofadr[chosen])
+    if not looped.any():
         return qpos, qvel, qpos_given, qvel_given
     if here is None:
         raise refusal("pause the simulation first: closed loops cannot be moved while time runs")
     if np.any(velocities):
         raise refusal("velocities cannot be set in closed loops; leave them out")
     closed = assemble(m, np.where(qpos_given, qpos, here), list(names), CLOSED)
-    return closed, np.zeros(m.nv), np.ones(m.nq, np.bool_), np.ones(m.nv, np.bool_)
+    qpos_given |= looped[coordinate_joints(m)]
+    qvel_given |= looped[m.dof_jntid]
+    return closed, qvel, qpos_given, qvel_given
+
+
+def _looped_joints(m: Model, dofs: Ints) -> Bools:
+    """Return which joints (njnt,) move with some dofs in closed loops."""
+    group = connected_trees(m)
+    moved = np.intersect1d(group[m.dof_bodyid[dofs]], group[bodies_of_equations(m)])
+    return np.isin(group[1:], moved)
 
 
 def _check(
