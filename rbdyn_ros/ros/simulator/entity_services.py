@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from rclpy.node import Node
@@ -19,6 +18,7 @@ from rbdyn_ros.ros.common.convert import (
 from rbdyn_ros.ros.common.magnitudes import LARGEST_STATE, check_magnitude, check_pose
 from rbdyn_ros.ros.simulator.entity_names import check_entity
 from rbdyn_ros.ros.simulator.name_filter import matching
+from rbdyn_ros.ros.simulator.named_entities import Pair
 from rbdyn_ros.ros.simulator.offering import offer
 from rbdyn_ros.ros.simulator.places import Part
 from rbdyn_ros.ros.simulator.regions import Region, region_of
@@ -42,9 +42,6 @@ FEATURES = {
 CATEGORIES = {0: "object", 1: "robot", 2: "human", 4: "dynamic object", 5: "static object"}
 #: Longest texts of SetEntityInfo [characters], and most tags.
 LONGEST_TEXT, MOST_TAGS = 1000, 100
-
-Vector = Sequence[float]
-Pair = tuple[Vector, Vector]
 
 
 class EntityServices:
@@ -190,9 +187,8 @@ class EntityServices:
                 raise ResultError(response.INVALID_POSE, str(error)) from error
         if set_twist:
             check_magnitude("the twist", [*twist[0], *twist[1]], LARGEST_STATE)
-        here = self._entities.state(request.entity)
-        pose, twist = pose if set_pose else here[:2], twist if set_twist else here[2:4]
+        chosen = pose if set_pose else None, twist if set_twist else None
         try:
-            self._entities.set_state(request.entity, *pose, *twist)
+            self._entities.set_state(request.entity, *chosen)
         except DescriptionError as error:  # an obstacle would be inside something
             raise ResultError(response.INVALID_POSE, error.findings[0].message) from error

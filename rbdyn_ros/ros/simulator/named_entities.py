@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.build.scene import ROOT_JOINT
 from rbdyn_ros.description.geometries import Obstacle
 from rbdyn_ros.description.objects import Object
@@ -22,6 +23,8 @@ from rbdyn_ros.ros.simulator.world import EntityInfo, SpawnedRobot
 from rbdyn_ros.ros.simulator.world_files import WorldFile
 
 Vector = Sequence[float]
+#: Two vectors: position (3,) and quaternion xyzw (4,), or linear and angular velocity, (3,) each.
+Pair = tuple[Vector, Vector]
 
 
 class NamedEntities:
@@ -165,46 +168,58 @@ class NamedEntities:
         pose = qpos[:3].tolist(), xyzw(qpos[3:7]).tolist()
         return *pose, qvel[:3].tolist(), (R @ qvel[3:6]).tolist(), acceleration.tolist()
 
-    def set_state(
-        self,
-        name: str,
-        position: Sequence[float],
-        quaternion: Sequence[float],
-        linear: Sequence[float],
-        angular: Sequence[float],
-    ) -> None:
-        """Set pose and twist of the root link; arguments as the results of state.
+    def set_state(self, name: str, pose: Pair | None, twist: Pair | None) -> None:
+        """Set pose or twist of the root link, or both, in world axes.
 
         Args:
             name: of the entity.
-            position: (3,) checked by the caller.
-            quaternion: (4,) xyzw, of length near 1.
-            linear: (3,) velocity.
-            angular: (3,) velocity.
+            pose: position, and quaternion of length near 1; checked by the caller. None: it
+                stays; time may run meanwhile.
+            twist: linear and angular velocity. None: it stays; of a pose alone the angular
+                velocity is that of the latest state.
 
         Raises:
             RbdynError: it is a robot that is fixed to the world, it is attached, it is an
                 obstacle that would move or be inside something, or the loop does not answer.
         """
         entity = self._found[name]
-        m = entity.robot.m
-        wxyz = np.roll(quaternion, 1) / float(np.linalg.norm(quaternion))
         if entity.kind == "obstacle":
-            if any((*linear, *angular)):
-                raise refusal(f"'{name}' is an obstacle, so its twist must be zero")
-            x, y, z = map(float, position)
-            entity.robot.entities.place_obstacle(entity.own, Pose((x, y, z), tuple(wxyz.tolist())))
+            _place_obstacle(entity, pose, twist)
             return
         if entity.joint < 0:
             raise refusal(f"'{name}' is fixed to the world; only a floating base can be moved")
         entity.robot.entities.world.check_loose(entity.joint)
+        m = entity.robot.m
         qpos, qvel = np.zeros(m.nq), np.zeros(m.nv)
         given_qpos, given_qvel = np.zeros(m.nq, np.bool_), np.zeros(m.nv, np.bool_)
         q, k = entity.addresses
-        qpos[q : q + 7] = np.concatenate([position, wxyz])
-        qvel[k : k + 6] = np.concatenate([linear, quat_to_mat(wxyz).T @ angular])
-        given_qpos[q : q + 7] = given_qvel[k : k + 6] = True
+        _, turn, _, angular, _ = self.state(name)
+        if pose is not None:
+            position, turn = pose
+            qpos[q : q + 7] = np.concatenate([position, _wxyz(turn)])
+            given_qpos[q : q + 7] = True
+        if twist is not None:
+            qvel[k : k + 3], angular = twist
+            given_qvel[k : k + 3] = True
+        # in the axes of the body, so a pose alone changes it too
+        qvel[k + 3 : k + 6] = quat_to_mat(_wxyz(turn)).T @ angular
+        given_qvel[k + 3 : k + 6] = True
         entity.robot.loop.plant.set_state(qpos, qvel, given_qpos, given_qvel)
+
+
+def _wxyz(quaternion: Vector) -> Array:
+    """Return a unit quaternion wxyz from one xyzw of length near 1."""
+    unit: Array = np.roll(quaternion, 1) / float(np.linalg.norm(quaternion))
+    return unit
+
+
+def _place_obstacle(entity: _Entity, pose: Pair | None, twist: Pair | None) -> None:
+    if twist is not None and any((*twist[0], *twist[1])):
+        raise refusal(f"'{entity.own}' is an obstacle, so its twist must be zero")
+    if pose is not None:
+        x, y, z = map(float, pose[0])
+        at = Pose((x, y, z), tuple(_wxyz(pose[1]).tolist()))
+        entity.robot.entities.place_obstacle(entity.own, at)
 
 
 @dataclass(frozen=True, slots=True)

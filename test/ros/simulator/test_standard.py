@@ -60,17 +60,17 @@ class TwoRobots:
     def shapes(self, _):
         return []
 
-    def stamp_ns(self, _):
-        return 1_500_000_000
-
     def state(self, name):
         k = self.names().index(name)
         return (k, 2, 3), TURN, (4, 5, 6), (7, 8, 9), (1, 2, 3, -1, -2, -3)
 
-    def set_state(self, name, *state):
+    def stamp_ns(self, _):
+        return 1_500_000_000
+
+    def set_state(self, name, pose, twist):
         if name == "rail":
             raise refusal("robot 'rail' is fixed to the world")
-        self.placed.append(tuple(map(tuple, state)))
+        self.placed.append((pose, twist))
 
 
 class CountingSimulation:
@@ -388,8 +388,8 @@ def test_setting_the_state_of_an_entity(ask, simulation):
     assert place(ask, x=4.0, set_pose=True) == OK
     assert place(ask, set_twist=True, frame="world") == OK
     assert simulation.entities.placed == [
-        ((4, 0, 0), (0, 0, 0, 1), (4, 5, 6), (7, 8, 9)),
-        ((0, 2, 3), TURN, (0, 0, 0), (0, 2, 0)),
+        (((4, 0, 0), (0, 0, 0, 1)), None),
+        (None, ((0, 0, 0), (0, 2, 0))),
     ]
     assert place(ask, w=2.0, set_pose=True) == 101
     assert place(ask, x=math.nan, set_pose=True) == 101
