@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rclpy.node import Node
@@ -18,7 +19,7 @@ from rbdyn_ros.ros.common.convert import (
 from rbdyn_ros.ros.common.magnitudes import LARGEST_STATE, check_magnitude, check_pose
 from rbdyn_ros.ros.simulator.entity_names import check_entity
 from rbdyn_ros.ros.simulator.name_filter import matching
-from rbdyn_ros.ros.simulator.named_entities import Pair
+from rbdyn_ros.ros.simulator.named_entities import Motion, Pair
 from rbdyn_ros.ros.simulator.offering import offer
 from rbdyn_ros.ros.simulator.places import Part
 from rbdyn_ros.ros.simulator.regions import Region, region_of
@@ -75,8 +76,7 @@ class EntityServices:
 
     def _get_entities_states(self, request: Any, response: Any) -> None:
         response.entities = self._chosen(request.filters)
-        for name in response.entities:
-            response.states.append(self._entity_state(name))
+        response.states = self._states(response.entities)
 
     def _chosen(self, filters: Any) -> list[str]:
         """Return the entities that pass the filters."""
@@ -141,14 +141,18 @@ class EntityServices:
 
     def _get_entity_state(self, request: Any, response: Any) -> None:
         check_entity(self._entities, request.entity)
-        response.state = self._entity_state(request.entity)
+        response.state = self._states([request.entity])[0]
 
-    def _entity_state(self, name: str) -> Any:
+    def _states(self, names: Sequence[str]) -> list[Any]:
+        """Return the EntityStates of one moment."""
+        return [self._message(*state) for state in self._entities.states(names)]
+
+    def _message(self, stamp_ns: int, motion: Motion) -> Any:
         from simulation_interfaces.msg import EntityState
 
         state = EntityState()
-        position, quaternion, linear, angular, rates = self._entities.state(name)
-        state.header.stamp = time_message(self._entities.stamp_ns(name))
+        position, quaternion, linear, angular, rates = motion
+        state.header.stamp = time_message(stamp_ns)
         state.header.frame_id = self._simulation.world_frame
         fill_vector(state.pose.position, position)
         fill_vector(state.pose.orientation, quaternion)

@@ -21,10 +21,14 @@ from rbdyn_ros.ros.simulator.places import Part
 from rbdyn_ros.ros.simulator.robot import Robot
 from rbdyn_ros.ros.simulator.world import EntityInfo, SpawnedRobot
 from rbdyn_ros.ros.simulator.world_files import WorldFile
+from rbdyn_ros.runtime.state import LoopState
 
 Vector = Sequence[float]
 #: Two vectors: position (3,) and quaternion xyzw (4,), or linear and angular velocity, (3,) each.
 Pair = tuple[Vector, Vector]
+#: Position (3,), quaternion xyzw (4,), linear velocity (3,), angular velocity (3,), acceleration
+#: [linear; angular] (6,) of the origin of an entity's root link; all in world axes.
+Motion = tuple[Vector, Vector, Vector, Vector, Vector]
 
 
 class NamedEntities:
@@ -141,24 +145,26 @@ class NamedEntities:
             raise refusal("the simulation has not started: activate the node first")
         return self._robots[0]
 
-    def stamp_ns(self, name: str) -> int:
-        """Return the stamp of the latest state of an entity [ns]."""
-        robot = self._found[name].robot
-        return robot.stamp_ns(robot.loop.readout.latest().tick)
+    def state(self, name: str) -> Motion:
+        """Return pose and motion of the root link of a robot or an object."""
+        return self.states([name])[0][1]
 
-    def state(self, name: str) -> tuple[Vector, Vector, Vector, Vector, Vector]:
-        """Return pose and motion of the root link of a robot or an object.
+    def states(self, names: Sequence[str]) -> list[tuple[int, Motion]]:
+        """Return stamp [ns] and motion of entities; entities of one loop are of one state."""
+        found, latest = self._found, dict[Robot, LoopState]()
+        for robot in {found[name].robot for name in names}:
+            latest[robot] = robot.loop.readout.latest()
+        return [
+            (entity.robot.stamp_ns(state.tick), self._motion(entity, state))
+            for entity in map(found.__getitem__, names)
+            for state in (latest[entity.robot],)
+        ]
 
-        Returns:
-            position (3,), quaternion xyzw (4,), linear velocity (3,), angular velocity (3,),
-            acceleration [linear; angular] (6,) of its origin; all in world axes.
-        """
-        entity = self._found[name]
+    def _motion(self, entity: _Entity, state: LoopState) -> Motion:
         if (at := entity.at) is not None:
             return at.pos, xyzw(at.quat).tolist(), (0.0,) * 3, (0.0,) * 3, (0.0,) * 6
         if entity.joint < 0:
             return (0.0,) * 3, (0.0, 0.0, 0.0, 1.0), (0.0,) * 3, (0.0,) * 3, (0.0,) * 6
-        state = entity.robot.loop.readout.latest()
         q, k = entity.addresses
         qpos, qvel, qacc = state.qpos[q:], state.qvel[k:], state.qacc[k:]
         R = quat_to_mat(qpos[3:7])

@@ -1,4 +1,4 @@
-"""States of entities that are set in part."""
+"""States of entities: all of one moment, and set in part."""
 
 from types import SimpleNamespace
 
@@ -43,6 +43,16 @@ class MovingRobot:
 
     def stamp_ns(self, tick):
         return 1000 * tick
+
+
+def test_entities_and_their_stamps_are_of_one_state():
+    entities = NamedEntities([MovingRobot()])
+    for _ in range(2):
+        found = entities.states(["a", "robot", "b"])
+        stamps = {stamp for stamp, _ in found}
+        assert len(stamps) == 1
+        tick = stamps.pop() / 1000
+        assert [found[n][1][0][0] for n in (0, 2)] == [5.0 + tick, 7.0 + tick]
 
 
 def test_what_is_not_set_is_not_given():

@@ -64,8 +64,8 @@ class TwoRobots:
         k = self.names().index(name)
         return (k, 2, 3), TURN, (4, 5, 6), (7, 8, 9), (1, 2, 3, -1, -2, -3)
 
-    def stamp_ns(self, _):
-        return 1_500_000_000
+    def states(self, names):
+        return [(1_500_000_000, self.state(name)) for name in names]
 
     def set_state(self, name, pose, twist):
         if name == "rail":
