@@ -1,5 +1,7 @@
 """Links that are attached to each other, and states carried to other Models, in closed form."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from support.refusals import refused
@@ -225,3 +227,28 @@ def test_a_joint_of_the_same_name_and_another_type_is_another_joint():
     back = rb.carry(new, rb.make_data(new), old)
     assert np.array_equal(back.qpos[here : here + 7], old.qpos0[here : here + 7])
     assert np.array_equal(back.qpos[here + 7 :], new.qpos0[there + 1 :])
+
+
+FLOATING = """<robot name="r"><link name="trunk"><inertial><mass value="2"/>
+<inertia ixx="0.02" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="hand"><inertial><origin xyz="0.1 0 0"/><mass value="0.5"/>
+<inertia ixx="0.002" iyy="0.002" izz="0.002" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="lift" type="revolute"><parent link="trunk"/><child link="hand"/>
+<origin xyz="0.15 0 0"/><axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="10" velocity="3"/>
+</joint></robot>"""
+
+
+@pytest.mark.parametrize("others", [(), (OTHER,)])
+def test_the_hand_of_a_floating_robot_carries_what_is_attached_to_it(others):
+    """Nothing holds the robot: its own weight stays at its root, as without the ball."""
+    robot = rb.Placed(FLOATING, rb.pose((0.0, 0.0, 0.3)), floating_base=True)
+    ball = dataclasses.replace(BALL, pose=rb.pose((0.6, 0.2, 0.3)))
+    m, d = rb.attach(m := scene(ball, *others, robot=robot), rb.make_data(m), "ball", "hand")
+    lift = m.jnt_dofadr[m.jnt_id("lift")]
+    d.qacc = np.where(np.arange(m.nv) == lift, -20.0, 0.0)
+    rb.inverse(m, d)
+    moments = 0.3 * G * (0.6 - 0.15) + 0.5 * G * 0.1
+    expected = -moments - 20.0 * (0.002 + 0.5 * 0.1**2)
+    assert d.qfrc_inverse[lift] == pytest.approx(expected, rel=1e-12)
+    of_ball = m.jnt_dofadr[m.jnt_id("ball")] + np.arange(6)
+    assert d.qfrc_inverse[of_ball] == pytest.approx(np.zeros(6), abs=1e-12)

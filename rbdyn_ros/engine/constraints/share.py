@@ -24,6 +24,12 @@ from rbdyn_ros.engine.loads import add_to_drive, relieve_drives
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import load6, scaled6
 
+#: Rows of joints without actuator whose lengths differ by less than this part count as equal, so
+#: rounding errors do not choose among them. Where the joints demand more than the constraints can
+#: carry, as a floating robot with an object in its hand does, the last joints get their forces:
+#: the object, which comes after the robot, is carried, and the rest stays at the robot's root.
+TIE = 1e-9
+
 
 @optional_stage("share_stage")
 def _by_address(table, row):
@@ -108,7 +114,8 @@ def _relieve_passive(m, d, rank):
             rest -= row[s] * d.row_shift[s]
         d.share_rest[count] = rest
         d.share_order[count] = count
-        d.share_work[1, count] = 1.0  # the length of the whole unit vector
+        # the length of the whole unit vector; of equal rows the last is chosen
+        d.share_work[1, count] = 1.0 + TIE * (m.nv - k)
         count += 1
     found = decompose(d.share_rows, count, rank, d.share_order, d.share_work[1], d.share_work[5],
                       d.share_work[2], d.share_work[3])  # fmt: skip
