@@ -44,7 +44,7 @@ def articulated(m, d, step, share, qacc):
     their own (coupled.py), where K qacc is share times k; share is 1 except in Euler's step. For
     the explicit acceleration, step is 0 and E is zero. Otherwise velocity-dependent forces are
     evaluated at the end of the step: E is step times diag(dof_viscosity), if the integrator is
-    implicit_damping, plus the terms of contact (yielding) and of joints that stop (stops/).
+    implicit_damping, plus the terms of contacts (add_contact_slope) and of stops (stops/).
     """
     if d.accelerate_stage != 0:
         _by_stage(m, d, step, share, qacc)
@@ -109,7 +109,7 @@ def _articulated_body(m, d, i, step):
     """Return IA and pA of body i, whose descendants are eliminated."""
     A, p = rigid_inertia(d.cinert[i]), applied_bias(m, d, i)
     if m.ncontact > 0 and d.body_touches[i] != 0:
-        A = yielding(d, i, step, A)
+        A = add_contact_slope(d, i, step, A)
     if m.body_haschild[i]:
         A, p = add21(A, load21(d.IA, i)), add6(p, load6(d.pA, i))
     return A, p
@@ -135,12 +135,12 @@ def _eliminate_joint(m, d, i, A, p, viscosity_step, stop_step):
 
 
 @inline
-def yielding(d, i, step, A):
-    """Add the effect of contact in a step to a body's inertia.
+def add_contact_slope(d, i, step, A):
+    """Return the inertia A of a body plus step C, the effect of its contacts with the world.
 
-    The contact force is f - step C a (contact/body_sums.py): C, positive semidefinite, adds to the
-    inertia, so no contact is too stiff for a step. Source: Baraff, Witkin, Large steps in cloth
-    simulation, 1998 (Euler's implicit step, linearised).
+    The contact force is f - step C a (contact/body_sums.py). C is positive semidefinite, so no
+    contact is too stiff for a step. Source: Baraff, Witkin, Large steps in cloth simulation, 1998
+    (Euler's implicit step, linearised).
     """
     return add21(A, scaled21(load21(d.contact_slope, i), step))
 

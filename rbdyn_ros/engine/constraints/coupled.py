@@ -13,7 +13,7 @@ import numpy as np
 
 from rbdyn_ros.engine.aba import applied_bias, implicit_damping
 from rbdyn_ros.engine.constraints.project import bend, respond
-from rbdyn_ros.engine.contact.yielding import add_yielding
+from rbdyn_ros.engine.contact.contact_damping import add_contact_slopes
 from rbdyn_ros.engine.crb import factor, half_solve, mul_triangle, other_half
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.loads import reflect, sum_subtrees
@@ -167,7 +167,7 @@ def inertia_of_step(m, d):
     if d.nstopped != 0:
         add_stops(m, d, step)
     if m.ncontact > 0 and d.ncon > 0 and step > 0.0:
-        add_yielding(m, d, step)
+        add_contact_slopes(m, d, step)
 
 
 @kernel

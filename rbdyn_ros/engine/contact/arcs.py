@@ -44,8 +44,8 @@ def follow_arcs(m, d):
     """Add h/2 u' to contact_vel, along the surfaces, and to contact_spin the same of w."""
     c = 0
     while c < d.ncon:
-        one, i, end = d.contact_body[c, 0], d.contact_body[c, 1], next_bodies(d, c)
-        if not _is_straight(_arc(d, i)) or (one > 0 and not _is_straight(_arc(d, one))):
+        body1, body2, end = d.contact_body[c, 0], d.contact_body[c, 1], next_bodies(d, c)
+        if not _is_straight(_arc(d, body2)) or (body1 > 0 and not _is_straight(_arc(d, body1))):
             _follow(m, d, c, end)
         c = end
 
@@ -53,12 +53,12 @@ def follow_arcs(m, d):
 @kernel
 def _follow(m, d, c, end):
     """Add the arcs' slip to the contacts of one pair of bodies."""
-    one, i, half = d.contact_body[c, 0], d.contact_body[c, 1], 0.5 * m.opt.timestep
-    arc1, arc2 = _arc(d, one), _arc(d, i)
+    body1, body2, half = d.contact_body[c, 0], d.contact_body[c, 1], 0.5 * m.opt.timestep
+    arc1, arc2 = _arc(d, body1), _arc(d, body2)
     w, turning = sub3(arc2[2], arc1[2]), sub3(arc2[1], arc1[1])
     for n in range(c, end):
         normal, a = load3(d.contact_normal, n), _acceleration(arc2, load3(d.contact_arm2, n))
-        if one > 0:
+        if body1 > 0:
             a = sub3(a, _acceleration(arc1, load3(d.contact_arm1, n)))
         a = add3(a, cross3(w, rolling(m, d, n, normal, cross3(w, normal))))
         a = add_scaled3(a, normal, -dot3(normal, a))

@@ -2,8 +2,8 @@
 
 The dynamics solve with these sums. A force f(u0 + du) is f0 - C du with C the slope at u0. As the
 velocity that a step gives a point is v + h a, a body gets the force sum(f0 + C (u0 - v)) - h C a:
-the sum is in cfrc_contact, and C in contact_slope, which the articulated inertia takes up (aba.py,
-yielding.py). Of two moving bodies, a is the difference of their accelerations.
+the sum is in cfrc_contact, and C in contact_slope, which adds to the articulated inertia (aba.py)
+or to M (contact_damping.py). Of two moving bodies, a is the difference of their accelerations.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def add_to_bodies(d):
 @inline
 def next_bodies(d, c):
     """Return the next contact with other bodies."""
-    one, two = d.contact_body[c, 0], d.contact_body[c, 1]
-    while c < d.ncon and d.contact_body[c, 0] == one and d.contact_body[c, 1] == two:
+    body1, body2 = d.contact_body[c, 0], d.contact_body[c, 1]
+    while c < d.ncon and d.contact_body[c, 0] == body1 and d.contact_body[c, 1] == body2:
         c += 1
     return c
 
@@ -69,8 +69,8 @@ def next_bodies(d, c):
 @kernel
 def _add_to_body(d, c, end):
     """Add the contacts of a body with the world; the sums stay in registers."""
-    i = d.contact_body[c, 1]
-    wrench, A = load6(d.cfrc_contact, i), load21(d.contact_slope, i)
+    body = d.contact_body[c, 1]
+    wrench, A = load6(d.cfrc_contact, body), load21(d.contact_slope, body)
     for n in range(c, end):
         f, t = _load_at_start(d, n)
         turn = (t[0], t[1], t[2], 0.0, 0.0, 0.0)
@@ -78,9 +78,9 @@ def _add_to_body(d, c, end):
         A = with_force_slope(d, n, A)
         if has_torque(d, n):
             A = add21(A, torque_slope(d, n))
-    d.body_touches[i] = 1
-    store6(d.cfrc_contact, i, wrench)
-    store21(d.contact_slope, i, A)
+    d.body_touches[body] = 1
+    store6(d.cfrc_contact, body, wrench)
+    store21(d.contact_slope, body, A)
 
 
 @inline
@@ -176,15 +176,15 @@ def add_force(d, c):
 @inline
 def add_wrench_pair(d, c, f, t):
     """Add a force and a torque on body 2, and their opposites on body 1, to cfrc_contact."""
-    one, i = d.contact_body[c, 0], d.contact_body[c, 1]
+    body1, body2 = d.contact_body[c, 0], d.contact_body[c, 1]
     turn = (t[0], t[1], t[2], 0.0, 0.0, 0.0)
-    d.body_touches[i] = 1
+    d.body_touches[body2] = 1
     wrench = add6(wrench_at(load3(d.contact_arm2, c), f), turn)
-    store6(d.cfrc_contact, i, add6(load6(d.cfrc_contact, i), wrench))
-    if one > 0:
-        d.body_touches[one] = 1
+    store6(d.cfrc_contact, body2, add6(load6(d.cfrc_contact, body2), wrench))
+    if body1 > 0:
+        d.body_touches[body1] = 1
         wrench = add6(wrench_at(load3(d.contact_arm1, c), f), turn)
-        store6(d.cfrc_contact, one, add_scaled6(load6(d.cfrc_contact, one), wrench, -1.0))
+        store6(d.cfrc_contact, body1, add_scaled6(load6(d.cfrc_contact, body1), wrench, -1.0))
 
 
 @inline

@@ -180,8 +180,8 @@ def _facing(clip, names, t, C, other, k, sign, u, v):
 
 
 @kernel
-def _clip(old, names, number, wide, high):
-    """Cut a polygon to |u| <= wide, |v| <= high; return its number of corners.
+def _clip(old, names, number, half_u, half_v):
+    """Cut a polygon to |u| <= half_u, |v| <= half_v; return its number of corners.
 
     A corner has two names: its own, and that of the edge that begins at it: 0 to 3 of the face, 4
     to 7 cut by a side.
@@ -189,7 +189,7 @@ def _clip(old, names, number, wide, high):
     new, new_names = stack_floats(BOX_POINTS, 3), stack_ints(BOX_POINTS, 2)
     for side in range(4):  # an even number: the last polygon is in `old` again
         axis, end = side // 2, 1.0 if side % 2 == 0 else -1.0
-        limit = wide if axis == 0 else high
+        limit = half_u if axis == 0 else half_v
         kept = 0
         for c in range(number):
             after = (c + 1) % number

@@ -66,12 +66,13 @@ def list_contact(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, featur
 
 
 @inline
-def reach_of(m, d, i, centre, radius):
-    """Return the largest distance at which a point of body i in a ball can make contact."""
-    v, w = point_velocity(m, d, i, centre), turn_rate(d, i)
+def reach_of(m, d, body, centre, radius):
+    """Return the largest distance at which a point of a body in a ball can make contact."""
+    v, w = point_velocity(m, d, body, centre), turn_rate(d, body)
     speed = np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * radius
     if d.contact_phase[0] == AT_END:
-        v, w = add3(v, change_of_velocity(m, d, i, centre)), add3(w, _change_of_turn_rate(m, d, i))
+        v = add3(v, change_of_velocity(m, d, body, centre))
+        w = add3(w, _change_of_turn_rate(m, d, body))
         speed = max(speed, np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * radius)
     return m.opt.timestep * speed + near(m)
 
@@ -98,7 +99,7 @@ def near(m):
 
 
 @inline
-def _is_listed(m, g, h, dist, leaving, change):
+def _is_listed(m, geom1, geom2, dist, leaving, change):
     """Return whether a point is listed: it is inside, or would be at the end of the step.
 
     Without restitution it is also listed if the step's forces close its gap (`change`, what they
@@ -108,7 +109,7 @@ def _is_listed(m, g, h, dist, leaving, change):
     way = m.opt.timestep * leaving
     if dist < 0.0 or dist + way < 0.0:
         return True
-    if m.geom_restitution[g] > 0.0 or m.geom_restitution[h] > 0.0:
+    if m.geom_restitution[geom1] > 0.0 or m.geom_restitution[geom2] > 0.0:
         return False
     return dist + way + m.opt.timestep * change < 0.0 or max(dist, abs(way)) < near(m)
 

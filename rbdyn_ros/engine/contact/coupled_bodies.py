@@ -103,9 +103,9 @@ def _begin(m, d):
 
 
 @kernel
-def _join_paths(m, d, one, two):
+def _join_paths(m, d, body1, body2):
     """Make one chain of the dofs that move two bodies apart."""
-    middle, number = _list_paths(m, d, one, two)
+    middle, number = _list_paths(m, d, body1, body2)
     if number == 0:
         return
     first, last, other = m.nv, -1, -1
@@ -158,29 +158,28 @@ def _add_square(d, number, h, A):
 
 
 @kernel
-def _list_paths(m, d, one, two):
+def _list_paths(m, d, body1, body2):
     """Write path_dof and path_axis of the coordinates that move two bodies apart.
 
-    Returns the number of those that move body two, and of all. path_axis is the velocity of body
-    two relative to body one about the centre of mass of two's tree, for a unit velocity of the
-    dof.
+    Returns the number of those that move body2, and of all. path_axis is the velocity of body2
+    relative to body1 about the centre of mass of body2's tree, for a unit velocity of the dof.
     """
-    top = _common_ancestor(m, one, two)
-    middle = _list_path(m, d, two, top, 0, 1.0, ZERO3)
-    com1 = load3(d.subtree_com, m.body_rootid[one])
-    com2 = load3(d.subtree_com, m.body_rootid[two])
-    return middle, _list_path(m, d, one, top, middle, -1.0, sub3(com2, com1))
+    top = _common_ancestor(m, body1, body2)
+    middle = _list_path(m, d, body2, top, 0, 1.0, ZERO3)
+    com1 = load3(d.subtree_com, m.body_rootid[body1])
+    com2 = load3(d.subtree_com, m.body_rootid[body2])
+    return middle, _list_path(m, d, body1, top, middle, -1.0, sub3(com2, com1))
 
 
 @inline
-def _common_ancestor(m, one, two):
+def _common_ancestor(m, body1, body2):
     """Return the lowest common ancestor of two bodies."""
-    while one != two:
-        if one > two:
-            one = m.body_parentid[one]
+    while body1 != body2:
+        if body1 > body2:
+            body1 = m.body_parentid[body1]
         else:
-            two = m.body_parentid[two]
-    return one
+            body2 = m.body_parentid[body2]
+    return body1
 
 
 @inline

@@ -61,10 +61,10 @@ def list_rims(m, d, g, o, R, t, reach):
 def _lowest_points(m, g, o, R, centre, reach, points, names):
     """Find the lowest points of a rim for the triangles below them; return their number."""
     grid, radius = grid_of(m, o), m.geom_size[g, 0]
-    _adr, rows, columns, wide, long = grid
+    _adr, rows, columns, cell_x, cell_y = grid
     size, axis, number = load3(m.geom_size, o), (R[2], R[5], R[8]), 0
-    r0, r1 = first_last(centre[1], radius, size[1], long, rows)
-    c0, c1 = first_last(centre[0], radius, size[0], wide, columns)
+    r0, r1 = first_last(centre[1], radius, size[1], cell_y, rows)
+    c0, c1 = first_last(centre[0], radius, size[0], cell_x, columns)
     for r in range(r0, r1):
         for c in range(c0, c1):
             for lower in range(2):

@@ -21,7 +21,7 @@ SAME_POINT = 1e-6  # part of the radius: points that are the same
 
 @inline
 def grid_of(m, o):
-    """Return the first height, rows and columns of a field, and the lengths of a cell."""
+    """Return the first height, rows, columns of a field, and the lengths of a cell in x and y."""
     k = m.geom_fieldid[o]
     rows, columns = m.field_nrow[k], m.field_ncol[k]
     half = load3(m.geom_size, o)
@@ -38,8 +38,8 @@ def first_last(at, reach, half, cell, number):
 @inline
 def corner_of(m, o, grid, r, c):
     """Return a corner of a field."""
-    adr, _rows, columns, wide, long = grid
-    x, y = c * wide - m.geom_size[o, 0], r * long - m.geom_size[o, 1]
+    adr, _rows, columns, cell_x, cell_y = grid
+    x, y = c * cell_x - m.geom_size[o, 0], r * cell_y - m.geom_size[o, 1]
     return x, y, m.field_height[adr + r * columns + c]
 
 
@@ -49,16 +49,16 @@ def plane_of(m, o, grid, r, c, lower, x):
 
     A cell has two: the lower one at its side of small y, the upper one at its side of large y.
     """
-    adr, _rows, columns, wide, long = grid
+    adr, _rows, columns, cell_x, cell_y = grid
     at = adr + r * columns + c
     here, opposite = m.field_height[at], m.field_height[at + columns + 1]
     if lower:
         beside = m.field_height[at + 1]
-        a, b = (beside - here) / wide, (opposite - beside) / long
+        a, b = (beside - here) / cell_x, (opposite - beside) / cell_y
     else:
         beside = m.field_height[at + columns]
-        a, b = (opposite - beside) / wide, (beside - here) / long
-    east, north = x[0] + m.geom_size[o, 0] - c * wide, x[1] + m.geom_size[o, 1] - r * long
+        a, b = (opposite - beside) / cell_x, (beside - here) / cell_y
+    east, north = x[0] + m.geom_size[o, 0] - c * cell_x, x[1] + m.geom_size[o, 1] - r * cell_y
     up = 1.0 / np.sqrt(1.0 + a * a + b * b)
     return (x[2] - here - a * east - b * north) * up, (-a * up, -b * up, up)
 
@@ -69,8 +69,8 @@ def triangle_under(m, o, grid, x):
 
     The number is -1 beside the field.
     """
-    _adr, rows, columns, wide, long = grid
-    u, v = (x[0] + m.geom_size[o, 0]) / wide, (x[1] + m.geom_size[o, 1]) / long
+    _adr, rows, columns, cell_x, cell_y = grid
+    u, v = (x[0] + m.geom_size[o, 0]) / cell_x, (x[1] + m.geom_size[o, 1]) / cell_y
     if not (u >= 0.0 and v >= 0.0 and u <= columns - 1.0 and v <= rows - 1.0):
         return -1, np.inf, (0.0, 0.0, 1.0)
     r, c = min(int(v), rows - 2), min(int(u), columns - 2)
@@ -82,9 +82,9 @@ def triangle_under(m, o, grid, x):
 @inline
 def is_on(m, o, grid, r, c, lower, x):
     """Return whether a point of the plane of a triangle is on the triangle."""
-    _adr, _rows, _columns, wide, long = grid
-    u = (x[0] + m.geom_size[o, 0]) / wide - c
-    v = (x[1] + m.geom_size[o, 1]) / long - r
+    _adr, _rows, _columns, cell_x, cell_y = grid
+    u = (x[0] + m.geom_size[o, 0]) / cell_x - c
+    v = (x[1] + m.geom_size[o, 1]) / cell_y - r
     least, most = (v, u) if lower else (u, v)
     return least >= -EDGE_ON and most <= 1.0 + EDGE_ON and most - least >= -EDGE_ON
 

@@ -151,11 +151,11 @@ def _fill_column(m, d, a, number, size):
 @inline
 def _change_of_force(m, d, c):
     """Return the change of the normal force of a contact from iterate_a to a."""
-    i, one = d.contact_body[c, 1], d.contact_body[c, 0]
-    change = add_scaled6(load6(d.a, i), load6(d.iterate_a, i), -1.0)
+    body1, body2 = d.contact_body[c, 0], d.contact_body[c, 1]
+    change = add_scaled6(load6(d.a, body2), load6(d.iterate_a, body2), -1.0)
     there = moved_point(change, load3(d.contact_arm2, c))
-    if one > 0:
-        change = add_scaled6(load6(d.a, one), load6(d.iterate_a, one), -1.0)
+    if body1 > 0:
+        change = add_scaled6(load6(d.a, body1), load6(d.iterate_a, body1), -1.0)
         there = sub3(there, moved_point(change, load3(d.contact_arm1, c)))
     return (
         -d.contact_force_slope[c, ALONG] * m.opt.timestep * dot3(load3(d.contact_normal, c), there)

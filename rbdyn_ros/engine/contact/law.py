@@ -129,13 +129,13 @@ def _is_closed(d, c, way):
 @inline
 def _of_one_pair(d, a, b):
     """Return whether two contacts are of the same geometries."""
-    one, two = d.contact_geom[a], d.contact_geom[b]
-    return one[0] == two[0] and one[1] == two[1]
+    geoms_a, geoms_b = d.contact_geom[a], d.contact_geom[b]
+    return geoms_a[0] == geoms_b[0] and geoms_a[1] == geoms_b[1]
 
 
 @inline
 def _copy_constants(d, c):
-    """Take those of the contact before."""
+    """Copy the constants of the contact before."""
     for k in range(K, MOST_PUSH + 1):
         d.contact_spring[c, k] = d.contact_spring[c - 1, k]
     for k in range(SIZE + 1):
@@ -144,13 +144,13 @@ def _copy_constants(d, c):
 
 @inline
 def _write_constants(m, d, c):
-    """Write contact_grip, and of contact_spring what all contacts of the pair have."""
+    """Write contact_grip, and the columns of contact_spring that all contacts of a pair share."""
     h, g = m.opt.timestep, spring_of(m, d, c)
     (mass, _, tree), shortest = masses_of(m, d, c), _shortest(m, d, c)
     k, b = _spring(m, g, shortest, mass, tree)
-    one, two = d.contact_geom[c]
-    if springs_tie(m, one, two):
-        _, other = _spring(m, one if g == two else two, shortest, mass, tree)
+    geom1, geom2 = d.contact_geom[c]
+    if springs_tie(m, geom1, geom2):
+        _, other = _spring(m, geom1 if g == geom2 else geom2, shortest, mass, tree)
         b = max(b, other)
     d.contact_spring[c, K], d.contact_spring[c, B], d.contact_spring[c, MASS_BY_H] = k, b, mass / h
     stiff = m.geom_stiffness[g] == 0.0 and m.geom_solref[g, 0] <= shortest

@@ -32,14 +32,14 @@ def masses_of(m, d, c):
     The first sets stiffness and the slope of friction, the second is the effective mass of an
     impact.
     """
-    one, two = d.contact_body[c]
-    root = m.body_rootid[two]
+    body1, body2 = d.contact_body[c]
+    root = m.body_rootid[body2]
     tree = d.body_heaviest[root] if d.nmutual > 0 else _mass_of_tree(m, d, root)
-    if one == 0 or _is_prescribed(m, one):
+    if body1 == 0 or _is_prescribed(m, body1):
         mass = _own_mass(m, d, c, 1)
         return max(mass, SHARE * tree), mass, tree
     other = _own_mass(m, d, c, 0)
-    if _is_prescribed(m, two):
+    if _is_prescribed(m, body2):
         return max(other, SHARE * tree), other, tree
     mass = _own_mass(m, d, c, 1)
     return max(min(mass, other), SHARE * tree), mass * other / (mass + other), tree
@@ -78,18 +78,18 @@ def join_trees(m, d):
     while changed:
         changed = False
         for k in range(m.nloop):
-            one, two = m.loop_bodyid[k]
-            if one > 0 and two > 0 and _raise_to_heavier(m, d.body_joinedmass, one, two):
+            body1, body2 = m.loop_bodyid[k]
+            if body1 > 0 and body2 > 0 and _raise_to_heavier(m, d.body_joinedmass, body1, body2):
                 changed = True
 
 
 @inline
-def _raise_to_heavier(m, mass, one, two):
+def _raise_to_heavier(m, mass, body1, body2):
     """Give the trees of two bodies the larger of their masses; return whether one changed."""
-    one, two = m.body_rootid[one], m.body_rootid[two]
-    if mass[one] == mass[two]:
+    root1, root2 = m.body_rootid[body1], m.body_rootid[body2]
+    if mass[root1] == mass[root2]:
         return False
-    mass[one] = mass[two] = max(mass[one], mass[two])
+    mass[root1] = mass[root2] = max(mass[root1], mass[root2])
     return True
 
 
@@ -132,7 +132,7 @@ def _spread(m, d, first, step):
     """
     changed = False
     for n in range(d.ncon):
-        one, two = d.contact_body[first + step * n]
-        if one > 0 and _raise_to_heavier(m, d.body_heaviest, one, two):
+        body1, body2 = d.contact_body[first + step * n]
+        if body1 > 0 and _raise_to_heavier(m, d.body_heaviest, body1, body2):
             changed = True
     return changed

@@ -69,9 +69,9 @@ def _recall_pair(d, c, old, kept, end):
 
 @inline
 def _keep(d, c, force, torque):
-    normal, i = load3(d.contact_normal, c), d.contact_body[c, 0]
-    if i > 0:
-        R = load9(d.xmat, i)
+    normal, body1 = load3(d.contact_normal, c), d.contact_body[c, 0]
+    if body1 > 0:
+        R = load9(d.xmat, body1)
         force, torque = mat_vec(R, force), mat_vec(R, torque)
     store3(d.contact_memory, c, sub3(force, scaled3(normal, dot3(normal, force))))
     store3(d.contact_memory_torque, c, torque)
@@ -86,9 +86,9 @@ def remember(d):
         force = dot3(normal, f)
         if force > 0.0:
             friction, torque = sub3(f, scaled3(normal, force)), load3(d.contact_torque, c)
-            i = d.contact_body[c, 0]
-            if i > 0:
-                R = transposed(load9(d.xmat, i))
+            body1 = d.contact_body[c, 0]
+            if body1 > 0:
+                R = transposed(load9(d.xmat, body1))
                 friction, torque = mat_vec(R, friction), mat_vec(R, torque)
             d.stick_key[kept] = d.contact_key[c]
             d.stick_normal[kept] = force

@@ -107,8 +107,9 @@ def _hulls(m, d, pair, g, h, reach):
 def _list_contact(m, d, pair, g, h, x, normal, dist, feature):
     """List a contact, whose normal points from g to h; a geometry of the world is geom1."""
     key = m.ngeomlink * m.nobstacle + pair
-    i, j = m.geom_bodyid[g], m.geom_bodyid[h]
-    if j == 0:
-        list_contact(m, d, key, h, g, j, i, x, scaled3(normal, -1.0), dist, feature)
+    body_g, body_h = m.geom_bodyid[g], m.geom_bodyid[h]
+    if body_h == 0:
+        flipped = scaled3(normal, -1.0)
+        list_contact(m, d, key, h, g, body_h, body_g, x, flipped, dist, feature)
     else:
-        list_contact(m, d, key, g, h, i, j, x, normal, dist, feature)
+        list_contact(m, d, key, g, h, body_g, body_h, x, normal, dist, feature)

@@ -44,13 +44,13 @@ DISTANCE_TOLERANCE = 1e-17  # distance [m] by which a search may miss the least
 
 
 @kernel
-def ridges(m, d, g, o, R, t, wide_half, reach):
+def ridges(m, d, g, o, R, t, half, reach):
     """Add the contacts of the convex edges and corners of the field below a geometry."""
     grid, size = grid_of(m, o), load3(m.geom_size, o)
-    adr, rows, columns, wide, long = grid
-    low = t[2] - wide_half[2]
-    r0, r1 = first_last(t[1], wide_half[1], size[1], long, rows)
-    c0, c1 = first_last(t[0], wide_half[0], size[0], wide, columns)
+    adr, rows, columns, cell_x, cell_y = grid
+    low = t[2] - half[2]
+    r0, r1 = first_last(t[1], half[1], size[1], cell_y, rows)
+    c0, c1 = first_last(t[0], half[0], size[0], cell_x, columns)
     for r in range(r0, r1 + 1):
         for c in range(c0, c1 + 1):
             flags = m.field_ridge[adr + r * columns + c]
@@ -73,7 +73,7 @@ def _peak(m, d, g, o, grid, R, t, r, c, p, reach):
     normal = scaled3(away, -1.0)
     if not dist < reach or normal[2] < LEAST_UP:
         return
-    _adr, rows, columns, _wide, _long = grid
+    _adr, rows, columns, _cell_x, _cell_y = grid
     for n in range(6):  # its neighbours: east, north, north-east, and opposite
         sign = 1 if n < 3 else -1
         rr, cc = r + sign * (n % 3 != 0), c + sign * (n % 3 != 1)
@@ -91,7 +91,7 @@ def _edge(m, d, g, o, grid, R, t, r, c, k, p, line, reach):
 
     An edge along a face of the geometry touches at both ends of its part below the face.
     """
-    long = np.sqrt(dot3(line, line))
+    length = np.sqrt(dot3(line, line))
     turn = transposed(R)
     a, b = mat_vec(turn, sub3(p, t)), mat_vec(turn, sub3(add3(p, line), t))
     for n in range(3):  # beside the bounding box of the geometry
@@ -104,7 +104,7 @@ def _edge(m, d, g, o, grid, R, t, r, c, k, p, line, reach):
     there, _away = _solid(m, g, R, t, add_scaled3(p, line, place))
     before, _away = _solid(m, g, R, t, add_scaled3(p, line, place - POINT_LENGTH))
     after, _away = _solid(m, g, R, t, add_scaled3(p, line, place + POINT_LENGTH))
-    tilt = LEVEL_SLOPE * long
+    tilt = LEVEL_SLOPE * length
     if min(before, after) - there < POINT_LENGTH * tilt:  # it lies along a face
         low = _deepest(m, g, R, t, p, line, tilt, np.inf)
         high = _deepest(m, g, R, t, p, line, -tilt, np.inf)
@@ -180,7 +180,7 @@ def _edge_point(m, d, g, o, grid, R, t, r, c, k, p, line, place, reach, feature)
     normal, dist = scaled3(away, -1.0 / size), dist / size
     if not dist < reach or normal[2] < LEAST_UP:
         return
-    _adr, rows, columns, _wide, _long = grid
+    _adr, rows, columns, _cell_x, _cell_y = grid
     for side in range(2):  # the third corners of its triangles
         rr = r + (k != 2) if side == 0 else r + (k == 2) - (k == 0)
         cc = c + 1 if side == 0 else c - (k == 1)

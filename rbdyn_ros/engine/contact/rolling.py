@@ -46,13 +46,13 @@ FLAT_ANGLE = 1e-6
 @inline
 def rolling(m, d, c, normal, tilt):
     """Return s of a contact; `tilt` is w x normal."""
-    one, g = d.contact_geom[c, 0], d.contact_geom[c, 1]
-    r1, r2 = m.geom_radius[one], m.geom_radius[g]
+    geom1, geom2 = d.contact_geom[c, 0], d.contact_geom[c, 1]
+    r1, r2 = m.geom_radius[geom1], m.geom_radius[geom2]
     if r1 > 0.0 and r2 > 0.0:
         return scaled3(tilt, r1 * r2 / (r1 + r2))
     if r1 > 0.0 or r2 > 0.0:
         return _of_ball(m, d, c, 0 if r2 > 0.0 else 1, r1 + r2, normal, tilt)
-    if m.geom_type[one] != CYLINDER and m.geom_type[g] != CYLINDER:
+    if m.geom_type[geom1] != CYLINDER and m.geom_type[geom2] != CYLINDER:
         return ZERO3
     s = ZERO3
     for side in range(1, -1, -1):

@@ -33,19 +33,19 @@ def start_contacts(m, d):
     if d.nmutual > 0:
         find_heaviest(m, d)
     for c in range(d.ncon):
-        one, i, x = d.contact_body[c, 0], d.contact_body[c, 1], load3(d.contact_pos, c)
-        v = add3(point_velocity(m, d, i, x), _belts(m, d, c))
-        store3(d.contact_arm2, c, sub3(x, load3(d.subtree_com, m.body_rootid[i])))
-        if one > 0:
-            v = sub3(v, point_velocity(m, d, one, x))
-            store3(d.contact_arm1, c, sub3(x, load3(d.subtree_com, m.body_rootid[one])))
+        body1, body2, x = d.contact_body[c, 0], d.contact_body[c, 1], load3(d.contact_pos, c)
+        v = add3(point_velocity(m, d, body2, x), _belts(m, d, c))
+        store3(d.contact_arm2, c, sub3(x, load3(d.subtree_com, m.body_rootid[body2])))
+        if body1 > 0:
+            v = sub3(v, point_velocity(m, d, body1, x))
+            store3(d.contact_arm1, c, sub3(x, load3(d.subtree_com, m.body_rootid[body1])))
         prepare(m, d, c, dot3(load3(d.contact_normal, c), v))
         store3(d.contact_vel, c, v)
         store3(d.contact_force, c, ZERO3)
         store3(d.contact_torque, c, ZERO3)
         if has_torque(d, c):
-            w = turn_rate(d, i)
-            store3(d.contact_spin, c, sub3(w, turn_rate(d, one)) if one > 0 else w)
+            w = turn_rate(d, body2)
+            store3(d.contact_spin, c, sub3(w, turn_rate(d, body1)) if body1 > 0 else w)
 
 
 @inline

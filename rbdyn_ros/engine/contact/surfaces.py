@@ -19,11 +19,11 @@ DEFAULT_SOLREF = (1e-6, 1.0)
 @inline
 def grip_of(m, d, c):
     """Return the friction coefficient, torsional and rolling friction, and the size."""
-    one, g = d.contact_geom[c, 0], d.contact_geom[c, 1]
-    mu = min(m.geom_friction[g], m.geom_friction[one])
-    torsional = max(m.geom_torsional[g], m.geom_torsional[one])
-    rolling = max(m.geom_rolling[g], m.geom_rolling[one])
-    size, other = m.geom_rbound[g], m.geom_rbound[one]
+    geom1, geom2 = d.contact_geom[c, 0], d.contact_geom[c, 1]
+    mu = min(m.geom_friction[geom2], m.geom_friction[geom1])
+    torsional = max(m.geom_torsional[geom2], m.geom_torsional[geom1])
+    rolling = max(m.geom_rolling[geom2], m.geom_rolling[geom1])
+    size, other = m.geom_rbound[geom2], m.geom_rbound[geom1]
     if other > 0.0:  # a plane has none
         size = min(size, other)
     return mu, torsional, rolling, size
@@ -32,15 +32,15 @@ def grip_of(m, d, c):
 @inline
 def viscosity_of(m, d, c):
     """Return the coefficient of viscous friction, negative without."""
-    one, g = d.contact_geom[c, 0], d.contact_geom[c, 1]
-    return max(m.geom_viscosity[g], m.geom_viscosity[one])
+    geom1, geom2 = d.contact_geom[c, 0], d.contact_geom[c, 1]
+    return max(m.geom_viscosity[geom2], m.geom_viscosity[geom1])
 
 
 @inline
 def restitution_of(m, d, c):
     """Return the part of the closing speed after an impact."""
-    one, g = d.contact_geom[c, 0], d.contact_geom[c, 1]
-    return max(m.geom_restitution[one], m.geom_restitution[g])
+    geom1, geom2 = d.contact_geom[c, 0], d.contact_geom[c, 1]
+    return max(m.geom_restitution[geom1], m.geom_restitution[geom2])
 
 
 @inline
@@ -49,24 +49,24 @@ def spring_of(m, d, c):
 
     A stiffness in N/m is softer than any time constant, and that than a near-rigid geometry.
     """
-    one, g = d.contact_geom[c, 0], d.contact_geom[c, 1]
-    k, other = _stiffness(m, g), _stiffness(m, one)
+    geom1, geom2 = d.contact_geom[c, 0], d.contact_geom[c, 1]
+    k, other = _stiffness(m, geom2), _stiffness(m, geom1)
     if k != other:
-        return g if k < other else one
-    if is_rigid(m, one) != is_rigid(m, g):
-        return g if is_rigid(m, one) else one
-    if springs_tie(m, one, g):
-        return g if m.geom_solref[g, 1] >= m.geom_solref[one, 1] else one
-    return g if m.geom_solref[g, 0] >= m.geom_solref[one, 0] else one
+        return geom2 if k < other else geom1
+    if is_rigid(m, geom1) != is_rigid(m, geom2):
+        return geom2 if is_rigid(m, geom1) else geom1
+    if springs_tie(m, geom1, geom2):
+        return geom2 if m.geom_solref[geom2, 1] >= m.geom_solref[geom1, 1] else geom1
+    return geom2 if m.geom_solref[geom2, 0] >= m.geom_solref[geom1, 0] else geom1
 
 
 @inline
-def springs_tie(m, g, h):
+def springs_tie(m, geom1, geom2):
     """Return whether two geometries have equally soft springs; the larger damping then acts."""
-    k = _stiffness(m, g)
-    if is_rigid(m, g) or is_rigid(m, h) or k != _stiffness(m, h):
+    k = _stiffness(m, geom1)
+    if is_rigid(m, geom1) or is_rigid(m, geom2) or k != _stiffness(m, geom2):
         return False
-    return k < np.inf or m.geom_solref[g, 0] == m.geom_solref[h, 0]
+    return k < np.inf or m.geom_solref[geom1, 0] == m.geom_solref[geom2, 0]
 
 
 @inline

@@ -99,10 +99,10 @@ def _ball(m, d, g, o, x, end, reach):
         feature = FIRST_TRIANGLE + 2 * triangle + end
         list_field_contact(m, d, g, o, at, normal, dist - radius, feature)
         return
-    _adr, rows, columns, wide, long = grid
+    _adr, rows, columns, cell_x, cell_y = grid
     size, most = load3(m.geom_size, o), radius + reach
-    r0, r1 = first_last(x[1], most, size[1], long, rows)
-    c0, c1 = first_last(x[0], most, size[0], wide, columns)
+    r0, r1 = first_last(x[1], most, size[1], cell_y, rows)
+    c0, c1 = first_last(x[0], most, size[0], cell_x, columns)
     for r in range(r0, r1):
         for c in range(c0, c1):
             for lower in range(2):

@@ -1,4 +1,7 @@
-"""Contact terms that a step adds to M, if it needs M (aba.py adds them body by body)."""
+"""Add step J^T C J of contacts with the world to M, for steps that need M.
+
+Without M, aba.py adds the slopes C to the inertia of single bodies.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,8 @@ from rbdyn_ros.engine.symmetric import add21, load21, store21, times21
 
 
 @kernel
-def add_yielding(m, d, step):
-    """Add step J^T C J to qLD, C being contact_slope of every body (aba.py, yielding)."""
+def add_contact_slopes(m, d, step):
+    """Add step J^T C J to qLD; C of each body is its contact_slope."""
     for i in range(1, m.nbody):
         store21(d.IA, i, load21(d.contact_slope, i))
     for i in range(m.nbody - 1, 0, -1):
