@@ -1,20 +1,18 @@
 """The points at which two convex geometries touch, from the direction of their contact.
 
 Faces come first: where a face separates the two as far as any direction does, or nearly, the
-contact is along its normal, and the part of the other geometry above the face has its corners as
-points. Capsules and cylinders side by side touch at both ends of their common part. All else
-touches at the nearest point.
+contact is along its normal, and the corners of the part of the other geometry above the face are
+the points (clipping.py). Capsules and cylinders side by side touch at both ends of their common
+part. All other geometries touch at the nearest point.
 
-A point has a number of its own in its pair, made of the corner, or of the edge and the side that
-cut it. It is the same from call to call as long as the same parts touch.
-
-Source: Sutherland, Hodgman, Reentrant polygon clipping, 1974.
+The number of a point in its pair is the same from call to call as long as the same parts touch.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from rbdyn_ros.engine.collision.clipping import POINTS, part_above, write_point
 from rbdyn_ros.engine.collision.faces import face
 from rbdyn_ros.engine.collision.support import farthest, radius_of
 from rbdyn_ros.engine.jit import inline, kernel
@@ -31,13 +29,6 @@ from rbdyn_ros.engine.spatial import (
 from rbdyn_ros.engine.stack import stack_floats, stack_ints
 from rbdyn_ros.model.pushing import FACE_CORNERS
 
-#: Most points of a pair: a disc on fewer would tip over them too early.
-POINTS = 8
-
-#: Corners of a face that the sides of another have cut; a side adds at most one.
-ROOM = 40
-assert ROOM > 2 * FACE_CORNERS
-
 #: A direction of edges counts only if it separates further than faces by this part of the size.
 FACES_FIRST = 1e-4
 
@@ -47,19 +38,11 @@ ROUND_FIRST = 1e-7
 #: Sine of the angle between axes that count as parallel.
 PARALLEL_AXES = 1e-2
 
-#: Points that differ by less than this part of a face's size are equally deep, or far away.
-SAME_DEPTH = 1e-4
-
 #: Least common part of two parallel axes, as a part of the half of the first.
 MIN_COMMON = 1e-2
 
-#: Numbers of points: of the face that is cut, of a corner that is a cut, of the nearest point.
-SECOND, CUT, NEAREST = 1 << 23, 1 << 22, (1 << 23) - 1
-
-#: Bits of the number of an edge in that of a cut; the highest is set if a side made the edge.
-EDGE_BITS = 11
-EDGE_MASK = (1 << EDGE_BITS) - 1
-CUT_EDGE = 1 << (EDGE_BITS - 1)
+#: Bit of the number of a point above a face of B; number of the nearest point.
+SECOND, NEAREST = 1 << 23, (1 << 23) - 1
 
 
 @kernel
@@ -96,10 +79,10 @@ def manifold(m, a, b, R, t, nearest, reach, points, names):
     number = 0
     if apart_a >= least and apart_a >= apart_b - bias:
         normal = of_a
-        number = _above(A, names_A, n_a, of_a, B, names_B, n_b, r_a, r_b, reach, points, names)
+        number = part_above(A, names_A, n_a, of_a, B, names_B, n_b, r_a, r_b, reach, points, names)
     elif apart_b >= least:
         normal = scaled3(of_b, -1.0)
-        number = _above(B, names_B, n_b, of_b, A, names_A, n_a, r_b, r_a, reach, points, names)
+        number = part_above(B, names_B, n_b, of_b, A, names_A, n_a, r_b, r_a, reach, points, names)
         for n in range(number):
             names[n, 0] += SECOND
     elif n_a == 2 and n_b == 2:
@@ -119,7 +102,7 @@ def _with_nearest(points, names, number, normal, nearest, bias):
     if deepest <= dist + bias:
         return number, normal
     place = number if number < POINTS else highest
-    _write(points, names, place, scaled3(add3(x, y), 0.5), dist, NEAREST)
+    write_point(points, names, place, scaled3(add3(x, y), 0.5), dist, NEAREST)
     return min(number + 1, POINTS), normal if number > 0 else along
 
 
@@ -135,105 +118,6 @@ def _apart(m, a, b, R, t, v):
     """Return how far the core of B is from that of A along v."""
     w, _x, _y, _i, _j = farthest(m, a, b, R, t, v, 0, 0)
     return -dot3(w, v)
-
-
-@inline
-def _write(points, names, n, x, dist, name):
-    points[n, 0], points[n, 1], points[n, 2] = x
-    points[n, 3] = dist
-    names[n, 0] = name
-
-
-@kernel
-def _above(
-    base, base_names, n_base, up, top, top_names, n_top, r_base, r_top, reach, points, names
-):
-    """Write the corners of the part of `top` above the face `base`; return their number."""
-    P, Q = stack_floats(ROOM, 3), stack_floats(ROOM, 3)
-    codes, other_codes = stack_ints(ROOM, 2), stack_ints(ROOM, 2)
-    for n in range(n_top):
-        P[n, 0], P[n, 1], P[n, 2] = load3(top, n)
-        codes[n, 0] = codes[n, 1] = top_names[n, 0]
-    number, level = n_top, -np.inf
-    for k in range(n_base):
-        level = max(level, dot3(up, load3(base, k)))
-    for k in range(n_base):
-        start = load3(base, k)
-        out = cross3(sub3(load3(base, (k + 1) % n_base), start), up)
-        number = _cut(P, codes, number, start, out, base_names[k, 0], Q, other_codes)
-        P, Q = Q, P
-        codes, other_codes = other_codes, codes
-    kept = 0
-    for n in range(number):
-        x = load3(P, n)
-        dist = dot3(up, x) - level - r_base - r_top
-        if dist < reach:
-            # P has the corners that are kept in its first rows
-            P[kept, 0], P[kept, 1], P[kept, 2] = sub3(x, scaled3(up, r_top + 0.5 * dist))
-            Q[kept, 0] = dist
-            codes[kept, 0] = codes[n, 0]
-            kept += 1
-    return _chosen(P, Q, codes, kept, points, names)
-
-
-@kernel
-def _cut(P, codes, number, start, out, side, Q, new_codes):
-    """Write the part of a polygon on the inner side of a plane; return its number of corners.
-
-    A corner has two numbers: its own, which is CUT, the edge and the side for a cut; and the
-    number of the edge after it, which is the corner it began with, or CUT_EDGE and the side that
-    made it. Two corners are a segment.
-    """
-    kept = 0
-    for n in range(number):
-        after = (n + 1) % number
-        here, there = load3(P, n), load3(P, after)
-        inside, next_inside = -dot3(out, sub3(here, start)), -dot3(out, sub3(there, start))
-        if inside >= 0.0 and kept < ROOM:
-            Q[kept, 0], Q[kept, 1], Q[kept, 2] = here
-            new_codes[kept, 0], new_codes[kept, 1] = codes[n, 0], codes[n, 1]
-            kept += 1
-        crosses = (inside > 0.0 and next_inside < 0.0) or (inside < 0.0 and next_inside > 0.0)
-        if number == 2 and n == 1:
-            crosses = False  # a segment has no way back
-        if crosses and kept < ROOM:
-            share = inside / (inside - next_inside)
-            x = add3(here, scaled3(sub3(there, here), share))
-            Q[kept, 0], Q[kept, 1], Q[kept, 2] = x
-            edge = codes[n, 1]
-            new_codes[kept, 0] = CUT | ((edge & EDGE_MASK) << EDGE_BITS) | (side & EDGE_MASK)
-            new_codes[kept, 1] = CUT_EDGE | (side & (CUT_EDGE - 1)) if inside > 0.0 else edge
-            kept += 1
-    return kept
-
-
-@kernel
-def _chosen(P, Q, codes, number, points, names):
-    """Write up to POINTS of some points: the deepest, and again and again the one most alone.
-
-    Of points that are equal up to rounding it is the first, so that a body at rest keeps them.
-    """
-    if number <= POINTS:
-        for n in range(number):
-            _write(points, names, n, load3(P, n), Q[n, 0], codes[n, 0])
-        return number
-    across = sub3(load3(P, number // 2), load3(P, 0))
-    best, same = 0, SAME_DEPTH * np.sqrt(dot3(across, across))
-    for n in range(1, number):
-        if Q[n, 0] < Q[best, 0] - same:
-            best = n
-    for n in range(number):
-        Q[n, 1] = np.inf  # squared distance from the chosen ones
-    for kept in range(POINTS):
-        x = load3(P, best)
-        _write(points, names, kept, x, Q[best, 0], codes[best, 0])
-        best = 0
-        for n in range(number):
-            between = sub3(load3(P, n), x)
-            Q[n, 1] = min(Q[n, 1], dot3(between, between))
-            if Q[n, 1] > Q[best, 1] * (1.0 + SAME_DEPTH):
-                best = n
-    return POINTS
 
 
 @kernel
@@ -263,7 +147,7 @@ def _beside(m, a, b, R, t, normal, reach, points, names):
         dist = dot3(normal, sub3(y, x)) - r_a - r_b
         if dist < reach:
             x, y = add3(x, scaled3(normal, r_a)), sub3(y, scaled3(normal, r_b))
-            _write(points, names, kept, scaled3(add3(x, y), 0.5), dist, end)
+            write_point(points, names, kept, scaled3(add3(x, y), 0.5), dist, end)
             kept += 1
     return kept, normal
 

@@ -20,7 +20,7 @@ from rbdyn_ros.engine.spatial import (
     scaled3,
 )
 from rbdyn_ros.engine.stops.stop_law import exact_stops
-from rbdyn_ros.engine.stops.stop_pieces import stop_work, stop_work_used
+from rbdyn_ros.engine.stops.stop_potential import stop_work, stop_work_used
 
 #: The search ends where the slope along the line is this part of that at its start.
 SLOPE_TOLERANCE = 0.1

@@ -6,8 +6,9 @@ can touch an obstacle with an edge. Other contacts with obstacles are in obstacl
 
 from __future__ import annotations
 
+from rbdyn_ros.engine.collision.clipping import POINTS
 from rbdyn_ros.engine.collision.kinds import BOX
-from rbdyn_ros.engine.collision.manifold import POINTS, manifold
+from rbdyn_ros.engine.collision.manifold import manifold
 from rbdyn_ros.engine.collision.pair import in_order, nearest_points, relative
 from rbdyn_ros.engine.collision.sweep import (
     WAY,

@@ -113,7 +113,7 @@ def find_wrong_pieces(m, d):
     """
     h, found, least, fastest = m.opt.timestep, False, 0.0, 0.0
     for k in range(m.nv):
-        least = max(least, NOTHING * abs(d.qfrc_applied[k]), NOTHING * abs(_used(m, d, k)))
+        least = max(least, NOTHING * abs(d.qfrc_applied[k]), NOTHING * abs(force_used(m, d, k)))
         fastest = max(fastest, abs(d.qvel[k]), h * abs(d.qacc_step[k]))
     for k in range(m.nv):
         d.stop_still[k] = d.stop_wrong[k] = 0
@@ -122,7 +122,7 @@ def find_wrong_pieces(m, d):
             friction, limit, _s, there = stop_force(m, d, k, u)
             if there != d.stop_piece[k]:
                 rounding = _rounding(m, d, k, there, fastest)
-                if _differ(friction + limit, _used(m, d, k), max(most, least), rounding):
+                if _differ(friction + limit, force_used(m, d, k), max(most, least), rounding):
                     d.stop_wrong[k], found = 1, True
             rests = abs(friction) < most or (limit != 0.0 and d.stop_place[k] == AT)
             if rests and d.drive_mode[k] == FORCE:
@@ -133,7 +133,7 @@ def find_wrong_pieces(m, d):
         d.cone_wrong[c] = 0
         if slope != d.cone_slope[c]:
             rounding = ROUNDING_ERROR * (abs(d.cone_spring[c, 0]) + d.cone_spring[c, 1] * fastest)
-            if _differ(force, _cone_used(m, d, c), least, rounding):
+            if _differ(force, cone_force_used(m, d, c), least, rounding):
                 d.cone_wrong[c], found = 1, True
     return found
 
@@ -159,10 +159,10 @@ def move_stop_iterate(m, d, share):
     """
     h = m.opt.timestep
     for c in range(m.ncone):
-        d.cone_qfrc[c] += share * (_cone_used(m, d, c) - d.cone_qfrc[c])
+        d.cone_qfrc[c] += share * (cone_force_used(m, d, c) - d.cone_qfrc[c])
     for k in range(m.nv):
         d.stop_change[k] += share * (h * d.qacc_step[k] - d.stop_change[k])
-        d.stop_qfrc[k] += share * (_used(m, d, k) - d.stop_qfrc[k])
+        d.stop_qfrc[k] += share * (force_used(m, d, k) - d.stop_qfrc[k])
 
 
 @kernel
@@ -203,70 +203,15 @@ def _rounding(m, d, k, piece, fastest):
 
 
 @inline
-def _used(m, d, k):
+def force_used(m, d, k):
     """Return the force of a dof, without cones, in the last pass."""
     return d.stop_load[k] - m.opt.timestep * d.stop_slope[k] * d.qacc_step[k]
 
 
 @inline
-def _cone_used(m, d, c):
+def cone_force_used(m, d, c):
+    """Return the force of a cone against its axis in the last pass."""
     return d.cone_load[c] + m.opt.timestep * d.cone_slope[c] * along_cone(d, c, d.qacc_step)
-
-
-@kernel
-def potential_slope(m, d, share):
-    """Return the directional derivative of the potential at a share of the way to the last pass.
-
-    Its momentum term is linear in `share`, so it is interpolated: the dynamics balance it with
-    stop_qfrc at the iterate, and with the force of the last pass at the end. Only for steps
-    without contact.
-    """
-    h, total = m.opt.timestep, 0.0
-    for k in range(m.nv):
-        if has_stop(m, d, k):
-            step = h * d.qacc_step[k] - d.stop_change[k]
-            at = d.qvel[k] + d.stop_change[k] + share * step
-            friction, limit, _s, _p = stop_force(m, d, k, at)
-            momentum = d.stop_qfrc[k] + share * (_used(m, d, k) - d.stop_qfrc[k])
-            total += step * (momentum - friction - limit)
-    for c in range(m.ncone):
-        change = along_cone(d, c, d.stop_change)
-        step = h * along_cone(d, c, d.qacc_step) - change
-        force, _s = cone_force(d, c, along_cone(d, c, d.qvel) + change + share * step)
-        momentum = d.cone_qfrc[c] + share * (_cone_used(m, d, c) - d.cone_qfrc[c])
-        total += step * (force - momentum)
-    return total
-
-
-@kernel
-def stop_work(m, d, share):
-    """Return the sum of force times step at a share of the way, as the contact solver needs it."""
-    h, total = m.opt.timestep, 0.0
-    for k in range(m.nv):
-        if has_stop(m, d, k):
-            step = h * d.qacc_step[k] - d.stop_change[k]
-            at = d.qvel[k] + d.stop_change[k] + share * step
-            friction, limit, _s, _p = stop_force(m, d, k, at)
-            total += (friction + limit) * step
-    for c in range(m.ncone):
-        change = along_cone(d, c, d.stop_change)
-        step = h * along_cone(d, c, d.qacc_step) - change
-        force, _s = cone_force(d, c, along_cone(d, c, d.qvel) + change + share * step)
-        total -= force * step
-    return total
-
-
-@kernel
-def stop_work_used(m, d):
-    """Return the same sum with the forces of the last pass."""
-    h, total = m.opt.timestep, 0.0
-    for k in range(m.nv):
-        if has_stop(m, d, k):
-            total += _used(m, d, k) * (h * d.qacc_step[k] - d.stop_change[k])
-    for c in range(m.ncone):
-        step = h * along_cone(d, c, d.qacc_step) - along_cone(d, c, d.stop_change)
-        total -= _cone_used(m, d, c) * step
-    return total
 
 
 @kernel
@@ -298,10 +243,10 @@ def keep_stops(m, d, solved):
         d.stick_qfrc[k] = 0.0
         if has_stop(m, d, k):
             friction, limit, _s, _p = stop_force(m, d, k, d.qvel[k] + h * d.qacc_step[k])
-            force = friction + limit if solved else _used(m, d, k)
+            force = friction + limit if solved else force_used(m, d, k)
             d.stick_qfrc[k] = force if abs(force) > FADED else 0.0
     for c in range(m.ncone):
-        axis, k, force = load3(d.cone_axis, c), d.cone_dof[c], _cone_used(m, d, c)
+        axis, k, force = load3(d.cone_axis, c), d.cone_dof[c], cone_force_used(m, d, c)
         for n in range(3):
             d.stick_qfrc[k + n] -= force * axis[n]
     for k in range(m.nv):

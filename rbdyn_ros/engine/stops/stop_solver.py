@@ -17,12 +17,12 @@ from rbdyn_ros.engine.stops.stop_pieces import (
     find_wrong_pieces,
     keep_stops,
     move_stop_iterate,
-    potential_slope,
     start_stops,
     stop_viscously,
     switch_wrong_pieces,
     take_pieces_at_iterate,
 )
+from rbdyn_ros.engine.stops.stop_potential import potential_slope
 
 #: Passes of dynamics in a step, and those of them that only change pieces.
 MAX_PASSES, MAX_SWITCHES = 30, 3

@@ -1,0 +1,68 @@
+"""The potential of the stops along the way from the iterate to the end of the last pass.
+
+Dry friction and limits are the slope of a convex potential, and so are contact forces for given
+lagged forces. The line searches of the solvers (stop_solver.py, contact/line_search.py) need the
+slope of the potential along the way, a directional derivative.
+"""
+
+from __future__ import annotations
+
+from rbdyn_ros.engine.jit import kernel
+from rbdyn_ros.engine.stops.stop_law import along_cone, cone_force, has_stop, stop_force
+from rbdyn_ros.engine.stops.stop_pieces import cone_force_used, force_used
+
+
+@kernel
+def potential_slope(m, d, share):
+    """Return the directional derivative of the potential at a share of the way to the last pass.
+
+    Its momentum term is linear in `share`, so it is interpolated: the dynamics balance it with
+    stop_qfrc at the iterate, and with the force of the last pass at the end. Only for steps
+    without contact.
+    """
+    h, total = m.opt.timestep, 0.0
+    for k in range(m.nv):
+        if has_stop(m, d, k):
+            step = h * d.qacc_step[k] - d.stop_change[k]
+            at = d.qvel[k] + d.stop_change[k] + share * step
+            friction, limit, _s, _p = stop_force(m, d, k, at)
+            momentum = d.stop_qfrc[k] + share * (force_used(m, d, k) - d.stop_qfrc[k])
+            total += step * (momentum - friction - limit)
+    for c in range(m.ncone):
+        change = along_cone(d, c, d.stop_change)
+        step = h * along_cone(d, c, d.qacc_step) - change
+        force, _s = cone_force(d, c, along_cone(d, c, d.qvel) + change + share * step)
+        momentum = d.cone_qfrc[c] + share * (cone_force_used(m, d, c) - d.cone_qfrc[c])
+        total += step * (force - momentum)
+    return total
+
+
+@kernel
+def stop_work(m, d, share):
+    """Return the sum of force times step at a share of the way, as the contact solver needs it."""
+    h, total = m.opt.timestep, 0.0
+    for k in range(m.nv):
+        if has_stop(m, d, k):
+            step = h * d.qacc_step[k] - d.stop_change[k]
+            at = d.qvel[k] + d.stop_change[k] + share * step
+            friction, limit, _s, _p = stop_force(m, d, k, at)
+            total += (friction + limit) * step
+    for c in range(m.ncone):
+        change = along_cone(d, c, d.stop_change)
+        step = h * along_cone(d, c, d.qacc_step) - change
+        force, _s = cone_force(d, c, along_cone(d, c, d.qvel) + change + share * step)
+        total -= force * step
+    return total
+
+
+@kernel
+def stop_work_used(m, d):
+    """Return the same sum with the forces of the last pass."""
+    h, total = m.opt.timestep, 0.0
+    for k in range(m.nv):
+        if has_stop(m, d, k):
+            total += force_used(m, d, k) * (h * d.qacc_step[k] - d.stop_change[k])
+    for c in range(m.ncone):
+        step = h * along_cone(d, c, d.qacc_step) - along_cone(d, c, d.stop_change)
+        total -= cone_force_used(m, d, c) * step
+    return total
