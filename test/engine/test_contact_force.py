@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 from support import robots, touching
 
 import rbdyn_ros as rb
-from rbdyn_ros.engine.contact.law import DEEPEST, STICK
+from rbdyn_ros.engine.contact.contact_constants import DEEPEST, STICK
 from rbdyn_ros.engine.contact.linearise import linearise_viscous
 from rbdyn_ros.loading.assets import bundled_robot
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import rbdyn_ros as rb
+from rbdyn_ros.engine.contact.contact_constants import DEEPEST, EMERGE, OUT, STICK, STIFF
 from rbdyn_ros.engine.contact.contact_list import FEATURES
-from rbdyn_ros.engine.contact.law import DEEPEST, EMERGE, OUT, STICK, STIFF
 from rbdyn_ros.engine.contact.masses import SHARE
 from rbdyn_ros.engine.contact.rolling import LIES
 from rbdyn_ros.engine.contact.solve_step import STUBBORN

@@ -21,7 +21,7 @@ from rbdyn_ros.engine.contact.height_grid import (
     plane_of,
     triangle_under,
 )
-from rbdyn_ros.engine.contact.obstacles import UPRIGHT_TILT, lowest_angle, on_rim
+from rbdyn_ros.engine.contact.rims import UPRIGHT_TILT, lowest_angle, on_rim
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import add3, add_scaled3, dot3, load3, mat_vec, store3, sub3
 from rbdyn_ros.engine.stack import stack_floats, stack_ints

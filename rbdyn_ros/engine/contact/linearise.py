@@ -1,4 +1,4 @@
-"""The law of the contacts, linearised at an iterate, and compared with what that predicts.
+"""The law of the contacts, linearised at an iterate.
 
 The sums over bodies are in body_sums.py. The forces at the present velocities are a stage of their
 own, which no step needs.
@@ -12,8 +12,6 @@ from rbdyn_ros.engine.contact.body_sums import (
     add_force,
     add_to_bodies,
     clear_sums,
-    force_slope_times,
-    torque_slope_times,
 )
 from rbdyn_ros.engine.contact.law import (
     ACROSS,
@@ -21,11 +19,8 @@ from rbdyn_ros.engine.contact.law import (
     MU,
     PENALTY,
     PUSH,
-    ROLLING,
-    SIZE,
     SLIP,
     SLOPE,
-    TORSIONAL,
     first_lagged,
     friction,
     has_torque,
@@ -101,55 +96,6 @@ def _keep_closed(d, c, leaving):
         pulls = scaled3(load3(d.contact_normal, c), push - slope * leaving)
         d.contact_force_slope[c, ALONG] = slope
         store3(d.contact_load, c, add3(load3(d.contact_load, c), pulls))
-
-
-@kernel
-def compare_with_law(d):
-    """Compare the law at the end of contact_step with the linearised forces.
-
-    Returns:
-        Largest error of a force for the present lagged forces; largest error of the radius of a
-        disc; largest change of friction if the discs were right; largest normal force; and, summed
-        over contacts, (f1 - f0) . step, step . C step and f0 . step.
-    """
-    missed, disc, wrong, most, gained, curve, before = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for c in range(d.ncon):
-        normal, step, lagged = (
-            load3(d.contact_normal, c), load3(d.contact_step, c), d.contact_lagged[c, 0],
-        )  # fmt: skip
-        u = add3(add3(load3(d.contact_vel, c), load3(d.contact_change, c)), step)
-        force, _ = normal_force(d, c, dot3(normal, u))
-        d.contact_gap[c, 0] = force - lagged
-        most = max(most, force)
-        f = force_at(d, c, normal, u, lagged)
-        if not is_viscous(d, c) and force != lagged:
-            disc = max(disc, d.contact_grip[c, MU] * abs(force - lagged))
-            wrong = max(wrong, largest_of(sub3(force_at(d, c, normal, u, force), f)))
-        missed = max(missed, largest_of(sub3(f, load3(d.contact_force, c))))
-        start = dot3(load3(d.contact_load, c), step)
-        gained += dot3(f, step) - start
-        before += start
-        curve += dot3(force_slope_times(d, c, normal, step), step)
-        if has_torque(d, c):
-            size, turn = d.contact_grip[c, SIZE], load3(d.contact_spin_step, c)
-            w = add3(add3(load3(d.contact_spin, c), load3(d.contact_spin_change, c)), turn)
-            torque = torque_at(d, c, normal, w, lagged)
-            missed = max(missed, largest_of(sub3(torque, load3(d.contact_torque, c))) / size)
-            longest = max(d.contact_grip[c, TORSIONAL], d.contact_grip[c, ROLLING])
-            disc = max(disc, longest / size * abs(force - lagged))
-            right = torque_at(d, c, normal, w, force)
-            wrong = max(wrong, largest_of(sub3(right, torque)) / size)
-            start = dot3(load3(d.contact_load_torque, c), turn)
-            gained += dot3(torque, turn) - start
-            before += start
-            curve += dot3(torque_slope_times(d, c, normal, turn), turn)
-    return missed, disc, wrong, most, gained, curve, before
-
-
-@inline
-def largest_of(x):
-    """Return the largest absolute component of a vector."""
-    return max(abs(x[0]), abs(x[1]), abs(x[2]))
 
 
 @kernel

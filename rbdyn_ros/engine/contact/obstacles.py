@@ -23,6 +23,12 @@ from rbdyn_ros.engine.contact.contact_list import (
     reach_of,
 )
 from rbdyn_ros.engine.contact.memory import recall
+from rbdyn_ros.engine.contact.obstacle_distance import (
+    distance_to_obstacle,
+    from_obstacle,
+    nearest_on_line,
+)
+from rbdyn_ros.engine.contact.rims import lowest_angle, on_rim
 from rbdyn_ros.engine.contact.start import start_contacts
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import call_stage, data_at, model_at, optional_stage
@@ -39,10 +45,7 @@ from rbdyn_ros.engine.spatial import (
 )
 from rbdyn_ros.engine.stack import stack_floats, stack_ints
 
-GOLDEN = 0.6180339887498949
-GOLDEN_STEPS = 40  # steps of the golden section: to 1e-8 of a capsule's length
 LEVEL_SLOPE = 2e-3  # slope [rad] below which a capsule lies along a face
-UPRIGHT_TILT = 1e-6  # tilt [rad] below which a cylinder stands on points of its own
 NO_END = 0.01  # part of its length near an end, which has a contact of its own
 
 
@@ -77,7 +80,7 @@ def list_points(m, d):
         for o in range(m.ngeomlink, m.ngeom):
             if m.geom_touches[g, o - m.ngeomlink] != 1:
                 continue
-            if _above(m, o, centre) < m.geom_rbound[g] + reach:
+            if distance_to_obstacle(m, o, centre) < m.geom_rbound[g] + reach:
                 _list_obstacle(m, d, g, o, reach)
     if m.npush > 0:
         call_stage(m.pair_stage, m, d)
@@ -130,27 +133,8 @@ def _pose(m, d, g):
 
 
 @inline
-def _from_obstacle(m, o, x):
-    """Return the distance of a point of the world to an obstacle, and the direction away."""
-    R = load9(m.geom_mat, o)
-    local = mat_vec(transposed(R), sub3(x, load3(m.geom_pos, o)))
-    dist, away = distance(m.geom_type[o], load3(m.geom_size, o), local)
-    return dist, mat_vec(R, away)
-
-
-@inline
-def _above(m, o, x):
-    """Return the distance of a point of the world to an obstacle."""
-    if m.geom_type[o] == PLANE:  # the same number, at less cost
-        up = (m.geom_mat[o, 2], m.geom_mat[o, 5], m.geom_mat[o, 8])
-        return dot3(up, sub3(x, load3(m.geom_pos, o)))
-    dist, _ = _from_obstacle(m, o, x)
-    return dist
-
-
-@inline
 def _corner(m, d, g, o, x, reach, feature):
-    dist, normal = _from_obstacle(m, o, x)
+    dist, normal = from_obstacle(m, o, x)
     radius = m.geom_radius[g]
     if dist < radius + reach:
         x = sub3(x, scaled3(normal, radius))
@@ -230,21 +214,6 @@ def _rims(m, d, g, o, reach):
             _corner_on_plane(m, d, g, o, x, up, reach, 2 * n + end)
 
 
-@inline
-def lowest_angle(R, up):
-    """Return the angle about the axis of a cylinder at which its rims are lowest."""
-    x, y, _ = mat_vec(transposed(R), up)
-    upright = x * x + y * y < UPRIGHT_TILT * UPRIGHT_TILT  # the lowest point is noise
-    return 0.0 if upright else np.arctan2(-y, -x)
-
-
-@inline
-def on_rim(m, g, angle, n):
-    """Return x and y, in the geometry, of point n of a rim: n times 120 degrees from `angle`."""
-    turned = angle + n * (2.0 * np.pi / 3.0)
-    return m.geom_size[g, 0] * np.cos(turned), m.geom_size[g, 0] * np.sin(turned)
-
-
 @kernel
 def _middle(m, d, g, o, reach):
     """Add the contact of the point of a capsule's axis nearest to a box, unless it is an end.
@@ -256,28 +225,10 @@ def _middle(m, d, g, o, reach):
     p = add3(centre, mat_vec(R, (0.0, 0.0, -half)))
     line = mat_vec(R, (0.0, 0.0, 2.0 * half))
     tilt = LEVEL_SLOPE * np.sqrt(dot3(line, line))
-    low, high = _nearest(m, o, p, line, tilt), _nearest(m, o, p, line, -tilt)
+    low, high = nearest_on_line(m, o, p, line, tilt), nearest_on_line(m, o, p, line, -tilt)
     if high - low < NO_END:
-        low = high = _nearest(m, o, p, line, 0.0)
+        low = high = nearest_on_line(m, o, p, line, 0.0)
     if low > NO_END and low < 1.0 - NO_END:
         _corner(m, d, g, o, add3(p, scaled3(line, low)), reach, m.geom_vertnum[g])
     if high > max(low, NO_END) and high < 1.0 - NO_END:
         _corner(m, d, g, o, add3(p, scaled3(line, high)), reach, m.geom_vertnum[g] + 1)
-
-
-@kernel
-def _nearest(m, o, p, line, tilt):
-    """Return the place (0 to 1) on a line nearest to a box, with its far end `tilt` higher.
-
-    The distance to a convex body is convex along a line, so golden-section search finds it.
-    """
-    low, high = 0.0, 1.0
-    for _ in range(GOLDEN_STEPS):
-        a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-        at_a, _n = _from_obstacle(m, o, add3(p, scaled3(line, a)))
-        at_b, _n = _from_obstacle(m, o, add3(p, scaled3(line, b)))
-        if at_a + tilt * a < at_b + tilt * b:
-            high = b
-        else:
-            low = a
-    return 0.5 * (low + high)

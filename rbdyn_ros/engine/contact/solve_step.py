@@ -23,48 +23,28 @@ Irrotational contact fields, 2023 (lagged normal forces).
 
 from __future__ import annotations
 
-import numpy as np
-
 from rbdyn_ros.engine.contact.arcs import follow_arcs
-from rbdyn_ros.engine.contact.body_sums import force_slope_times, torque_slope_times
+from rbdyn_ros.engine.contact.contact_constants import soften
+from rbdyn_ros.engine.contact.convergence import (
+    FORCE_TOLERANCE,
+    compare_with_law,
+    write_step_and_forces,
+)
 from rbdyn_ros.engine.contact.lagged import move_lagged
 from rbdyn_ros.engine.contact.lagged_newton import newton_step
 from rbdyn_ros.engine.contact.late_contacts import list_late_contacts
-from rbdyn_ros.engine.contact.law import (
-    ACROSS,
-    ALONG,
-    MU,
-    PENALTY,
-    ROLLING,
-    SIZE,
-    SLOPE,
-    TORSIONAL,
-    TURN_PENALTY,
-    has_torque,
-    is_viscous,
-    soften,
-)
 from rbdyn_ros.engine.contact.line_search import contact_line_search
 from rbdyn_ros.engine.contact.linearise import (
-    compare_with_law,
-    largest_of,
     linearise_after_step,
     linearise_at_iterate,
     linearise_at_start,
     linearise_viscous,
 )
 from rbdyn_ros.engine.contact.memory import remember
-from rbdyn_ros.engine.contact.passes import keep_iterate, move_iterate, moved_contact, pass_once
+from rbdyn_ros.engine.contact.passes import keep_iterate, move_iterate, pass_once
 from rbdyn_ros.engine.follow import follow_acceleration
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
-from rbdyn_ros.engine.spatial import (
-    dot3,
-    load3,
-    scaled3,
-    store3,
-    sub3,
-)
 from rbdyn_ros.engine.stops.stop_law import exact_stops
 from rbdyn_ros.engine.stops.stop_pieces import (
     find_wrong_pieces,
@@ -88,12 +68,6 @@ HELD_PASSES = 20
 
 #: Times that a step looks for contacts that begin in it.
 LATE_LISTS = 3
-
-#: Largest error of a force in the solution, as a part of the largest force.
-FORCE_TOLERANCE = 5e-7
-
-#: Largest change of a force, as the same part, after which the law is not evaluated again.
-SAME_FORCE = 1e-9
 
 #: The lagged forces move where the law misses less than this part of what they miss.
 SETTLED = 0.3
@@ -165,7 +139,7 @@ def _solve(m, d, stops, moved):
             continue
         if not wrong_piece:
             switches = 0
-        solved = exact = _write_step(m, d) and not wrong_piece
+        solved = exact = write_step_and_forces(m, d) and not wrong_piece
         if solved:
             break
         missed, disc, wrong, most, gained, curve, before = compare_with_law(d)
@@ -184,10 +158,7 @@ def _solve(m, d, stops, moved):
         if stops:
             move_stop_iterate(m, d, share)
         if share == 1.0 and n < MAX_PASSES and not wrong_piece:
-            if d.lagged_count[0] >= EASY and missed <= EXACTLY_SETTLED * disc:
-                n += newton_step(m, d, wrong)
-            elif d.lagged_count[0] < EASY and missed <= SETTLED * disc:
-                move_lagged(d)
+            n += _move_lagged_forces(m, d, missed, disc, wrong)
         linearise_after_step(m, d, share)
         if wrong_piece:
             take_pieces_at_iterate(m, d)
@@ -196,8 +167,19 @@ def _solve(m, d, stops, moved):
         if stops:
             stop_viscously(m, d)
         pass_once(m, d)
-        _write_step(m, d)
+        write_step_and_forces(m, d)
     return solved, exact
+
+
+@inline
+def _move_lagged_forces(m, d, missed, disc, wrong):
+    """Move the lagged forces if the forces are settled; return the passes of dynamics it took."""
+    if d.lagged_count[0] < EASY:
+        if missed <= SETTLED * disc:
+            move_lagged(d)
+    elif missed <= EXACTLY_SETTLED * disc:
+        return newton_step(m, d, wrong)
+    return 0
 
 
 @inline
@@ -214,77 +196,3 @@ def _soften(m, d):
         soften(m, d, c)
     _restart_lagged(d)
     linearise_after_step(m, d, 0.0)
-
-
-@kernel
-def _write_step(m, d):
-    """Write contact_step, the way from the iterate to the solution, and the forces there.
-
-    Returns whether the way is too short to change a force, and the lagged forces are right there.
-    """
-    h, largest, changed = m.opt.timestep, 0.0, 0.0
-    for c in range(d.ncon):
-        normal = load3(d.contact_normal, c)
-        there, a = moved_contact(d, c, d.a)
-        step = sub3(scaled3(there, h), load3(d.contact_change, c))
-        store3(d.contact_step, c, step)
-        force = sub3(load3(d.contact_load, c), force_slope_times(d, c, normal, step))
-        store3(d.contact_force, c, force)
-        largest = max(largest, largest_of(force))
-        steepest = max(d.contact_spring[c, SLOPE], d.contact_grip[c, PENALTY])
-        changed = max(changed, steepest * largest_of(step))
-        if has_torque(d, c):
-            turn = sub3(scaled3(a, h), load3(d.contact_spin_change, c))
-            store3(d.contact_spin_step, c, turn)
-            torque = sub3(load3(d.contact_load_torque, c), torque_slope_times(d, c, normal, turn))
-            store3(d.contact_torque, c, torque)
-            penalty, size = d.contact_grip[c, TURN_PENALTY], d.contact_grip[c, SIZE]
-            changed = max(changed, penalty * largest_of(turn) / size)
-    return changed <= SAME_FORCE * largest and _all_right(d, largest)
-
-
-@kernel
-def _all_right(d, largest):
-    """Return whether friction is right at all contacts, and no contact pulls."""
-    for c in range(d.ncon):
-        normal, force = load3(d.contact_normal, c), load3(d.contact_force, c)
-        pressing = dot3(normal, force)
-        pulls = d.contact_force_slope[c, ALONG] > 0.0 and pressing < -SAME_FORCE * largest
-        if pulls or not _friction_right(d, c, normal, force, FORCE_TOLERANCE * largest):
-            return False
-        if has_torque(d, c):
-            torque = load3(d.contact_torque, c)
-            if not _torques_right(d, c, normal, torque, FORCE_TOLERANCE * largest):
-                return False
-    return True
-
-
-@inline
-def _friction_right(d, c, normal, force, most):
-    """Return whether friction is right.
-
-    It is if the lagged force is the normal force, or the contact sticks within the cone of its
-    normal force.
-    """
-    pressing, mu = dot3(normal, force), d.contact_grip[c, MU]
-    if d.contact_force_slope[c, ACROSS] == d.contact_grip[c, PENALTY]:  # it sticks
-        limit = mu * pressing + most
-        if limit >= 0.0 and dot3(force, force) - pressing * pressing <= limit * limit:
-            return True
-    return is_viscous(d, c) or mu * abs(d.contact_lagged[c, 0] - pressing) <= most
-
-
-@inline
-def _torques_right(d, c, normal, torque, most):
-    """Return the same for the torques, `most` being a force at the contact's size."""
-    pressing, penalty = dot3(normal, load3(d.contact_force, c)), d.contact_grip[c, TURN_PENALTY]
-    torsional, rolling = d.contact_grip[c, TORSIONAL], d.contact_grip[c, ROLLING]
-    along, most = dot3(normal, torque), most * d.contact_grip[c, SIZE]
-    if max(torsional, rolling) * abs(d.contact_lagged[c, 0] - pressing) <= most:
-        return True
-    across = sub3(torque, scaled3(normal, along))
-    slope = d.contact_torque_slope[c]
-    sticks = torsional == 0.0 or slope[ALONG] == penalty
-    sticks = sticks and (rolling == 0.0 or slope[ACROSS] == penalty)
-    spins = abs(along) <= torsional * pressing + most
-    return sticks and spins and np.sqrt(dot3(across, across)) <= rolling * pressing + most

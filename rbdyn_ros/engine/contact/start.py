@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from rbdyn_ros.engine.constraints.wrenches import point_velocity, turn_rate
 from rbdyn_ros.engine.contact.body_sums import clear_sums
-from rbdyn_ros.engine.contact.law import has_torque, prepare
+from rbdyn_ros.engine.contact.contact_constants import prepare
+from rbdyn_ros.engine.contact.law import has_torque
 from rbdyn_ros.engine.contact.masses import find_heaviest, join_trees
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (

@@ -1,0 +1,154 @@
+"""The forces at the end of a pass of dynamics, and how far they are from those of the law."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.engine.contact.body_sums import force_slope_times, torque_slope_times
+from rbdyn_ros.engine.contact.law import (
+    ACROSS,
+    ALONG,
+    MU,
+    PENALTY,
+    ROLLING,
+    SIZE,
+    SLOPE,
+    TORSIONAL,
+    TURN_PENALTY,
+    has_torque,
+    is_viscous,
+    normal_force,
+)
+from rbdyn_ros.engine.contact.linearise import force_at, torque_at
+from rbdyn_ros.engine.contact.passes import moved_contact
+from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.spatial import add3, dot3, load3, scaled3, store3, sub3
+
+#: Largest error of a force in the solution, as a part of the largest force.
+FORCE_TOLERANCE = 5e-7
+
+#: Largest change of a force, as the same part, after which the law is not evaluated again.
+SAME_FORCE = 1e-9
+
+
+@kernel
+def write_step_and_forces(m, d):
+    """Write contact_step, the way from the iterate to the solution, and the forces there.
+
+    Returns whether the way is too short to change a force, and the lagged forces are right there.
+    """
+    h, largest, changed = m.opt.timestep, 0.0, 0.0
+    for c in range(d.ncon):
+        normal = load3(d.contact_normal, c)
+        there, a = moved_contact(d, c, d.a)
+        step = sub3(scaled3(there, h), load3(d.contact_change, c))
+        store3(d.contact_step, c, step)
+        force = sub3(load3(d.contact_load, c), force_slope_times(d, c, normal, step))
+        store3(d.contact_force, c, force)
+        largest = max(largest, largest_of(force))
+        steepest = max(d.contact_spring[c, SLOPE], d.contact_grip[c, PENALTY])
+        changed = max(changed, steepest * largest_of(step))
+        if has_torque(d, c):
+            turn = sub3(scaled3(a, h), load3(d.contact_spin_change, c))
+            store3(d.contact_spin_step, c, turn)
+            torque = sub3(load3(d.contact_load_torque, c), torque_slope_times(d, c, normal, turn))
+            store3(d.contact_torque, c, torque)
+            penalty, size = d.contact_grip[c, TURN_PENALTY], d.contact_grip[c, SIZE]
+            changed = max(changed, penalty * largest_of(turn) / size)
+    return changed <= SAME_FORCE * largest and _all_right(d, largest)
+
+
+@kernel
+def _all_right(d, largest):
+    """Return whether friction is right at all contacts, and no contact pulls."""
+    for c in range(d.ncon):
+        normal, force = load3(d.contact_normal, c), load3(d.contact_force, c)
+        pressing = dot3(normal, force)
+        pulls = d.contact_force_slope[c, ALONG] > 0.0 and pressing < -SAME_FORCE * largest
+        if pulls or not _friction_right(d, c, normal, force, FORCE_TOLERANCE * largest):
+            return False
+        if has_torque(d, c):
+            torque = load3(d.contact_torque, c)
+            if not _torques_right(d, c, normal, torque, FORCE_TOLERANCE * largest):
+                return False
+    return True
+
+
+@inline
+def _friction_right(d, c, normal, force, most):
+    """Return whether friction is right.
+
+    It is if the lagged force is the normal force, or the contact sticks within the cone of its
+    normal force.
+    """
+    pressing, mu = dot3(normal, force), d.contact_grip[c, MU]
+    if d.contact_force_slope[c, ACROSS] == d.contact_grip[c, PENALTY]:  # it sticks
+        limit = mu * pressing + most
+        if limit >= 0.0 and dot3(force, force) - pressing * pressing <= limit * limit:
+            return True
+    return is_viscous(d, c) or mu * abs(d.contact_lagged[c, 0] - pressing) <= most
+
+
+@inline
+def _torques_right(d, c, normal, torque, most):
+    """Return the same for the torques, `most` being a force at the contact's size."""
+    pressing, penalty = dot3(normal, load3(d.contact_force, c)), d.contact_grip[c, TURN_PENALTY]
+    torsional, rolling = d.contact_grip[c, TORSIONAL], d.contact_grip[c, ROLLING]
+    along, most = dot3(normal, torque), most * d.contact_grip[c, SIZE]
+    if max(torsional, rolling) * abs(d.contact_lagged[c, 0] - pressing) <= most:
+        return True
+    across = sub3(torque, scaled3(normal, along))
+    slope = d.contact_torque_slope[c]
+    sticks = torsional == 0.0 or slope[ALONG] == penalty
+    sticks = sticks and (rolling == 0.0 or slope[ACROSS] == penalty)
+    spins = abs(along) <= torsional * pressing + most
+    return sticks and spins and np.sqrt(dot3(across, across)) <= rolling * pressing + most
+
+
+@kernel
+def compare_with_law(d):
+    """Compare the law at the end of contact_step with the linearised forces.
+
+    Returns:
+        Largest error of a force for the present lagged forces; largest error of the radius of a
+        disc; largest change of friction if the discs were right; largest normal force; and, summed
+        over contacts, (f1 - f0) . step, step . C step and f0 . step.
+    """
+    missed, disc, wrong, most, gained, curve, before = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for c in range(d.ncon):
+        normal, step, lagged = (
+            load3(d.contact_normal, c), load3(d.contact_step, c), d.contact_lagged[c, 0],
+        )  # fmt: skip
+        u = add3(add3(load3(d.contact_vel, c), load3(d.contact_change, c)), step)
+        force, _ = normal_force(d, c, dot3(normal, u))
+        d.contact_gap[c, 0] = force - lagged
+        most = max(most, force)
+        f = force_at(d, c, normal, u, lagged)
+        if not is_viscous(d, c) and force != lagged:
+            disc = max(disc, d.contact_grip[c, MU] * abs(force - lagged))
+            wrong = max(wrong, largest_of(sub3(force_at(d, c, normal, u, force), f)))
+        missed = max(missed, largest_of(sub3(f, load3(d.contact_force, c))))
+        start = dot3(load3(d.contact_load, c), step)
+        gained += dot3(f, step) - start
+        before += start
+        curve += dot3(force_slope_times(d, c, normal, step), step)
+        if has_torque(d, c):
+            size, turn = d.contact_grip[c, SIZE], load3(d.contact_spin_step, c)
+            w = add3(add3(load3(d.contact_spin, c), load3(d.contact_spin_change, c)), turn)
+            torque = torque_at(d, c, normal, w, lagged)
+            missed = max(missed, largest_of(sub3(torque, load3(d.contact_torque, c))) / size)
+            longest = max(d.contact_grip[c, TORSIONAL], d.contact_grip[c, ROLLING])
+            disc = max(disc, longest / size * abs(force - lagged))
+            right = torque_at(d, c, normal, w, force)
+            wrong = max(wrong, largest_of(sub3(right, torque)) / size)
+            start = dot3(load3(d.contact_load_torque, c), turn)
+            gained += dot3(torque, turn) - start
+            before += start
+            curve += dot3(torque_slope_times(d, c, normal, turn), turn)
+    return missed, disc, wrong, most, gained, curve, before
+
+
+@inline
+def largest_of(x):
+    """Return the largest absolute component of a vector."""
+    return max(abs(x[0]), abs(x[1]), abs(x[2]))
