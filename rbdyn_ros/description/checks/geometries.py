@@ -103,8 +103,8 @@ def audit_exclusions(
 
 
 def _meanings(description: Description) -> dict[str, list[str]]:
-    """Return, by name, what has it: a geometry with the name of its own link does not count."""
-    found: dict[str, list[str]] = {link.name: ["a link"] for link in description.links}
+    """Return, by name, what has it and can touch; a geometry named like its link is its link."""
+    found: dict[str, list[str]] = {one.link: ["a link"] for one in description.geometries}
     for geometry in description.geometries:
         if geometry.name != geometry.link:
             what = f"a geometry of link {quote(geometry.link)}"

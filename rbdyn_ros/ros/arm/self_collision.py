@@ -117,7 +117,7 @@ def _check_names(description: Description, scene: ArmScene | None) -> None:
     """Raise ParameterError if an obstacle has the name of a link or geometry of the arm."""
     if scene is None:
         return
-    taken = {scene.prefix + link.name: "link" for link in description.links}
+    taken = {scene.prefix + geometry.link: "link" for geometry in description.geometries}
     taken |= {scene.prefix + geometry.name: "geometry" for geometry in description.geometries}
     for name in (one.name for one in scene.contact.obstacles if one.name in taken):
         what = f"the name of a {taken[name]} of the arm"
