@@ -46,7 +46,7 @@ def go_on(loop, described, of_new=None):
         while (state := loop.readout.next_state(0.0)) is not None:
             read_states.append(state)
 
-    loop.move(base, base, base.qpos0, drain, of_new and of_new(base))
+    loop.move(base, base, base.qpos0, drain, of_new=of_new and of_new(base))
     return read_states
 
 

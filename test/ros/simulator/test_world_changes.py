@@ -268,7 +268,8 @@ def test_nothing_returns_into_something(simulated, name):
     first = sim.now()
     sim.entities.delete(name)
     at = (0.0, 0.0, 0.25)
-    sim.entities.set_state("post", at, (0.0, 0.0, 0.0, 1.0), (0.0,) * 3, (0.0,) * 3)
+    still = (0.0,) * 3
+    sim.entities.set_state("post", (at, (1.0, 0.0, 0.0, 0.0)), (still, still))
     before = sim.now()
     with refused(RbdynError, "no-room"):
         sim.simulation.reset(robot=True)
