@@ -8,6 +8,12 @@ import os
 import signal
 import sys
 
+#: What a node answers to --help; its name fills {0}.
+HELP = """usage: ros2 run rbdyn_ros {0} --ros-args -p urdf:=/path/robot.urdf [-p NAME:=VALUE ...]
+
+docs/reference/{0}.md has all parameters. While the node runs, `ros2 param list /{0}` lists
+them, and `ros2 param describe /{0} NAME` explains one."""
+
 
 def main() -> None:
     """Run the command `rbdyn`."""
@@ -19,16 +25,19 @@ def main() -> None:
 
 def simulator() -> None:
     """Run the node of `ros2 run rbdyn_ros simulator`; Ctrl-C is its usual end."""
-    _run_node("rbdyn_ros.ros.simulator.node")
+    _run_node("simulator", "rbdyn_ros.ros.simulator.node")
 
 
 def arm_controller() -> None:
     """Run the node of `ros2 run rbdyn_ros arm_controller`."""
-    _run_node("rbdyn_ros.ros.arm.node")
+    _run_node("arm_controller", "rbdyn_ros.ros.arm.node")
 
 
-def _run_node(module: str) -> None:
+def _run_node(name: str, module: str) -> None:
     _end_at_ctrl_c(0)
+    if not {"-h", "--help"}.isdisjoint(sys.argv[1:]):
+        print(HELP.format(name))
+        return
     try:
         node = importlib.import_module(module)
     except ImportError as error:

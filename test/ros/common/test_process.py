@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 import rclpy
 
+from rbdyn_ros import __main__
 from rbdyn_ros.errors import RbdynError, refusal
 from rbdyn_ros.ros.common.domains import is_used
 from rbdyn_ros.ros.common.process import ManagedNode
@@ -81,3 +83,17 @@ def test_a_second_signal_does_not_cut_the_end_short(second):
     words = [sys.executable, "-c", TWICE, str(int(signal.SIGINT)), str(int(second))]
     done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=120.0)
     assert (done.stdout, done.stderr, done.returncode) == ("has ended True\n", "", 0)
+
+
+@pytest.mark.parametrize("name", ["simulator", "arm_controller"])
+def test_help_of_a_node_starts_no_node(name, monkeypatch, capsys):
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(sys, "argv", [name, "--help"])
+    try:
+        getattr(__main__, name)()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    words = capsys.readouterr().out
+    assert words.startswith(f"usage: ros2 run rbdyn_ros {name} --ros-args -p urdf:=")
+    assert Path(f"docs/reference/{name}.md").exists()
+    assert not rclpy.ok()
