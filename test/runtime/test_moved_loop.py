@@ -284,3 +284,24 @@ def test_a_loaded_state_has_its_faults_also_of_joints_that_came_back(start):
         pass
     loop.load_state(saved)
     assert [state.row.tobytes() for state in walk(loop, 20)] == expected
+
+
+def test_a_reset_forgets_friction_on_terrain(start):
+    """Pairs with height fields have numbers of their own; the same start has the same future."""
+    slope = 0.2 * np.linspace(-2.0, 2.0, 9)[None, :].repeat(9, axis=0)
+    terrain = rb.Obstacle("slope", rb.HeightField(slope, (4.0, 4.0)))
+    cubes = [
+        rb.Object(
+            name,
+            rb.Box((0.2, 0.2, 0.2)),
+            mass=1.0,
+            pose=rb.pose((x, 0, 0.2 * x + 0.1), (0, -np.arctan(0.2), 0)),
+        )
+        for x, name in enumerate(("cube", "other"))
+    ]
+    loop = start(rb.scene(objects=cubes, obstacles=[terrain], floor=False), **WALKING)
+    first = walk(loop, 30)
+    assert len(first[-1].stick) == 8
+    loop.plant.reset(True, True, None)
+    again = walk(loop, 30)
+    assert [s.qvel.tolist() for s in again] == [s.qvel.tolist() for s in first]

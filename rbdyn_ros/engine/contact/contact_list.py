@@ -53,6 +53,21 @@ def pair_number(m, g, o):
     return g * m.nobstacle + o - m.ngeomlink
 
 
+@inline
+def bodies_of_pair(m, pair):
+    """Return the bodies of the pair of a contact_key, -1 if it is none.
+
+    Pairs with obstacles come first, then those of push_geom, then those with height fields.
+    """
+    obstacles, others = m.ngeomlink * m.nobstacle, pair - m.ngeomlink * m.nobstacle
+    if others >= 0 and others < m.npush:
+        return m.geom_bodyid[m.push_geom[others, 0]], m.geom_bodyid[m.push_geom[others, 1]]
+    at = pair if others < 0 else others - m.npush
+    if at < 0 or at >= obstacles:
+        return -1, -1
+    return 0, m.geom_bodyid[at // m.nobstacle]
+
+
 @kernel
 def list_contact(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature):
     """List the contact of two geometries at x, at distance `dist` along `normal`, from 1 to 2.

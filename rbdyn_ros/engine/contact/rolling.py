@@ -19,6 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.engine.collision.kinds import BOX, CYLINDER, HFIELD, MESH
+from rbdyn_ros.engine.contact.contact_list import FEATURES
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
     ZERO3,
@@ -54,11 +55,20 @@ def rolling(m, d, c, normal, tilt):
         return _of_ball(m, d, c, 0 if r2 > 0.0 else 1, r1 + r2, normal, tilt)
     if m.geom_type[geom1] != CYLINDER and m.geom_type[geom2] != CYLINDER:
         return ZERO3
+    if _is_fixed_corner(m, d, c):
+        return ZERO3
     s = ZERO3
     for side in range(1, -1, -1):
         if m.geom_type[d.contact_geom[c, side]] == CYLINDER and dot3(s, s) == 0.0:
             s = _of_cylinder(m, d, c, side, normal, tilt)
     return s
+
+
+@inline
+def _is_fixed_corner(m, d, c):
+    """Return whether a contact is a corner of a cylinder on an obstacle, see obstacles.py."""
+    with_obstacle = d.contact_key[c] < m.ngeomlink * m.nobstacle * FEATURES
+    return with_obstacle and m.geom_type[d.contact_geom[c, 0]] > HFIELD
 
 
 @inline

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.contact.contact_list import FEATURES
+from rbdyn_ros.engine.contact.contact_list import FEATURES, bodies_of_pair
 from rbdyn_ros.engine.follow import expand
 from rbdyn_ros.runtime.compiled import copy_memory, kernel, word_at
 from rbdyn_ros.runtime.kernels.channel import clear_channel, wait_a_tick
@@ -113,13 +113,9 @@ def _forget_friction(m, d, s):
 
 @kernel
 def _is_of_moved(m, s, pair):
-    """Whether a body of a pair was moved: pairs with obstacles come first, then push_geom."""
-    others = pair - m.ngeomlink * m.nobstacle
-    if others < 0:
-        return s.edit_moved[m.geom_bodyid[pair // m.nobstacle]] == 1
-    first, second = m.push_geom[others, 0], m.push_geom[others, 1]
-    moved = s.edit_moved[m.geom_bodyid[first]] == 1
-    return moved or s.edit_moved[m.geom_bodyid[second]] == 1
+    """Return whether a body of a pair was moved, or there is no such pair."""
+    body1, body2 = bodies_of_pair(m, pair)
+    return body1 < 0 or s.edit_moved[body1] == 1 or s.edit_moved[body2] == 1
 
 
 @kernel
