@@ -149,9 +149,9 @@ class CartesianImpedance:
         )  # fmt: skip
         if count == 0:
             text = (
-                f"the arm would still move {REHEARSED:g} s after the pose was set, so it is not "
-                "known where it ends; raise the stiffness of the frame or of its null space, or "
-                "choose a damping that is nearer to critical"
+                f"the arm would still move {REHEARSED:g} s after the pose was set, or on a way "
+                "too long to be checked, so it is not known where it ends; raise the stiffness of "
+                "the frame or of its null space, or choose a damping that is nearer to critical"
             )
             raise refusal(text, "too-slow")
         return Path(times[:count], places[:count, dofs])

@@ -19,7 +19,7 @@ from rbdyn_ros.control.arming import check_holdable, holdable
 from rbdyn_ros.control.cartesian import CartesianImpedance
 from rbdyn_ros.control.faults import Fault
 from rbdyn_ros.control.gate import SafetyGate
-from rbdyn_ros.control.handover import Departure, Entry
+from rbdyn_ros.control.handover import Departure, WayIn
 from rbdyn_ros.control.loop import ControlLoop
 from rbdyn_ros.control.mode_laws import frame_law
 from rbdyn_ros.control.paths import Path
@@ -208,7 +208,7 @@ class Controller(ControlLoop):
         with self._lock:
             return self._tracker.departure(ahead)
 
-    def entry(self, path: Path, begun: int | None = None, ahead: float = 0.0) -> Entry:
+    def way_into(self, path: Path, begun: int | None = None, ahead: float = 0.0) -> WayIn:
         """Return the way of the target into a path, which begins a time ahead [s].
 
         Args:
@@ -223,9 +223,9 @@ class Controller(ControlLoop):
             since = None
             if begun is not None:
                 since = (self.gate.measured.time - begun) / NANOSECONDS
-            return self._tracker.entry(path, self.gate.limits.velocity, since, ahead)
+            return self._tracker.way_into(path, self.gate.limits.velocity, since, ahead)
 
-    def follow_path(self, path: Path, begun: int | None = None, way: Entry | None = None) -> bool:
+    def follow_path(self, path: Path, begun: int | None = None, way: WayIn | None = None) -> bool:
         """Follow a path of the controlled joints, in their order.
 
         Args:
@@ -244,7 +244,7 @@ class Controller(ControlLoop):
             if way is not None and not self._tracker.leads_to(way.departure):
                 return False
             limits, tolerance = self.gate.limits, self.settings.start_tolerance
-            self._tracker.follow(path, limits, tolerance, way or self.entry(path, begun))
+            self._tracker.follow(path, limits, tolerance, way or self.way_into(path, begun))
             return True
 
     def check_following(self) -> None:
@@ -311,7 +311,8 @@ class Controller(ControlLoop):
     def rehearsed(self, pose: Array) -> Path:
         """Return the motion of the controlled joints to a pose, by the model of the arm.
 
-        It takes milliseconds, during which states are answered. One thread at a time may call it.
+        It takes milliseconds, longer where the arm comes to rest slowly; states are answered. One
+        thread at a time may call it.
 
         Raises:
             RbdynError: as set_pose, or the motion takes too long.

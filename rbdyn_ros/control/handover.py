@@ -53,7 +53,7 @@ class Departure:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class WayIn:
     """The way of a target into a path.
 
     Attributes:
@@ -93,7 +93,7 @@ def sampled(motion: tuple[Piece, ...], clock: float, rows: Array) -> Array:
     return path.sample(float(path.times[-1]), rows)
 
 
-def entry_into(path: Path, departure: Departure, since: float, fastest: Array) -> Entry:
+def way_into(path: Path, departure: Departure, since: float, fastest: Array) -> WayIn:
     """Return the way into a path whose time began a while before the departure.
 
     The target makes up for that time, but for LONGEST at most, and for half of an approach; not
@@ -108,12 +108,12 @@ def entry_into(path: Path, departure: Departure, since: float, fastest: Array) -
     since, first = min(max(since, 0.0), LONGEST), float(path.times[0])
     if not first > 0.0:
         goal = path.sample(since, np.empty(departure.rows.shape))[0]
-        return Entry(departure, since, Path([0.0, JUMP], np.stack([departure.rows[0], goal])))
+        return WayIn(departure, since, Path([0.0, JUMP], np.stack([departure.rows[0], goal])))
     since = min(since, 0.5 * first)
     approach = approach_to(path, departure.rows, since)
     if since > 0.0 and not (approach.peaks()[0] <= fastest).all():
         since, approach = 0.0, approach_to(path, departure.rows)
-    return Entry(departure, since, approach)
+    return WayIn(departure, since, approach)
 
 
 def approach_to(path: Path, rows: Array, since: float = 0.0) -> Path:

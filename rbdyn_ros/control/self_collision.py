@@ -14,7 +14,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.control.collision_kernels import CLEAR, RESOLUTION, TOO_LONG, first_breach
 from rbdyn_ros.control.paths import Path
-from rbdyn_ros.control.unmeasured import uncontrolled
+from rbdyn_ros.control.uncontrolled import uncontrolled
 from rbdyn_ros.dynamics.collisions import Memory, check_pairs, find_near, start_overlaps
 from rbdyn_ros.dynamics.entry import handles
 from rbdyn_ros.dynamics.stages import make_data

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.control.handover import Departure, Entry, Piece, entry_into, sampled, until
+from rbdyn_ros.control.handover import Departure, Piece, WayIn, sampled, until, way_into
 from rbdyn_ros.control.kernels import entry
 from rbdyn_ros.control.limits import Limits
 from rbdyn_ros.control.paths import Path
@@ -116,9 +116,9 @@ class PathTracker:
         rows = sampled(self._motion, at, np.empty_like(self._rows))
         return Departure(rows, at - self._clock, at, self._motion, self.stops)
 
-    def entry(
+    def way_into(
         self, path: Path, fastest: Array, since: float | None = None, ahead: float = 0.0
-    ) -> Entry:
+    ) -> WayIn:
         """Return the way into a path from a departure a time ahead.
 
         Args:
@@ -135,7 +135,7 @@ class PathTracker:
             raise refusal(f"the path has {found} joints; {n} are controlled", "path")
         departure = self.departure(ahead)
         at = 0.0 if since is None else since + departure.ahead
-        return entry_into(path, departure, at, fastest)
+        return way_into(path, departure, at, fastest)
 
     def leads_to(self, departure: Departure) -> bool:
         """Whether the target will be at a departure as it was foreseen; False after a stop."""
@@ -146,7 +146,7 @@ class PathTracker:
         return bool(np.array_equal(self.rows, departure.rows))
 
     def follow(
-        self, path: Path, limits: Limits, tolerance: float, way: Entry | None = None
+        self, path: Path, limits: Limits, tolerance: float, way: WayIn | None = None
     ) -> None:
         """Follow a path. If it starts later, move there from the target.
 
@@ -159,7 +159,7 @@ class PathTracker:
         Raises:
             RbdynError: as entry, or the path starts too far away or exceeds a limit.
         """
-        way = way or self.entry(path, limits.velocity)
+        way = way or self.way_into(path, limits.velocity)
         start = way.departure.rows[0]
         if path.times[0] > 0.0:
             self._check_velocity(way.approach, limits.velocity)

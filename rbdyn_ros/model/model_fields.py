@@ -50,7 +50,7 @@ SIZES = {
     "ndistance": "pairs of geometries that may touch, whose distances are computed",
     "nface": "faces of the hulls of meshes; 0 unless bodies push each other or touch terrain",
     "nfacevert": "corners of those faces",
-    "npush": "pairs of geometries that push each other",
+    "npush": "pairs of geometries whose edges and faces push each other",
     "nplace": "geometries of pairs that push each other: none, ngeomlink or ngeom",
     "naxis": "pairs that keep a direction from step to step",
     "nfound": "most pairs that are listed as near",

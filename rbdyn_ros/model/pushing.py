@@ -6,7 +6,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Arrays, Bools, Ints, NamedArrays
 from rbdyn_ros.description.meshes.hulls import hull_faces
-from rbdyn_ros.model.geom_pairs import links_of
+from rbdyn_ros.model.geom_pairs import FREE_DOFS, links_of
 from rbdyn_ros.model.geoms import GeomType, rows
 from rbdyn_ros.model.joints import JointType
 
@@ -18,8 +18,6 @@ WITH_EDGES = {
 
 #: Most corners of a face; of a rounder one some are left out.
 FACE_CORNERS = 16
-
-_FREE_DOFS = 6
 
 
 def no_pairs(count: int) -> Arrays:
@@ -92,7 +90,7 @@ def of_one_robot(fields: NamedArrays, pairs: Ints) -> Bools:
 def _robots(fields: NamedArrays) -> Ints:
     """Return a number of the robot of each body, 0 for those on the world."""
     root = fields["body_rootid"]
-    free = np.concatenate([[False], np.asarray(fields["jnt_dofnum"]) == _FREE_DOFS])
+    free = np.concatenate([[False], np.asarray(fields["jnt_dofnum"]) == FREE_DOFS])
     robots: Ints = np.where(free[root], root, 0)
     moving = np.asarray(fields["loop_type"]) != JointType.WELD
     for first, second in fields["loop_bodyid"][moving].tolist():

@@ -189,9 +189,12 @@ def welds_in(scene: Description, welds: Iterable[Weld]) -> tuple[Weld, ...]:
 def with_welds(scene: Description, welds: Iterable[Weld]) -> Description:
     """Return a checked scene in which links are welded to each other."""
     joints, exclusions = list(scene.joints), list(scene.exclusions)
+    links = {link.name for link in scene.links}
     for weld in welds:
         joints.append(Joint(weld.name, "fixed", weld.to, weld.link, weld.pose, closes_loop=True))
-        exclusions += [Exclusion(*pair) for pair in product(*weld.apart)]
+        exclusions += [
+            Exclusion(*pair, links=links.issuperset(pair)) for pair in product(*weld.apart)
+        ]
     return replace(scene, joints=tuple(joints), exclusions=tuple(exclusions))
 
 

@@ -55,7 +55,7 @@ class ArmScene:
         """
         given = {obstacle.name for obstacle in contact.obstacles}
         own = [one for one in description.obstacles if one.name not in given]
-        _check_distances(self.path, own)
+        _check_distances(description.source or self.path, own)
         obstacles = tuple(
             one if one.name in given else _seen_from(self.base, one)
             for one in description.obstacles

@@ -10,7 +10,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.cartesian_path import cartesian_path, check_frame
 from rbdyn_ros.control.controller import Controller
-from rbdyn_ros.control.handover import entry_into
+from rbdyn_ros.control.handover import way_into
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.control.position_controller import PositionController
 from rbdyn_ros.control.self_collision import SelfCollision
@@ -67,13 +67,13 @@ class TrajectoryController(Controller):
 
     def assumed(self) -> str:
         """Return a sentence about joints that the check of collisions assumes somewhere, or ""."""
-        carried = () if self.collisions is None else self.collisions.uncontrolled.carried
-        places = [f"'{name}' at {q:.4g}" for name, q in self.unmeasured(carried).items()]
+        dofs = () if self.collisions is None else self.collisions.uncontrolled.assumed
+        places = [f"'{name}' at {q:.4g}" for name, q in self.unmeasured(dofs).items()]
         if not places:
             return ""
         return (
-            "no message on joint_states has named some joints that the arm carries. Paths are "
-            f"checked for collisions with them where they are assumed: {listing(places)}"
+            "no message on joint_states has named some joints that the arm carries, or wheels. "
+            f"Paths are checked for collisions with them where they are assumed: {listing(places)}"
         )
 
     def follow(self, message: Any) -> None:
@@ -119,7 +119,7 @@ class TrajectoryController(Controller):
         self.check_following()
         stops, rest = self.departure().stops, [path]
         for ahead in AHEAD:
-            way = self.entry(path, begun, ahead)
+            way = self.way_into(path, begun, ahead)
             if way.departure.stops != stops:
                 raise refusal(STOPPED)
             collisions.check([way.approach, *rest], qpos)
@@ -158,7 +158,7 @@ class TrajectoryController(Controller):
         self._check_limits(path)
         if self.collisions is not None:
             self.collisions.check([path], seen[0])
-        way = entry_into(path, start, 0.0, self.gate.limits.velocity)
+        way = way_into(path, start, 0.0, self.gate.limits.velocity)
         if not self.follow_path(path, way=way):
             raise refusal("the target of the arm moved while the path was planned; send it again")
 

@@ -265,7 +265,8 @@ class Entities:
 
         Raises:
             RbdynError: without a reset of the state, something is at the start of an entity that
-                would return.
+                would return. If the loop does not answer, spawned objects may be gone that had
+                the names of deleted ones.
         """
         world = self.world
         first = world.first or world

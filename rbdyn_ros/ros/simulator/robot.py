@@ -358,9 +358,13 @@ class Robot:
         right = fitted(self.m, vars(self.values), self.loop.plant.faults)
         if not right:
             return
-        self.node.set_parameters_atomically(
+        result = self.node.set_parameters_atomically(
             [Parameter(name, value=value or [""]) for name, value in right.items()]
         )
+        if not result.successful:
+            text = f"the parameters of faults do not follow the joints: {result.reason}"
+            self.node.get_logger().warning(text)
+            return
         changes = "; ".join(f"{name} is {value} now" for name, value in right.items())
         text = f"the joints of the simulation have changed: {changes}"
         self.node.get_logger().info(text)

@@ -12,7 +12,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 import rbdyn_ros as rb
 from rbdyn_ros.control.self_collision import SelfCollision
 from rbdyn_ros.control.settings import ControlSettings
-from rbdyn_ros.control.unmeasured import uncontrolled
+from rbdyn_ros.control.uncontrolled import uncontrolled
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.ros.arm.trajectories import TrajectoryController
@@ -133,3 +133,23 @@ def test_rails_and_other_arms_are_needed_and_grippers_are_not():
     assert joints("rail", "left", "wrist", "right") == [["wheel"], ["finger"]]
     assert joints("left", "wrist", "finger", "right", "rail", "wheel") == [[], []]
     assert joints("wheel") == [["rail", "left", "wrist", "finger", "right"], []]
+
+
+def test_wheels_and_casters_are_not_needed():
+    """Joints without limits that carry only such joints; the other arm begins with one."""
+    text = robot(
+        ("base", "left", "0 1 0"),
+        ("base", "caster", "0 0 -1"),
+        ("caster", "wheel", "0 0.1 0"),
+        ("base", "shoulder", "0 -1 0"),
+        ("shoulder", "elbow", "0.8 0 0"),
+        ("elbow", "hand", "0.8 0 0"),
+    )
+    for name in ("caster", "wheel", "shoulder", "hand"):
+        text = text.replace(f'"{name}_joint" type="revolute"', f'"{name}_joint" type="continuous"')
+    m = rb.load_urdf(text, contact=rb.Contact(obstacles=()))
+    dofs = np.array([m.jnt_names.index("left_joint")])
+    found = uncontrolled(m, dofs, m.distance_geom)
+    needed, assumed = ({m.jnt_names[dof] for dof in kind} for kind in found)
+    assert needed == {"shoulder_joint", "elbow_joint"}
+    assert assumed == {"caster_joint", "wheel_joint", "hand_joint"}

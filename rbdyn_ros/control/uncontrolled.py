@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rbdyn_ros.arrays import Bools, Ints
+from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
 
 
@@ -15,11 +16,12 @@ class Uncontrolled(NamedTuple):
 
     Attributes:
         needed: those whose position must be known: of a rail, a torso, a head, another arm.
-        carried: those beyond the last controlled joint of a chain, as in a gripper.
+        assumed: those beyond the last controlled joint of a chain, as in a gripper, and wheels:
+            joints that turn without limits, and carry only such joints.
     """
 
     needed: tuple[int, ...]
-    carried: tuple[int, ...]
+    assumed: tuple[int, ...]
 
 
 def uncontrolled(m: Model, dofs: Ints, pairs: Ints) -> Uncontrolled:
@@ -37,7 +39,7 @@ def uncontrolled(m: Model, dofs: Ints, pairs: Ints) -> Uncontrolled:
     bodies = np.unique(m.geom_bodyid[pairs].reshape(-1, 2), axis=0)
     between = (above[bodies[:, 0]] ^ above[bodies[:, 1]]) @ moved_by  # (n, nv)
     changing = between[between[:, controlled].any(axis=1)].any(axis=0) & ~controlled
-    ends = _ends(m, controlled, above, moved_by)
+    ends = _ends(m, controlled, above, moved_by) | _wheels(m, controlled, above, moved_by)
     found = np.flatnonzero(changing).tolist()
     return Uncontrolled(
         tuple(dof for dof in found if not ends[dof]), tuple(dof for dof in found if ends[dof])
@@ -69,3 +71,17 @@ def _ends(m: Model, controlled: Bools, above: Bools, moved_by: Bools) -> Bools:
         carriers = np.flatnonzero(above[body] & driven)
         ends[dof] &= len(carriers) > 0 and not carries_driven[carriers[-1]]
     return ends
+
+
+def _wheels(m: Model, controlled: Bools, above: Bools, moved_by: Bools) -> Bools:
+    """Return (nv,): whether a dof, and each one that it carries, turns without limits."""
+    turning = np.zeros(m.nv, bool)
+    kinds = (m.jnt_type == JointType.HINGE) & (m.jnt_limited == 0)
+    joints = np.flatnonzero(kinds & (m.jnt_dofadr < m.nv))
+    turning[m.jnt_dofadr[joints]] = True
+    turning &= ~controlled
+    wheels: Bools = turning.copy()
+    for body, dof in np.argwhere(moved_by).tolist():
+        beyond = moved_by[above[:, body]].any(axis=0)
+        wheels[dof] &= bool(turning[beyond].all())
+    return wheels
