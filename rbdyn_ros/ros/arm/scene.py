@@ -55,7 +55,7 @@ class ArmScene:
         """
         given = {obstacle.name for obstacle in contact.obstacles}
         own = [one for one in description.obstacles if one.name not in given]
-        _check_distances(description.source or self.path, own)
+        _check_distances(self.path, own, " of the robot's file")
         obstacles = tuple(
             one if one.name in given else _seen_from(self.base, one)
             for one in description.obstacles
@@ -94,11 +94,12 @@ def read_arm_scene(path: str) -> ArmScene:
     return ArmScene(path, placed.source, contact, _prefix(name), placed.pose, default_floor)
 
 
-def _check_distances(path: str, obstacles: Sequence[Obstacle]) -> None:
+def _check_distances(path: str, obstacles: Sequence[Obstacle], of: str = "") -> None:
     """Raise ParameterError if the distance to an obstacle is not known."""
     for terrain in (one.name for one in obstacles if isinstance(one.shape, HeightField)):
-        text = f"the obstacle {quote(terrain)} is a height field, to which no distance is known"
-        raise refused_scene(path, f"{text}; put boxes or a plane around it")
+        which = f"the obstacle {quote(terrain)}{of}"
+        text = f"{which} is a height field, to which no distance is known; put boxes or a plane "
+        raise refused_scene(path, f"{text}around it")
 
 
 def _excluded(parts: SceneParts, name: str, placed: Placed) -> tuple[tuple[str, str], ...]:

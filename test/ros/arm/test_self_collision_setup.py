@@ -316,7 +316,7 @@ def test_a_height_field_of_a_mechanism_is_refused(tmp_path):
     source = mechanism(tmp_path, MECHANISM + hill)
     with refused(RbdynError, "arm-scene", "scene") as caught:
         made(source, read_arm_scene(str(tmp_path / "scene.yaml")), dofs=1)
-    assert "'hill' is a height field" in str(caught.value)
+    assert "'hill' of the robot's file is a height field" in str(caught.value)
 
 
 def test_an_srdf_of_a_mechanism_is_refused(tmp_path):
