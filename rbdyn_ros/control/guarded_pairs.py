@@ -13,7 +13,7 @@ from rbdyn_ros.loading.link_pairs import joined_links, separate_pairs, with_pair
 from rbdyn_ros.loading.overlaps import overlaps_in
 from rbdyn_ros.model.model import Model
 
-#: Random poses in which pairs are tested: what is near in more than half of them is built so.
+#: Random poses: a pair that is nearer than the margin in more than half of them is left out.
 POSES = 200
 
 
@@ -42,8 +42,8 @@ def with_guarded_pairs(
     body = m.geom_bodyid[pairs]
     new = [
         pair
-        for pair, (one, other) in zip(map(tuple, pairs.tolist()), body.tolist(), strict=True)
-        if pair not in known and one != other
+        for pair, (body1, body2) in zip(map(tuple, pairs.tolist()), body.tolist(), strict=True)
+        if pair not in known and body1 != body2
     ]
     if not new:
         return m, []
@@ -56,7 +56,7 @@ def with_guarded_pairs(
 
 
 def _near(m: Model, description: Description, margin: float) -> Bools:
-    """Return whether each pair is built so near that it cannot be tested, (ndistance,)."""
+    """Return whether each pair is nearer than the margin in poses that must be allowed."""
     d, memory, skipped = make_data(m), Memory(m), np.zeros(m.ndistance, np.int64)
     near = np.zeros(m.ndistance, bool)
     near[memory.found[: find_near(m, d, margin, skipped, memory)]] = True

@@ -87,9 +87,11 @@ class Measured:
         places = [(k, self._places[name]) for k, name in enumerate(names) if name in self._places]
         if not places:
             return ""
-        if len(set(names)) < len(names):
-            return f"joint {quote(_twice(names))} is named twice"
-        why = _wrong_length(names, position, position, ()) or _wrong_number(names, position)
+        why = (
+            _named_twice(names)
+            or _wrong_count(names, "positions", position)
+            or _wrong_number(names, "position", position)
+        )
         if why:
             return why
         for k, place in places:
@@ -113,10 +115,19 @@ class Measured:
         """
         if names == self._last_names and self._stored(position, velocity, effort):
             return None
-        why = _wrong_number(names, position, velocity, effort)
+        why = (
+            _wrong_number(names, "position", position)
+            or _wrong_number(names, "velocity", velocity)
+            or _wrong_number(names, "effort", effort)
+        )
         if why:
             return Refused("finite", why)
-        why = self._find(names) or _wrong_length(names, position, velocity, effort)
+        why = (
+            self._find(names)
+            or _wrong_count(names, "positions", position)
+            or _wrong_count(names, "velocities", velocity)
+            or (_wrong_count(names, "efforts", effort) if len(effort) > 0 else "")
+        )
         if why:
             return Refused("names", why)
         self._stored(position, velocity, effort)
@@ -144,8 +155,8 @@ class Measured:
         """Prepare for a message with these names, unless they are as in the last one."""
         if names == self._last_names:
             return ""
-        if len(set(names)) < len(names):
-            return f"joint {quote(_twice(names))} is named twice"
+        if why := _named_twice(names):
+            return why
         for name in self._required:
             if name not in names:
                 found = ", ".join(map(quote, names[:20])) or "none"
@@ -195,30 +206,27 @@ def _store(
     return True
 
 
-def _twice(names: Sequence[str]) -> str:
-    return Counter(names).most_common(1)[0][0]
+def _named_twice(names: Sequence[str]) -> str:
+    """Return which joint is named twice, or ""."""
+    if len(set(names)) == len(names):
+        return ""
+    return f"joint {quote(Counter(names).most_common(1)[0][0])} is named twice"
 
 
-def _wrong_number(names: Sequence[str], *given: Array) -> str:
-    """Return what is wrong with a number of the position, the velocity and the effort, or ""."""
-    for kind, values in zip(("position", "velocity", "effort"), given, strict=False):
-        fine = np.abs(values) < LARGEST  # NaN fails it too
-        if kind == "effort":
-            fine |= np.isnan(values)
-        if not fine.all():
-            k = int(fine.argmin())
-            owner = f"joint {quote(names[k])}" if k < len(names) else f"value {k}"
-            allowed = f"expected a finite number below {LARGEST:g}"
-            return f"the {kind} of {owner} is {values[k]}; {allowed}"
-    return ""
+def _wrong_number(names: Sequence[str], kind: str, values: Array) -> str:
+    """Return what is wrong with a number of a kind, or ""."""
+    fine = np.abs(values) < LARGEST  # NaN fails it too
+    if kind == "effort":
+        fine |= np.isnan(values)
+    if fine.all():
+        return ""
+    k = int(fine.argmin())
+    owner = f"joint {quote(names[k])}" if k < len(names) else f"value {k}"
+    allowed = f"expected a finite number below {LARGEST:g}"
+    return f"the {kind} of {owner} is {values[k]}; {allowed}"
 
 
-def _wrong_length(
-    names: Sequence[str], position: Array, velocity: Array, effort: Sequence[float] | Array
-) -> str:
-    for kind, values in (("positions", position), ("velocities", velocity)):
-        if len(values) != len(names):
-            return f"there are {len(values)} {kind} for {len(names)} names"
-    if len(effort) not in (0, len(names)):
-        return f"there are {len(effort)} efforts for {len(names)} names"
-    return ""
+def _wrong_count(names: Sequence[str], kinds: str, values: Array) -> str:
+    """Return what is wrong with the number of values, or ""."""
+    right = len(values) == len(names)
+    return "" if right else f"there are {len(values)} {kinds} for {len(names)} names"

@@ -35,14 +35,16 @@ def joined_links(m: Model, description: Description) -> Bools:
             above = parents.get(above)
         if above is not None:
             low, high = number[above], number[link]
-            joined[low, high] = joined[high, low] = _is_near(m, *m.frame_bodyid[[low, high]])
+            joined[low, high] = joined[high, low] = _are_neighbours(
+                m, *m.frame_bodyid[[low, high]]
+            )
     for joint in (one for one in description.joints if one.closes_loop):
         low, high = number[joint.parent], number[joint.child]
         joined[low, high] = joined[high, low] = True
     return joined
 
 
-def _is_near(m: Model, parent: int, body: int) -> bool:
+def _are_neighbours(m: Model, parent: int, body: int) -> bool:
     """Return whether two bodies are one, or a joint that does not set a body free is between."""
     if parent == body:
         return True

@@ -275,7 +275,8 @@ class Entities:
                 if name in first.loose.objects:  # another object has the name of a deleted one
                     world = self._without(world, name)
             self._check_room(world, first)
-            self.enter(world)
+            if world is not self.world:
+                self.enter(world)
         self.enter(first, resets=resets)
 
     def _check_room(self, world: World, first: World) -> None:
