@@ -6,6 +6,12 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine import implicit  # noqa: F401  a stage
 from rbdyn_ros.engine.aba import articulated, count_bad
+from rbdyn_ros.engine.accelerate import (
+    accelerate,
+    find_contacts,
+    forces_of_motion,
+    write_acceleration,
+)
 from rbdyn_ros.engine.actuators import actuators  # noqa: F401  stages
 from rbdyn_ros.engine.constraints import (  # noqa: F401  stages
     coupled,
@@ -16,6 +22,8 @@ from rbdyn_ros.engine.constraints import (  # noqa: F401  stages
 )
 from rbdyn_ros.engine.contact import (  # noqa: F401  stages
     coupled_bodies,
+    memory,
+    motion_forces,
     obstacles,
     pairs,
     solve_step,
@@ -23,14 +31,14 @@ from rbdyn_ros.engine.contact import (  # noqa: F401  stages
 )
 from rbdyn_ros.engine.crb import crb, fill_dense
 from rbdyn_ros.engine.follow import expand, follow_acceleration
-from rbdyn_ros.engine.integrate import integrate, smooth_stages, velocity_stages
+from rbdyn_ros.engine.integrate import complete_tick, integrate, smooth_stages, velocity_stages
 from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.kinematics import com_pos, kinematics, poses, principal_axes
+from rbdyn_ros.engine.kinematics import com_pos, kinematics, poses
 from rbdyn_ros.engine.loads import subtract_xfrc
 from rbdyn_ros.engine.optional import call_stage
-from rbdyn_ros.engine.rne import rne, rne_acc
+from rbdyn_ros.engine.passive import passive
+from rbdyn_ros.engine.rne import body_accelerations, rne, rne_acc
 from rbdyn_ros.engine.stops import stop_solver  # noqa: F401  a stage
-from rbdyn_ros.model.options import RK4
 
 #: What a step may warn of: a joint that came near its singularity, contact forces that often do
 #: not converge, both for the first time, and contacts that did not fit in the list.
@@ -56,24 +64,9 @@ def fwd_position(m: Model, d: Data) -> None:
 
 @kernel
 def fwd_velocity(m: Model, d: Data) -> None:
-    """Everything that depends on qvel: com_vel, passive, bias_force, constraint, rne."""
+    """Everything that depends on qvel: com_vel, passive, bias_force, contacts, constraint, rne."""
     velocity_stages(m, d)
-    _forces_now(m, d)
     rne(m, d)
-
-
-@kernel
-def _forces_now(m, d):
-    """Contact forces at the present velocities; a timestep finds its own."""
-    if m.ncontact > 0:
-        call_stage(m.forces_now_stage, m, d)
-
-
-@kernel
-def sum_contacts(m: Model, d: Data) -> None:
-    """Write cfrc_contact and qfrc_contact from the contact forces of the last timestep."""
-    if m.ncontact > 0 and d.ncon > 0:
-        call_stage(m.sum_forces_stage, m, d)
 
 
 @kernel
@@ -88,8 +81,22 @@ def make_constraint(m: Model, d: Data) -> None:
 
 @kernel
 def fwd_acceleration(m: Model, d: Data) -> None:
-    """qacc from the forces: the articulated-body algorithm."""
-    aba(m, d)
+    """qacc and all forces of the next step, solved together; needs fwd_velocity.
+
+    Source: engine/accelerate.py.
+    """
+    passive(m, d)  # an earlier call has left the forces of its solution
+    find_contacts(m, d)
+    _accelerate(m, d)
+
+
+@kernel
+def _accelerate(m, d):
+    unsolved = d.nunsolved
+    accelerate(m, d)
+    d.nunsolved = unsolved  # it counts timesteps
+    write_acceleration(m, d)
+    count_bad(m, d)
 
 
 @kernel
@@ -98,40 +105,39 @@ def aba(m: Model, d: Data) -> None:
 
     With mimic joints, constraints or drive modes M is factored instead.
 
-    qacc is the explicit acceleration: M qacc = qfrc_applied + qfrc_passive - qfrc_bias plus
-    the effect of xfrc_applied and of constraint forces, K^T lambda with K qacc = k.
+    qacc is the acceleration of continuous time under the forces that stand in the fields:
+    M qacc = qfrc_applied + qfrc_passive - qfrc_bias plus the effect of xfrc_applied, cfrc_contact
+    and constraint forces, K^T lambda with K qacc = k. After forward these are the forces of the
+    next step; after fwd_velocity there are no contact forces, and qfrc_passive is that at qvel.
     Source: RBDA table 7.1, eq 3.17.
     """
-    _explicit_acceleration(m, d)
-    count_bad(m, d)
-
-
-@kernel
-def _explicit_acceleration(m, d):
+    stopped, d.nstopped = d.nstopped, 0  # the forces of stops stand in qfrc_passive
     articulated(m, d, 0.0, 1.0, d.qacc)
+    d.nstopped = stopped
     if m.nmimic > 0:
         follow_acceleration(m, d)
     if d.report_stage != 0:
         call_stage(d.report_stage, m, d)
+    count_bad(m, d)
 
 
 @kernel
 def forward(m: Model, d: Data) -> None:
     """The whole tick without integration: every field that qpos, qvel and forces determine.
 
-    Stages of their own write qLD (factor_m), cacc and qfrc_inverse (inverse), and energy.
+    qacc and the forces are those of the next step. Stages of their own write qLD (factor_m), cacc
+    and qfrc_inverse (inverse), and energy.
     """
     fwd_position(m, d)
     fwd_velocity(m, d)
-    fwd_acceleration(m, d)
+    _accelerate(m, d)
 
 
 @kernel
 def forward_dynamics(m: Model, d: Data) -> None:
-    """Write qacc from qpos, qvel and the applied forces, with as few stages as possible."""
+    """Write qacc, the acceleration of the next step, with as few stages as possible."""
     smooth_stages(m, d)
-    _forces_now(m, d)
-    aba(m, d)
+    _accelerate(m, d)
 
 
 @kernel
@@ -169,7 +175,10 @@ def _inverse_of_tree(m, d):
     poses(m, d)
     com_pos(m, d)
     velocity_stages(m, d)
-    _forces_now(m, d)
+    if m.nmimic > 0:
+        follow_acceleration(m, d)
+    body_accelerations(m, d)
+    forces_of_motion(m, d)
     rne_acc(m, d)
 
 
@@ -192,17 +201,12 @@ def advance(m: Model, d: Data, nstep: int) -> None:
     Every timestep runs the same code, so one call with n steps and n single steps leave equal
     bits.
     """
-    rk4, complete = m.opt.integrator_id == RK4, nstep == 0
+    complete = nstep == 0
     for n in range(nstep):
         smooth_stages(m, d)
         if d.lock_stage != 0:
             call_stage(d.lock_stage, m, d)
-        if n == nstep - 1 and not (rk4 and _may_try(m, d)):
-            _remaining_stages(m, d)
-            complete = True
-        integrate(m, d)
-    if nstep > 0:
-        sum_contacts(m, d)
+        complete = integrate(m, d, n == nstep - 1)
     if not complete:
         _forward_at_start(m, d)
     if m.nvall > m.nv:
@@ -225,46 +229,19 @@ def _often_unsolved(m, d):
     return d.nunsolved > FEW_UNSOLVED and 10.0 * d.nunsolved * m.opt.timestep > d.time
 
 
-@inline
-def _may_try(m, d):
-    """Return whether rk4 uses trial states: a step with contact or stops is Euler's."""
-    return not _solves(m, d)
-
-
-@inline
-def _solves(m, d):
-    """Return whether the step solves for forces of contact, or of joints that stop."""
-    return d.nstopped > 0 or (m.ncontact > 0 and d.ncon > 0)
-
-
-@kernel
-def _remaining_stages(m, d):
-    """The stages of the full tick that the motion does not need.
-
-    With contact or stops the step itself writes qacc, with the forces that act in the step.
-    """
-    _forces_now(m, d)
-    principal_axes(m, d)
-    if m.nM > 0 and d.accelerate_stage == 0:
-        crb(m, d)
-    rne(m, d)
-    if not _solves(m, d) or d.report_stage != 0:
-        _explicit_acceleration(m, d)  # without aba's count: integrate counts
-
-
 @kernel
 def _forward_at_start(m, d):
     """Fill the fields at the start of a Runge-Kutta step, which has left its trial states."""
-    end, singular = d.time, d.nsingular
+    end, singular, unsolved = d.time, d.nsingular, d.nunsolved
     d.time = d.rk_time[0]
     _swap(d.qpos, d.rk_qpos)
     _swap(d.qvel, d.rk_qvel)
     smooth_stages(m, d)
-    _remaining_stages(m, d)
+    complete_tick(m, d)
     _swap(d.qpos, d.rk_qpos)
     _swap(d.qvel, d.rk_qvel)
     d.time = end
-    d.nsingular = singular  # the step has counted this state at its start
+    d.nsingular, d.nunsolved = singular, unsolved  # the step has counted this state at its start
 
 
 @kernel
@@ -285,4 +262,4 @@ def substep(m, d):
         smooth_stages(m, d)
         if d.lock_stage != 0:
             call_stage(d.lock_stage, m, d)
-        integrate(m, d)
+        integrate(m, d, False)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.aba import accelerate_step, articulated, count_bad
-from rbdyn_ros.engine.contact.contact_list import AT_START
+from rbdyn_ros.engine.aba import articulated, count_bad
+from rbdyn_ros.engine.accelerate import accelerate, find_contacts, write_acceleration
+from rbdyn_ros.engine.crb import crb
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.joints.manifold import (
     differentiate_joint,
@@ -14,12 +15,12 @@ from rbdyn_ros.engine.joints.manifold import (
     joint_rate,
 )
 from rbdyn_ros.engine.joints.ypr import keep_turning, near_singular, resume_turning
-from rbdyn_ros.engine.kinematics import com_pos, com_vel, poses
+from rbdyn_ros.engine.kinematics import com_pos, com_vel, poses, principal_axes
 from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.passive import passive
-from rbdyn_ros.engine.rne import bias_force
+from rbdyn_ros.engine.rne import bias_force, rne
 from rbdyn_ros.engine.stops.stop_law import ends_beyond_limit, exact_stops
-from rbdyn_ros.engine.stops.stop_pieces import hold_still, passes_a_stop
+from rbdyn_ros.engine.stops.stop_pieces import remember_stops
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.options import POSITION, RK4
 
@@ -46,16 +47,18 @@ def velocity_stages(m, d):
     com_vel(m, d)
     passive(m, d)
     bias_force(m, d)
-    if m.ncontact > 0:
-        d.contact_phase[0] = AT_START
-        call_stage(m.contact_stage, m, d)
+    find_contacts(m, d)
     if m.nefc > 0:
         call_stage(m.constraint_stage, m, d)
 
 
 @kernel
-def integrate(m, d):
-    """Advance qpos, qvel and time by one timestep; needs smooth_stages."""
+def integrate(m, d, complete):
+    """Advance qpos, qvel and time by one timestep; needs smooth_stages.
+
+    Returns whether all fields of the full tick are written at the start of the step, which
+    `complete` asks for. Trial states of Runge-Kutta overwrite them.
+    """
     h = m.opt.timestep
     if m.opt.integrator_id == RK4:
         _keep_start(m, d)
@@ -66,32 +69,45 @@ def integrate(m, d):
     if m.opt.integrator_id == RK4 and free and not near_singular(m, d):
         done = _rk4(m, d, h)
     if not done:
-        _euler(m, d, h)
+        accelerate(m, d)
+        if complete:
+            _write_tick(m, d)
+        _move(m, d, h)
     if m.nu > 0:
         call_stage(m.act_stage, m, d)
     count_bad(m, d)
     d.time = d.time + h
+    return complete and not done
 
 
 @kernel
-def _euler(m, d, h):
-    d.efc_rate[0] = 1.0 / h  # the step removes the velocity error
-    if m.ncontact > 0 and d.ncon > 0:
-        call_stage(m.solve_step_stage, m, d)
-    elif d.nstopped > 0:
-        call_stage(m.opt.stop_stage, m, d)
-    else:
-        accelerate_step(m, d, h)
-        if exact_stops(m, d) and passes_a_stop(m, d):
-            call_stage(m.opt.stop_stage, m, d)
-    d.efc_rate[0] = 0.0
-    # v <- v + h a, then q <- q (+) h v
+def complete_tick(m, d):
+    """Write the fields of the full tick that smooth_stages leaves out."""
+    accelerate(m, d)
+    _write_tick(m, d)
+
+
+@kernel
+def _write_tick(m, d):
+    """Write the fields of the full tick that the motion does not need; needs accelerate."""
+    principal_axes(m, d)
+    if m.nM > 0 and d.accelerate_stage == 0:
+        crb(m, d)
+    rne(m, d)
+    write_acceleration(m, d)
+
+
+@kernel
+def _move(m, d, h):
+    """Advance qvel and qpos by the acceleration of the step: v <- v + h a, then q <- q (+) h v."""
     if m.nypr > 0:
         keep_turning(m, d, h)
     for k in range(m.nv):
         d.qvel[k] += h * d.qacc_step[k]
-    if d.nstopped > 0:
-        hold_still(m, d)
+    if exact_stops(m, d):
+        remember_stops(m, d)
+    if m.ncontact > 0 and d.ncon > 0:
+        call_stage(m.remember_stage, m, d)
     if m.nefc > 0:
         _move_onto_constraints(m, d, h)
     else:

@@ -78,9 +78,10 @@ STAGES = {
     "contact_stage": "contacts",
     "pair_stage": "contacts between moving bodies",
     "terrain_stage": "contacts with height fields",
-    "forces_now_stage": "contact forces at the present velocities",
     "solve_step_stage": "contact forces of a step",
+    "forces_of_motion_stage": "contact forces of a step with given accelerations",
     "sum_forces_stage": "sums of the contact forces of a step",
+    "remember_stage": "memory of the contact forces of a step",
     "coupled_bodies_stage": "accelerations of a step in which moving bodies touch",
     "actuator_stage": "forces of actuators",
     "act_stage": "states of actuators after a step",
@@ -108,7 +109,13 @@ CONSTRAINT_STAGES = (
 )
 
 #: The stages of geometries.
-CONTACT_STAGES = ("contact_stage", "forces_now_stage", "solve_step_stage", "sum_forces_stage")
+CONTACT_STAGES = (
+    "contact_stage",
+    "solve_step_stage",
+    "forces_of_motion_stage",
+    "sum_forces_stage",
+    "remember_stage",
+)
 
 #: The stages of mimic joints.
 COUPLING_STAGES = ("inertia_stage", "accelerate_stage")

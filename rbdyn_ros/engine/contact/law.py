@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.contact.surfaces import is_rigid, spring_of
 from rbdyn_ros.engine.jit import inline
 from rbdyn_ros.engine.spatial import ZERO3, dot3, scaled3, sub3
 
@@ -53,19 +52,6 @@ def is_viscous(d, c):
 def slip_of(slope):
     """Return the unit direction of the slip, zero without slip, from the slope of a contact."""
     return slope[SLIP], slope[SLIP + 1], slope[SLIP + 2]
-
-
-@inline
-def normal_force_now(m, d, c, leaving):
-    """Return the normal force at the present position and velocity: none above the obstacle.
-
-    A near-rigid contact carries its load, and for a velocity has the force that stops a free mass
-    in a step.
-    """
-    k, b, dist = d.contact_spring[c, K], d.contact_spring[c, B], d.contact_dist[c]
-    if is_rigid(m, spring_of(m, d, c)):
-        b /= 1.0 + b / d.contact_spring[c, MASS_BY_H]
-    return max(0.0, -k * dist - b * leaving) if dist < 0.0 else 0.0
 
 
 @inline

@@ -1,18 +1,13 @@
 """The law of the contacts, linearised at an iterate.
 
-The sums over bodies are in body_sums.py. The forces at the present velocities are a stage of their
-own, which no step needs.
+The sums over bodies are in body_sums.py.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.contact.body_sums import (
-    add_force,
-    add_to_bodies,
-    clear_sums,
-)
+from rbdyn_ros.engine.contact.body_sums import add_to_bodies, clear_sums
 from rbdyn_ros.engine.contact.law import (
     ACROSS,
     ALONG,
@@ -26,14 +21,11 @@ from rbdyn_ros.engine.contact.law import (
     has_torque,
     is_viscous,
     normal_force,
-    normal_force_now,
     rolling_torque,
     torsional_torque,
 )
 from rbdyn_ros.engine.contact.passes import moved_contact
 from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.loads import contact_joint_forces
-from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import (
     ZERO3,
     add3,
@@ -43,28 +35,6 @@ from rbdyn_ros.engine.spatial import (
     store3,
     sub3,
 )
-
-
-@optional_stage("forces_now_stage")
-def _forces_now_by_address(table, row):
-    forces_now(model_at(table), data_at(table, row))
-
-
-@kernel
-def forces_now(m, d):
-    """Write the forces at the present positions and velocities, and their sums."""
-    clear_sums(m, d)
-    for c in range(d.ncon):
-        if d.contact_dist[c] < 0.0:
-            normal, v = load3(d.contact_normal, c), load3(d.contact_vel, c)
-            force = normal_force_now(m, d, c, dot3(normal, v))
-            across, _s, _t = friction(d, c, load3(d.contact_memory, c), v, normal, force)
-            store3(d.contact_force, c, add3(scaled3(normal, force), across))
-            if has_torque(d, c):
-                torque = torque_at(d, c, normal, load3(d.contact_spin, c), force)
-                store3(d.contact_torque, c, torque)
-            add_force(d, c)
-    contact_joint_forces(m, d)
 
 
 @kernel

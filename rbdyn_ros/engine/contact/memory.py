@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from rbdyn_ros.engine.contact.contact_list import FEATURES
 from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.optional import data_at, optional_stage
 from rbdyn_ros.engine.spatial import (
     ZERO3,
     add3,
@@ -75,6 +76,11 @@ def _keep(d, c, force, torque):
         force, torque = mat_vec(R, force), mat_vec(R, torque)
     store3(d.contact_memory, c, sub3(force, scaled3(normal, dot3(normal, force))))
     store3(d.contact_memory_torque, c, torque)
+
+
+@optional_stage("remember_stage")
+def _remember_by_address(table, row):
+    remember(data_at(table, row))
 
 
 @kernel

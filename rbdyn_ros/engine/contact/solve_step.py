@@ -40,9 +40,7 @@ from rbdyn_ros.engine.contact.linearise import (
     linearise_at_start,
     linearise_viscous,
 )
-from rbdyn_ros.engine.contact.memory import remember
 from rbdyn_ros.engine.contact.passes import keep_iterate, move_iterate, pass_once
-from rbdyn_ros.engine.follow import follow_acceleration
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.stops.stop_law import exact_stops
@@ -50,6 +48,7 @@ from rbdyn_ros.engine.stops.stop_pieces import (
     find_wrong_pieces,
     keep_stops,
     move_stop_iterate,
+    settle_still,
     start_stops,
     stop_viscously,
     switch_wrong_pieces,
@@ -83,7 +82,7 @@ def _by_address(table, row):
 
 @kernel
 def solve_step(m, d):
-    """Write qacc_step and qacc, the accelerations of the step, and the contact forces in it."""
+    """Write qacc_step, the acceleration of the step, and the contact forces in it."""
     stops, passes = exact_stops(m, d), 0
     follow_arcs(m, d)
     linearise_at_start(m, d)
@@ -105,12 +104,10 @@ def solve_step(m, d):
     if not exact:
         d.nunsolved = d.nunsolved + 1
     if stops:
+        if solved and settle_still(m, d):
+            pass_once(m, d)
+            write_step_and_forces(m, d)
         keep_stops(m, d, solved)
-    for k in range(m.nv):
-        d.qacc[k] = d.qacc_step[k]
-    if m.nmimic > 0:
-        follow_acceleration(m, d)
-    remember(d)
 
 
 @kernel

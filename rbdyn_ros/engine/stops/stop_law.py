@@ -87,7 +87,6 @@ def find_stops(m, d):
     for k in range(m.nv):
         d.passive_rest[k] = d.qfrc_passive[k]
         d.stop_slope[k] = 0.0
-        d.stop_still[k] = 0
         d.stop_place[k] = INSIDE
         spring = d.stop_spring[k]
         spring[LOWER] = spring[UPPER] = NEVER

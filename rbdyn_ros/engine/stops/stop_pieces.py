@@ -38,6 +38,10 @@ FORCE_TOLERANCE = 1e-6
 #: A force is nothing below this part of the largest.
 NOTHING = 1e-9
 
+#: Part of itself by which the force of a still dof may change without one more pass, and part of
+#: dry friction below which it counts as none.
+CHANGED, UNLOADED = 1e-4, 1e-3
+
 #: A smaller memory [N m or N] is forgotten, before its products underflow.
 FADED = 1e-200
 
@@ -236,21 +240,44 @@ def stop_viscously(m, d):
 
 
 @kernel
+def settle_still(m, d):
+    """Start the still dofs from the forces of the last pass; return whether one more is due.
+
+    A pass leaves a still dof 1e-6 of what the change of its force would do. keep_stops sets that
+    to zero, and one more pass makes it so small that the other forces agree with zero.
+    """
+    found = False
+    for k in range(m.nv):
+        if d.stop_still[k] != 0:
+            u, piece = d.qvel[k] + m.opt.timestep * d.qacc_step[k], d.stop_piece[k]
+            friction, _limit, slope, _p = stop_force(m, d, k, u)
+            low, high = limit_pushes(d, k, u)
+            least = max(abs(force_used(m, d, k)), UNLOADED * m.dof_frictionloss[k])
+            found = found or abs(slope * u) > CHANGED * least
+            spring = d.stop_spring[k]
+            spring[REMEMBERED], spring[LOWER], spring[UPPER] = friction, low, high
+            _take_piece(m, d, k, piece)
+        d.qfrc_passive[k] = d.passive_rest[k] + d.stop_load[k]
+    for c in range(m.ncone):
+        _take_cone(d, c, d.cone_slope[c] > 0.0)
+    return found
+
+
+@kernel
 def keep_stops(m, d, solved):
-    """Write the memory, and to qfrc_passive the forces that moved the joints."""
+    """Write the forces of the step to stop_qfrc and qfrc_passive; still dofs end at rest."""
     h = m.opt.timestep
     for k in range(m.nv):
-        d.stick_qfrc[k] = 0.0
+        d.stop_qfrc[k] = 0.0
         if has_stop(m, d, k):
-            friction, limit, _s, _p = stop_force(m, d, k, d.qvel[k] + h * d.qacc_step[k])
-            force = friction + limit if solved else force_used(m, d, k)
-            d.stick_qfrc[k] = force if abs(force) > FADED else 0.0
+            force = force_used(m, d, k)
+            d.stop_qfrc[k] = force if abs(force) > FADED else 0.0
     for c in range(m.ncone):
         axis, k, force = load3(d.cone_axis, c), d.cone_dof[c], cone_force_used(m, d, c)
         for n in range(3):
-            d.stick_qfrc[k + n] -= force * axis[n]
+            d.stop_qfrc[k + n] -= force * axis[n]
     for k in range(m.nv):
-        d.qfrc_passive[k] = d.passive_rest[k] + d.stick_qfrc[k]
+        d.qfrc_passive[k] = d.passive_rest[k] + d.stop_qfrc[k]
         if not solved:
             d.stop_still[k] = 0
         if d.stop_still[k] != 0:
@@ -261,17 +288,17 @@ def keep_stops(m, d, solved):
 def passes_a_stop(m, d):
     """Return whether a joint turns around, or passes a limit, in the last pass, without stops.
 
-    If so, nstopped is -1, and start_stops begins with the end of this pass. If not, stick_qfrc is
+    If so, nstopped is -1, and start_stops begins with the end of this pass. If not, stop_qfrc is
     the friction of the joints that slide.
     """
     h, found = m.opt.timestep, False
     for k in range(m.nv):
         v, most = d.qvel[k], m.dof_frictionloss[k]
         u = v + h * d.qacc_step[k]
-        d.stick_qfrc[k] = 0.0
+        d.stop_qfrc[k], d.stop_still[k] = 0.0, 0
         if most > 0.0:
             found = found or u * v <= 0.0
-            d.stick_qfrc[k] = -most if v > 0.0 else most
+            d.stop_qfrc[k] = -most if v > 0.0 else most
         low, high = limit_pushes(d, k, u)
         found = found or low > 0.0 or high > 0.0
     for c in range(m.ncone):
@@ -284,8 +311,40 @@ def passes_a_stop(m, d):
 
 
 @kernel
-def hold_still(m, d):
-    """Set the velocities of the joints that stand still to zero: they are rounding errors."""
+def remember_stops(m, d):
+    """Make the forces of the step the memory, and set the velocities of still dofs to zero."""
     for k in range(m.nv):
+        d.stick_qfrc[k] = d.stop_qfrc[k]
         if d.stop_still[k] != 0:
-            d.qvel[k] = 0.0
+            d.qvel[k] = 0.0  # the rest of it is a rounding error
+            d.stop_still[k] = 0
+
+
+@kernel
+def stops_at_end(m, d):
+    """Write to qfrc_passive the forces of the stops in a step with acceleration qacc.
+
+    A dof at rest may have any friction. If the last solution held it, and qacc does, it has the
+    force of that solution, stop_qfrc; otherwise that of the memory. Needs find_stops.
+    """
+    h = m.opt.timestep
+    for k in range(m.nv):
+        d.qfrc_passive[k] = d.passive_rest[k]
+        if _is_held(d, k, h):
+            d.qfrc_passive[k] += d.stop_qfrc[k]
+        elif has_stop(m, d, k):
+            friction, limit, _s, _p = stop_force(m, d, k, d.qvel[k] + h * d.qacc[k])
+            d.qfrc_passive[k] += friction + limit
+    for c in range(m.ncone):
+        axis, k = load3(d.cone_axis, c), d.cone_dof[c]
+        force, _s = cone_force(d, c, along_cone(d, c, d.qvel) + h * along_cone(d, c, d.qacc))
+        for n in range(3):
+            if not _is_held(d, k + n, h):
+                d.qfrc_passive[k + n] -= force * axis[n]
+
+
+@inline
+def _is_held(d, k, h):
+    """Return whether the last solution held a dof, and the step with qacc ends at rest."""
+    v = d.qvel[k]
+    return d.stop_still[k] != 0 and abs(v + h * d.qacc[k]) <= ROUNDING_ERROR * abs(v)

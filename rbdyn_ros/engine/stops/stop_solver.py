@@ -10,13 +10,13 @@ contact the contact solver (contact/solve_step.py) does the same for contacts an
 from __future__ import annotations
 
 from rbdyn_ros.engine.aba import accelerate_step
-from rbdyn_ros.engine.follow import follow_acceleration
 from rbdyn_ros.engine.jit import kernel
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.stops.stop_pieces import (
     find_wrong_pieces,
     keep_stops,
     move_stop_iterate,
+    settle_still,
     start_stops,
     stop_viscously,
     switch_wrong_pieces,
@@ -39,7 +39,7 @@ def _by_address(table, row):
 
 @kernel
 def solve_stops(m, d):
-    """Write qacc_step and qacc, the accelerations of the step; needs passive."""
+    """Write qacc_step, the acceleration of the step, and the forces; needs passive."""
     h, solved = m.opt.timestep, False
     start_stops(m, d)
     for n in range(MAX_PASSES):
@@ -57,11 +57,9 @@ def solve_stops(m, d):
         stop_viscously(m, d)
         accelerate_step(m, d, h)
         d.nunsolved = d.nunsolved + 1
+    elif settle_still(m, d):
+        accelerate_step(m, d, h)
     keep_stops(m, d, solved)
-    for k in range(m.nv):
-        d.qacc[k] = d.qacc_step[k]
-    if m.nmimic > 0:
-        follow_acceleration(m, d)
 
 
 @kernel

@@ -1,0 +1,108 @@
+"""One law: the acceleration of the next timestep, and the forces that act in it.
+
+Forces of contact, dry friction, limits, constraints, drives and implicit damping depend on the
+velocity at the end of the step, so the acceleration and these forces are solved for together.
+forward and step call the same kernels, and inverse evaluates the same law for a given qacc. Only a
+step writes the memory of friction (integrate.py), so a second call finds the same.
+
+Without contact, stops or Runge-Kutta's trial states, constraints are an exception: qacc satisfies
+K qacc = k, while a step takes half of k and removes the error of the velocity (integrate.py).
+"""
+
+from __future__ import annotations
+
+from rbdyn_ros.engine.aba import accelerate_step, articulated
+from rbdyn_ros.engine.contact.contact_list import AT_START
+from rbdyn_ros.engine.follow import follow_acceleration
+from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.optional import call_stage
+from rbdyn_ros.engine.stops.stop_law import exact_stops
+from rbdyn_ros.engine.stops.stop_pieces import passes_a_stop, stops_at_end
+from rbdyn_ros.model.options import IMPLICIT, IMPLICIT_DAMPING
+
+
+@kernel
+def find_contacts(m, d):
+    """List the contacts of a step; needs com_vel."""
+    if m.ncontact > 0:
+        d.contact_phase[0] = AT_START
+        call_stage(m.contact_stage, m, d)
+
+
+@inline
+def solves(m, d):
+    """Return whether the step solves for forces of contact, or of joints that stop."""
+    return d.nstopped > 0 or (m.ncontact > 0 and d.ncon > 0)
+
+
+@kernel
+def accelerate(m, d):
+    """Write qacc_step, the acceleration of a step, and the forces in it; needs smooth_stages."""
+    h = m.opt.timestep
+    d.efc_rate[0] = 1.0 / h  # the step removes the velocity error
+    if m.ncontact > 0 and d.ncon > 0:
+        call_stage(m.solve_step_stage, m, d)
+    elif d.nstopped > 0:
+        call_stage(m.opt.stop_stage, m, d)
+    else:
+        accelerate_step(m, d, h)
+        if exact_stops(m, d) and passes_a_stop(m, d):
+            call_stage(m.opt.stop_stage, m, d)
+    d.efc_rate[0] = 0.0
+
+
+@kernel
+def write_acceleration(m, d):
+    """Write qacc and all forces of the step; needs accelerate."""
+    for k in range(m.nv):
+        d.qacc[k] = d.qacc_step[k]
+    if m.nefc > 0 and not solves(m, d):
+        _satisfy_constraints(m, d)
+    if m.nmimic > 0:
+        follow_acceleration(m, d)
+    write_forces(m, d)
+
+
+@kernel
+def _satisfy_constraints(m, d):
+    """Write qacc with K qacc = k; qacc_step stays that of the step."""
+    articulated(m, d, m.opt.timestep, 1.0, d.efc_shift)
+    for k in range(m.nv):
+        d.qacc_step[k], d.qacc[k] = d.qacc[k], d.efc_shift[k]
+
+
+@kernel
+def write_forces(m, d):
+    """Write cfrc_contact, qfrc_contact, the damping in qfrc_passive, and forces of constraints."""
+    sum_contacts(m, d)
+    damp_at_end(m, d)
+    if d.report_stage != 0:
+        call_stage(d.report_stage, m, d)
+
+
+@kernel
+def sum_contacts(m, d):
+    """Write cfrc_contact and qfrc_contact from the contact forces of the last solution."""
+    if m.ncontact > 0:
+        call_stage(m.sum_forces_stage, m, d)
+
+
+@kernel
+def damp_at_end(m, d):
+    """Make the damping in qfrc_passive that of the velocity at the end of the step."""
+    if m.opt.integrator_id == IMPLICIT_DAMPING or m.opt.integrator_id >= IMPLICIT:
+        for k in range(m.nv):
+            d.qfrc_passive[k] -= m.opt.timestep * d.dof_viscosity[k] * d.qacc[k]
+
+
+@kernel
+def forces_of_motion(m, d):
+    """Write the forces that the law gives in a step with acceleration qacc.
+
+    Needs velocity_stages, and a of the bodies.
+    """
+    if exact_stops(m, d):
+        stops_at_end(m, d)
+    damp_at_end(m, d)
+    if m.ncontact > 0:
+        call_stage(m.forces_of_motion_stage, m, d)

@@ -1,0 +1,42 @@
+"""The contact forces of a step with given accelerations: the law, without a solver.
+
+inverse needs them. At the velocities that the accelerations lead to, the law gives each normal
+force, and with it friction. Contacts that begin in the step because of the accelerations are
+listed first, as a step does.
+"""
+
+from __future__ import annotations
+
+from rbdyn_ros.engine.contact.arcs import follow_arcs
+from rbdyn_ros.engine.contact.body_sums import sum_forces
+from rbdyn_ros.engine.contact.late_contacts import list_late_contacts
+from rbdyn_ros.engine.contact.law import has_torque, normal_force
+from rbdyn_ros.engine.contact.linearise import force_at, torque_at
+from rbdyn_ros.engine.contact.passes import moved_contact
+from rbdyn_ros.engine.jit import kernel
+from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
+from rbdyn_ros.engine.spatial import add_scaled3, dot3, load3, store3
+
+
+@optional_stage("forces_of_motion_stage")
+def _by_address(table, row):
+    forces_of_motion(model_at(table), data_at(table, row))
+
+
+@kernel
+def forces_of_motion(m, d):
+    """Write the contact forces and their sums at qacc; needs a of the bodies."""
+    for k in range(m.nv):
+        d.qacc_step[k] = d.qacc[k]
+    list_late_contacts(m, d)
+    follow_arcs(m, d)
+    h = m.opt.timestep
+    for c in range(d.ncon):
+        normal, (there, turn) = load3(d.contact_normal, c), moved_contact(d, c, d.a)
+        u = add_scaled3(load3(d.contact_vel, c), there, h)
+        force, _s = normal_force(d, c, dot3(normal, u))
+        store3(d.contact_force, c, force_at(d, c, normal, u, force))
+        if has_torque(d, c):
+            w = add_scaled3(load3(d.contact_spin, c), turn, h)
+            store3(d.contact_torque, c, torque_at(d, c, normal, w, force))
+    sum_forces(m, d)
