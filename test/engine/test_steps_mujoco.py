@@ -50,7 +50,8 @@ def check_steps(m, mm, integrator, where):
         case.close("qvel", d.qvel, md.qvel, tolerance)
         case.close("time", d.time, md.time, 1e-12)
         if integrator != "rk4":  # MuJoCo leaves the fields of Runge-Kutta's last trial state
-            case.close("qacc", d.qacc, md.qacc, tolerance)
+            if integrator == "euler":  # MuJoCo's qacc is explicit with all integrators
+                case.close("qacc", d.qacc, md.qacc, tolerance)
             case.close("xpos", d.xpos, md.xpos, tolerance)
             case.close("cvel", d.cvel, md.cvel, tolerance)
 
@@ -75,13 +76,15 @@ def test_tree(name, base, integrator):
     check_steps(m, mm, integrator, f"{name}, {base} base")
 
 
-def test_qacc_is_explicit_although_the_step_is_implicit():
+@pytest.mark.parametrize("integrator", ("euler", "implicit_damping", "implicit"))
+def test_qacc_is_that_of_the_step(integrator):
     m = trees.build(pairs.tree("tree-mixed"))
-    m.opt.integrator = "implicit_damping"
+    m.opt.integrator = integrator
     d = rb.make_data(m)
     states.randomise(m, d, 3)
     start = d.copy()
     rb.step(m, d)
     rb.forward_dynamics(m, start)
     assert np.array_equal(d.qacc, start.qacc)
-    assert not np.allclose(d.qvel, start.qvel + m.opt.timestep * start.qacc, rtol=1e-9)
+    moved = start.qvel + m.opt.timestep * start.qacc
+    assert np.abs(d.qvel - moved).max() <= np.spacing(np.abs(moved).max())

@@ -170,3 +170,10 @@ def bias_slopes(m, d):
             e.qvel = d.qvel + sign * np.eye(m.nv)[k]
             D[:, k] += 0.5 * sign * rb.bias_term(m, e)
     return D
+
+
+def at_present(m, d):
+    """Fill a Data by the law of continuous time: the forces at qvel, without contact, and qacc."""
+    rb.fwd_position(m, d)
+    rb.fwd_velocity(m, d)
+    rb.aba(m, d)
