@@ -26,7 +26,34 @@ def find_contacts(m, d):
     """List the contacts of a step; needs com_vel."""
     if m.ncontact > 0:
         d.contact_phase[0] = AT_START
+        d.solved = 0
         call_stage(m.contact_stage, m, d)
+
+
+@kernel
+def keep_solved_state(m, d):
+    """Keep the state that the list of contacts was completed for, see solved_here."""
+    if m.ncontact > 0:
+        d.solved, d.rk_time[0] = 1, d.time
+        for k in range(m.nq):
+            d.rk_qpos[k] = d.qpos[k]
+        for k in range(m.nv):
+            d.rk_qvel[k] = d.qvel[k]
+
+
+@kernel
+def solved_here(m, d):
+    """Return whether the contacts on the list are those of forward at this state.
+
+    Contacts that begin in a step are on the list because of the forces that the solution went
+    through, so only the solution has all of them.
+    """
+    same = d.solved == 1 and d.rk_time[0] == d.time
+    for k in range(m.nq):
+        same = same and d.rk_qpos[k] == d.qpos[k]
+    for k in range(m.nv):
+        same = same and d.rk_qvel[k] == d.qvel[k]
+    return same
 
 
 @inline

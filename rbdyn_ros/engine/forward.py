@@ -10,6 +10,8 @@ from rbdyn_ros.engine.accelerate import (
     accelerate,
     find_contacts,
     forces_of_motion,
+    keep_solved_state,
+    solved_here,
     write_acceleration,
 )
 from rbdyn_ros.engine.actuators import actuators  # noqa: F401  stages
@@ -31,7 +33,13 @@ from rbdyn_ros.engine.contact import (  # noqa: F401  stages
 )
 from rbdyn_ros.engine.crb import crb, fill_dense
 from rbdyn_ros.engine.follow import expand, follow_acceleration
-from rbdyn_ros.engine.integrate import complete_tick, integrate, smooth_stages, velocity_stages
+from rbdyn_ros.engine.integrate import (
+    complete_tick,
+    integrate,
+    motion_stages,
+    smooth_stages,
+    velocity_stages,
+)
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.kinematics import com_pos, kinematics, poses
 from rbdyn_ros.engine.loads import subtract_xfrc
@@ -96,6 +104,7 @@ def _accelerate(m, d):
     accelerate(m, d)
     d.nunsolved = unsolved  # it counts timesteps
     write_acceleration(m, d)
+    keep_solved_state(m, d)
     count_bad(m, d)
 
 
@@ -174,7 +183,9 @@ def inverse_with_xfrc(m: Model, d: Data) -> None:
 def _inverse_of_tree(m, d):
     poses(m, d)
     com_pos(m, d)
-    velocity_stages(m, d)
+    motion_stages(m, d)
+    if m.ncontact > 0 and not solved_here(m, d):
+        find_contacts(m, d)
     if m.nmimic > 0:
         follow_acceleration(m, d)
     body_accelerations(m, d)

@@ -44,10 +44,16 @@ def smooth_stages(m, d):
 @kernel
 def velocity_stages(m, d):
     """The stages of smooth_stages that need qvel."""
+    motion_stages(m, d)
+    find_contacts(m, d)
+
+
+@kernel
+def motion_stages(m, d):
+    """The stages that need qvel, without contacts."""
     com_vel(m, d)
     passive(m, d)
     bias_force(m, d)
-    find_contacts(m, d)
     if m.nefc > 0:
         call_stage(m.constraint_stage, m, d)
 

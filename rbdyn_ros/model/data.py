@@ -42,6 +42,7 @@ class Data:
     ndropped: int
     nstick: int
     nstopped: int
+    solved: int
     nunsolved: int
     solver_niter: int
     nlocked: int

@@ -387,6 +387,7 @@ DATA_FIELDS = (
     Field("nmutual", (), "contacts among them between two moving bodies", "int", "contact"),
     Field("ndropped", (), "contacts left out as the list is full", "int", "contact"),
     Field("nstick", (), "contacts whose friction is remembered", "int", "integrate"),
+    Field("solved", (), "1: the contacts are those of forward at rk_qpos, rk_qvel", "int", "forward"),
     Field("nstopped", (), "joints that stand still or reach a limit", "int", "passive"),
     Field("nunsolved", (), "steps with inexact contact forces, since reset", "int", "integrate"),
     Field("solver_niter", (), "passes of the last step with contact", "int", "integrate"),

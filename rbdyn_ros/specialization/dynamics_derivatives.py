@@ -19,6 +19,7 @@ from rbdyn_ros.engine.aba import implicit_damping
 from rbdyn_ros.engine.crb import crb, fill_dense
 from rbdyn_ros.engine.joints.manifold import joint_qvel
 from rbdyn_ros.engine.quantities import derivatives as analytic
+from rbdyn_ros.engine.rne import rne_acc
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.options import RK4
 from rbdyn_ros.specialization.derivatives import Slopes, jacobian
@@ -29,7 +30,8 @@ from rbdyn_ros.specialization.uncompiled import uncompiled
 def inverse_derivatives(m: Any, d: Any, out: Objects) -> None:
     """Write qfrc_inverse, and its derivatives by qpos, qvel and qacc, (3, nv, nv)."""
     along = _along_state(m, d)
-    uncompiled(forward.inverse)(m, d)
+    uncompiled(integrate.smooth_stages)(m, d)
+    uncompiled(rne_acc)(m, d)
     force = d.qfrc_inverse.copy()
     if m.not_differentiable[0]:
         out[0], out[1] = _split(jacobian(_graph(d), force, along))
@@ -46,7 +48,8 @@ def forward_derivatives(m: Any, d: Any, out: Objects) -> None:
     """Write qacc, and its derivatives by qpos, qvel and the applied forces, (3, nv, nv)."""
     if m.not_differentiable[0]:
         along = _along_state(m, d) + _along_each(d.qfrc_applied)
-        uncompiled(forward.forward_dynamics)(m, d)
+        uncompiled(integrate.smooth_stages)(m, d)
+        uncompiled(forward.aba)(m, d)
         slopes = jacobian(_graph(d), d.qacc, along)
         out[:] = slopes.reshape(m.nv, 3, m.nv).transpose(1, 0, 2)
     else:

@@ -42,8 +42,14 @@ REAL = {
 }
 
 
+def explicit(m):
+    """Return a Model whose forward and inverse have the smooth law of continuous time."""
+    m.opt.integrator = "euler"
+    return smoothly(m)
+
+
 def forest_in_motion(name):
-    m = smoothly(rb.build(forests.forest(**CASES[name])))
+    m = explicit(rb.build(forests.forest(**CASES[name])))
     d = rb.make_data(m)
     forests.randomise(m, d, 1)
     return m, d
@@ -52,7 +58,7 @@ def forest_in_motion(name):
 def robot_in_motion(name):
     m = rb.load_urdf(robots.find(name), floating_base=REAL[name], strict=False)
     m = m.replaced(jnt_limited=0 * m.jnt_limited)  # a finger's range is shorter than differences
-    d = rb.make_data(smoothly(m))
+    d = rb.make_data(explicit(m))
     states.randomise(m, d, 2)
     d.qvel = np.where(np.abs(d.qvel) < 0.1, 0.5, d.qvel)  # away from rest, for dry friction
     return m, d

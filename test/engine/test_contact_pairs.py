@@ -231,7 +231,8 @@ def test_links_of_real_robots_touch_where_the_distances_say_so(name, poses):
     for _ in range(poses):
         d.qpos[:] = rb.random_qpos(m, rng)
         rb.forward(m, d)
-        listed = {tuple(sorted(pair)) for pair in d.contact_geom[: d.ncon].tolist()}
+        inside = d.contact_dist[: d.ncon] <= 0.0  # others begin in the step
+        listed = {tuple(sorted(pair)) for pair in d.contact_geom[: d.ncon][inside].tolist()}
         found = {
             (m.geom_numbers[one.geom1], m.geom_numbers[one.geom2]): one.distance
             for one in rb.collisions(m, d)

@@ -50,7 +50,8 @@ def problem(m, start, end):
     """
     d, h = start.copy(), m.opt.timestep
     A = rb.mass_matrix(m, d)
-    rb.forward(m, d)
+    rb.fwd_position(m, d)
+    rb.fwd_velocity(m, d)
     assert set(d.contact_key[: d.ncon]) <= set(end.contact_key[: end.ncon])
     n = end.ncon
     for field in ("key", "geom", "pos", "normal", "dist"):

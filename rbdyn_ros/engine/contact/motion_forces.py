@@ -2,7 +2,7 @@
 
 inverse needs them. At the velocities that the accelerations lead to, the law gives each normal
 force, and with it friction. Contacts that begin in the step because of the accelerations are
-listed first, as a step does.
+listed first, unless the list is that of forward's solution.
 """
 
 from __future__ import annotations
@@ -26,11 +26,13 @@ def _by_address(table, row):
 @kernel
 def forces_of_motion(m, d):
     """Write the contact forces and their sums at qacc; needs a of the bodies."""
+    h = m.opt.timestep
     for k in range(m.nv):
         d.qacc_step[k] = d.qacc[k]
-    list_late_contacts(m, d)
-    follow_arcs(m, d)
-    h = m.opt.timestep
+    if d.solved == 0:
+        if d.ncon > 0:
+            list_late_contacts(m, d)
+        follow_arcs(m, d)
     for c in range(d.ncon):
         normal, (there, turn) = load3(d.contact_normal, c), moved_contact(d, c, d.a)
         u = add_scaled3(load3(d.contact_vel, c), there, h)
