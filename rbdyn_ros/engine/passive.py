@@ -33,12 +33,15 @@ def passive(m: Model, d: Data) -> None:
     dof_viscosity.
 
     Dry friction and limits are those of stops/stop_law.py at the present velocity: a joint that
-    stands still has the friction of the last step. With opt.exact_stops off, and in specialised
-    code, they are a smooth function of position and velocity. Dry friction F is then damping of
-    coefficient F / max(|v|, STICTION_SPEED), so it is implicit in the step: a joint that F holds
-    against a load T creeps at STICTION_SPEED T / F. A joint beyond its limit by r meets a spring
-    and damper k = I / (t z)^2, b = 2 I / t with (t, z) = jnt_solref and I = dof_inertia0: time
-    constant t, by default SOFT, and damping ratio z. Source: MuJoCo's solref.
+    stands still has the friction of the last step. forward and step then write the forces of their
+    solution, damping at the end of the step included (accelerate.py).
+
+    With opt.exact_stops off, and in specialised code, they are a smooth function of position and
+    velocity. Dry friction F is then damping of coefficient F / max(|v|, STICTION_SPEED), so it is
+    implicit in the step: a joint that F holds against a load T creeps at STICTION_SPEED T / F. A
+    joint beyond its limit by r meets a spring and damper k = I / (t z)^2, b = 2 I / t with (t, z)
+    = jnt_solref and I = dof_inertia0: time constant t, by default SOFT, and damping ratio z.
+    Source: MuJoCo's solref.
     """
     _forces(m, d, m.opt.exact_stops == 0 or d.step_stage != 0)
     if m.opt.passive and exact_stops(m, d):

@@ -328,8 +328,10 @@ DATA_FIELDS = (
     Field("stop_piece", ("nv",), "the piece of the law it is in", "int", "integrate"),
     Field("stop_wrong", ("nv",), "1 if it has left that piece", "int", "integrate"),
     Field("stop_change", ("nv",), "change of qvel at the iterate", stage="integrate"),
-    Field("stop_qfrc", ("nv",), "the force that leads to it", stage="integrate"),
-    Field("stop_still", ("nv",), "1 if friction or a limit holds the dof", "int", "integrate"),
+    Field(
+        "stop_qfrc", ("nv",), "the force that leads to it; in the end the solution", stage="aba"
+    ),
+    Field("stop_still", ("nv",), "1 if forward's solution holds the dof", "int", "aba"),
     Field("cone_dof", ("ncone",), "first dof of the ball joint", "int", "passive"),
     Field("cone_beyond", ("ncone",), "angle beyond its limit [rad]", stage="passive"),
     Field("cone_axis", ("ncone", 3), "axis of its rotation", stage="passive"),
@@ -387,7 +389,9 @@ DATA_FIELDS = (
     Field("nmutual", (), "contacts among them between two moving bodies", "int", "contact"),
     Field("ndropped", (), "contacts left out as the list is full", "int", "contact"),
     Field("nstick", (), "contacts whose friction is remembered", "int", "integrate"),
-    Field("solved", (), "1: the contacts are those of forward at rk_qpos, rk_qvel", "int", "forward"),
+    Field(
+        "solved", (), "1: the contacts are those of forward at rk_qpos, rk_qvel", "int", "forward"
+    ),
     Field("nstopped", (), "joints that stand still or reach a limit", "int", "passive"),
     Field("nunsolved", (), "steps with inexact contact forces, since reset", "int", "integrate"),
     Field("solver_niter", (), "passes of the last step with contact", "int", "integrate"),

@@ -76,7 +76,7 @@ def test_tree(name, base, integrator):
     check_steps(m, mm, integrator, f"{name}, {base} base")
 
 
-@pytest.mark.parametrize("integrator", ("euler", "implicit_damping", "implicit"))
+@pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "implicit"])
 def test_qacc_is_that_of_the_step(integrator):
     m = trees.build(pairs.tree("tree-mixed"))
     m.opt.integrator = integrator

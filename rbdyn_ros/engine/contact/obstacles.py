@@ -58,9 +58,9 @@ def _by_address(table, row):
 def contact(m, d):
     """List the contacts with all that the law needs; needs com_vel.
 
-    The forces at the present velocities are a stage of their own (linearise.py), as is the
-    solution of a step (solve_step.py). A step that looks for contacts that begin in it
-    (late_contacts.py) lists the points first, and has the rest written only if there are new ones.
+    The solution of a step is a stage of its own (solve_step.py). A step that looks for contacts
+    that begin in it (late_contacts.py) lists the points first, and has the rest written only if
+    there are new ones.
     """
     phase = d.contact_phase[0]
     if phase != PREPARE:

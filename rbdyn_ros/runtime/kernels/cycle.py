@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.follow import expand
 from rbdyn_ros.engine.accelerate import sum_contacts
+from rbdyn_ros.engine.follow import expand
 from rbdyn_ros.engine.forward import substep
 from rbdyn_ros.engine.integrate import smooth_stages
 from rbdyn_ros.engine.optional import call_stage, data_at, model_at
