@@ -84,6 +84,7 @@ LOST = {
 #: The severity of a word that changes no motion of a robot, or that no parser reads.
 HARMLESS = {
     "no damping": (document(joint=' damping="0"'), "note"),
+    "no damping as text": (inside("<damping> 0 </damping>"), "note"),
     "the usual axis": (document(joint=' axis="1 0 0"', inner=LIMIT), "note"),
     "the usual ratio": (inside('<mimic joint="k" ratio="1"/>'), "note"),
     "kilograms": (inertial("<mass", '<mass unit="kg"'), "note"),

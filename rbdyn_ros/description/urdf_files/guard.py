@@ -84,7 +84,7 @@ def parse(
         source: name of the document for messages.
         root_tag: required tag of the root.
         wanted: for each tag, the tags of the children to read completely. Other children keep
-            only their attributes.
+            only their attributes and text.
 
     Returns:
         The root; every element has a ``line``.
@@ -269,8 +269,9 @@ class _XmlBuilder:
             self.open.pop()
 
     def text(self, data: str) -> None:
-        if not self.skipping and not data.isspace():
-            self.open[-1].text = data
+        if self.skipping < 2 and not data.isspace():
+            element = self.open[-1][-1] if self.skipping else self.open[-1]
+            element.text = data
 
     def doctype(self, name: str, *_rest: object) -> None:
         refuse(

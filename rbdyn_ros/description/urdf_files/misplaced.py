@@ -82,10 +82,13 @@ _UNITS = ("unit", "units")
 _SI = {"", "kg", "m", "meter", "rad", "radian", "si", "n", "nm", "n*m", "m/s", "rad/s", "kg*m^2"}
 
 #: Attributes that move nothing, or stand in many elements with many meanings.
-_HARMLESS = frozenset((*NEW_LIMITS, "scale", "radius", "length", "size"))
+_HARMLESS = frozenset((*NEW_LIMITS, "radius", "length", "size"))
 _TOO_COMMON = frozenset(("value", "size", "length", "scale", "radius"))
 #: Values of missing words that are not 0.
-_USUAL = dict.fromkeys(("multiplier", *_RATIO), (1.0,)) | {"axis": (1.0, 0.0, 0.0)}
+_USUAL = dict.fromkeys(("multiplier", *_RATIO), (1.0,)) | {
+    "axis": (1.0, 0.0, 0.0),
+    "scale": (1.0, 1.0, 1.0),
+}
 
 
 def place_of_attribute(
@@ -114,7 +117,7 @@ def place_of_child(
     elif found is None:
         found = near.of_attribute(tag, itself=True)
     texts = [text for name, text in child.attrib.items() if name != "name"]
-    return _judged(found, tag, " ".join(texts) if texts else "?")
+    return _judged(found, tag, " ".join(texts) if texts else child.text or "?")
 
 
 def _judged(found: _Found | None, word: str, text: str) -> Place | None:
