@@ -1,4 +1,4 @@
-"""The appearance of a robot in `rbdyn check`: its errors refuse the robot there, not at loading."""
+"""The appearance of a robot in `rbdyn check`: errors in it refuse the robot only here."""
 
 from __future__ import annotations
 
