@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from types import ModuleType
 from urllib.parse import unquote
 
-from rbdyn_ros.description.urdf_files.xacro_files import PACKAGE_NAME, find_package
+from rbdyn_ros.description.urdf_files.xacro_files import PACKAGE_NAME, find_package, folders
 from rbdyn_ros.errors import quote
 
 SUFFIXES = (".stl", ".dae", ".obj")
@@ -57,7 +57,7 @@ class MeshFiles:
         """
         self._suffixes = suffixes
         self._folder = folder.resolve() if folder is not None else None
-        self._package_dirs = package_dirs
+        self._package_dirs = folders(package_dirs)
 
     def of(self, suffixes: Sequence[str]) -> MeshFiles:
         """Return a finder of files with other suffixes in the same folders."""
