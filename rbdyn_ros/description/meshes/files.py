@@ -84,14 +84,14 @@ class MeshFiles:
         try:
             if name.startswith(_PACKAGE):
                 package, _, path = name[len(_PACKAGE) :].lstrip("/").partition("/")
-                return self._in_package(package, path)
+                return self._in_package(package, path.lstrip("/"))  # exporters double slashes
             return self._beside_robot(_plain_path(name))
         except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a NUL, too long
             reason = getattr(error, "strerror", None) or str(error)
             raise UnusableMeshError("mesh-missing", f"cannot be found: {reason}") from error
 
     def _in_package(self, package: str, path: str) -> Path:
-        if not path or ".." in PurePosixPath(path).parts or path.startswith("/"):
+        if not path or ".." in PurePosixPath(path).parts:
             message = "is outside its package"
             raise UnusableMeshError("mesh-outside", message, "package://name/path, without '..'")
         named = PACKAGE_NAME.fullmatch(package) is not None  # and not '..'
