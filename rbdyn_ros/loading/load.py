@@ -27,7 +27,7 @@ from rbdyn_ros.loading.free_objects import placed_objects
 from rbdyn_ros.loading.geometries import geometry_findings, with_masses
 from rbdyn_ros.loading.inertias import with_inertias
 from rbdyn_ros.loading.overlaps import without_overlaps
-from rbdyn_ros.loading.standing import bodies_overlap, out_of_obstacles
+from rbdyn_ros.loading.standing import bodies_overlap, out_of_obstacles, outside_of_limits
 from rbdyn_ros.loading.storage import SUFFIX as MODEL_SUFFIX
 from rbdyn_ros.loading.storage import load_model
 from rbdyn_ros.loading.user_joints import check_user_functions
@@ -200,7 +200,7 @@ def complete(
     if model.njnt == 0 or model.body_names[1] not in description.objects:
         model, note = out_of_obstacles(model)
         findings += note
-    findings += bodies_overlap(model)
+    findings += [*bodies_overlap(model), *outside_of_limits(model)]
     return with_masses(with_inertias(model, description, findings, strict))
 
 
