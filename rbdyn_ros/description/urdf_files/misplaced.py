@@ -91,6 +91,13 @@ _USUAL = dict.fromkeys(("multiplier", *_RATIO), (1.0,)) | {
 }
 
 
+def words_of(schema: Mapping[str, Tag]) -> frozenset[str]:
+    """Return the words that have a place in a schema; all others are extensions."""
+    attributes = {name for spec in schema.values() for name in spec.kinds}
+    foreign = {word for words in FOREIGN.values() for word in words}
+    return frozenset(attributes | foreign | schema.keys() | set(_UNITS))
+
+
 def place_of_attribute(
     element: ET.Element, name: str, parent: ET.Element | None, schema: Mapping[str, Tag]
 ) -> Place | None:

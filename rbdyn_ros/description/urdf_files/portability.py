@@ -7,6 +7,7 @@ inertial, visuals, collisions.
 
 from __future__ import annotations
 
+from collections import Counter
 from xml.etree import ElementTree as ET
 
 from rbdyn_ros.checks.audit import Audit
@@ -61,14 +62,14 @@ def audit_joint(joint: ET.Element, owner: str, audit: Audit) -> None:
 
 def audit_materials(robot: ET.Element, owner: str, audit: Audit) -> None:
     """Warn of materials of a robot with the same name, which urdfdom refuses."""
-    known = set[str]()
+    counts: Counter[str] = Counter()
     for material in robot.iterfind("material"):
         name = material.get("name", "")
-        if name in known:
+        counts[name] += 1
+        if counts[name] == 2:
             message = f"has a second <material> {quote(name)}: {REFUSES}"
             line = getattr(material, "line", None)
             audit.add("warning", "unportable", owner, line, message, found=name)
-        known.add(name)
 
 
 def _is_number(text: str) -> bool:

@@ -18,7 +18,12 @@ from rbdyn_ros.description.checks.values import audit_finite
 from rbdyn_ros.description.joint_types import LOOP_TYPES, URDF_TYPES
 from rbdyn_ros.description.poses import rpy_from_quat
 from rbdyn_ros.description.urdf_files.guard import Element, refuse
-from rbdyn_ros.description.urdf_files.misplaced import Place, place_of_attribute, place_of_child
+from rbdyn_ros.description.urdf_files.misplaced import (
+    Place,
+    place_of_attribute,
+    place_of_child,
+    words_of,
+)
 from rbdyn_ros.description.urdf_files.portability import (
     AXIS_FREE,
     REFUSES,
@@ -109,6 +114,7 @@ class Pruner:
         self.part = part
         self.schema = schema
         self.version = version
+        self.words = words_of(schema)
         self.unused: Counter[str] = Counter()
         self.lines: dict[str, int] = {}
 
@@ -330,7 +336,8 @@ class Pruner:
         tag, spec = child.tag, self.schema[element.tag]
         if tag in spec.ignored or tag in spec.unused or len(tag) > LONGEST_WORD:
             return
-        place = place_of_child(child, element, parent, self.schema)
+        known = tag.lower() in self.words
+        place = place_of_child(child, element, parent, self.schema) if known else None
         if place is not None:
             self.misplaced(f"<{tag}> in its <{element.tag}>", tag, place, owner, child.line)
         elif guess := self.audit.hint(tag, spec.children):
@@ -350,7 +357,8 @@ class Pruner:
             return
         if attribute in spec.ignored or element.tag == "robot" or len(attribute) > LONGEST_WORD:
             return
-        place = place_of_attribute(element, attribute, parent, self.schema)
+        known = attribute.lower() in self.words
+        place = place_of_attribute(element, attribute, parent, self.schema) if known else None
         if place is not None:
             what = f"<{element.tag} {attribute}>"
             self.misplaced(what, attribute, place, owner, element.line)
