@@ -31,10 +31,11 @@ _BYTE_ORDER_MARKS = (
 )
 # Codecs of Python that are not encodings of documents; some are slow on hostile input.
 _NOT_FOR_DOCUMENTS = {"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined"}
-#: The begin of an attribute with a tab or a line break; may also match text.
+#: An attribute up to its first tab or line break; may also match text.
 _BROKEN = re.compile(r"""=\s*(?:"[^"<\t\r\n]*|'[^'<\t\r\n]*)[\t\r\n]""")
 _ATTRIBUTE = re.compile(rb"""\s+([^\s=<>"'/]+)\s*=\s*(?:"([^"<]*)"|'([^'<]*)')""")
-_NUMERIC = re.compile(rb"[-+.0-9eE\s]*[\t\r\n][-+.0-9eE\s]*")
+_NUMERIC = re.compile(rb"[-+.0-9eE\s]*")
+_BREAKS = re.compile(rb"[\t\r\n]")
 _SPACE = "\ufeff \t\r\n"
 
 _OTHER_FORMATS = {
@@ -244,7 +245,7 @@ class _XmlBuilder:
         while (found := _ATTRIBUTE.match(self.raw, at)) is not None:
             at = found.end()
             text = found[2] if found[3] is None else found[3]
-            if _NUMERIC.fullmatch(text):
+            if _BREAKS.search(text) and _NUMERIC.fullmatch(text):
                 attributes[found[1].decode()] = text.decode()
 
     def begin(self, tag: str, attributes: dict[str, str]) -> None:
