@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rbdyn_ros.actuators.reader import VERSION
 from rbdyn_ros.actuators.specs import BEND, COGGING, LUGRE, THERMAL, ActuatorSpec
+from rbdyn_ros.checks.names import strings
 
 #: A joint of this name needs no quotes in YAML.
 PLAIN = re.compile(r"(?!(?i:y|n|yes|no|on|off|true|false|null)$)[A-Za-z_][A-Za-z0-9_/-]*")
@@ -38,7 +39,7 @@ def actuators_text(
         comments: comments on keys, by joint and key.
         head: lines of comment at the beginning.
     """
-    lines = [*(f"# {line}" for line in head), f"{VERSION}: 1", "actuators:"]
+    lines = [*(f"# {line}" for line in strings("head", head)), f"{VERSION}: 1", "actuators:"]
     specs = list(specs)
     for spec in specs:
         keys, said = _keys(spec), (comments or {}).get(spec.joint, {})

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from rbdyn_ros.errors import (
     Finding,
     ParameterError,
     RbdynError,
     did_you_mean,
+    not_allowed,
     quote,
     shown,
 )
@@ -78,6 +79,25 @@ def chosen(
         where = name if element is None else element
         raise error(Finding(code, f"{prefix}{reason}", "error", where, None, name))
     return tuple(names)
+
+
+def strings(name: str, value: object) -> tuple[str, ...]:
+    """Return a list of strings; a single string is no list of its letters.
+
+    Args:
+        name: how messages call the value, such as "head".
+        value: the value from outside.
+
+    Raises:
+        ParameterError: it is anything else.
+    """
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise not_allowed(name, value, "a list of strings", name)
+    found = tuple(value)
+    for each in found:
+        if not isinstance(each, str):
+            raise not_allowed(name, each, "a list of strings", name)
+    return found
 
 
 def one_of(

@@ -41,7 +41,8 @@ Examples:
   rbdyn check robot.urdf --collisions      which links overlap in random poses
   rbdyn check robot.urdf --write-srdf robot.srdf
 
-Exit status: 0 if all robots load, 1 if one is refused, 2 if --graph cannot be drawn."""
+Exit status: 0 if all robots are sound, 1 if one has an error, also in its appearance, 2 if
+--graph cannot be drawn."""
 
 
 def add_check(commands: Commands) -> None:
@@ -144,6 +145,7 @@ def _outcome(file: Path, options: argparse.Namespace) -> _Outcome:
 
 def _checked(file: Path, options: argparse.Namespace) -> _Outcome:
     """Return the robot and the report on it."""
+    from rbdyn_ros.commands.appearance import with_appearance
     from rbdyn_ros.commands.collisions import check_file, is_sampling, sampled, wanted_contact
     from rbdyn_ros.description.source import read
     from rbdyn_ros.loading.load import complete
@@ -155,12 +157,18 @@ def _checked(file: Path, options: argparse.Namespace) -> _Outcome:
     if file.suffix == SUFFIX:
         return _saved(file, options)
     strict = not options.repair
-    description = read(
+    description = with_appearance(
+        lambda: read(
+            file,
+            strict=strict,
+            package_dirs=options.package_dir,
+            contact=wanted_contact(options),
+            srdf=options.write_srdf is None,
+        ),
         file,
+        options,
         strict=strict,
-        package_dirs=options.package_dir,
-        contact=wanted_contact(options),
-        srdf=options.write_srdf is None,
+        collisions=not wanted_contact(options),
     )
     m = complete(description, options.floating_base, strict)
     found = replace(report(description, m), self_collision=sampled(m, description, options))

@@ -46,16 +46,24 @@ def fix(path: Path, options: argparse.Namespace) -> bool:
 
 def _codes(text: str, path: Path, options: argparse.Namespace, *, strict: bool) -> set[str]:
     """Return the codes of the findings of a robot; raise DescriptionError if it is refused."""
+    from rbdyn_ros.commands.appearance import with_appearance
     from rbdyn_ros.description.urdf_files.urdf import read_text
     from rbdyn_ros.loading.load import complete
 
-    description = read_text(
-        text,
-        source=str(path),
+    description = with_appearance(
+        lambda: read_text(
+            text,
+            source=str(path),
+            strict=strict,
+            package_dirs=options.package_dir,
+            contact=options.contact,
+            folder=path.parent,
+        ),
+        path,
+        options,
         strict=strict,
-        package_dirs=options.package_dir,
-        contact=options.contact,
-        folder=path.parent,
+        collisions=not options.contact,
+        text=text,
     )
     complete(description, options.floating_base, strict)
     return {finding.code for finding in description.findings}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.checks.names import name_faults
+from rbdyn_ros.checks.names import name_faults, strings
 from rbdyn_ros.dynamics.configuration import position_ranges
 from rbdyn_ros.errors import Finding, ParameterError, refusal
 from rbdyn_ros.model.model import Model
@@ -77,7 +77,10 @@ class Limits:
             ParameterError: joints cannot be controlled; there is a finding for each.
         """
         faults = name_faults(
-            names, m.jnt_names, "joint", lambda name: _why_not(m, m.jnt_names.index(name))
+            strings("names", names),
+            m.jnt_names,
+            "joint",
+            lambda name: _why_not(m, m.jnt_names.index(name)),
         )
         findings = [Finding("joints", f"joints: {why}", "error", name) for name, why in faults]
         if findings:

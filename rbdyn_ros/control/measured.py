@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.checks.names import strings
 from rbdyn_ros.control.kernels import entry
 from rbdyn_ros.dynamics.configuration import position_ranges
 from rbdyn_ros.errors import did_you_mean, quote
@@ -54,7 +55,7 @@ class Measured:
     def __init__(self, m: Model, required: Sequence[str]) -> None:
         self._names = tuple(m.jnt_names[j] for j in m.dof_jntid)
         self._places = {name: k for k, name in enumerate(self._names)}
-        self._required = tuple(required)
+        self._required = strings("required", required)
         limits = position_ranges(m, m.dof_jntid).T
         self.state, self.before = np.zeros((2, 3, m.nv))
         self.qpos, self.qvel, self.effort = self.state

@@ -23,7 +23,7 @@ def read(
     *,
     strict: bool = True,
     package_dirs: Sequence[str | Path] = (),
-    xacro_args: Mapping[str, str] | None = None,
+    xacro_args: Mapping[str, object] | None = None,
     contact: bool | Contact = False,
     srdf: bool = True,
 ) -> Description:

@@ -124,16 +124,14 @@ def position_ranges(m: Model, joints: ArrayLike) -> Array:
 def start_within_limits(m: Model) -> Array:
     """Return a configuration (nq,) like qpos0 in which no joint is outside its limits.
 
-    A joint with one coordinate whose limits exclude its qpos0 is in the middle of them (unlimited
-    to one side: at the limit). In a robot with closed loops it is at the nearer limit.
+    A coordinate whose limits exclude its qpos0 is in the middle of them (unlimited to one side: at
+    the limit). In a robot with closed loops it is at the nearer limit.
     """
     qpos: Array = np.array(m.qpos0)
-    joints = np.flatnonzero((m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE))
-    for at, (low, high) in zip(m.jnt_qposadr_all[joints], position_ranges(m, joints), strict=True):
-        if not low <= qpos[at] <= high:
-            middle = 0.5 * (low + high)
-            inside = np.isfinite(middle) and m.nefc == 0
-            qpos[at] = middle if inside else np.clip(qpos[at], low, high)
+    for _, at, low, high in _outside(m):
+        middle = 0.5 * (low + high)
+        inside = np.isfinite(middle) and m.nefc == 0
+        qpos[at] = middle if inside else np.clip(qpos[at], low, high)
     return qpos
 
 
@@ -143,12 +141,43 @@ def moved_starts(m: Model, qpos: Array) -> str:
     Only joints count that qpos (nq,) has where start_within_limits puts them. With closed loops
     there is none, for these decide where joints are.
     """
-    inside, joints = start_within_limits(m), (m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE)
+    inside = start_within_limits(m)
     return ", ".join(
         f"'{m.jnt_names[j]}' at {qpos[k]:.4g}"
-        for j, k in zip(np.flatnonzero(joints), m.jnt_qposadr[joints].tolist(), strict=True)
-        if qpos[k] == inside[k] != m.qpos0[k] and m.nefc == 0
+        for j, k, _, _ in _outside(m)
+        if qpos[k] == inside[k] and m.nefc == 0
     )
+
+
+def moves_to_limits(m: Model) -> list[str]:
+    """Return how start_within_limits moves joints: `'elbow' (0.5 to 2) at 1.25`."""
+    inside = start_within_limits(m)
+    return [
+        f"'{m.jnt_names[j]}' ({low:.4g} to {high:.4g}) at {inside[k]:.4g}"
+        for j, k, low, high in _outside(m)
+    ]
+
+
+def _outside(m: Model) -> list[tuple[int, int, float, float]]:
+    """Return joint, number in qpos and limits of each coordinate whose limits exclude its qpos0.
+
+    A limit beyond FAR, which some files use for no limit, counts as no limit.
+    """
+    ranges = np.tile([[-np.inf], [np.inf]], m.nv)
+    ranges[:, m.limit_dofid] = m.limit_range.T
+    free = m.jnt_class == JointClass.FREE
+    single = np.flatnonzero(free & (m.jnt_dofnum == 1))
+    ranges[:, m.jnt_dofadr[single]] = position_ranges(m, single).T
+    ranges = np.where(np.abs(ranges) <= FAR, ranges, np.copysign(np.inf, ranges))
+    found = []
+    for j in np.flatnonzero(free & (m.jnt_dofnum > 0)).tolist():
+        if m.jnt_dofnum[j] > 1 and m.jnt_kind(j).quat >= 0:
+            continue
+        for k in range(int(m.jnt_dofnum[j])):
+            at, (low, high) = int(m.jnt_qposadr[j]) + k, ranges[:, m.jnt_dofadr[j] + k].tolist()
+            if not low <= m.qpos0[at] <= high:
+                found.append((j, at, low, high))
+    return found
 
 
 def motion_limits(m: Model) -> Array:

@@ -61,6 +61,9 @@ _mul_m = public(_crb.mul_m)
 def make_data(m: Model) -> Data:
     """Return a Data in its initial state: qpos0, everything else zero.
 
+    qpos0 is the zero position, also of a joint whose limits exclude it; a note in m.findings names
+    such joints. `rbdyn sim` starts them within their limits.
+
     Raises:
         ModelError: m is not a Model.
     """

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rbdyn_ros.checks.names import strings
 from rbdyn_ros.errors import refusal
 from rbdyn_ros.ros.common.domains import Domain
 from rbdyn_ros.ros.lockstep_client import LockstepClient
@@ -42,6 +43,7 @@ class Simulation:
     def __init__(
         self, parameters: Mapping[str, Any], nodes: Sequence[Sequence[str]], patience: float
     ) -> None:
+        commands = [strings("a command line of nodes", each) for each in nodes]
         self.client: LockstepClient | None = None
         self._domain, self._folder = Domain(), tempfile.TemporaryDirectory(prefix="rbdyn_env_")
         self._log = Path(self._folder.name) / "simulator.txt"
@@ -53,7 +55,7 @@ class Simulation:
                 env=os.environ | self.environment | {"ROS_LOG_DIR": self._folder.name},
             )  # fmt: skip
         words: dict[str, Any] = {"parameters": dict(parameters), "folder": self._folder.name}
-        words["nodes"] = [list(each) for each in nodes]
+        words["nodes"] = commands
         try:
             self._start(json.dumps(words))
         except BaseException:

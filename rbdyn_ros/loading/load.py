@@ -27,7 +27,7 @@ from rbdyn_ros.loading.free_objects import placed_objects
 from rbdyn_ros.loading.geometries import geometry_findings, with_masses
 from rbdyn_ros.loading.inertias import with_inertias
 from rbdyn_ros.loading.overlaps import without_overlaps
-from rbdyn_ros.loading.standing import bodies_overlap, out_of_obstacles
+from rbdyn_ros.loading.standing import bodies_overlap, out_of_obstacles, outside_of_limits
 from rbdyn_ros.loading.storage import SUFFIX as MODEL_SUFFIX
 from rbdyn_ros.loading.storage import load_model
 from rbdyn_ros.loading.user_joints import check_user_functions
@@ -46,7 +46,7 @@ def load_urdf(
     package_dirs: Sequence[str | Path] = (),
     strict: bool = True,
     mimic: bool = True,
-    xacro_args: Mapping[str, str] | None = None,
+    xacro_args: Mapping[str, str | bool | float] | None = None,
     contact: bool | Contact = False,
     srdf: str | bytes | Path | bool = True,
 ) -> Model:
@@ -58,12 +58,14 @@ def load_urdf(
             the type `floating`, or a type with six degrees of freedom: `floating`, `sixdof_fp`
             or `sixdof_fs`. The latter two have velocities in the axes of the link and are
             integrated by the exponential of SE(3).
-        package_dirs: folders to search for packages, of `$(find package)` in xacro files and of
-            `package://` in names of meshes; each may contain the package or be it.
+        package_dirs: a folder, or a list of folders, to search for packages, of `$(find package)`
+            in xacro files and of `package://` in names of meshes; each may contain the package or
+            be it.
         strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
         mimic: whether mimic joints follow their leader, without a degree of freedom; if False
             they are ordinary joints.
-        xacro_args: values for the arguments of a xacro file.
+        xacro_args: values for the arguments of a xacro file; True and False become "true" and
+            "false", numbers their text.
         contact: use the `<collision>` elements of links for contact: True for contact with
             each other and a floor at z = 0, or a Contact with obstacles, surfaces, or without
             self-collision. A robot with a floating base then starts above the obstacles (qpos0).
@@ -198,7 +200,7 @@ def complete(
     if model.njnt == 0 or model.body_names[1] not in description.objects:
         model, note = out_of_obstacles(model)
         findings += note
-    findings += bodies_overlap(model)
+    findings += [*bodies_overlap(model), *outside_of_limits(model)]
     return with_masses(with_inertias(model, description, findings, strict))
 
 

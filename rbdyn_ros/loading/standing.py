@@ -1,10 +1,11 @@
-"""Start a robot above its obstacles, not inside them."""
+"""Start a robot above its obstacles, not inside them; say where it starts outside limits."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from rbdyn_ros.arrays import Ints
+from rbdyn_ros.dynamics.configuration import moves_to_limits
 from rbdyn_ros.dynamics.entry import public
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine.constants import touching as _kernel
@@ -19,6 +20,7 @@ HEIGHT = {JointType.FREE: 2, JointType.SIXDOF_FP: 6, JointType.SIXDOF_FS: 6}
 ROUNDS = 100  # the contact list may lack the deepest contact
 CLEAR = 1e-9  # [m]
 DEEP = 1e-6  # [m] penetration without a warning
+MOST_JOINTS = 8  # named in a note
 
 touching = public(_kernel)
 
@@ -61,6 +63,21 @@ def _warned(m: Model) -> list[Finding]:
         f"'{other}', which will push it out violently; choose another start"
     )
     return [Finding("in-obstacle", text, "warning")]
+
+
+def outside_of_limits(m: Model) -> list[Finding]:
+    """Return a note about joints whose limits exclude qpos0, the start of a Data."""
+    moves = moves_to_limits(m)
+    if not moves:
+        return []
+    more = f", ... ({len(moves)} in all)" if len(moves) > MOST_JOINTS else ""
+    text = (
+        "qpos0, the start of make_data, is outside the limits of some joints; rbdyn sim starts "
+        f"{', '.join(moves[:MOST_JOINTS])}{more}"
+    )
+    if m.nefc > 0:
+        text += ", then closes the loops"
+    return [Finding("outside-limits", text, "note")]
 
 
 def bodies_overlap(m: Model) -> list[Finding]:

@@ -270,3 +270,9 @@ def test_a_written_file_has_comments_and_quotes_odd_names():
         "    damping: 1e-05",
         "",
     ]
+
+
+def test_the_head_is_a_list_of_lines():
+    assert actuators_text((), head=["a", "b"]).startswith("# a\n# b\n")
+    with refused(rb.ParameterError, "bad-argument", "head"):
+        actuators_text((), head="ab")

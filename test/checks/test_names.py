@@ -4,7 +4,7 @@ import pytest
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.checks.names import chosen, name_faults, one_of
+from rbdyn_ros.checks.names import chosen, name_faults, one_of, strings
 
 JOINTS = ("hip", "knee", "ankle")
 
@@ -33,6 +33,14 @@ def test_known_names_are_returned_in_the_order_given():
 def test_other_lists_are_refused(names, element):
     with refused(rb.ParameterError, "joints", element):
         chosen(names, JOINTS, "joint", broken, code="joints")
+
+
+def test_a_list_of_strings_is_not_a_string():
+    assert strings("head", ["a", "b"]) == ("a", "b")
+    assert strings("head", iter(())) == ()
+    for value in ("ab", b"ab", None, 5, ["a", 5], [b"a"]):
+        with refused(rb.ParameterError, "bad-argument", "head"):
+            strings("head", value)
 
 
 def test_all_faults_of_a_list_can_be_collected():

@@ -168,3 +168,8 @@ def test_an_inset_must_leave_a_range():
     with refused(ParameterError, "limits", "position_inset"):
         Limits.of(robot()).tightened(1.0, 1.0, 0.25)
     Limits.of(robot()).tightened(1.0, 1.0, 0.24)
+
+
+def test_one_name_is_not_a_list_of_its_letters():
+    with refused(ParameterError, "bad-argument", "names"):
+        Limits.of(robot(), "turn")

@@ -5,9 +5,10 @@ from functools import cache
 import numpy as np
 import pytest
 from closed_loop import model
-from support.refusals import worded
+from support.refusals import refused, worded
 
 from rbdyn_ros.control.measured import LARGEST, Measured
+from rbdyn_ros.errors import ParameterError
 
 ARM = tuple(f"panda_joint{k}" for k in range(1, 8))
 FINGER, FOLLOWER = "panda_finger_joint1", "panda_finger_joint2"
@@ -208,3 +209,8 @@ def test_before_the_first_message_joints_are_within_their_limits():
     assert seen.qpos[3] == pytest.approx(
         -0.0698
     )  # the limit of panda_joint4, whose range excludes 0
+
+
+def test_one_required_name_is_not_a_list_of_its_letters():
+    with refused(ParameterError, "bad-argument", "required"):
+        measured("panda_joint1")

@@ -10,6 +10,7 @@ import pytest
 from support import robots
 from support.refusals import refused
 
+from rbdyn_ros.description.geometries import Contact
 from rbdyn_ros.description.meshes import files, hulls, meshes
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.hulls import hull_corners, reduced
@@ -28,6 +29,11 @@ def stl(corners=CUBE):
     triangles = [np.array([c, corners[0], corners[-1]]) for c in corners]
     body = b"".join(struct.pack("<12fH", 0, 0, 0, *triangle.ravel(), 0) for triangle in triangles)
     return b" " * 80 + struct.pack("<I", len(triangles)) + body
+
+
+def solid_stl():
+    """A binary STL of the cube with all its faces."""
+    return trimesh.Trimesh(CUBE, trimesh.convex.convex_hull(CUBE).faces).export(file_type="stl")
 
 
 def obj(corners=CUBE, top=""):
@@ -281,7 +287,9 @@ def test_addresses_of_files(package):
         ("file://host/cube.stl", "mesh-address"),
         ("http://host/cube.stl", "mesh-address"),
         ("package://pack/../secret.stl", "mesh-outside"),
-        ("package://pack//etc/passwd.stl", "mesh-outside"),
+        ("package://pack//etc/passwd.stl", "mesh-missing"),
+        ("package://pack//../secret.stl", "mesh-outside"),
+        ("package://pack//", "mesh-format"),
         ("package://pack/urdf/link.stl", "mesh-outside"),
         ("package://../secret.stl", "package-not-found"),
         ("package://pack", "mesh-format"),
@@ -336,7 +344,7 @@ def bomb():
         ("m.stl", bytes(range(256)) * 10, "bad-mesh"),
         ("m.stl", b" " * 80 + struct.pack("<I", 2**32 - 1) + b"\0" * 50, "bad-mesh"),
         ("m.stl", stl()[:-1], "bad-mesh"),
-        ("m.stl", stl() + b"\n", "bad-mesh"),
+        ("m.stl", stl([])[:84] + b"\n", "bad-mesh"),
         ("m.stl", b"solid" + stl()[5:-7], "bad-mesh"),
         ("m.stl", b"solid \xe9\xff\nfacet\nvertex 1 2\nendsolid", "bad-mesh"),
         ("m.stl", stl(CUBE * np.nan), "bad-mesh"),
@@ -445,7 +453,30 @@ def test_a_missing_library_of_the_mesh_reader(package, monkeypatch, error, packa
     assert trouble(package, "meshes/cube.stl") == f"{package_of_it}-missing"
 
 
+def test_two_slashes_after_the_package_are_one(package):
+    same(points(package / "urdf", "package://pack//meshes/cube.stl"), CUBE)
+    same(points(package / "urdf", "package:///pack///meshes//cube.stl"), CUBE)
+
+
 # as a robot names them
+
+
+@pytest.mark.parametrize("decompose", [False, True])
+@pytest.mark.parametrize("title", [b" ", b"solid of an exporter "])
+@pytest.mark.parametrize("rest", [1, 700])
+def test_bytes_after_the_last_triangle_are_ignored_with_a_warning(package, rest, title, decompose):
+    pytest.importorskip("coacd") if decompose else None
+    content = title + solid_stl()[len(title) :] + b"\n" * rest
+    (package / "meshes/more.stl").write_bytes(content)
+    shape = '<collision><geometry>\n<mesh filename="../meshes/more.stl"/></geometry></collision>'
+    path = package / "urdf/r.urdf"
+    path.write_text(f'<robot name="r"><link name="a">{shape * 2}</link></robot>')
+    read = urdf.read(path, contact=Contact(decompose=decompose))
+    precision = 1e-6 if decompose else 1e-12  # coacd computes with 32 bits
+    same(np.array(read.geometries[0].shape.points), CUBE, precision)
+    (finding,) = read.findings
+    assert (finding.severity, finding.code, finding.line) == ("warning", "odd-mesh", 2)
+    assert str(rest) in finding.message
 
 
 def test_strict_and_not(package):

@@ -1,15 +1,19 @@
 """xacro files that a user names are expanded; strings never are."""
 
+import math
 import os
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 from support.refusals import refused
 
+from rbdyn_ros.description.meshes.files import MeshFiles
 from rbdyn_ros.description.urdf_files import xacro_files
 from rbdyn_ros.description.urdf_files.urdf import read, read_text
-from rbdyn_ros.description.urdf_files.xacro_files import find_package
-from rbdyn_ros.errors import DescriptionError
+from rbdyn_ros.description.urdf_files.xacro_files import find_package, texts_of
+from rbdyn_ros.errors import DescriptionError, ParameterError
 
 pytest.importorskip("xacro")
 
@@ -56,6 +60,51 @@ def test_macro_property_include_and_argument(tmp_path, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (True, "true"),
+        (False, "false"),
+        (np.bool_(True), "true"),
+        (2, "2"),
+        (2**70, str(2**70)),
+        (0.1, "0.1"),
+        (np.float32(0.5), "0.5"),
+        (np.int64(3), "3"),
+        (Path("/a/b"), "/a/b"),
+        ("as it is ", "as it is "),
+    ],
+)
+def test_arguments_of_python_are_passed_as_text(value, text):
+    assert texts_of({"x": value}) == {"x": text}
+
+
+def test_a_bool_and_a_number_are_arguments(tmp_path):
+    arm = ARM.replace("<link", '<xacro:arg name="tool" default="no"/><link', 1)
+    tool = '<xacro:if value="$(arg tool)"><link name="t"/></xacro:if>'
+    path = write(tmp_path, arm=arm.replace('"base"/>', f'"base"/>{tool}'))
+    assert read(path, xacro_args={"heavy": 6.0, "tool": False}).links[1].inertial.mass == 6.0
+    with refused(DescriptionError, "several-roots"):
+        read(path, xacro_args={"heavy": 6.0, "tool": True})
+
+
+@pytest.mark.parametrize(
+    ("given", "element"),
+    [
+        ({"heavy": None}, "heavy"),
+        ({"heavy": math.nan}, "heavy"),
+        ({"heavy": [1, 2]}, "heavy"),
+        ({"heavy": np.zeros(3)}, "heavy"),
+        ({3: "x"}, "xacro_args"),
+        (["heavy:=6"], "xacro_args"),
+        ("heavy:=6", "xacro_args"),
+    ],
+)
+def test_other_arguments_are_refused_by_name(tmp_path, given, element):
+    with refused(ParameterError, "bad-argument", element):
+        read(write(tmp_path), xacro_args=given)
+
+
 @pytest.mark.parametrize("name", ["heavi", "m", ""])
 def test_an_argument_that_the_file_does_not_have(tmp_path, name):
     """xacro itself ignores it."""
@@ -92,6 +141,8 @@ def test_only_xacro_files_take_arguments(tmp_path):
     plain.write_text('<robot name="arm"><link name="base"/></robot>')
     with refused(DescriptionError, "xacro-args", found="heavy"):
         read(plain, xacro_args={"heavy": "6"})
+    with refused(DescriptionError, "xacro-args", found="heavy"):
+        read(plain.read_text(), xacro_args={"heavy": "6"})
 
 
 def test_warnings_of_xacro_are_kept(tmp_path, capfd):
@@ -108,6 +159,20 @@ def test_packages_are_found(tmp_path, monkeypatch, dirs):
     monkeypatch.chdir(tmp_path)
     assert len(read(path, package_dirs=dirs).links) == 3
     assert len(read(path, package_dirs=[tmp_path / name for name in dirs]).links) == 3
+
+
+def test_one_folder_of_packages_is_a_path(tmp_path):
+    path = write(tmp_path / "my_arm", "$(find my_arm)/limb.xacro")
+    assert len(read(path, package_dirs=str(tmp_path)).links) == 3
+    assert len(read(path, package_dirs=tmp_path).links) == 3
+    assert find_package("my_arm", tmp_path) == tmp_path / "my_arm"
+    assert MeshFiles(None, str(tmp_path)).of([".xacro"]).find("package://my_arm/limb.xacro")
+
+
+@pytest.mark.parametrize("dirs", [None, 3, [3], [None], b"/ws", [b"/ws"]])
+def test_other_package_dirs_are_refused_by_name(dirs):
+    with refused(ParameterError, "bad-argument", "package_dirs"):
+        read('<robot name="r"><link name="a"/></robot>', package_dirs=dirs)
 
 
 def test_a_missing_package(tmp_path):

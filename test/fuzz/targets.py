@@ -31,6 +31,7 @@ from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.gate import SafetyGate
 from rbdyn_ros.control.limits import Limits
+from rbdyn_ros.description.appearance.check import check_appearance
 from rbdyn_ros.description.appearance.shapes import read_appearance
 from rbdyn_ros.description.mechanism_files import mechanism
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
@@ -116,7 +117,9 @@ def fuzz_srdf(data: bytes) -> None:
 
 
 def fuzz_appearance(data: bytes) -> None:
-    read_appearance(written(data, "robot.urdf"))
+    path = written(data, "robot.urdf")
+    read_appearance(path)
+    check_appearance(data, str(path), folder=path.parent)
 
 
 def fuzz_xacro(data: bytes) -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import rbdyn_ros as rb
+from rbdyn_ros.dynamics.configuration import start_within_limits
 
 BALL = rb.shapes.sphere(0.1, mass=1.0)
 
@@ -63,3 +64,53 @@ def test_a_robot_that_cannot_be_raised_gets_a_warning():
     m = rb.build(ball().floor().obstacle("ceiling", rb.Plane(), origin=down))
     assert np.array_equal(m.qpos0[:3], np.zeros(3))
     assert found(m) == [("in-obstacle", "warning")]
+
+
+def limited(*limits, kind="revolute", **more):
+    system = rb.SystemBuilder("arm", base="ground").body("body", BALL)
+    if len(limits) > 1:
+        return system.joint("elbow", kind, "ground", "body", limits=limits, **more)
+    return system.joint("elbow", kind, "ground", "body", limit=limits[0], **more)
+
+
+def outside(m):
+    return [(f.severity, f.message) for f in m.findings if f.code == "outside-limits"]
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "start"), [(0.5, 2.0, 1.25), (-3.0, -0.5, -1.75), (0.5, np.inf, 0.5)]
+)
+def test_limits_that_leave_out_zero_have_a_note(lower, upper, start):
+    m = rb.build(limited(rb.Limit(lower, upper)))
+    ((severity, message),) = outside(m)
+    assert severity == "note"
+    assert f"'elbow' ({lower:g} to {upper:g}) at {start:g}" in message
+    assert rb.make_data(m).qpos[0] == m.qpos0[0] == 0.0
+    assert start_within_limits(m)[0] == start
+
+
+def test_each_coordinate_counts():
+    m = rb.build(limited(rb.Limit(-1.0, 1.0), rb.Limit(0.25, 0.75), kind="cylindrical"))
+    assert "'elbow' (0.25 to 0.75) at 0.5" in outside(m)[0][1]
+    assert start_within_limits(m).tolist() == [0.0, 0.5]
+
+
+@pytest.mark.parametrize("limit", [rb.Limit(-1.0, 1.0), rb.Limit(0.0, 1.0), rb.Limit(-1.0, 0.0)])
+def test_limits_with_zero_have_no_note(limit):
+    assert outside(rb.build(limited(limit))) == []
+
+
+def test_a_joint_with_a_motion_has_no_start_of_its_own():
+    motion = rb.Trajectory((0.0, 1.0), ((1.0,), (1.5,)))
+    assert outside(rb.build(limited(rb.Limit(0.5, 2.0), motion=motion))) == []
+
+
+def test_a_note_names_few_of_many_joints():
+    system = rb.SystemBuilder("arm", base="ground")
+    for k in range(20):
+        system.body(f"b{k}", BALL)
+        system.joint(f"j{k}", "prismatic", "ground", f"b{k}", limit=rb.Limit(1.0, 2.0))
+    message = outside(rb.build(system))[0][1]
+    assert "20 in all" in message
+    assert "'j7'" in message
+    assert "'j8'" not in message

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.urdf_files.guard import Element
-from rbdyn_ros.errors import quote
+from rbdyn_ros.errors import Severity, quote
 
 Color = tuple[float, float, float, float]
 
@@ -24,12 +25,21 @@ class Colors:
         robot: the `<robot>` element, not pruned yet.
         audit: receives warnings.
         images: finds the images of textures.
+        severity: of a broken color.
     """
 
-    def __init__(self, robot: Element, audit: Audit, images: MeshFiles) -> None:
-        self._audit, self._images = audit, images
+    def __init__(
+        self,
+        robot: Element,
+        audit: Audit,
+        images: MeshFiles,
+        severity: Severity = "warning",
+    ) -> None:
+        self._audit, self._images, self._severity = audit, images, severity
         self._named: dict[str, tuple[Color | None, Path | None]] = {}
         self._found: dict[str, Path | None] = {}
+        for material in robot.iterfind("material"):
+            self._audit_color(material, "")
         for material in _materials(robot):
             name = material.get("name", "").strip()
             color, texture = _rgba(material), self._texture(material)
@@ -67,14 +77,14 @@ class Colors:
                 )
         return self._found.get(name)
 
-    def _audit_color(self, material: Element, owner: str) -> None:
-        """Warn of an invalid color."""
+    def _audit_color(self, material: ET.Element, owner: str) -> None:
+        """Report an invalid color."""
         color = material.find("color")
         if isinstance(color, Element) and _rgba(material) is None:
             found = color.get("rgba", "")
             message = f"<color rgba> is {quote(found)}, not four numbers; the color is ignored"
             self._audit.add(
-                "warning", "bad-color", owner, color.line, message, found=found[:100],
+                self._severity, "bad-color", owner, color.line, message, found=found[:100],
                 allowed="four numbers from 0 to 1",
             )  # fmt: skip
 
@@ -89,7 +99,7 @@ def _materials(robot: Element) -> Iterator[Element]:
                 yield part
 
 
-def _rgba(material: Element) -> Color | None:
+def _rgba(material: ET.Element) -> Color | None:
     """Return the color of a material, each number clipped to 0 to 1."""
     color = material.find("color")
     words = "" if color is None else color.get("rgba", "")

@@ -12,16 +12,41 @@ MOST_FINDINGS = 50
 LONGEST_NAME = 200
 
 
-class OnlyWarnings(Audit):
-    """An Audit that turns errors into warnings and keeps the first MOST_FINDINGS.
+class CountingAudit(Audit):
+    """An Audit that counts its errors.
 
     Attributes:
         error_count: number of errors.
     """
 
+    def __init__(self, *, strict: bool = True) -> None:
+        super().__init__(strict=strict)
+        self.error_count = 0
+
+    def add(
+        self,
+        severity: Severity,
+        code: str,
+        element: str,
+        line: int | None,
+        message: str,
+        *,
+        found: str = "",
+        allowed: str = "",
+    ) -> None:
+        self.error_count += severity == "error"
+        super().add(severity, code, element, line, message, found=found, allowed=allowed)
+
+    def all(self) -> tuple[Finding, ...]:
+        """Return the findings in the order of their lines."""
+        return self.sorted()
+
+
+class OnlyWarnings(CountingAudit):
+    """An Audit that turns errors into warnings and keeps the first MOST_FINDINGS."""
+
     def __init__(self) -> None:
         super().__init__(strict=False)
-        self.error_count = 0
         self._more = 0
 
     def add(

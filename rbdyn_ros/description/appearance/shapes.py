@@ -12,7 +12,11 @@ from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.appearance.colors import Color, Colors
-from rbdyn_ros.description.appearance.findings import LONGEST_NAME, OnlyWarnings
+from rbdyn_ros.description.appearance.findings import (
+    LONGEST_NAME,
+    CountingAudit,
+    OnlyWarnings,
+)
 from rbdyn_ros.description.build.renaming import root_of
 from rbdyn_ros.description.build.scene_objects import ROBOTS, placed_shapes
 from rbdyn_ros.description.checks.geometries import audit_place, audit_shape
@@ -176,17 +180,25 @@ def _of_robot(path: Path, package_dirs: Sequence[str | Path]) -> Appearance:
 
 def _of_urdf(text: str | bytes, source: str, files: MeshFiles) -> Appearance:
     robot = guard.parse(text, source, "robot", WANTED)
-    audit, meshes = OnlyWarnings(), _NamedMeshes(files)
+    audit, meshes = OnlyWarnings(), NamedMeshes(files)
     colors = Colors(robot, audit, files.of(IMAGES))
-    visuals = _read("visual", robot, meshes, colors, audit)
-    collisions = _read("collision", robot, meshes, None, audit)
+    visuals = read_shapes("visual", robot, meshes, colors, audit)
+    collisions = read_shapes("collision", robot, meshes, None, audit)
     return Appearance(visuals, collisions, (*meshes.findings(), *audit.all()))
 
 
-def _read(
-    kind: str, robot: Element, meshes: _NamedMeshes, colors: Colors | None, audit: OnlyWarnings
+def read_shapes(
+    kind: str, robot: Element, meshes: NamedMeshes, colors: Colors | None, audit: CountingAudit
 ) -> tuple[LinkShape, ...]:
-    """Return the shapes of all elements of a kind that can be shown."""
+    """Return the shapes of all elements of a kind that can be shown.
+
+    Args:
+        kind: `visual` or `collision`.
+        robot: the `<robot>` element, not pruned yet.
+        meshes: finds its meshes.
+        colors: of its visuals; None: they do not matter.
+        audit: receives findings.
+    """
     shapes: list[LinkShape] = []
     version = version_of(robot)
     reader = ShapeReader[MeshFile | Placeholder](kind, meshes.read, audit, version)
@@ -281,13 +293,19 @@ def _renamed(looks: Appearance, prefix: str, root: str, name: str) -> Appearance
     return replace(looks, visuals=linked(looks.visuals), collisions=linked(looks.collisions))
 
 
-class _NamedMeshes:
-    """Finds the meshes of a robot, each name once."""
+class NamedMeshes:
+    """Finds the meshes of a robot, each name once.
 
-    def __init__(self, files: MeshFiles) -> None:
-        self._files = files
+    Args:
+        files: finds them.
+        needed: whether a mesh that does not exist is an error.
+    """
+
+    def __init__(self, files: MeshFiles, *, needed: bool = False) -> None:
+        self._files, self._needed = files, needed
         self._found: dict[str, Path] = {}
         self._missing: dict[str, Finding] = {}
+        self._refused = set[str]()
 
     def read(
         self, name: str, scale: Vec3, owner: str, line: int | None, audit: Audit
@@ -295,15 +313,25 @@ class _NamedMeshes:
         """Return the mesh of a name, or a Placeholder; None if its scale is 0."""
         if not audit_scale(scale, owner, line, audit):
             return None
-        if name not in self._found and name not in self._missing:
+        if name not in self._found and name not in self._missing and name not in self._refused:
             try:
                 self._found[name] = self._files.find(name)
             except UnusableMeshError as error:
-                why = Finding(error.code, str(error), "warning", owner, line, "", error.allowed)
-                self._missing[name] = why
+                self._lacks(name, error, owner, line, audit)
         if name in self._found:
             return MeshFile(self._found[name], scale)
         return Placeholder(name[:LONGEST_NAME])
+
+    def _lacks(
+        self, name: str, error: UnusableMeshError, owner: str, line: int | None, audit: Audit
+    ) -> None:
+        if self._needed and error.code == "mesh-missing":
+            self._refused.add(name)
+            message = f"the mesh {quote(name, 200)} {error}"
+            audit.error(error.code, owner, line, message, found=name, allowed=error.allowed)
+            return
+        found = Finding(error.code, str(error), "warning", owner, line, "", error.allowed)
+        self._missing[name] = found
 
     def findings(self) -> tuple[Finding, ...]:
         """Return one warning about all missing meshes, or none."""

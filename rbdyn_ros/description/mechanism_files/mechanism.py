@@ -122,7 +122,7 @@ def read(
     *,
     strict: bool = True,
     package_dirs: Sequence[str | Path] = (),
-    xacro_args: Mapping[str, str] | None = None,
+    xacro_args: Mapping[str, object] | None = None,
     contact: bool | Contact = False,
 ) -> Description:
     """Read a mechanism file.
@@ -162,7 +162,7 @@ def read_text(
     folder: Path | None = None,
     strict: bool = True,
     package_dirs: Sequence[str | Path] = (),
-    xacro_args: Mapping[str, str] | None = None,
+    xacro_args: Mapping[str, object] | None = None,
     contact: bool | Contact = False,
 ) -> Description:
     """Read a mechanism from text.
@@ -298,7 +298,7 @@ def _robot(
     folder: Path | None,
     form: Form,
     package_dirs: Sequence[str | Path],
-    xacro_args: Mapping[str, str] | None,
+    xacro_args: Mapping[str, object] | None,
     touches: bool,
 ) -> Description | None:
     """Return the robot to start from, without line numbers; None after an error."""

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from types import ModuleType
 from urllib.parse import unquote
 
-from rbdyn_ros.description.urdf_files.xacro_files import PACKAGE_NAME, find_package
+from rbdyn_ros.description.urdf_files.xacro_files import PACKAGE_NAME, find_package, folders
 from rbdyn_ros.errors import quote
 
 SUFFIXES = (".stl", ".dae", ".obj")
@@ -57,7 +57,7 @@ class MeshFiles:
         """
         self._suffixes = suffixes
         self._folder = folder.resolve() if folder is not None else None
-        self._package_dirs = package_dirs
+        self._package_dirs = folders(package_dirs)
 
     def of(self, suffixes: Sequence[str]) -> MeshFiles:
         """Return a finder of files with other suffixes in the same folders."""
@@ -84,14 +84,14 @@ class MeshFiles:
         try:
             if name.startswith(_PACKAGE):
                 package, _, path = name[len(_PACKAGE) :].lstrip("/").partition("/")
-                return self._in_package(package, path)
+                return self._in_package(package, path.lstrip("/"))  # exporters double slashes
             return self._beside_robot(_plain_path(name))
         except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a NUL, too long
             reason = getattr(error, "strerror", None) or str(error)
             raise UnusableMeshError("mesh-missing", f"cannot be found: {reason}") from error
 
     def _in_package(self, package: str, path: str) -> Path:
-        if not path or ".." in PurePosixPath(path).parts or path.startswith("/"):
+        if not path or ".." in PurePosixPath(path).parts:
             message = "is outside its package"
             raise UnusableMeshError("mesh-outside", message, "package://name/path, without '..'")
         named = PACKAGE_NAME.fullmatch(package) is not None  # and not '..'

@@ -6,7 +6,7 @@ Files are untrusted: of the files that they refer to, only materials are opened,
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,8 @@ LARGEST = 1e100  # its square is finite
 LEFT_OUT = "the geometry is left out"  # the repair of a broken geometry
 #: Of a binary STL: title, header with the number of triangles, and each triangle [bytes].
 _TITLE, _HEAD, _TRIANGLE = 80, 84, 50
+#: The first facet of an STL as text begins within these bytes.
+_START = 1000
 
 
 class Meshes:
@@ -52,6 +54,7 @@ class Meshes:
         self._files, self._decompose = files, decompose
         self._parts: dict[Path, list[Array]] = {}
         self._hulls: dict[Path, Array] = {}
+        self._flaws: dict[Path, str] = {}
 
     def points(self, name: str, scale: Vec3) -> Points:
         """Return the corners of the convex hull of a mesh, at most hulls.MOST_CORNERS.
@@ -66,7 +69,7 @@ class Meshes:
         path = self._files.find(name)
         try:
             if path not in self._hulls:
-                vertices = np.concatenate([part.vertices for part in read_parts(path)])
+                vertices = np.concatenate([part.vertices for part in self._read(path)])
                 self._hulls[path] = hull_corners(vertices)
             corners = reduced(scaled(self._hulls[path], scale))
         except NoHullError as error:
@@ -83,12 +86,25 @@ class Meshes:
         path = self._files.find(name)
         if path not in self._parts:
             found = list[Array]()
-            for part in read_parts(path):
+            for part in self._read(path):
                 faces = np.asarray(getattr(part.geometry, "faces", ()), np.int64).reshape(-1, 3)
                 found += convex_parts(part.vertices, faces[:, ::-1] if part.mirrored else faces)
             self._parts[path] = found
         corners = (reduced(scaled(part, scale)) for part in self._parts[path])
         return tuple(Points(tuple((x, y, z) for x, y, z in part.tolist())) for part in corners)
+
+    def _read(self, path: Path) -> list[MeshPart]:
+        parts = read_parts(path)
+        if parts[0].flaw:
+            self._flaws[path] = parts[0].flaw
+        return parts
+
+    def _warn(self, name: str, owner: str, line: int | None, audit: Audit) -> None:
+        """Add a warning about a file that was read although it is not quite right, once."""
+        flaw = self._flaws.pop(self._files.find(name), "") if self._flaws else ""
+        if flaw:
+            message = f"the mesh {quote(name, 200)} {flaw}"
+            audit.add("warning", "odd-mesh", owner, line, message, found=name)
 
     def read_convex(
         self, name: str, scale: Vec3, owner: str, line: int | None, audit: Audit
@@ -101,7 +117,7 @@ class Meshes:
             if not audit_scale(scale, owner, line, audit):
                 return None
             try:
-                return self.convex(name, scale)
+                parts = self.convex(name, scale)
             except UnusableMeshError as error:
                 message = f"the mesh {quote(name, 200)} {error}"
                 if error.code == "coacd-missing":
@@ -110,6 +126,9 @@ class Meshes:
                 if isinstance(error, NoPartsError):
                     instead = "its convex hull is taken"
                     audit.repair(error.code, owner, line, message, instead, found=name)
+            else:
+                self._warn(name, owner, line, audit)
+                return parts
         hull = self.read(name, scale, owner, line, audit)
         return None if hull is None else (hull,)
 
@@ -128,13 +147,15 @@ class Meshes:
         if not audit_scale(scale, owner, line, audit):
             return None
         try:
-            return self.points(name, scale)
+            points = self.points(name, scale)
         except UnusableMeshError as error:
             message = f"the mesh {quote(name, 200)} {error}"
             audit.repair(
                 error.code, owner, line, message, LEFT_OUT, found=name, allowed=error.allowed
             )
             return None
+        self._warn(name, owner, line, audit)
+        return points
 
 
 def audit_scale(scale: Vec3, owner: str, line: int | None, audit: Audit) -> bool:
@@ -174,12 +195,14 @@ class MeshPart:
         geometry: of trimesh, with faces and colors; its vertices are not placed.
         mirrored: whether the scene mirrors it, so that its faces are inside out.
         texture: name of its image in the file; "" for none.
+        flaw: of the file that was read nevertheless; follows its name in a warning; "" for none.
     """
 
     vertices: Array
     geometry: Any
     mirrored: bool
     texture: str = ""
+    flaw: str = ""
 
 
 def read_parts(path: Path, materials: Materials | None = None) -> list[MeshPart]:
@@ -196,7 +219,11 @@ def read_parts(path: Path, materials: Materials | None = None) -> list[MeshPart]
         read_bytes(path, MAX_BYTES, "mesh", "; simplify it"),
         path.suffix.lower().removeprefix("."),
     )
-    if kind == "obj" or (kind == "stl" and not _is_binary_stl(data)):
+    flaw = ""
+    if kind == "stl" and (length := _binary_stl_length(data)):
+        flaw = _of_rest(len(data) - length)
+        data = data[:length]
+    elif kind in ("obj", "stl"):
         data = _in_ascii(data)
     unit, shown = check_dae(data) if kind == "dae" else (1.0, 0)
     trimesh = package_for("trimesh", "trimesh")
@@ -218,19 +245,33 @@ def read_parts(path: Path, materials: Materials | None = None) -> list[MeshPart]
         raise UnusableMeshError("bad-mesh", "has no vertices")
     if not all((np.abs(part.vertices) < LARGEST).all() for part in parts):
         raise UnusableMeshError("bad-mesh", "has vertices that are not finite numbers")
-    return parts
+    return [replace(part, flaw=flaw) for part in parts] if flaw else parts
 
 
-def _is_binary_stl(data: bytes) -> bool:
-    """Return whether an STL is binary, with the length of its header; else it is text."""
+def _binary_stl_length(data: bytes) -> int:
+    """Return the length of a binary STL by its header; 0 if it is text.
+
+    Some exporters write more bytes after the last triangle, which other readers skip, too.
+    """
+    is_solid = data[:_HEAD].lstrip().lower().startswith(b"solid")
     if len(data) >= _HEAD:
         triangles = int.from_bytes(data[_TITLE:_HEAD], "little")
-        if len(data) == _HEAD + _TRIANGLE * triangles:
-            return True
-    if not data[:_HEAD].lstrip().lower().startswith(b"solid"):
-        message = "is not an STL: its length differs from its header, and it is not text"
+        length = _HEAD + _TRIANGLE * triangles
+        is_text = is_solid and b"facet" in data[:_START].lower()
+        if len(data) == length or (triangles > 0 and length < len(data) and not is_text):
+            return length
+    if not is_solid:
+        message = "is not an STL: it is shorter than its header says, and it is not text"
         raise UnusableMeshError("bad-mesh", message)
-    return False
+    return 0
+
+
+def _of_rest(count: int) -> str:
+    """Return what a warning says of bytes after the last triangle; empty if there are none."""
+    if count == 0:
+        return ""
+    bytes_of = "1 byte" if count == 1 else f"{count} bytes"
+    return f"has {bytes_of} after its last triangle, which are ignored"
 
 
 def _in_ascii(data: bytes) -> bytes:

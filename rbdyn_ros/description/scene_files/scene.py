@@ -88,7 +88,7 @@ def is_scene(path: str | Path) -> bool:
         return False  # the reader reports it
 
 
-def check_scene_options(contact: bool | Contact, xacro_args: Mapping[str, str] | None) -> None:
+def check_scene_options(contact: bool | Contact, xacro_args: Mapping[str, object] | None) -> None:
     """Raise ParameterError for options that a scene does not take."""
     if isinstance(contact, Contact):
         text = "a scene names its own surfaces and obstacles; contact must be True or False"

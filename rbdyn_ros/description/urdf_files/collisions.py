@@ -40,7 +40,8 @@ SHAPES = {
 }
 _AROUND = Tag(one=("origin",), ignored=("name", "geometry", "material"), unused=("verbose",))
 _SCHEMA = {
-    "origin": SCHEMA["origin"],
+    **SCHEMA,
+    "geometry": Tag(one=tuple(SHAPES), ignored=("name",)),
     **SHAPES,
 }
 
@@ -109,7 +110,7 @@ class ShapeReader(Generic[Mesh]):
         self.kind = kind
         self.mesh = mesh
         self.audit = audit
-        self.pruner = Pruner(audit, {kind: _AROUND, **_SCHEMA}, version)
+        self.pruner = Pruner(audit, {**_SCHEMA, kind: _AROUND}, version, kind)
 
     def elements(self, robot: Element) -> Iterator[tuple[str, Element]]:
         """Yield the name of the link and the element, in the order of the file."""
@@ -149,10 +150,13 @@ class ShapeReader(Generic[Mesh]):
             message = f"has {what}; a shape is one of {allowed}"
             self.audit.error("missing-element", owner, element.line, message, allowed=allowed)
             return None
-        assert isinstance(shapes[0], Element)
-        return self.known(shapes[0], owner)
+        shape, geometry = shapes[0], geometries[0]
+        assert isinstance(shape, Element)
+        assert isinstance(geometry, Element)
+        self.pruner.attributes(geometry, _SCHEMA["geometry"], owner)
+        return self.known(shape, owner, geometry)
 
-    def known(self, shape: Element, owner: str) -> Primitive | Mesh | None:
+    def known(self, shape: Element, owner: str, geometry: Element) -> Primitive | Mesh | None:
         if shape.tag not in SHAPES:
             allowed = listing(SHAPES)
             hint = self.audit.hint(shape.tag, SHAPES) or f"; known are {allowed}"
@@ -170,7 +174,7 @@ class ShapeReader(Generic[Mesh]):
             text = f"{what}; {needed(WITH_CAPSULES)}"
             self.audit.add("warning", "newer-shape", owner, shape.line, text, found="capsule")
             return None
-        if not self.pruner.clean(shape, owner):
+        if not self.pruner.clean(shape, owner, geometry):
             return None
         if shape.tag == "mesh":
             scale = vector(shape, "scale", (1.0, 1.0, 1.0))

@@ -31,6 +31,11 @@ _BYTE_ORDER_MARKS = (
 )
 # Codecs of Python that are not encodings of documents; some are slow on hostile input.
 _NOT_FOR_DOCUMENTS = {"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined"}
+#: An attribute up to its first tab or line break; may also match text.
+_BROKEN = re.compile(r"""=\s*(?:"[^"<\t\r\n]*|'[^'<\t\r\n]*)[\t\r\n]""")
+_ATTRIBUTE = re.compile(rb"""\s+([^\s=<>"'/]+)\s*=\s*(?:"([^"<]*)"|'([^'<]*)')""")
+_NUMERIC = re.compile(rb"[-+.0-9eE\s]*")
+_BREAKS = re.compile(rb"[\t\r\n]")
 _SPACE = "\ufeff \t\r\n"
 
 _OTHER_FORMATS = {
@@ -80,7 +85,7 @@ def parse(
         source: name of the document for messages.
         root_tag: required tag of the root.
         wanted: for each tag, the tags of the children to read completely. Other children keep
-            only their attributes.
+            only their attributes and text.
 
     Returns:
         The root; every element has a ``line``.
@@ -187,10 +192,13 @@ class _XmlBuilder:
         self.count = 0
 
     def build(self, body: str) -> Element:
+        self.raw = body.encode() if _BROKEN.search(body) else b""
         self.parser = expat.ParserCreate()
         self.parser.StartDoctypeDeclHandler = self.doctype
         self.parser.StartElementHandler = self.start
         self.parser.EndElementHandler = self.end
+        self.parser.CharacterDataHandler = self.text
+        self.parser.buffer_text = True
         try:
             self.parser.Parse(body, True)
         except expat.ExpatError as error:
@@ -206,6 +214,8 @@ class _XmlBuilder:
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self.count += 1
+        if self.raw and attributes and not self.skipping:
+            self.restore_breaks(tag, attributes)
         if self.skipping:
             self.skipping += 1
         elif self.root is None:
@@ -225,6 +235,18 @@ class _XmlBuilder:
         if self.count > MAX_ELEMENTS:
             message = f"the document has more than {MAX_ELEMENTS} elements"
             refuse("too-many-elements", message, self.source, self.line)
+
+    def restore_breaks(self, tag: str, attributes: dict[str, str]) -> None:
+        """Put tabs and line breaks of numbers back: expat turns them into blanks.
+
+        Other parsers refuse numbers with them, see portability.py.
+        """
+        at = self.parser.CurrentByteIndex + 1 + len(tag.encode())
+        while (found := _ATTRIBUTE.match(self.raw, at)) is not None:
+            at = found.end()
+            text = found[2] if found[3] is None else found[3]
+            if _BREAKS.search(text) and _NUMERIC.fullmatch(text):
+                attributes[found[1].decode()] = text.decode()
 
     def begin(self, tag: str, attributes: dict[str, str]) -> None:
         if tag != self.root_tag:
@@ -246,6 +268,11 @@ class _XmlBuilder:
             self.skipping -= 1
         else:
             self.open.pop()
+
+    def text(self, data: str) -> None:
+        if self.skipping < 2 and not data.isspace():
+            element = self.open[-1][-1] if self.skipping else self.open[-1]
+            element.text = data
 
     def doctype(self, name: str, *_rest: object) -> None:
         refuse(

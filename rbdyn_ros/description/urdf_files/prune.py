@@ -18,6 +18,20 @@ from rbdyn_ros.description.checks.values import audit_finite
 from rbdyn_ros.description.joint_types import LOOP_TYPES, URDF_TYPES
 from rbdyn_ros.description.poses import rpy_from_quat
 from rbdyn_ros.description.urdf_files.guard import Element, refuse
+from rbdyn_ros.description.urdf_files.misplaced import (
+    Place,
+    place_of_attribute,
+    place_of_child,
+    words_of,
+)
+from rbdyn_ros.description.urdf_files.portability import (
+    AXIS_FREE,
+    REFUSES,
+    audit_joint,
+    audit_materials,
+    drops,
+    is_refused,
+)
 from rbdyn_ros.description.urdf_files.schema import LOOPS, QUATERNION, SCHEMA, UNLIMITED, Tag
 from rbdyn_ros.description.urdf_files.versions import (
     WITH_JERK,
@@ -38,10 +52,13 @@ _SEVERAL = {
 _FORMS = {1: _ONE, **_SEVERAL}
 _COUNTS = {1: "one number", 3: "three numbers", 4: "four numbers"}
 _NOT_FINITE = re.compile(r"[ \t]*[+-]?(nan|inf|infinity)[ \t]*", re.IGNORECASE)
+_BREAK = re.compile(r"[\t\r\n]")
 _XACRO = re.compile(r"\$[({]")
 #: How findings call the elements that have names.
 _OWNERS = {"robot": "robot", "link": "link", "joint": "joint", **dict.fromkeys(LOOPS, "joint")}
 _TYPES = {"joint": URDF_TYPES, **dict.fromkeys(LOOPS, LOOP_TYPES)}
+#: Longer words are not compared with words of URDF [characters].
+LONGEST_WORD = 20
 #: Rounding error of the length of a quaternion that needs no note.
 _ROUNDED = 1e-3
 
@@ -64,9 +81,11 @@ def prune(robot: Element, audit: Audit, source: str) -> None:
     """
     _refuse_raw_xacro(robot, source)
     audit_version(robot, audit)
+    owner = robot_element(robot.get("name", ""))
+    audit_materials(robot, owner, audit)
     pruner = Pruner(audit, SCHEMA, version_of(robot))
     pruner.clean(robot, "")
-    pruner.note_unused(robot_element(robot.get("name", "")))
+    pruner.note_unused(owner)
 
 
 def _refuse_raw_xacro(robot: Element, source: str) -> None:
@@ -84,25 +103,32 @@ def _refuse_raw_xacro(robot: Element, source: str) -> None:
 class Pruner:
     """Prunes elements by a schema, which has a Tag for each wanted tag.
 
-    The version of URDF decides which attributes count.
+    The version of URDF decides which attributes count. `part` is the child of a link that it
+    prunes, for messages.
     """
 
-    def __init__(self, audit: Audit, schema: Mapping[str, Tag], version: Version) -> None:
+    def __init__(
+        self, audit: Audit, schema: Mapping[str, Tag], version: Version, part: str = "inertial"
+    ) -> None:
         self.audit = audit
+        self.part = part
         self.schema = schema
         self.version = version
+        self.words = words_of(schema)
         self.unused: Counter[str] = Counter()
         self.lines: dict[str, int] = {}
 
-    def clean(self, element: Element, owner: str) -> bool:
+    def clean(self, element: Element, owner: str, parent: Element | None = None) -> bool:
         """Prune an element and its children; return False if it must be dropped."""
         spec = self.schema[element.tag]
         if (kind := _OWNERS.get(element.tag)) is not None:
             name = element.get("name", "")
             owner = f"{kind} {quote(name)}" if name else f"{kind} without a name"
-        sound = self.attributes(element, spec, owner)
+        if element.tag == "joint":
+            audit_joint(element, owner, self.audit)
+        sound = self.attributes(element, spec, owner, parent)
         if len(element) or spec.needed:
-            sound &= self.children(element, spec, owner)
+            sound &= self.children(element, spec, owner, parent)
         if element.tag == "joint" and self.version >= WITH_JERK:
             self.bounds(element, owner)
         return sound
@@ -120,19 +146,25 @@ class Pruner:
                     "missing-bound", owner, limit.line, message, "taken as 0", allowed="a number"
                 )
 
-    def attributes(self, element: Element, spec: Tag, owner: str) -> bool:
+    def attributes(
+        self, element: Element, spec: Tag, owner: str, parent: Element | None = None
+    ) -> bool:
         present, sound = element.attrib, True
+        if element.text:
+            self.text(element, spec, owner)
         if spec.since:
             sound = self.newer(element, spec, owner)
         for name, text in list(present.items()):
             count = spec.kinds.get(name)
             if count is None:
-                self.unknown(element, name, spec, owner)
+                self.unknown(element, name, spec, owner, parent)
                 del present[name]
             elif text == "0 0 0" and element.tag == "origin":
                 del present[name]  # the default: less work for urdf_parser_py
             elif count:
                 sound &= self.number(element, name, text, owner, count)
+                if text[-1:].isspace() or _BREAK.search(text):
+                    self.white_space(element, name, text, owner, parent)
             elif not text.strip():
                 sound = False
                 self.empty_name(element, name, text, owner)
@@ -183,20 +215,27 @@ class Pruner:
         element.set("rpy", " ".join(map(repr, rpy_from_quat(turn))))
         return True
 
-    def children(self, element: Element, spec: Tag, owner: str) -> bool:
+    def children(
+        self, element: Element, spec: Tag, owner: str, parent: Element | None = None
+    ) -> bool:
         sound = True
         first: dict[str, Element] = {}
+        unknown = set[str]()
         kept: list[Element] = []
         for child in element:
             assert isinstance(child, Element)
             tag = child.tag
+            if tag in spec.unused:
+                self.count_unused(f"<{tag}>", child.line)
             if tag not in spec.children:
-                self.unknown_child(child, spec, owner)
+                if tag not in unknown:  # each word once, for a file may have a million
+                    self.unknown_child(child, element, owner, parent)
+                unknown.add(tag)
             elif tag in first and tag not in spec.many:
                 self.duplicate(first[tag], child, owner)
             else:
                 first.setdefault(tag, child)
-                if self.clean(child, owner):
+                if self.clean(child, owner, element):
                     kept.append(child)
                 else:
                     sound &= self.dropped(child, spec, kept)
@@ -258,6 +297,20 @@ class Pruner:
         self.audit.error("bad-number", owner, element.line, message, found=text, allowed=allowed)
         return False
 
+    def white_space(
+        self, element: Element, attribute: str, text: str, owner: str, parent: Element | None
+    ) -> None:
+        """Warn of white space that urdfdom refuses."""
+        count = self.schema[element.tag].kinds[attribute]
+        if not (is_refused(text, count) and _FORMS[count].fullmatch(text)):
+            return
+        if element.tag == "axis" and parent is not None and parent.get("type") in AXIS_FREE:
+            return
+        effect = drops(self.part) if owner.startswith("link ") else REFUSES
+        advice = "separate the numbers by blanks" if count > 1 else "delete the white space"
+        message = f"{_named(element, attribute)} is {quote(text)}: {effect}; {advice}"
+        self.audit.add("warning", "unportable", owner, element.line, message, found=text)
+
     def not_finite(self, element: Element, attribute: str, text: str, owner: str) -> None:
         message = f"{_named(element, attribute)} is {quote(text)}; numbers must be finite"
         self.audit.error(
@@ -276,32 +329,39 @@ class Pruner:
         allowed = f"<{tag} {attribute}=.../>"
         self.audit.error("missing-element", owner, element.line, message, allowed=allowed)
 
-    def unknown_child(self, child: Element, spec: Tag, owner: str) -> None:
-        """Warn if an ignored element is probably misspelt or misplaced."""
-        tag = child.tag
-        if tag in spec.unused:
-            self.count_unused(f"<{tag}>", child.line)
-        if tag in spec.ignored or tag in spec.unused or len(tag) > 20:
+    def unknown_child(
+        self, child: Element, element: Element, owner: str, parent: Element | None
+    ) -> None:
+        """Report an ignored element that is misplaced or probably misspelt."""
+        tag, spec = child.tag, self.schema[element.tag]
+        if tag in spec.ignored or tag in spec.unused or len(tag) > LONGEST_WORD:
             return
-        if tag in self.schema:
-            above = [f"<{p}>" for p, parent in self.schema.items() if tag in parent.children]
-            where = ", ".join(above)
-            message = f"<{tag}> does not belong here and is ignored; it belongs in {where}"
+        known = tag.lower() in self.words
+        place = place_of_child(child, element, parent, self.schema) if known else None
+        if place is not None:
+            self.misplaced(f"<{tag}> in its <{element.tag}>", tag, place, owner, child.line)
         elif guess := self.audit.hint(tag, spec.children):
             message = f"<{tag}> is unknown and ignored{guess}"
-        else:
-            return
-        allowed = listing(sorted(spec.children))
-        self.audit.add(
-            "warning", "unknown-element", owner, child.line, message, found=tag, allowed=allowed
-        )
+            allowed = listing(sorted(spec.children))
+            self.audit.add(
+                "warning", "unknown-element", owner, child.line, message, found=tag,
+                allowed=allowed,
+            )  # fmt: skip
 
-    def unknown(self, element: Element, attribute: str, spec: Tag, owner: str) -> None:
-        """Warn if an ignored attribute is probably misspelt."""
+    def unknown(
+        self, element: Element, attribute: str, spec: Tag, owner: str, parent: Element | None
+    ) -> None:
+        """Report an ignored attribute that is misplaced or probably misspelt."""
         if attribute in spec.unused:
             self.count_unused(f"<{element.tag} {attribute}>", element.line)
             return
-        if attribute in spec.ignored or element.tag == "robot" or len(attribute) > 20:
+        if attribute in spec.ignored or element.tag == "robot" or len(attribute) > LONGEST_WORD:
+            return
+        known = attribute.lower() in self.words
+        place = place_of_attribute(element, attribute, parent, self.schema) if known else None
+        if place is not None:
+            what = f"<{element.tag} {attribute}>"
+            self.misplaced(what, attribute, place, owner, element.line)
             return
         absent = [name for name in spec.kinds if name not in element.attrib]
         if guess := self.audit.hint(attribute, absent):
@@ -315,6 +375,26 @@ class Pruner:
                 found=attribute,
                 allowed=listing(spec.kinds),
             )
+
+    def misplaced(self, what: str, word: str, place: Place, owner: str, line: int) -> None:
+        """Report a word that belongs elsewhere."""
+        message = f"{what} is not read; {place.advice}"
+        if place.severity == "error":
+            self.audit.repair("misplaced", owner, line, message, "it is ignored", found=word)
+        else:
+            self.audit.add(place.severity, "misplaced", owner, line, message, found=word)
+
+    def text(self, element: Element, spec: Tag, owner: str) -> None:
+        """Report text inside an element that has attributes only."""
+        text, element.text = (element.text or "").strip(), None
+        if spec.children:
+            return  # beside its children, text is a comment
+        numbers = [name for name, count in spec.kinds.items() if count]
+        lost = numbers and not any(name in element.attrib for name in numbers)
+        where = ", ".join(f"<{element.tag} {name}>" for name in numbers or spec.kinds)
+        place = Place(f"it belongs in {where}", "error" if lost else "warning")
+        what = f"the text {quote(text)} in its <{element.tag}>"
+        self.misplaced(what, text, place, owner, element.line)
 
     def count_unused(self, what: str, line: int) -> None:
         self.unused[what] += 1

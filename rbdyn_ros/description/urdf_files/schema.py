@@ -86,7 +86,7 @@ SCHEMA = {
     "link": Tag(
         names=("name",),
         one=("inertial",),
-        ignored=("visual", "collision", "origin"),
+        ignored=("visual", "collision"),
         unused=("type",),
     ),
     "inertial": Tag(needed=("mass", "inertia"), one=("origin",)),

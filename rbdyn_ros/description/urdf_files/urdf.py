@@ -48,7 +48,7 @@ def read(
     *,
     strict: bool = True,
     package_dirs: Sequence[str | Path] = (),
-    xacro_args: Mapping[str, str] | None = None,
+    xacro_args: Mapping[str, object] | None = None,
     contact: bool | Contact = False,
     srdf: str | bytes | Path | bool = True,
 ) -> Description:
@@ -58,9 +58,9 @@ def read(
         source: path of a ``.urdf`` or ``.xacro`` file, or the text of a URDF.
         strict: refuse errors that can be repaired (an unknown leader, a missing limit); otherwise
             repair them, each with a warning in ``findings``.
-        package_dirs: folders to search for packages, of ``$(find package)`` and of meshes; each
-            may contain the package or be it.
-        xacro_args: values for the ``$(arg ...)`` of a xacro file.
+        package_dirs: a folder, or a list of folders, to search for packages, of
+            ``$(find package)`` and of meshes; each may contain the package or be it.
+        xacro_args: values for the ``$(arg ...)`` of a xacro file: text, bools and numbers.
         contact: True or a Contact: read the `<collision>` elements and their meshes, and add the
             obstacles of the Contact; False: ignore them.
         srdf: for contact, path or text of the SRDF whose `<disable_collisions>` count; True: a
@@ -75,6 +75,7 @@ def read(
         ParameterError: contact is neither a bool nor a Contact.
     """
     if isinstance(source, bytes) or (isinstance(source, str) and is_text(source)):
+        check_no_arguments(xacro_args, Path("<text>"))
         return read_text(
             source, strict=strict, package_dirs=package_dirs, contact=contact, srdf=srdf
         )
@@ -96,7 +97,7 @@ def read_file(
     *,
     strict: bool = True,
     package_dirs: Sequence[str | Path] = (),
-    xacro_args: Mapping[str, str] | None = None,
+    xacro_args: Mapping[str, object] | None = None,
     contact: bool | Contact = False,
     srdf: str | bytes | Path | bool = True,
 ) -> tuple[Description, str]:

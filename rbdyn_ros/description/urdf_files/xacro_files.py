@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
+import os
 import re
 import signal
 import subprocess
@@ -18,7 +20,7 @@ from typing import Any, NoReturn
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.urdf_files.guard import refuse
-from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, quote
+from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, not_allowed, quote
 from rbdyn_ros.share import PACKAGE, share_dir
 
 PACKAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -57,14 +59,63 @@ def xacro_arguments(words: Iterable[str]) -> dict[str, str]:
     return values
 
 
-def check_no_arguments(xacro_args: Mapping[str, str] | None, path: Path) -> None:
+def texts_of(xacro_args: Mapping[str, object] | None) -> dict[str, str]:
+    """Return the values of xacro arguments as text.
+
+    xacro and launch files write booleans as true and false; True becomes "true", 0.5 "0.5".
+
+    Raises:
+        ParameterError: it is not a mapping, or a value is no text, path, bool or finite number.
+    """
+    given = {} if xacro_args is None else xacro_args
+    if not isinstance(given, Mapping):
+        raise not_allowed("xacro_args", given, "a mapping of names to values", "xacro_args")
+    return {name: _text(name, value) for name, value in given.items()}
+
+
+def _text(name: object, value: object) -> str:
+    if not isinstance(name, str):
+        allowed = "a string"
+        raise not_allowed("the name of a xacro argument", name, allowed, "xacro_args")
+    if isinstance(value, str | os.PathLike):
+        return os.fspath(value)
+    plain = value
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
+        plain = getattr(value, "item", lambda: value)()  # without importing NumPy
+    if isinstance(plain, bool):
+        return "true" if plain else "false"
+    if not isinstance(plain, int | float) or not math.isfinite(plain):
+        allowed = "a string, a path, a bool or a finite number"
+        raise not_allowed(f"the xacro argument {quote(name)}", value, allowed, name)
+    return str(plain)
+
+
+def folders(package_dirs: object) -> tuple[Path, ...]:
+    """Return the folders of the argument `package_dirs`: a path, or a list of paths.
+
+    Raises:
+        ParameterError: it is anything else.
+    """
+    if isinstance(package_dirs, str | os.PathLike):
+        return (Path(package_dirs),)
+    allowed = "a path or a list of paths"
+    if isinstance(package_dirs, bytes) or not isinstance(package_dirs, Iterable):
+        raise not_allowed("package_dirs", package_dirs, allowed, "package_dirs")
+    found = tuple(package_dirs)
+    for folder in found:
+        if not isinstance(folder, str | os.PathLike):
+            raise not_allowed("package_dirs", folder, allowed, "package_dirs")
+    return tuple(map(Path, found))
+
+
+def check_no_arguments(xacro_args: Mapping[str, object] | None, path: Path) -> None:
     """Raise DescriptionError if there are xacro arguments for a file that is not a xacro file."""
-    if xacro_args:
+    if names := list(texts_of(xacro_args)):
         text = (
             f"this is not a .xacro file, so it takes no xacro arguments; found "
-            f"{', '.join(map(quote, xacro_args))}"
+            f"{', '.join(map(quote, names))}"
         )
-        refuse("xacro-args", text, str(path), found=", ".join(xacro_args), allowed="none")
+        refuse("xacro-args", text, str(path), found=", ".join(names), allowed="none")
 
 
 def find_package(name: str, package_dirs: Sequence[str | Path] = ()) -> Path | None:
@@ -77,7 +128,7 @@ def find_package(name: str, package_dirs: Sequence[str | Path] = ()) -> Path | N
     """
     if not PACKAGE_NAME.fullmatch(name):
         return None
-    for folder in map(Path, package_dirs):
+    for folder in folders(package_dirs):
         if folder.resolve().name == name and folder.is_dir():
             return folder.resolve()
         if (folder / name).is_dir():
@@ -97,7 +148,7 @@ def expand(
     path: Path,
     audit: Audit,
     package_dirs: Sequence[str | Path] = (),
-    xacro_args: Mapping[str, str] | None = None,
+    xacro_args: Mapping[str, object] | None = None,
 ) -> str:
     """Expand a xacro file to URDF text, the same lines as the command ``xacro`` prints.
 
@@ -114,8 +165,8 @@ def expand(
     request = {
         "modules": sys.path,
         "path": str(path),
-        "package_dirs": [str(folder) for folder in package_dirs],
-        "xacro_args": dict(xacro_args or {}),
+        "package_dirs": list(map(str, folders(package_dirs))),
+        "xacro_args": texts_of(xacro_args),
         "longest": LONGEST,
         "memory": MEMORY,
     }
