@@ -3,7 +3,7 @@
 Each target runs in a process of its own with bounded time and memory, so a crash is a finding and
 not the end. With the same SEED a longer run begins with the inputs of a shorter one. CPU time is
 counted, so that a busy machine runs as many inputs. The first run also compiles the kernels of the
-target "bounds", a minute or two.
+targets "bounds" and "laws", two minutes.
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from fuzz import COMPILED
+
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
 KEPT = REPOSITORY / ".fuzz"
 NAMES = (
     *(
         "bounds",
+        "laws",
         "urdf",
         "srdf",
         "appearance",
@@ -92,7 +95,7 @@ def _run(name: str, seconds: float, seed: int) -> tuple[int, list[dict[str, Any]
 
 def _kernels(name: str) -> dict[str, str]:
     """Return the environment that says how a target's kernels run; compiled code is kept."""
-    if name == "bounds":
+    if name in COMPILED:
         return {"NUMBA_BOUNDSCHECK": "1", "XDG_CACHE_HOME": str(KEPT / "cache")}
     return {"NUMBA_DISABLE_JIT": "1"}
 

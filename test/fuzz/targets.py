@@ -1,10 +1,10 @@
 """What is fuzzed: for each target its seeds, and what is done with changed bytes.
 
 Bytes may be refused with an RbdynError; everything else is a failure. Kernels run uncompiled
-(NUMBA_DISABLE_JIT=1), so NumPy checks every index, and int(nan) is an error. The target "bounds"
-runs compiled ones with NUMBA_BOUNDSCHECK=1: these count in 64 bits, and a stage that is called by
-address only prints its error, which the worker turns into a failure. Both would count a negative
-index from the end of its array, so the target "data" refuses these as well (Strict).
+(NUMBA_DISABLE_JIT=1), so NumPy checks every index, and int(nan) is an error. The targets "bounds"
+and "laws" run compiled ones with NUMBA_BOUNDSCHECK=1: these count in 64 bits, and a stage that is
+called by address only prints its error, which the worker turns into a failure. Both would count a
+negative index from the end of its array, so the target "data" refuses these as well (Strict).
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ import numpy as np
 import yaml
 
 import rbdyn_ros as rb
+from fuzz import laws
 from rbdyn_ros.actuators import ActuatorSpec
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.controller import Controller
@@ -481,4 +482,5 @@ TARGETS = {
     ),
     "data": Target(rows(strict_datas), functools.partial(fuzz_rows, strict_datas)),
     "bounds": Target(rows(checked_datas), functools.partial(fuzz_rows, checked_datas)),
+    "laws": Target(laws.seeds, laws.fuzz_laws),
 }

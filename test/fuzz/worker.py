@@ -24,6 +24,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
+from fuzz import COMPILED
 from fuzz.mutations import EDITS, mutated
 from fuzz.targets import TARGETS
 from rbdyn_ros.errors import RbdynError
@@ -86,7 +87,7 @@ def fuzz(name: str, seconds: float, seed: int, folder: Path) -> tuple[int, list[
         folder: receives the current input and those that fail.
     """
     seeds, failures = TARGETS[name].seeds(), {}
-    if name == "bounds":  # it has compiled its kernels
+    if name in COMPILED:  # it has compiled its kernels
         seconds += time.process_time()
     current, count = folder / "current", 0
 

@@ -241,26 +241,36 @@ def stop_viscously(m, d):
 
 @kernel
 def settle_still(m, d):
-    """Start the still dofs from the forces of the last pass; return whether one more is due.
+    """Start the still dofs from the forces of the last pass, if one more pass is due.
 
     A pass leaves a still dof 1e-6 of what the change of its force would do. keep_stops sets that
     to zero, and one more pass makes it so small that the other forces agree with zero.
     """
-    found = False
+    changed = False
+    for k in range(m.nv):
+        if d.stop_still[k] != 0:
+            u = d.qvel[k] + m.opt.timestep * d.qacc_step[k]
+            least = max(abs(force_used(m, d, k)), UNLOADED * m.dof_frictionloss[k])
+            changed = changed or abs(d.stop_slope[k] * u) > CHANGED * least
+    if changed:
+        _start_again(m, d)
+    return changed
+
+
+@kernel
+def _start_again(m, d):
+    """Make the forces of the last pass the memory of the still dofs in this step."""
     for k in range(m.nv):
         if d.stop_still[k] != 0:
             u, piece = d.qvel[k] + m.opt.timestep * d.qacc_step[k], d.stop_piece[k]
-            friction, _limit, slope, _p = stop_force(m, d, k, u)
+            friction, _limit, _slope, _p = stop_force(m, d, k, u)
             low, high = limit_pushes(d, k, u)
-            least = max(abs(force_used(m, d, k)), UNLOADED * m.dof_frictionloss[k])
-            found = found or abs(slope * u) > CHANGED * least
             spring = d.stop_spring[k]
             spring[REMEMBERED], spring[LOWER], spring[UPPER] = friction, low, high
             _take_piece(m, d, k, piece)
         d.qfrc_passive[k] = d.passive_rest[k] + d.stop_load[k]
     for c in range(m.ncone):
         _take_cone(d, c, d.cone_slope[c] > 0.0)
-    return found
 
 
 @kernel

@@ -1,0 +1,115 @@
+"""Random scenes: bodies, joints with stops, springs and drives, loops, restitution.
+
+Whatever is in a scene, forward gives what the next step does, the reported forces balance, and
+energy does not rise unless something drives the scene.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from typing import Any
+
+import numpy as np
+from support import forests
+from support.one_law import assert_balance, assert_one_answer
+
+import rbdyn_ros as rb
+
+STEPS, EVERY = 60, 6
+TIMESTEPS = (1e-4, 5e-4, 1e-3, 2e-3, 5e-3)
+#: Part of its energy that a scene may gain: contact begins within a step of first order.
+GAIN = 0.02
+
+
+def seeds() -> list[bytes]:
+    return [bytes([k]) for k in range(40)]
+
+
+def fuzz_laws(data: bytes) -> None:
+    """Build the scene that the bytes choose, and check its laws while it moves."""
+    rng = np.random.default_rng(list(hashlib.sha256(data).digest()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        m, d, driven = _scene(rng)
+        highest = most_energy(m, d)
+        for n in range(STEPS):
+            if n % EVERY == 0:
+                assert_balance(m, assert_one_answer(m, d))
+            rb.step(m, d)
+            if not np.isfinite(d.qvel).all():
+                raise ArithmeticError(f"step {n} is not finite")
+            if not driven and (energy := _energy(m, d)) > highest:
+                raise ArithmeticError(f"step {n} has {energy} J, more than {highest} J")
+
+
+def _energy(m: rb.Model, d: Any) -> float:
+    return float(rb.kinetic_energy(m, d) + rb.potential_energy(m, d))
+
+
+def most_energy(m: rb.Model, d: Any) -> float:
+    """Return the energy that a scene may have: its own, a part of its motion, and of a step."""
+    fall = m.body_mass.sum() * np.linalg.norm(m.opt.gravity) * m.opt.timestep
+    own = GAIN * (rb.kinetic_energy(m, d) + 1.0)
+    return _energy(m, d) + float(own + fall * (1.0 + abs(d.qvel).max()))
+
+
+def _scene(rng: np.random.Generator) -> tuple[rb.Model, Any, bool]:
+    """Return a Model, a Data in motion, and whether something drives it."""
+    kind = rng.integers(3)
+    driven = False
+    if kind == 0:  # joints with dry friction, limits and springs, couplings
+        types = tuple(rng.choice((*forests.FLAT, "spherical", "floating"), 5))
+        coupled = bool(rng.integers(2))
+        m = rb.build(forests.forest(types, int(rng.integers(1000)), coupled=coupled, losses=True))
+    else:
+        objects = [_object(rng, k) for k in range(rng.integers(1, 4))]
+        robot = _arm(rng) if kind == 2 else None
+        m = rb.scene(robot, objects) if robot else rb.scene(objects=objects)
+    m.opt.timestep = float(rng.choice(TIMESTEPS))
+    m.opt.integrator = str(rng.choice(("implicit_damping", "euler")))
+    d = rb.make_data(m)
+    if kind == 0:
+        forests.randomise(m, d, int(rng.integers(1000)))
+        d.qfrc_applied[:], d.xfrc_applied[:] = 0.0, 0.0
+    else:
+        d.qvel[:] = rng.normal(size=m.nv) * rng.choice((0.1, 1.0, 5.0))
+    if kind == 2 and rng.integers(2):
+        rb.set_drive(m, d, "shoulder", "velocity", float(rng.normal()))
+        driven = True
+    if kind == 2 and rng.integers(3) == 0:
+        m, d = rb.attach(m, d, "object 0", "hand")
+    return m, d, driven
+
+
+def _object(rng: np.random.Generator, k: int) -> rb.Object:
+    size = rng.uniform(0.05, 0.2, 3)
+    shapes = (
+        rb.Box(tuple(size)),
+        rb.Sphere(size[0]),
+        rb.Capsule(size[0] / 2, size[1]),
+        rb.Cylinder(size[0], size[1]),
+        rb.Points(tuple(map(tuple, rng.uniform(-size[0], size[0], (10, 3))))),
+    )
+    surface: dict[str, float] = {"friction": float(rng.choice((0.0, 0.3, 1.0)))}
+    if rng.integers(3) == 0:
+        surface["restitution"] = float(rng.uniform())
+    elif rng.integers(2):
+        surface |= {"stiffness": float(10.0 ** rng.uniform(2, 4)), "damping": 1.0}
+    place = (*rng.uniform(-0.3, 0.0, 2), 0.4 + 0.5 * k)
+    shape = shapes[rng.integers(len(shapes))]
+    mass = float(10.0 ** rng.uniform(-1, 1))
+    return rb.Object(
+        f"object {k}", shape, mass=mass, pose=rb.pose(place), surface=rb.Surface(**surface)
+    )
+
+
+def _arm(rng: np.random.Generator) -> rb.SystemBuilder:
+    """Two links with dry friction, limits and a spring, whose hand may touch the objects."""
+    rod = rb.shapes.box((0.05, 0.05, 0.4), mass=1.0)
+    arm = rb.SystemBuilder("arm", base="world").body("upper", rod).body("hand", rod)
+    stops = {"friction": float(rng.uniform(0, 2)), "limit": (-1.0, 1.0), "damping": 0.1}
+    arm.joint("shoulder", "revolute", "world", "upper", axis=(0, 1, 0), xyz=(0.6, 0, 1.0), **stops)
+    arm.joint("elbow", "revolute", "upper", "hand", axis=(0, 1, 0), xyz=(0, 0, -0.4), **stops)
+    arm.geometry("palm", "hand", rb.Sphere(0.06), origin=rb.pose((0, 0, -0.2)))
+    return arm
