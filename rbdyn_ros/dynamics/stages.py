@@ -9,22 +9,20 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.entry import (
-    NOBODY,
-    Entry,
     check_mass_matrix,
     check_pair,
     check_vector,
     in_pieces,
-    make_dense,
+    no_mass_matrix,
     public,
     whole_steps,
 )
+from rbdyn_ros.dynamics.toolbox.filling import fills
 from rbdyn_ros.engine import crb as _crb
 from rbdyn_ros.engine import forward as _forward
 from rbdyn_ros.engine import kinematics as _kinematics
 from rbdyn_ros.engine import passive as _passive
 from rbdyn_ros.engine import rne as _rne
-from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.engine.joints.ypr import NEAR_SINGULAR
 from rbdyn_ros.engine.quantities import energy as _energy
 from rbdyn_ros.engine.quantities import joint_forces as _joint_forces
@@ -51,7 +49,6 @@ inverse = public(_forward.inverse)
 inverse_with_xfrc = public(_forward.inverse_with_xfrc)
 
 _step = public(_forward.step)
-_mass_matrix = Entry(_forward.mass_matrix)
 _crb_stage = public(_crb.crb)
 _factor_m = public(_crb.factor_m)
 _solve_ltdl = public(_crb.solve_ltdl)
@@ -150,23 +147,20 @@ def _warn(m: Model, d: Data, found: int, stacklevel: int = 3) -> None:
         warnings.warn(message, RuntimeWarning, stacklevel=stacklevel)
 
 
+def _square(m: Model) -> tuple[int, int]:
+    """Return (nv, nv); raises ModelError if M of the Model is too large."""
+    if m.nM == 0 < m.nv:
+        raise no_mass_matrix(m, "mass_matrix")
+    return m.nv, m.nv
+
+
+@fills(_forward.mass_matrix, _square)
 def mass_matrix(m: Model, d: Data) -> Array:
     """Return the joint-space inertia matrix at qpos, dense (nv, nv).
-
-    The array belongs to d and the next call overwrites it; copy it to keep it.
 
     Raises:
         ModelError: the matrix of this Model would be too large.
     """
-    if getattr(d, "model", NOBODY) is not m or d.dense_M is None:
-        make_dense(m, d)
-    dense: Array = d.dense_M
-    if DISABLED:
-        _forward.mass_matrix(m, d, d.dense_memory)
-    else:
-        call = _mass_matrix.call  # _mass_matrix.call(...) would look for a method first
-        call(d.model_address, d.address, d.dense_memory)
-    return dense
 
 
 def crb(m: Model, d: Data) -> None:
