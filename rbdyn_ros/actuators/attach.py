@@ -68,7 +68,7 @@ def with_actuators(m: Model, actuators: str | Path | Iterable[ActuatorSpec]) -> 
     specs = _in_order(m, actuators)
     arrays: dict[str, Any] = {name: getattr(m, name) for name in PRIMARY}
     arrays |= _arrays(m, specs)
-    arrays |= _with_rotors(m, specs)
+    arrays["dof_armature"] = _with_rotors(m, specs)
     _check_numbers(arrays)
     return with_arrays(m, arrays)
 
@@ -92,9 +92,8 @@ def with_actuators_of(m: Model, other: Model) -> Model:
     arrays["actuator_dofid"] = dofs
     rigid = arrays["actuator_spring"][:, 0] == 0.0
     rotors = arrays["actuator_gear"] ** 2 * arrays["actuator_armature"] * rigid
-    for name in ("dof_armature", "dof_inertia0"):
-        arrays[name] = arrays[name].copy()
-        arrays[name][dofs] += rotors
+    arrays["dof_armature"] = arrays["dof_armature"].copy()
+    arrays["dof_armature"][dofs] += rotors
     return with_arrays(m, arrays)
 
 
@@ -158,14 +157,13 @@ def _curve(spec: ActuatorSpec) -> Array:
     return points
 
 
-def _with_rotors(m: Model, specs: Sequence[ActuatorSpec]) -> dict[str, Array]:
-    """Return the inertia of the joints with the rotors that are rigidly connected to them."""
-    found = {name: getattr(m, name).copy() for name in ("dof_armature", "dof_inertia0")}
+def _with_rotors(m: Model, specs: Sequence[ActuatorSpec]) -> Array:
+    """Return dof_armature with the rotors that are rigidly connected to their joints."""
+    armature: Array = m.dof_armature.copy()
     for spec in specs:
         if spec.stiffness == 0.0:
-            for array in found.values():
-                array[m.jnt_dofadr[m.jnt_id(spec.joint)]] += spec.gear**2 * spec.armature
-    return found
+            armature[m.jnt_dofadr[m.jnt_id(spec.joint)]] += spec.gear**2 * spec.armature
+    return armature
 
 
 def _check_numbers(arrays: dict[str, Any]) -> None:
