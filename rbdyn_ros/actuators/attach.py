@@ -68,9 +68,9 @@ def with_actuators(m: Model, actuators: str | Path | Iterable[ActuatorSpec]) -> 
     specs = _in_order(m, actuators)
     arrays: dict[str, Any] = {name: getattr(m, name) for name in PRIMARY}
     arrays |= _arrays(m, specs)
-    arrays["dof_armature"] = _with_rotors(m, specs)
+    arrays |= _with_rotors(m, specs)
     _check_numbers(arrays)
-    return with_arrays(m, arrays)
+    return with_arrays(m, arrays, weigh=False)
 
 
 def with_actuators_of(m: Model, other: Model) -> Model:
@@ -92,9 +92,10 @@ def with_actuators_of(m: Model, other: Model) -> Model:
     arrays["actuator_dofid"] = dofs
     rigid = arrays["actuator_spring"][:, 0] == 0.0
     rotors = arrays["actuator_gear"] ** 2 * arrays["actuator_armature"] * rigid
-    arrays["dof_armature"] = arrays["dof_armature"].copy()
-    arrays["dof_armature"][dofs] += rotors
-    return with_arrays(m, arrays)
+    for name in ("dof_armature", "dof_inertia0"):
+        arrays[name] = arrays[name].copy()
+        arrays[name][dofs] += rotors
+    return with_arrays(m, arrays, weigh=False)
 
 
 def act_places(m: Model, other: Model) -> Ints:
@@ -157,13 +158,17 @@ def _curve(spec: ActuatorSpec) -> Array:
     return points
 
 
-def _with_rotors(m: Model, specs: Sequence[ActuatorSpec]) -> Array:
-    """Return dof_armature with the rotors that are rigidly connected to their joints."""
-    armature: Array = m.dof_armature.copy()
+def _with_rotors(m: Model, specs: Sequence[ActuatorSpec]) -> dict[str, Array]:
+    """Return the inertia of the joints with the rotors that are rigidly connected to them.
+
+    A rotor counts for its own joint only, in each order of payloads and actuators, and in a Batch.
+    """
+    found = {name: getattr(m, name).copy() for name in ("dof_armature", "dof_inertia0")}
     for spec in specs:
         if spec.stiffness == 0.0:
-            armature[m.jnt_dofadr[m.jnt_id(spec.joint)]] += spec.gear**2 * spec.armature
-    return armature
+            for array in found.values():
+                array[m.jnt_dofadr[m.jnt_id(spec.joint)]] += spec.gear**2 * spec.armature
+    return found
 
 
 def _check_numbers(arrays: dict[str, Any]) -> None:
