@@ -231,13 +231,15 @@ def _limits(m: Model, j: int) -> list[tuple[float, float]]:
 
 
 #: The dofs of a joint that shift without a turn, with their entries of its qpos.
-_SHIFTS = {
+_SHIFTS: dict[JointType, dict[int, int]] = {
     JointType.SLIDE: {0: 0},
     JointType.FREE: {0: 0, 1: 1, 2: 2},
     JointType.PLANAR: {0: 0, 1: 1},
     JointType.CYLINDRICAL: {1: 1},
-    **dict.fromkeys((JointType.PLANAR_FP, JointType.PLANAR_FS), {1: 1, 2: 2}),
-    **dict.fromkeys((JointType.SIXDOF_FP, JointType.SIXDOF_FS), {3: 4, 4: 5, 5: 6}),
+    JointType.PLANAR_FP: {1: 1, 2: 2},
+    JointType.PLANAR_FS: {1: 1, 2: 2},
+    JointType.SIXDOF_FP: {3: 4, 4: 5, 5: 6},
+    JointType.SIXDOF_FS: {3: 4, 4: 5, 5: 6},
 }
 
 #: Reach of a distance without limits [m].

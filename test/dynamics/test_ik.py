@@ -129,10 +129,11 @@ def mobile(kind, size=1.0):
     else:
         s.joint("base", kind, "world", "chassis", **({"axis": (0, 0, 1)} if "pl" in kind else {}))
     above = "chassis"
-    for k, (axis, length) in enumerate(zip("zyyxyx", (0.4, 0.1, 0.4, 0.35, 0.1, 0.1), strict=True)):
+    lengths, limit = (0.4, 0.1, 0.4, 0.35, 0.1, 0.1), rb.Limit(-2.8, 2.8)
+    for k, (name, length) in enumerate(zip("zyyxyx", lengths, strict=True)):
+        place, axis = (0, 0, size * length), tuple(float(name == x) for x in "xyz")
         s.body(f"link{k}", BODY)
-        s.joint(f"j{k}", "revolute", above, f"link{k}", xyz=(0, 0, size * length),
-                axis=tuple(float(axis == x) for x in "xyz"), limit=rb.Limit(-2.8, 2.8))  # fmt: skip
+        s.joint(f"j{k}", "revolute", above, f"link{k}", xyz=place, axis=axis, limit=limit)
         above = f"link{k}"
     return rb.build(s)
 
@@ -169,9 +170,7 @@ def test_a_rotation_alone_leaves_the_base_where_it_is():
 @pytest.mark.parametrize("size", [1e-6, 1e-3, 1.0, 1e3, 1e6])
 def test_the_size_of_a_robot_does_not_matter(size):
     m = mobile("fixed", size)
-    found = rb.ik(
-        m, rb.make_data(m), "link5", *drawn(m, "link5", 20), tolerance=1e-8 * size
-    )
+    found = rb.ik(m, rb.make_data(m), "link5", *drawn(m, "link5", 20), tolerance=1e-8 * size)
     assert found.success.all()
     assert found.attempts.mean() < 3.0
 

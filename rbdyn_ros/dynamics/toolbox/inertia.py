@@ -87,7 +87,10 @@ def operational_inertia(
     mobility = frame_mobility(m, d, frame, reference)
     if not np.isfinite(mobility).all():  # eigh would raise its own error
         return np.full((6, 6), np.nan)
-    values, vectors = np.linalg.eigh(mobility)
+    # one unit for turns and shifts, or the size of the robot would decide
+    turn, shift = np.trace(mobility[:3, :3]), np.trace(mobility[3:, 3:])
+    unit = np.repeat([1.0 / np.sqrt(x) if x > 0.0 else 1.0 for x in (turn, shift)], 3)
+    values, vectors = np.linalg.eigh(unit[:, None] * mobility * unit)
     rank = int(np.sum(values > IMMOBILE * max(values[-1], 0.0)))
     if rank < 6:
         text = (
@@ -96,7 +99,7 @@ def operational_inertia(
             "inverse, or reflected_mass for one direction"
         )
         raise ModelError(Finding("singular-frame", text, "error", str(frame)))
-    inertia: Array = (vectors / values) @ vectors.T
+    inertia: Array = unit[:, None] * ((vectors / values) @ vectors.T) * unit
     return inertia
 
 

@@ -19,7 +19,7 @@ MAX_STEPS = 60
 SLOW, MOST_SLOW = 0.9, 4
 #: Damping in units of the squared error: at the start, and its factors after a step.
 DAMPING, LESS, MORE = 0.02, 0.8, 4.0
-#: Of a larger squared error than this, slides take away the rest: it is no reason for more damping.
+#: Slides take away a larger squared error than this: it is no reason for more damping.
 FAR = 16.0
 
 
