@@ -80,7 +80,7 @@ def test_an_open_mechanism_of_any_size_is_assembled(size, slider):
     ]
     shifts = m.jnt_type[m.dof_jntid] == rb.JointType.SLIDE
     unit = np.where(shifts, size, 1.0)
-    np.testing.assert_allclose(m.qpos0, usual.qpos0 * unit, rtol=1e-4, atol=1e-6 * unit.min())
+    np.testing.assert_allclose(m.qpos0, usual.qpos0 * unit, rtol=1e-4, atol=1e-5 * unit.min())
     d = rb.make_data(m)
     rb.forward(m, d)
     assert np.abs(d.efc_pos).max() <= 1e-5 * size
