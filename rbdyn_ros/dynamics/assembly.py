@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbdyn_ros.arrays import Array
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.dynamics.configuration import integrate_pos, slides
 from rbdyn_ros.dynamics.entry import public
@@ -185,22 +185,23 @@ def holonomic_rows(m: Model) -> NDArray[np.bool_]:
     return holonomic
 
 
-def _limits(m: Model) -> tuple[NDArray[np.int64], Array]:
-    """Return which entries of qpos are limited, and their lower and upper limits."""
+def coordinate_limits(m: Model) -> tuple[Ints, Array, Ints]:
+    """Return which entries of qpos are limited, their lower and upper limits, and their joints."""
     single = (m.jnt_limited == 1) & (m.jnt_type != JointType.BALL)
     joints = m.dof_jntid[m.limit_dofid]
     places = m.jnt_qposadr[joints] + m.limit_dofid - m.jnt_dofadr[joints]
     ranges = np.concatenate([m.jnt_range[single], m.limit_range])
-    return np.concatenate([m.jnt_qposadr[single], places]), ranges
+    owners = np.concatenate([np.flatnonzero(single), joints])
+    return np.concatenate([m.jnt_qposadr[single], places]), ranges, owners
 
 
 def _clip(m: Model, d: Data) -> None:
-    places, ranges = _limits(m)
+    places, ranges, _ = coordinate_limits(m)
     d.qpos[places] = np.clip(d.qpos[places], *ranges.T)
 
 
 def _within_limits(m: Model, d: Data) -> bool:
-    places, ranges = _limits(m)
+    places, ranges, _ = coordinate_limits(m)
     low, high = ranges.T
     if not ((low - ROUNDED <= d.qpos[places]) & (d.qpos[places] <= high + ROUNDED)).all():
         return False
