@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 #: Below this speed [rad/s or m/s] dry friction of the smooth law is viscous.
 STICTION_SPEED = 1e-3
 
-#: Time constant [s] of the smooth law's limits whose own is shorter than any timestep, if damping is
-#: explicit: a faster damper is unstable where a joint moves much less inertia than dof_inertia0.
+#: Time constant [s] of the smooth law's limits whose own is shorter than any timestep, if damping
+#: is explicit: a faster damper is unstable where a joint moves much less than dof_inertia0.
 SOFT = 0.02
 
 #: Time constants [s] up to this are shorter than any timestep.
