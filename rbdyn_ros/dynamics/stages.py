@@ -13,11 +13,9 @@ from rbdyn_ros.dynamics.entry import (
     check_pair,
     check_vector,
     in_pieces,
-    no_mass_matrix,
     public,
     whole_steps,
 )
-from rbdyn_ros.dynamics.toolbox.filling import fills
 from rbdyn_ros.engine import crb as _crb
 from rbdyn_ros.engine import forward as _forward
 from rbdyn_ros.engine import kinematics as _kinematics
@@ -145,22 +143,6 @@ def _warn(m: Model, d: Data, found: int, stacklevel: int = 3) -> None:
     for text in texts:
         message = f"'{m.name}', t = {d.time:.6g} s: {text}"
         warnings.warn(message, RuntimeWarning, stacklevel=stacklevel)
-
-
-def _square(m: Model) -> tuple[int, int]:
-    """Return (nv, nv); raises ModelError if M of the Model is too large."""
-    if m.nM == 0 < m.nv:
-        raise no_mass_matrix(m, "mass_matrix")
-    return m.nv, m.nv
-
-
-@fills(_forward.mass_matrix, _square)
-def mass_matrix(m: Model, d: Data) -> Array:
-    """Return the joint-space inertia matrix at qpos, dense (nv, nv).
-
-    Raises:
-        ModelError: the matrix of this Model would be too large.
-    """
 
 
 def crb(m: Model, d: Data) -> None:

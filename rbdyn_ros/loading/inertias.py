@@ -115,7 +115,8 @@ def inertias_of(m: Model, armatures: Array) -> Array:
         rows = [m.replaced(dof_armature=row).dof_inertia0 for row in armatures]
         return np.array(rows).reshape(armatures.shape)
     # kernels find this armature by another table; a Model for each row takes 500 times as long
-    d, table, armature, found = make_data(m), m.table.copy(), np.zeros(m.nv), armatures.copy()
+    d, table, armature = make_data(m), m.table.copy(), np.zeros(m.nv)
+    found: Array = armatures.copy()
     table[MODEL.fields["dof_armature"][0]] = armature.ctypes.data
     d.take_table(table.ctypes.data)
     for k, row in enumerate(armatures):
