@@ -16,7 +16,9 @@ from rbdyn_ros.model.model import Model
 FAR, LEAST = 0.1, 0.01
 
 
-def warn_of_limits(m: Model, qpos: Array, instead: str, stacklevel: int) -> bool:
+def warn_of_limits(
+    m: Model, qpos: Array, instead: str, stacklevel: int, start: Array | None = None
+) -> bool:
     """Warn if a joint of a robot is far beyond a limit that was not made soft; return whether.
 
     Args:
@@ -24,14 +26,17 @@ def warn_of_limits(m: Model, qpos: Array, instead: str, stacklevel: int) -> bool
         qpos: (n, nq) positions of n robots.
         instead: the call with exact limits.
         stacklevel: of the warning, seen from here.
+        start: (n, nq) or (1, nq), where they began; a joint that comes back is not named.
     """
     places, ranges, joints = coordinate_limits(m)
     hard = m.jnt_solref[joints, 0] <= NO_TIME
     places, joints, (low, high) = places[hard], joints[hard], ranges[hard].T
     q = qpos[:, places]
+    began = q if start is None else start[:, places]
     width = np.where(np.isfinite(high - low), high - low, 1.0)
     beyond = np.maximum(low - q, q - high)
     far = (beyond > np.maximum(FAR * width, LEAST)) & np.isfinite(q)  # diverged ones are reported
+    far &= beyond >= np.maximum(low - began, began - high)
     if not far.any():
         return False
     robot, k = np.unravel_index(int(np.argmax(np.where(far, beyond / width, 0.0))), far.shape)

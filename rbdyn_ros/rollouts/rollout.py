@@ -151,7 +151,7 @@ def rollout(
         )
     result = _result(out, shapes, widths, robots)
     if specialize and "qpos" in shapes:
-        warn_of_limits(m, result.qpos[:, -1], "specialize=False", stacklevel=2)
+        warn_of_limits(m, result.qpos[:, -1], "specialize=False", stacklevel=2, start=qpos)
     return result
 
 
@@ -177,7 +177,8 @@ def _on_ray(
             if shown is not None:
                 shown(done * nstep)
     if given.common["specialize"] and "qpos" in shapes:
-        warn_of_limits(given.m, found["qpos"][:, -1], "specialize=False", stacklevel=3)
+        ends = found["qpos"][:, -1]
+        warn_of_limits(given.m, ends, "specialize=False", stacklevel=3, start=given.qpos)
     return Rollout(found, robots.diverged, robots.nbad)
 
 

@@ -84,3 +84,4 @@ def test_robots_without_limits_and_robots_that_diverged_are_left_alone():
         warnings.simplefilter("error")
         pressed(m)
         rb.rollout(bounded, [0.0], [np.finfo(float).max], nstep=3)
+        rb.rollout(bounded, [1.5], [0.0], nstep=1)  # comes back
