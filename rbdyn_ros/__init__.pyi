@@ -68,7 +68,6 @@ from rbdyn_ros.dynamics.stages import joint_forces as joint_forces
 from rbdyn_ros.dynamics.stages import kinematics as kinematics
 from rbdyn_ros.dynamics.stages import make_constraint as make_constraint
 from rbdyn_ros.dynamics.stages import make_data as make_data
-from rbdyn_ros.dynamics.stages import mass_matrix as mass_matrix
 from rbdyn_ros.dynamics.stages import mul_m as mul_m
 from rbdyn_ros.dynamics.stages import passive as passive
 from rbdyn_ros.dynamics.stages import reset_data as reset_data
@@ -90,6 +89,7 @@ from rbdyn_ros.dynamics.toolbox.ik import IkResult as IkResult
 from rbdyn_ros.dynamics.toolbox.ik import ik as ik
 from rbdyn_ros.dynamics.toolbox.inertia import frame_mobility as frame_mobility
 from rbdyn_ros.dynamics.toolbox.inertia import inverse_mass_matrix as inverse_mass_matrix
+from rbdyn_ros.dynamics.toolbox.inertia import mass_matrix as mass_matrix
 from rbdyn_ros.dynamics.toolbox.inertia import operational_inertia as operational_inertia
 from rbdyn_ros.dynamics.toolbox.inertia import reflected_inertia as reflected_inertia
 from rbdyn_ros.dynamics.toolbox.inertia import reflected_mass as reflected_mass

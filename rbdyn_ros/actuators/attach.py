@@ -70,7 +70,7 @@ def with_actuators(m: Model, actuators: str | Path | Iterable[ActuatorSpec]) -> 
     arrays |= _arrays(m, specs)
     arrays |= _with_rotors(m, specs)
     _check_numbers(arrays)
-    return with_arrays(m, arrays)
+    return with_arrays(m, arrays, weigh=False)
 
 
 def with_actuators_of(m: Model, other: Model) -> Model:
@@ -95,7 +95,7 @@ def with_actuators_of(m: Model, other: Model) -> Model:
     for name in ("dof_armature", "dof_inertia0"):
         arrays[name] = arrays[name].copy()
         arrays[name][dofs] += rotors
-    return with_arrays(m, arrays)
+    return with_arrays(m, arrays, weigh=False)
 
 
 def act_places(m: Model, other: Model) -> Ints:
@@ -159,7 +159,10 @@ def _curve(spec: ActuatorSpec) -> Array:
 
 
 def _with_rotors(m: Model, specs: Sequence[ActuatorSpec]) -> dict[str, Array]:
-    """Return the inertia of the joints with the rotors that are rigidly connected to them."""
+    """Return the inertia of the joints with the rotors that are rigidly connected to them.
+
+    A rotor counts for its own joint only, in each order of payloads and actuators, and in a Batch.
+    """
     found = {name: getattr(m, name).copy() for name in ("dof_armature", "dof_inertia0")}
     for spec in specs:
         if spec.stiffness == 0.0:

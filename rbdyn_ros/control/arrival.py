@@ -6,8 +6,8 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.control.frame_stiffness import FADING
-from rbdyn_ros.dynamics.stages import mass_matrix
 from rbdyn_ros.dynamics.toolbox.frames import frame_jacobian
+from rbdyn_ros.dynamics.toolbox.inertia import mass_matrix
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 

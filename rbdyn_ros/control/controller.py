@@ -302,10 +302,10 @@ class Controller(ControlLoop):
         """Set the desired pose of mode impedance (4, 3): rows of a rotation matrix, then position.
 
         Raises:
-            RbdynError: the arm is not armed, its mode has no pose, or as ModeLaws.check_pose.
+            RbdynError: the arm is not armed, its mode has no pose, or as ModeLaws.checked_pose.
         """
         with self._lock:
-            self._check_pose(pose)
+            pose = self._checked_pose(pose)
             self._modes.set_pose(pose, self.gate.measured.qpos)
 
     def rehearsed(self, pose: Array) -> Path:
@@ -318,7 +318,7 @@ class Controller(ControlLoop):
             RbdynError: as set_pose, or the motion takes too long.
         """
         with self._lock:
-            self._check_pose(pose)
+            pose = self._checked_pose(pose)
             seen, posture, arm = self.gate.measured, self._modes.posture, self.arm
             qpos, qvel = seen.qpos.copy(), seen.qvel.copy()
         if self._rehearsal is None:
@@ -328,13 +328,13 @@ class Controller(ControlLoop):
         self._rehearsed_arm = arm
         return self._rehearsal.rehearsed(qpos, qvel, pose, posture, self._dofs)
 
-    def _check_pose(self, pose: Array) -> None:
-        """Raise RbdynError unless the arm would take a pose now."""
+    def _checked_pose(self, pose: Array) -> Array:
+        """Return a pose that the arm would take now; raises RbdynError if it would not."""
         if self.mode != "impedance":
             raise refusal(f"the mode is {self.mode}; a pose needs impedance", "mode", self.mode)
         self._check_armed()
         self._check_measured()
-        self._modes.check_pose(pose, self.gate.measured.qpos)
+        return self._modes.checked_pose(pose, self.gate.measured.qpos)
 
     def set_payload(
         self, link: str, mass: float, com: Sequence[float], inertia: Sequence[float]

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.checks.rotations import nearest_rotation
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.cartesian import CartesianImpedance
 from rbdyn_ros.control.laws import (
@@ -25,8 +26,6 @@ from rbdyn_ros.errors import refusal
 #: Largest distance [m] and angle [rad] of a new pose from the previous pose and from the present
 #: pose of the frame. Beyond, the frame would jump or the spring would be wound up.
 FARTHEST, MOST_TURNED = 0.1, 0.5
-#: Tolerance of R^T R - 1 for a rotation matrix.
-ORTHONORMAL = 1e-6
 
 
 class ModeLaws:
@@ -83,8 +82,8 @@ class ModeLaws:
         if self._cartesian is not None:
             self._pose[:] = self._cartesian.pose(qpos)
 
-    def check_pose(self, pose: Array, qpos: Array) -> None:
-        """Check a desired pose of the frame.
+    def checked_pose(self, pose: Array, qpos: Array) -> Array:
+        """Return a desired pose of the frame with the rotation nearest to its matrix.
 
         Args:
             pose: (4, 3) rows of a rotation matrix, then the position [m], in the base link.
@@ -98,9 +97,10 @@ class ModeLaws:
             raise refusal(message, "pose", "impedance.frame")
         if np.shape(pose) != (4, 3) or not np.isfinite(pose).all():
             raise refusal("the pose is not finite", "pose")
-        off = float(np.abs(pose[:3] @ pose[:3].T - np.eye(3)).max())
-        if not (off <= ORTHONORMAL and np.linalg.det(pose[:3]) > 0.0):
+        rotation = nearest_rotation(np.asarray(pose[:3], float))
+        if rotation is None:
             raise refusal("the first three rows of the pose are not a rotation matrix", "pose")
+        pose = np.vstack([rotation, pose[3]])
         here = self._cartesian.pose(qpos)
         for what, other in (("the previous one", self._pose), ("the present one", here)):
             away = float(np.linalg.norm(pose[3] - other[3]))
@@ -111,15 +111,15 @@ class ModeLaws:
                     f"{FARTHEST:g} m and {MOST_TURNED:g} rad are allowed"
                 )
                 raise refusal(message, "pose")
+        return pose
 
     def set_pose(self, pose: Array, qpos: Array) -> None:
-        """Set the desired pose of the frame; arguments and errors as check_pose."""
-        self.check_pose(pose, qpos)
-        self._pose[:] = pose
+        """Set the desired pose of the frame; arguments and errors as checked_pose."""
+        self._pose[:] = self.checked_pose(pose, qpos)
 
     @property
     def pose(self) -> Array:
-        """A copy of the desired pose of the frame, see check_pose."""
+        """A copy of the desired pose of the frame, see checked_pose."""
         return np.array(self._pose)
 
     @property

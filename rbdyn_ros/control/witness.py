@@ -19,7 +19,7 @@ from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.kernels import entry, kernel
 from rbdyn_ros.control.state_kernels import LONGEST
 from rbdyn_ros.dynamics import stages
-from rbdyn_ros.dynamics.entry import handles
+from rbdyn_ros.dynamics.entry import check_mass_matrix, handles
 from rbdyn_ros.engine.forward import forward_dynamics, mass_matrix
 
 if TYPE_CHECKING:
@@ -103,7 +103,8 @@ class Witness:
         self._m_at, self._d_at = handles(arm.m, self._d)
         friction = arm.friction
         self._dry = np.maximum(friction.coulomb + friction.stribeck, arm.m.dof_frictionloss)
-        stages.mass_matrix(arm.m, self._d)  # makes its memory
+        check_mass_matrix(arm.m, self._d, "witness")
+        self._dense = np.zeros((arm.m.nv, arm.m.nv))
         self._count = 0
 
     def begin(self) -> None:
@@ -138,7 +139,7 @@ class Witness:
         """
         if not dt <= LONGEST:
             self.pause()
-        dense, memory = self._d.dense_memory, self._memory
+        dense, memory = self._dense, self._memory
         if self._count % INERTIA_EVERY == 0:
             _weigh.call(self._m_at, self._d_at, qpos, self._dry, self._most, dense, memory)
         self._count += 1

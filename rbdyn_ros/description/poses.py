@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rbdyn_ros.checks.numbers import finite
+from rbdyn_ros.checks.rotations import NEARLY
 from rbdyn_ros.description.checks.bounds import BOUNDS
 
 Vec3 = tuple[float, float, float]
@@ -15,6 +16,8 @@ Quat = tuple[float, float, float, float]
 
 LARGEST_ANGLE = BOUNDS["angle"].high
 ZERO: Vec3 = (0.0, 0.0, 0.0)
+#: A quaternion whose length differs from 1 by less keeps its bits.
+UNIT = 1e-12
 
 
 def keep_floats(owner: object, name: str, always: bool = False) -> None:
@@ -47,7 +50,8 @@ class Pose:
 
     Attributes:
         pos: origin [m].
-        quat: rotation as unit quaternion (w, x, y, z).
+        quat: rotation as unit quaternion (w, x, y, z); one of nearly unit length, as of rounded
+            numbers, is divided by its length.
     """
 
     pos: Vec3 = ZERO
@@ -56,6 +60,10 @@ class Pose:
     def __post_init__(self) -> None:
         keep_floats(self, "pos")
         keep_floats(self, "quat")
+        with contextlib.suppress(TypeError, ValueError):  # the checks refuse what is no quaternion
+            length = math.hypot(*self.quat)
+            if len(self.quat) == 4 and UNIT < abs(length - 1.0) <= NEARLY:
+                object.__setattr__(self, "quat", tuple(x / length for x in self.quat))
 
 
 #: The pose of a frame that coincides with its parent frame.

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbdyn_ros.arrays import Array
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.numbers import finite
-from rbdyn_ros.dynamics.configuration import integrate_pos
+from rbdyn_ros.dynamics.configuration import integrate_pos, slides
 from rbdyn_ros.dynamics.entry import public
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine.constants import survey
@@ -19,9 +19,19 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model, check_model
 
-#: Number of Newton steps of one attempt, and the longest step [rad or m].
+#: Number of Newton steps of one attempt, and the longest step [rad, or parts of the size].
 MAX_STEPS = 100
 LONGEST_STEP = 0.5
+
+#: Constraints hold if the error is less than this [m or rad], and needs less displacement than
+#: this [rad, or parts of the size].
+CLOSED, NEARLY = 1e-6, 1e-4
+
+#: Rounding of positions, as a part of the size.
+ROUNDING = 1e-14
+
+#: Sizes of usual mechanisms [m]; a metre is their unit of length.
+USUAL = 0.05, 20.0
 
 #: Number of attempts; each starts farther from the given configuration than the one before.
 ATTEMPTS = 24
@@ -66,18 +76,20 @@ def assemble(
     for name in fixed:
         j = m.jnt_id(name)
         free[m.dof_jntid == (m.jnt_mimic[j] if m.jnt_mimic[j] >= 0 else j)] = False
-    d, rng = make_data(m), np.random.default_rng(0)
+    d, rng, size = make_data(m), np.random.default_rng(0), _size(m)
+    tolerance = max(tolerance, ROUNDING * size)
+    size = 1.0 if USUAL[0] <= size <= USUAL[1] else size
     outside: Array | None = None
     nearest: Array | None = None
     gap = np.inf
     for attempt in range(ATTEMPTS):
         reach = 3.0 * attempt / ATTEMPTS
         d.qpos[:] = start
-        away = rng.uniform(-reach, reach, m.nv) * free
+        away = rng.uniform(-reach, reach, m.nv) * free * _units(m, size)
         integrate_pos(m, d.qpos, away, 1.0)
         if attempt > 0:
             _clip(m, d)
-        error = _close(m, d, free, tolerance)
+        error = _close(m, d, free, tolerance, size)
         if np.abs(error).max(initial=0.0) <= tolerance:
             if _within_limits(m, d):
                 return np.array(d.qpos)
@@ -90,17 +102,49 @@ def assemble(
     raise ModelError(_open(m, nearest, tolerance))
 
 
-def position_errors(m: Model, qpos: ArrayLike) -> Array:
-    """Return efc_pos (nefc,) at a configuration."""
+def closed_within(m: Model) -> float:
+    """Return the error of constraints that hold, but for rounding in files [m or rad]."""
+    return CLOSED * min(1.0, _size(m))
+
+
+def is_closed(m: Model, qpos: ArrayLike) -> bool:
+    """Return whether all constraints hold at a configuration, but for rounding in files."""
+    if m.nefc == 0:
+        return True
     d = make_data(m)
     d.qpos[:] = np.asarray(qpos)
     _survey(m, d)
-    errors: Array = d.efc_pos.copy()
-    return errors
+    error = np.abs(d.efc_pos)
+    needed = error / _terms(d, _units(m, _size(m)))
+    return bool(error.max() <= CLOSED and needed.max() <= NEARLY)
 
 
-def _close(m: Model, d: Data, free: NDArray[np.bool_], tolerance: float) -> Array:
-    """Move d.qpos towards closed constraints; return the remaining errors."""
+def _size(m: Model) -> float:
+    """Return the size of a mechanism: the longest way within one of its bodies [m]."""
+    places = np.concatenate([m.body_pos[1:], m.loop_pos.reshape(-1, 3), m.point_pos])
+    return float(np.linalg.norm(places, axis=1).max(initial=0.0)) or 1.0
+
+
+def _units(m: Model, size: float) -> Array:
+    """Return a displacement of each dof (nv,) that counts as long: 1 rad, or the size [m]."""
+    shifts, _ = slides(m, np.arange(m.nv))
+    units: Array = np.where(shifts > 0, size, 1.0)
+    return units
+
+
+def _terms(d: Data, unit: Array) -> Array:
+    """Return what displacements of these units change in each equation (nefc,), at most."""
+    terms: Array = np.abs(d.efc_J * unit).max(axis=1, initial=0.0)
+    terms = np.maximum(terms, d.row_terms * unit.min(initial=1.0))
+    return np.where(terms > 0.0, terms, 1.0)
+
+
+def _close(m: Model, d: Data, free: NDArray[np.bool_], tolerance: float, size: float) -> Array:
+    """Move d.qpos towards closed constraints; return the remaining errors.
+
+    The equations are in radians and metres, or in parts of the size if it is not 1 m.
+    """
+    unit = _units(m, size)
     holonomic = holonomic_rows(m)
     _survey(m, d)
     error: Array = d.efc_pos.copy()
@@ -109,19 +153,21 @@ def _close(m: Model, d: Data, free: NDArray[np.bool_], tolerance: float) -> Arra
         if size <= tolerance or not np.isfinite(size):
             break
         step = np.zeros(m.nv)
-        K = d.efc_J[holonomic][:, free]
+        row = np.ones(m.nefc) if size == 1.0 else _terms(d, unit)
+        K = (d.efc_J * unit / row[:, None])[holonomic][:, free]
         # directions with singular values below a thousandth have no effect from here
         try:
-            step[free] = -np.linalg.lstsq(K, error[holonomic], rcond=1e-3)[0]
+            step[free] = -np.linalg.lstsq(K, (error / row)[holonomic], rcond=1e-3)[0]
         except np.linalg.LinAlgError:
             break
         step *= min(1.0, LONGEST_STEP / max(float(np.abs(step).max(initial=0.0)), 1e-300))
+        step *= unit
         before, kept = d.qpos.copy(), error
         for _ in range(8):  # halve the step until the error decreases
             integrate_pos(m, d.qpos, step, 1.0)
             _survey(m, d)
             error = d.efc_pos.copy()
-            if np.linalg.norm(error) < np.linalg.norm(kept):
+            if np.linalg.norm(error / row) < np.linalg.norm(kept / row):
                 break
             d.qpos[:] = before
             step *= 0.5
@@ -139,22 +185,23 @@ def holonomic_rows(m: Model) -> NDArray[np.bool_]:
     return holonomic
 
 
-def _limits(m: Model) -> tuple[NDArray[np.int64], Array]:
-    """Return which entries of qpos are limited, and their lower and upper limits."""
+def coordinate_limits(m: Model) -> tuple[Ints, Array, Ints]:
+    """Return which entries of qpos are limited, their lower and upper limits, and their joints."""
     single = (m.jnt_limited == 1) & (m.jnt_type != JointType.BALL)
     joints = m.dof_jntid[m.limit_dofid]
     places = m.jnt_qposadr[joints] + m.limit_dofid - m.jnt_dofadr[joints]
     ranges = np.concatenate([m.jnt_range[single], m.limit_range])
-    return np.concatenate([m.jnt_qposadr[single], places]), ranges
+    owners = np.concatenate([np.flatnonzero(single), joints])
+    return np.concatenate([m.jnt_qposadr[single], places]), ranges, owners
 
 
 def _clip(m: Model, d: Data) -> None:
-    places, ranges = _limits(m)
+    places, ranges, _ = coordinate_limits(m)
     d.qpos[places] = np.clip(d.qpos[places], *ranges.T)
 
 
 def _within_limits(m: Model, d: Data) -> bool:
-    places, ranges = _limits(m)
+    places, ranges, _ = coordinate_limits(m)
     low, high = ranges.T
     if not ((low - ROUNDED <= d.qpos[places]) & (d.qpos[places] <= high + ROUNDED)).all():
         return False

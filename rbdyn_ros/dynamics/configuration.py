@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbdyn_ros.arrays import Array
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.dynamics.entry import Entry, check_vector
@@ -212,6 +212,27 @@ def usual_ranges(m: Model, j: int) -> list[tuple[float, float]]:
     return ranges
 
 
+def slides(m: Model, dofs: Ints) -> tuple[Ints, Ints]:
+    """Return how dofs shift what they carry, and the entries of qpos of those without limits.
+
+    Returns:
+        (n,), by dof: 0 for one that turns, 1 for one that only shifts, 2 if it has no limit; and
+        the entries of qpos of all of the latter.
+    """
+    kinds, places = np.zeros(len(dofs), np.int64), []
+    for n, k in enumerate(dofs.tolist()):
+        j = int(m.dof_jntid[k])
+        first = int(m.jnt_dofadr[j])
+        moved = _SHIFTS.get(JointType(m.jnt_type[j]), {})
+        if k - first not in moved or j in m.jnt_mimic:
+            continue
+        limits = _limits(m, j)[k - first]
+        kinds[n] = 1 if np.isfinite(limits).all() else 2
+        if kinds[n] == 2:
+            places.append(int(m.jnt_qposadr[j]) + moved[k - first])
+    return kinds, np.array(places, np.int64)
+
+
 def is_unlimited(m: Model, j: int) -> bool:
     """Return whether a joint can bring its body to any distance, as a slide without limits."""
     kind, leader = m.jnt_kind(j), int(m.jnt_mimic[j] if m.jnt_mimic[j] >= 0 else j)
@@ -237,6 +258,18 @@ def _limits(m: Model, j: int) -> list[tuple[float, float]]:
         found.append((lower, upper))
     return found
 
+
+#: The dofs of a joint that shift without a turn, with their entries of its qpos.
+_SHIFTS: dict[JointType, dict[int, int]] = {
+    JointType.SLIDE: {0: 0},
+    JointType.FREE: {0: 0, 1: 1, 2: 2},
+    JointType.PLANAR: {0: 0, 1: 1},
+    JointType.CYLINDRICAL: {1: 1},
+    JointType.PLANAR_FP: {1: 1, 2: 2},
+    JointType.PLANAR_FS: {1: 1, 2: 2},
+    JointType.SIXDOF_FP: {3: 4, 4: 5, 5: 6},
+    JointType.SIXDOF_FS: {3: 4, 4: 5, 5: 6},
+}
 
 #: Reach of a distance without limits [m].
 _WAY = 1.0

@@ -205,19 +205,6 @@ def check_mass_matrix(m: Model, d: object, function: str) -> None:
         raise no_mass_matrix(m, function)
 
 
-def make_dense(m: Model, d: Any) -> None:
-    """Make the array of mass_matrix once; entries of dofs in different branches stay zero.
-
-    Raises:
-        ModelError: d was not made for m, or M of the Model is too large.
-    """
-    check_mass_matrix(m, d, "mass_matrix")
-    own = np.zeros((m.nv, m.nv))
-    # users get another array over the same memory: they may change its shape, but not resize it
-    shown = np.frombuffer(memoryview(own.reshape(-1))) if own.size else own  # type: ignore[arg-type]
-    vars(d).update(dense_memory=own, dense_M=shown.reshape(m.nv, m.nv))
-
-
 def no_mass_matrix(m: Model, function: str) -> ModelError:
     """Return the error for a function that needs M of a Model whose M is too large."""
     text = (

@@ -18,6 +18,7 @@ from rbdyn_ros.checks.numbers import count, finite
 from rbdyn_ros.dynamics import stages as api
 from rbdyn_ros.dynamics.configuration import differentiate_pos
 from rbdyn_ros.dynamics.entry import MAX_STEPS, check_pair
+from rbdyn_ros.dynamics.toolbox.inertia import mass_matrix
 from rbdyn_ros.dynamics.user_functions import TOLERANCE, UserFunction, states
 from rbdyn_ros.errors import ModelError, not_allowed
 from rbdyn_ros.model.data import Data
@@ -184,7 +185,7 @@ class ExplicitConstraint:
     ) -> tuple[Array, Array, Array, Array]:
         """Return H, C, G and g."""
         G, g = self._write_state(d, y, yd)
-        H = api.mass_matrix(self.m, d)
+        H = mass_matrix(self.m, d)
         api.fwd_position(self.m, d)
         api.fwd_velocity(self.m, d)
         C: Array = d.qfrc_bias - d.qfrc_passive

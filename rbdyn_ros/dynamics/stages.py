@@ -9,13 +9,10 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.entry import (
-    NOBODY,
-    Entry,
     check_mass_matrix,
     check_pair,
     check_vector,
     in_pieces,
-    make_dense,
     public,
     whole_steps,
 )
@@ -24,7 +21,6 @@ from rbdyn_ros.engine import forward as _forward
 from rbdyn_ros.engine import kinematics as _kinematics
 from rbdyn_ros.engine import passive as _passive
 from rbdyn_ros.engine import rne as _rne
-from rbdyn_ros.engine.jit import DISABLED
 from rbdyn_ros.engine.joints.ypr import NEAR_SINGULAR
 from rbdyn_ros.engine.quantities import energy as _energy
 from rbdyn_ros.engine.quantities import joint_forces as _joint_forces
@@ -51,7 +47,6 @@ inverse = public(_forward.inverse)
 inverse_with_xfrc = public(_forward.inverse_with_xfrc)
 
 _step = public(_forward.step)
-_mass_matrix = Entry(_forward.mass_matrix)
 _crb_stage = public(_crb.crb)
 _factor_m = public(_crb.factor_m)
 _solve_ltdl = public(_crb.solve_ltdl)
@@ -151,25 +146,6 @@ def _warn(m: Model, d: Data, found: int, stacklevel: int = 3) -> None:
     for text in texts:
         message = f"'{m.name}', t = {d.time:.6g} s: {text}"
         warnings.warn(message, RuntimeWarning, stacklevel=stacklevel)
-
-
-def mass_matrix(m: Model, d: Data) -> Array:
-    """Return the joint-space inertia matrix at qpos, dense (nv, nv).
-
-    The array belongs to d and the next call overwrites it; copy it to keep it.
-
-    Raises:
-        ModelError: the matrix of this Model would be too large.
-    """
-    if getattr(d, "model", NOBODY) is not m or d.dense_M is None:
-        make_dense(m, d)
-    dense: Array = d.dense_M
-    if DISABLED:
-        _forward.mass_matrix(m, d, d.dense_memory)
-    else:
-        call = _mass_matrix.call  # _mass_matrix.call(...) would look for a method first
-        call(d.model_address, d.address, d.dense_memory)
-    return dense
 
 
 def crb(m: Model, d: Data) -> None:

@@ -202,6 +202,10 @@ def mass_matrix(m: Model, d: Data, dense: Matrix) -> None:
     poses(m, d)
     com_pos(m, d)
     crb(m, d)
+    if 2 * m.nM < m.nv * (m.nv + 1):  # dofs in different branches have no entry in M
+        for i in range(m.nv):
+            for k in range(m.nv):
+                dense[i, k] = 0.0
     fill_dense(m, d, dense)
 
 

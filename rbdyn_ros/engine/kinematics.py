@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 
-MIN_MASS = 1e-15  # MuJoCo's mjMINVAL: a lighter subtree has no centre of mass
+#: A lighter subtree has no centre of mass: the inverse of its mass would overflow.
+MIN_MASS = 1e-300
 
 
 @kernel

@@ -9,6 +9,7 @@ from rbdyn_ros.engine.joints.manifold import ball_angle, joint_stretch
 from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.springs import spring_forces
 from rbdyn_ros.engine.stops.stop_law import exact_stops, find_stops
+from rbdyn_ros.model.options import EULER, RK4
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 #: Below this speed [rad/s or m/s] dry friction of the smooth law is viscous.
 STICTION_SPEED = 1e-3
 
-#: Time constant [s] of the smooth law's limits whose own is shorter than any timestep.
+#: Time constant [s] of the smooth law's limits whose own is shorter than any timestep, if damping
+#: is explicit: a faster damper is unstable where a joint moves much less than dof_inertia0.
 SOFT = 0.02
 
 #: Time constants [s] up to this are shorter than any timestep.
@@ -40,8 +42,8 @@ def passive(m: Model, d: Data) -> None:
     velocity. Dry friction F is then damping of coefficient F / max(|v|, STICTION_SPEED), so it is
     implicit in the step: a joint that F holds against a load T creeps at STICTION_SPEED T / F. A
     joint beyond its limit by r meets a spring and damper k = I / (t z)^2, b = 2 I / t with (t, z)
-    = jnt_solref and I = dof_inertia0: time constant t, by default SOFT, and damping ratio z.
-    Source: MuJoCo's solref.
+    = jnt_solref and I = dof_inertia0: time constant t and damping ratio z. By default t is two
+    timesteps, with the integrators euler and rk4 it is SOFT. Source: MuJoCo's solref.
     """
     _forces(m, d, m.opt.exact_stops == 0 or d.step_stage != 0)
     if m.opt.passive and exact_stops(m, d):
@@ -146,7 +148,8 @@ def _stop(m, j, inertia):
     """Return stiffness and damping of the end stops of joint j."""
     # a spring faster than two steps would ring
     slowest, timestep = m.jnt_solref[j, 0], m.opt.timestep
-    slowest = select(slowest > NO_TIME, slowest, SOFT)
+    explicit = m.opt.integrator_id == EULER or m.opt.integrator_id == RK4
+    slowest = select(slowest > NO_TIME, slowest, SOFT if explicit else 0.0)
     t = select(slowest > 2.0 * timestep, slowest, 2.0 * timestep)
     ratio = m.jnt_solref[j, 1]
     return inertia / (t * t * ratio * ratio), 2.0 * inertia / t

@@ -12,11 +12,15 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array, Bools
 from rbdyn_ros.description.types import Description
-from rbdyn_ros.dynamics.entry import public
+from rbdyn_ros.dynamics.entry import Entry, public
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine.constants import move, survey
+from rbdyn_ros.engine.jit import DISABLED
+from rbdyn_ros.engine.views import MODEL
 from rbdyn_ros.errors import DescriptionError, Finding, Severity
+from rbdyn_ros.loading.geometries import with_masses
 from rbdyn_ros.loading.mobility import LOCKED, mobility
+from rbdyn_ros.model.callbacks import WEIGHERS
 from rbdyn_ros.model.model import Model
 
 Lines = dict[str, int | None]
@@ -38,7 +42,7 @@ MAX_ROUNDS = 50
 #: Below this part of the largest inertia of a joint, an inertia gets a warning.
 TINY_INERTIA = 1e-11
 
-_survey = public(survey)
+_survey, _survey_at = public(survey), Entry(survey)
 _move = public(move)
 
 
@@ -89,6 +93,38 @@ def _constrained(m: Model, inertia: Array) -> Array:
     free, held = map(np.diagonal, mobility(m))
     moves = held > LOCKED * free
     return np.where(moves, 1.0 / np.where(moves, held, 1.0), inertia)
+
+
+def constants(m: Model) -> dict[str, Array]:
+    """Return dof_inertia0 and geom_mass0, as a Model loaded with these numbers has them.
+
+    A joint without inertia, which loading refuses, leaves M singular: the masses stay then.
+    """
+    inertia, _ = _measure(m)
+    if not (inertia > 0.0).all():
+        return {"dof_inertia0": np.maximum(inertia, 0.0), "geom_mass0": m.geom_mass0}
+    return {
+        "dof_inertia0": _constrained(m, inertia),
+        "geom_mass0": with_masses(m).geom_mass0,
+    }
+
+
+def inertias_of(m: Model, armatures: Array) -> Array:
+    """Return dof_inertia0 for rows of dof_armature, both (n, nv)."""
+    if DISABLED or m.nefc > 0:
+        rows = [m.replaced(dof_armature=row).dof_inertia0 for row in armatures]
+        return np.array(rows).reshape(armatures.shape)
+    # kernels find this armature by another table; a Model for each row takes 500 times as long
+    d, table, armature = make_data(m), m.table.copy(), np.zeros(m.nv)
+    found: Array = armatures.copy()
+    table[MODEL.fields["dof_armature"][0]] = armature.ctypes.data
+    d.take_table(table.ctypes.data)
+    for k, row in enumerate(armatures):
+        armature[:] = row
+        _survey_at.call(table.ctypes.data, d.address)
+        absent = ~(RELATIVE_ZERO * np.abs(d.Dinv_u) < d.D)
+        found[k] = m.replaced(dof_armature=row).dof_inertia0 if absent.any() else d.D
+    return found
 
 
 def _repair(model: Model) -> tuple[Model, Array, Bools, list[int]]:
@@ -225,3 +261,6 @@ def _light(
         f"{inertia.max():.2g}; rounding errors dominate its acceleration; {outcome}"
     )
     return _finding("tiny-inertia", text, "warning", m.jnt_names[m.dof_jntid[dof]], lines)
+
+
+WEIGHERS.append(constants)

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.build.builder import SystemBuilder
 from rbdyn_ros.description.build.contacts import check_contact, with_contact
@@ -21,7 +19,7 @@ from rbdyn_ros.description.scene_files.scene import is_scene, no_floating_scene
 from rbdyn_ros.description.source import check_source, read
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.description.urdf_files import urdf
-from rbdyn_ros.dynamics.assembly import assemble, position_errors
+from rbdyn_ros.dynamics.assembly import assemble, is_closed
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.loading.free_objects import placed_objects
 from rbdyn_ros.loading.geometries import geometry_findings, with_masses
@@ -35,9 +33,6 @@ from rbdyn_ros.model.compile import compile_model
 from rbdyn_ros.model.inertia_pattern import MAX_M_ENTRIES
 from rbdyn_ros.model.matching import Match
 from rbdyn_ros.model.model import Model
-
-#: Constraints hold at zero position if the error is less than this [m or rad]: files round.
-CLOSED = 1e-6
 
 
 def load_urdf(
@@ -236,7 +231,7 @@ def rearranged(
 
 def _assembled(model: Model) -> tuple[Model, list[Finding]]:
     """Return the Model with a qpos0 at which its loops are closed, and a finding if not zero."""
-    if model.nefc == 0 or np.abs(position_errors(model, model.qpos0)).max() <= CLOSED:
+    if is_closed(model, model.qpos0):
         return model, []
     try:
         qpos0 = assemble(model)

@@ -34,6 +34,9 @@ def mobility(m: Model) -> tuple[Array, Array]:
     free = np.linalg.inv(M)
     if m.nefc == 0:
         return free, free
-    Y = d.efc_J @ free
-    held = free - Y.T @ np.linalg.pinv(d.efc_J @ Y.T, rcond=1e-6, hermitian=True) @ Y
+    # rows are per radian or per metre, so the mobility along each is scaled to one
+    along = np.sqrt(np.maximum(np.einsum("rk,kl,rl->r", d.efc_J, free, d.efc_J), 0.0))
+    K = d.efc_J / np.where(along > 0.0, along, 1.0)[:, None]
+    Y = K @ free
+    held = free - Y.T @ np.linalg.pinv(K @ Y.T, rcond=1e-6, hermitian=True) @ Y
     return free, held

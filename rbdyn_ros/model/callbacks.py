@@ -6,7 +6,8 @@ process. engine/joints/user.py compiles and registers the functions.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +34,17 @@ STAGE_MAKERS: dict[str, Callable[[], int]] = {}
 #: Checks of the user's functions in a Model that was made from arrays; loading/user_joints.py
 #: enters one.
 MODEL_CHECKS: list[Callable[[Any], None]] = []
+
+
+#: Computes the constants of replacing.CONSTANTS; loading/inertias.py enters it.
+WEIGHERS: list[Callable[[Any], Mapping[str, Any]]] = []
+
+
+def weighed(m: Any) -> Mapping[str, Any]:
+    """Return the fields of a Model that only the engine can compute: replacing.CONSTANTS."""
+    if not WEIGHERS:  # a process that has only unpickled Models
+        importlib.import_module("rbdyn_ros.loading.inertias")
+    return WEIGHERS[0](m)
 
 
 def stage_address(name: str) -> int:

@@ -65,13 +65,12 @@ class Data:
         keep["stages"] = np.frombuffer(stages, np.int64)
         keep["buffer"] = np.frombuffer(memory[start : start + model.data_slots])
         keep["address"] = keep["buffer"].ctypes.data
-        self._write_head(TABLE_AT, model.address)
+        self.take_table(model.address)
         self._write_head(STAGES_AT, *model.data_stages)
         keep["model_address"] = model.address
         keep.update(_views(model, self.buffer))
         keep["loops"] = _Part(model.loops, self.loop_data) if model.loops else None
         keep["shapes"] = {}  # of the arrays that functions return
-        keep["dense_M"] = keep["dense_memory"] = None  # made by the first mass_matrix
         self.qpos[:] = model.qpos0
 
     def __index__(self) -> int:
@@ -106,6 +105,10 @@ class Data:
     def drop_drive_modes(self) -> None:
         """Make the kernels ignore drive_mode, as in a new Data."""
         self._write_head(STAGES_AT, *self.model.data_stages[:STEP])
+
+    def take_table(self, address: int) -> None:
+        """Make the kernels find the arrays of the Model by the table at an address."""
+        self._write_head(TABLE_AT, address)
 
     def take_step_code(self, address: int) -> None:
         """Make compiled loops step this Data by the code at an address; 0: by the engine."""

@@ -52,7 +52,12 @@ DATA_FIELDS = (
     Field("xmat", ("nbody", 9), "axes of the body in the world, row by row", stage="kinematics"),
     Field("xipos", ("nbody", 3), "centre of mass in the world [m]", stage="kinematics"),
     Field("ximat", ("nbody", 9), "principal axes in the world", stage="kinematics"),
-    Field("subtree_com", ("nbody", 3), "centre of mass of the subtree [m]", stage="com_pos"),
+    Field(
+        "subtree_com",
+        ("nbody", 3),
+        "centre of mass of the subtree, without links fixed to the world [m]",
+        stage="com_pos",
+    ),
     Field("cinert", ("nbody", 10), "inertia: Ixx Iyy Izz Ixy Ixz Iyz mx my mz m", stage="com_pos"),
     Field("cdof_all", ("nvall", 6), "cdof, then of the others", stage="com_pos"),
     Field("cdof", ("nv", 6), "motion axis of the dof", stage="com_pos", inside="cdof_all"),

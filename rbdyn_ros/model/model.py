@@ -17,6 +17,7 @@ from rbdyn_ros.model.callbacks import (
     registered_joint,
     registered_motion,
     stage_address,
+    weighed,
 )
 from rbdyn_ros.model.capabilities import (
     check_mass_matrix_fits,
@@ -45,7 +46,7 @@ from rbdyn_ros.model.model_fields import (
 )
 from rbdyn_ros.model.options import Options
 from rbdyn_ros.model.part_numbers import PartNumbers, number_of, part_numbers
-from rbdyn_ros.model.replacing import check_replacements
+from rbdyn_ros.model.replacing import check_replacements, stale
 from rbdyn_ros.model.sizes import sizes_of
 
 #: Timesteps of any Model that are one call; of a large one they take some 0.1 s.
@@ -258,15 +259,14 @@ class Model:
 
         Only the fields REPLACEABLE can be replaced; for others build a Model from a changed
         Description. The Model keeps its user's functions, even if their names were registered
-        again.
+        again. dof_inertia0 and geom_mass0 follow dof_armature and qpos0 unless they are given.
 
         Raises:
             ModelError: a field is not replaceable, or an array has a wrong shape or wrong numbers.
         """
         new = {field.name: getattr(self, field.name) for field in MODEL_FIELDS}
         new |= check_replacements(vars(self), with_new_names(self, arrays))
-        kept = self.findings if findings is None else findings
-        return unchecked_model(self.name, new, self.names, copy.copy(self.opt), kept, self)
+        return with_arrays(self, new, findings)
 
     def __copy__(self) -> Model:
         return self.replaced()
@@ -328,14 +328,28 @@ def unchecked_model(
     return m
 
 
-def with_arrays(m: Model, arrays: Mapping[str, NDArray[Any]]) -> Model:
+def with_arrays(
+    m: Model,
+    arrays: Mapping[str, NDArray[Any]],
+    findings: Sequence[Finding] | None = None,
+    weigh: bool = True,
+) -> Model:
     """Return a Model with other arrays, which are known to be right, and a copy of the options.
 
     Args:
         m: the Model.
         arrays: the fields PRIMARY; missing DERIVED fields are computed.
+        findings: warnings and notes; None: those of m.
+        weigh: whether dof_inertia0 and geom_mass0 follow the inertias, unless they are changed.
     """
-    return unchecked_model(m.name, arrays, m.names, copy.copy(m.opt), m.findings, m)
+    kept = m.findings if findings is None else findings
+    new = unchecked_model(m.name, arrays, m.names, copy.copy(m.opt), kept, m)
+    old = stale(vars(m), arrays) if weigh else []
+    if not old:
+        return new
+    found = weighed(new)
+    arrays = {**arrays, **{name: found[name] for name in old}}
+    return unchecked_model(m.name, arrays, m.names, copy.copy(m.opt), kept, m)
 
 
 def _fill(

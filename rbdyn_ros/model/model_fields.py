@@ -154,7 +154,11 @@ MODEL_FIELDS = (
         ("nbody", 6),
         "inertia about the centre of mass in body axes: xx yy zz xy xz yz [kg m^2]",
     ),
-    Field("body_subtreemass", ("nbody",), "mass of the body and all its descendants [kg]"),
+    Field(
+        "body_subtreemass",
+        ("nbody",),
+        "mass of the body and all its descendants, without links fixed to the world [kg]",
+    ),
     # joints
     Field("jnt_type", ("njnt",), "a JointType", "int"),
     Field("jnt_class", ("njnt",), "a JointClass: what moves the joint", "int"),

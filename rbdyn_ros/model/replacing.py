@@ -16,6 +16,10 @@ from rbdyn_ros.model.number_rules import descending, endless_friction, limit_ran
 #: The attributes of a Model by name.
 Current = Mapping[str, Any]
 
+#: Fields that the engine computes from those of WEIGHED when a Model is loaded.
+CONSTANTS = ("dof_inertia0", "geom_mass0")
+WEIGHED = ("dof_armature", "qpos0", "body_mass", "body_ipos", "body_fullinertia")
+
 #: Fields of zeros and ones.
 _FLAGS = ("jnt_limited", "jnt_actuated")
 
@@ -36,6 +40,23 @@ def check_replacements(current: Current, arrays: Mapping[str, Any]) -> dict[str,
         if why := endless_friction(new):
             raise _refused("geom_friction", why)
     return checked
+
+
+def stale(current: Current, arrays: Mapping[str, Any]) -> list[str]:
+    """Return the CONSTANTS that no longer belong to the arrays of a new Model.
+
+    A constant that the caller has changed stays. A Model that is still being loaded has none.
+    """
+    if not current["dof_inertia0"].any() or _same(current, arrays, WEIGHED):
+        return []
+    return [name for name in CONSTANTS if _same(current, arrays, (name,))]
+
+
+def _same(current: Current, arrays: Mapping[str, Any], names: Sequence[str]) -> bool:
+    return all(
+        arrays[name] is current[name] or np.array_equal(arrays[name], current[name])
+        for name in names
+    )
 
 
 def _checked(current: Current, name: str, values: Any) -> NDArray[Any]:

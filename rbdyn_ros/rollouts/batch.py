@@ -28,6 +28,7 @@ from rbdyn_ros.rollouts.cpu import Cpu
 from rbdyn_ros.rollouts.cuda import Cuda
 from rbdyn_ros.rollouts.device import Device
 from rbdyn_ros.rollouts.job import COMMANDS
+from rbdyn_ros.rollouts.limits import warn_of_limits
 from rbdyn_ros.rollouts.named import NamedView, body_places, joint_places
 from rbdyn_ros.rollouts.outputs import OBSERVED_OUTPUTS
 from rbdyn_ros.rollouts.params import FIELDS, GRAVITY, model_array
@@ -40,6 +41,8 @@ DATA_NAMES = (*INPUTS, *OBSERVED_OUTPUTS)
 
 #: More robots than any memory holds.
 MAX_ROBOTS = 2**40
+#: Joints are looked at, whether they are beyond their limits, in one of so many calls.
+LOOK = 64
 
 DEVICES = ("cpu", "cuda")
 
@@ -139,6 +142,7 @@ class Batch:
         for name in (*STATE, "qfrc_applied", *(["act"] if m.na else [])):
             self.bind(name)
         self.qpos = m.qpos0
+        self._calls, self._watched = 0, device == "cpu" and bool(m.jnt_limited.any() or m.nlimit)
         self._ready()
 
     def step(self, ids: ArrayLike | None = None, nstep: int = 1) -> None:
@@ -346,6 +350,15 @@ class Batch:
     def _run(self, nstep: int, ids: Any) -> None:
         self._ready()
         self._device.run(nstep, ids)
+        if self._watched:
+            self._watch()
+
+    def _watch(self) -> None:
+        """Warn once of joints far beyond their limits; look at the first call, then at some."""
+        self._calls += 1
+        if self._calls % LOOK == 1 and self.specialized:
+            instead = "rb.Batch(m, nsim, specialize=False)"
+            self._watched = not warn_of_limits(self.model, self.qpos, instead, stacklevel=4)
 
 
 def _check_name(what: str, name: object, known: Collection[str]) -> None:

@@ -21,6 +21,7 @@ from rbdyn_ros.errors import (
     quote,
     shown,
 )
+from rbdyn_ros.loading.inertias import inertias_of
 from rbdyn_ros.model.actuators import CURVE_POINTS
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
@@ -98,7 +99,18 @@ def columns(m: Model, params: object) -> list[Columns]:
             found.append(_joined(name, parts))
     for each in found:
         _check_possible(m, each)
-    return [_as_stored(each) for each in found]
+    return [_as_stored(each) for each in [*found, *_inertias(m, found)]]
+
+
+def _inertias(m: Model, found: Sequence[Columns]) -> list[Columns]:
+    """Return dof_inertia0 of robots with their own dof_armature, unless it is given too."""
+    given = {each.array: each for each in found}
+    if "dof_armature" not in given or "dof_inertia0" in given:
+        return []
+    own = given["dof_armature"]
+    armatures = np.tile(m.dof_armature, (len(own.values), 1))
+    armatures[:, own.places] = own.values
+    return [Columns.whole("dof_inertia0", inertias_of(m, armatures))]
 
 
 def _as_stored(given: Columns) -> Columns:

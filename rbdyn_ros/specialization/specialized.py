@@ -13,7 +13,6 @@ from rbdyn_ros.dynamics.entry import (
     NOBODY,
     Substitute,
     in_pieces,
-    make_dense,
     no_mass_matrix,
     not_a_pair,
     whole_steps,
@@ -155,10 +154,8 @@ class Specialized(Substitute):
         return self._filled("bias_term", d)
 
     def mass_matrix(self, d: Data) -> Array:
-        """Return rb.mass_matrix(m, d), (nv, nv): an array that belongs to d."""
-        if getattr(d, "model", NOBODY) is not self.model or d.dense_M is None:
-            make_dense(self.model, d)
-        return self._filled("mass_matrix", d, out=d.dense_M)
+        """Return rb.mass_matrix(m, d), (nv, nv)."""
+        return self._filled("mass_matrix", d)
 
     def frame_pose(self, d: Data, frame: str | int) -> tuple[Array, Array]:
         """Return position (3,) and rotation (3, 3) of a frame, like rb.frame_pose."""
@@ -230,13 +227,13 @@ class Specialized(Substitute):
             raise unknown_reference(numbers[1])
         return function_program(self.model, name, self.symbolic, numbers)
 
-    def _filled(self, name: str, d: Data, *numbers: int, out: Array | None = None) -> Array:
-        """Return the array that a function fills, by default a new one."""
+    def _filled(self, name: str, d: Data, *numbers: int) -> Array:
+        """Return a new array that a function fills."""
         if getattr(d, "model", NOBODY) is not self.model:
             raise not_a_pair(self.model, d)
         key = (name, *numbers) if numbers else name
         shape, fill = self._fillers.get(key) or self._filler(name, numbers)
-        out = np.empty(shape) if out is None else out
+        out = np.empty(shape)
         address = self._addresses[key]
         while fill(address, d.model_address, d.address, out) == OTHER_OPTIONS:
             address = self._address(name, numbers)

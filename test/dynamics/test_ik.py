@@ -110,6 +110,71 @@ def test_arms_reach_all_that_forward_kinematics_reaches(name):
     assert np.array_equal(d.qpos, m.qpos0)
 
 
+#: Joints of a mobile base, and how far its slides are limited.
+BASES = {
+    "prismatic": math.inf,
+    "gantry": 100.0,
+    **dict.fromkeys(("floating", "planar", "planar_fp", "planar_fs", "sixdof_fs"), math.inf),
+}
+
+
+def mobile(kind, size=1.0):
+    """Return an arm of six joints on a mobile base, and of this size [m]."""
+    s = rb.SystemBuilder("mobile", base="world").body("chassis", BODY)
+    if kind in ("prismatic", "gantry"):
+        limit = {"limit": rb.Limit(-100.0, 100.0)} if kind == "gantry" else {}
+        s.body("x", BODY).joint("x", "prismatic", "world", "x", axis=(1, 0, 0), **limit)
+        s.body("y", BODY).joint("y", "prismatic", "x", "y", axis=(0, 1, 0), **limit)
+        s.joint("yaw", "continuous", "y", "chassis", axis=(0, 0, 1))
+    else:
+        s.joint("base", kind, "world", "chassis", **({"axis": (0, 0, 1)} if "pl" in kind else {}))
+    above = "chassis"
+    lengths, limit = (0.4, 0.1, 0.4, 0.35, 0.1, 0.1), rb.Limit(-2.8, 2.8)
+    for k, (name, length) in enumerate(zip("zyyxyx", lengths, strict=True)):
+        place, axis = (0, 0, size * length), tuple(float(name == x) for x in "xyz")
+        s.body(f"link{k}", BODY)
+        s.joint(f"j{k}", "revolute", above, f"link{k}", xyz=place, axis=axis, limit=limit)
+        above = f"link{k}"
+    return rb.build(s)
+
+
+@pytest.mark.parametrize("kind", BASES)
+def test_a_mobile_base_reaches_what_is_far_away(kind):
+    """N4: steps of at most 1 m and starts within 1 m of zero missed 45 of 60 such targets."""
+    m, rng = mobile(kind), np.random.default_rng(3)
+    d = rb.make_data(m)
+    places, turns = drawn(m, "link5", 10)
+    for here, way in ((0.0, 1.0), (50.0, 1.0), (0.0, 30.0), (-50.0, 80.0), (0.0, 1e4)):
+        if here + way > BASES[kind]:
+            continue
+        for place, turn in zip(places, turns, strict=True):
+            d.qpos = rb.random_qpos(m, rng)
+            first = {"planar_fp": 1, "planar_fs": 1, "sixdof_fs": 4}.get(kind, 0)
+            d.qpos[first : first + 2] = here
+            target = rb.frame_pose(m, d, "link5")[0] + (way, 0.0, 0.0)
+            target[2] = place[2]
+            found = rb.ik(m, d, "link5", target, turn)
+            assert max(misses(m, found.check(), "link5", target, turn)) <= 1.01e-8
+
+
+def test_a_rotation_alone_leaves_the_base_where_it_is():
+    m = mobile("planar")
+    d = rb.make_data(m)
+    d.qpos[:2] = 50.0, -20.0
+    _, turns = drawn(m, "link5", 10)
+    found = rb.ik(m, d, "link5", rotation=turns)
+    assert found.success.all()
+    assert np.array_equal(found.qpos[:, :2], np.tile([50.0, -20.0], (10, 1)))
+
+
+@pytest.mark.parametrize("size", [1e-6, 1e-3, 1.0, 1e3, 1e6])
+def test_the_size_of_a_robot_does_not_matter(size):
+    m = mobile("fixed", size)
+    found = rb.ik(m, rb.make_data(m), "link5", *drawn(m, "link5", 20), tolerance=1e-8 * size)
+    assert found.success.all()
+    assert found.attempts.mean() < 3.0
+
+
 @pytest.mark.parametrize("name", ["ur5_robot.urdf", "panda.urdf"])
 def test_pinocchio_agrees(name):
     pin = pytest.importorskip("pinocchio")

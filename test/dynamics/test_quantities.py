@@ -242,6 +242,21 @@ def ancestors(m, i):
     yield 0
 
 
+def test_links_fixed_to_the_world_do_not_count():
+    """N5: a Model does not keep their masses, as the docstring of rb.com says."""
+    heavy, light = (rb.shapes.box((0.1, 0.1, 0.1), mass=mass) for mass in (5.0, 2.0))
+    system = rb.SystemBuilder("arm").body("base", heavy).body("plate", heavy).body("arm", light)
+    system.joint("bolt", "fixed", "base", "plate", xyz=(1.0, 0.0, 0.0))
+    system.joint("j", "revolute", "plate", "arm", xyz=(1.0, 0.0, 0.0))
+    for floating, place, mass in ((False, 2.0, 2.0), (True, 9.0 / 12.0, 12.0)):
+        m = rb.build(system, floating_base=floating)
+        d = rb.make_data(m)
+        assert rb.com(m, d) == pytest.approx((place, 0.0, 0.0), abs=1e-15)
+        assert m.body_subtreemass[0] == pytest.approx(mass)
+        d.qpos[m.nq - 1] = 0.3
+        assert rb.com(m, d) == pytest.approx((place, 0.0, 0.0), abs=1e-15)
+
+
 def test_momentum(any_system):
     m, d, where = any_system
     A, h = rb.centroidal_momentum_matrix(m, d), rb.centroidal_momentum(m, d)

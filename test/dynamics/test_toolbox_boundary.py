@@ -28,6 +28,7 @@ CALLS = {
     "centroidal_momentum_matrix": (),
     "centroidal_momentum": (),
     "centroidal_momentum_bias": (),
+    "mass_matrix": (),
     "inverse_mass_matrix": (),
     "reflected_inertia": (),
     "frame_mobility": ("{frame}", "local"),
@@ -370,7 +371,7 @@ def test_without_any_freedom(name):
     assert m.nv == 0
     d = rb.make_data(m)
     shapes = {
-        "coriolis_matrix": [(0, 0)], "inverse_mass_matrix": [(0, 0)],
+        "coriolis_matrix": [(0, 0)], "mass_matrix": [(0, 0)], "inverse_mass_matrix": [(0, 0)],
         "frame_jacobian": [(6, 0)], "frame_jacobian_dot": [(6, 0)],
         "frame_pose": [(3,), (3, 3)], "frame_velocity": [(6,)], "frame_acceleration": [(6,)],
         "com": [(3,)], "com_velocity": [(3,)], "com_jacobian": [(3, 0)],

@@ -106,6 +106,24 @@ def test_a_limit_stops_a_joint_within_a_step(speed, integrator, timestep):
     assert d.nunsolved == 0
 
 
+@pytest.mark.parametrize("speed", [0.5, 5.0, 50.0])
+@pytest.mark.parametrize("load", [0.4, 4.0])
+def test_the_largest_force_of_a_limit_decides_how_far_beyond_it_a_joint_is(speed, load):
+    """N6: after an impact the load alone does not bound it, as was documented."""
+    m = wheel(kind="revolute", limit=(-1.0, 0.4))
+    d = rb.make_data(m)
+    d.qvel, d.qfrc_applied = speed, load
+    h, inertia, largest, arrived = m.opt.timestep, m.dof_inertia0[0], 0.0, speed
+    for _ in range(1000):
+        before = d.qvel[0]
+        rb.step(m, d)
+        if largest == 0.0 != d.qfrc_passive[0]:
+            arrived = before
+        largest = max(largest, -d.qfrc_passive[0])
+        assert d.qpos[0] - 0.4 <= 1.001 * largest * h * h / (1e6 * inertia)
+    assert load < largest <= 1.001 * (load + inertia * arrived / h)
+
+
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_a_joint_that_leans_on_its_limit_rests(integrator):
     m = pendulum(kind="revolute", limit=(-0.5, 0.0), integrator=integrator)

@@ -214,17 +214,6 @@ def test_a_buffer_of_another_length(m, length):
         restored(m, np.zeros(length))
 
 
-def test_the_shape_of_a_mass_matrix_does_not_matter(m):
-    d = rb.make_data(m)
-    M = rb.mass_matrix(m, d)
-    expected = M.copy()
-    M[...] = 0.0
-    M.shape = (1, m.nv * m.nv)
-    assert np.array_equal(rb.mass_matrix(m, d).reshape(m.nv, m.nv), expected)
-    with pytest.raises(ValueError, match="resize"):
-        M.resize((1, 1), refcheck=False)
-
-
 def test_options_keep_their_memory(m):
     same = m.replaced()
     same.opt.gravity = (0.0, 0.0, -1.0)

@@ -169,13 +169,22 @@ FORESTS = {
 ROBOTS = {"ur5_robot.urdf": False, "panda.urdf": False, "talos_reduced.urdf": True}
 
 
+def softly(m):
+    """Return the Model with the smooth law, and limits of 20 ms.
+
+    The forces of stiffer ones would hide the other terms in differences, and move the robot far.
+    """
+    return smoothly(m.replaced(jnt_solref=np.tile([0.02, 1.0], (m.njnt, 1))))
+
+
 def in_motion(name):
     """Return a robot in a state in which no branch changes within 0.05."""
     if name in ROBOTS:
         m = rb.load_urdf(robots.find(name), floating_base=ROBOTS[name], strict=False)
     else:
         m = rb.build(forests.forest(**FORESTS[name]))
-    d = rb.make_data(smoothly(m))
+    m = softly(m)
+    d = rb.make_data(m)
     if name in ROBOTS:
         states.randomise(m, d, 2)
         # for dry friction far from rest; a finger's range is short: away from both its ends
@@ -240,7 +249,7 @@ REFUSED = {f"{kind}, sprung": lambda kind=kind: sprung(kind) for kind in CURVED[
 
 
 def refused_in_motion(name):
-    m = smoothly(rb.build(REFUSED[name]()))
+    m = softly(rb.build(REFUSED[name]()))
     m.opt.integrator = "euler"  # forward and inverse with explicit damping, as differentiated
     with refused(rb.ModelError, "no-derivative", "inverse_derivatives"):
         rb.inverse_derivatives(m, rb.make_data(m))

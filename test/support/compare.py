@@ -1,5 +1,7 @@
 """Comparison by the largest entry, remembering the worst error of every kind of comparison."""
 
+import dataclasses
+
 import numpy as np
 
 EPS = np.finfo(float).eps
@@ -59,3 +61,23 @@ def _place(ours, theirs):
 def with_inverse(least, M, factor):
     """Tolerance of a result of M^-1: its rounding grows with the condition number of M."""
     return max(least, 64.0 * factor * np.linalg.cond(M) * EPS) if M.size else least
+
+
+def arrays_in(result):
+    """Return all arrays in a result: of a tuple, a list, a mapping or the fields of a record."""
+    if isinstance(result, np.ndarray):
+        return [result]
+    if isinstance(result, dict):
+        result = tuple(result.values())
+    elif dataclasses.is_dataclass(result):
+        result = tuple(getattr(result, field.name) for field in dataclasses.fields(result))
+    parts = result if isinstance(result, tuple | list) else ()
+    return [array for part in parts for array in arrays_in(part)]
+
+
+def assert_apart(results, *others):
+    """Check that no array in a result shares memory with another one, or with other arrays."""
+    found = [array for result in results for array in arrays_in(result) if array.size]
+    for k, array in enumerate(found):
+        for other in (*found[:k], *others):
+            assert not np.shares_memory(array, other)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection
 from typing import TypeVar
 
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.rotations import unit_quaternion
 from rbdyn_ros.description.checks.bounds import audit_range
 from rbdyn_ros.description.mechanism_files.yaml_text import Items, Node, Scalar, YamlTable
 from rbdyn_ros.description.poses import Pose, Vec3, quat_from_rpy
@@ -20,8 +21,6 @@ _NOT_FINITE = re.compile(r"[+-]?\.?(nan|inf|infinity)", re.IGNORECASE)
 _WHOLE = re.compile(r"0|[1-9][0-9]{0,9}")
 #: The keys of a pose in every element.
 AT = ("xyz", "rpy")
-#: Quaternions are written with few decimals: their length may differ from 1 by this much.
-UNIT = 1e-3
 _NOTHING = ("", "~", "null")
 _FLAGS = {"true": True, "false": False}
 
@@ -196,14 +195,15 @@ class Form:
         given = self.numbers(table.nodes["quat"], "quat", owner, 4)
         if given is None:
             return None
-        length = math.hypot(*given)
-        if abs(length - 1.0) > UNIT:
-            message = f"the quat has length {length:g}; it must be 1: w, x, y, z of a rotation"
+        unit = unit_quaternion(given)
+        if unit is None:
+            message = f"the quat has length {math.hypot(*given):g}; it must be 1: w, x, y, z of a "
+            message += "rotation"
             self.audit.error(
                 "bad-quaternion", owner, line, message, found=str(given), allowed="length 1"
             )
             return None
-        w, x, y, z = (number / length for number in given)
+        w, x, y, z = unit
         return Pose(at.pos, (w, x, y, z))
 
 

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from rbdyn_ros.checks.audit import Audit, robot_element
+from rbdyn_ros.checks.rotations import NEARLY
 from rbdyn_ros.description.checks.joints import audit_type
 from rbdyn_ros.description.checks.limits import LIMITED_TYPES
 from rbdyn_ros.description.checks.values import audit_finite
@@ -59,8 +60,6 @@ _OWNERS = {"robot": "robot", "link": "link", "joint": "joint", **dict.fromkeys(L
 _TYPES = {"joint": URDF_TYPES, **dict.fromkeys(LOOPS, LOOP_TYPES)}
 #: Longer words are not compared with words of URDF [characters].
 LONGEST_WORD = 20
-#: Rounding error of the length of a quaternion that needs no note.
-_ROUNDED = 1e-3
 
 # Elements of xacro that expand to content: xacro has not run.
 _XACRO_CONTENT = {
@@ -206,7 +205,7 @@ class Pruner:
             message = f"{what} is zero; it must have a direction"
             self.audit.error("zero-quaternion", owner, element.line, message, found="0 0 0 0")
             return False
-        if abs(length - 1.0) > _ROUNDED:
+        if abs(length - 1.0) > NEARLY:
             message = f"{what} has length {length:.6g}; it is divided by its length"
             self.audit.add(
                 "note", "quaternion-normalised", owner, element.line, message, found=f"{length:g}"

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.numbers import count, finite
 from rbdyn_ros.dynamics.assembly import holonomic_rows
-from rbdyn_ros.dynamics.configuration import random_qpos
+from rbdyn_ros.dynamics.configuration import random_qpos, slides
 from rbdyn_ros.dynamics.entry import Entry, check_pair, handles
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.dynamics.toolbox.clearance import clearance_of, moved_pairs
@@ -30,6 +30,8 @@ _solve_targets, _survey = Entry(solve_targets), Entry(survey)
 MOST_ATTEMPTS = 10_000
 #: Columns of a report; between the first two are the errors of position, rotation and loops.
 SOLVED, STEPS, ATTEMPTS, TOO_NEAR = 0, 4, 5, 6
+#: Lengths of usual robots [m].
+USUAL = 0.1, 10.0
 #: Targets of one call of the kernel, between which Ctrl-C gets through.
 PIECE = 16
 
@@ -107,7 +109,8 @@ def ik(
     """Return a configuration within the joint limits in which a frame is at a target.
 
     The search starts at d.qpos, then at configurations drawn at random within the limits, the
-    same ones at every call; the first that is found is returned. Among separate solutions (elbow
+    same ones at every call, in which slides, planar and floating joints without limits carry the
+    frame to the target; the first that is found is returned. Among separate solutions (elbow
     up or down) start near the one you want. Only the joints between the frame and the world move,
     or with closed loops those that the loops couple to them; mimic joints follow, also within
     their own limits, and loops are closed. Joints that turn without limit, or by more than one
@@ -121,7 +124,8 @@ def ik(
         frame: name or number of a frame.
         position: where its origin shall be in the world, (3,) or (n, 3) [m]; None: anywhere.
         rotation: its axes in the world: a rotation matrix (3, 3) or (n, 3, 3), or a quaternion
-            wxyz (4,) or (n, 4); None: any. frame_pose returns both arguments.
+            wxyz (4,) or (n, 4), both to 1e-3, as rounded numbers are; None: any. frame_pose
+            returns both arguments.
         posture: (nq,) configuration that the result shall be near to as far as the target leaves
             room, in the sense of least squares of joint positions; the local minimum next to the
             solution found first. None: whatever is found.
@@ -248,13 +252,28 @@ def _new_problem(
         joints[(m.jnt_type[joints] == JointType.BALL) & (m.jnt_limited[joints] == 1)]
     )
     at[turning] = m.jnt_qposadr[joints[turning]]
-    arrays = (loops, dofs, np.concatenate(places), at, limits, turning.astype(np.int64), balls)
+    arrays = (
+        loops, dofs, np.concatenate(places), at, limits, turning.astype(np.int64), balls,
+        *slides(m, dofs), _weight(m, frame),
+    )  # fmt: skip
     space = (
         np.zeros((6, m.nv)), np.zeros((rows, len(dofs))), np.zeros((rows, rows)),
         np.zeros((2, rows)), np.zeros((2, m.nv)), np.zeros(len(dofs), np.int64),
         np.zeros((2, m.nq)),
     )  # fmt: skip
     return _Problem(dofs, arrays, space)
+
+
+def _weight(m: Model, frame: int) -> float:
+    """Return the weight of an error in position [1/m] against one in rotation [1/rad].
+
+    It is 1 for robots of usual size, else 1 over the length of the links that carry the frame.
+    """
+    length, body = float(np.linalg.norm(m.frame_pos[frame])), int(m.frame_bodyid[frame])
+    while body > 0:
+        length += float(np.linalg.norm(m.body_pos[body]))
+        body = int(m.body_parentid[body])
+    return 1.0 if length == 0.0 or USUAL[0] <= length <= USUAL[1] else 1.0 / length
 
 
 def _moving_dofs(m: Model, frame: int, fixed: tuple[str, ...]) -> Ints:

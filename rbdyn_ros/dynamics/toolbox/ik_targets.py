@@ -9,14 +9,12 @@ from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
+from rbdyn_ros.checks.rotations import NEARLY
 from rbdyn_ros.dynamics.entry import Entry
 from rbdyn_ros.engine.quantities.ik.targets import straighten
 from rbdyn_ros.errors import Finding, ParameterError
 
 _straighten = Entry(straighten)
-
-#: By how much a rotation from outside may miss being one.
-ROTATION_ERROR = 1e-6
 
 #: In place of a position or a rotation that is not given.
 NOWHERE, UNTURNED = np.zeros((1, 3)), np.eye(3).reshape(1, 9)
@@ -35,7 +33,7 @@ def targets_of(position: ArrayLike | None, rotation: ArrayLike | None) -> tuple[
         raise ParameterError(Finding("target", f"{text}, or one", "error", "rotation"))
     targets = np.empty((n, 12))
     targets[:, :3], targets[:, 3:] = places, turns
-    wrong = _straighten.call(targets, ROTATION_ERROR)
+    wrong = _straighten.call(targets, NEARLY)
     if wrong >= 0:
         raise _wrong_target(position, rotation, wrong)
     single = np.ndim(position) < 2 and (rotation is None or np.shape(rotation) in ((4,), (3, 3)))  # type: ignore[arg-type]
@@ -58,15 +56,18 @@ def _matrices(rotation: ArrayLike) -> Array:
     if turns.ndim not in (1, 2) or turns.shape[-1] != 4:
         allowed = "a matrix (3, 3) or (n, 3, 3), or a quaternion wxyz (4,) or (n, 4)"
         raise _wrong_shape("rotation", turns, allowed)
-    w, x, y, z = turns.reshape(
-        -1, 4
-    ).T  # of a quaternion q the matrix is that of a rotation, times q.q
+    w, x, y, z = turns.reshape(-1, 4).T
+    # of a quaternion q these are the entries of a rotation, times q.q
     rows = [
         w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y),
         2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x),
         2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z,
     ]  # fmt: skip
-    return np.stack(rows, axis=1)
+    with np.errstate(all="ignore"):  # the kernel refuses what is not finite
+        square = w * w + x * x + y * y + z * z
+        near = np.abs(np.sqrt(square) - 1.0) <= NEARLY
+    matrices: Array = np.stack(rows, axis=1) / np.where(near, square, 1.0)[:, None]
+    return matrices
 
 
 def _numbers(name: str, value: ArrayLike) -> Array:
@@ -88,6 +89,6 @@ def _wrong_target(position: Any, rotation: Any, wrong: int) -> ParameterError:
     finite("rotation", rotation, None, code="target")
     text = (
         f"rotation {wrong} is not a rotation; allowed are right-handed orthonormal matrices and "
-        f"unit quaternions wxyz, to {ROTATION_ERROR:g}"
+        f"unit quaternions wxyz, to {NEARLY:g}"
     )
     return ParameterError(Finding("not-a-rotation", text, "error", "rotation"))

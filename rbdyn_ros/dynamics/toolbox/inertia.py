@@ -1,4 +1,4 @@
-"""The inverse of M, and the apparent mass or inertia at a joint or a frame.
+"""M and its inverse, and the apparent mass or inertia at a joint or a frame.
 
 These are properties of the tree with its mimic joints; constraints are ignored.
 """
@@ -13,6 +13,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.dynamics.entry import check_mass_matrix, no_mass_matrix
 from rbdyn_ros.dynamics.toolbox.filling import fills
+from rbdyn_ros.engine import forward as _forward
 from rbdyn_ros.engine.quantities import inverse_mass as _inverse_mass
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.data import Data
@@ -27,6 +28,15 @@ def _nv(m: Model, function: str) -> int:
     if m.nM == 0 and m.nv > 0:
         raise no_mass_matrix(m, function)
     return int(m.nv)
+
+
+@fills(_forward.mass_matrix, lambda m: (_nv(m, "mass_matrix"), m.nv))
+def mass_matrix(m: Model, d: Data) -> Array:
+    """Return the joint-space inertia matrix M(qpos), dense (nv, nv).
+
+    Raises:
+        ModelError: d was not made for m, or M is too large.
+    """
 
 
 @fills(_inverse_mass.frame_mobility, lambda m: (6, m.nv + 6)).of_frame
@@ -87,7 +97,10 @@ def operational_inertia(
     mobility = frame_mobility(m, d, frame, reference)
     if not np.isfinite(mobility).all():  # eigh would raise its own error
         return np.full((6, 6), np.nan)
-    values, vectors = np.linalg.eigh(mobility)
+    # one unit for turns and shifts, or the size of the robot would decide
+    turn, shift = np.trace(mobility[:3, :3]), np.trace(mobility[3:, 3:])
+    unit = np.repeat([1.0 / np.sqrt(x) if x > 0.0 else 1.0 for x in (turn, shift)], 3)
+    values, vectors = np.linalg.eigh(unit[:, None] * mobility * unit)
     rank = int(np.sum(values > IMMOBILE * max(values[-1], 0.0)))
     if rank < 6:
         text = (
@@ -96,7 +109,7 @@ def operational_inertia(
             "inverse, or reflected_mass for one direction"
         )
         raise ModelError(Finding("singular-frame", text, "error", str(frame)))
-    inertia: Array = (vectors / values) @ vectors.T
+    inertia: Array = unit[:, None] * ((vectors / values) @ vectors.T) * unit
     return inertia
 
 

@@ -13,10 +13,13 @@ from rbdyn_ros.model.model import Model
 def com(m: Model, d: Data, body: str | int = 0) -> Array:
     """Return the centre of mass of a body's subtree in the world, (3,) [m], at qpos.
 
+    Links that are fixed to the world do not count: they are no body, and a Model does not keep
+    their masses. With a floating base all links count.
+
     Args:
         m: the Model.
         d: its Data.
-        body: name or number of a body; with the world, body 0, the whole robot.
+        body: name or number of a body; with the world, body 0, all that moves.
 
     Raises:
         ModelError: the body is unknown, or d was not made for m.
@@ -27,7 +30,10 @@ def com(m: Model, d: Data, body: str | int = 0) -> Array:
 
 @fills(_momentum.com_velocity, lambda _: 3).of_body
 def com_velocity(m: Model, d: Data, body: str | int = 0) -> Array:
-    """Return the velocity of com, (3,) [m/s], at qpos and qvel. Arguments and errors as com."""
+    """Return the velocity of com, (3,) [m/s], at qpos and qvel. Arguments and errors as com.
+
+    Times m.body_subtreemass[body] it is the momentum, because nothing else moves.
+    """
 
 
 @fills(_momentum.com_jacobian, lambda m: (3, m.nv)).of_body
@@ -51,7 +57,7 @@ def centroidal_momentum_matrix(m: Model, d: Data) -> Array:
 
 @fills(_momentum.centroidal_momentum, lambda _: 6)
 def centroidal_momentum(m: Model, d: Data) -> Array:
-    """Return the momentum about the centre of mass, world axes, (6,) [N m s; N s].
+    """Return the momentum about com, world axes, (6,) [N m s; N s].
 
     Errors as centroidal_momentum_matrix.
     """

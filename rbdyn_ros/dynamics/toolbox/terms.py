@@ -53,4 +53,7 @@ def kinetic_energy(m: Model, d: Data) -> float:
 
 @returns(_energy.potential_energy)
 def potential_energy(m: Model, d: Data) -> float:
-    """Return the potential energy [J] of gravity and of springs. Errors as gravity_term."""
+    """Return the potential energy [J] of gravity and of springs. Errors as gravity_term.
+
+    Links that are fixed to the world do not count; theirs would be constant.
+    """

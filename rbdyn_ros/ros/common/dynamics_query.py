@@ -10,9 +10,10 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.names import MOST_LISTED, chosen, name_faults, one_of
-from rbdyn_ros.dynamics.stages import forward_dynamics, inverse, kinematics, make_data, mass_matrix
+from rbdyn_ros.dynamics.stages import forward_dynamics, inverse, kinematics, make_data
 from rbdyn_ros.dynamics.toolbox.filling import REFERENCES
 from rbdyn_ros.dynamics.toolbox.frames import frame_jacobian, frame_pose
+from rbdyn_ros.dynamics.toolbox.inertia import mass_matrix
 from rbdyn_ros.dynamics.toolbox.terms import (
     bias_term,
     coriolis_matrix,
@@ -160,7 +161,7 @@ class Dynamics:
         k = joints.dofadr
         found: dict[str, Any] = {}
         if query.mass_matrix:
-            found["mass_matrix"] = mass_matrix(m, d)[np.ix_(k, k)].copy()
+            found["mass_matrix"] = mass_matrix(m, d)[np.ix_(k, k)]
         if query.coriolis_matrix:
             found["coriolis_matrix"] = coriolis_matrix(m, d)[np.ix_(k, k)]
         if query.jacobian_frame:

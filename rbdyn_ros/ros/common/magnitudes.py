@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rbdyn_ros.checks.numbers import finite
+from rbdyn_ros.checks.rotations import unit_quaternion
 from rbdyn_ros.errors import RbdynError, refusal
 
 #: Arguments of the functions in rbdyn_ros.checks that refuse a request or a message.
@@ -15,8 +16,6 @@ REQUEST: dict[str, Any] = {"error": RbdynError, "code": "request", "element": ""
 LARGEST_STATE = 1e6
 #: Largest gravity [m/s^2].
 LARGEST_GRAVITY = 1e4
-#: Largest deviation of the norm of a quaternion from 1.
-QUATERNION_TOLERANCE = 1e-3
 
 
 def check_magnitude(what: str, numbers: object, largest: float) -> None:
@@ -34,6 +33,6 @@ def check_pose(position: Sequence[float], quaternion: Sequence[float]) -> None:
     """Raise RbdynError unless this is a pose with a unit quaternion."""
     check_magnitude("the position", position, LARGEST_STATE)
     check_magnitude("the orientation", quaternion, LARGEST_STATE)
-    norm = math.hypot(*quaternion)
-    if abs(norm - 1.0) > QUATERNION_TOLERANCE:
+    if unit_quaternion(quaternion) is None:
+        norm = math.hypot(*quaternion)
         raise refusal(f"the orientation has norm {norm:g}; allowed is a quaternion of norm 1")

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.dynamics.assembly import assemble, position_errors
+from rbdyn_ros.dynamics.assembly import assemble, closed_within, is_closed
 from rbdyn_ros.dynamics.configuration import position_ranges, start_within_limits
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, did_you_mean
-from rbdyn_ros.loading.load import CLOSED
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.single_joints import SingleJoints
@@ -51,7 +50,7 @@ def start_position(m: Model, given: dict[str, Any]) -> Array:
         named.append(name)
     if findings:
         raise ParameterError(findings)
-    if m.nefc == 0 or np.abs(position_errors(m, qpos)).max() <= CLOSED:
+    if is_closed(m, qpos):
         return qpos
     return _assembled(m, qpos, named, limits, addresses)
 
@@ -97,7 +96,7 @@ def _assembled(
     """Return a closed position near a rough one; named joints stay."""
     given = f" with the given {', '.join(INITIAL + name for name in named)}" if named else ""
     try:
-        qpos = assemble(m, rough, named, CLOSED)
+        qpos = assemble(m, rough, named, closed_within(m))
     except ModelError as error:
         raise ParameterError(
             [_not_closed(f"no start position{given}: {f.message}") for f in error.findings]

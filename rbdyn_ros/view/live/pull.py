@@ -8,8 +8,9 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.instant import Instant
-from rbdyn_ros.dynamics.stages import make_data, mass_matrix
+from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.dynamics.toolbox.frames import frame_jacobian, frame_pose
+from rbdyn_ros.dynamics.toolbox.inertia import mass_matrix
 from rbdyn_ros.model.model import Model
 
 #: Natural frequency of the spring [rad/s]. The force is renewed about thirty times a second, so a

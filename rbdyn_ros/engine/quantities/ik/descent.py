@@ -19,19 +19,24 @@ MAX_STEPS = 60
 SLOW, MOST_SLOW = 0.9, 4
 #: Damping in units of the squared error: at the start, and its factors after a step.
 DAMPING, LESS, MORE = 0.02, 0.8, 4.0
+#: Slides take away a larger squared error than this: it is no reason for more damping.
+FAR = 16.0
 
 
 @kernel
 def descend(m, d, task, w, target):
     """Step until the target is reached or steps are slow; return whether, cost, and steps."""
-    damping, slow = DAMPING, 0
+    damping, slow, far = DAMPING, 0, np.inf
+    for n in range(task.dofs.size):
+        if task.slides[n]:
+            far = FAR
     solved, cost = errors(m, d, task, w, target)
     for taken in range(MAX_STEPS):
         if solved or slow == MOST_SLOW or not np.isfinite(cost):
             return solved, cost, taken
         for k in range(m.nq):
             w.kept[k] = d.qpos[k]
-        find_step(m, d, task, w, damping * cost + LEAST)
+        find_step(m, d, task, w, damping * min(cost, far) + LEAST)
         integrate_pos(m, d.qpos, w.step, 1.0)
         clip(m, d, task)
         solved, after = errors(m, d, task, w, target)

@@ -44,7 +44,8 @@ def take_posture(m, d, task, w, target, posture):
     """
     sharp = Task(
         task.frame, task.position, task.rotation, task.loops, task.dofs, task.places, task.at,
-        task.limits, task.turning, task.balls, SHARPER * task.tolerance,
+        task.limits, task.turning, task.balls, task.slides, task.unlimited, task.weight,
+        SHARPER * task.tolerance,
     )  # fmt: skip
     descend(m, d, sharp, w, target)
     share = 1.0

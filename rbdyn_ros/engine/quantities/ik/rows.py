@@ -27,6 +27,9 @@ class Task(NamedTuple):
         limits: (n, 2).
         turning: (n,) 1 if a whole turn of the dof changes no pose.
         balls: the ball joints that may move and have a limit.
+        slides: (n,) 1 if the dof only shifts what it carries, 2 if it does so without limits.
+        unlimited: (k,) the entries of qpos of the latter.
+        weight: of an error in position [1/m]: 1 over the size of the robot, 1 for usual robots.
         tolerance: of every error [m or rad].
     """
 
@@ -40,6 +43,9 @@ class Task(NamedTuple):
     limits: Any
     turning: Any
     balls: Any
+    slides: Any
+    unlimited: Any
+    weight: Any
     tolerance: Any
 
 
@@ -95,13 +101,15 @@ def look(m, d, task, w, target):
     if task.position:
         w.e[0], w.e[1], w.e[2] = target[0] - x[0], target[1] - x[1], target[2] - x[2]
         position = np.sqrt(w.e[0] ** 2 + w.e[1] ** 2 + w.e[2] ** 2)
-        _take_rows(task, w, 3, 0)
+        _take_rows(task, w, 3, 0, task.weight)
+        for r in range(3):
+            w.e[r] *= task.weight
         row = 3
     if task.rotation:
         turn = mat_mul(rotation_of(target), transposed(R))
         w.e[row], w.e[row + 1], w.e[row + 2] = log_mat(turn)
         rotation = np.sqrt(w.e[row] ** 2 + w.e[row + 1] ** 2 + w.e[row + 2] ** 2)
-        _take_rows(task, w, 0, row)
+        _take_rows(task, w, 0, row, 1.0)
         row += 3
     if m.nefc > 0:
         poses(m, d)
@@ -117,10 +125,10 @@ def look(m, d, task, w, target):
 
 
 @kernel
-def _take_rows(task, w, first, row):
-    """Copy three rows of J, the columns of the dofs that may move, to G."""
+def _take_rows(task, w, first, row, weight):
+    """Copy three rows of J, the columns of the dofs that may move, to G, times a weight."""
     for n in range(task.dofs.size):
         k = task.dofs[n]
-        w.G[row, n] = w.J[first, k]
-        w.G[row + 1, n] = w.J[first + 1, k]
-        w.G[row + 2, n] = w.J[first + 2, k]
+        w.G[row, n] = weight * w.J[first, k]
+        w.G[row + 1, n] = weight * w.J[first + 1, k]
+        w.G[row + 2, n] = weight * w.J[first + 2, k]

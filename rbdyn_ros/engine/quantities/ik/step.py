@@ -11,7 +11,7 @@ import numpy as np
 from rbdyn_ros.engine.jit import kernel
 from rbdyn_ros.engine.spatial import quat_at
 
-#: The longest step of a dof [rad or m].
+#: The longest step of a dof [rad or m]; slides, which bend no way, may go as far as the target is.
 LONGEST_STEP = 1.0
 #: The least damping, in units of the squared error.
 LEAST = 1e-11
@@ -29,12 +29,33 @@ def find_step(m, d, task, w, damping):
         free_step(task, w, damping)
         if not _hold_at_limits(d, task, w):
             break
+    way = distance(task, w)
     longest = 0.0
     for n in range(task.dofs.size):
-        longest = max(longest, abs(w.step[task.dofs[n]]))
+        size = abs(w.step[task.dofs[n]])
+        longest = max(longest, size / way if task.slides[n] and way > 1.0 else size)
     if longest > LONGEST_STEP:
         for n in range(task.dofs.size):
             w.step[task.dofs[n]] *= LONGEST_STEP / longest
+
+
+@kernel
+def distance(task, w):
+    """Return the error in position [m]; 0 if it does not matter."""
+    if not task.position:
+        return 0.0
+    return np.sqrt(w.e[0] ** 2 + w.e[1] ** 2 + w.e[2] ** 2) / task.weight
+
+
+@kernel
+def shift(d, task, w):
+    """Write the step of the slides without limits that brings the frame nearest to its place."""
+    for n in range(task.dofs.size):
+        w.held[n] = task.slides[n] != 2
+        w.step[task.dofs[n]] = 0.0
+    for r in range(w.e.size):
+        w.y[r] = w.e[r] if r < 3 else 0.0
+    free_step(task, w, LEAST)
 
 
 @kernel

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rbdyn_ros.engine.integrate import integrate_pos
 from rbdyn_ros.engine.jit import brief, kernel
 from rbdyn_ros.engine.quantities.ik.descent import descend
 from rbdyn_ros.engine.quantities.ik.posture import take_posture, turn_back
 from rbdyn_ros.engine.quantities.ik.rows import Space, Task, look, rotation_of
-from rbdyn_ros.engine.quantities.ik.step import clip
+from rbdyn_ros.engine.quantities.ik.step import clip, shift
 from rbdyn_ros.engine.spatial import IDENTITY, cross3, dot3, mat_mul, transposed
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 @kernel
 def solve_targets(
     m: Model, d: Data, frame: int, position: bool, rotation: bool, loops: Ints, dofs: Ints,
-    places: Ints, at: Ints, limits: Matrix, turning: Ints, balls: Ints, tolerance: float,
+    places: Ints, at: Ints, limits: Matrix, turning: Ints, balls: Ints, slides: Ints,
+    unlimited: Ints, weight: float, tolerance: float,
     J: Matrix, G: Matrix, A: Matrix, rows: Matrix, velocities: Matrix, held: Ints,
     configurations: Matrix, start: Vector, seeds: Matrix, first: int, attempts: int,
     postured: bool, posture: Vector, targets: Matrix, found: Matrix, report: Matrix,
@@ -44,8 +46,9 @@ def solve_targets(
     which count too, are skipped: a caller was not content with their result.
     """
     task = Task(
-        frame, position, rotation, loops, dofs, places, at, limits, turning, balls, tolerance
-    )
+        frame, position, rotation, loops, dofs, places, at, limits, turning, balls, slides,
+        unlimited, weight, tolerance,
+    )  # fmt: skip
     w = Space(
         J, G, A, rows[0], rows[1], velocities[0], held, configurations[0], configurations[1],
         velocities[1],
@@ -77,6 +80,7 @@ def _from_all_starts(m, d, task, w, target, start, seeds, first, attempts):
         if attempt > 0:
             for n in range(task.places.size):
                 d.qpos[task.places[n]] = seeds[attempt - 1, task.places[n]]
+            _approach(m, d, task, w, target, start)
         clip(m, d, task)
         solved, cost, taken = descend(m, d, task, w, target)
         steps += taken
@@ -89,6 +93,17 @@ def _from_all_starts(m, d, task, w, target, start, seeds, first, attempts):
     for k in range(m.nq):
         d.qpos[k] = w.best[k]
     return False, steps, attempts
+
+
+@kernel
+def _approach(m, d, task, w, target, start):
+    """Put slides without limits where they start, then where they bring the frame to its place."""
+    for n in range(task.unlimited.size):
+        d.qpos[task.unlimited[n]] = start[task.unlimited[n]]
+    if task.position and task.unlimited.size > 0:
+        look(m, d, task, w, target)
+        shift(d, task, w)
+        integrate_pos(m, d.qpos, w.step, 1.0)
 
 
 @brief

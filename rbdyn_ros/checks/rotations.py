@@ -1,0 +1,31 @@
+"""Rotations from outside: quaternions and matrices that are written with few decimals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+
+#: By how much the length of a quaternion, or an entry of R^T R, may differ from a rotation's.
+NEARLY = 1e-3
+
+
+def unit_quaternion(quat: Sequence[float]) -> tuple[float, ...] | None:
+    """Return four finite numbers divided by their length; None if it is not nearly 1."""
+    length = math.hypot(*quat)
+    if not abs(length - 1.0) <= NEARLY:
+        return None
+    return tuple(number / length for number in quat)
+
+
+def nearest_rotation(matrix: Array) -> Array | None:
+    """Return the rotation nearest to a finite (3, 3) matrix; None if it is not nearly one."""
+    off = float(np.abs(matrix.T @ matrix - np.eye(3)).max())
+    if not (off <= NEARLY and np.linalg.det(matrix) > 0.0):
+        return None
+    left, _, right = np.linalg.svd(matrix)
+    rotation: Array = left @ right
+    return rotation

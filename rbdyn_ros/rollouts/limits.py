@@ -1,0 +1,51 @@
+"""Say that joints have passed their limits: code for a Model has soft limits only."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.dynamics.assembly import coordinate_limits
+from rbdyn_ros.engine.passive import NO_TIME
+from rbdyn_ros.model.model import Model
+
+#: A joint is far beyond its limit by this part of its range, and by this much [rad or m]; a limit
+#: to one side has a range of 1.
+FAR, LEAST = 0.1, 0.01
+
+
+def warn_of_limits(
+    m: Model, qpos: Array, instead: str, stacklevel: int, start: Array | None = None
+) -> bool:
+    """Warn if a joint of a robot is far beyond a limit that was not made soft; return whether.
+
+    Args:
+        m: the Model.
+        qpos: (n, nq) positions of n robots.
+        instead: the call with exact limits.
+        stacklevel: of the warning, seen from here.
+        start: (n, nq) or (1, nq), where they began; a joint that comes back is not named.
+    """
+    places, ranges, joints = coordinate_limits(m)
+    hard = m.jnt_solref[joints, 0] <= NO_TIME
+    places, joints, (low, high) = places[hard], joints[hard], ranges[hard].T
+    q = qpos[:, places]
+    began = q if start is None else start[:, places]
+    width = np.where(np.isfinite(high - low), high - low, 1.0)
+    beyond = np.maximum(low - q, q - high)
+    far = (beyond > np.maximum(FAR * width, LEAST)) & np.isfinite(q)  # diverged ones are reported
+    far &= beyond >= np.maximum(low - began, began - high)
+    if not far.any():
+        return False
+    robot, k = np.unravel_index(int(np.argmax(np.where(far, beyond / width, 0.0))), far.shape)
+    others = int(far.any(axis=1).sum()) - 1
+    more = f", and joints of {others} more robots" if others else ""
+    text = (
+        f"'{m.name}': joint '{m.jnt_names[joints[k]]}' of robot {robot} is "
+        f"{beyond[robot, k]:.3g} beyond its limit{more}: limits are soft in code for one Model "
+        f"(m.opt.exact_stops does not act there); {instead} has exact ones"
+    )
+    warnings.warn(text, RuntimeWarning, stacklevel=stacklevel + 1)
+    return True

@@ -1,0 +1,87 @@
+"""Joints at their limits in code for one Model: nearly where the exact law stops them, or said."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import rbdyn_ros as rb
+
+INERTIA, TORQUE, HIGH = 4e-4, 3.3, 1.0
+
+
+def light(*limits):
+    """Light joints side by side, with limits [rad]."""
+    system = rb.SystemBuilder("light")
+    link = rb.Inertial(1e-9, inertia=(INERTIA, INERTIA, INERTIA, 0.0, 0.0, 0.0))
+    for k, limit in enumerate(limits or (rb.Limit(-1.0, HIGH),)):
+        system.body(f"l{k}", link)
+        system.joint(f"j{k}", "revolute", "base", f"l{k}", axis=(0, 0, 1), limit=limit)
+    return rb.build(system)
+
+
+def pressed(m, specialize=True, torque=TORQUE, nbatch=1):
+    qpos = np.tile(m.qpos0, (nbatch, 1))
+    ctrl = np.full((2000, m.nv), torque)
+    return rb.rollout(m, qpos, 0.0 * qpos, ctrl, nstep=2000, specialize=specialize)
+
+
+@pytest.mark.parametrize("timestep", [1e-3, 2e-4])
+def test_a_joint_driven_into_its_limit_stays_near_it(timestep):
+    """N6: it passed the limit by 3.3 rad, because its spring had a time constant of 20 ms."""
+    m = light()
+    m.opt.timestep = timestep
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = pressed(m)
+    sag = TORQUE * (2.0 * timestep) ** 2 / m.dof_inertia0[0]
+    assert found.qpos[0, -1, 0] - HIGH == pytest.approx(sag, rel=1e-6)
+    smooth = light()
+    smooth.opt.timestep, smooth.opt.exact_stops = timestep, False
+    d = rb.make_data(smooth)
+    d.qfrc_applied = TORQUE
+    rb.step(smooth, d, 2000)
+    assert d.qpos[0] == pytest.approx(found.qpos[0, -1, 0], rel=1e-9)
+
+
+@pytest.mark.parametrize("integrator", ["euler", "rk4", "implicit_damping"])
+def test_a_joint_far_beyond_its_limit_is_named(integrator):
+    """With explicit damping limits stay soft."""
+    m = light(rb.Limit(-1.0, 1.0), rb.Limit(-1.0, 100.0))
+    m.opt.integrator = integrator
+    torque = 10.0 * TORQUE if integrator == "implicit_damping" else TORQUE
+    with pytest.warns(RuntimeWarning, match=r"'j0' of robot 0 .* 2 more robots.*specialize=False"):
+        pressed(m, torque=torque, nbatch=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        exact = pressed(m, specialize=False, torque=torque)
+        assert exact.qpos[0, -1, 0] == pytest.approx(1.0, abs=1e-5)
+        soft = m.replaced(jnt_solref=np.array([[0.02, 1.0]] * 2))
+        soft.opt.integrator = integrator
+        pressed(soft, torque=torque)  # as wanted
+
+
+def test_a_batch_says_it_once():
+    m = light()
+    b = rb.Batch(m, 4)
+    b.qfrc_applied[2] = 30.0 * TORQUE
+    with pytest.warns(RuntimeWarning, match=r"'j0' of robot 2 .*Batch\(m, nsim, specialize=False"):
+        b.step(nstep=2000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        b.step()
+        exact = rb.Batch(m, 4, specialize=False)
+        exact.qfrc_applied[2] = 30.0 * TORQUE
+        exact.step(nstep=2000)
+    assert exact.qpos[2, 0] == pytest.approx(HIGH, abs=1e-5)
+
+
+def test_robots_without_limits_and_robots_that_diverged_are_left_alone():
+    m = rb.build(rb.SystemBuilder("free").body("a", rb.shapes.box((1, 1, 1), mass=1.0)).joint(
+        "j", "continuous", "base", "a"))  # fmt: skip
+    bounded = light()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pressed(m)
+        rb.rollout(bounded, [0.0], [np.finfo(float).max], nstep=3)
+        rb.rollout(bounded, [1.5], [0.0], nstep=1)  # comes back
