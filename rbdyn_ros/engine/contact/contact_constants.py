@@ -24,6 +24,8 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.engine.contact.law import (
+    EDGE,
+    IS_SPRING,
     MASS_BY_H,
     MOST_PUSH,
     MU,
@@ -34,13 +36,15 @@ from rbdyn_ros.engine.contact.law import (
     SLOPE,
     TORSIONAL,
     TURN_PENALTY,
+    WIDTH,
     B,
     K,
     is_viscous,
 )
-from rbdyn_ros.engine.contact.masses import masses_of, turning_size
+from rbdyn_ros.engine.contact.masses import mass_of_step, masses_of, turning_size
 from rbdyn_ros.engine.contact.surfaces import (
     grip_of,
+    in_series,
     is_rigid,
     restitution_of,
     spring_of,
@@ -48,6 +52,7 @@ from rbdyn_ros.engine.contact.surfaces import (
     viscosity_of,
 )
 from rbdyn_ros.engine.jit import inline
+from rbdyn_ros.engine.one_sided import late_slopes, spring_in_step
 from rbdyn_ros.engine.spatial import dot3
 
 DEEPEST = 1e-3  # [m], of contacts with a time constant of their own
@@ -83,11 +88,19 @@ def prepare(m, d, c, leaving):
     if is_viscous(d, c):
         closed = _is_closed(d, c, h * leaving)
         d.contact_grip[c, PENALTY] = viscosity_of(m, d, c) if closed else 0.0
-    push, slope = -spring[K] * d.contact_dist[c], spring[B] + h * spring[K]
+    spring[WIDTH] = 0.0
+    if spring[IS_SPRING] > 0.0:
+        push, slope, spring[EDGE], spring[WIDTH] = spring_in_step(
+            spring[K], spring[B], spring[MASS_BY_H], h, d.contact_dist[c], leaving
+        )
+    else:
+        push, slope = -spring[K] * d.contact_dist[c], spring[B] + h * spring[K]
     if spring[MOST_PUSH] > 0.0:
         push = min(push, spring[MOST_PUSH])
+        spring[WIDTH] = 0.0
     if e > 0.0 and abs(leaving) > SLOWEST_BOUNCE * h * _gravity(m):
         _, free, _ = masses_of(m, d, c)
+        spring[WIDTH] = 0.0
         slope = BOUNCE * free / h
         push = -slope * e * leaving
         if leaving < 0.0:  # a free mass then leaves with exactly e times its speed
@@ -111,7 +124,7 @@ def _of_one_pair(d, a, b):
 @inline
 def _copy_constants(d, c):
     """Copy the constants of the contact before."""
-    for k in range(K, MOST_PUSH + 1):
+    for k in range(K, IS_SPRING + 1):
         d.contact_spring[c, k] = d.contact_spring[c - 1, k]
     for k in range(SIZE + 1):
         d.contact_grip[c, k] = d.contact_grip[c - 1, k]
@@ -124,12 +137,20 @@ def _write_constants(m, d, c):
     (mass, _, tree), shortest = masses_of(m, d, c), _shortest(m, d, c)
     k, b = _spring(m, g, shortest, mass, tree)
     geom1, geom2 = d.contact_geom[c]
-    if springs_tie(m, geom1, geom2):
+    if in_series(m, geom1, geom2):
+        k, b = _series(m, geom1, geom2, mass)
+    elif springs_tie(m, geom1, geom2):
         _, other = _spring(m, geom1 if g == geom2 else geom2, shortest, mass, tree)
         b = max(b, other)
-    d.contact_spring[c, K], d.contact_spring[c, B], d.contact_spring[c, MASS_BY_H] = k, b, mass / h
+    spring, slope, by_h = d.contact_spring[c], b + h * k, mass / h
+    spring[IS_SPRING] = 0.0 if is_rigid(m, g) else 1.0
+    if spring[IS_SPRING] > 0.0:
+        by_h = mass_of_step(m, d, c) / h
+        late, beyond = late_slopes(k, b, by_h, h)
+        slope = late + beyond
+    spring[K], spring[B], spring[MASS_BY_H] = k, b, by_h
     stiff = m.geom_stiffness[g] == 0.0 and m.geom_solref[g, 0] <= shortest
-    d.contact_spring[c, MOST_PUSH] = EMERGE * (b + h * k) if stiff else 0.0
+    spring[MOST_PUSH] = EMERGE * slope if stiff else 0.0
     mu, torsional, rolling, size = grip_of(m, d, c)
     if viscosity_of(m, d, c) >= 0.0:
         d.contact_grip[c, MU] = np.inf
@@ -161,6 +182,27 @@ def _spring(m, g, shortest, mass, tree):
         t = max(m.geom_solref[g, 0], shortest)
         k = max(mass / (t * t * ratio * ratio), _least_stiffness(m, tree, h))
     return k, b if b >= 0.0 else 2.0 * ratio * np.sqrt(k * mass)
+
+
+@inline
+def _series(m, geom1, geom2, mass):
+    """Return stiffness and damping of two springs in a row, each with its damper beside it.
+
+    A damper moves by the share of its spring, k / k1. One given by a damping ratio is that of the
+    contact: with equal ratios the contact has this ratio.
+    """
+    k1, k2 = m.geom_stiffness[geom1], m.geom_stiffness[geom2]
+    k = 1.0 / (1.0 / k1 + 1.0 / k2)
+    critical = 2.0 * np.sqrt(k * mass)
+    b1 = _damping_of_share(m, geom1, k / k1, critical)
+    return k, b1 + _damping_of_share(m, geom2, k / k2, critical)
+
+
+@inline
+def _damping_of_share(m, g, share, critical):
+    """Return the damping that a geometry with this share of the deflection adds to a contact."""
+    b = m.geom_damping[g]
+    return share * share * b if b >= 0.0 else share * m.geom_solref[g, 1] * critical
 
 
 @inline

@@ -25,10 +25,11 @@ import numpy as np
 
 from rbdyn_ros.engine.contact.surfaces import is_rigid, spring_of
 from rbdyn_ros.engine.jit import inline
+from rbdyn_ros.engine.one_sided import at_its_edge
 from rbdyn_ros.engine.spatial import ZERO3, dot3, scaled3, sub3
 
 #: Columns of contact_spring.
-PUSH, SLOPE, K, B, MASS_BY_H, MOST_PUSH = 0, 1, 2, 3, 4, 5
+PUSH, SLOPE, K, B, MASS_BY_H, MOST_PUSH, IS_SPRING, EDGE, WIDTH = 0, 1, 2, 3, 4, 5, 6, 7, 8
 
 #: Columns of contact_grip.
 PENALTY, MU, TURN_PENALTY, TORSIONAL, ROLLING, SIZE = 0, 1, 2, 3, 4, 5
@@ -73,6 +74,10 @@ def normal_force(d, c, leaving):
     """Return the normal force of a contact, and its slope -df / du_n."""
     slope = d.contact_spring[c, SLOPE]
     force = d.contact_spring[c, PUSH] - slope * leaving
+    if d.contact_spring[c, WIDTH] != 0.0:
+        spring = -d.contact_spring[c, K] * d.contact_dist[c]
+        past = leaving - d.contact_spring[c, EDGE]
+        force, slope = at_its_edge(force, slope, spring, past, d.contact_spring[c, WIDTH])
     return (force, slope) if force > 0.0 else (0.0, 0.0)
 
 

@@ -33,6 +33,7 @@ import numpy as np
 
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.joints.manifold import ball_angle
+from rbdyn_ros.engine.one_sided import spring_of_mass
 from rbdyn_ros.engine.spatial import dot3, load3, store3
 from rbdyn_ros.model.options import FORCE
 
@@ -150,9 +151,11 @@ def _spring(m, j, inertia, beyond, speed, memory):
     h, t, ratio = m.opt.timestep, m.jnt_solref[j, 0], m.jnt_solref[j, 1]
     if is_soft(m, j):
         k, b = inertia / (t * t * ratio * ratio), 2.0 * inertia / t
-        push = k * beyond if beyond + h * speed > 0.0 else NEVER  # it acts where the joint is
-        now = max(0.0, push + b * speed) if beyond > 0.0 else 0.0
-        return push, b + h * k, now, BEYOND if beyond >= 0.0 else INSIDE
+        now = max(0.0, k * beyond + b * speed) if beyond > 0.0 else 0.0
+        if beyond < 0.0 and beyond + h * speed <= 0.0:
+            return NEVER, 0.0, now, INSIDE
+        push, slope = spring_of_mass(k, b, inertia / h, h, -beyond, -speed)
+        return push, slope, now, BEYOND if beyond >= 0.0 else INSIDE
     slope, memory = RIGID * inertia / h, max(memory, 0.0)
     if beyond < 0.0:
         return max(slope * beyond / h, NEVER), slope, 0.0, INSIDE
