@@ -44,7 +44,7 @@ def late_slopes(k, b, by_h, h):
 
 @inline
 def spring_in_step(k, b, by_h, h, dist, leaving):
-    """Return push, slope, edge and width of a spring-damper at `dist`, with the velocity `leaving`.
+    """Return push, slope, edge and width of a spring-damper at `dist`, moving at `leaving`.
 
     The force at the velocity u is push - slope u; where width is not zero, see `at_its_edge`.
     """

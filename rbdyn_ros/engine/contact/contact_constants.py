@@ -84,7 +84,7 @@ def prepare(m, d, c, leaving):
         _copy_constants(d, c)
     else:
         _write_constants(m, d, c)
-    h, e, spring = m.opt.timestep, restitution_of(m, d, c), d.contact_spring[c]
+    h, spring = m.opt.timestep, d.contact_spring[c]
     if is_viscous(d, c):
         closed = _is_closed(d, c, h * leaving)
         d.contact_grip[c, PENALTY] = viscosity_of(m, d, c) if closed else 0.0
@@ -98,14 +98,28 @@ def prepare(m, d, c, leaving):
     if spring[MOST_PUSH] > 0.0:
         push = min(push, spring[MOST_PUSH])
         spring[WIDTH] = 0.0
-    if e > 0.0 and abs(leaving) > SLOWEST_BOUNCE * h * _gravity(m):
-        _, free, _ = masses_of(m, d, c)
-        spring[WIDTH] = 0.0
-        slope = BOUNCE * free / h
-        push = -slope * e * leaving
-        if leaving < 0.0:  # a free mass then leaves with exactly e times its speed
-            push -= (e + 1.0) * leaving * free / h
     spring[PUSH], spring[SLOPE] = push, slope
+    if bounces(m, d, c, leaving):
+        rebound(m, d, c, leaving, 1.0)
+
+
+@inline
+def bounces(m, d, c, leaving):
+    """Return whether the restitution of a contact acts."""
+    fast = abs(leaving) > SLOWEST_BOUNCE * m.opt.timestep * _gravity(m)
+    return fast and restitution_of(m, d, c) > 0.0
+
+
+@inline
+def rebound(m, d, c, leaving, share):
+    """Write push and slope of a contact that leaves with a share of its restitution."""
+    h, e, spring = m.opt.timestep, share * restitution_of(m, d, c), d.contact_spring[c]
+    _, free, _ = masses_of(m, d, c)
+    spring[SLOPE] = BOUNCE * free / h
+    spring[PUSH] = -spring[SLOPE] * e * leaving
+    if leaving < 0.0:  # a free mass then leaves with exactly e times its speed
+        spring[PUSH] -= (e + 1.0) * leaving * free / h
+    spring[WIDTH] = 0.0
 
 
 @inline

@@ -30,6 +30,7 @@ from rbdyn_ros.engine.contact.convergence import (
     compare_with_law,
     write_step_and_forces,
 )
+from rbdyn_ros.engine.contact.impacts import weaken_rebounds, work_of_impacts
 from rbdyn_ros.engine.contact.lagged import move_lagged
 from rbdyn_ros.engine.contact.lagged_newton import newton_step
 from rbdyn_ros.engine.contact.late_contacts import list_late_contacts
@@ -69,6 +70,9 @@ HELD_PASSES = 20
 #: Times that a step looks for contacts that begin in it.
 LATE_LISTS = 3
 
+#: Times that an impact which adds energy is solved with a larger part of its restitution.
+CHORDS = 3
+
 #: The lagged forces move where the law misses less than this part of what they miss.
 SETTLED = 0.3
 
@@ -101,6 +105,11 @@ def solve_step(m, d):
         follow_arcs(m, d)
         linearise_at_iterate(m, d)
         solved, exact = _solve(m, d, stops, True)
+    if exact:
+        gained = work_of_impacts(m, d)
+        if gained > 0.0:
+            passes += d.solver_niter
+            solved, exact = _solve_without_gain(m, d, stops, gained)
     d.solver_niter += passes
     if not exact:
         d.nunsolved = d.nunsolved + 1
@@ -169,6 +178,41 @@ def _solve(m, d, stops, moved):
         pass_once(m, d)
         write_step_and_forces(m, d)
     return solved, exact
+
+
+@kernel
+def _solve_without_gain(m, d, stops, gained):
+    """Solve the step again with the largest share of restitution that adds no energy (impacts.py).
+
+    Returns what `_solve` does. `gained` is the work with all of the restitution.
+    """
+    share, lost, most, passes = 0.0, 0.0, 1.0, 0
+    solved, exact = _solve_again(m, d, stops, share)
+    for _ in range(CHORDS):
+        passes += d.solver_niter
+        lost = work_of_impacts(m, d)
+        if lost >= 0.0 or not exact:
+            break
+        chord = share + (most - share) * lost / (lost - gained)
+        solved, exact = _solve_again(m, d, stops, chord)
+        if not exact or work_of_impacts(m, d) > 0.0:
+            passes += d.solver_niter
+            solved, exact = _solve_again(m, d, stops, share)
+            break
+        share = chord
+    d.solver_niter += passes
+    return solved, exact
+
+
+@inline
+def _solve_again(m, d, stops, share):
+    """Solve from the present solution, with a share of the restitution."""
+    keep_iterate(m, d)
+    if stops:
+        move_stop_iterate(m, d, 1.0)
+    weaken_rebounds(m, d, share)
+    linearise_at_iterate(m, d)
+    return _solve(m, d, stops, True)
 
 
 @inline
