@@ -30,6 +30,7 @@ from rbdyn_ros.engine.loads import subtract_xfrc
 from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.rne import rne, rne_acc
 from rbdyn_ros.engine.stops import stop_solver  # noqa: F401  a stage
+from rbdyn_ros.engine.too_much import find_contacts, find_joints
 from rbdyn_ros.model.options import RK4
 
 #: What a step may warn of: a joint that came near its singularity, contact forces that often do
@@ -211,12 +212,16 @@ def advance(m: Model, d: Data, nstep: int) -> None:
 
 @kernel
 def step(m: Model, d: Data, nstep: int) -> int:
-    """Advance, and return what to warn of: a sum of SINGULAR, UNSOLVED and DROPPED."""
+    """Advance, and return what to warn of: a sum of the numbers above and of too_much.py's."""
     regular, solved = d.nsingular == 0, not _often_unsolved(m, d)
+    too_much = find_joints(m) if d.time == 0.0 else 0
     advance(m, d, nstep)
+    if m.ncontact > 0:
+        too_much += find_contacts(m, d)
     singular = SINGULAR if regular and d.nsingular > 0 else 0
     unsolved = UNSOLVED if solved and _often_unsolved(m, d) else 0
-    return singular + unsolved + (DROPPED if m.ngeom > 0 and d.ndropped > 0 else 0)
+    dropped = DROPPED if m.ngeom > 0 and d.ndropped > 0 else 0
+    return singular + unsolved + dropped + too_much
 
 
 @inline

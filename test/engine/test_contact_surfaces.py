@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from support import touching
+from support import states, touching
 from support.refusals import refused
 
 import rbdyn_ros as rb
@@ -99,6 +99,25 @@ def test_two_stiffnesses_act_in_series(first, second, k, b):
         d.qvel[0] = 0.1
         rb.forward(m, d)
         assert d.contact_force[0, 0] == pytest.approx(1e-3 * k + 0.1 * b, rel=1e-9)
+
+
+def test_an_impact_with_friction_adds_no_energy():
+    """Newton's restitution alone would: in 6 of these 40 throws by 0.3 to 20 %."""
+    rod = rb.Box((0.02, 0.02, 0.5))
+    m = rb.build(touching.free(rod, 1.0, rb.Surface(restitution=1.0, friction=0.8)))
+    m.opt.gravity, m.opt.timestep = (0.0, 0.0, 0.0), 1e-6
+    rng, impacts = np.random.default_rng(0), 0
+    for seed in range(40):
+        turn = Rotation.random(random_state=seed)
+        height = 0.5 * abs(turn.as_matrix()[2]) @ rod.size + 1e-7
+        v, w = rng.uniform(-1.0, 1.0, 3) - (0.0, 0.0, 1.0), rng.uniform(-8.0, 8.0, 3)
+        d = touching.placed(m, (0.0, 0.0, height), turn, v, w)
+        before = states.energy(m, d)
+        rb.step(m, d, 20)
+        impacts += abs(d.qvel[:3] - v).max() > 1e-3
+        assert states.energy(m, d) < (1.0 + 1e-6) * before
+        assert d.nunsolved == 0
+    assert impacts > 20
 
 
 def test_it_ends_at_rest():

@@ -18,32 +18,34 @@ from rbdyn_ros.engine.contact.start import spin_of, velocity_of
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import add_scaled3, dot3, load3
 
-#: Work that counts as none, as a part of the work of all forces.
-NO_WORK = 1e-6
+#: Work that counts as none, as a part of what the impulses would do at the start of the step, and
+#: friction that counts as none, as a part of the normal force.
+NO_WORK, NO_FRICTION = 1e-6, 1e-6
 
 
 @kernel
 def work_of_impacts(m, d):
-    """Return the mean power of rigid contacts in the step, zero if none has restitution.
+    """Return the mean power of rigid contacts in the step; zero without restitution and friction.
 
-    Rounding errors count as zero.
+    Rounding errors count as zero. Without friction restitution adds no energy.
     """
-    total, size, found = 0.0, 0.0, False
+    total, size, rubs = 0.0, 0.0, False
     for c in range(d.ncon):
-        found = found or bounces(m, d, c, _leaving(d, c))
-    if not found:
-        return 0.0
-    for c in range(d.ncon):
-        if d.contact_spring[c, IS_SPRING] == 0.0 or bounces(m, d, c, _leaving(d, c)):
-            there, turn = moved_contact(d, c, d.a)
-            half, f = 0.5 * m.opt.timestep, load3(d.contact_force, c)
-            power = dot3(f, add_scaled3(velocity_of(m, d, c), there, half))
-            if has_torque(d, c):
-                w = add_scaled3(spin_of(d, c), turn, half)
-                power += dot3(load3(d.contact_torque, c), w)
-            total += power
-            size += abs(power)
-    return total if abs(total) > NO_WORK * size else 0.0
+        normal, f = load3(d.contact_normal, c), load3(d.contact_force, c)
+        bounced = bounces(m, d, c, _leaving(d, c))
+        if not bounced and d.contact_spring[c, IS_SPRING] > 0.0:
+            continue
+        there, turn = moved_contact(d, c, d.a)
+        half, v, pressing = 0.5 * m.opt.timestep, velocity_of(m, d, c), dot3(normal, f)
+        total += dot3(f, add_scaled3(v, there, half))
+        size += abs(dot3(f, v))
+        if has_torque(d, c):
+            torque, w = load3(d.contact_torque, c), spin_of(d, c)
+            total += dot3(torque, add_scaled3(w, turn, half))
+            size += abs(dot3(torque, w))
+        least = NO_FRICTION * pressing
+        rubs = rubs or (bounced and dot3(f, f) - pressing * pressing > least * least)
+    return total if rubs and abs(total) > NO_WORK * size else 0.0
 
 
 @kernel

@@ -70,8 +70,8 @@ HELD_PASSES = 20
 #: Times that a step looks for contacts that begin in it.
 LATE_LISTS = 3
 
-#: Times that an impact which adds energy is solved with a larger part of its restitution.
-CHORDS = 3
+#: Times that an impact which adds energy is solved with another part of its restitution.
+CHORDS = 4
 
 #: The lagged forces move where the law misses less than this part of what they miss.
 SETTLED = 0.3
@@ -186,20 +186,23 @@ def _solve_without_gain(m, d, stops, gained):
 
     Returns what `_solve` does. `gained` is the work with all of the restitution.
     """
-    share, lost, most, passes = 0.0, 0.0, 1.0, 0
-    solved, exact = _solve_again(m, d, stops, share)
+    low, high, passes = 0.0, 1.0, 0
+    solved, exact = _solve_again(m, d, stops, low)
+    lost, work = work_of_impacts(m, d), 0.0
     for _ in range(CHORDS):
+        if not exact or lost >= 0.0:
+            break
         passes += d.solver_niter
-        lost = work_of_impacts(m, d)
-        if lost >= 0.0 or not exact:
-            break
-        chord = share + (most - share) * lost / (lost - gained)
-        solved, exact = _solve_again(m, d, stops, chord)
-        if not exact or work_of_impacts(m, d) > 0.0:
-            passes += d.solver_niter
-            solved, exact = _solve_again(m, d, stops, share)
-            break
-        share = chord
+        share = low + (high - low) * lost / (lost - gained)
+        solved, exact = _solve_again(m, d, stops, share)
+        work = work_of_impacts(m, d)
+        if work > 0.0:
+            high, gained = share, work
+        else:
+            low, lost = share, work
+    if not exact or work > 0.0:
+        passes += d.solver_niter
+        solved, exact = _solve_again(m, d, stops, low)
     d.solver_niter += passes
     return solved, exact
 
