@@ -106,8 +106,9 @@ def prepare(m, d, c, leaving):
 @inline
 def bounces(m, d, c, leaving):
     """Return whether the restitution of a contact acts."""
-    fast = abs(leaving) > SLOWEST_BOUNCE * m.opt.timestep * _gravity(m)
-    return fast and restitution_of(m, d, c) > 0.0
+    if restitution_of(m, d, c) == 0.0:
+        return False
+    return abs(leaving) > SLOWEST_BOUNCE * m.opt.timestep * _gravity(m)
 
 
 @inline

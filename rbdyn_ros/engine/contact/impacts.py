@@ -30,6 +30,8 @@ def work_of_impacts(m, d):
     Rounding errors count as zero. Without friction restitution adds no energy.
     """
     total, size, rubs = 0.0, 0.0, False
+    if not _any_bounces(m, d):
+        return 0.0
     for c in range(d.ncon):
         normal, f = load3(d.contact_normal, c), load3(d.contact_force, c)
         bounced = bounces(m, d, c, _leaving(d, c))
@@ -46,6 +48,14 @@ def work_of_impacts(m, d):
         least = NO_FRICTION * pressing
         rubs = rubs or (bounced and dot3(f, f) - pressing * pressing > least * least)
     return total if rubs and abs(total) > NO_WORK * size else 0.0
+
+
+@inline
+def _any_bounces(m, d):
+    for c in range(d.ncon):
+        if bounces(m, d, c, _leaving(d, c)):
+            return True
+    return False
 
 
 @kernel
