@@ -7,12 +7,13 @@ comes from masses.py; surfaces.py mixes the surfaces of the two geometries.
 
 With (t, z) = geom_solref of one's own, k = m / (t z)^2 and b = 2 z sqrt(k m): a penetration decays
 in t for robots of any size. t is at least the shortest time that a step resolves, h / pi, and
-between two moving bodies h / (2 pi). k carries the weight of the tree at depth DEEPEST.
+between two moving bodies h / (2 pi). k carries the weight of the tree at depth DEEPEST. A spring
+in a step is that of one_sided.py; the mass that bounds it is geom_mass0 alone.
 
 A contact with restitution e that closes faster than four steps of free fall leaves with e times
 its speed: slope is nearly rigid, and push leads to that velocity. One that leaves that fast may
 come back with e times its speed, before it presses: with e = 1 and no friction the forces of a
-step then do no work, however many contacts there are.
+step then do no work, however many contacts there are. With friction see impacts.py.
 
 Source: Castro et al., An unconstrained convex formulation of compliant contact, 2022 (near-rigid
 k); MuJoCo's solref; Moreau, Unilateral contact and dry friction in finite freedom dynamics, 1988

@@ -1,4 +1,4 @@
-"""The work of contacts in a step, which an impact with restitution and friction must not add.
+"""The work of contacts in a step: an impact with restitution and friction must not add energy.
 
 Restitution e gives a contact -e times its speed, whatever friction does, and friction that turns
 the slip around can then add energy (Kane, Levinson, Dynamics: theory and applications, 1985).
@@ -18,44 +18,39 @@ from rbdyn_ros.engine.contact.start import spin_of, velocity_of
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import add_scaled3, dot3, load3
 
-#: Work that counts as none, as a part of what the impulses would do at the start of the step, and
-#: friction that counts as none, as a part of the normal force.
-NO_WORK, NO_FRICTION = 1e-6, 1e-6
+#: Work that counts as none, as a part of what the impulses would do at the start of the step.
+NO_WORK = 1e-6
 
 
 @kernel
 def work_of_impacts(m, d):
-    """Return the mean power of rigid contacts in the step; zero without restitution and friction.
+    """Return the mean power of rigid contacts in the step; zero without restitution.
 
-    Rounding errors count as zero. Without friction restitution adds no energy.
+    Rounding errors count as zero.
     """
-    total, size, rubs = 0.0, 0.0, False
+    total, size = 0.0, 0.0
     if not _any_bounces(m, d):
         return 0.0
     for c in range(d.ncon):
-        normal, f = load3(d.contact_normal, c), load3(d.contact_force, c)
-        bounced = bounces(m, d, c, _leaving(d, c))
-        if not bounced and d.contact_spring[c, IS_SPRING] > 0.0:
+        if d.contact_spring[c, IS_SPRING] > 0.0 and not bounces(m, d, c, _leaving(d, c)):
             continue
         there, turn = moved_contact(d, c, d.a)
-        half, v, pressing = 0.5 * m.opt.timestep, velocity_of(m, d, c), dot3(normal, f)
+        half, f, v = 0.5 * m.opt.timestep, load3(d.contact_force, c), velocity_of(m, d, c)
         total += dot3(f, add_scaled3(v, there, half))
         size += abs(dot3(f, v))
         if has_torque(d, c):
             torque, w = load3(d.contact_torque, c), spin_of(d, c)
             total += dot3(torque, add_scaled3(w, turn, half))
             size += abs(dot3(torque, w))
-        least = NO_FRICTION * pressing
-        rubs = rubs or (bounced and dot3(f, f) - pressing * pressing > least * least)
-    return total if rubs and abs(total) > NO_WORK * size else 0.0
+    return total if abs(total) > NO_WORK * size else 0.0
 
 
 @inline
 def _any_bounces(m, d):
+    found = False
     for c in range(d.ncon):
-        if bounces(m, d, c, _leaving(d, c)):
-            return True
-    return False
+        found = found or bounces(m, d, c, _leaving(d, c))
+    return found
 
 
 @kernel

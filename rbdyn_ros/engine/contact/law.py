@@ -3,7 +3,7 @@
 With n the normal, u the velocity of geom2 relative to geom1 at the point, at the end of the step,
 u_n along n and u_t across it, w the relative angular velocity:
 
-    f_n = max(0, push - slope u_n),  push = -k dist,  slope = b + h k
+    f_n = max(0, push - slope u_n), near-rigid: push = -k dist, slope = b + h k
     f_t = the part of (memory - D u_t) within the disc of radius mu f_n
     the same for the torque along n (torsional f_n) and across it (rolling f_n), over w
 
@@ -12,8 +12,9 @@ a body that rests under a constant load does not move, for any D: D only says ho
 load moves it, h / D per newton. The radius of the disc uses a lagged normal force (lagged.py),
 so the friction of a sliding body never lifts it.
 
-The constants push, slope, D and mu of a contact in a step are in contact_spring and contact_grip
-(contact_constants.py).
+A spring-damper has the force of one_sided.py, which in the first and the last step of a contact is
+not linear in u_n. The constants push, slope, D and mu of a contact in a step are in contact_spring
+and contact_grip (contact_constants.py).
 
 Source: Cundall, Strack, A discrete numerical model for granular assemblies, 1979 (memory);
 Rockafellar, Monotone operators and the proximal point algorithm, 1976 (why rest is exact).

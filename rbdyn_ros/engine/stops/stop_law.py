@@ -16,8 +16,8 @@ outwards or its load is more than the softer force can carry. Otherwise a joint 
 than AT_LIMIT comes back with the time constant RETURN, at most at EMERGE and by the softer force:
 nothing bounces, a joint that is put there does not shoot back, and one that something holds there
 is not broken. A drive mode overrules limits. Where the time constant t of jnt_solref is longer
-than a step, k = I / (t z)^2 and b = 2 I / t are those of the smooth law (passive.py), push =
-k beyond and slope = b + h k.
+than a step, k = I / (t z)^2 and b = 2 I / t are those of the smooth law (passive.py), and push and
+slope are those of a spring in a step (one_sided.py), linear about the motion of I alone.
 
 stick_qfrc is the sum of both: what exceeds dof_frictionloss was the limit's.
 
