@@ -16,6 +16,7 @@ from rbdyn_ros.dynamics.entry import (
     public,
     whole_steps,
 )
+from rbdyn_ros.dynamics.too_much import texts_of
 from rbdyn_ros.engine import crb as _crb
 from rbdyn_ros.engine import forward as _forward
 from rbdyn_ros.engine import kinematics as _kinematics
@@ -87,7 +88,8 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
     the last timestep, as in MuJoCo. One call with n steps and n single steps leave equal bits.
 
     A RuntimeWarning says so, once for a Data, if a yaw-pitch-roll joint comes near its
-    singularity, if contact forces often do not converge, or if contacts do not fit in their list.
+    singularity, if contact forces often do not converge, if contacts do not fit in their list, if
+    rigid bodies are crushed, or if a spring is too stiff for the timestep.
 
     Raises:
         ParameterError: nstep is not a whole number, 0 or more and less than 2^62.
@@ -143,6 +145,7 @@ def _warn(m: Model, d: Data, found: int, stacklevel: int = 3) -> None:
             f"{d.ndropped} contacts do not fit in the list of {m.ncontact} and do not act; "
             "d.ndropped counts them. Use simpler geometries, or fewer of them"
         )
+    texts += texts_of(m, d, found)
     for text in texts:
         message = f"'{m.name}', t = {d.time:.6g} s: {text}"
         warnings.warn(message, RuntimeWarning, stacklevel=stacklevel)

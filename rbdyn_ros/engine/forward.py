@@ -47,6 +47,7 @@ from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.passive import passive
 from rbdyn_ros.engine.rne import body_accelerations, rne, rne_acc
 from rbdyn_ros.engine.stops import stop_solver  # noqa: F401  a stage
+from rbdyn_ros.engine.too_much import overloaded_contacts, overloaded_joints
 
 #: What a step may warn of: a joint that came near its singularity, contact forces that often do
 #: not converge, both for the first time, and contacts that did not fit in the list.
@@ -230,12 +231,16 @@ def advance(m: Model, d: Data, nstep: int) -> None:
 
 @kernel
 def step(m: Model, d: Data, nstep: int) -> int:
-    """Advance, and return what to warn of: a sum of SINGULAR, UNSOLVED and DROPPED."""
+    """Advance, and return what to warn of: a sum of the numbers above and of too_much.py's."""
     regular, solved = d.nsingular == 0, not _often_unsolved(m, d)
+    too_much = overloaded_joints(m) if d.time == 0.0 else 0
     advance(m, d, nstep)
+    if m.ncontact > 0:
+        too_much += overloaded_contacts(m, d)
     singular = SINGULAR if regular and d.nsingular > 0 else 0
     unsolved = UNSOLVED if solved and _often_unsolved(m, d) else 0
-    return singular + unsolved + (DROPPED if m.ngeom > 0 and d.ndropped > 0 else 0)
+    dropped = DROPPED if m.ngeom > 0 and d.ndropped > 0 else 0
+    return singular + unsolved + dropped + too_much
 
 
 @inline

@@ -10,7 +10,7 @@ from rbdyn_ros.description.types import Description
 from rbdyn_ros.dynamics.entry import public
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine.kinematics import com_pos, com_vel, kinematics
-from rbdyn_ros.errors import Finding
+from rbdyn_ros.errors import Finding, listing
 from rbdyn_ros.loading.mobility import LOCKED, mobility
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.geom_pairs import MOST_PAIRED
@@ -18,6 +18,9 @@ from rbdyn_ros.model.model import Model
 
 #: With more dofs than this, or without M, the mass of the body alone is used.
 MOST_DOFS = 1000
+
+#: Largest ratio of the masses of two moving bodies that touch.
+MOST_UNEQUAL = 1e4
 
 _kinematics = public(kinematics)
 _com_pos = public(com_pos)
@@ -138,7 +141,8 @@ def geometry_findings(m: Model, description: Description) -> list[Finding]:
         text += f"; {pushing} pairs of geometries push each other"
     if pushing == 0 and m.ngeommoving < total:
         text += f"; {total - m.ngeommoving} on links that are fixed to the world are left out"
-    return [Finding("geometries", text, "note"), *_too_many(m)]
+    note = Finding("geometries", text, "note")
+    return [note, *_too_many(m), *_without_extent(m), *_unequal_masses(m)]
 
 
 def _too_many(m: Model) -> list[Finding]:
@@ -150,6 +154,31 @@ def _too_many(m: Model) -> list[Finding]:
         "push each other; they touch obstacles only, cylinders and meshes with their corners"
     )
     return [Finding("too-many-geometries", text, "warning")]
+
+
+def _without_extent(m: Model) -> list[Finding]:
+    """Return a warning of geometries that are a point."""
+    names = [m.geom_names[g] for g in np.flatnonzero(m.geom_rbound[: m.ngeommoving] == 0.0)]
+    if not names:
+        return []
+    text = f"of zero extent: {listing(names)}; a point has no torsional or rolling friction"
+    return [Finding("no-extent", text, "warning")]
+
+
+def _unequal_masses(m: Model) -> list[Finding]:
+    """Return a warning of the two bodies that push each other and differ most in mass."""
+    pairs = m.push_geom[(m.push_geom < m.ngeommoving).all(axis=1)]
+    mass = m.body_subtreemass[m.body_rootid[m.geom_bodyid[pairs]]]
+    light, heavy = mass.min(axis=1, initial=np.inf), mass.max(axis=1, initial=0.0)
+    if not (heavy > MOST_UNEQUAL * light).any():
+        return []
+    worst = int(np.argmax(heavy / light))
+    first, second = (m.geom_names[g] for g in pairs[worst][np.argsort(mass[worst])])
+    text = (
+        f"'{second}' moves {heavy[worst]:.4g} kg and '{first}' {light[worst]:.4g} kg: contact "
+        f"forces of two bodies are exact for masses that differ by up to {MOST_UNEQUAL:g}"
+    )
+    return [Finding("unequal-masses", text, "warning")]
 
 
 def _count(number: int) -> str:

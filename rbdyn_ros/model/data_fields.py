@@ -245,8 +245,8 @@ DATA_FIELDS = (
     Field("contact_arm2", ("ncontact", 3), "the same of body 2", stage="contact"),
     Field(
         "contact_spring",
-        ("ncontact", 6),
-        "push, slope; k, b; mass / h; most push or 0",
+        ("ncontact", 9),
+        "push, slope; k, b; mass / h; most push or 0; 1: a spring; edge and width of its end",
         stage="contact",
     ),
     Field(

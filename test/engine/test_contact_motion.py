@@ -119,26 +119,78 @@ def test_a_ball_that_slides_begins_to_roll():
     assert d.qvel[4] == pytest.approx(50 / 7, rel=1e-3)
 
 
-@pytest.mark.parametrize("ratio", [0.0, 0.1, 0.3, 0.6])
-def test_bouncing(ratio):
-    """The share of the speed that a spring and a damper that never pull give back."""
-    k, mass, h = 1e4, 1.0, 1e-5
-    damping = 2.0 * ratio * np.sqrt(k * mass)
-    skin = rb.Surface(stiffness=k, damping=damping if ratio else 1e-9)
-    m = rb.build(touching.free(touching.POINT, mass, skin))
+def rebound(k, ratio, h, mass=1.0, started=0.3, shape=touching.BALL):
+    """Return the speed with which a body leaves a spring, for 1 m/s, without gravity.
+
+    It touches when `started` of a step has gone by.
+    """
+    skin = rb.Surface(stiffness=k, damping=2.0 * ratio * np.sqrt(k * mass), friction=0.0)
+    m = rb.build(touching.free(shape, mass, skin))
     m.opt.gravity = (0.0, 0.0, 0.0)
     m.opt.timestep = h
-    d = touching.placed(m, (0, 0, 1e-6), linear=(0, 0, -0.7))
-    rb.step(m, d, 4000)
-    w = np.sqrt(k / mass)
-    s = np.sqrt(1.0 - ratio**2)
-    leaves = np.arctan2(2.0 * ratio * s, 2.0 * ratio**2 - 1.0) / (w * s)  # where k p = b v
-    e = -np.exp(-ratio * w * leaves) * (
-        np.cos(w * s * leaves) - ratio / s * np.sin(w * s * leaves)
+    d = touching.placed(m, (0, 0, 0.1 + started * h), linear=(0, 0, -1.0))
+    for _ in range(round(2.0 * np.pi / np.sqrt(k / mass) / h) + 10):
+        rb.step(m, d, 1)
+    assert d.ncon == 0
+    return d.qvel[2]
+
+
+def schwager(z):
+    """Return the share of the speed that a spring and a damper that never pull give back.
+
+    Source: Schwager, Poeschel, Coefficient of restitution and linear-dashpot model revisited,
+    2007.
+    """
+    root = np.sqrt(1.0 - z * z)
+    return np.exp(-z / root * (np.pi - np.arctan2(2.0 * z * root, 1.0 - 2.0 * z * z)))
+
+
+@pytest.mark.parametrize("shape", ["sphere", "box"])
+@pytest.mark.parametrize("stiff", [0.01, 0.1, 0.99])
+def test_a_spring_without_damping_gives_back_the_speed(shape, stiff):
+    """Whatever the timestep, as long as h^2 k / m is less than 1, m being a corner's share."""
+    h, mass = 1e-3, 2.0
+    k = stiff * mass / h**2 / (4 if shape == "box" else 1)
+    for started in (0.01, 0.5, 0.9):
+        body = touching.CUBE if shape == "box" else touching.BALL
+        assert rebound(k, 0.0, h, mass, started, body) == pytest.approx(1.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("ratio", [0.05, 0.3, 0.6])
+@pytest.mark.parametrize(("h", "accuracy"), [(1e-4, 1e-4), (1e-3, 1e-3), (3e-3, 1e-2)])
+def test_bouncing(ratio, h, accuracy):
+    """The error is of second order: 1 % where h^2 k / m is 0.1."""
+    for started in (0.01, 0.3, 0.6, 0.9):
+        e = rebound(1e4, ratio, h, 1.0, started)
+        assert e == pytest.approx(schwager(ratio), rel=accuracy)
+
+
+def test_a_hull_on_undamped_springs_keeps_its_energy_however_it_falls():
+    m = rb.build(
+        touching.free(
+            touching.SHAPES["box"], 1.0, rb.Surface(stiffness=1e4, damping=0.0, friction=0.0)
+        )
     )
-    # the implicit step adds a damping of h k / 2: pi w h / 2 = 1.6e-3 of the speed without any
-    assert d.qvel[2] == pytest.approx(0.7 * e, rel=3e-3)
-    assert d.qpos[2] > 0.0
+    d = touching.placed(m, (0, 0, 0.16), Rotation.from_euler("xyz", [0.4, 0.3, 0.0]))
+    most = least = touching.G * 0.16
+    for _ in range(2000):
+        rb.step(m, d, 1)
+        rb.energy(m, d)
+        if d.ncon == 0:
+            most, least = max(most, d.energy.sum()), min(least, d.energy.sum())
+    assert most < 1.01 * touching.G * 0.16
+    assert least > 0.99 * touching.G * 0.16
+
+
+@pytest.mark.parametrize("stiff", [0.01, 1.0, 100.0])
+def test_a_body_rests_on_its_spring_where_its_weight_is(stiff):
+    mass, h = 2.0, 1e-3
+    k = stiff * mass / h**2
+    m = rb.build(touching.free(touching.BALL, mass, rb.Surface(stiffness=k)))
+    d = touching.placed(m, (0.0, 0.0, 0.101))
+    rb.step(m, d, 2000)
+    assert 0.1 - d.qpos[2] == pytest.approx(mass * G / k, rel=1e-9)
+    assert abs(d.qvel).max() < 1e-12
 
 
 def test_a_cylinder_rolls_without_bumps():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from support import touching
+from support import states, touching
 from support.refusals import refused
 
 import rbdyn_ros as rb
@@ -51,34 +51,73 @@ def test_without_restitution_nothing_bounces():
     assert highest < 1e-3
 
 
-@pytest.mark.parametrize(
-    ("weak", "strong"),
-    [
-        ({"stiffness": 1e4, "damping": 1e-9}, {"stiffness": 1e4, "damping": 200.0}),
-        ({"stiffness": 1e4, "damping": 1.0}, {"stiffness": 1e4, "damping_ratio": 2.0}),
-        (
-            {"time_constant": 0.02, "damping_ratio": 0.1},
-            {"time_constant": 0.02, "damping_ratio": 1.0},
-        ),
-    ],
-)
-def test_of_two_equally_soft_springs_the_larger_damping_acts(weak, strong):
+def thrown_at_each_other(first, second):
+    """Return two balls of 1 kg without gravity, 10 mm apart, each at 1 m/s."""
+    balls = [
+        rb.Object(f"ball {n}", rb.Sphere(0.1), mass=1.0, pose=rb.pose((0.21 * n, 0.0, 0.0)),
+                  surface=rb.Surface(**surface))
+        for n, surface in enumerate((first, second))
+    ]  # fmt: skip
+    m = rb.scene(objects=balls, floor=False)
+    m.opt.gravity = np.zeros(3)
+    d = rb.make_data(m)
+    d.qvel[0], d.qvel[6] = 1.0, -1.0
+    return m, d
+
+
+def test_of_two_equal_time_constants_the_larger_damping_acts():
+    weak, strong = ({"time_constant": 0.02, "damping_ratio": z} for z in (0.1, 1.0))
+
     def speeds(first, second):
-        balls = [
-            rb.Object(f"ball {n}", rb.Sphere(0.1), mass=1.0, pose=rb.pose((0.21 * n, 0.0, 0.0)),
-                      surface=rb.Surface(**surface))
-            for n, surface in enumerate((first, second))
-        ]  # fmt: skip
-        m = rb.scene(objects=balls, floor=False)
-        m.opt.gravity = np.zeros(3)
-        d = rb.make_data(m)
-        d.qvel[0], d.qvel[6] = 1.0, -1.0
+        m, d = thrown_at_each_other(first, second)
         rb.step(m, d, 300)
         assert d.qvel[6] > d.qvel[0]
         return d.qvel.tobytes()
 
     assert speeds(weak, strong) == speeds(strong, weak) == speeds(strong, strong)
     assert speeds(weak, weak) != speeds(strong, strong)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "k", "b"),
+    [
+        ({"stiffness": 1e4, "damping": 8.0}, {"stiffness": 1e4, "damping": 8.0}, 5e3, 4.0),
+        ({"stiffness": 1e4, "damping": 0.0}, {"stiffness": 3e4, "damping": 16.0}, 7.5e3, 1.0),
+        ({"stiffness": 1e4}, {"stiffness": 3e4}, 7.5e3, 2.0 * np.sqrt(7.5e3)),
+        ({"stiffness": 1e4, "damping": 8.0}, {}, 1e4, 8.0),
+        ({"stiffness": 1e4, "damping": 8.0}, {"time_constant": 0.1}, 1e4, 8.0),
+    ],
+)
+def test_two_stiffnesses_act_in_series(first, second, k, b):
+    """Each damper acts on its spring's share of the deflection."""
+    for pair in ((first, second), (second, first)):
+        m, d = thrown_at_each_other(*pair)
+        d.qvel[0] = d.qvel[6] = 0.0
+        d.qpos[7] = 0.199
+        rb.forward(m, d)
+        assert d.contact_force[0, 0] == pytest.approx(1e-3 * k, rel=1e-9)
+        d.qvel[0] = 0.1
+        rb.forward(m, d)
+        assert d.contact_force[0, 0] == pytest.approx(1e-3 * k + 0.1 * b, rel=1e-9)
+
+
+def test_an_impact_with_friction_adds_no_energy():
+    """Newton's restitution alone would: in 6 of these 40 throws by 0.3 to 20 %."""
+    rod = rb.Box((0.02, 0.02, 0.5))
+    m = rb.build(touching.free(rod, 1.0, rb.Surface(restitution=1.0, friction=0.8)))
+    m.opt.gravity, m.opt.timestep = (0.0, 0.0, 0.0), 1e-6
+    rng, impacts = np.random.default_rng(0), 0
+    for seed in range(40):
+        turn = Rotation.random(random_state=seed)
+        height = 0.5 * abs(turn.as_matrix()[2]) @ rod.size + 1e-7
+        v, w = rng.uniform(-1.0, 1.0, 3) - (0.0, 0.0, 1.0), rng.uniform(-8.0, 8.0, 3)
+        d = touching.placed(m, (0.0, 0.0, height), turn, v, w)
+        before = states.energy(m, d)
+        rb.step(m, d, 20)
+        impacts += abs(d.qvel[:3] - v).max() > 1e-3
+        assert states.energy(m, d) < (1.0 + 1e-6) * before
+        assert d.nunsolved == 0
+    assert impacts > 20
 
 
 def test_it_ends_at_rest():

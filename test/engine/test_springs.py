@@ -134,6 +134,25 @@ def test_energy_is_kept_without_damping():
     assert d.energy.sum() == pytest.approx(start, abs=1e-8)
 
 
+@pytest.mark.parametrize("ratio", [0.0, 0.05])
+def test_a_joint_swings_on_its_spring_with_its_damping_alone(ratio):
+    """Ten periods of 628 timesteps; h^2 k / I = 1e-4."""
+    builder = rb.SystemBuilder("wheel").body("rim", rb.shapes.box((0.2, 0.2, 0.1), mass=1.0))
+    builder.joint("hinge", "revolute", "base", "rim", axis=(0, 0, 1), stiffness=1.0)
+    m = rb.build(builder)
+    k, inertia = 1e-4 * m.dof_inertia0[0] / 1e-3**2, m.dof_inertia0[0]
+    damping = 2.0 * ratio * np.sqrt(k * inertia)
+    m = m.replaced(jnt_stiffness=[k], dof_damping=[damping])
+    d = rb.make_data(m)
+    d.qpos = 0.3
+    w, root = np.sqrt(k / inertia), np.sqrt(1.0 - ratio**2)
+    for _ in range(10):
+        rb.step(m, d, 628)
+    t = w * d.time
+    exact = np.exp(-ratio * t) * (np.cos(root * t) + ratio / root * np.sin(root * t))
+    assert d.qpos[0] / 0.3 == pytest.approx(exact, rel=0.01)
+
+
 def test_ends_that_meet_pull_nowhere():
     m = rb.build(
         rb.SystemBuilder("met").body("a", BODY).joint("j", "revolute", "base", "a")

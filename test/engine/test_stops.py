@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.poses import Pose
@@ -231,35 +232,41 @@ def test_the_memory_of_a_limit_fades_to_zero():
 
 @pytest.mark.parametrize("kind", ["slow", "overdamped", "weak"])
 def test_limits_with_a_time_constant_of_their_own(kind):
-    """r'' = -2 r' / t - r / (t z)^2 beyond the limit, taken at the end of each step."""
+    """r'' = -2 r' / t - r / (t z)^2 beyond the limit, to second order."""
     t, z = {"slow": (0.02, 1.0), "overdamped": (0.05, 0.5), "weak": (0.1, 2.0)}[kind]
     m = wheel(kind="revolute", limit=(-0.5, 0.5)).replaced(jnt_solref=[[t, z]])
-    d = rb.make_data(m)
-    d.qpos, h = 0.6, 1e-3
-    r, v = 0.1, 0.0
-    for _ in range(20):
-        rb.step(m, d)
-        v = (v - h * r / (t * z) ** 2) / (1.0 + h * (2.0 / t + h / (t * z) ** 2))
-        r += h * v
-    assert d.qpos[0] - 0.5 == pytest.approx(r, rel=1e-9)
+    A = np.array([[0.0, 1.0], [-1.0 / (t * z) ** 2, -2.0 / t]])
+
+    def error(h):
+        m.opt.timestep = h
+        d = rb.make_data(m)
+        r, v = scipy.linalg.expm(-0.5 * h * A) @ (0.1, 0.0)  # velocities are those of mid-steps
+        d.qpos, d.qvel = 0.6, v
+        rb.step(m, d, round(0.02 / h))
+        r, _ = scipy.linalg.expm(0.02 * A) @ (0.1, 0.0)
+        return abs(d.qpos[0] - 0.5 - r)
+
+    assert error(1e-3) < 2e-4
+    assert error(5e-4) < 0.3 * error(1e-3)
 
 
 @pytest.mark.parametrize("z", [0.05, 0.1, 0.3, 0.5])
-def test_a_limit_with_a_small_damping_ratio_gives_back_speed(z):
-    """A spring and damper without a pull, in steps that resolve it.
+@pytest.mark.parametrize(("h", "accuracy"), [(1e-4, 1e-4), (1e-3, 5e-4), (5e-3, 1e-2)])
+def test_a_limit_with_a_small_damping_ratio_gives_back_speed(z, h, accuracy):
+    """A spring and damper without a pull.
 
     Source: Schwager, Poeschel, Coefficient of restitution and linear-dashpot model revisited,
     2007.
     """
     m = wheel(kind="revolute", limit=(-0.5, 0.5)).replaced(jnt_solref=[[0.02 / z, z]])
-    m.opt.timestep = 1e-5
+    m.opt.timestep = h
     d = rb.make_data(m)
     d.qpos, d.qvel = 0.4999, 2.0
     while d.qvel[0] > 0.0 or d.qpos[0] > 0.5:
         rb.step(m, d)
     root = np.sqrt(1.0 - z * z)
     held = np.pi - np.arctan2(2.0 * z * root, 1.0 - 2.0 * z * z)
-    assert -d.qvel[0] / 2.0 == pytest.approx(np.exp(-z / root * held), rel=3e-3)
+    assert -d.qvel[0] / 2.0 == pytest.approx(np.exp(-z / root * held), rel=accuracy)
 
 
 def test_both_limits_of_a_locked_joint_act():

@@ -7,12 +7,13 @@ comes from masses.py; surfaces.py mixes the surfaces of the two geometries.
 
 With (t, z) = geom_solref of one's own, k = m / (t z)^2 and b = 2 z sqrt(k m): a penetration decays
 in t for robots of any size. t is at least the shortest time that a step resolves, h / pi, and
-between two moving bodies h / (2 pi). k carries the weight of the tree at depth DEEPEST.
+between two moving bodies h / (2 pi). k carries the weight of the tree at depth DEEPEST. A spring
+in a step is that of one_sided.py; the mass that bounds it is geom_mass0 alone.
 
 A contact with restitution e that closes faster than four steps of free fall leaves with e times
 its speed: slope is nearly rigid, and push leads to that velocity. One that leaves that fast may
 come back with e times its speed, before it presses: with e = 1 and no friction the forces of a
-step then do no work, however many contacts there are.
+step then do no work, however many contacts there are. With friction see impacts.py.
 
 Source: Castro et al., An unconstrained convex formulation of compliant contact, 2022 (near-rigid
 k); MuJoCo's solref; Moreau, Unilateral contact and dry friction in finite freedom dynamics, 1988
@@ -24,6 +25,8 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.engine.contact.law import (
+    EDGE,
+    IS_SPRING,
     MASS_BY_H,
     MOST_PUSH,
     MU,
@@ -34,13 +37,15 @@ from rbdyn_ros.engine.contact.law import (
     SLOPE,
     TORSIONAL,
     TURN_PENALTY,
+    WIDTH,
     B,
     K,
     is_viscous,
 )
-from rbdyn_ros.engine.contact.masses import masses_of, turning_size
+from rbdyn_ros.engine.contact.masses import mass_of_step, masses_of, turning_size
 from rbdyn_ros.engine.contact.surfaces import (
     grip_of,
+    in_series,
     is_rigid,
     restitution_of,
     spring_of,
@@ -48,6 +53,7 @@ from rbdyn_ros.engine.contact.surfaces import (
     viscosity_of,
 )
 from rbdyn_ros.engine.jit import inline
+from rbdyn_ros.engine.one_sided import late_slopes, spring_in_step
 from rbdyn_ros.engine.spatial import dot3
 
 DEEPEST = 1e-3  # [m], of contacts with a time constant of their own
@@ -79,20 +85,43 @@ def prepare(m, d, c, leaving):
         _copy_constants(d, c)
     else:
         _write_constants(m, d, c)
-    h, e, spring = m.opt.timestep, restitution_of(m, d, c), d.contact_spring[c]
+    h, spring = m.opt.timestep, d.contact_spring[c]
     if is_viscous(d, c):
         closed = _is_closed(d, c, h * leaving)
         d.contact_grip[c, PENALTY] = viscosity_of(m, d, c) if closed else 0.0
-    push, slope = -spring[K] * d.contact_dist[c], spring[B] + h * spring[K]
+    spring[WIDTH] = 0.0
+    if spring[IS_SPRING] > 0.0:
+        push, slope, spring[EDGE], spring[WIDTH] = spring_in_step(
+            spring[K], spring[B], spring[MASS_BY_H], h, d.contact_dist[c], leaving
+        )
+    else:
+        push, slope = -spring[K] * d.contact_dist[c], spring[B] + h * spring[K]
     if spring[MOST_PUSH] > 0.0:
         push = min(push, spring[MOST_PUSH])
-    if e > 0.0 and abs(leaving) > SLOWEST_BOUNCE * h * _gravity(m):
-        _, free, _ = masses_of(m, d, c)
-        slope = BOUNCE * free / h
-        push = -slope * e * leaving
-        if leaving < 0.0:  # a free mass then leaves with exactly e times its speed
-            push -= (e + 1.0) * leaving * free / h
+        spring[WIDTH] = 0.0
     spring[PUSH], spring[SLOPE] = push, slope
+    if bounces(m, d, c, leaving):
+        rebound(m, d, c, leaving, 1.0)
+
+
+@inline
+def bounces(m, d, c, leaving):
+    """Return whether the restitution of a contact acts."""
+    if restitution_of(m, d, c) == 0.0:
+        return False
+    return abs(leaving) > SLOWEST_BOUNCE * m.opt.timestep * _gravity(m)
+
+
+@inline
+def rebound(m, d, c, leaving, share):
+    """Write push and slope of a contact that leaves with a share of its restitution."""
+    h, e, spring = m.opt.timestep, share * restitution_of(m, d, c), d.contact_spring[c]
+    _, free, _ = masses_of(m, d, c)
+    spring[SLOPE] = BOUNCE * free / h
+    spring[PUSH] = -spring[SLOPE] * e * leaving
+    if leaving < 0.0:  # a free mass then leaves with exactly e times its speed
+        spring[PUSH] -= (e + 1.0) * leaving * free / h
+    spring[WIDTH] = 0.0
 
 
 @inline
@@ -111,7 +140,7 @@ def _of_one_pair(d, a, b):
 @inline
 def _copy_constants(d, c):
     """Copy the constants of the contact before."""
-    for k in range(K, MOST_PUSH + 1):
+    for k in range(K, IS_SPRING + 1):
         d.contact_spring[c, k] = d.contact_spring[c - 1, k]
     for k in range(SIZE + 1):
         d.contact_grip[c, k] = d.contact_grip[c - 1, k]
@@ -124,12 +153,20 @@ def _write_constants(m, d, c):
     (mass, _, tree), shortest = masses_of(m, d, c), _shortest(m, d, c)
     k, b = _spring(m, g, shortest, mass, tree)
     geom1, geom2 = d.contact_geom[c]
-    if springs_tie(m, geom1, geom2):
+    if in_series(m, geom1, geom2):
+        k, b = _series(m, geom1, geom2, mass)
+    elif springs_tie(m, geom1, geom2):
         _, other = _spring(m, geom1 if g == geom2 else geom2, shortest, mass, tree)
         b = max(b, other)
-    d.contact_spring[c, K], d.contact_spring[c, B], d.contact_spring[c, MASS_BY_H] = k, b, mass / h
+    spring, slope, by_h = d.contact_spring[c], b + h * k, mass / h
+    spring[IS_SPRING] = 0.0 if is_rigid(m, g) else 1.0
+    if spring[IS_SPRING] > 0.0:
+        by_h = mass_of_step(m, d, c) / h
+        late, beyond = late_slopes(k, b, by_h, h)
+        slope = late + beyond
+    spring[K], spring[B], spring[MASS_BY_H] = k, b, by_h
     stiff = m.geom_stiffness[g] == 0.0 and m.geom_solref[g, 0] <= shortest
-    d.contact_spring[c, MOST_PUSH] = EMERGE * (b + h * k) if stiff else 0.0
+    spring[MOST_PUSH] = EMERGE * slope if stiff else 0.0
     mu, torsional, rolling, size = grip_of(m, d, c)
     if viscosity_of(m, d, c) >= 0.0:
         d.contact_grip[c, MU] = np.inf
@@ -161,6 +198,27 @@ def _spring(m, g, shortest, mass, tree):
         t = max(m.geom_solref[g, 0], shortest)
         k = max(mass / (t * t * ratio * ratio), _least_stiffness(m, tree, h))
     return k, b if b >= 0.0 else 2.0 * ratio * np.sqrt(k * mass)
+
+
+@inline
+def _series(m, geom1, geom2, mass):
+    """Return stiffness and damping of two springs in a row, each with its damper beside it.
+
+    A damper moves by the share of its spring, k / k1. One given by a damping ratio is that of the
+    contact: with equal ratios the contact has this ratio.
+    """
+    k1, k2 = m.geom_stiffness[geom1], m.geom_stiffness[geom2]
+    k = 1.0 / (1.0 / k1 + 1.0 / k2)
+    critical = 2.0 * np.sqrt(k * mass)
+    b1 = _damping_of_share(m, geom1, k / k1, critical)
+    return k, b1 + _damping_of_share(m, geom2, k / k2, critical)
+
+
+@inline
+def _damping_of_share(m, g, share, critical):
+    """Return the damping that a geometry with this share of the deflection adds to a contact."""
+    b = m.geom_damping[g]
+    return share * share * b if b >= 0.0 else share * m.geom_solref[g, 1] * critical
 
 
 @inline

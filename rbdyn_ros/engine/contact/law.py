@@ -3,7 +3,7 @@
 With n the normal, u the velocity of geom2 relative to geom1 at the point, at the end of the step,
 u_n along n and u_t across it, w the relative angular velocity:
 
-    f_n = max(0, push - slope u_n),  push = -k dist,  slope = b + h k
+    f_n = max(0, push - slope u_n), near-rigid: push = -k dist, slope = b + h k
     f_t = the part of (memory - D u_t) within the disc of radius mu f_n
     the same for the torque along n (torsional f_n) and across it (rolling f_n), over w
 
@@ -12,8 +12,9 @@ a body that rests under a constant load does not move, for any D: D only says ho
 load moves it, h / D per newton. The radius of the disc uses a lagged normal force (lagged.py),
 so the friction of a sliding body never lifts it.
 
-The constants push, slope, D and mu of a contact in a step are in contact_spring and contact_grip
-(contact_constants.py).
+A spring-damper has the force of one_sided.py, which in the first and the last step of a contact is
+not linear in u_n. The constants push, slope, D and mu of a contact in a step are in contact_spring
+and contact_grip (contact_constants.py).
 
 Source: Cundall, Strack, A discrete numerical model for granular assemblies, 1979 (memory);
 Rockafellar, Monotone operators and the proximal point algorithm, 1976 (why rest is exact).
@@ -24,10 +25,11 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.engine.jit import inline
+from rbdyn_ros.engine.one_sided import at_its_edge
 from rbdyn_ros.engine.spatial import ZERO3, dot3, scaled3, sub3
 
 #: Columns of contact_spring.
-PUSH, SLOPE, K, B, MASS_BY_H, MOST_PUSH = 0, 1, 2, 3, 4, 5
+PUSH, SLOPE, K, B, MASS_BY_H, MOST_PUSH, IS_SPRING, EDGE, WIDTH = 0, 1, 2, 3, 4, 5, 6, 7, 8
 
 #: Columns of contact_grip.
 PENALTY, MU, TURN_PENALTY, TORSIONAL, ROLLING, SIZE = 0, 1, 2, 3, 4, 5
@@ -59,6 +61,10 @@ def normal_force(d, c, leaving):
     """Return the normal force of a contact, and its slope -df / du_n."""
     slope = d.contact_spring[c, SLOPE]
     force = d.contact_spring[c, PUSH] - slope * leaving
+    if d.contact_spring[c, WIDTH] != 0.0:
+        spring = -d.contact_spring[c, K] * d.contact_dist[c]
+        past = leaving - d.contact_spring[c, EDGE]
+        force, slope = at_its_edge(force, slope, spring, past, d.contact_spring[c, WIDTH])
     return (force, slope) if force > 0.0 else (0.0, 0.0)
 
 

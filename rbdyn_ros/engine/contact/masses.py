@@ -24,6 +24,9 @@ from rbdyn_ros.engine.spatial import dot3, load3, sub3
 #: is made for at least, and part of its moment of inertia.
 SHARE = 0.1
 
+#: Mobility [1/kg] of two bodies whose motion is prescribed.
+LEAST_MOBILITY = 1e-300
+
 
 @inline
 def masses_of(m, d, c):
@@ -43,6 +46,24 @@ def masses_of(m, d, c):
         return max(other, SHARE * tree), other, tree
     mass = _own_mass(m, d, c, 1)
     return max(min(mass, other), SHARE * tree), mass * other / (mass + other), tree
+
+
+@inline
+def mass_of_step(m, d, c):
+    """Return the mass that bounds the stiffness of a spring in a step: that of an impact.
+
+    It is geom_mass0 alone, for two moving bodies 1 over the sum of their mobilities.
+    """
+    return 1.0 / max(_mobility(m, d, c, 0) + _mobility(m, d, c, 1), LEAST_MOBILITY)
+
+
+@inline
+def _mobility(m, d, c, side):
+    """Return 1 over the mass that a geometry moves; a prescribed motion has no mobility."""
+    if _is_prescribed(m, d.contact_body[c, side]):
+        return 0.0
+    mass = m.geom_mass0[d.contact_geom[c, side]]
+    return 1.0 / (mass if mass > 0.0 else _own_mass(m, d, c, side))
 
 
 @inline

@@ -35,18 +35,31 @@ def start_contacts(m, d):
         find_heaviest(m, d)
     for c in range(d.ncon):
         body1, body2, x = d.contact_body[c, 0], d.contact_body[c, 1], load3(d.contact_pos, c)
-        v = add3(point_velocity(m, d, body2, x), _belts(m, d, c))
+        v = velocity_of(m, d, c)
         store3(d.contact_arm2, c, sub3(x, load3(d.subtree_com, m.body_rootid[body2])))
         if body1 > 0:
-            v = sub3(v, point_velocity(m, d, body1, x))
             store3(d.contact_arm1, c, sub3(x, load3(d.subtree_com, m.body_rootid[body1])))
         prepare(m, d, c, dot3(load3(d.contact_normal, c), v))
         store3(d.contact_vel, c, v)
         store3(d.contact_force, c, ZERO3)
         store3(d.contact_torque, c, ZERO3)
         if has_torque(d, c):
-            w = turn_rate(d, body2)
-            store3(d.contact_spin, c, sub3(w, turn_rate(d, body1)) if body1 > 0 else w)
+            store3(d.contact_spin, c, spin_of(d, c))
+
+
+@inline
+def velocity_of(m, d, c):
+    """Return the velocity of geom2 at a contact, relative to geom1, at the start of the step."""
+    body1, x = d.contact_body[c, 0], load3(d.contact_pos, c)
+    v = add3(point_velocity(m, d, d.contact_body[c, 1], x), _belts(m, d, c))
+    return sub3(v, point_velocity(m, d, body1, x)) if body1 > 0 else v
+
+
+@inline
+def spin_of(d, c):
+    """Return the angular velocity of geom2, relative to geom1."""
+    w = turn_rate(d, d.contact_body[c, 1])
+    return sub3(w, turn_rate(d, d.contact_body[c, 0])) if d.contact_body[c, 0] > 0 else w
 
 
 @inline

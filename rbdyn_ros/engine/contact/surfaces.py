@@ -1,9 +1,10 @@
 """The surface of a contact: a mixture of those of its two geometries.
 
-The smaller friction acts, the larger restitution, viscosity, torsional and rolling friction, and
-the softer spring: a soft finger stays soft on a hard object. Of two equally soft springs the
-larger damping acts. Obstacles are near-rigid, and without friction of its own an obstacle has
-infinite friction: the geometry on it decides.
+The smaller friction acts, and the larger restitution, viscosity, torsional and rolling friction.
+Two springs in N/m act in series. Otherwise the softer spring acts: a soft finger stays soft on a
+hard object, and a time constant is that of the contact. Of two equal time constants the larger
+damping acts. Obstacles are near-rigid, and without friction of its own an obstacle has infinite
+friction: the geometry on it decides.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def restitution_of(m, d, c):
 
 @inline
 def spring_of(m, d, c):
-    """Return the geometry whose spring acts: the softer one.
+    """Return the geometry whose spring acts: the softer one, unless both act in series.
 
     A stiffness in N/m is softer than any time constant, and that than a near-rigid geometry.
     """
@@ -61,12 +62,18 @@ def spring_of(m, d, c):
 
 
 @inline
+def in_series(m, geom1, geom2):
+    """Return whether both geometries have a stiffness in N/m."""
+    return m.geom_stiffness[geom1] > 0.0 and m.geom_stiffness[geom2] > 0.0
+
+
+@inline
 def springs_tie(m, geom1, geom2):
-    """Return whether two geometries have equally soft springs; the larger damping then acts."""
-    k = _stiffness(m, geom1)
-    if is_rigid(m, geom1) or is_rigid(m, geom2) or k != _stiffness(m, geom2):
+    """Return whether two geometries have equal time constants; the larger damping then acts."""
+    if is_rigid(m, geom1) or is_rigid(m, geom2):
         return False
-    return k < np.inf or m.geom_solref[geom1, 0] == m.geom_solref[geom2, 0]
+    same = _stiffness(m, geom1) == np.inf and _stiffness(m, geom2) == np.inf
+    return same and m.geom_solref[geom1, 0] == m.geom_solref[geom2, 0]
 
 
 @inline

@@ -16,8 +16,8 @@ outwards or its load is more than the softer force can carry. Otherwise a joint 
 than AT_LIMIT comes back with the time constant RETURN, at most at EMERGE and by the softer force:
 nothing bounces, a joint that is put there does not shoot back, and one that something holds there
 is not broken. A drive mode overrules limits. Where the time constant t of jnt_solref is longer
-than a step, k = I / (t z)^2 and b = 2 I / t are those of the smooth law (passive.py), push =
-k beyond and slope = b + h k.
+than a step, k = I / (t z)^2 and b = 2 I / t are those of the smooth law (passive.py), and push and
+slope are those of a spring in a step (one_sided.py), linear about the motion of I alone.
 
 stick_qfrc is the sum of both: what exceeds dof_frictionloss was the limit's.
 
@@ -33,6 +33,7 @@ import numpy as np
 
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.joints.manifold import ball_angle
+from rbdyn_ros.engine.one_sided import spring_of_mass
 from rbdyn_ros.engine.spatial import dot3, load3, store3
 from rbdyn_ros.model.options import FORCE
 
@@ -149,9 +150,11 @@ def _spring(m, j, inertia, beyond, speed, memory):
     h, t, ratio = m.opt.timestep, m.jnt_solref[j, 0], m.jnt_solref[j, 1]
     if is_soft(m, j):
         k, b = inertia / (t * t * ratio * ratio), 2.0 * inertia / t
-        push = k * beyond if beyond + h * speed > 0.0 else NEVER  # it acts where the joint is
-        now = max(0.0, push + b * speed) if beyond > 0.0 else 0.0
-        return push, b + h * k, now, BEYOND if beyond >= 0.0 else INSIDE
+        now = max(0.0, k * beyond + b * speed) if beyond > 0.0 else 0.0
+        if beyond < 0.0 and beyond + h * speed <= 0.0:
+            return NEVER, 0.0, now, INSIDE
+        push, slope = spring_of_mass(k, b, inertia / h, h, -beyond, -speed)
+        return push, slope, now, BEYOND if beyond >= 0.0 else INSIDE
     slope, memory = RIGID * inertia / h, max(memory, 0.0)
     if beyond < 0.0:
         return max(slope * beyond / h, NEVER), slope, 0.0, INSIDE
