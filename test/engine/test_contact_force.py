@@ -166,7 +166,7 @@ def test_the_last_resort_sticks_at_rest_and_slides_within_the_cone(speed, lagged
     m = point()
     d = touching.placed(m, (0.0, 0.0, -0.001))
     rb.step(m, d)
-    d.contact_vel[0], d.contact_lagged[0, 0] = (speed, 0.0, 0.0), lagged
+    d.contact_vel[0], d.contact_lagged[0, 0] = (speed, 0.0, 0.0, 0.0), lagged
     linearise_viscous(m, d)
     assert d.contact_force_slope[0, 1] == pytest.approx(viscosity, rel=1e-15)
     assert d.contact_load[0, :2] == pytest.approx([-viscosity * speed, 0.0], rel=1e-15)
@@ -216,14 +216,15 @@ def test_a_floor_at_any_height(height):
 def sums(m, d):
     """Return cfrc_contact and qfrc_contact as the listed forces make them."""
     cfrc, qfrc = np.zeros_like(d.cfrc_contact), np.zeros(m.nv)
-    for geoms, (_, _, x, _, _, f) in zip(d.contact_geom, touching.contacts(d), strict=False):
-        for g, force in zip(geoms, (-f, f), strict=True):
+    for n, (_, _, x, _, _, f) in enumerate(touching.contacts(d)):
+        t = d.contact_torque[n]
+        for g, force, torque in zip(d.contact_geom[n], (-f, f), (-t, t), strict=True):
             i = m.geom_bodyid[g]
             if i > 0:
                 arm = x - d.subtree_com[m.body_rootid[i]]
-                cfrc[i] += [*np.cross(arm, force), *force]
+                cfrc[i] += [*np.cross(arm, force) + torque, *force]
                 J = rb.frame_jacobian(m, d, m.body_names[i], "world")
-                qfrc += J.T @ [*np.cross(x, force), *force]
+                qfrc += J.T @ [*np.cross(x, force) + torque, *force]
     return cfrc, qfrc
 
 
