@@ -22,7 +22,8 @@ class ContactPoint:
         normal: (3,) unit vector from geom1 to geom2, in world axes: geom2 is pushed along it.
         distance: negative depth, or the gap before an impact [m].
         force: (3,) on geom2, in world axes, with friction [N]; geom1 gets the opposite.
-        torque: (3,) of torsional and rolling friction on geom2, in world axes [N m].
+        torque: (3,) of friction on geom2 at the point, in world axes [N m]: torsional and rolling
+            friction, and that of the pressure between the points of a line or a face.
     """
 
     geom1: str

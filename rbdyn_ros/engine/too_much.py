@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from rbdyn_ros.engine.contact.contact_constants import bounces
-from rbdyn_ros.engine.contact.law import IS_SPRING, MASS_BY_H, PUSH, K
+from rbdyn_ros.engine.contact.law import IS_SPRING, MASS_BY_H, NORMAL, PUSH, K
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import dot3, load3
 
@@ -30,17 +30,17 @@ def overloaded_contacts(m, d):
         if d.contact_spring[c, IS_SPRING] > 0.0:
             if force > 0.0 and _is_too_stiff(m, d, c):
                 stiff = STIFF_CONTACT
-        elif _goes_deeper(m, d, c, normal, force):
+        elif _goes_deeper(m, d, c, force):
             crushed = CRUSHED_CONTACT
     return stiff + crushed
 
 
 @inline
-def _goes_deeper(m, d, c, normal, force):
+def _goes_deeper(m, d, c, force):
     """Return whether a rigid contact is deep and its force cannot push it out."""
     if d.contact_dist[c] >= -DEEP or force <= d.contact_spring[c, PUSH]:
         return False
-    return not bounces(m, d, c, dot3(normal, load3(d.contact_vel, c)))
+    return not bounces(m, d, c, d.contact_vel[c, NORMAL])
 
 
 @inline

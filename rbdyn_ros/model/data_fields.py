@@ -143,7 +143,7 @@ DATA_FIELDS = (
     Field(
         "contact_torque",
         ("ncontact", 3),
-        "torque of torsional and rolling friction on geom2, world axes [N m]",
+        "torque of friction on geom2 at the contact point, world axes [N m]",
         stage="contact",
     ),
     Field("contact_key", ("ncontact",), "pair and feature, the same each step", "int", "contact"),
@@ -154,7 +154,10 @@ DATA_FIELDS = (
     Field("stick_normal", ("ncontact",), "normal force [N]", stage="integrate"),
     Field("stick_force", ("ncontact", 3), "friction, axes of geom1's body [N]", stage="integrate"),
     Field(
-        "stick_torque", ("ncontact", 3), "contact_torque, the same axes [N m]", stage="integrate"
+        "stick_torque",
+        ("ncontact", 3),
+        "friction's torque, the same axes [N m]",
+        stage="integrate",
     ),
     Field(
         "stick_qfrc", ("nv",), "dry friction and limits of the dof [N m or N]", stage="integrate"
@@ -259,11 +262,22 @@ DATA_FIELDS = (
     Field("contact_memory", ("ncontact", 3), "friction it remembers", stage="contact"),
     Field("contact_pressed", ("ncontact",), "normal force it remembers", stage="contact"),
     Field("contact_memory_torque", ("ncontact", 3), "torque it remembers", stage="contact"),
-    Field("contact_vel", ("ncontact", 3), "relative velocity; a step adds arcs", stage="contact"),
+    Field(
+        "contact_lever",
+        ("ncontact", 3),
+        "velocity of friction by the spin about the normal, see patches.py [m]",
+        stage="contact",
+    ),
+    Field(
+        "contact_vel",
+        ("ncontact", 4),
+        "relative velocity of friction, and along the normal; a step adds arcs",
+        stage="contact",
+    ),
     Field("contact_spin", ("ncontact", 3), "the same of rotation", stage="contact"),
-    Field("contact_change", ("ncontact", 3), "change of contact_vel", stage="integrate"),
+    Field("contact_change", ("ncontact", 4), "change of contact_vel", stage="integrate"),
     Field("contact_spin_change", ("ncontact", 3), "change of contact_spin", stage="integrate"),
-    Field("contact_step", ("ncontact", 3), "last step of the change", stage="integrate"),
+    Field("contact_step", ("ncontact", 4), "last step of the change", stage="integrate"),
     Field("contact_spin_step", ("ncontact", 3), "the same of the spin", stage="integrate"),
     Field("contact_lagged", ("ncontact", 2), "lagged normal force, last one", stage="integrate"),
     Field(
@@ -285,7 +299,14 @@ DATA_FIELDS = (
     Field("lagged_matrix", ("nlagged", "nlagged"), "1 + s - dn / dN of them", stage="integrate"),
     Field("lagged_step", ("nlagged",), "moves of their lagged forces", stage="integrate"),
     Field("lagged_missed", (1,), "what friction missed before the last move", stage="integrate"),
-    Field("contact_load", ("ncontact", 3), "force at the iterate", stage="contact"),
+    Field(
+        "contact_load",
+        ("ncontact", 4),
+        "friction and normal force at the iterate",
+        stage="contact",
+    ),
+    Field("contact_end", ("ncontact", 4), "the same at the end of the pass", stage="integrate"),
+    Field("contact_end_torque", ("ncontact", 3), "torque of a point there", stage="integrate"),
     Field("contact_load_torque", ("ncontact", 3), "torque at the iterate", stage="contact"),
     Field(
         "contact_force_slope",

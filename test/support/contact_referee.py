@@ -12,6 +12,7 @@ import pytest
 import rbdyn_ros as rb
 from rbdyn_ros.engine.contact.contact_constants import DEEPEST, EMERGE, OUT, STICK, STIFF
 from rbdyn_ros.engine.contact.contact_list import FEATURES
+from rbdyn_ros.engine.contact.law import SIZE
 from rbdyn_ros.engine.contact.masses import SHARE
 from rbdyn_ros.engine.contact.rolling import LIES
 from rbdyn_ros.engine.contact.solve_step import STUBBORN
@@ -23,14 +24,18 @@ from rbdyn_ros.model.geoms import GeomType
 class Problem:
     """One step: velocities u = free + G f of n contacts, normal first, and their laws.
 
+    Friction has three components: two at the centre of the contact's patch, and its torque by the
+    radius of the patch, whose velocity is the radius times the spin.
+
     Attributes:
-        free: velocities without contact forces, in the middle of the step (n, 3).
-        G: (3 n, 3 n), velocity by force, of a whole step.
+        free: velocities without contact forces, in the middle of the step (n, 4).
+        G: (4 n, 4 n), velocity by force, of a whole step.
         push, slope: f_n = max(0, push - slope u_n).
-        memory: friction that is remembered (n, 2).
-        grip: D of f_t = the part of (memory - D u_t) within the disc.
+        memory: friction that is remembered (n, 3).
+        grip: D of f_t = the part of (memory - D u_t) within the ball.
         mu: friction coefficients.
         frames: (n, 3, 3), rows: normal and two tangents.
+        levers: (n, 3), contact_lever in these frames.
     """
 
     free: np.ndarray
@@ -41,6 +46,7 @@ class Problem:
     grip: np.ndarray
     mu: np.ndarray
     frames: np.ndarray
+    levers: np.ndarray
 
 
 def problem(m, start, end):
@@ -54,29 +60,33 @@ def problem(m, start, end):
     rb.fwd_velocity(m, d)
     assert set(d.contact_key[: d.ncon]) <= set(end.contact_key[: end.ncon])
     n = end.ncon
-    for field in ("key", "geom", "pos", "normal", "dist"):
+    for field in ("key", "geom", "pos", "normal", "dist", "lever"):
         getattr(d, f"contact_{field}")[:n] = getattr(end, f"contact_{field}")[:n]
     if m.opt.integrator == "implicit_damping":
         A += h * np.diag(d.dof_viscosity)
     frames = np.array([_frame(normal) for normal in d.contact_normal[:n]])
-    J = np.concatenate([frames[c] @ _point_jacobian(m, d, c) for c in range(n)])
+    J = np.concatenate([_rows(m, d, c, frames[c]) for c in range(n)])
     tau = d.qfrc_applied + d.qfrc_passive - d.qfrc_bias
     free = J @ (d.qvel + h * np.linalg.solve(A, tau))
-    free = free.reshape(n, 3)
+    free = free.reshape(n, 4)
     for c in range(n):
-        free[c, 1:] += 0.5 * h * frames[c, 1:] @ _bent(m, d, c)
+        free[c, 1:] += 0.5 * h * _bent(m, d, c, frames[c])
     k, b, grip, mu = np.array(_surfaces(m, d.contact_geom[:n])).T
     memory = [
-        frames[c, 1:] @ _turned(m, d, c, force)
-        for c, force in enumerate(_remembered(start, d.contact_key[:n]))
+        [*frames[c, 1:] @ _turned(m, d, c, force), frames[c, 0] @ _turned(m, d, c, torque)]
+        for c, (force, torque) in enumerate(_remembered(start, d.contact_key[:n]))
     ]
+    levers = np.einsum("cij,cj->ci", frames, d.contact_lever[:n])
+    sizes = end.contact_grip[:n, SIZE]
+    memory = np.array(memory) / np.column_stack([np.ones((n, 2)), sizes])
+    memory[levers[:, 0] == 0.0, 2] = 0.0
     slope, rigid = b + h * k, m.geom_stiffness[d.contact_geom[:n, 1]] == 0.0
     push = np.where(
         rigid, np.minimum(-k * d.contact_dist[:n], slope * EMERGE), -k * d.contact_dist[:n]
     )
     return Problem(
         free, h * J @ np.linalg.solve(A, J.T), push, slope,
-        np.array(memory), grip, mu, frames,
+        memory, grip, mu, frames, levers,
     )  # fmt: skip
 
 
@@ -87,8 +97,12 @@ def _frame(normal):
 
 
 def _remembered(start, keys):
-    """Return the forces that contacts remember; new ones of a pair share those of lost ones."""
-    before = dict(zip(start.stick_key[: start.nstick], start.stick_force, strict=False))
+    """Return what contacts remember: a force and a torque.
+
+    New ones of a pair share those of lost ones.
+    """
+    both = np.stack([start.stick_force, start.stick_torque], axis=1)
+    before = dict(zip(start.stick_key[: start.nstick], both, strict=False))
     keys = keys.tolist()
     forces = []
     for key in keys:
@@ -98,7 +112,7 @@ def _remembered(start, keys):
         pair = key // FEATURES
         lost = [f for old, f in before.items() if old // FEATURES == pair and old not in keys]
         fresh = sum(one // FEATURES == pair and one not in before for one in keys)
-        forces.append(np.sum([np.zeros(3), *lost], axis=0) / fresh)
+        forces.append(np.sum([np.zeros((2, 3)), *lost], axis=0) / fresh)
     return forces
 
 
@@ -108,31 +122,46 @@ def _turned(m, d, c, force):
     return d.xmat[body].reshape(3, 3) @ force
 
 
-def _point_jacobian(m, d, c):
-    """Return the velocity of geom2 relative to geom1 at the contact, by qvel."""
+def _rows(m, d, c, frame):
+    """Return the velocities of a contact by qvel (4, nv), along the normal and of friction."""
+    J = _jacobian(m, d, c)
+    at_point, at_centre = (J[3:] + np.cross(J[:3], x, axis=0) for x in _points(d, c))
+    radius = frame[0] @ d.contact_lever[c]
+    return np.vstack([frame[0] @ at_point, frame[1:] @ at_centre, radius * frame[0] @ J[:3]])
+
+
+def _points(d, c):
+    """Return the contact point, and the one at which friction acts."""
+    x = d.contact_pos[c]
+    return x, x + np.cross(d.contact_lever[c], d.contact_normal[c])
+
+
+def _jacobian(m, d, c):
+    """Return the velocity of geom2 relative to geom1, by qvel."""
     one, two = m.geom_bodyid[d.contact_geom[c]]
     J = rb.frame_jacobian(m, d, m.body_names[two], "world")
     if one > 0:
         J = J - rb.frame_jacobian(m, d, m.body_names[one], "world")
-    return J[3:] + np.cross(J[:3], d.contact_pos[c], axis=0)
+    return J
 
 
-def _bent(m, d, c):
-    """Return what a contact's velocity changes by in a second at constant joint velocities."""
-    (one, two), x, normal = d.contact_geom[c], d.contact_pos[c], d.contact_normal[c]
-    a, w = _arc(m, d, m.geom_bodyid[two], x)
+def _bent(m, d, c, frame):
+    """Return what friction's velocity changes by in a second at constant joint velocities."""
+    (one, two), (_x, x), normal = d.contact_geom[c], _points(d, c), d.contact_normal[c]
+    a, w, turning = _arc(m, d, m.geom_bodyid[two], x)
     if m.geom_bodyid[one] > 0:
-        less, v = _arc(m, d, m.geom_bodyid[one], x)
-        a, w = a - less, w - v
-    return a + np.cross(w, _compliance(m, d, one, two, normal) @ np.cross(w, normal))
+        less, v, other = _arc(m, d, m.geom_bodyid[one], x)
+        a, w, turning = a - less, w - v, turning - other
+    a = a + np.cross(w, _compliance(m, d, one, two, normal) @ np.cross(w, normal))
+    return np.array([*frame[1:] @ a, normal @ d.contact_lever[c] * (normal @ turning)])
 
 
 def _arc(m, d, body, x):
-    """Return the acceleration of a point of a body at constant qvel, and its angular velocity."""
+    """Return the acceleration of a point of a body at constant qvel, its spin and how it turns."""
     name = m.body_names[body]
     w, v = np.split(rb.frame_jacobian(m, d, name, "world") @ d.qvel, 2)
     turning, a = np.split(rb.frame_jacobian_dot(m, d, name, "world") @ d.qvel, 2)
-    return a + np.cross(turning, x) + np.cross(w, v + np.cross(w, x)), w
+    return a + np.cross(turning, x) + np.cross(w, v + np.cross(w, x)), w, turning
 
 
 def _compliance(m, d, one, two, normal):
@@ -188,7 +217,7 @@ def check_law(m, start, d):
     """Check the forces that a step has written; return the largest normal force.
 
     They satisfy Signorini's condition and the cone. Where a contact slips so fast that what it
-    remembers no longer counts, friction is opposite to the slip: maximum dissipation. In discs of
+    remembers no longer counts, friction is opposite to the slip: maximum dissipation. In balls of
     their normal forces `solve` finds the same forces, up to what the step misses of the law, 5e-7,
     unless contacts became softer because it took many passes.
     """
@@ -210,12 +239,17 @@ def check_law(m, start, d):
 
 def written(p, d):
     """Return the forces that a step has written, in the frames of the contacts."""
-    return np.einsum("cij,cj->ci", p.frames, d.contact_force[: d.ncon])
+    f = np.einsum("cij,cj->ci", p.frames, d.contact_force[: d.ncon])
+    moment = np.einsum("ci,ci->c", p.frames[:, 0], d.contact_torque[: d.ncon])
+    radius = p.levers[:, 0]
+    spun = moment - (p.levers[:, 1:] * f[:, 1:]).sum(axis=1)
+    assert abs(spun[radius == 0.0]).max(initial=0.0) < 1e-12
+    return np.column_stack([f, spun / np.where(radius > 0.0, radius, 1.0)])
 
 
 def velocities(p, f):
     """Return the velocities of the contacts after the step."""
-    return p.free + (p.G @ f.ravel()).reshape(-1, 3)
+    return p.free + (p.G @ f.ravel()).reshape(-1, 4)
 
 
 def slipping(p, f):
@@ -225,11 +259,11 @@ def slipping(p, f):
 
 
 def solve(p, radius):
-    """Return the forces (n, 3) of the step if friction may be up to a radius (n).
+    """Return the forces (n, 4) of the step if friction may be up to a radius (n).
 
     With A = G and the compliances 1 / slope and 1 / D on its diagonal, and b the free velocities
     less push / slope and memory / D, they are the least of f A f / 2 + b f with f_n >= 0 and f_t
-    in its disc: a convex problem. A is definite, so they are unique, also where more contacts hold
+    in its ball: a convex problem. A is definite, so they are unique, also where more contacts hold
     a body than it needs. The alternating direction method of multipliers comes near them, and
     Newton's method on f = the point of the set that is nearest to f - (A f + b) finds them.
 
@@ -237,17 +271,17 @@ def solve(p, radius):
     direction method of multipliers, 2011.
     """
     n = len(p.push)
-    soft = np.column_stack([1.0 / p.slope, 1.0 / p.grip, 1.0 / p.grip])
+    soft = np.column_stack([1.0 / p.slope, *3 * [1.0 / p.grip]])
     b = p.free - soft * np.column_stack([p.push, p.memory])
     A = p.G + np.diag(soft.ravel())
-    scale = 1.0 / np.sqrt(np.diag(A).reshape(n, 3))
-    scale[:, 2] = scale[:, 1] = scale[:, 1:].min(axis=1)
+    scale = 1.0 / np.sqrt(np.diag(A).reshape(n, 4))
+    scale[:, 1:] = scale[:, 1:].min(axis=1, keepdims=True)
     A, b = scale.ravel()[:, None] * A * scale.ravel(), (scale * b).ravel()
     radius = radius / scale[:, 1]
     values, vectors = np.linalg.eigh(A)
     weight = np.sqrt(max(values[0], 1e-12 * values[-1]) * values[-1])
     inverse = (vectors / (values + weight)) @ vectors.T
-    z = w = np.zeros(3 * n)
+    z = w = np.zeros(4 * n)
     for _ in range(1000):
         for _ in range(100):
             x = inverse @ (weight * (z - w) - b)
@@ -255,7 +289,7 @@ def solve(p, radius):
             w = w + x - z
         f, found = _newton(A, b, radius, z)
         if found:
-            return scale * f.reshape(n, 3)
+            return scale * f.reshape(n, 4)
     raise AssertionError("the referee has not converged")
 
 
@@ -271,14 +305,14 @@ def _newton(A, b, radius, f, most=20):
 
 
 def _nearest(x, radius):
-    """Return the point nearest to x with f_n >= 0 and f_t in its disc, and its derivative."""
-    x = x.reshape(-1, 3)
+    """Return the point nearest to x with f_n >= 0 and f_t in its ball, and its derivative."""
+    x = x.reshape(-1, 4)
     slope = np.zeros((x.size, x.size))
     length = np.maximum(np.linalg.norm(x[:, 1:], axis=1), 1e-300)
     share = np.minimum(1.0, radius / length)
     for c, t in enumerate(x[:, 1:] / length[:, None]):
-        k = 3 * c
+        k = 4 * c
         slope[k, k] = x[c, 0] > 0.0
         along = np.outer(t, t) if share[c] < 1.0 else 0.0
-        slope[k + 1 : k + 3, k + 1 : k + 3] = share[c] * (np.eye(2) - along)
+        slope[k + 1 : k + 4, k + 1 : k + 4] = share[c] * (np.eye(3) - along)
     return np.column_stack([np.maximum(x[:, 0], 0.0), share[:, None] * x[:, 1:]]).ravel(), slope

@@ -57,11 +57,14 @@ def _follow(m, d, c, end):
     arc1, arc2 = _arc(d, body1), _arc(d, body2)
     w, turning = sub3(arc2[2], arc1[2]), sub3(arc2[1], arc1[1])
     for n in range(c, end):
-        normal, a = load3(d.contact_normal, n), _acceleration(arc2, load3(d.contact_arm2, n))
+        normal, lever = load3(d.contact_normal, n), load3(d.contact_lever, n)
+        shift = cross3(lever, normal)  # to the point at which friction acts
+        a = _acceleration(arc2, add3(load3(d.contact_arm2, n), shift))
         if body1 > 0:
-            a = sub3(a, _acceleration(arc1, load3(d.contact_arm1, n)))
+            a = sub3(a, _acceleration(arc1, add3(load3(d.contact_arm1, n), shift)))
         a = add3(a, cross3(w, rolling(m, d, n, normal, cross3(w, normal))))
-        a = add_scaled3(a, normal, -dot3(normal, a))
+        spin = dot3(lever, normal) * dot3(normal, turning)
+        a = add_scaled3(a, normal, spin - dot3(normal, a))
         store3(d.contact_vel, n, add_scaled3(load3(d.contact_vel, n), a, half))
         if has_torque(d, n):
             store3(d.contact_spin, n, add_scaled3(load3(d.contact_spin, n), turning, half))

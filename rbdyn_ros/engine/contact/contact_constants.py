@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rbdyn_ros.engine.contact.body_sums import of_one_pair
 from rbdyn_ros.engine.contact.law import (
     EDGE,
     IS_SPRING,
@@ -81,7 +82,7 @@ SLOWEST_BOUNCE = 4.0
 @inline
 def prepare(m, d, c, leaving):
     """Write the constants of contact c for this step: contact_spring and contact_grip."""
-    if c > 0 and _of_one_pair(d, c - 1, c):
+    if c > 0 and of_one_pair(d, c - 1, c):
         _copy_constants(d, c)
     else:
         _write_constants(m, d, c)
@@ -128,13 +129,6 @@ def rebound(m, d, c, leaving, share):
 def _is_closed(d, c, way):
     """Return whether a contact presses, or will after `way` along its normal: a gap does not."""
     return d.contact_pressed[c] > 0.0 or d.contact_dist[c] + min(way, 0.0) <= 0.0
-
-
-@inline
-def _of_one_pair(d, a, b):
-    """Return whether two contacts are of the same geometries."""
-    geoms_a, geoms_b = d.contact_geom[a], d.contact_geom[b]
-    return geoms_a[0] == geoms_b[0] and geoms_a[1] == geoms_b[1]
 
 
 @inline

@@ -19,8 +19,7 @@ from rbdyn_ros.engine.constraints.coupled import (
     inertia_of_step,
     prescribe,
 )
-from rbdyn_ros.engine.contact.body_sums import next_bodies, torque_slope, with_force_slope
-from rbdyn_ros.engine.contact.law import has_torque
+from rbdyn_ros.engine.contact.body_sums import next_bodies, with_slopes
 from rbdyn_ros.engine.crb import crb
 from rbdyn_ros.engine.follow import is_driven
 from rbdyn_ros.engine.jit import inline, kernel
@@ -39,7 +38,7 @@ from rbdyn_ros.engine.skyline import (
     take_triangle,
 )
 from rbdyn_ros.engine.spatial import ZERO3, dot6, load3, load6, moved, scaled6, store6, sub3
-from rbdyn_ros.engine.symmetric import ZERO21, add21, times21
+from rbdyn_ros.engine.symmetric import ZERO21, times21
 from rbdyn_ros.model.options import FORCE
 
 
@@ -129,11 +128,7 @@ def _join(m, d, h):
     while c < d.ncon:
         end = next_bodies(d, c)
         if d.contact_body[c, 0] > 0:
-            A = ZERO21
-            for n in range(c, end):
-                A = with_force_slope(d, n, A)
-                if has_torque(d, n):
-                    A = add21(A, torque_slope(d, n))
+            A = with_slopes(d, c, end, ZERO21)
             _middle, number = _list_paths(m, d, d.contact_body[c, 0], d.contact_body[c, 1])
             _add_square(d, number, h, A)
         c = end

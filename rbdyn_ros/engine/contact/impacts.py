@@ -11,12 +11,13 @@ Source: Moreau, Unilateral contact and dry friction in finite freedom dynamics, 
 
 from __future__ import annotations
 
+from rbdyn_ros.engine.contact.body_sums import wrench_at_end
 from rbdyn_ros.engine.contact.contact_constants import bounces, rebound
-from rbdyn_ros.engine.contact.law import IS_SPRING, has_torque
-from rbdyn_ros.engine.contact.passes import moved_contact
+from rbdyn_ros.engine.contact.law import IS_SPRING, NORMAL
+from rbdyn_ros.engine.contact.passes import relative_acceleration
 from rbdyn_ros.engine.contact.start import spin_of, velocity_of
 from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.spatial import add_scaled3, dot3, load3
+from rbdyn_ros.engine.spatial import add_scaled3, dot3
 
 #: Work that counts as none, as a part of what the impulses would do at the start of the step.
 NO_WORK = 1e-6
@@ -32,16 +33,13 @@ def work_of_impacts(m, d):
     if not _any_bounces(m, d):
         return 0.0
     for c in range(d.ncon):
-        if d.contact_spring[c, IS_SPRING] > 0.0 and not bounces(m, d, c, _leaving(d, c)):
+        if d.contact_spring[c, IS_SPRING] > 0.0 and not bounces(m, d, c, d.contact_vel[c, NORMAL]):
             continue
-        there, turn = moved_contact(d, c, d.a)
-        half, f, v = 0.5 * m.opt.timestep, load3(d.contact_force, c), velocity_of(m, d, c)
-        total += dot3(f, add_scaled3(v, there, half))
-        size += abs(dot3(f, v))
-        if has_torque(d, c):
-            torque, w = load3(d.contact_torque, c), spin_of(d, c)
-            total += dot3(torque, add_scaled3(w, turn, half))
-            size += abs(dot3(torque, w))
+        there, turn = relative_acceleration(d, c, d.a)
+        half, v, w = 0.5 * m.opt.timestep, velocity_of(m, d, c), spin_of(d, c)
+        f, torque = wrench_at_end(d, c)
+        total += dot3(f, add_scaled3(v, there, half)) + dot3(torque, add_scaled3(w, turn, half))
+        size += abs(dot3(f, v)) + abs(dot3(torque, w))
     return total if abs(total) > NO_WORK * size else 0.0
 
 
@@ -49,7 +47,7 @@ def work_of_impacts(m, d):
 def _any_bounces(m, d):
     found = False
     for c in range(d.ncon):
-        found = found or bounces(m, d, c, _leaving(d, c))
+        found = found or bounces(m, d, c, d.contact_vel[c, NORMAL])
     return found
 
 
@@ -57,11 +55,6 @@ def _any_bounces(m, d):
 def weaken_rebounds(m, d, share):
     """Let all contacts of an impact leave with a share of their restitution."""
     for c in range(d.ncon):
-        leaving = _leaving(d, c)
+        leaving = d.contact_vel[c, NORMAL]
         if bounces(m, d, c, leaving):
             rebound(m, d, c, leaving, share)
-
-
-@inline
-def _leaving(d, c):
-    return dot3(load3(d.contact_normal, c), load3(d.contact_vel, c))

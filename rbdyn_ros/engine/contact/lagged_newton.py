@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.contact.body_sums import add_wrench_pair
+from rbdyn_ros.engine.contact.body_sums import add_wrench_pair, at_point
 from rbdyn_ros.engine.contact.lagged import approach_lagged, move_lagged
 from rbdyn_ros.engine.contact.law import (
     ALONG,
@@ -120,10 +120,11 @@ def _friction(d, c):
     """Return the change of friction and of its torque with the lagged force."""
     force = torque = ZERO3
     if not is_viscous(d, c):
-        force = scaled3(slip_of(d.contact_force_slope[c]), d.contact_grip[c, MU])
+        across = scaled3(slip_of(d.contact_force_slope[c]), d.contact_grip[c, MU])
+        force, torque = at_point(d, c, across, 0.0)
     if has_torque(d, c):
         slope, normal = d.contact_torque_slope[c], load3(d.contact_normal, c)
-        torque = scaled3(slip_of(slope), d.contact_grip[c, ROLLING])
+        torque = add3(torque, scaled3(slip_of(slope), d.contact_grip[c, ROLLING]))
         if slope[ALONG] == 0.0:
             torsional = dot3(normal, load3(d.contact_load_torque, c))
             most = d.contact_grip[c, TORSIONAL]

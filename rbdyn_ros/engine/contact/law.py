@@ -7,6 +7,9 @@ u_n along n and u_t across it, w the relative angular velocity:
     f_t = the part of (memory - D u_t) within the disc of radius mu f_n
     the same for the torque along n (torsional f_n) and across it (rolling f_n), over w
 
+Where contacts are the corners of a line or a face, u_t is the velocity of its centre of pressure,
+and friction has a third component, against spin: the disc is a ball (patches.py).
+
 The memory is the friction of the step before. A step without slip has u_t = (memory - f_t) / D, so
 a body that rests under a constant load does not move, for any D: D only says how far a change of
 load moves it, h / D per newton. The radius of the disc uses a lagged normal force (lagged.py),
@@ -26,13 +29,17 @@ import numpy as np
 
 from rbdyn_ros.engine.jit import inline
 from rbdyn_ros.engine.one_sided import at_its_edge
-from rbdyn_ros.engine.spatial import ZERO3, dot3, scaled3, sub3
+from rbdyn_ros.engine.spatial import ZERO3, dot3, load3, scaled3, sub3
 
 #: Columns of contact_spring.
 PUSH, SLOPE, K, B, MASS_BY_H, MOST_PUSH, IS_SPRING, EDGE, WIDTH = 0, 1, 2, 3, 4, 5, 6, 7, 8
 
 #: Columns of contact_grip.
 PENALTY, MU, TURN_PENALTY, TORSIONAL, ROLLING, SIZE = 0, 1, 2, 3, 4, 5
+
+#: Column of the normal in contact_vel, contact_change, contact_step, contact_load and contact_end.
+#: The three columns before it are those of friction.
+NORMAL = 3
 
 #: Columns of contact_force_slope and contact_torque_slope; the slip has three.
 ALONG, ACROSS, SLIP = 0, 1, 2
@@ -86,8 +93,8 @@ def first_lagged(d, c, leaving):
 def project_to_disc(wanted, radius, penalty):
     """Return the projection of `wanted` onto the disc, its slope s, and the unit slip direction t.
 
-    -df / du = s (1 - t t^T) in the plane of the disc. Inside the disc t is zero, and s is
-    `penalty`; on a disc without radius it is 0.
+    -df / du = s (1 - t t^T) in the plane of the disc, or in space if it is a ball. Inside the disc
+    t is zero, and s is `penalty`; on a disc without radius it is 0.
     """
     length = np.sqrt(dot3(wanted, wanted))
     if length <= radius:
@@ -97,13 +104,12 @@ def project_to_disc(wanted, radius, penalty):
 
 
 @inline
-def friction(d, c, memory, u, normal, lagged):
-    """Return friction at the velocity u, its slope and slip, see project_to_disc."""
+def friction(d, c, u, lagged):
+    """Return friction at its velocity u, its slope and slip, see project_to_disc."""
     penalty = d.contact_grip[c, PENALTY]
-    across = sub3(u, scaled3(normal, dot3(normal, u)))
     if is_viscous(d, c):
-        return scaled3(across, -penalty), penalty, ZERO3
-    wanted = sub3(memory, scaled3(across, penalty))
+        return scaled3(u, -penalty), penalty, ZERO3
+    wanted = sub3(load3(d.contact_memory, c), scaled3(u, penalty))
     return project_to_disc(wanted, d.contact_grip[c, MU] * lagged, penalty)
 
 

@@ -5,8 +5,8 @@ Without it the iteration can go back and forth between two sets of contacts that
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.contact.law import has_torque
-from rbdyn_ros.engine.contact.linearise import force_at, torque_at
+from rbdyn_ros.engine.contact.law import NORMAL, friction, has_torque, normal_force
+from rbdyn_ros.engine.contact.linearise import torque_at
 from rbdyn_ros.engine.jit import kernel
 from rbdyn_ros.engine.spatial import (
     add3,
@@ -68,12 +68,14 @@ def _work(m, d, share):
     """Return the sum of f . step of the contacts and stops, a share of the step ahead."""
     work = stop_work(m, d, share) if exact_stops(m, d) else 0.0
     for c in range(d.ncon):
-        normal, step, lagged = (
-            load3(d.contact_normal, c), load3(d.contact_step, c), d.contact_lagged[c, 0],
-        )  # fmt: skip
+        step, way = load3(d.contact_step, c), d.contact_step[c, NORMAL]
         u = add3(load3(d.contact_vel, c), load3(d.contact_change, c))
-        work += dot3(force_at(d, c, normal, add3(u, scaled3(step, share)), lagged), step)
+        lagged, leaving = d.contact_lagged[c, 0], d.contact_vel[c, NORMAL] + share * way
+        force, _ = normal_force(d, c, leaving + d.contact_change[c, NORMAL])
+        f, _s, _t = friction(d, c, add3(u, scaled3(step, share)), lagged)
+        work += force * way + dot3(f, step)
         if has_torque(d, c):
+            normal = load3(d.contact_normal, c)
             turn = load3(d.contact_spin_step, c)
             w = add3(load3(d.contact_spin, c), load3(d.contact_spin_change, c))
             work += dot3(torque_at(d, c, normal, add3(w, scaled3(turn, share)), lagged), turn)

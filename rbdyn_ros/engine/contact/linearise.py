@@ -12,6 +12,7 @@ from rbdyn_ros.engine.contact.law import (
     ACROSS,
     ALONG,
     MU,
+    NORMAL,
     PENALTY,
     PUSH,
     SLIP,
@@ -33,7 +34,6 @@ from rbdyn_ros.engine.spatial import (
     load3,
     scaled3,
     store3,
-    sub3,
 )
 
 
@@ -42,17 +42,18 @@ def linearise_at_start(m, d):
     """Linearise at the velocities at the start of the step; write the sums of the bodies."""
     clear_sums(m, d)
     for c in range(d.ncon):
-        leaving = dot3(load3(d.contact_normal, c), load3(d.contact_vel, c))
+        leaving = d.contact_vel[c, NORMAL]
         force = first_lagged(d, c, leaving)
         d.contact_lagged[c, 0] = d.contact_lagged[c, 1] = force
         d.contact_gap[c, 0] = d.contact_gap[c, 1] = 0.0
         store3(d.contact_change, c, ZERO3)
+        d.contact_change[c, NORMAL] = 0.0
         if has_torque(d, c):
             store3(d.contact_spin_change, c, ZERO3)
         _linearise(d, c)
         if d.contact_pressed[c] > 0.0:
             _keep_closed(d, c, leaving)
-    add_to_bodies(d)
+    add_to_bodies(d, False)
 
 
 @inline
@@ -63,9 +64,8 @@ def _keep_closed(d, c, leaving):
     """
     push, slope = d.contact_spring[c, PUSH], d.contact_spring[c, SLOPE]
     if push <= slope * leaving:
-        pulls = scaled3(load3(d.contact_normal, c), push - slope * leaving)
         d.contact_force_slope[c, ALONG] = slope
-        store3(d.contact_load, c, add3(load3(d.contact_load, c), pulls))
+        d.contact_load[c, NORMAL] += push - slope * leaving
 
 
 @kernel
@@ -75,11 +75,12 @@ def linearise_after_step(m, d, share):
     for c in range(d.ncon):
         step = scaled3(load3(d.contact_step, c), share)
         store3(d.contact_change, c, add3(load3(d.contact_change, c), step))
+        d.contact_change[c, NORMAL] += share * d.contact_step[c, NORMAL]
         if has_torque(d, c):
             turn = scaled3(load3(d.contact_spin_step, c), share)
             store3(d.contact_spin_change, c, add3(load3(d.contact_spin_change, c), turn))
         _linearise(d, c)
-    add_to_bodies(d)
+    add_to_bodies(d, True)
 
 
 @kernel
@@ -88,18 +89,16 @@ def linearise_at_iterate(m, d):
     h = m.opt.timestep
     clear_sums(m, d)
     for c in range(d.ncon):
-        normal = load3(d.contact_normal, c)
-        there, a = moved_contact(d, c, d.iterate_a)
-        change = scaled3(there, h)
-        store3(d.contact_change, c, change)
+        across, away, turn = moved_contact(d, c, d.iterate_a)
+        store3(d.contact_change, c, scaled3(across, h))
+        d.contact_change[c, NORMAL] = h * away
         if has_torque(d, c):
-            store3(d.contact_spin_change, c, scaled3(a, h))
-        leaving = dot3(normal, add3(load3(d.contact_vel, c), change))
-        force, _ = normal_force(d, c, leaving)
+            store3(d.contact_spin_change, c, scaled3(turn, h))
+        force, _ = normal_force(d, c, d.contact_vel[c, NORMAL] + h * away)
         d.contact_lagged[c, 0] = d.contact_lagged[c, 1] = force
         d.contact_gap[c, 0] = d.contact_gap[c, 1] = 0.0
         _linearise(d, c)
-    add_to_bodies(d)
+    add_to_bodies(d, True)
 
 
 @kernel
@@ -110,10 +109,8 @@ def linearise_viscous(m, d):
     """
     clear_sums(m, d)
     for c in range(d.ncon):
-        normal, v = load3(d.contact_normal, c), load3(d.contact_vel, c)
-        leaving = dot3(normal, v)
-        across = sub3(v, scaled3(normal, leaving))
-        force, along = normal_force(d, c, leaving)
+        across = load3(d.contact_vel, c)
+        force, along = normal_force(d, c, d.contact_vel[c, NORMAL])
         penalty = d.contact_grip[c, PENALTY]
         if not is_viscous(d, c):
             most = d.contact_grip[c, MU] * d.contact_lagged[c, 0]
@@ -121,7 +118,8 @@ def linearise_viscous(m, d):
             if most <= penalty * speed:
                 penalty = most / speed if speed > 0.0 else 0.0
         store3(d.contact_change, c, ZERO3)
-        store3(d.contact_load, c, sub3(scaled3(normal, force), scaled3(across, penalty)))
+        store3(d.contact_load, c, scaled3(across, -penalty))
+        d.contact_change[c, NORMAL], d.contact_load[c, NORMAL] = 0.0, force
         slope = d.contact_force_slope[c]
         slope[ALONG], slope[ACROSS] = along, penalty
         slope[SLIP], slope[SLIP + 1], slope[SLIP + 2] = ZERO3
@@ -129,15 +127,7 @@ def linearise_viscous(m, d):
             store3(d.contact_spin_change, c, ZERO3)
             store3(d.contact_load_torque, c, ZERO3)
             d.contact_torque_slope[c, ALONG] = d.contact_torque_slope[c, ACROSS] = 0.0
-    add_to_bodies(d)
-
-
-@inline
-def force_at(d, c, normal, u, lagged):
-    """Return the force at the velocity u."""
-    force, _ = normal_force(d, c, dot3(normal, u))
-    across, _s, _t = friction(d, c, load3(d.contact_memory, c), u, normal, lagged)
-    return add3(scaled3(normal, force), across)
+    add_to_bodies(d, False)
 
 
 @inline
@@ -152,16 +142,17 @@ def torque_at(d, c, normal, w, lagged):
 @inline
 def _linearise(d, c):
     """Write contact_load and contact_force_slope, the force and its slope at the iterate."""
-    normal, lagged = load3(d.contact_normal, c), d.contact_lagged[c, 0]
+    lagged = d.contact_lagged[c, 0]
     u = add3(load3(d.contact_vel, c), load3(d.contact_change, c))
-    force, along = normal_force(d, c, dot3(normal, u))
-    tangential, across, slip = friction(d, c, load3(d.contact_memory, c), u, normal, lagged)
-    store3(d.contact_load, c, add3(scaled3(normal, force), tangential))
+    force, along = normal_force(d, c, d.contact_vel[c, NORMAL] + d.contact_change[c, NORMAL])
+    tangential, across, slip = friction(d, c, u, lagged)
+    store3(d.contact_load, c, tangential)
+    d.contact_load[c, NORMAL] = force
     slope = d.contact_force_slope[c]
     slope[ALONG], slope[ACROSS] = along, across
     slope[SLIP], slope[SLIP + 1], slope[SLIP + 2] = slip
     if has_torque(d, c):
-        memory = load3(d.contact_memory_torque, c)
+        normal, memory = load3(d.contact_normal, c), load3(d.contact_memory_torque, c)
         w = add3(load3(d.contact_spin, c), load3(d.contact_spin_change, c))
         torsional, along = torsional_torque(d, c, memory, w, normal, lagged)
         rolling, across, slip = rolling_torque(d, c, memory, w, normal, lagged)

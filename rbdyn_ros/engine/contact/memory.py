@@ -9,11 +9,13 @@ change, the sum of the friction stays.
 from __future__ import annotations
 
 from rbdyn_ros.engine.contact.contact_list import FEATURES
+from rbdyn_ros.engine.contact.law import NORMAL, SIZE, has_torque
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import data_at, optional_stage
 from rbdyn_ros.engine.spatial import (
     ZERO3,
     add3,
+    add_scaled3,
     dot3,
     load3,
     load9,
@@ -85,14 +87,20 @@ def _remember_by_address(table, row):
 
 @kernel
 def remember(d):
-    """Write the stick_ fields: normal force and friction of the contacts that press."""
+    """Write the stick_ fields: normal force and friction of the contacts that press.
+
+    A patch remembers its friction against spin as a torque at the size of the contact.
+    """
     kept = 0
     for c in range(d.ncon):
-        f, normal = load3(d.contact_force, c), load3(d.contact_normal, c)
-        force = dot3(normal, f)
+        across, force, normal = (
+            load3(d.contact_end, c), d.contact_end[c, NORMAL], load3(d.contact_normal, c),
+        )  # fmt: skip
         if force > 0.0:
-            friction, torque = sub3(f, scaled3(normal, force)), load3(d.contact_torque, c)
-            body1 = d.contact_body[c, 0]
+            torque = load3(d.contact_end_torque, c) if has_torque(d, c) else ZERO3
+            spin, body1 = dot3(normal, across), d.contact_body[c, 0]
+            friction = add_scaled3(across, normal, -spin)
+            torque = add_scaled3(torque, normal, spin * d.contact_grip[c, SIZE])
             if body1 > 0:
                 R = transposed(load9(d.xmat, body1))
                 friction, torque = mat_vec(R, friction), mat_vec(R, torque)

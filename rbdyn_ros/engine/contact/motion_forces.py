@@ -10,12 +10,12 @@ from __future__ import annotations
 from rbdyn_ros.engine.contact.arcs import follow_arcs
 from rbdyn_ros.engine.contact.body_sums import sum_forces
 from rbdyn_ros.engine.contact.late_contacts import list_late_contacts
-from rbdyn_ros.engine.contact.law import has_torque, normal_force
-from rbdyn_ros.engine.contact.linearise import force_at, torque_at
+from rbdyn_ros.engine.contact.law import NORMAL, friction, has_torque, normal_force
+from rbdyn_ros.engine.contact.linearise import torque_at
 from rbdyn_ros.engine.contact.passes import moved_contact
 from rbdyn_ros.engine.jit import kernel
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
-from rbdyn_ros.engine.spatial import add_scaled3, dot3, load3, store3
+from rbdyn_ros.engine.spatial import add_scaled3, load3, store3
 
 
 @optional_stage("forces_of_motion_stage")
@@ -34,11 +34,13 @@ def forces_of_motion(m, d):
             list_late_contacts(m, d)
         follow_arcs(m, d)
     for c in range(d.ncon):
-        normal, (there, turn) = load3(d.contact_normal, c), moved_contact(d, c, d.a)
-        u = add_scaled3(load3(d.contact_vel, c), there, h)
-        force, _s = normal_force(d, c, dot3(normal, u))
-        store3(d.contact_force, c, force_at(d, c, normal, u, force))
+        across, away, turn = moved_contact(d, c, d.a)
+        force, _s = normal_force(d, c, d.contact_vel[c, NORMAL] + h * away)
+        u = add_scaled3(load3(d.contact_vel, c), across, h)
+        rubbing, _s, _t = friction(d, c, u, force)
+        store3(d.contact_end, c, rubbing)
+        d.contact_end[c, NORMAL] = force
         if has_torque(d, c):
-            w = add_scaled3(load3(d.contact_spin, c), turn, h)
-            store3(d.contact_torque, c, torque_at(d, c, normal, w, force))
+            normal, w = load3(d.contact_normal, c), add_scaled3(load3(d.contact_spin, c), turn, h)
+            store3(d.contact_end_torque, c, torque_at(d, c, normal, w, force))
     sum_forces(m, d)

@@ -9,8 +9,10 @@ from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.spatial import (
     ZERO6,
     add3,
+    add_scaled3,
     add_scaled6,
     cross3,
+    dot3,
     load3,
     load6,
     scaled6,
@@ -49,6 +51,16 @@ def _spread(m, d):
 
 @inline
 def moved_contact(d, c, accelerations):
+    """Return how bodies accelerate a contact: what friction sees, along the normal, their turn."""
+    there, turn = relative_acceleration(d, c, accelerations)
+    normal = load3(d.contact_normal, c)
+    away = dot3(normal, there)
+    across = add_scaled3(there, normal, -away)
+    return add_scaled3(across, load3(d.contact_lever, c), dot3(normal, turn)), away, turn
+
+
+@inline
+def relative_acceleration(d, c, accelerations):
     """Return how bodies accelerate the point of a contact, and their turn: body 2 from body 1."""
     a = load6(accelerations, d.contact_body[c, 1])
     there = moved_point(a, load3(d.contact_arm2, c))

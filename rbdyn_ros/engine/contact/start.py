@@ -5,12 +5,14 @@ from __future__ import annotations
 from rbdyn_ros.engine.constraints.wrenches import point_velocity, turn_rate
 from rbdyn_ros.engine.contact.body_sums import clear_sums
 from rbdyn_ros.engine.contact.contact_constants import prepare
-from rbdyn_ros.engine.contact.law import has_torque
+from rbdyn_ros.engine.contact.law import NORMAL, has_torque
 from rbdyn_ros.engine.contact.masses import find_heaviest, join_trees
+from rbdyn_ros.engine.contact.patches import spread_friction
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
     ZERO3,
     add3,
+    add_scaled3,
     dot3,
     load3,
     load9,
@@ -39,12 +41,17 @@ def start_contacts(m, d):
         store3(d.contact_arm2, c, sub3(x, load3(d.subtree_com, m.body_rootid[body2])))
         if body1 > 0:
             store3(d.contact_arm1, c, sub3(x, load3(d.subtree_com, m.body_rootid[body1])))
-        prepare(m, d, c, dot3(load3(d.contact_normal, c), v))
-        store3(d.contact_vel, c, v)
+        normal = load3(d.contact_normal, c)
+        leaving = dot3(normal, v)
+        prepare(m, d, c, leaving)
+        store3(d.contact_vel, c, add_scaled3(v, normal, -leaving))
+        d.contact_vel[c, NORMAL] = leaving
+        store3(d.contact_lever, c, ZERO3)
         store3(d.contact_force, c, ZERO3)
         store3(d.contact_torque, c, ZERO3)
         if has_torque(d, c):
             store3(d.contact_spin, c, spin_of(d, c))
+    spread_friction(m, d)
 
 
 @inline
