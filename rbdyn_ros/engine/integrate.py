@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.aba import accelerate_step, articulated, count_bad
 from rbdyn_ros.engine.contact.contact_list import AT_START
+from rbdyn_ros.engine.flight import fly, put_motion, start_flight
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.joints.manifold import (
     differentiate_joint,
@@ -76,6 +77,8 @@ def integrate(m, d):
 @kernel
 def _euler(m, d, h):
     d.efc_rate[0] = 1.0 / h  # the step removes the velocity error
+    if m.nflight > 0:
+        start_flight(m, d, h)
     if m.ncontact > 0 and d.ncon > 0:
         call_stage(m.solve_step_stage, m, d)
     elif d.nstopped > 0:
@@ -85,6 +88,8 @@ def _euler(m, d, h):
         if exact_stops(m, d) and passes_a_stop(m, d):
             call_stage(m.opt.stop_stage, m, d)
     d.efc_rate[0] = 0.0
+    if m.nflight > 0:
+        fly(m, d, h)
     # v <- v + h a, then q <- q (+) h v
     if m.nypr > 0:
         keep_turning(m, d, h)
@@ -94,6 +99,11 @@ def _euler(m, d, h):
         hold_still(m, d)
     if m.nefc > 0:
         _move_onto_constraints(m, d, h)
+    elif m.nflight > 0:
+        for k in range(m.nv):
+            d.rk_sum[0, k] = d.qvel[k]
+        put_motion(m, d, d.rk_sum[0])
+        integrate_pos(m, d.qpos, d.rk_sum[0], h)
     else:
         integrate_pos(m, d.qpos, d.qvel, h)
     if m.nypr > 0:
@@ -116,6 +126,8 @@ def _move_onto_constraints(m, d, h):
     call_stage(m.correct_stage, m, d)
     for k in range(m.nv):
         d.row_shift[k] = d.qvel[k] + d.efc_shift[k] / h
+    if m.nflight > 0:
+        put_motion(m, d, d.row_shift)
     integrate_pos(m, d.qpos, d.row_shift, h)
 
 
