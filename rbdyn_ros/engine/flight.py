@@ -23,7 +23,7 @@ energy and momentum, 1991; Strang, On the construction and comparison of differe
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.jit import inline, is_known, kernel
+from rbdyn_ros.engine.jit import inline, is_known, is_zero, kernel
 from rbdyn_ros.engine.joints.frames import quat_mat
 from rbdyn_ros.engine.spatial import (
     ZERO3,
@@ -46,11 +46,15 @@ from rbdyn_ros.model.options import FORCE, IMPLICIT_DAMPING, IMPLICIT_MIDPOINT, 
 #: flight_mode of a body: not treated here, in flight, or held by what touches it.
 PLAIN, FLYING, HELD = 0, 1, 2
 
-#: Iterations of Newton's method, and where they end: the residual as a part of the momentum.
-ITERATIONS, EXACT = 5, 1e-15
+#: Iterations of Newton's method. What the equation misses, as a part of the momentum, where the
+#: next iteration is exact, and where nothing has to be solved.
+ITERATIONS, NEAR, EXACT = 5, 1e-9, 1e-15
 
 #: A body that turns by more in a step [rad] keeps its angular velocity.
 LARGEST_TURN = 1.5
+
+#: One that turns by less [rad] has the gyroscopic torque of the start for the whole step.
+SLIGHT = 1e-6
 
 
 @kernel
@@ -152,35 +156,50 @@ def _gyroscopic(m, d, i, h):
 @inline
 def _drift(m, d, i, h):
     k, r = m.body_dofadr[i], load3(m.body_ipos, i)
-    v = (d.qvel[k] + h * d.qacc_step[k], d.qvel[k + 1] + h * d.qacc_step[k + 1],
-         d.qvel[k + 2] + h * d.qacc_step[k + 2])  # fmt: skip
-    w = (d.qvel[k + 3] + h * d.qacc_step[k + 3], d.qvel[k + 4] + h * d.qacc_step[k + 4],
-         d.qvel[k + 5] + h * d.qacc_step[k + 5])  # fmt: skip
-    J = load6(m.body_fullinertia, i)
+    v, w = _end_of_kick(d, k, h), _end_of_kick(d, k + 3, h)
+    mean = after = w
     if d.flight_mode[i] == FLYING:
-        mean, after = turn(J, w, ZERO3, h)
-    else:
-        mean = after = _pressed_turn(m, d, i, J, w, h)
-    _accelerate(d, k + 3, sub3(after, w), h)
-    # the frame goes round the centre of mass, which goes straight on
-    R = quat_mat(d.qpos, m.jnt_qposadr[i - 1] + 3)
-    t = scaled3(mean, half_step(mean, h))
-    com_vel = cross3(w, r)
-    end = cross3(after, r)
-    _accelerate(d, k, mat_vec(R, sub3(com_vel, add3(end, turned_away(t, end)))), h)
-    away = scaled3(turned_away(t, r), -1.0 / h)
-    x, y, z = add3(v, mat_vec(R, add3(com_vel, away)))
+        mean, after = turn(load6(m.body_fullinertia, i), w, ZERO3, h)
+        _accelerate(d, k + 3, sub3(after, w), h)
+    elif not _is_slight(d, k + 3, w, h):
+        mean = after = _pressed_turn(m, d, i, w, h)
+        _accelerate(d, k + 3, sub3(after, w), h)
+    if not (is_zero(r[0]) and is_zero(r[1]) and is_zero(r[2])):
+        # the frame goes round the centre of mass, which goes straight on
+        R = quat_mat(d.qpos, m.jnt_qposadr[i - 1] + 3)
+        t = scaled3(mean, half_step(mean, h))
+        com_vel, end = cross3(w, r), cross3(after, r)
+        end = add3(end, turned_away(t, end))
+        _accelerate(d, k, mat_vec(R, sub3(com_vel, end)), h)
+        away = scaled3(turned_away(t, r), -1.0 / h)
+        v = add3(v, mat_vec(R, add3(com_vel, away)))
+    x, y, z = v
     store6(d.flight_work, i, (x, y, z, mean[0], mean[1], mean[2]))
 
 
 @inline
-def _pressed_turn(m, d, i, J, after, h):
+def _end_of_kick(d, k, h):
+    return (
+        d.qvel[k] + h * d.qacc_step[k], d.qvel[k + 1] + h * d.qacc_step[k + 1],
+        d.qvel[k + 2] + h * d.qacc_step[k + 2],
+    )  # fmt: skip
+
+
+@inline
+def _is_slight(d, k, after, h):
+    """Return whether the gyroscopic torque of a step differs from that at its start by nothing."""
+    w = (d.qvel[k], d.qvel[k + 1], d.qvel[k + 2])
+    return h * h * (dot3(w, w) + dot3(after, after)) < SLIGHT * SLIGHT
+
+
+@inline
+def _pressed_turn(m, d, i, after, h):
     """Return w' with the impulse of the contacts, the gyroscopic torque being that of the mean.
 
     The contacts are solved with that of the start, so the impulse is right where they hold the
     body against it. The work of the impulse is then all that changes the energy.
     """
-    k = m.body_dofadr[i] + 3
+    k, J = m.body_dofadr[i] + 3, load6(m.body_fullinertia, i)
     w, torque = (d.qvel[k], d.qvel[k + 1], d.qvel[k + 2]), _gyroscopic(m, d, i, h)
     impulse = add_scaled3(symmetric_times(J, sub3(after, w)), torque, h)
     mean, _end = turn(J, w, impulse, h)
@@ -219,23 +238,24 @@ def turn(J, w, impulse, h):
 
     The mean W solves J (W - w) + s W x J W = impulse / 2.
     """
-    momentum, W, turns = symmetric_times(J, w), w, True
+    momentum, W, last = symmetric_times(J, w), w, False
     aim = add_scaled3(momentum, impulse, 0.5)
     for n in range(ITERATIONS):
         s = half_step(W, h)
         JW = symmetric_times(J, W)
         missed = add_scaled3(sub3(JW, aim), cross3(W, JW), s)
         if is_known(s):
-            if dot3(missed, missed) <= EXACT * EXACT * dot3(aim, aim):
-                turns = n > 0
-                break
+            error, scale = dot3(missed, missed), dot3(aim, aim)
+            if n == 0 and error <= EXACT * EXACT * scale:
+                return w, w
+            last = error <= NEAR * NEAR * scale
         x, y, z = inertia_columns(J)
         x = add_scaled3(x, add3(cross3(W, x), cross3((1.0, 0.0, 0.0), JW)), s)
         y = add_scaled3(y, add3(cross3(W, y), cross3((0.0, 1.0, 0.0), JW)), s)
         z = add_scaled3(z, add3(cross3(W, z), cross3((0.0, 0.0, 1.0), JW)), s)
         W = sub3(W, solved3(x, y, z, missed))
-    if not turns:
-        return w, w
+        if last:
+            break
     t = scaled3(W, -half_step(W, h))
     x, y, z = inertia_columns(J)
     after = solved3(x, y, z, add3(momentum, turned_away(t, momentum)))

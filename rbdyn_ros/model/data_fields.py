@@ -406,4 +406,6 @@ DATA_FIELDS = (
         "int",
         "com_pos",
     ),
+    Field("nfast", (), "calls of step after which a body turned too fast for it", "int", "step"),
+    Field("nlost", (), "calls of step after which qvel was not finite", "int", "step"),
 )
