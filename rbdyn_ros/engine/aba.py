@@ -11,7 +11,7 @@ joint of a floating base has an algorithm of its own (floating_base.py).
 from __future__ import annotations
 
 from rbdyn_ros.engine.floating_base import is_floating_base, pivot, remaining_force, solve_base
-from rbdyn_ros.engine.flight import PLAIN
+from rbdyn_ros.engine.flight import is_single
 from rbdyn_ros.engine.jit import inline, is_zero, kernel, select
 from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.spatial import (
@@ -164,7 +164,7 @@ def applied_bias(m, d, i, step):
     f = (t[0], t[1], t[2])
     n = cross3(sub3(load3(d.xipos, i), load3(d.subtree_com, m.body_rootid[i])), f)
     p = load6(d.cfrc_bias, i)
-    if m.nflight > 0 and not is_zero(step) and d.flight_mode[i] != PLAIN:
+    if m.nflight > 0 and not is_zero(step) and is_single(d.flight_mode[i]):
         p = load6(d.flight_work, i)
     if m.ncontact > 0:
         p = add_scaled6(p, load6(d.cfrc_contact, i), -1.0)

@@ -43,8 +43,9 @@ from rbdyn_ros.engine.spatial import (
 )
 from rbdyn_ros.model.options import FORCE, IMPLICIT_DAMPING, IMPLICIT_MIDPOINT, RK4
 
-#: flight_mode of a body: not treated here, in flight, or held by what touches it.
-PLAIN, FLYING, HELD = 0, 1, 2
+#: flight_mode of a root: of a tree that moves as in Euler's step, of a single body in flight or
+#: held by what touches it, and of a tree in flight (momentum.py). Odd ones touch nothing.
+PLAIN, FLYING, HELD, TREE = 0, 1, 2, 3
 
 #: Iterations of Newton's method. What the equation misses, as a part of the momentum, where the
 #: next iteration is exact, and where nothing has to be solved.
@@ -60,15 +61,16 @@ SLIGHT = 1e-6
 @kernel
 def start_flight(m, d, h):
     """Write flight_mode, and flight_work: the bias force that replaces cfrc_bias in the step."""
-    integrator = m.opt.integrator_id
-    treated = integrator == IMPLICIT_DAMPING or integrator == RK4
-    if m.ncontact > 0:
-        treated = treated or (integrator == IMPLICIT_MIDPOINT and d.nmutual > 0)
+    second_order = m.opt.integrator_id == RK4 or m.opt.integrator_id == IMPLICIT_MIDPOINT
+    singles = second_order or m.opt.integrator_id == IMPLICIT_DAMPING
     for n in range(m.nflight):
         i = m.flight_bodyid[n]
-        d.flight_mode[i] = FLYING if treated and not _is_driven(m, d, i) else PLAIN
-    if treated and m.ncontact > 0 and d.ncon > 0:
-        _find_held(d)
+        d.flight_mode[i] = FLYING if singles and not _is_driven(m, d, i) else PLAIN
+    for n in range(m.nflighttree):
+        i = m.flight_rootid[n]
+        d.flight_mode[i] = TREE if second_order and not _is_driven(m, d, i) else PLAIN
+    if singles and m.ncontact > 0 and d.ncon > 0:
+        _find_held(m, d)
     g = m.opt.gravity
     for n in range(m.nflight):
         i = m.flight_bodyid[n]
@@ -90,17 +92,17 @@ def _is_driven(m, d, i):
 
 
 @kernel
-def _find_held(d):
-    """Mark the bodies in flight that touch something else, directly or by others, as held."""
+def _find_held(m, d):
+    """Mark what touches something that is not in flight, directly or by others, as held."""
     found = True
     while found:
         found = False
         for c in range(d.ncon):
-            body1, body2 = d.contact_body[c, 0], d.contact_body[c, 1]
-            mode1, mode2 = d.flight_mode[body1], d.flight_mode[body2]
-            if mode1 != mode2 and (mode1 == FLYING or mode2 == FLYING):
-                changed = body1 if mode1 == FLYING else body2
-                d.flight_mode[changed] = HELD
+            root1, root2 = m.body_rootid[d.contact_body[c, 0]], m.body_rootid[d.contact_body[c, 1]]
+            flies1, flies2 = d.flight_mode[root1] % 2 == 1, d.flight_mode[root2] % 2 == 1
+            if flies1 != flies2:
+                changed = root1 if flies1 else root2
+                d.flight_mode[changed] = HELD if d.flight_mode[changed] == FLYING else PLAIN
                 found = True
 
 
@@ -204,6 +206,12 @@ def _pressed_turn(m, d, i, after, h):
     impulse = add_scaled3(symmetric_times(J, sub3(after, w)), torque, h)
     mean, _end = turn(J, w, impulse, h)
     return add_scaled3(scaled3(mean, 2.0), w, -1.0)
+
+
+@inline
+def is_single(mode):
+    """Return whether a mode is that of a single body in flight or held."""
+    return mode == FLYING or mode == HELD
 
 
 @kernel

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rbdyn_ros.engine import implicit  # noqa: F401  a stage
+from rbdyn_ros.engine import implicit, momentum  # noqa: F401  stages
 from rbdyn_ros.engine.aba import articulated, count_bad
 from rbdyn_ros.engine.actuators import actuators  # noqa: F401  stages
 from rbdyn_ros.engine.constraints import (  # noqa: F401  stages

@@ -22,7 +22,7 @@ from rbdyn_ros.engine.rne import bias_force
 from rbdyn_ros.engine.stops.stop_law import ends_beyond_limit, exact_stops
 from rbdyn_ros.engine.stops.stop_pieces import hold_still, passes_a_stop
 from rbdyn_ros.model.joints import JointClass
-from rbdyn_ros.model.options import POSITION, RK4
+from rbdyn_ros.model.options import IMPLICIT_MIDPOINT, POSITION, RK4
 
 if TYPE_CHECKING:
     from rbdyn_ros.engine.jit import Vector
@@ -76,8 +76,9 @@ def integrate(m, d):
 
 @kernel
 def _euler(m, d, h):
+    integrator = m.opt.integrator_id
     d.efc_rate[0] = 1.0 / h  # the step removes the velocity error
-    if m.nflight > 0:
+    if m.nflight + m.nflighttree > 0:
         start_flight(m, d, h)
     if m.ncontact > 0 and d.ncon > 0:
         call_stage(m.solve_step_stage, m, d)
@@ -106,6 +107,8 @@ def _euler(m, d, h):
         integrate_pos(m, d.qpos, d.rk_sum[0], h)
     else:
         integrate_pos(m, d.qpos, d.qvel, h)
+    if m.nflighttree > 0 and (integrator == RK4 or integrator == IMPLICIT_MIDPOINT):
+        call_stage(m.opt.momentum_stage, m, d)
     if m.nypr > 0:
         resume_turning(m, d)
 

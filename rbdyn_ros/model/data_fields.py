@@ -187,7 +187,7 @@ DATA_FIELDS = (
     Field("rk_qvel", ("nv",), "Runge-Kutta: velocity at the start", stage="integrate"),
     Field("rk_rate", ("nv",), "Runge-Kutta: rate of the displacement", stage="integrate"),
     Field("rk_sum", (2, "nv"), "Runge-Kutta: weighted velocity, acceleration", stage="integrate"),
-    Field("flight_mode", ("nbody",), "0 plain, 1 in flight, 2 held: flight.py", "int", "integrate"),
+    Field("flight_mode", ("nbody",), "of a root, see engine/flight.py", "int", "integrate"),
     Field(
         "flight_work",
         ("nflying", 6),

@@ -38,6 +38,7 @@ _LENGTHS = {
     "nspring": "spring_bodyid",
     "nknot": "knot_time",
     "nflight": "flight_bodyid",
+    "nflighttree": "flight_rootid",
     "npair": "pair_entry",
     "nlength": "length_total",
     "npoint": "point_bodyid",

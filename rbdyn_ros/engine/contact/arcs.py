@@ -23,7 +23,7 @@ from __future__ import annotations
 from rbdyn_ros.engine.contact.body_sums import next_bodies
 from rbdyn_ros.engine.contact.law import has_torque
 from rbdyn_ros.engine.contact.rolling import rolling
-from rbdyn_ros.engine.flight import PLAIN
+from rbdyn_ros.engine.flight import is_single
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
     ZERO3,
@@ -78,7 +78,7 @@ def _arc(d, body):
     A, V, up = load6(d.cacc_bias, body), load6(d.cvel, body), load6(d.cacc_bias, 0)
     w = (V[0], V[1], V[2])
     a = add3((A[3] - up[3], A[4] - up[4], A[5] - up[5]), cross3(w, (V[3], V[4], V[5])))
-    if d.flight_mode[body] != PLAIN:
+    if is_single(d.flight_mode[body]):
         a = ZERO3  # its centre of mass moves straight on
     return a, (A[0], A[1], A[2]), w
 
