@@ -41,7 +41,7 @@ from rbdyn_ros.engine.spatial import (
     sub3,
     symmetric_times,
 )
-from rbdyn_ros.model.options import FORCE, IMPLICIT_DAMPING, IMPLICIT_MIDPOINT, RK4
+from rbdyn_ros.model.options import FORCE, IMPLICIT, IMPLICIT_DAMPING, IMPLICIT_MIDPOINT, RK4
 
 #: flight_mode of a root: of a tree that moves as in Euler's step, of a single body in flight or
 #: held by what touches it, and of a tree in flight (momentum.py). Odd ones touch nothing.
@@ -63,6 +63,8 @@ def start_flight(m, d, h):
     """Write flight_mode, and flight_work: the bias force that replaces cfrc_bias in the step."""
     second_order = m.opt.integrator_id == RK4 or m.opt.integrator_id == IMPLICIT_MIDPOINT
     singles = second_order or m.opt.integrator_id == IMPLICIT_DAMPING
+    if m.ncontact > 0:  # with mutual contacts all implicit integrators take one step
+        singles = singles or (m.opt.integrator_id == IMPLICIT and d.nmutual > 0)
     for n in range(m.nflight):
         i = m.flight_bodyid[n]
         d.flight_mode[i] = FLYING if singles and not _is_driven(m, d, i) else PLAIN
