@@ -217,14 +217,17 @@ def is_single(mode):
 
 
 @kernel
-def put_motion(m, d, qvel):
-    """Replace the velocities of bodies in flight by those that move them in the step."""
+def exchange_motion(m, d, qvel):
+    """Exchange velocities of bodies in flight and those that move them, which are in flight_work.
+
+    After the motion a second call puts them back.
+    """
     for n in range(m.nflight):
         i = m.flight_bodyid[n]
         if d.flight_mode[i] != PLAIN:
             k = m.body_dofadr[i]
             for c in range(6):
-                qvel[k + c] = d.flight_work[i, c]
+                qvel[k + c], d.flight_work[i, c] = d.flight_work[i, c], qvel[k + c]
 
 
 @inline

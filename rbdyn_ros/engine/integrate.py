@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.aba import accelerate_step, articulated, count_bad
 from rbdyn_ros.engine.contact.contact_list import AT_START
-from rbdyn_ros.engine.flight import fly, put_motion, start_flight
+from rbdyn_ros.engine.flight import exchange_motion, fly, start_flight
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.joints.manifold import (
     differentiate_joint,
@@ -47,7 +47,7 @@ def velocity_stages(m, d):
     com_vel(m, d)
     passive(m, d)
     bias_force(m, d)
-    if m.ncontact > 0:
+    if m.ncontact > 0 and d.apart[0] == 0:
         d.contact_phase[0] = AT_START
         call_stage(m.contact_stage, m, d)
     if m.nefc > 0:
@@ -63,11 +63,21 @@ def integrate(m, d):
     if m.ncontact > 0 and d.ncon == 0:
         d.nstick = 0  # friction has nothing to remember
     # contact, and joints that stop, are too stiff for trial states: the step is an Euler step
-    done, free = False, d.ncon == 0 and d.nstopped == 0
-    if m.opt.integrator_id == RK4 and free and not near_singular(m, d):
-        done = _rk4(m, d, h)
-    if not done:
+    done = apart = False
+    if m.opt.integrator_id == RK4 and d.nstopped == 0 and not near_singular(m, d):
+        if d.ncon > 0:
+            apart = _may_part(m, d)
+            d.apart[0] = 1 if apart else 0
+        if d.ncon == 0 or apart:
+            done = _rk4(m, d, h)
+        d.apart[0] = 0
+    apart = apart and done
+    if apart:
+        _return_to_start(m, d)
+    if apart or not done:
         _euler(m, d, h)
+    if apart:
+        _move_apart(m, d, h)
     if m.nu > 0:
         call_stage(m.act_stage, m, d)
     count_bad(m, d)
@@ -100,13 +110,12 @@ def _euler(m, d, h):
         hold_still(m, d)
     if m.nefc > 0:
         _move_onto_constraints(m, d, h)
-    elif m.nflight > 0:
-        for k in range(m.nv):
-            d.rk_sum[0, k] = d.qvel[k]
-        put_motion(m, d, d.rk_sum[0])
-        integrate_pos(m, d.qpos, d.rk_sum[0], h)
     else:
+        if m.nflight > 0:
+            exchange_motion(m, d, d.qvel)
         integrate_pos(m, d.qpos, d.qvel, h)
+        if m.nflight > 0:
+            exchange_motion(m, d, d.qvel)
     if m.nflighttree > 0 and (integrator == RK4 or integrator == IMPLICIT_MIDPOINT):
         call_stage(m.opt.momentum_stage, m, d)
     if m.nypr > 0:
@@ -130,7 +139,7 @@ def _move_onto_constraints(m, d, h):
     for k in range(m.nv):
         d.row_shift[k] = d.qvel[k] + d.efc_shift[k] / h
     if m.nflight > 0:
-        put_motion(m, d, d.row_shift)
+        exchange_motion(m, d, d.row_shift)
     integrate_pos(m, d.qpos, d.row_shift, h)
 
 
@@ -199,7 +208,8 @@ def _rk4(m, d, h):
             _move_from_start(m, d, d.rk_rate, d.qacc_step, reached)
             d.time = d.rk_time[0] + reached  # last: a trace takes it as a complete state
             smooth_stages(m, d)
-            if d.ncon > 0 or d.nstopped > 0 or _turned(m, d):
+            touches = d.ncon > 0 and d.apart[0] == 0
+            if touches or d.nstopped > 0 or _turned(m, d):
                 _return_to_start(m, d)
                 return False
     if m.nefc > 0:
@@ -215,6 +225,44 @@ def _rk4(m, d, h):
     if d.accelerate_stage != 0:
         _reach_targets(m, d, h)
     return True
+
+
+@inline
+def _may_part(m, d):
+    """Return whether trees that touch nothing can take a step of their own."""
+    tied = m.nefc > 0 or m.nqall > m.nq or d.accelerate_stage != 0
+    return not tied and _is_any_apart(m, d)
+
+
+@kernel
+def _is_any_apart(m, d):
+    """Write chain: 1 for the roots of trees that touch; return whether a tree does not."""
+    for i in range(m.nbody):
+        d.chain[i] = 0
+    for c in range(d.ncon):
+        for side in range(2):
+            d.chain[m.body_rootid[d.contact_body[c, side]]] = 1
+    found = False
+    for i in range(1, m.nbody):
+        found = found or (m.body_parentid[i] == 0 and d.chain[i] == 0)
+    return found
+
+
+@kernel
+def _move_apart(m, d, h):
+    """Give trees that do not touch the step that _rk4 has left in rk_sum, without contact."""
+    if not _is_any_apart(m, d):  # with the contacts that begin in the step
+        return
+    for j in range(m.njnt):
+        if m.jnt_class[j] == FREE and d.chain[m.body_rootid[m.jnt_bodyid[j]]] == 0:
+            q, v = m.jnt_qposadr[j], m.jnt_dofadr[j]
+            end = m.jnt_qposadr[j + 1] if j + 1 < m.njnt else m.nq
+            for k in range(q, end):
+                d.qpos[k] = d.rk_qpos[k]
+            integrate_joint(m, j, d.qpos, d.rk_sum[0], h)
+            for k in range(v, v + m.jnt_dofnum[j]):
+                d.qvel[k] = d.rk_qvel[k] + h * d.rk_sum[1, k]
+                d.qacc_step[k] = d.rk_sum[1, k]
 
 
 @inline
