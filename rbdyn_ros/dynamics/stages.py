@@ -167,7 +167,7 @@ def _fast(m: Model, d: Data) -> str:
     return (
         f"body '{body}' turns at {speed:.4g} rad/s, by {speed * m.opt.timestep:.2g} rad in a "
         f"timestep: its motion is inexact above {_forward.TURN_LIMIT:g}, and what it touches may "
-        f"be missed. Take timesteps below {_forward.TURN_LIMIT / speed:.1g} s"
+        f"be missed. Take timesteps below {_forward.TURN_LIMIT / speed:.2g} s"
     )
 
 

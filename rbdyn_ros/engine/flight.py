@@ -120,6 +120,9 @@ def fly(m, d, h):
         i = m.flight_bodyid[n]
         if d.flight_mode[i] != PLAIN:
             _drift(m, d, i, h)
+            if m.ncontact > 0 and d.ncon > 0:  # qacc is then that of the step
+                for k in range(m.body_dofadr[i], m.body_dofadr[i] + 6):
+                    d.qacc[k] = d.qacc_step[k]
 
 
 @kernel

@@ -89,6 +89,8 @@ def _change(d, k, change, h):
     for n in range(3):
         d.qvel[k + n] += change[n]
         d.qacc_step[k + n] += change[n] / h
+        if d.ncon > 0:  # qacc is then that of the step
+            d.qacc[k + n] = d.qacc_step[k + n]
 
 
 @kernel
