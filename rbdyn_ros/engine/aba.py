@@ -10,8 +10,8 @@ joint of a floating base has an algorithm of its own (floating_base.py).
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.floating_base import is_floating_base, pivot, remaining_force, solve_base
 from rbdyn_ros.engine.flight import is_single
+from rbdyn_ros.engine.floating_base import is_floating_base, pivot, remaining_force, solve_base
 from rbdyn_ros.engine.jit import inline, is_zero, kernel, select
 from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.spatial import (

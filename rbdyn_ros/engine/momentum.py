@@ -17,6 +17,7 @@ from rbdyn_ros.engine.joints.jcalc import common_motion
 from rbdyn_ros.engine.kinematics import place_body
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import (
+    IDENTITY,
     ZERO3,
     ZERO6,
     add3,
@@ -34,12 +35,16 @@ from rbdyn_ros.engine.spatial import (
     scaled3,
     scaled6,
     spatial_inertia,
+    store3,
     store6,
+    store9,
     sub3,
     transposed,
 )
-from rbdyn_ros.engine.spatial import IDENTITY as NO_TURN
 from rbdyn_ros.model.options import RK4
+
+#: An inertia, as cinert.
+NOTHING = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @optional_stage("momentum_stage")
@@ -73,13 +78,14 @@ def _keep_momentum(m, d, root, h):
     a, b, c = inertia_columns(about)
     w = solved3(a, b, c, missed)
     v = sub3(scaled3(sub3(push, now), 1.0 / mass), cross3(w, r))
-    to_body = transposed(load9(d.chain_xmat, root))
-    to_world = transposed(load9(m.body_mat, root))
+    # from world axes to those of the free joint's velocities: its parent's side, its own
+    linear = transposed(load9(m.body_mat, root))
+    angular = transposed(load9(d.chain_xmat, root))
     k, q = m.body_dofadr[root], m.jnt_qposadr[root - 1]
-    _change(d, k, mat_vec(to_world, v), h)
-    _change(d, k + 3, mat_vec(to_body, w), h)
+    _change(d, k, mat_vec(linear, v), h)
+    _change(d, k + 3, mat_vec(angular, w), h)
     centre = add_scaled3(load3(d.subtree_com, root), push, h / mass)
-    away = mat_vec(to_world, sub3(centre, add3(x, r)))
+    away = mat_vec(linear, sub3(centre, add3(x, r)))
     for n in range(3):
         d.qpos[q + n] += away[n]
 
@@ -149,8 +155,9 @@ def _add_contacts(m, d, root, total):
 @kernel
 def _at_end(m, d, root):
     """Return inertia and momentum of a tree at qpos and qvel, about the origin of its root."""
-    I, total, origin, i = _no_inertia(), ZERO6, ZERO3, root
-    _place_world(d)
+    I, total, origin, i = NOTHING, ZERO6, ZERO3, root
+    store3(d.chain_xpos, 0, ZERO3)
+    store9(d.chain_xmat, 0, IDENTITY)
     while i < m.nbody and m.body_rootid[i] == root:
         p, R = place_body(m, d, i, d.chain_xpos, d.chain_xmat)
         if i == root:
@@ -165,20 +172,6 @@ def _at_end(m, d, root):
         I, total = add10(I, body), add6(total, inertia_times(body, v))
         i += 1
     return I, total
-
-
-@inline
-def _place_world(d):
-    """Write the pose of the world to chain_xpos and chain_xmat."""
-    for n in range(3):
-        d.chain_xpos[0, n] = 0.0
-    for n in range(9):
-        d.chain_xmat[0, n] = NO_TURN[n]
-
-
-@inline
-def _no_inertia():
-    return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
 
 
 @inline
