@@ -11,10 +11,10 @@ its right side is normal to W; with this h' it also is R' J w' = R J w, the angu
 velocities then are turned over to the frame of the body, wherever it is. A body that turns about
 a principal axis, or does not turn, moves as in Euler's semi-implicit step.
 
-What touches the world, directly or by other bodies, is held: forces must act against gyroscopic
-torque within the step, so the kick contains it, as the change of w in a drift, and the body turns
-by its w at the end of the step, for which the contacts are solved. This takes no energy and gives
-none: w' has the energy of w.
+What touches the world, directly or by other bodies, is held: contacts act against gyroscopic
+torque within the step. They are solved with the torque at the start. With the impulse that they
+then have, w' solves J (w' - w) = impulse - h' W x J W: its work alone changes the energy. The body
+turns by w', for which the contacts were solved, and keeps it.
 
 Source: Simo, Wong, Unconditionally stable algorithms for rigid body dynamics that exactly preserve
 energy and momentum, 1991; Strang, On the construction and comparison of difference schemes, 1968
