@@ -95,7 +95,7 @@ def test_its_centre_of_mass_falls_straight_down():
 
 @pytest.mark.parametrize(("restitution", "seed"), [(0.5, 4), (0.5, 8), (0.9, 0), (0.9, 5)])
 def test_a_steel_part_that_bounces_gains_no_energy(restitution, seed):
-    """3 x 6 x 20 mm with defaults; it leaves the floor with hundreds of rad/s."""
+    """3 x 6 x 20 mm with defaults; it leaves the floor with more than 100 rad/s."""
     size = np.array([0.003, 0.006, 0.020])
     surface = rb.Surface(restitution=restitution)
     m = rb.build(touching.free(rb.Box(tuple(size)), 7850 * np.prod(size), surface))
@@ -107,7 +107,7 @@ def test_a_steel_part_that_bounces_gains_no_energy(restitution, seed):
             rb.step(m, d, 5)
             assert states.energy(m, d.copy()) < start
             fastest = max(fastest, np.linalg.norm(d.qvel[3:]))
-    assert fastest > 200.0
+    assert fastest > 100.0
 
 
 def in_space(friction=0.5, restitution=0.3):
