@@ -164,7 +164,7 @@ def applied_bias(m, d, i, step):
     f = (t[0], t[1], t[2])
     n = cross3(sub3(load3(d.xipos, i), load3(d.subtree_com, m.body_rootid[i])), f)
     p = load6(d.cfrc_bias, i)
-    if m.nflight > 0 and not is_zero(step) and is_single(d.flight_mode[i]):
+    if not is_zero(step) and is_single(m, d, i):
         p = load6(d.flight_work, i)
     if m.ncontact > 0:
         p = add_scaled6(p, load6(d.cfrc_contact, i), -1.0)

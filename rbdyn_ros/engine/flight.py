@@ -65,6 +65,8 @@ def start_flight(m, d, h):
     singles = second_order or m.opt.integrator_id == IMPLICIT_DAMPING
     if m.ncontact > 0:  # with mutual contacts all implicit integrators take one step
         singles = singles or (m.opt.integrator_id == IMPLICIT and d.nmutual > 0)
+    for i in range(m.nbody):
+        d.flight_mode[i] = PLAIN
     for n in range(m.nflight):
         i = m.flight_bodyid[n]
         d.flight_mode[i] = FLYING if singles and not _is_driven(m, d, i) else PLAIN
@@ -214,9 +216,9 @@ def _pressed_turn(m, d, i, after, h):
 
 
 @inline
-def is_single(mode):
-    """Return whether a mode is that of a single body in flight or held."""
-    return mode == FLYING or mode == HELD
+def is_single(m, d, i):
+    """Return whether a body is a single one, in flight or held."""
+    return m.nflight > 0 and (d.flight_mode[i] == FLYING or d.flight_mode[i] == HELD)
 
 
 @kernel

@@ -87,7 +87,7 @@ def add_coriolis_slopes(m, d, times):
 @kernel
 def _by_rows(m, d, times):
     for i in range(m.nv):
-        if is_single(d.flight_mode[m.dof_bodyid[i]]):
+        if is_single(m, d, m.dof_bodyid[i]):
             continue  # flight.py has its gyroscopic torque
         U, W, Z = _terms(m, d, m.dof_bodyid[i], i)
         row = m.M_rowadr[i]
@@ -105,7 +105,7 @@ def _by_pairs(m, d, times):
         c, above = m.pair_coord[n, 0], m.pair_coord[n, 1]
         e, weight = m.pair_entry[n], times * m.pair_weight[n]
         body = carried(m, c)
-        if is_single(d.flight_mode[body]):
+        if is_single(m, d, body):
             continue
         U, W, Z = _terms(m, d, body, c)
         by_above, by_c = _of_first(d, U, W, above), dot6(load6(d.cdof_all, above), Z)

@@ -47,7 +47,7 @@ def velocity_stages(m, d):
     com_vel(m, d)
     passive(m, d)
     bias_force(m, d)
-    if m.ncontact > 0 and d.apart[0] == 0:
+    if m.ncontact > 0:
         d.contact_phase[0] = AT_START
         call_stage(m.contact_stage, m, d)
     if m.nefc > 0:
@@ -65,12 +65,10 @@ def integrate(m, d):
     # contact, and joints that stop, are too stiff for trial states: the step is an Euler step
     done = apart = False
     if m.opt.integrator_id == RK4 and d.nstopped == 0 and not near_singular(m, d):
-        if d.ncon > 0:
-            apart = _may_part(m, d)
-            d.apart[0] = 1 if apart else 0
-        if d.ncon == 0 or apart:
-            done = _rk4(m, d, h)
-        d.apart[0] = 0
+        touches = m.ncontact > 0 and d.ncon > 0
+        apart = touches and _may_part(m, d)
+        if apart or not touches:
+            done = _rk4(m, d, h, apart)
     apart = apart and done
     if apart:
         _return_to_start(m, d)
@@ -177,13 +175,13 @@ def _keep_start(m, d):
 
 
 @kernel
-def _rk4(m, d, h):
+def _rk4(m, d, h, apart):
     """Classical Runge-Kutta; each trial state is a displacement from the start of the step.
 
     Source: Munthe-Kaas, High order Runge-Kutta methods on manifolds, 1999: with the rate of the
     displacement corrected by joint_rate the order is 4 for rotating joints too. Close to the
     singularity of a yaw-pitch-roll joint, or if a trial state makes contact or stops a joint, the
-    step is an Euler step instead. Return whether the step is done.
+    step is an Euler step instead. Contact is left out if `apart`. Return whether the step is done.
     """
     for k in range(m.nv):
         d.rk_rate[k] = 0.0
@@ -207,8 +205,11 @@ def _rk4(m, d, h):
             reached = h if trial == 2 else 0.5 * h
             _move_from_start(m, d, d.rk_rate, d.qacc_step, reached)
             d.time = d.rk_time[0] + reached  # last: a trace takes it as a complete state
-            smooth_stages(m, d)
-            touches = d.ncon > 0 and d.apart[0] == 0
+            if apart:
+                _stages_apart(m, d)
+            else:
+                smooth_stages(m, d)
+            touches = m.ncontact > 0 and d.ncon > 0 and not apart
             if touches or d.nstopped > 0 or _turned(m, d):
                 _return_to_start(m, d)
                 return False
@@ -225,6 +226,16 @@ def _rk4(m, d, h):
     if d.accelerate_stage != 0:
         _reach_targets(m, d, h)
     return True
+
+
+@kernel
+def _stages_apart(m, d):
+    """The smooth stages without contact, of a Model that _may_part."""
+    poses(m, d)
+    com_pos(m, d)
+    com_vel(m, d)
+    passive(m, d)
+    bias_force(m, d)
 
 
 @inline

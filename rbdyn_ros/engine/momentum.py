@@ -82,8 +82,8 @@ def _keep_momentum(m, d, root, h):
     linear = transposed(load9(m.body_mat, root))
     angular = transposed(load9(d.chain_xmat, root))
     k, q = m.body_dofadr[root], m.jnt_qposadr[root - 1]
-    _change(d, k, mat_vec(linear, v), h)
-    _change(d, k + 3, mat_vec(angular, w), h)
+    _change(m, d, k, mat_vec(linear, v), h)
+    _change(m, d, k + 3, mat_vec(angular, w), h)
     centre = add_scaled3(load3(d.subtree_com, root), push, h / mass)
     away = mat_vec(linear, sub3(centre, add3(x, r)))
     for n in range(3):
@@ -91,11 +91,11 @@ def _keep_momentum(m, d, root, h):
 
 
 @inline
-def _change(d, k, change, h):
+def _change(m, d, k, change, h):
     for n in range(3):
         d.qvel[k + n] += change[n]
         d.qacc_step[k + n] += change[n] / h
-        if d.ncon > 0:  # qacc is then that of the step
+        if m.ncontact > 0 and d.ncon > 0:  # qacc is then that of the step
             d.qacc[k + n] = d.qacc_step[k + n]
 
 

@@ -186,7 +186,6 @@ DATA_FIELDS = (
     Field("rk_qpos", ("nq",), "Runge-Kutta: position at the start", stage="integrate"),
     Field("rk_qvel", ("nv",), "Runge-Kutta: velocity at the start", stage="integrate"),
     Field("rk_rate", ("nv",), "Runge-Kutta: rate of the displacement", stage="integrate"),
-    Field("apart", (1,), "Runge-Kutta: 1 while contacts are left out", "int", "integrate"),
     Field("rk_sum", (2, "nv"), "Runge-Kutta: weighted velocity, acceleration", stage="integrate"),
     Field("flight_mode", ("nbody",), "of a root, see engine/flight.py", "int", "integrate"),
     Field(
