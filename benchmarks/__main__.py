@@ -11,6 +11,7 @@ BENCHMARKS = {
     "engine": "one robot from Python, against MuJoCo and Pinocchio in turns",
     "constraints": "closed loops and a coupled joint, against MuJoCo in turns",
     "contact": "robots, boxes and a grasp at rest, against MuJoCo in turns",
+    "flight": "bodies that tumble, bounce and collide: energy, momentum, cost by integrator",
     "falls": "a humanoid that falls: steps whose contact forces do not converge, and passes",
     "contact_batch": "batches on the floor, against mujoco.rollout in turns",
     "rays": "a lidar above a robot, against MuJoCo in turns",

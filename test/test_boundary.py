@@ -270,6 +270,7 @@ def test_plane_of_a_planar_joint_is_normal_to_its_axis(axis):
     assert np.allclose(basis[2], m.jnt_axis[0], atol=1e-15)
 
 
+@pytest.mark.filterwarnings("ignore:.* no longer a finite number")
 def test_warnings_are_counted_equally_in_one_call_and_in_many(arm):
     at_once, singly = rb.make_data(arm), rb.make_data(arm)
     at_once.qpos[0] = singly.qpos[0] = np.nan
@@ -342,6 +343,7 @@ def _free(ixx):
         </inertial></link></robot>"""
 
 
+@pytest.mark.filterwarnings("ignore:.* turns at")
 @pytest.mark.parametrize("ixx", ["1e-19", "0"])
 def test_a_repaired_free_body_stays_finite(ixx):
     m = rb.load_urdf(_free(ixx), floating_base=True, strict=False)

@@ -23,7 +23,10 @@ UNMATCHED = ("ncontact", "nskyline", "npath", "nplace", "nfound", "naxis", "nM")
 #: Fields of Data that count the contacts of UNMATCHED.
 COUNTS = ("ncon", "nmutual", "ndropped", "nstick")
 #: Sizes that are another one, or 0.
-SAME = {"ntouch": "nbody", "niterate": "nv", "nclosing": "nq", "nlocking": "njnt", "nshare": "nv"}
+SAME = {
+    "ntouch": "nbody", "nflying": "nbody", "niterate": "nv",
+    "nclosing": "nq", "nlocking": "njnt", "nshare": "nv",
+}  # fmt: skip
 
 
 def carry_data(old: Data, new: Data, match: Match) -> None:

@@ -10,8 +10,9 @@ joint of a floating base has an algorithm of its own (floating_base.py).
 
 from __future__ import annotations
 
+from rbdyn_ros.engine.flight import is_single
 from rbdyn_ros.engine.floating_base import is_floating_base, pivot, remaining_force, solve_base
-from rbdyn_ros.engine.jit import inline, kernel, select
+from rbdyn_ros.engine.jit import inline, is_zero, kernel, select
 from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.spatial import (
     add6,
@@ -107,7 +108,7 @@ def count_bad(m, d):
 @inline
 def _articulated_body(m, d, i, step):
     """Return IA and pA of body i, whose descendants are eliminated."""
-    A, p = rigid_inertia(d.cinert[i]), applied_bias(m, d, i)
+    A, p = rigid_inertia(d.cinert[i]), applied_bias(m, d, i, step)
     if m.ncontact > 0 and d.body_touches[i] != 0:
         A = add_contact_slope(d, i, step, A)
     if m.body_haschild[i]:
@@ -157,12 +158,14 @@ def pass_to_parent(m, d, i, A, p):
 
 
 @inline
-def applied_bias(m, d, i):
+def applied_bias(m, d, i, step):
     # cfrc_bias - [arm x f + n; f] of the applied force f and torque n, and of contact
     t = d.xfrc_applied[i]
     f = (t[0], t[1], t[2])
     n = cross3(sub3(load3(d.xipos, i), load3(d.subtree_com, m.body_rootid[i])), f)
     p = load6(d.cfrc_bias, i)
+    if not is_zero(step) and is_single(m, d, i):
+        p = load6(d.flight_work, i)
     if m.ncontact > 0:
         p = add_scaled6(p, load6(d.cfrc_contact, i), -1.0)
     return (

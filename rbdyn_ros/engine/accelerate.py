@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from rbdyn_ros.engine.aba import accelerate_step, articulated
 from rbdyn_ros.engine.contact.contact_list import AT_START
+from rbdyn_ros.engine.flight import fly, is_single, start_flight
 from rbdyn_ros.engine.follow import follow_acceleration
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import call_stage
@@ -67,6 +68,8 @@ def accelerate(m, d):
     """Write qacc_step, the acceleration of a step, and the forces in it; needs smooth_stages."""
     h = m.opt.timestep
     d.efc_rate[0] = 1.0 / h  # the step removes the velocity error
+    if m.nflight + m.nflighttree > 0:
+        start_flight(m, d, h)
     if m.ncontact > 0 and d.ncon > 0:
         call_stage(m.solve_step_stage, m, d)
     elif d.nstopped > 0:
@@ -76,6 +79,8 @@ def accelerate(m, d):
         if exact_stops(m, d) and passes_a_stop(m, d):
             call_stage(m.opt.stop_stage, m, d)
     d.efc_rate[0] = 0.0
+    if m.nflight > 0:
+        fly(m, d, h)
 
 
 @kernel
@@ -95,7 +100,9 @@ def _satisfy_constraints(m, d):
     """Write qacc with K qacc = k; qacc_step stays that of the step."""
     articulated(m, d, m.opt.timestep, 1.0, d.efc_shift)
     for k in range(m.nv):
-        d.qacc_step[k], d.qacc[k] = d.qacc[k], d.efc_shift[k]
+        d.qacc_step[k] = d.qacc[k]
+        if not is_single(m, d, m.dof_bodyid[k]):  # a body in flight is in no loop
+            d.qacc[k] = d.efc_shift[k]
 
 
 @kernel

@@ -21,6 +21,7 @@ from rbdyn_ros.engine.constraints.coupled import (
     prescribe,
 )
 from rbdyn_ros.engine.crb import carried, crb
+from rbdyn_ros.engine.flight import is_single
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.quantities.coordinates import acts_on
@@ -86,6 +87,8 @@ def add_coriolis_slopes(m, d, times):
 @kernel
 def _by_rows(m, d, times):
     for i in range(m.nv):
+        if is_single(m, d, m.dof_bodyid[i]):
+            continue  # flight.py has its gyroscopic torque
         U, W, Z = _terms(m, d, m.dof_bodyid[i], i)
         row = m.M_rowadr[i]
         diagonal = row + m.M_rownnz[i] - 1
@@ -102,6 +105,8 @@ def _by_pairs(m, d, times):
         c, above = m.pair_coord[n, 0], m.pair_coord[n, 1]
         e, weight = m.pair_entry[n], times * m.pair_weight[n]
         body = carried(m, c)
+        if is_single(m, d, body):
+            continue
         U, W, Z = _terms(m, d, body, c)
         by_above, by_c = _of_first(d, U, W, above), dot6(load6(d.cdof_all, above), Z)
         dof, _ = acts_on(m, body - 1, c)

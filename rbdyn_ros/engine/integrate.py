@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rbdyn_ros.engine.aba import articulated, count_bad
 from rbdyn_ros.engine.accelerate import accelerate, find_contacts, write_acceleration
 from rbdyn_ros.engine.crb import crb
+from rbdyn_ros.engine.flight import exchange_motion
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.joints.manifold import (
     differentiate_joint,
@@ -22,7 +23,7 @@ from rbdyn_ros.engine.rne import bias_force, rne
 from rbdyn_ros.engine.stops.stop_law import ends_beyond_limit, exact_stops
 from rbdyn_ros.engine.stops.stop_pieces import remember_stops
 from rbdyn_ros.model.joints import JointClass
-from rbdyn_ros.model.options import POSITION, RK4
+from rbdyn_ros.model.options import IMPLICIT_MIDPOINT, POSITION, RK4
 
 if TYPE_CHECKING:
     from rbdyn_ros.engine.jit import Vector
@@ -71,19 +72,27 @@ def integrate(m, d, complete):
     if m.ncontact > 0 and d.ncon == 0:
         d.nstick = 0  # friction has nothing to remember
     # contact, and joints that stop, are too stiff for trial states: the step is an Euler step
-    done, free = False, d.ncon == 0 and d.nstopped == 0
-    if m.opt.integrator_id == RK4 and free and not near_singular(m, d):
-        done = _rk4(m, d, h)
-    if not done:
+    done = apart = False
+    if m.opt.integrator_id == RK4 and d.nstopped == 0 and not near_singular(m, d):
+        touches = m.ncontact > 0 and d.ncon > 0
+        apart = touches and _may_part(m, d)
+        if apart or not touches:
+            done = _rk4(m, d, h, apart)
+    apart = apart and done
+    if apart:
+        _return_to_start(m, d)
+    if apart or not done:
         accelerate(m, d)
         if complete:
             _write_tick(m, d)
         _move(m, d, h)
+    if apart:
+        _move_apart(m, d, h)
     if m.nu > 0:
         call_stage(m.act_stage, m, d)
     count_bad(m, d)
     d.time = d.time + h
-    return complete and not done
+    return complete and (apart or not done)
 
 
 @kernel
@@ -106,6 +115,7 @@ def _write_tick(m, d):
 @kernel
 def _move(m, d, h):
     """Advance qvel and qpos by the acceleration of the step: v <- v + h a, then q <- q (+) h v."""
+    integrator = m.opt.integrator_id
     if m.nypr > 0:
         keep_turning(m, d, h)
     for k in range(m.nv):
@@ -117,7 +127,13 @@ def _move(m, d, h):
     if m.nefc > 0:
         _move_onto_constraints(m, d, h)
     else:
+        if m.nflight > 0:
+            exchange_motion(m, d, d.qvel)
         integrate_pos(m, d.qpos, d.qvel, h)
+        if m.nflight > 0:
+            exchange_motion(m, d, d.qvel)
+    if m.nflighttree > 0 and (integrator == RK4 or integrator == IMPLICIT_MIDPOINT):
+        call_stage(m.opt.momentum_stage, m, d)
     if m.nypr > 0:
         resume_turning(m, d)
 
@@ -138,6 +154,8 @@ def _move_onto_constraints(m, d, h):
     call_stage(m.correct_stage, m, d)
     for k in range(m.nv):
         d.row_shift[k] = d.qvel[k] + d.efc_shift[k] / h
+    if m.nflight > 0:
+        exchange_motion(m, d, d.row_shift)
     integrate_pos(m, d.qpos, d.row_shift, h)
 
 
@@ -175,13 +193,13 @@ def _keep_start(m, d):
 
 
 @kernel
-def _rk4(m, d, h):
+def _rk4(m, d, h, apart):
     """Classical Runge-Kutta; each trial state is a displacement from the start of the step.
 
     Source: Munthe-Kaas, High order Runge-Kutta methods on manifolds, 1999: with the rate of the
     displacement corrected by joint_rate the order is 4 for rotating joints too. Close to the
     singularity of a yaw-pitch-roll joint, or if a trial state makes contact or stops a joint, the
-    step is an Euler step instead. Return whether the step is done.
+    step is an Euler step instead. Contact is left out if `apart`. Return whether the step is done.
     """
     for k in range(m.nv):
         d.rk_rate[k] = 0.0
@@ -205,8 +223,12 @@ def _rk4(m, d, h):
             reached = h if trial == 2 else 0.5 * h
             _move_from_start(m, d, d.rk_rate, d.qacc_step, reached)
             d.time = d.rk_time[0] + reached  # last: a trace takes it as a complete state
-            smooth_stages(m, d)
-            if d.ncon > 0 or d.nstopped > 0 or _turned(m, d):
+            if apart:
+                _stages_apart(m, d)
+            else:
+                smooth_stages(m, d)
+            touches = m.ncontact > 0 and d.ncon > 0 and not apart
+            if touches or d.nstopped > 0 or _turned(m, d):
                 _return_to_start(m, d)
                 return False
     if m.nefc > 0:
@@ -222,6 +244,54 @@ def _rk4(m, d, h):
     if d.accelerate_stage != 0:
         _reach_targets(m, d, h)
     return True
+
+
+@kernel
+def _stages_apart(m, d):
+    """The smooth stages without contact, of a Model that _may_part."""
+    poses(m, d)
+    com_pos(m, d)
+    com_vel(m, d)
+    passive(m, d)
+    bias_force(m, d)
+
+
+@inline
+def _may_part(m, d):
+    """Return whether trees that touch nothing can take a step of their own."""
+    tied = m.nefc > 0 or m.nqall > m.nq or d.accelerate_stage != 0
+    return not tied and _is_any_apart(m, d)
+
+
+@kernel
+def _is_any_apart(m, d):
+    """Write chain: 1 for the roots of trees that touch; return whether a tree does not."""
+    for i in range(m.nbody):
+        d.chain[i] = 0
+    for c in range(d.ncon):
+        for side in range(2):
+            d.chain[m.body_rootid[d.contact_body[c, side]]] = 1
+    found = False
+    for i in range(1, m.nbody):
+        found = found or (m.body_parentid[i] == 0 and d.chain[i] == 0)
+    return found
+
+
+@kernel
+def _move_apart(m, d, h):
+    """Give trees that do not touch the step that _rk4 has left in rk_sum, without contact."""
+    if not _is_any_apart(m, d):  # with the contacts that begin in the step
+        return
+    for j in range(m.njnt):
+        if m.jnt_class[j] == FREE and d.chain[m.body_rootid[m.jnt_bodyid[j]]] == 0:
+            q, v = m.jnt_qposadr[j], m.jnt_dofadr[j]
+            end = m.jnt_qposadr[j + 1] if j + 1 < m.njnt else m.nq
+            for k in range(q, end):
+                d.qpos[k] = d.rk_qpos[k]
+            integrate_joint(m, j, d.qpos, d.rk_sum[0], h)
+            for k in range(v, v + m.jnt_dofnum[j]):
+                d.qvel[k] = d.rk_qvel[k] + h * d.rk_sum[1, k]
+                d.qacc_step[k] = d.rk_sum[1, k]
 
 
 @inline

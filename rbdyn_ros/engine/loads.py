@@ -34,7 +34,7 @@ def body_loads(m, d, f):
             for k in range(first, first + m.jnt_dofnum[i - 1]):
                 a = add_scaled6(a, load6(d.cdof_all, k), d.qacc_all[k])
         store6(d.a, i, a)
-        store6(f, i, add6(applied_bias(m, d, i), inertia_times(load10(d.cinert, i), a)))
+        store6(f, i, add6(applied_bias(m, d, i, 0.0), inertia_times(load10(d.cinert, i), a)))
 
 
 @kernel

@@ -48,6 +48,8 @@ class Data:
     nlocked: int
     nbad: int
     nsingular: int
+    nfast: int
+    nlost: int
     inertia_stage: int
     accelerate_stage: int
     report_stage: int

@@ -195,6 +195,13 @@ DATA_FIELDS = (
     Field("rk_qvel", ("nv",), "Runge-Kutta: velocity at the start", stage="integrate"),
     Field("rk_rate", ("nv",), "Runge-Kutta: rate of the displacement", stage="integrate"),
     Field("rk_sum", (2, "nv"), "Runge-Kutta: weighted velocity, acceleration", stage="integrate"),
+    Field("flight_mode", ("nbody",), "of a root, see engine/flight.py", "int", "integrate"),
+    Field(
+        "flight_work",
+        ("nflying", 6),
+        "bias force of a body in flight, then its motion in the step [m/s, rad/s]",
+        stage="integrate",
+    ),
     Field("stretch", ("nv",), "extension of the joint springs [rad or m]", stage="passive"),
     # actuators
     Field("actuator_force", ("nu",), "on the joint, mean of the last step", stage="integrate"),
@@ -430,4 +437,6 @@ DATA_FIELDS = (
         "int",
         "com_pos",
     ),
+    Field("nfast", (), "calls of step after which a body turned too fast for it", "int", "step"),
+    Field("nlost", (), "calls of step after which qvel was not finite", "int", "step"),
 )

@@ -54,6 +54,7 @@ def derive(primary: NamedArrays, names: Mapping[str, Sequence[str]]) -> dict[str
     }
     known |= equations(known, [kind.nv for kind in loop_kinds])
     known |= inertia_pattern(known)
+    known |= _in_flight(known)
     known |= corner_radius(known)
     known |= bounding_boxes(known)
     known |= far_corners(known)
@@ -96,6 +97,28 @@ def _bodies(primary: NamedArrays, kinds: Sequence[JointKind]) -> dict[str, NDArr
         "body_lastchild": last_child[parent] == bodies,
         "body_dofnum": number,
         "body_dofadr": np.where(number > 0, starts(number), -1),
+    }
+
+
+def _in_flight(known: NamedArrays) -> dict[str, Ints]:
+    """Return the single bodies and the roots of the trees that engine/flight.py moves.
+
+    Loops, lines and gears are constraints at the end of a step as Euler's: their bodies are left
+    out, as are rotors on a free joint and moments of inertia that no body can have.
+    """
+    bodies, root = np.arange(len(known["body_parentid"])), known["body_rootid"]
+    free = (known["jnt_type"] == JointType.FREE) & (known["jnt_reversed"] == 0)
+    free &= (known["jnt_class"] == JointClass.FREE) & (known["body_parentid"][1:] == 0)
+    rotors = np.bincount(known["dof_bodyid"], known["dof_armature"], len(bodies))
+    moments = np.sort(known["body_inertia"], axis=1)
+    possible = (moments[:, 0] > 0.0) & (moments[:, 2] <= moments[:, :2].sum(axis=1) * (1.0 + 1e-6))
+    usual = np.array([True, *(known["jnt_common"] & (known["jnt_class"] == JointClass.FREE))])
+    bound = np.isin(root, [*root[known["wrench_bodyid"]], *root[~usual]])
+    loose = np.array([False, *free]) & ~bound & (rotors == 0.0)
+    tree = known["body_haschild"] == 1
+    return {
+        "flight_bodyid": bodies[loose & ~tree & possible],
+        "flight_rootid": bodies[loose & tree & (known["body_subtreemass"] > 0.0)],
     }
 
 

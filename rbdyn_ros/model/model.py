@@ -147,7 +147,7 @@ class Model:
     @functools.cached_property
     def table(self) -> NDArray[np.int64]:
         """Sizes, addresses of stages and of arrays, then offsets into a Data, for the kernels."""
-        self.opt.find_stages(self.nstop > 0)
+        self.opt.find_stages(self.nstop > 0, self.nflighttree > 0)
         sizes = [getattr(self, name) for name in SIZES]
         loops = self.loops.address if self.loops else 0
         fields = (*MODEL_FIELDS, *CALLBACK_FIELDS)

@@ -24,10 +24,11 @@ OPTION_FIELDS = (
     Field("exact_stops", (), "1: friction and limits stop joints exactly; 0: smoothly", "int"),
     Field("implicit_stage", (), "address of the step of implicit integrators, else 0", "int"),
     Field("stop_stage", (), "address of the step in which joints stop exactly, else 0", "int"),
+    Field("momentum_stage", (), "address of what keeps the momentum of trees, else 0", "int"),
 )
 
 #: Optional stages of the options: compiled when an option needs them.
-OPTION_STAGES = ("implicit_stage", "stop_stage")
+OPTION_STAGES = ("implicit_stage", "stop_stage", "momentum_stage")
 
 
 class Drive(IntEnum):
@@ -44,6 +45,9 @@ FORCE, ACCELERATION, VELOCITY, POSITION = map(int, Drive)
 
 INTEGRATORS = ("euler", "implicit_damping", "rk4", "implicit", "implicit_midpoint")
 EULER, IMPLICIT_DAMPING, RK4, IMPLICIT, IMPLICIT_MIDPOINT = range(len(INTEGRATORS))
+
+#: The integrators that keep the momentum of trees in flight to the last digits.
+KEEP_MOMENTUM = (INTEGRATORS[RK4], INTEGRATORS[IMPLICIT_MIDPOINT])
 
 
 def _memory(field: Field) -> NDArray[Any]:
@@ -79,9 +83,11 @@ class Options:
     _exact_stops: NDArray[np.int64]
     _implicit_stage: NDArray[np.int64]
     _stop_stage: NDArray[np.int64]
+    _momentum_stage: NDArray[np.int64]
     _not_implicit: str
     _not_explicit: str
     _has_stops: bool
+    _has_trees: bool
 
     def __init__(
         self,
@@ -96,6 +102,7 @@ class Options:
         vars(self).setdefault("_not_implicit", "")
         vars(self).setdefault("_not_explicit", "")
         vars(self).setdefault("_has_stops", False)
+        vars(self).setdefault("_has_trees", False)
         self.timestep = timestep
         self.gravity = gravity
         self.integrator = integrator
@@ -151,23 +158,37 @@ class Options:
             self._find_implicit_stage()  # first: it may be interrupted, or a thread may step
         else:
             self._check_explicit(name, self._not_explicit)
+        if self._has_trees and name in KEEP_MOMENTUM:
+            self._find_momentum_stage()
         self._integrator_id[()] = number
 
     @property
     def implicit_stage(self) -> int:
         return int(self._implicit_stage)
 
-    def find_stages(self, stops: bool) -> None:
+    def find_stages(self, stops: bool, trees: bool = False) -> None:
         """Look up the stages that the options need; without effect before the engine is imported.
 
         Args:
             stops: whether joints have dry friction or limits.
+            trees: whether there are trees on free joints.
         """
         vars(self)["_has_stops"] = self._has_stops or stops
+        vars(self)["_has_trees"] = self._has_trees or trees
         if self.integrator_id >= IMPLICIT:
             self._find_implicit_stage()
         if self.exact_stops and stops:
             self._find_stop_stage()
+        if self.integrator in KEEP_MOMENTUM and self._has_trees:
+            self._find_momentum_stage()
+
+    def _find_momentum_stage(self) -> None:
+        if "momentum_stage" in STAGE_MAKERS:
+            self._momentum_stage[()] = STAGE_MAKERS["momentum_stage"]()
+
+    @property
+    def momentum_stage(self) -> int:
+        return int(self._momentum_stage)
 
     def _find_stop_stage(self) -> None:
         if "stop_stage" in STAGE_MAKERS:

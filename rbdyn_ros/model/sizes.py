@@ -37,6 +37,8 @@ _LENGTHS = {
     "nloop": "loop_type",
     "nspring": "spring_bodyid",
     "nknot": "knot_time",
+    "nflight": "flight_bodyid",
+    "nflighttree": "flight_rootid",
     "npair": "pair_entry",
     "nlength": "length_total",
     "npoint": "point_bodyid",
@@ -79,6 +81,7 @@ def sizes_of(arrays: Mapping[str, NDArray[Any]], nloopdata: int) -> dict[str, in
         + int(np.count_nonzero(arrays["jnt_limited"]))
         + int(np.count_nonzero(arrays["dof_frictionloss"])),
         "ncone": int(np.sum(balls)) if found["nM"] > 0 else 0,
+        "nflying": found["nbody"] if found["nflight"] > 0 else 0,
         "nypr": int(np.sum(types == JointType.YPR)),
         "nuser": int(np.sum(types == JointType.USER)),
         "nshare": found["nv"] if found["nefc"] > 0 else 0,

@@ -21,7 +21,7 @@ from rbdyn_ros.engine.joints.manifold import joint_qvel
 from rbdyn_ros.engine.quantities import derivatives as analytic
 from rbdyn_ros.engine.rne import rne_acc
 from rbdyn_ros.model.joints import JointClass
-from rbdyn_ros.model.options import RK4
+from rbdyn_ros.model.options import IMPLICIT_DAMPING, RK4
 from rbdyn_ros.specialization.derivatives import Slopes, jacobian
 from rbdyn_ros.specialization.symbolic import Objects
 from rbdyn_ros.specialization.uncompiled import uncompiled
@@ -64,7 +64,8 @@ def step_derivatives(m: Any, d: Any, out: Objects) -> None:
     """
     nv = m.nv
     m.opt.check_integrator()
-    if m.not_differentiable[0]:
+    drifts = m.nflight > 0 and m.opt.integrator_id == IMPLICIT_DAMPING
+    if m.not_differentiable[0] or drifts:
         along = _along_state(m, d) + _along_each(d.qfrc_applied)
         uncompiled(forward.substep)(m, d)
     elif m.opt.integrator_id == RK4 or m.nypr > 0:
@@ -147,7 +148,7 @@ def _euler(m: Any, d: Any) -> Objects:
     """Take a step of Euler; return the derivatives of its end by its start, (2 nv, 3 nv).
 
     Keep in line with `_euler` in engine/integrate.py, whose step for robots without constraints
-    this is.
+    and bodies in flight this is.
     """
     h, nv = m.opt.timestep, m.nv
     by_position, slopes = along_positions(m, d), np.full((3, nv, nv), 0.0, object)

@@ -13,7 +13,16 @@ from rbdyn_ros.model.data_fields import DATA_FIELDS
 
 #: Whole numbers of the state: results depend on them.
 STATE = (
-    *("drive_mode", "drive_locked", "closed_known", "nlocked", "nbad", "nsingular"),
+    *(
+        "drive_mode",
+        "drive_locked",
+        "closed_known",
+        "nlocked",
+        "nbad",
+        "nsingular",
+        "nfast",
+        "nlost",
+    ),
     *("nstick", "stick_key", "nunsolved"),
 )
 #: Whole numbers that kernels write.

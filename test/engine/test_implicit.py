@@ -42,10 +42,13 @@ def check_step(m, integrator, where, d=None):
     expected = np.linalg.solve(A, force)
     tolerance = with_inverse(1e-12, A, 1)
     rb.step(m, d)
+    rest = np.ones(m.nv, bool)
+    if integrator == "implicit_midpoint":  # keeps the momentum in flight: test_flight.py
+        rest = ~np.isin(m.dof_bodyid, [*m.flight_bodyid, *m.flight_rootid])
     with Comparison("implicit", f"{where}, {integrator}") as case:
-        case.close("qacc_step", d.qacc_step, expected, tolerance)
+        case.close("qacc_step", d.qacc_step[rest], expected[rest], tolerance)
         if m.nypr == 0:  # these keep their rate of turning instead (ypr.py)
-            case.close("qvel", d.qvel, start + 0.01 * expected, tolerance)
+            case.close("qvel", d.qvel[rest], (start + 0.01 * expected)[rest], tolerance)
     assert d.nbad == 0
 
 

@@ -17,6 +17,7 @@ from rbdyn_ros.engine.contact.masses import SHARE
 from rbdyn_ros.engine.contact.rolling import LIES
 from rbdyn_ros.engine.contact.solve_step import STUBBORN
 from rbdyn_ros.engine.contact.surfaces import DEFAULT_SOLREF
+from rbdyn_ros.engine.flight import HELD, PLAIN
 from rbdyn_ros.model.geoms import GeomType
 
 
@@ -66,7 +67,8 @@ def problem(m, start, end):
         A += h * np.diag(d.dof_viscosity)
     frames = np.array([_frame(normal) for normal in d.contact_normal[:n]])
     J = np.concatenate([_rows(m, d, c, frames[c]) for c in range(n)])
-    tau = d.qfrc_applied + d.qfrc_passive - d.qfrc_bias
+    d.flight_mode = end.flight_mode
+    tau = d.qfrc_applied + d.qfrc_passive - _bias_in_kick(m, d)
     free = J @ (d.qvel + h * np.linalg.solve(A, tau))
     free = free.reshape(n, 4)
     for c in range(n):
@@ -88,6 +90,21 @@ def problem(m, start, end):
         free, h * J @ np.linalg.solve(A, J.T), push, slope,
         memory, grip, mu, frames, levers,
     )  # fmt: skip
+
+
+def _bias_in_kick(m, d):
+    """Return the bias force of a step: of single bodies weight, and gyroscopic torque if held."""
+    bias = d.qfrc_bias.copy()
+    for i in m.flight_bodyid[d.flight_mode[m.flight_bodyid] != PLAIN]:
+        k, world = m.body_dofadr[i], m.body_mat[i].reshape(3, 3)
+        xx, yy, zz, xy, xz, yz = m.body_fullinertia[i]
+        momentum = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ d.qvel[k + 3 : k + 6]
+        weight = -m.body_mass[i] * m.opt.gravity
+        bias[k : k + 3] = world.T @ weight
+        bias[k + 3 : k + 6] = np.cross(m.body_ipos[i], d.xmat[i].reshape(3, 3).T @ weight)
+        if d.flight_mode[i] == HELD:
+            bias[k + 3 : k + 6] += np.cross(d.qvel[k + 3 : k + 6], momentum)
+    return bias
 
 
 def _frame(normal):
@@ -160,6 +177,8 @@ def _arc(m, d, body, x):
     """Return the acceleration of a point of a body at constant qvel, its spin and how it turns."""
     name = m.body_names[body]
     w, v = np.split(rb.frame_jacobian(m, d, name, "world") @ d.qvel, 2)
+    if body in m.flight_bodyid and d.flight_mode[body] != PLAIN:
+        return np.cross(w, np.cross(w, x - d.xipos[body])), w  # its centre goes straight on
     turning, a = np.split(rb.frame_jacobian_dot(m, d, name, "world") @ d.qvel, 2)
     return a + np.cross(turning, x) + np.cross(w, v + np.cross(w, x)), w, turning
 

@@ -135,7 +135,7 @@ def prescribe(m, d):
 def free_force(m, d):
     """Write qacc_step: applied, passive and contact forces less bias."""
     for i in range(1, m.nbody):
-        store6(d.pA, i, applied_bias(m, d, i))
+        store6(d.pA, i, applied_bias(m, d, i, d.implicit_step[0]))
     sum_subtrees(m, d.pA)
     for k in range(m.nv):
         d.qacc_step[k] = dot6(load6(d.cdof, k), load6(d.pA, m.dof_bodyid[k]))

@@ -23,8 +23,10 @@ from __future__ import annotations
 from rbdyn_ros.engine.contact.body_sums import next_bodies
 from rbdyn_ros.engine.contact.law import has_torque
 from rbdyn_ros.engine.contact.rolling import rolling
+from rbdyn_ros.engine.flight import is_single
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
+    ZERO3,
     add3,
     add_scaled3,
     cross3,
@@ -45,7 +47,9 @@ def follow_arcs(m, d):
     c = 0
     while c < d.ncon:
         body1, body2, end = d.contact_body[c, 0], d.contact_body[c, 1], next_bodies(d, c)
-        if not _is_straight(_arc(d, body2)) or (body1 > 0 and not _is_straight(_arc(d, body1))):
+        if not _is_straight(_arc(m, d, body2)) or (
+            body1 > 0 and not _is_straight(_arc(m, d, body1))
+        ):
             _follow(m, d, c, end)
         c = end
 
@@ -54,7 +58,7 @@ def follow_arcs(m, d):
 def _follow(m, d, c, end):
     """Add the arcs' slip to the contacts of one pair of bodies."""
     body1, body2, half = d.contact_body[c, 0], d.contact_body[c, 1], 0.5 * m.opt.timestep
-    arc1, arc2 = _arc(d, body1), _arc(d, body2)
+    arc1, arc2 = _arc(m, d, body1), _arc(m, d, body2)
     w, turning = sub3(arc2[2], arc1[2]), sub3(arc2[1], arc1[1])
     for n in range(c, end):
         normal, lever = load3(d.contact_normal, n), load3(d.contact_lever, n)
@@ -71,7 +75,7 @@ def _follow(m, d, c, end):
 
 
 @inline
-def _arc(d, body):
+def _arc(m, d, body):
     """Return how a body moves at constant joint velocities, at the com of its tree.
 
     These are the acceleration there, the angular acceleration and the angular velocity.
@@ -79,6 +83,8 @@ def _arc(d, body):
     A, V, up = load6(d.cacc_bias, body), load6(d.cvel, body), load6(d.cacc_bias, 0)
     w = (V[0], V[1], V[2])
     a = add3((A[3] - up[3], A[4] - up[4], A[5] - up[5]), cross3(w, (V[3], V[4], V[5])))
+    if is_single(m, d, body):
+        a = ZERO3  # its centre of mass moves straight on
     return a, (A[0], A[1], A[2]), w
 
 
