@@ -64,12 +64,15 @@ def solves(m, d):
 
 
 @kernel
-def accelerate(m, d):
-    """Write qacc_step, the acceleration of a step, and the forces in it; needs smooth_stages."""
+def accelerate(m, d, tries):
+    """Write qacc_step, the acceleration of a step, and the forces in it; needs smooth_stages.
+
+    `tries` says whether rk4 uses trial states in this step.
+    """
     h = m.opt.timestep
     d.efc_rate[0] = 1.0 / h  # the step removes the velocity error
     if m.nflight + m.nflighttree > 0:
-        start_flight(m, d, h)
+        start_flight(m, d, h, tries)
     if m.ncontact > 0 and d.ncon > 0:
         call_stage(m.solve_step_stage, m, d)
     elif d.nstopped > 0:

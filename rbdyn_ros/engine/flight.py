@@ -60,12 +60,15 @@ SLIGHT = 1e-6
 
 
 @kernel
-def start_flight(m, d, h):
-    """Write flight_mode, and flight_work: the bias force that replaces cfrc_bias in the step."""
-    # without contact and stops rk4 has trial states instead
-    kicked = m.opt.integrator_id == RK4 and (d.nstopped != 0 or (m.ncontact > 0 and d.ncon > 0))
-    second_order = kicked or m.opt.integrator_id == IMPLICIT_MIDPOINT
+def start_flight(m, d, h, tries):
+    """Write flight_mode, and flight_work: the bias force that replaces cfrc_bias in the step.
+
+    `tries` says whether rk4 uses trial states, in which nothing is kicked.
+    """
+    second_order = m.opt.integrator_id == RK4 or m.opt.integrator_id == IMPLICIT_MIDPOINT
     singles = second_order or m.opt.integrator_id == IMPLICIT_DAMPING
+    if m.opt.integrator_id == RK4 and tries:
+        second_order = singles = False
     if m.ncontact > 0:  # with mutual contacts all implicit integrators take one step
         singles = singles or (m.opt.integrator_id == IMPLICIT and d.nmutual > 0)
     for i in range(m.nbody):

@@ -14,6 +14,7 @@ from rbdyn_ros.engine.accelerate import (
     forces_of_motion,
     keep_solved_state,
     solved_here,
+    solves,
     write_acceleration,
 )
 from rbdyn_ros.engine.actuators import actuators  # noqa: F401  stages
@@ -113,7 +114,7 @@ def fwd_acceleration(m: Model, d: Data) -> None:
 @kernel
 def _accelerate(m, d):
     unsolved = d.nunsolved
-    accelerate(m, d)
+    accelerate(m, d, not solves(m, d))
     d.nunsolved = unsolved  # it counts timesteps
     write_acceleration(m, d)
     keep_solved_state(m, d)

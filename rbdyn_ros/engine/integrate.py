@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.aba import articulated, count_bad
-from rbdyn_ros.engine.accelerate import accelerate, find_contacts, write_acceleration
+from rbdyn_ros.engine.accelerate import accelerate, find_contacts, solves, write_acceleration
 from rbdyn_ros.engine.crb import crb
 from rbdyn_ros.engine.flight import exchange_motion
 from rbdyn_ros.engine.jit import inline, kernel
@@ -82,7 +82,7 @@ def integrate(m, d, complete):
     if apart:
         _return_to_start(m, d)
     if apart or not done:
-        accelerate(m, d)
+        accelerate(m, d, False)
         if complete:
             _write_tick(m, d)
         _move(m, d, h)
@@ -98,7 +98,7 @@ def integrate(m, d, complete):
 @kernel
 def complete_tick(m, d):
     """Write the fields of the full tick that smooth_stages leaves out."""
-    accelerate(m, d)
+    accelerate(m, d, not solves(m, d))
     _write_tick(m, d)
 
 

@@ -107,7 +107,7 @@ def test_robots_fall_and_stay_in_one_piece(name):
     assert np.isfinite([*d.qpos, *d.qvel]).all()
     assert d.ncon > 0
     assert d.contact_dist[: min(d.ncon, m.ncontact)].min() > -2e-3
-    assert abs(d.qvel[:6]).max() < 1.0
+    assert abs(rb.com_velocity(m, d)).max() < 1.0  # a base in the air may swing on its joint
     rb.kinematics(m, d)
     lowest = min(touching.corners(m, d, g)[:, 2].min() for g in range(m.ngeommoving))
     assert lowest > -2e-3

@@ -177,9 +177,10 @@ def _arc(m, d, body, x):
     """Return the acceleration of a point of a body at constant qvel, its spin and how it turns."""
     name = m.body_names[body]
     w, v = np.split(rb.frame_jacobian(m, d, name, "world") @ d.qvel, 2)
-    if body in m.flight_bodyid and d.flight_mode[body] != PLAIN:
-        return np.cross(w, np.cross(w, x - d.xipos[body])), w  # its centre goes straight on
     turning, a = np.split(rb.frame_jacobian_dot(m, d, name, "world") @ d.qvel, 2)
+    if body in m.flight_bodyid and d.flight_mode[body] != PLAIN:
+        straight = np.cross(turning, x - d.xipos[body])  # its centre of mass goes straight on
+        return straight + np.cross(w, np.cross(w, x - d.xipos[body])), w, turning
     return a + np.cross(turning, x) + np.cross(w, v + np.cross(w, x)), w, turning
 
 
