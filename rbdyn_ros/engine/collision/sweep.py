@@ -36,8 +36,14 @@ def place_geom(m, d, g, place):
     """Write the pose of a geometry in the world to its row of `place`."""
     i = m.geom_bodyid[g]
     R = load9(d.xmat, i)
-    store3(place, g, add3(load3(d.xpos, i), mat_vec(R, load3(m.geom_pos, g))))
-    R = mat_mul(R, load9(m.geom_mat, g))
+    p = add3(load3(d.xpos, i), mat_vec(R, load3(m.geom_pos, g)))
+    store_pose(place, g, p, mat_mul(R, load9(m.geom_mat, g)))
+
+
+@inline
+def store_pose(place, g, p, R):
+    """Write position and rotation of a geometry in the world."""
+    store3(place, g, p)
     place[g, 3], place[g, 4], place[g, 5] = R[0], R[1], R[2]
     place[g, 6], place[g, 7], place[g, 8] = R[3], R[4], R[5]
     place[g, 9], place[g, 10], place[g, 11] = R[6], R[7], R[8]

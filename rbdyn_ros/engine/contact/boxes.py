@@ -74,6 +74,29 @@ def box_points(p_A, R_A, a, p_B, R_B, b, reach, points, names):
     return _face(reach, p_A, R_A, t_A, C_T, a, b, of_A, False, points, names)
 
 
+@kernel
+def box_gap(p_A, R_A, a, p_B, R_B, b, reach):
+    """Return the largest distance of two boxes along any of the fifteen directions, and this one.
+
+    The arguments are as in box_points, and so is the direction; beyond `reach` it is any.
+    """
+    C, t = mat_mul(transposed(R_B), R_A), mat_vec(transposed(R_B), sub3(p_A, p_B))
+    C_T, t_A = transposed(C), mat_vec(transposed(R_A), sub3(p_B, p_A))
+    of_B, apart_B = _best_face(t, C, b, a)
+    of_A, apart_A = _best_face(t_A, C_T, a, b)
+    apart = max(apart_A, apart_B)
+    if apart < reach:
+        bias = FACES_FIRST * min(a[0], a[1], a[2], b[0], b[1], b[2])
+        pair, apart_edges = _best_edges(t, C, b, a, apart + bias)
+        if apart_edges > apart:
+            n, square = _across(C, pair)
+            n = scaled3(n, (1.0 if dot3(n, t) >= 0.0 else -1.0) / np.sqrt(square))
+            return apart_edges, mat_vec(R_B, n)
+    if apart_B >= apart_A:
+        return apart_B, mat_vec(R_B, scaled3(_axis(of_B), 1.0 if t[of_B] >= 0.0 else -1.0))
+    return apart_A, mat_vec(R_A, scaled3(_axis(of_A), -1.0 if t_A[of_A] >= 0.0 else 1.0))
+
+
 @inline
 def _column(C, j):
     return C[j], C[3 + j], C[6 + j]

@@ -30,6 +30,16 @@ from rbdyn_ros.engine.spatial import (
 #: A gap of CLOSED_GAP h^2 counts as closed: twice the way of a fall from rest in a step h [m/s^2].
 CLOSED_GAP = 20.0
 
+#: Depth [m] up to which surfaces side by side are one: FLUSH, and FLUSH_FALL h^2 [m/s^2], which is
+#: what some hundred bodies on top of each other sink in, with near-rigid contacts.
+FLUSH, FLUSH_FALL = 1e-6, 0.2
+
+#: Part of this depth that makes no difference.
+FLAT = 0.01
+
+#: Part of its gap that a point closes slowly in a step.
+SLOWLY = 0.25
+
 #: Values of contact_phase: list and prepare, at start velocities; list only, with end velocities
 #: too; prepare only.
 AT_START, AT_END, PREPARE = 0, 1, 2
@@ -39,11 +49,14 @@ FEATURES = 1 << 24
 
 
 @kernel
-def list_obstacle_contact(m, d, g, o, x, normal, dist, feature):
-    """List the contact of geometry g with obstacle o at x, at distance `dist` along `normal`."""
+def list_obstacle_contact(m, d, g, o, x, normal, dist, feature, touches):
+    """List the contact of geometry g with obstacle o at x, at distance `dist` along `normal`.
+
+    `touches` says whether the two touch on their path, see approach.py.
+    """
     body = m.geom_bodyid[g]
     v, change = point_velocity(m, d, body, x), change_of_velocity(m, d, body, x)
-    if _is_listed(m, g, o, dist, dot3(normal, v), dot3(normal, change)):
+    if _is_listed(m, g, o, dist, dot3(normal, v), dot3(normal, change), touches):
         _append(m, d, pair_number(m, g, o), o, g, 0, body, x, normal, dist, feature)
 
 
@@ -69,14 +82,15 @@ def bodies_of_pair(m, pair):
 
 
 @kernel
-def list_contact(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature):
+def list_contact(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature, touches):
     """List the contact of two geometries at x, at distance `dist` along `normal`, from 1 to 2.
 
-    `pair` is the number of the pair: pairs come in ascending order.
+    `pair` is the number of the pair: pairs come in ascending order. `touches` is as in
+    list_obstacle_contact.
     """
     v = sub3(point_velocity(m, d, body2, x), point_velocity(m, d, body1, x))
     change = sub3(change_of_velocity(m, d, body2, x), change_of_velocity(m, d, body1, x))
-    if _is_listed(m, geom1, geom2, dist, dot3(normal, v), dot3(normal, change)):
+    if _is_listed(m, geom1, geom2, dist, dot3(normal, v), dot3(normal, change), touches):
         _append(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature)
 
 
@@ -87,7 +101,7 @@ def reach_of(m, d, body, centre, radius):
     speed = np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * radius
     if d.contact_phase[0] == AT_END:
         v = add3(v, change_of_velocity(m, d, body, centre))
-        w = add3(w, _change_of_turn_rate(m, d, body))
+        w = add3(w, change_of_turn_rate(m, d, body))
         speed = max(speed, np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * radius)
     return m.opt.timestep * speed + near(m)
 
@@ -103,8 +117,34 @@ def change_of_velocity(m, d, body, x):
 
 
 @inline
-def _change_of_turn_rate(m, d, body):
+def change_of_turn_rate(m, d, body):
+    """Return what the step adds to the angular velocity of a body, as change_of_velocity."""
+    if d.contact_phase[0] != AT_END:
+        return ZERO3
     return scaled3(load3(d.iterate_a, body), m.opt.timestep)
+
+
+@inline
+def velocity_in_step(m, d, body, x, late):
+    """Return the velocity of the point of a body at x: at the start of the step, or at its end."""
+    v = point_velocity(m, d, body, x)
+    return add3(v, change_of_velocity(m, d, body, x)) if late > 0 else v
+
+
+@inline
+def turn_rate_in_step(m, d, body, late):
+    """Return the angular velocity of a body, as velocity_in_step."""
+    w = turn_rate(d, body)
+    return add3(w, change_of_turn_rate(m, d, body)) if late > 0 else w
+
+
+@inline
+def paths(d):
+    """Return the number of paths on which geometries may touch.
+
+    The first is at the velocities of the start of the step, the second at those of its end.
+    """
+    return 2 if d.contact_phase[0] == AT_END else 1
 
 
 @inline
@@ -114,19 +154,35 @@ def near(m):
 
 
 @inline
-def _is_listed(m, geom1, geom2, dist, leaving, change):
+def still_way(m):
+    """Return the way up to which two geometries rest against each other in a step."""
+    return FLAT * flush_depth(m)
+
+
+@inline
+def flush_depth(m):
+    """Return the depth from which on the normal of a contact counts, see approach.py."""
+    return FLUSH + FLUSH_FALL * m.opt.timestep * m.opt.timestep
+
+
+@inline
+def _is_listed(m, geom1, geom2, dist, leaving, change, touches):
     """Return whether a point is listed: it is inside, or would be at the end of the step.
 
     Without restitution it is also listed if the step's forces close its gap (`change`, what they
     add to the velocity `leaving`, see late_contacts.py), or if it rests within `near`, so that a
-    push is passed on in the same step.
+    push is passed on in the same step. Of geometries that do not touch on their path only such
+    points are listed, and of these only those that come nearer SLOWLY or not at all.
     """
-    way = m.opt.timestep * leaving
-    if dist < 0.0 or dist + way < 0.0:
+    way, late = m.opt.timestep * leaving, m.opt.timestep * change
+    if touches and (dist < 0.0 or dist + way < 0.0):
         return True
     if m.geom_restitution[geom1] > 0.0 or m.geom_restitution[geom2] > 0.0:
         return False
-    return dist + way + m.opt.timestep * change < 0.0 or max(dist, abs(way)) < near(m)
+    if touches and dist + way + late < 0.0:
+        return True
+    rests = max(dist, abs(way)) < near(m)
+    return rests and (touches or way > -max(still_way(m), SLOWLY * dist))
 
 
 @inline

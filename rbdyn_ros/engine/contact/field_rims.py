@@ -105,4 +105,4 @@ def _list_points(m, d, g, o, points, names, number, end, first):
         x, feature = load3(points, n), FIRST_TRIANGLE + 2 * names[n, 0] + end
         if not is_known(m, d, o, x, first, SAME_POINT * m.geom_size[g, 0]):
             up = (points[n, NORMAL], points[n, NORMAL + 1], points[n, NORMAL + 2])
-            list_field_contact(m, d, g, o, x, up, points[n, DIST], feature)
+            list_field_contact(m, d, g, o, x, up, points[n, DIST], feature, True)

@@ -7,15 +7,32 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.contact.contact_list import list_contact, pair_number
-from rbdyn_ros.engine.jit import inline
-from rbdyn_ros.engine.spatial import add3, dot3, load3, load9, mat_vec, sub3
+from rbdyn_ros.engine.contact.contact_list import (
+    list_contact,
+    near,
+    pair_number,
+    paths,
+    turn_rate_in_step,
+    velocity_in_step,
+)
+from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.spatial import (
+    add3,
+    add_scaled3,
+    dot3,
+    load3,
+    load9,
+    mat_vec,
+    sub3,
+    transposed,
+)
 
 #: First features of contact points at corners, triangles and edges of the field; smaller ones are
 #: corners of the geometry.
 FIRST_PEAK, FIRST_TRIANGLE, FIRST_EDGE = 1 << 20, 1 << 22, 1 << 23
 
 EDGE_ON = 1e-9  # part of a cell by which a point may be beside its triangle
+MOST_PLANES = 8  # most triangles that are tried for the place at which a path meets the ground
 SAME_POINT = 1e-6  # part of the radius: points that are the same
 
 
@@ -90,28 +107,74 @@ def is_on(m, o, grid, r, c, lower, x):
 
 
 @inline
-def list_field_contact(m, d, g, o, x, normal, dist, feature):
+def list_field_contact(m, d, g, o, x, normal, dist, feature, touches):
     """List a contact at the point x of the geometry, in the frame of the field."""
     F, i = load9(m.geom_mat, o), m.geom_bodyid[g]
     at = add3(load3(m.geom_pos, o), mat_vec(F, x))
     pair = m.ngeomlink * m.nobstacle + m.npush + pair_number(m, g, o)
-    list_contact(m, d, pair, o, g, 0, i, at, mat_vec(F, normal), dist, feature)
+    list_contact(m, d, pair, o, g, 0, i, at, mat_vec(F, normal), dist, feature, touches)
 
 
-@inline
+@kernel
 def list_corner(m, d, g, o, x, feature, reach):
-    """List the contact of a corner with the triangle below it, up to the distance `reach`."""
-    triangle, dist, normal = triangle_under(m, o, grid_of(m, o), x)
-    if triangle >= 0 and dist < reach:
-        list_field_contact(m, d, g, o, x, normal, dist, feature)
+    """List the contact of a corner, up to the distance `reach`.
+
+    It is with the triangle below the corner, or with the one where its path meets the ground.
+    """
+    grid, first = grid_of(m, o), d.ncon
+    _triangle, dist, normal = triangle_under(m, o, grid, x)
+    if not dist < reach:
+        return
+    if dist < near(m):
+        list_field_contact(m, d, g, o, x, normal, dist, feature, True)
+        return
+    for late in range(paths(d)):
+        v = field_velocity(m, d, g, o, x, late)
+        meets, dist, normal = _meet(m, o, grid, x, v)
+        if meets:
+            list_field_contact(m, d, g, o, x, normal, dist, feature, True)
+        if d.ncon > first:
+            return
+
+
+@kernel
+def _meet(m, o, grid, x, v):
+    """Return whether a point meets the ground in a step, and the distance and normal there."""
+    h, t = m.opt.timestep, 0.0
+    last, dist, normal = triangle_under(m, o, grid, x)
+    triangle = last
+    for _ in range(MOST_PLANES):
+        rate = -dot3(normal, v)
+        t = dist / rate if rate * h > dist else h  # beyond its plane, or at the end of the step
+        triangle, there, up = triangle_under(m, o, grid, add_scaled3(x, v, t))
+        if triangle < 0 or triangle == last:
+            break
+        last, normal = triangle, up
+        dist = there - t * dot3(up, v)
+    return triangle >= 0 and dist + h * dot3(normal, v) < 0.0, dist, normal
 
 
 @inline
-def is_known(m, d, o, x, first, near):
+def field_velocity(m, d, g, o, x, late):
+    """Return the velocity of the point x of a geometry, both in the frame of a field."""
+    F = load9(m.geom_mat, o)
+    at = add3(load3(m.geom_pos, o), mat_vec(F, x))
+    return mat_vec(transposed(F), velocity_in_step(m, d, m.geom_bodyid[g], at, late))
+
+
+@inline
+def field_turn_rate(m, d, g, o, late):
+    """Return the angular velocity of a geometry in the frame of a field."""
+    w = turn_rate_in_step(m, d, m.geom_bodyid[g], late)
+    return mat_vec(transposed(load9(m.geom_mat, o)), w)
+
+
+@inline
+def is_known(m, d, o, x, first, apart):
     """Return whether there is a contact at a point of the field, from number `first` on."""
     at = add3(load3(m.geom_pos, o), mat_vec(load9(m.geom_mat, o), x))
     for c in range(first, d.ncon):
         between = sub3(at, load3(d.contact_pos, c))
-        if dot3(between, between) < near * near:
+        if dot3(between, between) < apart * apart:
             return True
     return False

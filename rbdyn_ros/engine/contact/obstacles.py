@@ -5,6 +5,8 @@ with a radius, both ends of a capsule. A cylinder meets a plane at the lowest po
 Of an obstacle, the centre of a sphere touches all geometries but meshes. Two boxes meet at faces
 and edges (boxes.py), a capsule and a box also at the point of its axis nearest to the box. Where
 edges of cylinders and meshes can touch an obstacle, pairs.py finds the contacts.
+
+But for planes, the points are those of the time in the step at which the two touch (approach.py).
 """
 
 from __future__ import annotations
@@ -14,13 +16,32 @@ import numpy as np
 from rbdyn_ros.engine.collision.distances import distance
 from rbdyn_ros.engine.collision.kinds import BOX, CAPSULE, CYLINDER, MESH, PLANE, SPHERE
 from rbdyn_ros.engine.collision.sweep import BOUND_MARGIN
-from rbdyn_ros.engine.contact.boxes import BOX_POINTS, box_points
+from rbdyn_ros.engine.contact.approach import (
+    LOOKS,
+    NEAR,
+    NEVER,
+    carried_back,
+    first_look,
+    gap_before,
+    is_sliver,
+    moved_by,
+    next_look,
+    time_of_points,
+    touch_depth,
+    touch_time,
+    turning_bound,
+)
+from rbdyn_ros.engine.contact.boxes import BOX_POINTS, box_gap, box_points
 from rbdyn_ros.engine.contact.contact_list import (
     AT_END,
     PREPARE,
     list_obstacle_contact,
     order,
+    paths,
     reach_of,
+    still_way,
+    turn_rate_in_step,
+    velocity_in_step,
 )
 from rbdyn_ros.engine.contact.memory import recall
 from rbdyn_ros.engine.contact.obstacle_distance import (
@@ -34,6 +55,8 @@ from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import call_stage, data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import (
     add3,
+    add_scaled3,
+    cross3,
     dot3,
     load3,
     load9,
@@ -94,30 +117,134 @@ def _list_obstacle(m, d, g, o, reach):
     kind, other = m.geom_type[g], m.geom_type[o]
     if kind == CYLINDER and other == PLANE:
         _rims(m, d, g, o, reach)
-    elif other == SPHERE and kind != SPHERE and kind != MESH:
-        _ball(m, d, g, o, reach)
-    elif other == BOX and kind == BOX:
-        first = d.ncon
-        _boxes(m, d, g, o, reach)
-        order(d, first)
     elif other == PLANE:
         _lowest_corners(m, d, g, o, reach)
+    elif other == SPHERE and kind != SPHERE and kind != MESH:
+        _solids(m, d, g, o, reach)
+    elif other == BOX and kind == BOX:
+        first = d.ncon
+        _solids(m, d, g, o, reach)
+        order(d, first)
     else:
         first, (p, R) = m.geom_vertadr[g], _pose(m, d, g)
         for n in range(m.geom_vertnum[g]):
             _corner(m, d, g, o, add3(p, mat_vec(R, load3(m.vert_pos, first + n))), reach, n)
         if other == BOX and kind == CAPSULE:
-            _middle(m, d, g, o, reach)
+            _solids(m, d, g, o, reach)
 
 
 @kernel
-def _boxes(m, d, g, o, reach):
+def _solids(m, d, g, o, reach):
+    """List the points of a geometry and an obstacle where they touch on a path of the step."""
+    first, (p, R), body = d.ncon, _pose(m, d, g), m.geom_bodyid[g]
+    for late in range(paths(d)):
+        v, w = velocity_in_step(m, d, body, p, late), turn_rate_in_step(m, d, body, late)
+        t = _time_of_touch(m, g, o, p, R, v, w, reach)
+        if t == NEVER or (late > 0 and t == NEAR):
+            continue
+        q, T = moved_by(p, R, v, w, max(t, 0.0))
+        if m.geom_type[g] == CAPSULE and m.geom_type[o] == BOX:
+            _middle(m, d, g, o, q, T, t, late, reach)
+        elif m.geom_type[o] == BOX:
+            _boxes(m, d, g, o, q, T, t, late, reach)
+        else:
+            _ball(m, d, g, o, q, T, t, late, reach)
+        if d.ncon > first:
+            return
+
+
+@kernel
+def _time_of_touch(m, g, o, p, R, v, w, reach):
+    """Return the time at which a geometry touches an obstacle on its path, or NEVER."""
+    radius, flush = m.geom_rbound[g], touch_depth(m, g, o)
+    way = m.opt.timestep * (np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * radius)
+    if way < still_way(m):
+        return 0.0
+    search, over, looks, gap = first_look(m, np.inf, way, flush), False, 0, 0.0
+    now = then = v
+    while not over and looks < LOOKS:
+        q, T = moved_by(p, R, v, w, search[0])
+        dist, normal, x = _gap(m, g, o, q, T, reach)
+        if looks == 0:
+            gap = dist
+            search = first_look(m, gap, way, flush)
+        rate = -dot3(normal, v)
+        if dist > 0.0:
+            rate += turning_bound(normal, w, radius)
+        else:
+            rate -= dot3(normal, cross3(w, sub3(x, q)))
+        looked = search[0]
+        search, over = next_look(search, dist, rate, flush)
+        if looks == 0:
+            now = normal
+        if search[7] == looked:
+            then = normal
+        looks += 1
+    return time_of_points(m, touch_time(m, search, over, gap), gap, now, then, way)
+
+
+@kernel
+def _gap(m, g, o, p, R, reach):
+    """Return the distance of a geometry at a pose from an obstacle, the normal, and the place."""
+    q, T, size = load3(m.geom_pos, o), load9(m.geom_mat, o), load3(m.geom_size, o)
+    if m.geom_type[o] == SPHERE:
+        dist, away = distance(
+            m.geom_type[g], load3(m.geom_size, g), mat_vec(transposed(R), sub3(q, p))
+        )
+        normal = scaled3(mat_vec(R, away), -1.0)
+        return dist - size[0], normal, add_scaled3(q, normal, dist)
+    if m.geom_type[g] == BOX:
+        dist, normal = box_gap(p, R, load3(m.geom_size, g), q, T, size, reach)
+        return dist, normal, p
+    end, line = _axis(m, g, p, R)
+    x = add_scaled3(end, line, nearest_on_line(m, o, end, line, 0.0))
+    dist, normal = from_obstacle(m, o, x)
+    return dist - m.geom_radius[g], normal, x
+
+
+@inline
+def _axis(m, g, p, R):
+    """Return the lower end of the axis of a capsule, and the way to the other end."""
+    half = m.geom_size[g, 1]
+    return add3(p, mat_vec(R, (0.0, 0.0, -half))), mat_vec(R, (0.0, 0.0, 2.0 * half))
+
+
+@inline
+def _list_carried(m, d, g, o, q, T, t, late, x, normal, dist, feature):
+    """List a contact that a geometry has at the pose q, T at the time t of a path."""
+    if t > 0.0:
+        body, (p, R) = m.geom_bodyid[g], _pose(m, d, g)
+        x = carried_back(x, p, R, q, T)
+        dist = gap_before(m, normal, dist, velocity_in_step(m, d, body, x, late), t)
+    list_obstacle_contact(m, d, g, o, x, normal, dist, feature, t != NEAR)
+
+
+@kernel
+def _boxes(m, d, g, o, q, T, t, late, reach):
     points, names = stack_floats(BOX_POINTS, 4), stack_ints(BOX_POINTS, 1)
-    (p, R), half = _pose(m, d, g), load3(m.geom_size, g)
-    q, T, block = load3(m.geom_pos, o), load9(m.geom_mat, o), load3(m.geom_size, o)
-    number, normal = box_points(p, R, half, q, T, block, reach, points, names)
+    half, block = load3(m.geom_size, g), load3(m.geom_size, o)
+    p, R = load3(m.geom_pos, o), load9(m.geom_mat, o)
+    number, normal = box_points(q, T, half, p, R, block, reach, points, names)
+    if t == 0.0 and _beside(m, g, o, q, T, normal, reach, points, number):
+        return
     for n in range(number):
-        list_obstacle_contact(m, d, g, o, load3(points, n), normal, points[n, 3], names[n, 0])
+        x = load3(points, n)
+        _list_carried(m, d, g, o, q, T, t, late, x, normal, points[n, 3], names[n, 0])
+
+
+@kernel
+def _beside(m, g, o, p, R, normal, reach, points, number):
+    """Return whether two edges are FLUSH side by side: pushed together, the two do not meet.
+
+    Nothing holds them apart along the normal, which is by chance that of a side.
+    """
+    deepest, flush = np.inf, touch_depth(m, g, o)
+    for n in range(number):
+        deepest = min(deepest, points[n, 3])
+    if not abs(deepest) < flush or not is_sliver(points, number, flush):
+        return False
+    pushed, _normal, _x = _gap(m, g, o, add_scaled3(p, normal, -2.0 * flush), R, reach)
+    return pushed > deepest - flush and pushed > -flush
 
 
 @inline
@@ -132,13 +259,41 @@ def _pose(m, d, g):
     return _in_world(d, i, load3(m.geom_pos, g)), mat_mul(load9(d.xmat, i), load9(m.geom_mat, g))
 
 
-@inline
+@kernel
 def _corner(m, d, g, o, x, reach, feature):
-    dist, normal = from_obstacle(m, o, x)
-    radius = m.geom_radius[g]
-    if dist < radius + reach:
-        x = sub3(x, scaled3(normal, radius))
-        list_obstacle_contact(m, d, g, o, x, normal, dist - radius, feature)
+    """List the contact of a corner, and all within its radius, on a path of the step."""
+    radius, body, flush, first = m.geom_radius[g], m.geom_bodyid[g], touch_depth(m, g, o), d.ncon
+    if not distance_to_obstacle(m, o, x) < radius + reach:
+        return
+    for late in range(paths(d)):
+        v = velocity_in_step(m, d, body, x, late)
+        t = _time_of_corner(m, o, x, v, radius, flush)
+        if t == NEVER or (late > 0 and t == NEAR):
+            continue
+        touches, t = t != NEAR, max(t, 0.0)
+        dist, normal = from_obstacle(m, o, add_scaled3(x, v, t))
+        dist = gap_before(m, normal, dist - radius, v, t)
+        at = add_scaled3(x, normal, -radius)
+        list_obstacle_contact(m, d, g, o, at, normal, dist, feature, touches)
+        if d.ncon > first:
+            return
+
+
+@kernel
+def _time_of_corner(m, o, x, v, radius, flush):
+    """Return the time at which a sphere touches an obstacle on its path, or NEVER."""
+    way = m.opt.timestep * np.sqrt(dot3(v, v))
+    if way < still_way(m):
+        return 0.0
+    search, over, looks, gap = first_look(m, np.inf, way, flush), False, 0, 0.0
+    while not over and looks < LOOKS:
+        dist, normal = from_obstacle(m, o, add_scaled3(x, v, search[0]))
+        if looks == 0:
+            gap = dist - radius
+            search = first_look(m, gap, way, flush)
+        search, over = next_look(search, dist - radius, -dot3(normal, v), flush)
+        looks += 1
+    return touch_time(m, search, over, gap)
 
 
 @kernel
@@ -180,20 +335,16 @@ def _corner_on_plane(m, d, g, o, x, up, reach, feature):
     radius = m.geom_radius[g]
     dist = dot3(up, sub3(x, load3(m.geom_pos, o)))
     if dist < radius + reach:
-        list_obstacle_contact(m, d, g, o, sub3(x, scaled3(up, radius)), up, dist - radius, feature)
+        x = sub3(x, scaled3(up, radius))
+        list_obstacle_contact(m, d, g, o, x, up, dist - radius, feature, True)
 
 
 @kernel
-def _ball(m, d, g, o, reach):
+def _ball(m, d, g, o, q, T, t, late, reach):
     """Add the contact of a sphere of the world with a geometry."""
-    (p, R), radius = _pose(m, d, g), m.geom_size[o, 0]
-    x = load3(m.geom_pos, o)
-    local = mat_vec(transposed(R), sub3(x, p))
-    dist, away = distance(m.geom_type[g], load3(m.geom_size, g), local)
-    if dist < radius + reach:
-        normal = scaled3(mat_vec(R, away), -1.0)
-        x = add3(x, scaled3(normal, dist))
-        list_obstacle_contact(m, d, g, o, x, normal, dist - radius, 0)
+    dist, normal, x = _gap(m, g, o, q, T, reach)
+    if dist < reach:
+        _list_carried(m, d, g, o, q, T, t, late, x, normal, dist, 0)
 
 
 @kernel
@@ -215,20 +366,40 @@ def _rims(m, d, g, o, reach):
 
 
 @kernel
-def _middle(m, d, g, o, reach):
+def _middle(m, d, g, o, q, T, t, late, reach):
     """Add the contact of the point of a capsule's axis nearest to a box, unless it is an end.
 
     If the axis is parallel to a face, a whole segment is equally near and both its ends make
     contact: each is the nearest point when the axis is tilted a little to its side.
     """
-    (centre, R), half = _pose(m, d, g), m.geom_size[g, 1]
-    p = add3(centre, mat_vec(R, (0.0, 0.0, -half)))
-    line = mat_vec(R, (0.0, 0.0, 2.0 * half))
+    p, line = _axis(m, g, q, T)
     tilt = LEVEL_SLOPE * np.sqrt(dot3(line, line))
     low, high = nearest_on_line(m, o, p, line, tilt), nearest_on_line(m, o, p, line, -tilt)
     if high - low < NO_END:
         low = high = nearest_on_line(m, o, p, line, 0.0)
+    first = m.geom_vertnum[g]
     if low > NO_END and low < 1.0 - NO_END:
-        _corner(m, d, g, o, add3(p, scaled3(line, low)), reach, m.geom_vertnum[g])
+        _on_axis(m, d, g, o, q, T, t, late, add_scaled3(p, line, low), reach, first)
     if high > max(low, NO_END) and high < 1.0 - NO_END:
-        _corner(m, d, g, o, add3(p, scaled3(line, high)), reach, m.geom_vertnum[g] + 1)
+        _on_axis(m, d, g, o, q, T, t, late, add_scaled3(p, line, high), reach, first + 1)
+
+
+@inline
+def _on_axis(m, d, g, o, q, T, t, late, x, reach, feature):
+    """Add the contact of a point of the axis of a capsule.
+
+    Where the axis reaches beyond a face, its point above the edge of the face is taken.
+    """
+    _p, line = _axis(m, g, q, T)
+    dist, normal = from_obstacle(m, o, x)
+    slope, square = dot3(normal, line), dot3(line, line)
+    part = abs(slope) / (LEVEL_SLOPE * np.sqrt(square))
+    if dist > 0.0 and part > 0.5 and part < 2.0:  # its foot is on the edge
+        way = -dist * slope / square  # or less; the slope is linear in it
+        _dist, there = from_obstacle(m, o, add_scaled3(x, line, way))
+        x = add_scaled3(x, line, way * slope / (slope - dot3(there, line)))
+        dist, normal = from_obstacle(m, o, x)
+    dist -= m.geom_radius[g]
+    if dist < reach:
+        x = add_scaled3(x, normal, -m.geom_radius[g])
+        _list_carried(m, d, g, o, q, T, t, late, x, normal, dist, feature)

@@ -2,6 +2,7 @@
 
 An edge or a corner touches at its point that is deepest in the geometry. An edge between triangles
 of one plane is not convex, and an edge counts only for normals between those of its triangles.
+Each is looked at when the geometry touches it on its path in the step (approach.py).
 """
 
 from __future__ import annotations
@@ -10,18 +11,35 @@ import numpy as np
 
 from rbdyn_ros.engine.collision.distances import distance
 from rbdyn_ros.engine.collision.kinds import MESH
+from rbdyn_ros.engine.contact.approach import (
+    LOOKS,
+    NEAR,
+    NEVER,
+    carried_back,
+    first_look,
+    gap_before,
+    moved_by,
+    next_look,
+    time_of_points,
+    touch_time,
+)
+from rbdyn_ros.engine.contact.contact_list import flush_depth, paths, still_way
 from rbdyn_ros.engine.contact.height_grid import (
     FIRST_EDGE,
     FIRST_PEAK,
     corner_of,
+    field_turn_rate,
+    field_velocity,
     first_last,
     grid_of,
     list_field_contact,
 )
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
+    ZERO3,
     add3,
     add_scaled3,
+    cross3,
     dot3,
     load3,
     mat_vec,
@@ -58,20 +76,57 @@ def ridges(m, d, g, o, R, t, half, reach):
                 continue
             p = corner_of(m, o, grid, r, c)
             if flags & PEAK and p[2] >= low:
-                _peak(m, d, g, o, grid, R, t, r, c, p, reach)
+                dist, _away = _solid(m, g, R, t, p)
+                if dist < reach:
+                    _peak(m, d, g, o, grid, R, t, r, c, p, dist)
             for k in range(3):
                 if flags & (1 << k):
                     q = corner_of(m, o, grid, r + (k != 0), c + (k != 1))
-                    if max(p[2], q[2]) >= low:
-                        _edge(m, d, g, o, grid, R, t, r, c, k, p, sub3(q, p), reach)
+                    if max(p[2], q[2]) >= low and _is_beside(m, g, R, t, p, q, reach):
+                        line = sub3(q, p)
+                        place = _deepest(m, g, R, t, p, line, 0.0, reach)
+                        if place >= 0.0:
+                            _edge(m, d, g, o, grid, R, t, r, c, k, p, line, place)
+
+
+@inline
+def _is_beside(m, g, R, t, p, q, reach):
+    """Return whether an edge from p to q reaches into the bounding box of a geometry."""
+    turn = transposed(R)
+    a, b = mat_vec(turn, sub3(p, t)), mat_vec(turn, sub3(q, t))
+    for n in range(3):
+        most = m.geom_half[g, n] + reach
+        if min(a[n], b[n]) > most or max(a[n], b[n]) < -most:
+            return False
+    return True
 
 
 @kernel
-def _peak(m, d, g, o, grid, R, t, r, c, p, reach):
-    """Add the contact of a corner of the field."""
-    dist, away = _solid(m, g, R, t, p)
+def _peak(m, d, g, o, grid, R, t, r, c, p, dist):
+    """Add the contact of a corner of the field, where it touches on a path of the step."""
+    first = d.ncon
+    for late in range(paths(d)):
+        path = _path(m, d, g, o, t, late)
+        time = 0.0 if dist < 0.0 else _time_of_touch(m, g, R, t, p, ZERO3, path)
+        if time != NEVER:
+            _peak_at(m, d, g, o, grid, R, t, r, c, p, path, time)
+        if d.ncon > first or dist < 0.0:
+            return
+
+
+@inline
+def _path(m, d, g, o, t, late):
+    """Return the velocities of a geometry at t, in the frame of the field."""
+    return field_velocity(m, d, g, o, t, late), field_turn_rate(m, d, g, o, late)
+
+
+@kernel
+def _peak_at(m, d, g, o, grid, R, t, r, c, p, path, time):
+    """Add the contact of a corner of the field at a time of a path."""
+    q, T = moved_by(t, R, path[0], path[1], max(time, 0.0))
+    dist, away = _solid(m, g, T, q, p)
     normal = scaled3(away, -1.0)
-    if not dist < reach or normal[2] < LEAST_UP:
+    if normal[2] < LEAST_UP:
         return
     _adr, rows, columns, _cell_x, _cell_y = grid
     for n in range(6):  # its neighbours: east, north, north-east, and opposite
@@ -81,26 +136,76 @@ def _peak(m, d, g, o, grid, R, t, r, c, p, reach):
             way = sub3(corner_of(m, o, grid, rr, cc), p)
             if dot3(normal, way) > CONE_SLACK * np.sqrt(dot3(way, way)):
                 return
-    x = add_scaled3(p, normal, dist)
-    list_field_contact(m, d, g, o, x, normal, dist, FIRST_PEAK + r * columns + c)
+    x, feature = add_scaled3(p, normal, dist), FIRST_PEAK + r * grid[2] + c
+    _list_carried(m, d, g, o, R, t, q, T, path, time, x, normal, dist, feature)
+
+
+@inline
+def _list_carried(m, d, g, o, R, t, q, T, path, time, x, normal, dist, feature):
+    """List a contact that a geometry has at the pose q, T at a time of a path from t, R."""
+    if time > 0.0:
+        x = carried_back(x, t, R, q, T)
+        v = add3(path[0], cross3(path[1], sub3(x, t)))
+        dist = gap_before(m, normal, dist, v, time)
+    list_field_contact(m, d, g, o, x, normal, dist, feature, time != NEAR)
 
 
 @kernel
-def _edge(m, d, g, o, grid, R, t, r, c, k, p, line, reach):
-    """Add the contacts of an edge of the field: where it is deepest in the geometry.
+def _edge(m, d, g, o, grid, R, t, r, c, k, p, line, place):
+    """Add the contacts of an edge of the field: where it is deepest in the geometry on its path.
 
     An edge along a face of the geometry touches at both ends of its part below the face.
     """
-    length = np.sqrt(dot3(line, line))
-    turn = transposed(R)
-    a, b = mat_vec(turn, sub3(p, t)), mat_vec(turn, sub3(add3(p, line), t))
-    for n in range(3):  # beside the bounding box of the geometry
-        most = m.geom_half[g, n] + reach
-        if min(a[n], b[n]) > most or max(a[n], b[n]) < -most:
+    dist, _away = _solid(m, g, R, t, add_scaled3(p, line, place))
+    first = d.ncon
+    for late in range(paths(d)):
+        path = _path(m, d, g, o, t, late)
+        time = 0.0 if dist < 0.0 else _time_of_touch(m, g, R, t, p, line, path)
+        if time != NEVER:
+            _edge_at(m, d, g, o, grid, R, t, r, c, k, p, line, path, time, place)
+        if d.ncon > first or dist < 0.0:
             return
-    low = high = place = _deepest(m, g, R, t, p, line, 0.0, reach)
-    if place < 0.0:
-        return
+
+
+@kernel
+def _time_of_touch(m, g, R, t, p, line, path):
+    """Return the time at which a geometry touches an edge, or a corner, of the field on a path."""
+    (v, w), radius, flush = path, m.geom_rbound[g], flush_depth(m)
+    way = m.opt.timestep * (np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * radius)
+    if way < still_way(m):
+        return 0.0
+    search, over, looks, gap = first_look(m, np.inf, way, flush), False, 0, 0.0
+    now = then = v
+    while not over and looks < LOOKS:
+        q, T = moved_by(t, R, v, w, search[0])
+        place = _deepest(m, g, T, q, p, line, 0.0, np.inf)
+        x = add_scaled3(p, line, place)
+        dist, away = _solid(m, g, T, q, x)
+        if looks == 0:
+            gap = dist
+            search = first_look(m, gap, way, flush)
+        rate = dot3(away, add3(v, cross3(w, sub3(x, q))))
+        looked = search[0]
+        search, over = next_look(search, dist, rate, flush)
+        if looks == 0:
+            now = away
+        if search[7] == looked:
+            then = away
+        looks += 1
+    return time_of_points(m, touch_time(m, search, over, gap), gap, now, then, way)
+
+
+@kernel
+def _edge_at(m, d, g, o, grid, R_0, t_0, r, c, k, p, line, path, time, place):
+    """Add the contacts of an edge of the field at a time of a path from t_0, R_0.
+
+    `place` is where it is deepest at the start.
+    """
+    length = np.sqrt(dot3(line, line))
+    t, R = moved_by(t_0, R_0, path[0], path[1], max(time, 0.0))
+    if time > 0.0:
+        place = _deepest(m, g, R, t, p, line, 0.0, np.inf)
+    low = high = place
     there, _away = _solid(m, g, R, t, add_scaled3(p, line, place))
     before, _away = _solid(m, g, R, t, add_scaled3(p, line, place - POINT_LENGTH))
     after, _away = _solid(m, g, R, t, add_scaled3(p, line, place + POINT_LENGTH))
@@ -112,9 +217,11 @@ def _edge(m, d, g, o, grid, R, t, r, c, k, p, line, reach):
         low, high = low + inside, high - inside
     first = FIRST_EDGE + 6 * (r * grid[2] + c) + 2 * k
     if low > NO_END and low < 1.0 - NO_END:
-        _edge_point(m, d, g, o, grid, R, t, r, c, k, p, line, low, reach, first)
+        _edge_point(m, d, g, o, grid, R_0, t_0, R, t, r, c, k, p, line, low, path, time, first)
     if high > max(low, NO_END) and high < 1.0 - NO_END:
-        _edge_point(m, d, g, o, grid, R, t, r, c, k, p, line, high, reach, first + 1)
+        _edge_point(
+            m, d, g, o, grid, R_0, t_0, R, t, r, c, k, p, line, high, path, time, first + 1
+        )
 
 
 @kernel
@@ -158,7 +265,7 @@ def _along(m, g, R, t, p, line, tilt, place):
 
 
 @kernel
-def _edge_point(m, d, g, o, grid, R, t, r, c, k, p, line, place, reach, feature):
+def _edge_point(m, d, g, o, grid, R_0, t_0, R, t, r, c, k, p, line, place, path, time, feature):
     """Add the contact of a point of an edge, unless another part of the field is nearer there.
 
     Where an edge of the geometry crosses, the normal is the mixture of those on both sides that is
@@ -178,7 +285,7 @@ def _edge_point(m, d, g, o, grid, R, t, r, c, k, p, line, place, reach, feature)
             away = before if before[2] < after[2] else after
     size = np.sqrt(dot3(away, away))
     normal, dist = scaled3(away, -1.0 / size), dist / size
-    if not dist < reach or normal[2] < LEAST_UP:
+    if normal[2] < LEAST_UP:
         return
     _adr, rows, columns, _cell_x, _cell_y = grid
     for side in range(2):  # the third corners of its triangles
@@ -189,10 +296,11 @@ def _edge_point(m, d, g, o, grid, R, t, r, c, k, p, line, place, reach, feature)
             way = add_scaled3(way, line, -dot3(way, line) / dot3(line, line))
             if dot3(normal, way) > CONE_SLACK * np.sqrt(dot3(way, way)):
                 return
-    list_field_contact(m, d, g, o, add_scaled3(x, normal, dist), normal, dist, feature)
+    x = add_scaled3(x, normal, dist)
+    _list_carried(m, d, g, o, R_0, t_0, t, R, path, time, x, normal, dist, feature)
 
 
-@kernel
+@inline
 def _solid(m, g, R, t, x):
     """Return the distance of a point of the field to a geometry at R, t, and the way out."""
     local = mat_vec(transposed(R), sub3(x, t))

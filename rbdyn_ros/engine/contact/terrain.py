@@ -7,7 +7,8 @@ A stage of its own, which a Model needs only if it has a height field. A geometr
   (`field_rims.py`);
 - the convex edges and corners of the field (`ridges.py`).
 
-So a flat field, which has none, is a plane: nothing stumbles over its inner edges.
+So a flat field, which has none, is a plane: nothing stumbles over its inner edges. Corners and
+spheres touch the triangles on which their path meets the ground in the step.
 
 Source: Ericson, Real-Time Collision Detection, 2005, section 5.1.5 (regions of a triangle).
 """
@@ -15,11 +16,12 @@ Source: Ericson, Real-Time Collision Detection, 2005, section 5.1.5 (regions of 
 from __future__ import annotations
 
 from rbdyn_ros.engine.collision.kinds import CAPSULE, CYLINDER, SPHERE
-from rbdyn_ros.engine.contact.contact_list import order, reach_of
+from rbdyn_ros.engine.contact.contact_list import near, order, paths, reach_of
 from rbdyn_ros.engine.contact.field_rims import list_rims
 from rbdyn_ros.engine.contact.height_grid import (
     FIRST_TRIANGLE,
     SAME_POINT,
+    field_velocity,
     first_last,
     grid_of,
     is_known,
@@ -35,6 +37,7 @@ from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import (
     add3,
     add_scaled3,
+    dot3,
     load3,
     load9,
     mat_mul,
@@ -97,7 +100,7 @@ def _ball(m, d, g, o, x, end, reach):
     if triangle >= 0 and dist < 0.0:  # its centre is in the ground
         at = add_scaled3(x, normal, -radius)
         feature = FIRST_TRIANGLE + 2 * triangle + end
-        list_field_contact(m, d, g, o, at, normal, dist - radius, feature)
+        list_field_contact(m, d, g, o, at, normal, dist - radius, feature, True)
         return
     _adr, rows, columns, cell_x, cell_y = grid
     size, most = load3(m.geom_size, o), radius + reach
@@ -109,11 +112,20 @@ def _ball(m, d, g, o, x, end, reach):
                 dist, normal = plane_of(m, o, grid, r, c, lower == 1, x)
                 if not (dist >= 0.0 and dist < most):
                     continue
-                foot = add_scaled3(x, normal, -dist)
-                if not is_on(m, o, grid, r, c, lower == 1, foot):
-                    continue
                 at = add_scaled3(x, normal, -radius)
-                if not is_known(m, d, o, at, first, SAME_POINT * radius):
-                    triangle = 2 * (r * columns + c) + lower
-                    feature = FIRST_TRIANGLE + 2 * triangle + end
-                    list_field_contact(m, d, g, o, at, normal, dist - radius, feature)
+                if is_known(m, d, o, at, first, SAME_POINT * radius):
+                    continue
+                triangle = 2 * (r * columns + c) + lower
+                feature = FIRST_TRIANGLE + 2 * triangle + end
+                for late in range(paths(d)):
+                    v, t = field_velocity(m, d, g, o, x, late), 0.0
+                    if dist - radius >= near(m):  # where it touches the plane in the step
+                        rate = -dot3(normal, v)
+                        if not rate * m.opt.timestep > dist - radius:
+                            continue
+                        t = (dist - radius) / rate
+                    foot = add_scaled3(add_scaled3(x, v, t), normal, -dist)
+                    foot = add_scaled3(foot, normal, -t * dot3(normal, v))
+                    if is_on(m, o, grid, r, c, lower == 1, foot):
+                        list_field_contact(m, d, g, o, at, normal, dist - radius, feature, True)
+                        break
