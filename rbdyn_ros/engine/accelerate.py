@@ -127,6 +127,7 @@ def sum_contacts(m, d):
 @kernel
 def damp_at_end(m, d):
     """Make the damping in qfrc_passive that of the velocity at the end of the step."""
+    d.damped = 1
     if m.opt.integrator_id == IMPLICIT_DAMPING or m.opt.integrator_id >= IMPLICIT:
         for k in range(m.nv):
             d.qfrc_passive[k] -= m.opt.timestep * d.dof_viscosity[k] * d.qacc[k]

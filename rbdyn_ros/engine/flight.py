@@ -61,7 +61,7 @@ SLIGHT = 1e-6
 
 @kernel
 def start_flight(m, d, h, tries):
-    """Write flight_mode, and flight_work: the bias force that replaces cfrc_bias in the step.
+    """Write flight_mode and the bias forces of the kick.
 
     `tries` says whether rk4 uses trial states, in which nothing is kicked.
     """
@@ -81,6 +81,12 @@ def start_flight(m, d, h, tries):
         d.flight_mode[i] = TREE if second_order and not _is_driven(m, d, i) else PLAIN
     if singles and m.ncontact > 0 and d.ncon > 0:
         _find_held(m, d)
+    write_kick_bias(m, d, h)
+
+
+@kernel
+def write_kick_bias(m, d, h):
+    """Write flight_work: the bias force that replaces cfrc_bias in the step; needs flight_mode."""
     g = m.opt.gravity
     for n in range(m.nflight):
         i = m.flight_bodyid[n]
@@ -179,13 +185,69 @@ def _drift(m, d, i, h):
         # the frame goes round the centre of mass, which goes straight on
         R = quat_mat(d.qpos, m.jnt_qposadr[i - 1] + 3)
         t = scaled3(mean, half_step(mean, h))
-        com_vel, end = cross3(w, r), cross3(after, r)
-        end = add3(end, turned_away(t, end))
-        _accelerate(d, k, mat_vec(R, sub3(com_vel, end)), h)
+        com_vel = cross3(w, r)
+        _accelerate(d, k, mat_vec(R, _frame_turns(com_vel, t, cross3(after, r))), h)
         away = scaled3(turned_away(t, r), -1.0 / h)
         v = add3(v, mat_vec(R, add3(com_vel, away)))
     x, y, z = v
     store6(d.flight_work, i, (x, y, z, mean[0], mean[1], mean[2]))
+
+
+@inline
+def _frame_turns(com_vel, t, end):
+    """Return how the velocity of the frame changes, that of the centre of mass being constant.
+
+    com_vel and `end` are those of the centre of mass from the frame before and after the turn.
+    """
+    return sub3(com_vel, add3(end, turned_away(t, end)))
+
+
+@kernel
+def land(m, d, h):
+    """Replace qacc, that of the whole step, by that of the kick; inverse of `fly`.
+
+    The drift is reversible: from w' it leads back to the end of the kick.
+    """
+    for n in range(m.nflight):
+        i = m.flight_bodyid[n]
+        if d.flight_mode[i] != PLAIN:
+            _go_back(m, d, i, h)
+
+
+@inline
+def _go_back(m, d, i, h):
+    k, J, r = m.body_dofadr[i], load6(m.body_fullinertia, i), load3(m.body_ipos, i)
+    start = (d.qvel[k + 3], d.qvel[k + 4], d.qvel[k + 5])
+    after = add_scaled3(start, (d.qacc[k + 3], d.qacc[k + 4], d.qacc[k + 5]), h)
+    mean = kicked = after
+    if d.flight_mode[i] == FLYING:
+        mean, kicked = turn(J, after, ZERO3, -h)
+    elif not _is_slight(d, k + 3, after, h):
+        W = scaled3(add3(start, after), 0.5)
+        impulse = symmetric_times(J, sub3(after, start))
+        impulse = add_scaled3(impulse, cross3(W, symmetric_times(J, W)), 2.0 * half_step(W, h))
+        x, y, z = inertia_columns(J)
+        impulse = add_scaled3(impulse, _gyroscopic(m, d, i, h), -h)
+        kicked = add3(start, solved3(x, y, z, impulse))
+    change = sub3(kicked, after)
+    for n in range(3):
+        d.qacc[k + 3 + n] += change[n] / h
+    if not (is_zero(r[0]) and is_zero(r[1]) and is_zero(r[2])):
+        R = quat_mat(d.qpos, m.jnt_qposadr[i - 1] + 3)
+        t = scaled3(mean, half_step(mean, h))
+        change = mat_vec(R, _frame_turns(cross3(kicked, r), t, cross3(after, r)))
+        for n in range(3):
+            d.qacc[k + n] -= change[n] / h
+
+
+@kernel
+def exchange_bias(m, d):
+    """Exchange cfrc_bias of bodies in flight and the bias force of their kick, in flight_work."""
+    for n in range(m.nflight):
+        i = m.flight_bodyid[n]
+        if d.flight_mode[i] != PLAIN:
+            for c in range(6):
+                d.cfrc_bias[i, c], d.flight_work[i, c] = d.flight_work[i, c], d.cfrc_bias[i, c]
 
 
 @inline

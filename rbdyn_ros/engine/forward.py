@@ -35,6 +35,7 @@ from rbdyn_ros.engine.contact import (  # noqa: F401  stages
     terrain,
 )
 from rbdyn_ros.engine.crb import crb, fill_dense
+from rbdyn_ros.engine.flight import exchange_bias, land, start_flight, write_kick_bias
 from rbdyn_ros.engine.follow import expand, follow_acceleration
 from rbdyn_ros.engine.integrate import (
     complete_tick,
@@ -197,8 +198,31 @@ def _inverse_of_tree(m, d):
     poses(m, d)
     com_pos(m, d)
     motion_stages(m, d)
-    if m.ncontact > 0 and not solved_here(m, d):
+    listed = m.ncontact > 0 and solved_here(m, d)
+    if not listed:
         find_contacts(m, d)
+    if m.nflight == 0:
+        _inverse_of_kick(m, d)
+        return
+    h = m.opt.timestep
+    if listed:
+        write_kick_bias(m, d, h)
+    else:
+        start_flight(m, d, h, not solves(m, d))
+    for k in range(m.nv):
+        d.Dinv_u[k] = d.qacc[k]
+    land(m, d, h)
+    exchange_bias(m, d)
+    _inverse_of_kick(m, d)
+    exchange_bias(m, d)
+    for k in range(m.nv):
+        d.qacc[k] = d.Dinv_u[k]
+    body_accelerations(m, d)
+
+
+@kernel
+def _inverse_of_kick(m, d):
+    """Write qfrc_inverse and cacc for qacc, by the law without the drift of free bodies."""
     if m.nmimic > 0:
         follow_acceleration(m, d)
     body_accelerations(m, d)

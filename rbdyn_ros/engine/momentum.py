@@ -10,7 +10,7 @@ rk4, in its steps with contact, and implicit_midpoint do it.
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.contact.body_sums import wrench_at
+from rbdyn_ros.engine.contact.body_sums import wrench_at, wrench_at_end
 from rbdyn_ros.engine.flight import TREE, inertia_columns, solved3
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.joints.jcalc import common_motion
@@ -95,8 +95,7 @@ def _change(m, d, k, change, h):
     for n in range(3):
         d.qvel[k + n] += change[n]
         d.qacc_step[k + n] += change[n] / h
-        if m.ncontact > 0 and d.ncon > 0:  # qacc is then that of the step
-            d.qacc[k + n] = d.qacc_step[k + n]
+        d.qacc[k + n] += change[n] / h
 
 
 @kernel
@@ -135,14 +134,15 @@ def _on_dofs(m, d, k):
 
 @inline
 def _on_dof(m, d, k):
-    damping = 0.0 if m.opt.integrator_id == RK4 else m.opt.timestep * d.dof_viscosity[k]
+    explicit = m.opt.integrator_id == RK4 or d.damped == 1
+    damping = 0.0 if explicit else m.opt.timestep * d.dof_viscosity[k]
     return d.qfrc_applied[k] + d.qfrc_passive[k] - damping * d.qacc_step[k]
 
 
 @kernel
 def _add_contacts(m, d, root, total):
     for c in range(d.ncon):
-        f, t = load3(d.contact_force, c), load3(d.contact_torque, c)
+        f, t = wrench_at_end(d, c)
         turn = (t[0], t[1], t[2], 0.0, 0.0, 0.0)
         if m.body_rootid[d.contact_body[c, 1]] == root:
             total = add6(total, add6(wrench_at(load3(d.contact_arm2, c), f), turn))

@@ -62,7 +62,7 @@ def smooth_passive(m, d):
 def _forces(m, d, smooth):
     for k in range(m.nv):
         d.dof_viscosity[k] = m.dof_damping[k]
-    d.nstopped = 0
+    d.nstopped = d.damped = 0
     if smooth:
         _rub_smoothly(m, d)
     for k in range(m.nv):

@@ -43,6 +43,7 @@ class Data:
     nstick: int
     nstopped: int
     solved: int
+    damped: int
     nunsolved: int
     solver_niter: int
     nlocked: int

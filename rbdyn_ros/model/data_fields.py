@@ -425,6 +425,7 @@ DATA_FIELDS = (
     Field(
         "solved", (), "1: the contacts are those of forward at rk_qpos, rk_qvel", "int", "forward"
     ),
+    Field("damped", (), "1: qfrc_passive has the damping at the end of a step", "int", "passive"),
     Field("nstopped", (), "joints that stand still or reach a limit", "int", "passive"),
     Field("nunsolved", (), "steps with inexact contact forces, since reset", "int", "integrate"),
     Field("solver_niter", (), "passes of the last step with contact", "int", "integrate"),

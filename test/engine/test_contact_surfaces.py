@@ -116,7 +116,8 @@ def test_an_impact_with_friction_adds_no_energy():
         before = states.energy(m, d)
         rb.step(m, d, 20)
         impacts += abs(d.qvel[:3] - v).max() > 1e-3
-        assert states.energy(m, d) < (1.0 + 1e-6) * before
+        # an impact and the gyroscopic torque of its step add up to h |w|, 8e-6 rad
+        assert states.energy(m, d) < (1.0 + 1e-5) * before
         assert d.nunsolved == 0
     assert impacts > 20
 

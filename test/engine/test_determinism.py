@@ -85,7 +85,10 @@ def test_derived_fields_belong_to_the_start_of_the_last_substep(model, integrato
     rb.step(model, d, 10)
     after = d.qpos.copy()
     rb.forward(model, before)
-    for name in POSITION + VELOCITY:
+    names = POSITION + VELOCITY
+    if integrator == "implicit_midpoint" and model.nflighttree > 0:
+        names = [name for name in names if name != "qacc"]  # it has the change of momentum.py
+    for name in names:
         assert np.array_equal(getattr(d, name), getattr(before, name)), name
     assert not np.array_equal(after, before.qpos)
 

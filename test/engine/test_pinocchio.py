@@ -23,7 +23,7 @@ def test_robot(path, base):
     m = robots.load(path, pairs.BASES[base])
     # strict=False may add a small armature; Pinocchio knows nothing of it
     m = m.replaced(dof_armature=0.0 * m.dof_armature)
-    m.opt.passive = False
+    m.opt.passive, m.opt.integrator = False, "euler"  # the law of continuous time
     d = rb.make_data(m)
     assert (m.nv, m.njnt) == (theirs.nv, theirs.njoints - 1)
     for seed in (1, 2, 3):

@@ -70,7 +70,7 @@ def on_symbols(robot, tmp_path_factory):
 
 
 SOLVED = ("qacc", "qacc_all", "qacc_step", "Dinv_u", "U_Dinv", "a", "qLD", "qLDiagInv")
-FROM_INVERSE = (*SOLVED, "cacc", "cfrc_sum", "qfrc_inverse")
+FROM_INVERSE = (*SOLVED, "cacc", "cfrc_sum", "qfrc_inverse", "pA")
 
 
 def compare(kind, robot, name, buffer):

@@ -3,6 +3,9 @@
 import numpy as np
 
 import rbdyn_ros as rb
+from rbdyn_ros.engine.flight import FLYING
+from rbdyn_ros.engine.forward import TURN_LIMIT
+from support.trees import rotation
 
 #: Part of the largest force that the balance may miss: a joint that friction holds keeps 1e-10 of
 #: what its friction may do, and the rest is rounding.
@@ -29,6 +32,7 @@ def assert_one_answer(m, d):
         assert np.abs(reached - after.qvel).max() <= np.spacing(largest)
     for name in ("qacc", "qfrc_passive", "qfrc_contact", "cfrc_contact", "qfrc_constraint"):
         assert getattr(before, name).tobytes() == getattr(after, name).tobytes(), name
+    assert momentum_missed(m, d, before, after) <= EXACT
     again = before.copy()
     rb.forward(m, again)
     assert again.qacc.tobytes() == before.qacc.tobytes()
@@ -45,12 +49,54 @@ def missing_force(m, d):
         force, torque = d.xfrc_applied[body, :3], d.xfrc_applied[body, 3:]
         arm = d.xipos[body] - position
         outside += J.T @ np.concatenate([torque + np.cross(arm, force), force])
+    tree = np.ones(m.nv, bool)  # momentum_missed has the bodies in flight
+    for body in np.flatnonzero(d.flight_mode[m.flight_bodyid]):
+        first = m.body_dofadr[m.flight_bodyid[body]]
+        tree[first : first + 6] = False
     parts = [M @ d.qacc, d.qfrc_bias, -d.qfrc_applied, -d.qfrc_passive, -d.qfrc_contact,
              -d.qfrc_constraint, -d.qfrc_drive, -outside]  # fmt: skip
-    return np.abs(sum(parts)).max(), max(np.abs(part).max() for part in parts)
+    missing = np.abs(sum(parts))[tree].max(initial=0.0)
+    return missing, max(np.abs(part).max() for part in parts)
 
 
 def assert_balance(m, d):
     """Check that the reported forces are those that accelerate the bodies."""
     missing, largest = missing_force(m, d)
     assert missing <= EXACT * largest
+
+
+def momenta(m, d, body):
+    """Return momentum and angular momentum of a free body about its centre, and its rotation."""
+    q, k = m.jnt_qposadr[body - 1], m.body_dofadr[body]
+    base = rotation(m.body_quat[body]).as_matrix()
+    R = base @ rotation(d.qpos[q + 3 : q + 7]).as_matrix()
+    v, w = base @ d.qvel[k : k + 3], d.qvel[k + 3 : k + 6]
+    xx, yy, zz, xy, xz, yz = m.body_fullinertia[body]
+    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    linear = m.body_mass[body] * (v + R @ np.cross(w, m.body_ipos[body]))
+    return linear, R @ inertia @ w, R
+
+
+def momentum_missed(m, d, before, after):
+    """Return by how much momenta of bodies in flight miss the impulses of the reported forces.
+
+    Relative to the largest momentum or impulse. `before` is the Data of forward at the state d.
+    """
+    h, missed = m.opt.timestep, 0.0
+    for body in m.flight_bodyid:
+        turn = h * np.linalg.norm(d.qvel[m.body_dofadr[body] + 3 :][:3])
+        if before.flight_mode[body] != FLYING or turn > TURN_LIMIT:
+            continue
+        k, mass = m.body_dofadr[body], m.body_mass[body]
+        linear, angular, R = momenta(m, d, body)
+        moved, turned, _ = momenta(m, after, body)
+        applied = (before.qfrc_applied + before.qfrc_passive)[k : k + 6]
+        push = rotation(m.body_quat[body]).as_matrix() @ applied[:3]
+        force = mass * np.array(m.opt.gravity) + before.cfrc_contact[body, 3:] + push
+        force = force + before.xfrc_applied[body, :3]
+        torque = before.cfrc_contact[body, :3] + before.xfrc_applied[body, 3:] + R @ applied[3:]
+        torque = torque - np.cross(R @ m.body_ipos[body], push)
+        for was, now, change in ((linear, moved, force), (angular, turned, torque)):
+            scale = max(np.abs(part).max() for part in (was, now, h * change, [1e-12]))
+            missed = max(missed, np.abs(now - was - h * change).max() / scale)
+    return missed
