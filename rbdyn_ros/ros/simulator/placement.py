@@ -8,9 +8,8 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array, Bools, Ints
 from rbdyn_ros.checks.names import name_faults
-from rbdyn_ros.dynamics.assembly import assemble
+from rbdyn_ros.dynamics.assembly import assemble, closed_within
 from rbdyn_ros.errors import refusal
-from rbdyn_ros.loading.load import CLOSED
 from rbdyn_ros.model.connected import bodies_of_equations, connected_trees, coordinate_joints
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.goals import check_lengths, check_numbers
@@ -63,7 +62,7 @@ def given_state(
         raise refusal("pause the simulation first: closed loops cannot be moved while time runs")
     if np.any(velocities):
         raise refusal("velocities cannot be set in closed loops; leave them out")
-    closed = assemble(m, np.where(qpos_given, qpos, here), list(names), CLOSED)
+    closed = assemble(m, np.where(qpos_given, qpos, here), list(names), closed_within(m))
     qpos_given |= looped[coordinate_joints(m)]
     qvel_given |= looped[m.dof_jntid]
     return closed, qvel, qpos_given, qvel_given
