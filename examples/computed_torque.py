@@ -9,8 +9,8 @@ Both run at 1 kHz. In the last row the controller's masses and friction are 5 % 
     error of the flange [mm], root of mean square after the first second
     PD                           71.410
     PD with gravity term         41.567
-    computed torque               0.200
-    computed torque, 5 % off      1.871
+    computed torque               0.187
+    computed torque, 5 % off      1.765
 """
 
 import argparse

@@ -8,12 +8,12 @@ the roots of a quadratic equation. In the book the foot slides by a millimetre; 
 nutation and makes the equation cubic:
 
     [rad/s]               precession  nutation
-    steady, foot fixed         2.207     17.82
-    steady, foot sliding       2.207     16.79
-    simulated at 2 ms          2.196     16.78
     steady, foot fixed         2.206     17.88
-    steady, foot sliding       2.206     16.84
-    simulated at 0.2 ms        2.207     16.72
+    steady, foot sliding       2.206     16.85
+    simulated at 2 ms          2.204     16.87
+    steady, foot fixed         2.206     17.88
+    steady, foot sliding       2.206     16.85
+    simulated at 0.2 ms        2.206     16.73
     it landed after 0.25 s and spins at 49.90 rad/s
 """
 

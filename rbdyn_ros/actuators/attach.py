@@ -70,7 +70,7 @@ def with_actuators(m: Model, actuators: str | Path | Iterable[ActuatorSpec]) -> 
     arrays |= _arrays(m, specs)
     arrays |= _with_rotors(m, specs)
     _check_numbers(arrays)
-    return with_arrays(m, arrays, weigh=False)
+    return with_arrays(m, arrays, weighs=())
 
 
 def with_actuators_of(m: Model, other: Model) -> Model:
@@ -95,7 +95,7 @@ def with_actuators_of(m: Model, other: Model) -> Model:
     for name in ("dof_armature", "dof_inertia0"):
         arrays[name] = arrays[name].copy()
         arrays[name][dofs] += rotors
-    return with_arrays(m, arrays, weigh=False)
+    return with_arrays(m, arrays, weighs=())
 
 
 def act_places(m: Model, other: Model) -> Ints:

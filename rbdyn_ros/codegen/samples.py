@@ -15,6 +15,7 @@ from rbdyn_ros.dynamics.configuration import random_qpos
 from rbdyn_ros.dynamics.toolbox.frames import frame_jacobian
 from rbdyn_ros.dynamics.toolbox.inertia import mass_matrix
 from rbdyn_ros.dynamics.toolbox.terms import bias_term, gravity_term
+from rbdyn_ros.model.joints import JointClass
 
 if TYPE_CHECKING:
     from rbdyn_ros.codegen.functions import CFunction
@@ -34,8 +35,12 @@ BEYOND, FAR = 0.05, 1e3
 SMALL = 1e-3
 
 #: Allowed rounding, in units of the last place of the largest entry: some thousands of operations
-#: may round the same way. INVERSION is multiplied by the condition number of M.
+#: may round the same way. INVERSION is multiplied by the condition number of M, or by how much
+#: more than positions accelerations change, which they do beyond stiff limits.
 ROUNDING, INVERSION = 1024.0, 2.0
+
+#: Part of itself by which a position changes to measure that.
+STEP = 1e-7
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,7 @@ class Sample:
     Attributes:
         inputs: arrays by name.
         outputs: arrays by function and name.
-        condition: condition number of M; 0 if no function inverts M.
+        condition: of the accelerations; 0 if no function inverts M.
     """
 
     inputs: Mapping[str, Array]
@@ -98,8 +103,22 @@ def _sample(project: CProject, m: Model, rng: np.random.Generator, last: bool) -
     inputs = {name: getattr(d, name).ravel().copy() for name in names}
     outputs = {f.name: _outputs(m, inputs, acc, f) for f in project.functions}
     inverts = any(f.spec.inverts for f in project.functions)
-    condition = float(np.linalg.cond(mass_matrix(m, d))) if inverts else 0.0
+    condition = _condition(m, d) if inverts else 0.0
     return Sample({**inputs, "qacc": acc, "gravity": gravity}, outputs, condition)
+
+
+def _condition(m: Model, d: Data) -> float:
+    """Return the condition number of M, or that of the accelerations by the positions."""
+    twin = d.copy()
+    api.forward_dynamics(m, twin)
+    before = twin.qacc.copy()
+    single = np.flatnonzero((m.jnt_dofnum == 1) & (m.jnt_mimic < 0))
+    twin.qpos[m.jnt_qposadr[single[m.jnt_class[single] == JointClass.FREE]]] *= 1.0 + STEP
+    api.forward_dynamics(m, twin)
+    change = np.abs(twin.qacc - before).max(initial=0.0) / STEP
+    largest = np.abs(before).max(initial=0.0)
+    steepness = change / largest if largest > 0.0 else 0.0
+    return float(max(np.linalg.cond(mass_matrix(m, d)), steepness))
 
 
 def _beyond_limits(m: Model, qpos: Array, distance: float) -> Array:

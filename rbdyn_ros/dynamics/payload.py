@@ -50,7 +50,7 @@ def with_payload(
     if load.mass > 0.0:
         place = Placement(body, m.frame_pos[f], quat_to_mat(m.frame_quat[f]))
         arrays |= _loaded(m, body, load, place)
-    return with_arrays(m, arrays, weigh=False)
+    return with_arrays(m, arrays, weighs=())
 
 
 def payload_frame(m: Model, frame: str | int) -> int:

@@ -54,7 +54,20 @@ def solved_here(m, d):
         same = same and d.rk_qpos[k] == d.qpos[k]
     for k in range(m.nv):
         same = same and d.rk_qvel[k] == d.qvel[k]
-    return same
+    return same and _is_list(m, d)
+
+
+@kernel
+def _is_list(m, d):
+    """Return whether the list of contacts has valid numbers: a Data may come from anywhere."""
+    if d.ncon < 0 or d.ncon > m.ncontact:
+        return False
+    valid = True
+    for c in range(d.ncon):
+        for side in range(2):
+            geom, body = d.contact_geom[c, side], d.contact_body[c, side]
+            valid = valid and 0 <= geom < m.ngeom and 0 <= body < m.nbody
+    return valid
 
 
 @inline

@@ -153,7 +153,10 @@ def _find_free(m, d, h):
             d.flight_mode[i] = FLYING
             x, y, z = inertia_columns(load6(m.body_fullinertia, i))
             change = scaled3(solved3(x, y, z, _gyroscopic(m, d, i, h)), h)
-            _accelerate(d, m.body_dofadr[i] + 3, change, h)
+            k, R = m.body_dofadr[i], quat_mat(d.qpos, m.jnt_qposadr[i - 1] + 3)
+            _accelerate(d, k + 3, change, h)
+            away = mat_vec(R, cross3(change, load3(m.body_ipos, i)))
+            _accelerate(d, k, scaled3(away, -1.0), h)  # the centre of mass goes on as before
 
 
 @inline

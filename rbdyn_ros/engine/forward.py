@@ -271,7 +271,7 @@ def step(m: Model, d: Data, nstep: int) -> int:
     regular, solved = d.nsingular == 0, not _often_unsolved(m, d)
     too_much = overloaded_joints(m) if d.time == 0.0 else 0
     advance(m, d, nstep)
-    if m.ncontact > 0:
+    if m.ncontact > 0 and nstep > 0:
         too_much += overloaded_contacts(m, d)
     singular = SINGULAR if regular and d.nsingular > 0 else 0
     unsolved = UNSOLVED if solved and _often_unsolved(m, d) else 0

@@ -46,7 +46,7 @@ from rbdyn_ros.model.model_fields import (
 )
 from rbdyn_ros.model.options import Options
 from rbdyn_ros.model.part_numbers import PartNumbers, number_of, part_numbers
-from rbdyn_ros.model.replacing import check_replacements, stale
+from rbdyn_ros.model.replacing import CONSTANTS, check_replacements, stale
 from rbdyn_ros.model.sizes import sizes_of
 
 #: Timesteps of any Model that are one call; of a large one they take some 0.1 s.
@@ -266,7 +266,7 @@ class Model:
         """
         new = {field.name: getattr(self, field.name) for field in MODEL_FIELDS}
         new |= check_replacements(vars(self), with_new_names(self, arrays))
-        return with_arrays(self, new, findings)
+        return with_arrays(self, new, findings, [x for x in CONSTANTS if x not in arrays])
 
     def __copy__(self) -> Model:
         return self.replaced()
@@ -332,7 +332,7 @@ def with_arrays(
     m: Model,
     arrays: Mapping[str, NDArray[Any]],
     findings: Sequence[Finding] | None = None,
-    weigh: bool = True,
+    weighs: Sequence[str] = CONSTANTS,
 ) -> Model:
     """Return a Model with other arrays, which are known to be right, and a copy of the options.
 
@@ -340,11 +340,11 @@ def with_arrays(
         m: the Model.
         arrays: the fields PRIMARY; missing DERIVED fields are computed.
         findings: warnings and notes; None: those of m.
-        weigh: whether dof_inertia0 and geom_mass0 follow the inertias, unless they are changed.
+        weighs: which of CONSTANTS follow the inertias, unless they are changed.
     """
     kept = m.findings if findings is None else findings
     new = unchecked_model(m.name, arrays, m.names, copy.copy(m.opt), kept, m)
-    old = stale(vars(m), arrays) if weigh else []
+    old = [name for name in stale(vars(m), arrays) if name in weighs]
     if not old:
         return new
     found = weighed(new)

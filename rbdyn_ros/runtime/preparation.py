@@ -107,7 +107,9 @@ def models_with(m: Model, faults: Faults) -> tuple[Model, Model]:
     """Return the simulated Model and the Model for computing efforts."""
     plant = m
     if faults.stuck.any():
-        plant = m.replaced(dof_armature=np.where(faults.stuck, STUCK, m.dof_armature))
+        held = np.where(faults.stuck, STUCK, m.dof_armature)
+        kept = {name: getattr(m, name) for name in ("dof_inertia0", "geom_mass0")}
+        plant = m.replaced(dof_armature=held, **kept)
     return plant, for_efforts(m)
 
 

@@ -17,7 +17,7 @@ from support import forests, robots, specialised, states, trees
 from support.compare import Comparison, with_inverse
 from support.differences import by_entry, by_position, derivative
 from support.refusals import refused
-from support.smooth import smoothly
+from support.smooth import smoothly, with_soft_limits
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.types import Description, Link, Spring
@@ -170,11 +170,8 @@ ROBOTS = {"ur5_robot.urdf": False, "panda.urdf": False, "talos_reduced.urdf": Tr
 
 
 def softly(m):
-    """Return the Model with the smooth law, and limits of 20 ms.
-
-    The forces of stiffer ones would hide the other terms in differences, and move the robot far.
-    """
-    return smoothly(m.replaced(jnt_solref=np.tile([0.02, 1.0], (m.njnt, 1))))
+    """Return the Model with the smooth law, and soft limits."""
+    return smoothly(with_soft_limits(m))
 
 
 def in_motion(name):

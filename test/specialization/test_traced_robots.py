@@ -11,6 +11,7 @@ from support import robots, specialised
 from support.compare import Comparison
 from support.refusals import refused
 from support.robots import each_robot, needs_robots
+from support.smooth import with_soft_limits
 
 import rbdyn_ros as rb
 
@@ -39,7 +40,7 @@ def test_functions(path):
     """Bases and integrators take turns."""
     number = robots.LOADABLE.index(path)
     floating = number % 2 == 0
-    m = robots.load(path, floating_base=floating)
+    m = with_soft_limits(robots.load(path, floating_base=floating))
     m.opt.integrator = INTEGRATORS[number % 3]
     compare_functions(m, specialised.NAMES, f"{path.name}, floating: {floating}")
 

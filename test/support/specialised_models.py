@@ -10,6 +10,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.description.types import Mimic
 from support import robots, states, trees
+from support.smooth import with_soft_limits
 
 BODY = rb.shapes.box((0.6, 0.2, 0.3), mass=1.5, at=rb.pose((0.2, 0.1, -0.1)))
 QUARTER = np.pi / 2
@@ -98,7 +99,7 @@ def coordinates():
     builder.joint("turn", "universal", "a", "b", axis=(0, 0, 1), axis2=(1, 0, 0), limits=limits)
     builder.joint("hinge", "revolute", "b", "c", axis=(0, 1, 0), limit=rb.Limit(-0.2, 0.2))
     builder.spring("one", "b", "c", stiffness=100.0, damping=5.0, length=0.3)
-    return rb.build(builder)
+    return with_soft_limits(rb.build(builder))
 
 
 def yaw_pitch_roll():

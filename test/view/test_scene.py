@@ -256,6 +256,7 @@ def test_contact_forces_of_an_instant_act_at_its_contacts():
     rb.forward(m, d)
     found, force = contact_on_bodies(m, d), d.contact_force[: d.ncon]
     torque = np.cross(d.contact_pos[: d.ncon] - d.xipos[body], force).sum(axis=0)
+    torque += d.contact_torque[: d.ncon].sum(axis=0)  # of the patch
     expected = [*force.sum(axis=0), *torque]
     assert d.ncon > 0
     assert np.allclose(found[body], expected, rtol=0.0, atol=1e-9 * np.abs(force).max())

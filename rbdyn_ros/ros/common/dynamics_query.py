@@ -149,7 +149,8 @@ class Dynamics:
         self._m.opt.gravity = plant.opt.gravity
         # for the energy of springs; inverse and forward dynamics set it anew
         self._m.opt.passive = True
-        self._m.opt.exact_stops = False  # a query has no memory of friction
+        # a query has no memory of friction, and is about continuous time
+        self._m.opt.exact_stops, self._m.opt.integrator = False, "euler"
 
     def _computed(self, now: Snapshot, query: Query, joints: SingleJoints) -> dict[str, Any]:
         m, d = self._m, self._d

@@ -116,7 +116,7 @@ def run_model(trial: Trial, seed: int, m: Model) -> Model:
         arrays[given.array].reshape(-1)[given.places] = given.values[0]
     # summed as in a Batch, so that a recorded run can be repeated from its file
     arrays["body_subtreemass"] = subtree_masses(arrays["body_mass"], m.body_parentid)
-    own = with_arrays(m, arrays, weigh=False)  # as in a Batch
+    own = with_arrays(m, arrays, weighs=())  # as in a Batch
     if trial.actuators is None:
         return own
     return with_actuators(own, trial.actuators.specs(own, actuator_numbers(trial, row)))
