@@ -13,6 +13,7 @@ BENCHMARKS = {
     "contact": "robots, boxes and a grasp at rest, against MuJoCo in turns",
     "flight": "bodies that tumble, bounce and collide: energy, momentum, cost by integrator",
     "falls": "a humanoid that falls: steps whose contact forces do not converge, and passes",
+    "simbenchmark": "errors of rolling, stacked and bouncing balls and of ANYmal, as published",
     "contact_batch": "batches on the floor, against mujoco.rollout in turns",
     "rays": "a lidar above a robot, against MuJoCo in turns",
     "stepping": "batches stepped from outside, against mujoco.batch in turns",
