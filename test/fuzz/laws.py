@@ -22,8 +22,15 @@ TIMESTEPS = (1e-4, 5e-4, 1e-3, 2e-3, 5e-3)
 GAIN = 0.02
 
 
+#: Scenes that compile what others need, before the time of an input is measured.
+FIRST = 16
+
+
 def seeds() -> list[bytes]:
-    return [bytes([k]) for k in range(40)]
+    found = [bytes([k]) for k in range(40)]
+    for data in found[:FIRST]:
+        fuzz_laws(data)
+    return found
 
 
 def fuzz_laws(data: bytes) -> None:

@@ -149,8 +149,9 @@ class Dynamics:
         self._m.opt.gravity = plant.opt.gravity
         # for the energy of springs; inverse and forward dynamics set it anew
         self._m.opt.passive = True
-        # a query has no memory of friction, and is about continuous time
-        self._m.opt.exact_stops, self._m.opt.integrator = False, "euler"
+        self._m.opt.exact_stops = False  # a query has no memory of friction
+        if self._m.nu == 0:  # actuators need implicit damping
+            self._m.opt.integrator = "euler"  # the law of continuous time
 
     def _computed(self, now: Snapshot, query: Query, joints: SingleJoints) -> dict[str, Any]:
         m, d = self._m, self._d
