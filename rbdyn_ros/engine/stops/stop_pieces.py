@@ -40,7 +40,7 @@ NOTHING = 1e-9
 
 #: Part of itself by which the force of a still dof may change without one more pass, and part of
 #: dry friction below which it counts as none.
-CHANGED, UNLOADED = 1e-4, 1e-3
+CHANGED, UNLOADED = 1e-5, 1e-3
 
 #: A smaller memory [N m or N] is forgotten, before its products underflow.
 FADED = 1e-200
