@@ -43,7 +43,7 @@ NAMES = (
 )
 TOGETHER = 2
 #: A process that takes this many times its CPU time, and GRACE seconds more, hangs.
-SLOWEST, GRACE = 50.0, 300.0
+SLOWEST, GRACE = 50.0, 900.0
 
 
 def main() -> int:
