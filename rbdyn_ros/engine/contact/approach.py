@@ -99,33 +99,79 @@ def carried_back(x, p, R, q, T):
 
 
 @inline
-def first_look(m, gap, way, flush):
-    """Return the state of a search, by the gap at the start and the way in a step.
+def begin_search(way, flush, v):
+    """Return the state of a search for the time of a touch.
 
-    The search goes on after the step as far as it takes to be FLUSH into something, and a pair
-    that is near is followed for some steps.
-
-    The state is the time of the present look; the last time before the touch, the gap then and
-    how fast it closes, at most; the same after the least gap; the time of the least gap found,
-    and this gap.
+    The state is the tangents, see next_look; the way in the step and the depth at which the search
+    ends; the number of looks, and 1 where the search is over; the gap and the normal at the start,
+    and the normal of the deepest look. v stands for the normals before the first look.
     """
-    last = m.opt.timestep * (1.0 + 2.0 * flush / way)
-    if gap < near(m):
-        last /= SLOWLY
+    return _first_tangents(np.inf), way, flush, 0.0, 0.0, 0.0, v, v
+
+
+@inline
+def goes_on(state):
+    """Return whether a search needs one more look."""
+    return state[4] == 0.0 and state[3] < LOOKS
+
+
+@inline
+def time_of_look(state):
+    """Return the time of the next look of a search."""
+    return state[0][0]
+
+
+@inline
+def look(m, state, dist, rate, normal):
+    """Return the state of a search after a look.
+
+    Args:
+        m: the Model.
+        state: the state before.
+        dist: the distance at the time of the look, negative inside.
+        rate: the speed at which it closes, a bound of it where there is a gap.
+        normal: at the time of the look.
+    """
+    tangents, way, flush, looks, _over, gap, now, then = state
+    if looks == 0.0:
+        gap, now = dist, normal
+        tangents = _first_tangents(_last_time(m, gap, way, flush))
+    looked = tangents[0]
+    tangents, ends = next_look(tangents, dist, rate, flush)
+    if tangents[7] == looked:
+        then = normal
+    return tangents, way, flush, looks + 1.0, 1.0 if ends else 0.0, gap, now, then
+
+
+@inline
+def _first_tangents(last):
     return 0.0, -1.0, 0.0, 0.0, last, np.inf, 0.0, 0.0, np.inf
 
 
 @inline
-def next_look(search, gap, rate, flush):
-    """Return the state of a search after a look, and whether the search is over.
+def _last_time(m, gap, way, flush):
+    """Return the time at which a search ends.
+
+    It goes on after the step as far as it takes to be FLUSH into something, and a pair that is
+    near is followed for some steps.
+    """
+    last = m.opt.timestep * (1.0 + 2.0 * flush / way)
+    return last / SLOWLY if gap < near(m) else last
+
+
+@inline
+def next_look(tangents, gap, rate, flush):
+    """Return the tangents of a gap after a look, and whether the search is over.
 
     Args:
-        search: the state before.
+        tangents: the time of the present look; the last time before the touch, the gap then and
+            how fast it closes, at most; the same after the least gap; the time of the least gap
+            found, and this gap.
         gap: the distance at the time of the look, negative inside.
         rate: the speed at which it closes, a bound of it where there is a gap.
         flush: the depth at which the search ends.
     """
-    t, low, gap_low, rate_low, high, gap_high, rate_high, best, least = search
+    t, low, gap_low, rate_low, high, gap_high, rate_high, best, least = tangents
     if gap < least + FLAT * flush and (gap <= 0.0 or least > 0.0):  # of two as deep the later one
         best, least = t, gap
     if rate > 0.0:
@@ -147,34 +193,28 @@ def next_look(search, gap, rate, flush):
 
 
 @inline
-def touch_time(m, search, over, gap):
-    """Return the time of a search that is over, or has been given up.
+def touch_time(m, state):
+    """Return the time of a touch.
 
     If nothing touches it is NEVER, or NEAR if the gap at the start is small.
     """
-    if search[8] <= 0.0:
-        return search[7]
-    if not over:
-        return search[0]
-    return NEAR if gap < near(m) else NEVER
+    tangents = state[0]
+    if tangents[8] <= 0.0:
+        return tangents[7]
+    if state[4] == 0.0:  # the search was given up
+        return tangents[0]
+    return NEAR if state[5] < near(m) else NEVER
 
 
 @inline
-def time_of_points(m, t, gap, now, then, way):
+def time_of_points(m, state):
     """Return the time at which the points of a touch are looked for: that of the touch, or now.
 
     Near geometries that keep their normal touch where they are near: where a wheel rolls, other
     points of it are nearest later.
-
-    Args:
-        m: the Model.
-        t: the time of the touch.
-        gap: the gap at the start.
-        now: the normal at the start.
-        then: the normal at the touch.
-        way: the way of the step.
     """
-    turned = sub3(then, now)
+    t, way, gap = touch_time(m, state), state[1], state[5]
+    turned = sub3(state[7], state[6])
     alike = way * way * dot3(turned, turned) < still_way(m) * still_way(m)
     return 0.0 if t > 0.0 and gap < near(m) and alike else t
 
@@ -210,7 +250,12 @@ def gap_before(m, normal, dist, v, t):
 
 
 @inline
-def turning_bound(normal, w, radius):
-    """Return how fast a turning geometry of a radius closes a gap at most."""
-    lever = cross3(normal, w)
-    return np.sqrt(dot3(lever, lever)) * radius
+def closing_rate(dist, normal, v, w, lever, radius):
+    """Return how fast a turning geometry of a radius closes a gap: at most, while it is open.
+
+    `lever` leads from its origin to the nearest point.
+    """
+    if dist > 0.0:
+        across = cross3(normal, w)
+        return -dot3(normal, v) + np.sqrt(dot3(across, across)) * radius
+    return -dot3(normal, v) - dot3(normal, cross3(w, lever))

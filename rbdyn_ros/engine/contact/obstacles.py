@@ -17,19 +17,20 @@ from rbdyn_ros.engine.collision.distances import distance
 from rbdyn_ros.engine.collision.kinds import BOX, CAPSULE, CYLINDER, MESH, PLANE, SPHERE
 from rbdyn_ros.engine.collision.sweep import BOUND_MARGIN
 from rbdyn_ros.engine.contact.approach import (
-    LOOKS,
     NEAR,
     NEVER,
+    begin_search,
     carried_back,
-    first_look,
+    closing_rate,
     gap_before,
+    goes_on,
     is_sliver,
+    look,
     moved_by,
-    next_look,
+    time_of_look,
     time_of_points,
     touch_depth,
     touch_time,
-    turning_bound,
 )
 from rbdyn_ros.engine.contact.boxes import BOX_POINTS, box_gap, box_points
 from rbdyn_ros.engine.contact.contact_list import (
@@ -56,7 +57,6 @@ from rbdyn_ros.engine.optional import call_stage, data_at, model_at, optional_st
 from rbdyn_ros.engine.spatial import (
     add3,
     add_scaled3,
-    cross3,
     dot3,
     load3,
     load9,
@@ -160,27 +160,13 @@ def _time_of_touch(m, g, o, p, R, v, w, reach):
     way = m.opt.timestep * (np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * radius)
     if way < still_way(m):
         return 0.0
-    search, over, looks, gap = first_look(m, np.inf, way, flush), False, 0, 0.0
-    now = then = v
-    while not over and looks < LOOKS:
-        q, T = moved_by(p, R, v, w, search[0])
+    search = begin_search(way, flush, v)
+    while goes_on(search):
+        q, T = moved_by(p, R, v, w, time_of_look(search))
         dist, normal, x = _gap(m, g, o, q, T, reach)
-        if looks == 0:
-            gap = dist
-            search = first_look(m, gap, way, flush)
-        rate = -dot3(normal, v)
-        if dist > 0.0:
-            rate += turning_bound(normal, w, radius)
-        else:
-            rate -= dot3(normal, cross3(w, sub3(x, q)))
-        looked = search[0]
-        search, over = next_look(search, dist, rate, flush)
-        if looks == 0:
-            now = normal
-        if search[7] == looked:
-            then = normal
-        looks += 1
-    return time_of_points(m, touch_time(m, search, over, gap), gap, now, then, way)
+        rate = closing_rate(dist, normal, v, w, sub3(x, q), radius)
+        search = look(m, search, dist, rate, normal)
+    return time_of_points(m, search)
 
 
 @kernel
@@ -285,15 +271,11 @@ def _time_of_corner(m, o, x, v, radius, flush):
     way = m.opt.timestep * np.sqrt(dot3(v, v))
     if way < still_way(m):
         return 0.0
-    search, over, looks, gap = first_look(m, np.inf, way, flush), False, 0, 0.0
-    while not over and looks < LOOKS:
-        dist, normal = from_obstacle(m, o, add_scaled3(x, v, search[0]))
-        if looks == 0:
-            gap = dist - radius
-            search = first_look(m, gap, way, flush)
-        search, over = next_look(search, dist - radius, -dot3(normal, v), flush)
-        looks += 1
-    return touch_time(m, search, over, gap)
+    search = begin_search(way, flush, v)
+    while goes_on(search):
+        dist, normal = from_obstacle(m, o, add_scaled3(x, v, time_of_look(search)))
+        search = look(m, search, dist - radius, -dot3(normal, v), normal)
+    return touch_time(m, search)
 
 
 @kernel

@@ -24,19 +24,19 @@ from rbdyn_ros.engine.collision.sweep import (
     sweep,
 )
 from rbdyn_ros.engine.contact.approach import (
-    LOOKS,
     NEAR,
     NEVER,
+    begin_search,
     carried_back,
-    first_look,
+    closing_rate,
     gap_before,
+    goes_on,
     is_sliver,
+    look,
     moved_by,
-    next_look,
+    time_of_look,
     time_of_points,
     touch_depth,
-    touch_time,
-    turning_bound,
 )
 from rbdyn_ros.engine.contact.boxes import BOX_POINTS, box_gap, box_points
 from rbdyn_ros.engine.contact.contact_list import (
@@ -53,7 +53,6 @@ from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import (
     add3,
     add_scaled3,
-    cross3,
     dot3,
     load3,
     mat_vec,
@@ -150,29 +149,15 @@ def _time_of_touch(m, d, pair, g, h, mover, v, w, reach):
     way = m.opt.timestep * (np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * radius)
     if way < still_way(m):
         return 0.0
-    (p, R), looks, over, gap = pose_of(place, mover), 0, False, 0.0
-    search, now, then = first_look(m, np.inf, way, flush), v, v
-    while not over and looks < LOOKS:
-        q, T = moved_by(p, R, v, w, search[0])
+    (p, R), search = pose_of(place, mover), begin_search(way, flush, v)
+    while goes_on(search):
+        q, T = moved_by(p, R, v, w, time_of_look(search))
         store_pose(place, mover, q, T)
         dist, normal, x = _gap(m, d, pair, g, h, mover, reach)
-        if looks == 0:
-            gap = dist
-            search = first_look(m, gap, way, flush)
-        rate = -dot3(normal, v)
-        if dist > 0.0:
-            rate += turning_bound(normal, w, radius)
-        else:
-            rate -= dot3(normal, cross3(w, sub3(x, q)))
-        looked = search[0]
-        search, over = next_look(search, dist, rate, flush)
-        if looks == 0:
-            now = normal
-        if search[7] == looked:
-            then = normal
-        looks += 1
+        rate = closing_rate(dist, normal, v, w, sub3(x, q), radius)
+        search = look(m, search, dist, rate, normal)
     store_pose(place, mover, p, R)
-    return time_of_points(m, touch_time(m, search, over, gap), gap, now, then, way)
+    return time_of_points(m, search)
 
 
 @kernel

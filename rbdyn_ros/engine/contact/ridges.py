@@ -12,16 +12,16 @@ import numpy as np
 from rbdyn_ros.engine.collision.distances import distance
 from rbdyn_ros.engine.collision.kinds import MESH
 from rbdyn_ros.engine.contact.approach import (
-    LOOKS,
     NEAR,
     NEVER,
+    begin_search,
     carried_back,
-    first_look,
     gap_before,
+    goes_on,
+    look,
     moved_by,
-    next_look,
+    time_of_look,
     time_of_points,
-    touch_time,
 )
 from rbdyn_ros.engine.contact.contact_list import flush_depth, paths, still_way
 from rbdyn_ros.engine.contact.height_grid import (
@@ -174,25 +174,15 @@ def _time_of_touch(m, g, R, t, p, line, path):
     way = m.opt.timestep * (np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * radius)
     if way < still_way(m):
         return 0.0
-    search, over, looks, gap = first_look(m, np.inf, way, flush), False, 0, 0.0
-    now = then = v
-    while not over and looks < LOOKS:
-        q, T = moved_by(t, R, v, w, search[0])
+    search = begin_search(way, flush, v)
+    while goes_on(search):
+        q, T = moved_by(t, R, v, w, time_of_look(search))
         place = _deepest(m, g, T, q, p, line, 0.0, np.inf)
         x = add_scaled3(p, line, place)
         dist, away = _solid(m, g, T, q, x)
-        if looks == 0:
-            gap = dist
-            search = first_look(m, gap, way, flush)
         rate = dot3(away, add3(v, cross3(w, sub3(x, q))))
-        looked = search[0]
-        search, over = next_look(search, dist, rate, flush)
-        if looks == 0:
-            now = away
-        if search[7] == looked:
-            then = away
-        looks += 1
-    return time_of_points(m, touch_time(m, search, over, gap), gap, now, then, way)
+        search = look(m, search, dist, rate, away)
+    return time_of_points(m, search)
 
 
 @kernel
