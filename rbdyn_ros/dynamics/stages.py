@@ -27,7 +27,6 @@ from rbdyn_ros.engine.quantities import energy as _energy
 from rbdyn_ros.engine.quantities import joint_forces as _joint_forces
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.data import Data, restored
-from rbdyn_ros.model.joints import JointClass, JointType
 from rbdyn_ros.model.model import FEW_STEPS, Model, check_model
 
 kinematics = public(_kinematics.kinematics)
@@ -147,44 +146,10 @@ def _warn(m: Model, d: Data, found: int, stacklevel: int = 3) -> None:
             f"{d.ndropped} contacts do not fit in the list of {m.ncontact} and do not act; "
             "d.ndropped counts them. Use simpler geometries, or fewer of them"
         )
-    if found & _forward.FAST:
-        texts.append(_fast(m, d))
-    if found & _forward.LOST:
-        texts.append(_lost(m, d))
     texts += texts_of(m, d, found)
     for text in texts:
         message = f"'{m.name}', t = {d.time:.6g} s: {text}"
         warnings.warn(message, RuntimeWarning, stacklevel=stacklevel)
-
-
-def _fast(m: Model, d: Data) -> str:
-    """Return what to say of the body on a free or ball joint that turns the fastest."""
-    last = m.jnt_dofadr + m.jnt_dofnum
-    free = m.jnt_class == JointClass.FREE
-    turning = np.flatnonzero(free & np.isin(m.jnt_type, (JointType.FREE, JointType.BALL)))
-    speeds = [float(np.linalg.norm(d.qvel[last[j] - 3 : last[j]])) for j in turning]
-    speed, body = max(speeds), m.body_names[m.jnt_bodyid[turning[int(np.argmax(speeds))]]]
-    return (
-        f"body '{body}' turns at {speed:.4g} rad/s, by {speed * m.opt.timestep:.2g} rad in a "
-        f"timestep: its motion is inexact above {_forward.TURN_LIMIT:g}, and what it touches may "
-        f"be missed. Take timesteps below {_forward.TURN_LIMIT / speed:.2g} s"
-    )
-
-
-def _lost(m: Model, d: Data) -> str:
-    """Return what to say of a state that is not finite."""
-    dof = int(np.flatnonzero(~np.isfinite(d.qvel))[0])
-    forces = np.isfinite(d.qfrc_applied).all() and np.isfinite(d.xfrc_applied).all()
-    remedy = (
-        "Look at d.nbad and at what diverges in earlier steps, and take shorter timesteps or "
-        "another m.opt.integrator (docs: Integrators)"
-        if forces
-        else "qfrc_applied or xfrc_applied is not finite"
-    )
-    return (
-        f"the velocity of body '{m.body_names[m.dof_bodyid[dof]]}' is no longer a finite number, "
-        f"and the state is lost. {remedy}"
-    )
 
 
 def crb(m: Model, d: Data) -> None:

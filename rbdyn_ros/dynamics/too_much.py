@@ -1,4 +1,4 @@
-"""Warnings of `step` by name and figure: springs too stiff for the timestep, crushed bodies."""
+"""Warnings of `step` by name and figure: what a timestep cannot carry."""
 
 from __future__ import annotations
 
@@ -9,17 +9,22 @@ import numpy as np
 from rbdyn_ros.engine.contact.law import IS_SPRING, MASS_BY_H, K
 from rbdyn_ros.engine.too_much import (
     CRUSHED_CONTACT,
+    FAST,
+    LOST,
     NO_TIME,
     STIFF_CONTACT,
     STIFF_JOINT,
     STIFF_LIMIT,
+    TURN_LIMIT,
 )
 from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.joints import JointClass, JointType
 from rbdyn_ros.model.model import Model
 
 
 def texts_of(m: Model, d: Data, found: int) -> list[str]:
-    """Return what `step` has found, each kind once for a Data."""
+    """Return what `step` has found; springs and crushed bodies once for a Data."""
+    counted = {FAST: _fast, LOST: _lost}
     texts = {
         STIFF_CONTACT: lambda: _stiff_contact(m, d),
         CRUSHED_CONTACT: lambda: _crushed(m, d),
@@ -29,7 +34,8 @@ def texts_of(m: Model, d: Data, found: int) -> list[str]:
     said = vars(d).setdefault("said", set())
     new = [kind for kind in texts if found & kind and kind not in said]
     said.update(new)
-    return [texts[kind]() for kind in new]
+    first = [text(m, d) for kind, text in counted.items() if found & kind]
+    return first + [texts[kind]() for kind in new]
 
 
 def _stiff_contact(m: Model, d: Data) -> str:
@@ -80,4 +86,34 @@ def _stiff_limit(m: Model) -> str:
         f"the limit of joint '{m.jnt_names[j]}' has jnt_solref {t:g} s and {ratio:g}: their "
         f"product is less than the timestep of {m.opt.timestep:g} s, so it is more damped. Take a "
         f"timestep of {t * ratio:.2g} s"
+    )
+
+
+def _fast(m: Model, d: Data) -> str:
+    """Return what to say of the body on a free or ball joint that turns the fastest."""
+    last = m.jnt_dofadr + m.jnt_dofnum
+    free = m.jnt_class == JointClass.FREE
+    turning = np.flatnonzero(free & np.isin(m.jnt_type, (JointType.FREE, JointType.BALL)))
+    speeds = [float(np.linalg.norm(d.qvel[last[j] - 3 : last[j]])) for j in turning]
+    speed, body = max(speeds), m.body_names[m.jnt_bodyid[turning[int(np.argmax(speeds))]]]
+    return (
+        f"body '{body}' turns at {speed:.4g} rad/s, by {speed * m.opt.timestep:.2g} rad in a "
+        f"timestep: its motion is inexact above {TURN_LIMIT:g}, and what it touches may "
+        f"be missed. Take timesteps below {TURN_LIMIT / speed:.2g} s"
+    )
+
+
+def _lost(m: Model, d: Data) -> str:
+    """Return what to say of a state that is not finite."""
+    dof = int(np.flatnonzero(~np.isfinite(d.qvel))[0])
+    forces = np.isfinite(d.qfrc_applied).all() and np.isfinite(d.xfrc_applied).all()
+    remedy = (
+        "Look at d.nbad and at what diverges in earlier steps, and take shorter timesteps or "
+        "another m.opt.integrator (docs: Integrators)"
+        if forces
+        else "qfrc_applied or xfrc_applied is not finite"
+    )
+    return (
+        f"the velocity of body '{m.body_names[m.dof_bodyid[dof]]}' is no longer a finite number, "
+        f"and the state is lost. {remedy}"
     )

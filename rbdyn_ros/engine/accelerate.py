@@ -5,8 +5,8 @@ velocity at the end of the step, so the acceleration and these forces are solved
 forward and step call the same kernels, and inverse evaluates the same law for a given qacc. Only a
 step writes the memory of friction (integrate.py), so a second call finds the same.
 
-Without contact, stops or Runge-Kutta's trial states, constraints are an exception: qacc satisfies
-K qacc = k, while a step takes half of k and removes the error of the velocity (integrate.py).
+Constraints without contact and stops are an exception: qacc then satisfies K qacc = k, while a
+step takes half of k and removes the error of the velocity (integrate.py).
 """
 
 from __future__ import annotations
@@ -101,14 +101,20 @@ def accelerate(m, d, tries):
 
 @kernel
 def write_acceleration(m, d):
-    """Write qacc and all forces of the step; needs accelerate."""
+    """Write qacc and the forces of the step: of contacts, damping and constraints.
+
+    Needs accelerate.
+    """
     for k in range(m.nv):
         d.qacc[k] = d.qacc_step[k]
     if m.nefc > 0 and not solves(m, d):
         _satisfy_constraints(m, d)
     if m.nmimic > 0:
         follow_acceleration(m, d)
-    write_forces(m, d)
+    sum_contacts(m, d)
+    damp_at_end(m, d)
+    if d.report_stage != 0:
+        call_stage(d.report_stage, m, d)
 
 
 @kernel
@@ -122,17 +128,8 @@ def _satisfy_constraints(m, d):
 
 
 @kernel
-def write_forces(m, d):
-    """Write cfrc_contact, qfrc_contact, the damping in qfrc_passive, and forces of constraints."""
-    sum_contacts(m, d)
-    damp_at_end(m, d)
-    if d.report_stage != 0:
-        call_stage(d.report_stage, m, d)
-
-
-@kernel
 def sum_contacts(m, d):
-    """Write cfrc_contact and qfrc_contact from the contact forces of the last solution."""
+    """Write the forces of the contacts of the last solution, and their sums."""
     if m.ncontact > 0:
         call_stage(m.sum_forces_stage, m, d)
 
@@ -147,8 +144,8 @@ def damp_at_end(m, d):
 
 
 @kernel
-def forces_of_motion(m, d):
-    """Write the forces that the law gives in a step with acceleration qacc.
+def forces_at_qacc(m, d):
+    """Write the forces that the law gives in a step with the acceleration qacc.
 
     Needs velocity_stages, and a of the bodies.
     """

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from rbdyn_ros.engine import implicit, momentum  # noqa: F401  stages
 from rbdyn_ros.engine.aba import articulated, count_bad
 from rbdyn_ros.engine.accelerate import (
     accelerate,
     find_contacts,
-    forces_of_motion,
+    forces_at_qacc,
     keep_solved_state,
     solved_here,
     solves,
@@ -45,26 +43,18 @@ from rbdyn_ros.engine.integrate import (
     velocity_stages,
 )
 from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.joints.jcalc import BALL, FREE
 from rbdyn_ros.engine.kinematics import com_pos, kinematics, poses
 from rbdyn_ros.engine.loads import subtract_xfrc
 from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.passive import passive
 from rbdyn_ros.engine.rne import body_accelerations, rne, rne_acc
-from rbdyn_ros.engine.spatial import dot3
 from rbdyn_ros.engine.stops import stop_solver  # noqa: F401  a stage
-from rbdyn_ros.engine.too_much import overloaded_contacts, overloaded_joints
-from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.engine.too_much import overloaded_contacts, overloaded_joints, too_fast
 
-#: What a step may warn of: a joint that came near its singularity, contact forces that often do
-#: not converge, a body that turns too fast, and a state that is not finite, all for the first
-#: time, and contacts that did not fit in the list.
-SINGULAR, UNSOLVED, DROPPED, FAST, LOST = 1, 2, 4, 8, 16
-
-#: A body that tumbles turns too fast if it turns by more in a step [rad].
-TURN_LIMIT = 0.5
-
-FREE_CLASS = int(JointClass.FREE)
+#: What a step may warn of, beside what is in too_much.py: a joint that came near its singularity,
+#: contact forces that often do not converge, both for the first time, and contacts that did not
+#: fit in the list.
+SINGULAR, UNSOLVED, DROPPED = 1, 2, 4
 
 #: So many timesteps of a fall with its impacts may end without convergence.
 FEW_UNSOLVED = 1000
@@ -226,7 +216,7 @@ def _inverse_of_kick(m, d):
     if m.nmimic > 0:
         follow_acceleration(m, d)
     body_accelerations(m, d)
-    forces_of_motion(m, d)
+    forces_at_qacc(m, d)
     rne_acc(m, d)
 
 
@@ -276,37 +266,7 @@ def step(m: Model, d: Data, nstep: int) -> int:
     singular = SINGULAR if regular and d.nsingular > 0 else 0
     unsolved = UNSOLVED if solved and _often_unsolved(m, d) else 0
     dropped = DROPPED if m.ngeom > 0 and d.ndropped > 0 else 0
-    others = singular + unsolved + dropped + too_much
-    return others + (0 if _is_slow(m, d) else _look_closer(m, d))
-
-
-@inline
-def _is_slow(m, d):
-    """Return whether all velocities are finite and far from that of a body that turns too fast."""
-    most, slow = 0.5 * TURN_LIMIT / m.opt.timestep, True
-    for k in range(m.nv):
-        slow = slow and abs(d.qvel[k]) < most  # also false for NaN
-    return slow
-
-
-@kernel
-def _look_closer(m, d):
-    """Return FAST or LOST if a body turns too fast or is lost, and none has before."""
-    finite, fastest = True, 0.0
-    for k in range(m.nv):
-        finite = finite and abs(d.qvel[k]) < np.inf
-    for j in range(m.njnt):
-        if m.jnt_class[j] == FREE_CLASS and (m.jnt_type[j] == FREE or m.jnt_type[j] == BALL):
-            k = m.jnt_dofadr[j] + m.jnt_dofnum[j] - 3
-            w = (d.qvel[k], d.qvel[k + 1], d.qvel[k + 2])
-            fastest = max(fastest, dot3(w, w))
-    if not finite:
-        d.nlost = d.nlost + 1
-        return LOST if d.nlost == 1 else 0
-    if m.opt.timestep * np.sqrt(fastest) > TURN_LIMIT:
-        d.nfast = d.nfast + 1
-        return FAST if d.nfast == 1 else 0
-    return 0
+    return singular + unsolved + dropped + too_much + too_fast(m, d)
 
 
 @inline

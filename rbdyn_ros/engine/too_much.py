@@ -1,16 +1,21 @@
-"""What a timestep cannot carry: a spring that is too stiff, a body that is pressed into another.
+"""What a timestep cannot carry: stiff springs, bodies that are crushed, turn too fast or are lost.
 
-`step` looks for springs in joints at the start, and for contacts after its last timestep.
+`step` looks for springs in joints at the start, and for the others after its last timestep.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from rbdyn_ros.engine.contact.contact_constants import bounces
 from rbdyn_ros.engine.contact.law import IS_SPRING, MASS_BY_H, NORMAL, PUSH, K
 from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.joints.jcalc import BALL, FREE
 from rbdyn_ros.engine.spatial import dot3, load3
+from rbdyn_ros.model.joints import JointClass
 
-#: What is found: a sum of these.
+#: What is found: a sum of these. The first two are found once until a reset.
+FAST, LOST = 8, 16
 STIFF_CONTACT, CRUSHED_CONTACT, STIFF_JOINT, STIFF_LIMIT = 256, 512, 1024, 2048
 
 #: Rigid contacts are reported that are pressed deeper than this [m].
@@ -18,6 +23,11 @@ DEEP = 1e-3
 
 #: Time constants [s] up to this are not given by a user.
 NO_TIME = 1e-5
+
+#: A body that tumbles turns too fast if it turns by more in a step [rad].
+TURN_LIMIT = 0.5
+
+FREE_CLASS = int(JointClass.FREE)
 
 
 @kernel
@@ -65,3 +75,38 @@ def overloaded_joints(m):
         if m.jnt_limited[j] and t > NO_TIME and h2 > t * t * ratio * ratio:
             limit = STIFF_LIMIT
     return spring + limit if m.opt.passive else 0
+
+
+@inline
+def too_fast(m, d):
+    """Return FAST or LOST if a body turns too fast or is lost, and none has before."""
+    return 0 if _is_slow(m, d) else _look_closer(m, d)
+
+
+@inline
+def _is_slow(m, d):
+    """Return whether all velocities are finite and far from that of a body that turns too fast."""
+    most, slow = 0.5 * TURN_LIMIT / m.opt.timestep, True
+    for k in range(m.nv):
+        slow = slow and abs(d.qvel[k]) < most  # also false for NaN
+    return slow
+
+
+@kernel
+def _look_closer(m, d):
+    """Do what too_fast does, body by body."""
+    finite, fastest = True, 0.0
+    for k in range(m.nv):
+        finite = finite and abs(d.qvel[k]) < np.inf
+    for j in range(m.njnt):
+        if m.jnt_class[j] == FREE_CLASS and (m.jnt_type[j] == FREE or m.jnt_type[j] == BALL):
+            k = m.jnt_dofadr[j] + m.jnt_dofnum[j] - 3
+            w = (d.qvel[k], d.qvel[k + 1], d.qvel[k + 2])
+            fastest = max(fastest, dot3(w, w))
+    if not finite:
+        d.nlost = d.nlost + 1
+        return LOST if d.nlost == 1 else 0
+    if m.opt.timestep * np.sqrt(fastest) > TURN_LIMIT:
+        d.nfast = d.nfast + 1
+        return FAST if d.nfast == 1 else 0
+    return 0
