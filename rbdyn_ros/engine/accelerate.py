@@ -147,7 +147,7 @@ def damp_at_end(m, d):
 def forces_at_qacc(m, d):
     """Write the forces that the law gives in a step with the acceleration qacc.
 
-    Needs velocity_stages, and a of the bodies.
+    Needs velocity_stages, and for contact a of the bodies.
     """
     if exact_stops(m, d):
         stops_at_end(m, d)

@@ -213,9 +213,10 @@ def _inverse_of_tree(m, d):
 @kernel
 def _inverse_of_kick(m, d):
     """Write qfrc_inverse and cacc for qacc, by the law without the drift of free bodies."""
-    if m.nmimic > 0:
-        follow_acceleration(m, d)
-    body_accelerations(m, d)
+    if m.ncontact > 0:
+        if m.nmimic > 0:
+            follow_acceleration(m, d)
+        body_accelerations(m, d)
     forces_at_qacc(m, d)
     rne_acc(m, d)
 
