@@ -119,7 +119,7 @@ def with_parameters(m: Model, x: Array) -> Model:
     rows = {
         "body_mass": mass,
         "body_ipos": com,
-        "body_iquat": np.array([mat_to_quat(R) for R in axes]),
+        "body_iquat": mat_to_quat(axes),
         "body_imat": axes.reshape(-1, 9),
         "body_inertia": moments,
         "body_fullinertia": as_six(matrices),

@@ -28,10 +28,10 @@ def body_arrays(tree: Tree) -> Arrays:
     return {
         "body_parentid": parent,
         "body_pos": np.array([body.place.pos for body in bodies]),
-        "body_quat": np.array([mat_to_quat(R) for R in mat]),
+        "body_quat": mat_to_quat(mat),
         "body_mat": mat,
         "body_ipos": np.array([inertia[1] for inertia in inertias]),
-        "body_iquat": np.array([mat_to_quat(R) for R in axes]),
+        "body_iquat": mat_to_quat(axes),
         "body_imat": axes,
         "body_mass": mass,
         "body_inertia": moments,

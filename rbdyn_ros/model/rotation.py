@@ -7,6 +7,9 @@ from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array
 
+#: Places of x, y, z, w in a wxyz quaternion, for ROS.
+XYZW = [1, 2, 3, 0]
+
 
 def quat_to_mat(quat: ArrayLike) -> Array:
     """Return the 3x3 rotation matrix of a quaternion, which is normalised first."""
@@ -21,31 +24,31 @@ def quat_to_mat(quat: ArrayLike) -> Array:
 
 
 def mat_to_quat(mat: ArrayLike) -> Array:
-    """Return the unit quaternion of a rotation matrix, with its largest entry positive.
+    """Return the unit quaternions of rotation matrices, each with its largest entry positive.
+
+    Args:
+        mat: (..., 3, 3), or (9,) of one matrix.
 
     Source: Shepperd, Quaternion from rotation matrix, 1978: divide by the largest entry.
     """
-    R = np.asarray(mat, np.float64).reshape(3, 3)
-    # 4 w^2, 4 x^2, 4 y^2, 4 z^2, each minus 1
-    diagonal = np.array(
+    R = np.asarray(mat, np.float64)
+    R = R.reshape(3, 3) if R.ndim == 1 else R
+    x, y, z = (R[..., k, k] for k in range(3))
+    a, b, c = (R[..., k - 1, k - 2] - R[..., k - 2, k - 1] for k in range(3))  # vector of R - R^T
+    d, e, f = (R[..., i, j] + R[..., j, i] for i, j in ((0, 1), (0, 2), (1, 2)))
+    # K = 4 q q^T
+    w = x + y + z + 1.0
+    K = np.array(
         [
-            R[0, 0] + R[1, 1] + R[2, 2],
-            R[0, 0] - R[1, 1] - R[2, 2],
-            R[1, 1] - R[0, 0] - R[2, 2],
-            R[2, 2] - R[0, 0] - R[1, 1],
+            [w, a, b, c],
+            [a, x - y - z + 1.0, d, e],
+            [b, d, y - x - z + 1.0, f],
+            [c, e, f, z - x - y + 1.0],
         ]
     )
-    products = np.array(
-        [
-            [0.0, R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]],
-            [0.0, 0.0, R[1, 0] + R[0, 1], R[0, 2] + R[2, 0]],
-            [0.0, 0.0, 0.0, R[2, 1] + R[1, 2]],
-            [0.0, 0.0, 0.0, 0.0],
-        ]
-    )
-    K = products + products.T + np.diag(diagonal + 1.0)
-    row: Array = K[np.argmax(diagonal)]
-    quat: Array = row / np.linalg.norm(row)
+    largest = np.argmax(np.einsum("ii...->i...", K), axis=0)
+    row = np.moveaxis(np.take_along_axis(K, largest[None, None], axis=0)[0], 0, -1)
+    quat: Array = row / np.linalg.norm(row, axis=-1, keepdims=True)
     return quat
 
 

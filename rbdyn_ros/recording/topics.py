@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
+from rbdyn_ros.model.rotation import XYZW, mat_to_quat, quat_to_mat
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.recording.schemas import LATER, STATE, Schemas
 
@@ -129,8 +129,7 @@ class Frames:
         R = xmat.reshape(-1, 3, 3)[self._body]
         rows = np.empty((len(self.names), 7))
         rows[:, :3] = xpos[self._body] + np.einsum("nij,nj->ni", R, self._offset)
-        for row, turn in zip(rows, R @ self._turn, strict=True):
-            row[3:] = np.roll(mat_to_quat(turn), -1)
+        rows[:, 3:] = mat_to_quat(R @ self._turn)[:, XYZW]
         return rows
 
 

@@ -83,6 +83,8 @@ class Readout:
         while newest == self._version and time.monotonic() < give_up:
             self._wakeup.wait(max(give_up - time.monotonic(), 1e-3))
             newest = int(self._states.version[0])
+        if newest == self._version:
+            return None
         # in mode fast the loop waits for the reader, so no state may be skipped
         close = newest - self._version <= BACKLOG * len(self._states.words) or self._fast
         version = fetch(*self._states.arrays, self._version + 1 if close else 0, *self._inbox)

@@ -17,14 +17,14 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.model.graph import span
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
+from rbdyn_ros.model.rotation import XYZW, mat_to_quat, quat_to_mat
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.common.single_joints import SingleJoints
 
 
 def xyzw(quat: ArrayLike) -> Array:
-    """Return a wxyz quaternion in the order of ROS."""
-    return np.roll(np.asarray(quat, np.float64), -1)
+    """Return wxyz quaternions (..., 4) in the order of ROS."""
+    return np.asarray(quat, np.float64)[..., XYZW]
 
 
 def time_message(nanoseconds: int) -> Time:
@@ -134,8 +134,7 @@ class Poses:
         R_parent_T = R[:, 0].transpose(0, 2, 1)
         rows = np.empty((len(self.links), 7))
         rows[:, :3] = np.einsum("nij,nj->ni", R_parent_T, p[:, 1] - p[:, 0])
-        for row, rotation in zip(rows, R_parent_T @ R[:, 1], strict=True):
-            row[3:] = xyzw(mat_to_quat(rotation))
+        rows[:, 3:] = xyzw(mat_to_quat(R_parent_T @ R[:, 1]))
         return rows
 
 
