@@ -16,7 +16,7 @@ import pickle
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
+from types import CodeType, SimpleNamespace
 from typing import Any
 
 from numba.core.caching import (
@@ -93,14 +93,43 @@ def _subfolder(source: str) -> Path:
 
 
 class _Locator(UserProvidedCacheLocator):
-    """Finds a function's files in a folder, which may be one that cannot be written."""
+    """Finds a function's files in a folder, which may be one that cannot be written.
+
+    The name of the folder contains a hash of the package's sources, so a function of the package
+    is never an old one. Numba would compile it again when its line moves.
+    """
 
     def __init__(self, function: Any, source: str, folder: str) -> None:
-        self._py_file, self._lineno = source, function.__code__.co_firstlineno
+        self._py_file, self._function = source, function
         self._cache_path = str(Path(folder, _subfolder(source)))
+
+    def get_disambiguator(self) -> str:
+        return _code_hash(self._function.__code__, self._function.__doc__)
+
+    def get_source_stamp(self) -> Any:
+        own = Path(self._py_file).resolve().is_relative_to(_PACKAGE)
+        return None if own else super().get_source_stamp()
 
     def ensure_cache_path(self) -> None:
         """Leave the folder to `write`."""
+
+
+def _code_hash(code: CodeType, doc: str | None) -> str:
+    """Return a hash of a function's code; it tells functions of one name in a file apart.
+
+    Args:
+        code: of the function.
+        doc: its docstring.
+    """
+    return hashlib.sha256(repr(_parts(code, doc)).encode()).hexdigest()[:16]
+
+
+def _parts(code: CodeType, doc: str | None) -> tuple[object, ...]:
+    consts = [
+        _parts(each, None) if isinstance(each, CodeType) else each if each != doc else None
+        for each in code.co_consts
+    ]
+    return code.co_code, code.co_names, code.co_varnames, code.co_freevars, consts
 
 
 class _Files(IndexDataCacheFile):

@@ -31,6 +31,7 @@ from rbdyn_ros.engine import (
 from rbdyn_ros.engine.cache import KernelCache, warn_once
 from rbdyn_ros.engine.interrupts import deferred, deferring
 from rbdyn_ros.engine.processor import processor
+from rbdyn_ros.engine.source_hash import sources_hash
 
 Vector = NDArray[np.float64]  # (n,), contiguous
 Matrix = NDArray[np.float64]  # (n, n), contiguous
@@ -41,6 +42,8 @@ R = TypeVar("R")
 
 #: Folder of the code of kernels that others call, in each cache.
 LINKED = "linked"
+#: Folder of the hashes of sources, beside the caches.
+SOURCES = "sources"
 
 DISABLED = bool(numba.config.DISABLE_JIT)
 # without Numba's runtime a kernel cannot allocate, and no reference is counted
@@ -49,14 +52,14 @@ OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}, "_nr
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
-def _source_hash() -> str:
+def _inputs_hash(folder: Path) -> str:
     """Return a hash of all inputs of the machine code; Numba itself checks one file only."""
     versions = f"{sys.version} {numba.__version__} {llvmlite.__version__}"
     digest = hashlib.sha256(f"{versions} {OPTIONS}".encode())
     digest.update(repr(processor()).encode())
     digest.update(str(numba.config.BOUNDSCHECK).encode())
-    for source in sorted([*_PACKAGE.glob("engine/**/*.py"), *_PACKAGE.glob("model/*.py")]):
-        digest.update(source.read_bytes())
+    sources = [*_PACKAGE.glob("engine/**/*.py"), *_PACKAGE.glob("model/*.py")]
+    digest.update(sources_hash(sources, folder / SOURCES))
     return digest.hexdigest()[:16]
 
 
@@ -72,11 +75,12 @@ def _private_directory(path: Path) -> bool:
 
 def _cache_directory() -> str:
     """Return the directory of the machine code, in the user's cache or a temporary one, or ""."""
-    name = _source_hash()
     parents = [_user_cache(), _temporary_cache()]
     for parent in parents:
-        if parent and _private_directory(parent) and _private_directory(parent / name):
-            return str(parent / name)
+        if parent and _private_directory(parent):
+            folder = parent / _inputs_hash(parent)
+            if _private_directory(folder):
+                return str(folder)
     warn_once(parents[0] or "the cache of this user", "it cannot be made or written")
     return ""
 
@@ -104,10 +108,9 @@ def cache_below(name: str, sources: Iterable[Path]) -> str:
     """Return a subdirectory of the engine's cache; edits of `sources` do not affect the engine."""
     if not CACHE_DIRECTORY:
         return ""
-    digest = hashlib.sha256()
-    for source in sorted(sources):
-        digest.update(source.read_bytes())
-    return str(Path(CACHE_DIRECTORY) / f"{name}-{digest.hexdigest()[:16]}")
+    folder = Path(CACHE_DIRECTORY)
+    code = sources_hash(sources, folder.parent / SOURCES).hex()
+    return str(folder / f"{name}-{code[:16]}")
 
 
 class Kernel:

@@ -105,6 +105,58 @@ def test_copies_of_the_package_share_their_code(tmp_path):
     assert our_code == other_code
 
 
+CALL = """
+from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.joints.groups import rotated
+assert rotated(0.0, 1.0, 2.0) == (1.0, 2.0)
+print(jit.CACHE_DIRECTORY, sum(rotated.stats.cache_hits.values()))
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kept"),
+    [
+        ("@inline\ndef rotated(angle, x, y):", "# why\n\n@inline\ndef rotated(angle, x, y):", 1),
+        ("def rotated(angle, x, y):", 'def rotated(angle, x, y):\n    """Turn."""', 1),
+        ('"""Rotations and poses', '"""Rotations, and poses', 1),
+        ("large = x > 1e-8", "large = x > 2e-8", 0),
+    ],
+    ids=["comment", "docstring", "module docstring", "constant"],
+)
+def test_only_a_change_of_code_compiles_anew(before, after, kept, tmp_path):
+    shutil.copytree(ROOT / "rbdyn_ros", tmp_path / "rbdyn_ros")
+    edited = tmp_path / "rbdyn_ros/engine/joints/groups.py"
+
+    def call():
+        environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+        done = subprocess.run(
+            [sys.executable, "-c", CALL],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        folder, hits = done.stdout.split()
+        return folder, int(hits)
+
+    folder, _ = call()
+    text = edited.read_text()
+    assert text.count(before) == 1
+    edited.write_text(text.replace(before, after))
+    again, hits = call()
+    assert (again == folder, hits) == (bool(kept), kept)
+
+
+def test_functions_of_one_name_have_files_of_their_own(tmp_path):
+    two, three = (
+        jit.compile_cached(each, jit.OPTIONS, str(tmp_path))
+        for each in (lambda x: 2 * x, lambda x: 3 * x)
+    )
+    assert (two(1), three(1)) == (2, 3)
+    assert sum(path.suffix == ".nbi" for path in tmp_path.rglob("*")) == 2
+
+
 def test_code_is_found_on_disk(made, tmp_path, warnings):
     assert made(tmp_path) == (42, False)
     assert sorted(files(tmp_path)) == [".nbc", ".nbi"]
