@@ -5,9 +5,11 @@
 # make test-extras  install PyTorch, JAX, pyarrow, Ray and stable-baselines3, and run their tests
 # make test-processors  run the numerical tests as if on other processors
 # make fuzz  feed changed files to all readers        make fuzz SECONDS=600 SEED=1 ARGS=urdf
+# make affected  run the tests that your change since main reaches    make affected BASE=HEAD~3
+# make check  lint, then make affected: before each commit
 # make messages  run the tests and write test/messages.txt, the words of all refusals; with
 #                ARGS=test/view only add the new ones of these tests
-# make lint  check style and types
+# make lint  check style, types and imports    make lint ARGS=rbdyn_ros/view
 # make bench measure against MuJoCo and Pinocchio
 # make docs  build the documentation: site/index.html
 # make release  write the ROS packages side by side into dist/ros, as bloom and colcon want them
@@ -19,6 +21,7 @@ RELEASE ?= dist/ros
 ROS = kilted
 # one more process of tests than processors, for some of the tests mostly wait
 WORKERS = $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+BASE ?= main
 SECONDS ?= 60
 SEED ?= 0
 
@@ -28,6 +31,9 @@ DROP = PYTHONPATH PYTHONHOME AMENT_PREFIX_PATH RMW_IMPLEMENTATION _ROS_WHEELS_BO
 ifdef AMENT_PREFIX_PATH
 DROP += LD_LIBRARY_PATH
 endif
+# files that a tutorial saved into the clone are not ours to judge
+CODE = rbdyn_ros benchmarks docs examples launch test tools setup.py
+
 RUN = env $(addprefix -u ,$(DROP))
 
 VENV = .venv$(if $(filter-out kilted,$(ROS)),-$(ROS))
@@ -48,8 +54,18 @@ sim:
 	@$(SETUP) --users
 	@$(RUN) $(VENV)/bin/rbdyn sim $(URDF) $(ARGS)
 
+PYTEST = $(RUN) $(VENV)/bin/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+
 test: setup
-	@$(RUN) $(VENV)/bin/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(ARGS)
+	@$(PYTEST) $(ARGS)
+
+affected: setup
+	@tests=$$($(VENV)/bin/python tools/affected.py $(BASE)) && \
+	  if [ -n "$$tests" ]; then $(PYTEST) $$tests $(ARGS); else echo "no test is affected"; fi
+
+check:
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory affected
 
 test-extras: setup
 	@$(RUN) $(VENV)/bin/python -m pip install --quiet -e '.[torch,jax,trials,ray]' stable-baselines3 --extra-index-url https://download.pytorch.org/whl/cpu
@@ -62,12 +78,12 @@ fuzz: setup
 	@cd test && $(RUN) ../$(VENV)/bin/python -m fuzz --seconds $(SECONDS) --seed $(SEED) $(ARGS)
 
 messages: setup
-	@$(RUN) $(VENV)/bin/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --write-messages $(ARGS)
+	@$(PYTEST) --write-messages $(ARGS)
 
 lint: setup
-	@$(RUN) $(VENV)/bin/ruff check .
-	@$(RUN) $(VENV)/bin/ruff format --check .
-	@$(RUN) $(VENV)/bin/mypy
+	@$(RUN) $(VENV)/bin/ruff check $(or $(ARGS),$(CODE))
+	@$(RUN) $(VENV)/bin/ruff format --check $(or $(ARGS),$(CODE))
+	@$(RUN) $(VENV)/bin/mypy $(ARGS)
 	@$(RUN) $(VENV)/bin/lint-imports --no-cache
 
 bench: setup
@@ -90,4 +106,4 @@ clean:
 	rm -rf .venv .venv-* site build install log dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis .fuzz
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup sim test test-extras test-processors fuzz messages lint bench docs release clean
+.PHONY: help setup sim test affected check test-extras test-processors fuzz messages lint bench docs release clean
