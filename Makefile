@@ -13,6 +13,7 @@
 # make bench measure against MuJoCo and Pinocchio
 # make docs  build the documentation: site/index.html
 # make release  write the ROS packages side by side into dist/ros, as bloom and colcon want them
+# make changelog VERSION=1.1.0  move the files of changelog/ into CHANGELOG.rst
 # make clean remove everything that was built
 
 URDF ?= config/robots/seven_dof_arm.urdf
@@ -102,8 +103,12 @@ release:
 	rm '$(RELEASE)/rbdyn_ros/colcon_defaults.yaml'
 	sed -i 's|^  <exec_depend>rclpy<|  <exec_depend>rbdyn_interfaces</exec_depend>\n&|' '$(RELEASE)/rbdyn_ros/package.xml'
 
+changelog: setup
+	@$(RUN) $(VENV)/bin/python -m pip install --quiet towncrier
+	@$(RUN) $(VENV)/bin/towncrier build --yes --version '$(VERSION)'
+
 clean:
 	rm -rf .venv .venv-* site build install log dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis .fuzz
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup sim test affected check test-extras test-processors fuzz messages lint bench docs release clean
+.PHONY: help setup sim test affected check test-extras test-processors fuzz messages lint bench docs release changelog clean

@@ -48,12 +48,6 @@ def test_every_listed_name_exists_and_comes_from_its_module():
     assert set(rb.__all__) == set(listed())
 
 
-def test_with_payload_is_still_found_where_it_was():
-    from rbdyn_ros.payload import with_payload
-
-    assert with_payload is rb.with_payload
-
-
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="'rbdyn_ros' has no attribute 'stepp'"):
         _ = rb.stepp

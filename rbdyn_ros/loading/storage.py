@@ -37,10 +37,8 @@ from rbdyn_ros.errors import (
 )
 from rbdyn_ros.loading.output import output_path, write_whole
 from rbdyn_ros.loading.user_joints import check_user_functions
-from rbdyn_ros.model.actuators import no_actuators
 from rbdyn_ros.model.audit_arrays import audit_arrays
 from rbdyn_ros.model.capabilities import check_mass_matrix_fits
-from rbdyn_ros.model.geoms import NO_ROBOT
 from rbdyn_ros.model.model import Model, check_model, unchecked_model
 from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAMES, PRIMARY
 from rbdyn_ros.model.options import Options
@@ -48,9 +46,7 @@ from rbdyn_ros.model.options import Options
 SUFFIX = ".npz"
 FORMAT = "rbdyn_ros model"
 HEADER = "header"
-NO_ACTUATORS = no_actuators(MODEL_FIELDS)
-#: By version, the fields that its files lack: `save` chooses the first version that will do.
-LACKS = {9: ("geom_robotid", *NO_ACTUATORS), 10: ("geom_robotid",), 11: ()}
+VERSION = 11
 MAX_BYTES = 1 << 30  # unpacked: a robot of a million bodies
 MAX_HEADER = 1 << 26  # names and findings, unpacked
 
@@ -89,7 +85,7 @@ def save(m: Model, path: str | Path) -> None:
     check_model(m, "save")
     target = output_path(path, "a Model", (SUFFIX,))
     header = np.frombuffer(json.dumps(_header(m)).encode(), np.uint8)
-    arrays = {name: getattr(m, name) for name in _stored(_version(m))}
+    arrays = {name: getattr(m, name) for name in PRIMARY}
 
     def write(file: BinaryIO) -> None:
         np.savez_compressed(file, allow_pickle=False, **{HEADER: header, **arrays})
@@ -125,23 +121,11 @@ def load_model(path: str | Path) -> Model:
     return model
 
 
-def _version(m: Model) -> int:
-    """Return the first version of the format that has all of a Model."""
-    if (m.geom_robotid != NO_ROBOT).any():
-        return 11
-    return 10 if m.nu > 0 else 9
-
-
-def _stored(version: int) -> list[str]:
-    """Return the fields in files of a version."""
-    return [name for name in PRIMARY if name not in LACKS[version]]
-
-
 def _header(m: Model) -> dict[str, Any]:
     opt = m.opt
     return {
         "format": FORMAT,
-        "version": _version(m),
+        "version": VERSION,
         "name": m.name,
         "names": m.names,
         "options": {
@@ -184,15 +168,14 @@ def _read_archive(
         refuse("too-large", f"its header unpacks to more than {MAX_HEADER >> 20} MiB", source)
     text = _array(archive, first, np.dtype("u1")).tobytes()
     header = _check_version(json.loads(text), source)
-    _check_fields(names, source, _stored(header["version"]))
+    _check_fields(names, source, PRIMARY)
     fields = {field.name: field for field in MODEL_FIELDS}
     arrays = {
         name: _array(archive, part, _DTYPES[fields[name].kind])
         for name, part in zip(names, parts, strict=True)
         if name != HEADER
     }
-    alone = {"geom_robotid": np.full_like(arrays["geom_bodyid"], NO_ROBOT)}
-    return header, {**alone, **NO_ACTUATORS, **arrays}
+    return header, arrays
 
 
 def _array(archive: zipfile.ZipFile, part: zipfile.ZipInfo, dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -215,13 +198,12 @@ def _check_version(header: object, source: str) -> dict[str, Any]:
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         refuse("not-a-model-file", "this is not a saved Model of rbdyn_ros", source)
     version = header.get("version")
-    if type(version) is not int or version not in LACKS:
-        allowed = f"{min(LACKS)} to {max(LACKS)}"
+    if type(version) is not int or version != VERSION:
         message = (
             f"the file has version {quote(str(version))} of the format; this release reads "
-            f"versions {allowed}. Build and save the Model again"
+            f"version {VERSION}. Build and save the Model again"
         )
-        refuse("other-version", message, source, found=str(version), allowed=allowed)
+        refuse("other-version", message, source, found=str(version), allowed=str(VERSION))
     return header
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,6 @@ from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.derive import derive
 from rbdyn_ros.model.fields import frozen, immutable
 from rbdyn_ros.model.fingerprint import fingerprint
-from rbdyn_ros.model.former_names import OF_OBSTACLES, RENAMED, former_view, with_new_names
 from rbdyn_ros.model.graph import Graph
 from rbdyn_ros.model.joints import JOINT_KINDS, JointKind, JointType, user_kind
 from rbdyn_ros.model.loops import loop_joints_alone
@@ -179,11 +178,6 @@ class Model:
         """Timesteps that surely take less than 0.1 s, usually a few milliseconds."""
         return max(FEW_STEPS, WORK_AT_ONCE // self.work)
 
-    def specialize(self, *_: object, **__: object) -> NoReturn:
-        """Raise ModelError: this was a method until 0.1 and is rb.specialize(m) now."""
-        text = "Model.specialize is now a function: call rb.specialize(m)"
-        raise ModelError(Finding("renamed", text, "error", "specialize"))
-
     def __index__(self) -> int:
         return int(self.address)
 
@@ -265,7 +259,7 @@ class Model:
             ModelError: a field is not replaceable, or an array has a wrong shape or wrong numbers.
         """
         new = {field.name: getattr(self, field.name) for field in MODEL_FIELDS}
-        new |= check_replacements(vars(self), with_new_names(self, arrays))
+        new |= check_replacements(vars(self), arrays)
         return with_arrays(self, new, findings, [x for x in CONSTANTS if x not in arrays])
 
     def __copy__(self) -> Model:
@@ -428,6 +422,3 @@ def _stage(name: str, doc: str) -> property:
 
 for _name, _doc in STAGES.items():
     setattr(Model, _name, _stage(_name, _doc))
-
-for _name in (*OF_OBSTACLES, *RENAMED):
-    setattr(Model, _name, former_view(_name))

@@ -149,8 +149,6 @@ def test_old_calls_name_the_new_ones():
             function(s, d)
     with refused(rb.ModelError, "not-specialised", "frame_pose"):
         rb.frame_pose(s, d, 0)
-    with refused(rb.ModelError, "renamed", "specialize"):
-        m.specialize(functions=("step",))
     assert d.buffer.tobytes() == before
 
 
