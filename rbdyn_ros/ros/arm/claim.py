@@ -5,13 +5,12 @@ A publisher is told from others by its GID, never by the name of its node.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from rclpy.node import Node
 
 from rbdyn_ros.control.faults import Fault
-from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.nanoseconds import NANOSECONDS, steady_ns
 from rbdyn_ros.ros.common.endpoints import UNKNOWN, described, other_publishers, sender_name
 
 #: A publisher that has been silent for this time has ended or been replaced [ns]. It is not below
@@ -105,7 +104,7 @@ class ArmClaim:
                 )
                 remedy = "End it, or make it a dry run, which publishes none"
                 return Fault("rivals", text, remedy=remedy)
-        if self._fault is not None and self._source.disputed(time.monotonic_ns()):
+        if self._fault is not None and self._source.disputed(steady_ns()):
             return self._fault
         return self._unknown_senders()
 
