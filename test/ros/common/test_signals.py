@@ -1,0 +1,350 @@
+"""Every stop stops: a node ends within two seconds of a signal, and an arm gets no effort then.
+
+`make test ARGS="test/ros/common/test_signals.py --stops 2000 -s -n0"` takes about an hour.
+"""
+
+import itertools
+import mmap
+import os
+import random
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+pytest.importorskip("mcap", reason="mcap is not installed")
+pytest.importorskip("simulation_interfaces.srv", reason="simulation_interfaces is not built")
+
+import rclpy
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
+from simulation_interfaces.msg import Result
+from simulation_interfaces.srv import StepSimulation
+from std_srvs.srv import Trigger
+from support import processes
+
+import rbdyn_ros as rb
+from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.recording.reader import read_run
+from rbdyn_ros.ros.common.convert import time_message
+
+#: Bounds on a machine that is not busy: until the end, and until the last effort [s].
+END, LAST_EFFORT = 2.0, 0.02
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+#: Longest time between two signals [s].
+APART = 0.05
+ROBOT = bundled_robot("seven_dof_arm")
+START = {"shoulder_pitch": 0.5, "elbow_pitch": 0.7, "wrist_pitch": 0.4}
+RATE = 250
+DEEP = QoSProfile(depth=1000)
+
+ENTRIES = {
+    "simulator": "from rbdyn_ros.__main__ import simulator; simulator()",
+    "arm_controller": "from rbdyn_ros.__main__ import arm_controller; arm_controller()",
+}
+#: A group of its own, as ros2 launch is one with its nodes; pytest may run under nohup.
+PRELUDE = """
+import os, signal
+os.setpgid(0, 0)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+print("begun", flush=True)
+"""
+
+METRONOME = """
+import mmap, struct, sys, time
+with open(sys.argv[1], "r+b") as file:
+    shared = mmap.mmap(file.fileno(), 8)
+late, now = 0.0, time.monotonic()
+while True:
+    time.sleep(0.002)
+    before, now = now, time.monotonic()
+    late += max(0.0, now - before - 0.003)
+    shared[:8] = struct.pack("d", late)
+"""
+
+
+class Metronome:
+    """A process that only sleeps: how late it wakes says how the machine has stalled."""
+
+    def __init__(self, folder):
+        path = folder / "late"
+        path.write_bytes(bytes(8))
+        with path.open("r+b") as file:
+            self._shared = mmap.mmap(file.fileno(), 8)
+        self._process = subprocess.Popen([sys.executable, "-c", METRONOME, path])
+
+    @property
+    def late(self):
+        """The sum of all delays so far [s]."""
+        return struct.unpack("d", self._shared[:8])[0]
+
+    def close(self):
+        self._process.kill()
+        self._process.wait()
+
+
+class Driver:
+    """An arm at rest, on the clock of the test: publishes states and keeps the commands."""
+
+    def __init__(self, peer, space):
+        m = rb.load_urdf(ROBOT)
+        self._state = JointState(name=list(m.jnt_names))
+        qpos = np.array([START.get(name, 0.0) for name in m.jnt_names])
+        effort = np.zeros(m.nv)
+        Arm(m).gravity_effort(qpos, effort)
+        self._state.position, self._state.effort = qpos.tolist(), effort.tolist()
+        self._state.velocity = [0.0] * m.nv
+        self.stamps = []  # of the answered states [ns]
+        self._node = rclpy.create_node("driver", namespace=space, context=peer.context)
+        self._publisher = self._node.create_publisher(JointState, "joint_states", 10)
+        self._node.create_subscription(JointState, "joint_commands", self._take, DEEP)
+        self._node.create_timer(1.0 / RATE, self._publish)
+        self._executor = SingleThreadedExecutor(context=peer.context)
+        self._executor.add_node(self._node)
+        self._ended = False
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _publish(self):
+        self._state.header.stamp = time_message(time.monotonic_ns())
+        self._publisher.publish(self._state)
+
+    def _take(self, command):
+        self.stamps.append(command.header.stamp.sec * 10**9 + command.header.stamp.nanosec)
+
+    def _run(self):
+        while not self._ended:
+            self._executor.spin_once(timeout_sec=0.05)
+
+    def close(self):
+        self._ended = True
+        self._thread.join()
+        self._executor.shutdown()
+        self._node.destroy_node()
+
+
+class Storm:
+    """Starts nodes and stops them; each in a namespace of its own."""
+
+    def __init__(self, peer, folder, domain, seed):
+        self.peer, self.folder, self.domain = peer, folder, domain
+        self.random, self._count = random.Random(seed), itertools.count()
+        self.metronome = Metronome(folder)
+        self.worst, self.by_force, self.process = {}, 0, None
+
+    def start(self, entry, *more, fresh=False, **parameters):
+        """Start a node; return its namespace."""
+        number = next(self._count)
+        space = f"/s{number}"
+        self.log = self.folder / f"log_storm{number}.txt"
+        given = {"urdf": ROBOT, **parameters}
+        if entry == "simulator":
+            given.setdefault("publish_clock", "false")
+        words = [word for name, value in given.items() for word in ("-p", f"{name}:={value}")]
+        env = dict(os.environ, ROS_DOMAIN_ID=str(self.domain), ROS_LOG_DIR=str(self.folder))
+        env.update(ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST", PYTHONUNBUFFERED="1")
+        words = ["--ros-args", "-r", f"__ns:={space}", *words, *more]
+        with self.log.open("w") as log:
+            program = PRELUDE + ENTRIES[entry]
+            self.process = processes.start(program, words, env, log, fresh)
+        return space
+
+    def text(self):
+        return self.log.read_text(errors="replace")
+
+    def until(self, condition, timeout=300.0):
+        end = time.monotonic() + timeout
+        while not condition():
+            assert self.process.poll() is None, self.text()
+            assert time.monotonic() < end, self.text()
+            time.sleep(0.002)
+
+    def wait_for(self, words):
+        self.until(lambda: words in self.text())
+
+    def stop(self, phase, before=lambda: None):
+        """Send one to three signals; return the time of the first one when the node has ended."""
+        pauses = [0.0, *(self.random.uniform(0.0, APART) for _ in range(self.random.randrange(3)))]
+        send = self.random.choice((os.kill, os.killpg))
+        numbers = [self.random.choice(SIGNALS) for _ in pauses]
+        before()
+        late, first = self.metronome.late, time.monotonic()
+        for pause, number in zip(pauses, numbers, strict=True):
+            time.sleep(pause)
+            if self.process.poll() is None:
+                with suppress(ProcessLookupError):
+                    send(self.process.pid, number)
+        what = f"{phase}: {[int(number) for number in numbers]} {pauses} by {send.__name__}"
+        while self.process.poll() is None:
+            took = time.monotonic() - first
+            if took > END + self.metronome.late - late + 0.1:
+                self.process.kill()
+                pytest.fail(f"{what}: alive after {took:.2f} s\n{self.text()}")
+            time.sleep(0.001)
+        took, stalled = time.monotonic() - first, self.metronome.late - late
+        assert took < END + stalled, (what, took, stalled, self.text())
+        assert self.process.returncode == 0, (what, self.process.returncode, self.text())
+        assert "Traceback" not in self.text(), (what, self.text())
+        self.by_force += "is ended now" in self.text()
+        times = self.worst.setdefault(phase, [])
+        times.append(took)
+        return first, stalled
+
+    def forget(self, *clients):
+        for client in clients:
+            self.peer.clients = {k: c for k, c in self.peer.clients.items() if c is not client}
+            self.peer.node.destroy_client(client)
+
+    def close(self):
+        self.metronome.close()
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+
+@pytest.fixture
+def storm(peer, tmp_path, domain, request):
+    storm = Storm(peer, tmp_path, domain, seed=request.config.getoption("--stops"))
+    yield storm
+    storm.close()
+
+
+# the phases: each starts a node, stops it, and asserts what else must hold
+
+
+def starting(storm):
+    """During the imports."""
+    storm.start("simulator", fresh=True)
+    storm.wait_for("begun")
+    time.sleep(storm.random.uniform(0.0, 1.5))
+    storm.stop("imports")
+
+
+def configuring(storm):
+    storm.start(storm.random.choice(("simulator", "arm_controller")))
+    storm.wait_for("begun")
+    time.sleep(storm.random.uniform(0.0, 0.5))
+    storm.stop("configure")
+
+
+def running(storm):
+    storm.start("simulator")
+    storm.wait_for("simulating '")
+    storm.stop("running")
+
+
+def recording(storm):
+    path = storm.folder / f"run{next(storm._count)}.mcap"
+    storm.start("simulator", record=path)
+    storm.wait_for("simulating '")
+    time.sleep(storm.random.uniform(0.1, 0.3))
+    storm.stop("recording")
+    run = read_run(path)
+    ticks = np.rint(run.time * 1e3).astype(int)
+    assert (np.diff(ticks) == 1).all()  # every state up to the last one
+    assert f"recorded {path}" in storm.text()
+    path.unlink()
+
+
+def answering(storm):
+    """While one service steps for a long time and others wait."""
+    space = storm.start("simulator", start_paused="true")
+    storm.wait_for("simulating '")
+    step = storm.peer.client(StepSimulation, f"{space}/simulator/step_simulation")
+    hashed = storm.peer.client(Trigger, f"{space}/simulator/state_hash")
+    steps = step.call_async(StepSimulation.Request(steps=10**6))
+
+    def ask():
+        for _ in range(20):
+            hashed.call_async(Trigger.Request())
+
+    storm.peer.spin(storm.random.uniform(0.0, 0.1))
+    storm.stop("answering", ask)
+    storm.peer.spin(0.01)
+    assert not steps.done() or steps.result().result.result != Result.RESULT_OK
+    storm.forget(step, hashed)
+
+
+def shutting_down(storm):
+    space = storm.start("simulator")
+    storm.wait_for("simulating '")
+    name = f"{space}/simulator/change_state"
+    client = storm.peer.client(ChangeState, name)
+    request = ChangeState.Request()
+    request.transition.id = Transition.TRANSITION_ACTIVE_SHUTDOWN
+
+    def shut_down():
+        client.call_async(request)
+        time.sleep(storm.random.uniform(0.0, 0.1))
+
+    storm.stop("shutdown", shut_down)
+    storm.forget(client)
+
+
+def armed(storm):
+    space = storm.start(
+        "arm_controller",
+        dry_run="false",
+        mode="gravity",
+        state_timeout=1.0,
+        simulated_clock="true",
+        arm_without_effort="true",
+    )
+    driver = Driver(storm.peer, space)
+    client = None
+    try:
+        storm.wait_for("controlling '")
+        name = f"{space}/arm_controller/arm"
+        client = storm.peer.client(Trigger, name)
+        arm_it(storm, client)
+        storm.until(lambda: len(driver.stamps) > 20)
+        assert driver.stamps
+        first, stalled = storm.stop("armed")
+        time.sleep(0.02)  # for what is under way
+        last = max(driver.stamps) * 1e-9 - first
+        storm.worst.setdefault("last effort", []).append(last)
+        assert last < LAST_EFFORT + stalled, (last, stalled)
+        assert "shut down while armed" in storm.text() or "is ended now" in storm.text()
+    finally:
+        driver.close()
+        if client is not None:
+            storm.forget(client)
+
+
+def arm_it(storm, client):
+    end = time.monotonic() + 60.0
+    while True:
+        future = client.call_async(Trigger.Request())
+        storm.peer.until(future.done)
+        if future.result().success:
+            return
+        assert time.monotonic() < end, future.result().message
+        storm.peer.spin(0.05)
+
+
+#: The phases and how often each comes.
+PHASES = {starting: 1, configuring: 4, running: 2, recording: 2, answering: 2, shutting_down: 1}
+PHASES |= {armed: 6}
+
+
+def test_storm_of_stops(storm, request):
+    count = request.config.getoption("--stops")
+    turns = [phase for phase, often in PHASES.items() for _ in range(often)]
+    begun = time.monotonic()
+    for k in range(count):
+        turns[k % len(turns)](storm)
+    print(f"\n{count} stops in {time.monotonic() - begun:.0f} s, {storm.by_force} ended by force")
+    for phase, times in storm.worst.items():
+        middle, most = np.median(times), max(times)
+        print(f"{phase:12} {len(times):5} times, median {middle:.3f} s, worst {most:.3f} s")
