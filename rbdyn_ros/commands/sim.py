@@ -38,8 +38,8 @@ Examples:
 
 Arguments after {ROS_ARGS} go to ROS 2: parameters of the node, remappings, parameter files. They
 override the options before it.
-Exit status: 0 after Ctrl-C, SIGTERM or SIGHUP, 1 if the recording is not complete, 2 if the robot, a
-parameter or the ROS 2 environment is refused."""
+Exit status: 0 after Ctrl-C, SIGTERM or SIGHUP, 1 if the recording is not complete, 2 if the robot,
+a parameter or the ROS 2 environment is refused."""
 
 
 def add_sim(commands: Commands) -> None:

@@ -101,6 +101,7 @@ class Stop(threading.Event):
         words[LENGTH] = len(message)
         words[MESSAGE:].view(np.uint8)[: len(message)] = message
         self.allow(PATIENCE)
+        self.status = 1
         pipe, self._pipe = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self._pipe, False)
         self._woken = os.eventfd(0, os.EFD_CLOEXEC)

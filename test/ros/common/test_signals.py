@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import pytest
@@ -36,12 +36,15 @@ from support import processes
 import rbdyn_ros as rb
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.nanoseconds import nanoseconds
 from rbdyn_ros.recording.reader import read_run
 from rbdyn_ros.ros.common.convert import time_message
 
 #: Bounds on a machine that is not busy: until the end, and until the last effort [s].
 END, LAST_EFFORT = 2.0, 0.02
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+#: Time for which a process is stopped [s].
+PAUSE = 0.9
 #: Longest time between two signals [s].
 APART = 0.05
 ROBOT = bundled_robot("seven_dof_arm")
@@ -105,7 +108,7 @@ class Driver:
         Arm(m).gravity_effort(qpos, effort)
         self._state.position, self._state.effort = qpos.tolist(), effort.tolist()
         self._state.velocity = [0.0] * m.nv
-        self.stamps = []  # of the answered states [ns]
+        self.commands = []  # time of the answered state, and of arrival [s]
         self._node = rclpy.create_node("driver", namespace=space, context=peer.context)
         self._publisher = self._node.create_publisher(JointState, "joint_states", 10)
         self._node.create_subscription(JointState, "joint_commands", self._take, DEEP)
@@ -117,11 +120,11 @@ class Driver:
         self._thread.start()
 
     def _publish(self):
-        self._state.header.stamp = time_message(time.monotonic_ns())
+        self._state.header.stamp = time_message(time.monotonic_ns())  # as the signals are timed
         self._publisher.publish(self._state)
 
     def _take(self, command):
-        self.stamps.append(command.header.stamp.sec * 10**9 + command.header.stamp.nanosec)
+        self.commands.append((nanoseconds(command.header.stamp) * 1e-9, time.monotonic()))
 
     def _run(self):
         while not self._ended:
@@ -293,33 +296,30 @@ def shutting_down(storm):
 
 
 def armed(storm):
-    space = storm.start(
-        "arm_controller",
-        dry_run="false",
-        mode="gravity",
-        state_timeout=1.0,
-        simulated_clock="true",
-        arm_without_effort="true",
-    )
-    driver = Driver(storm.peer, space)
-    client = None
-    try:
-        storm.wait_for("controlling '")
-        name = f"{space}/arm_controller/arm"
-        client = storm.peer.client(Trigger, name)
-        arm_it(storm, client)
-        storm.until(lambda: len(driver.stamps) > 20)
-        assert driver.stamps
+    with armed_arm(storm, state_timeout=1.0, simulated_clock="true") as driver:
         first, stalled = storm.stop("armed")
         time.sleep(0.02)  # for what is under way
-        last = max(driver.stamps) * 1e-9 - first
+        last = max(measured for measured, _ in driver.commands) - first
         storm.worst.setdefault("last effort", []).append(last)
         assert last < LAST_EFFORT + stalled, (last, stalled)
         assert "shut down while armed" in storm.text() or "is ended now" in storm.text()
+
+
+@contextmanager
+def armed_arm(storm, **given):
+    """Start a controller and arm it; yield the driver of the arm."""
+    given |= {"dry_run": "false", "mode": "gravity", "arm_without_effort": "true"}
+    space = storm.start("arm_controller", **given)
+    driver = Driver(storm.peer, space)
+    try:
+        storm.wait_for("controlling '")
+        client = storm.peer.client(Trigger, f"{space}/arm_controller/arm")
+        arm_it(storm, client)
+        storm.until(lambda: len(driver.commands) > 20)
+        yield driver
+        storm.forget(client)
     finally:
         driver.close()
-        if client is not None:
-            storm.forget(client)
 
 
 def arm_it(storm, client):
@@ -348,3 +348,27 @@ def test_storm_of_stops(storm, request):
     for phase, times in storm.worst.items():
         middle, most = np.median(times), max(times)
         print(f"{phase:12} {len(times):5} times, median {middle:.3f} s, worst {most:.3f} s")
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_process_that_was_stopped_sends_nothing_late(storm, ends):
+    """As after Ctrl-Z and `fg`, or when the machine has slept: what it knows is old."""
+    with armed_arm(storm, state_timeout=PAUSE / 3) as driver:
+        os.kill(storm.process.pid, signal.SIGSTOP)
+        stopped = time.monotonic()
+        time.sleep(PAUSE)
+        if ends:
+            os.kill(storm.process.pid, signal.SIGTERM)
+        seen, late, woken = len(driver.commands), storm.metronome.late, time.monotonic()
+        os.kill(storm.process.pid, signal.SIGCONT)
+        if not ends:
+            storm.wait_for("fault age: the newest state is")
+            time.sleep(0.2)
+        storm.stop("after a pause")
+        time.sleep(0.05)
+        stalled = storm.metronome.late - late
+    since = [measured - woken for measured, arrived in driver.commands[seen:] if arrived > woken]
+    assert woken - stopped >= PAUSE
+    assert all(measured > -LAST_EFFORT - stalled for measured in since), since
+    if ends:
+        assert all(measured < LAST_EFFORT + stalled for measured in since), since
