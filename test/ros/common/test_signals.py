@@ -209,6 +209,15 @@ class Storm:
             self.peer.clients = {k: c for k, c in self.peer.clients.items() if c is not client}
             self.peer.node.destroy_client(client)
 
+    def report(self):
+        for phase, times in self.worst.items():
+            middle, most = np.median(times), max(times)
+            print(
+                f"\n{phase:12} {len(times):5} times, median {middle:.3f} s, worst {most:.3f} s",
+                end="",
+            )
+        print(f"; {self.by_force} ended by force")
+
     def close(self):
         self.metronome.close()
         if self.process is not None and self.process.poll() is None:
@@ -221,6 +230,7 @@ def storm(peer, tmp_path, domain, request):
     storm = Storm(peer, tmp_path, domain, seed=request.config.getoption("--stops"))
     yield storm
     storm.close()
+    storm.report()
 
 
 # the phases: each starts a node, stops it, and asserts what else must hold
@@ -342,13 +352,8 @@ PHASES |= {armed: 6}
 def test_storm_of_stops(storm, request):
     count = request.config.getoption("--stops")
     turns = [phase for phase, often in PHASES.items() for _ in range(often)]
-    begun = time.monotonic()
-    for k in range(count):
-        turns[k % len(turns)](storm)
-    print(f"\n{count} stops in {time.monotonic() - begun:.0f} s, {storm.by_force} ended by force")
-    for phase, times in storm.worst.items():
-        middle, most = np.median(times), max(times)
-        print(f"{phase:12} {len(times):5} times, median {middle:.3f} s, worst {most:.3f} s")
+    for phase in itertools.islice(itertools.cycle(turns), count):
+        phase(storm)
 
 
 @pytest.mark.parametrize("ends", [False, True])
