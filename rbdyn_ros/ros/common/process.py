@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import socket
 import sys
 import threading
 import time
@@ -18,6 +19,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.signals import SignalHandlerOptions
 
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError
+from rbdyn_ros.ros.common.holders import hold, process_of
 from rbdyn_ros.ros.common.stop import Stop
 from rbdyn_ros.ros.common.throttle import Throttle
 from rbdyn_ros.ros.messages.build import provide
@@ -61,6 +63,7 @@ class ManagedNode(LifecycleNode):
         super().__init__(name, parameter_overrides=list(given))
         self.stop, self.status = stop, 0
         self.loading = self._tried = False
+        self._held: socket.socket | None = None
         self.spinner = make_executor()
         self._server: threading.Thread | None = None
         self._stopping, self._served = threading.Event(), threading.Event()
@@ -114,6 +117,7 @@ class ManagedNode(LifecycleNode):
         Raises:
             RbdynError: a parameter or a robot is refused.
         """
+        self._hold_name()
         self.values = self.declare()
         if not self.values.autostart:
             self.get_logger().info("waiting for the lifecycle transition configure")
@@ -121,6 +125,15 @@ class ManagedNode(LifecycleNode):
         self._advance(self.trigger_configure)
         self.connect()
         self._advance(self.trigger_activate)
+
+    def _hold_name(self) -> None:
+        """Show others which process this node is, and warn of another one of the same name."""
+        name = self.get_fully_qualified_name()
+        other = process_of(name)
+        if other:
+            text = f"{other} of this machine is {name} too; kill -9 ends it if it hangs"
+            self.get_logger().warning(text)
+        self._held = hold(name)
 
     def connect(self) -> None:
         """Act between configure and activate if the node starts by itself."""
@@ -253,6 +266,8 @@ class ManagedNode(LifecycleNode):
         self.spinner.shutdown()
         self.destroy_helpers()
         self.destroy_node()
+        if self._held is not None:
+            self._held.close()
 
 
 def run(make: Callable[[threading.Event], ManagedNode], args: Sequence[str] | None = None) -> int:
