@@ -36,6 +36,7 @@ from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.nanoseconds import nanoseconds
 from rbdyn_ros.recording.reader import read_run
 from rbdyn_ros.ros.common.convert import time_message
+from rbdyn_ros.ros.common.stop import TEXT
 
 #: Bounds on a machine that is not busy: until the end, and until the last effort [s].
 END, LAST_EFFORT = 2.0, 0.02
@@ -49,6 +50,8 @@ APART = 0.05
 ROBOT = bundled_robot("seven_dof_arm")
 START = {"shoulder_pitch": 0.5, "elbow_pitch": 0.7, "wrist_pitch": 0.4}
 RATE = 250
+#: The end of a complete file. Source: https://mcap.dev/spec
+MAGIC = b"\x89MCAP0\r\n"
 DEEP = QoSProfile(depth=1000)
 
 ENTRIES = {
@@ -133,12 +136,12 @@ class Storm:
 
     def __init__(self, peer, folder, domain, seed):
         self.peer, self.folder, self.domain = peer, folder, domain
-        self.random, self._count = random.Random(seed), itertools.count()
+        self.random, self.count = random.Random(seed), itertools.count()
         self.times, self.by_force, self.process = {}, 0, None
 
-    def start(self, entry, *more, fresh=False, **parameters):
+    def start(self, entry, fresh=False, environment=None, **parameters):
         """Start a node; return its namespace."""
-        number = next(self._count)
+        number = next(self.count)
         space = f"/s{number}"
         self.log = self.folder / f"log_storm{number}.txt"
         given = {"urdf": ROBOT, **parameters}
@@ -146,8 +149,10 @@ class Storm:
             given.setdefault("publish_clock", "false")
         words = [word for name, value in given.items() for word in ("-p", f"{name}:={value}")]
         env = dict(os.environ, ROS_DOMAIN_ID=str(self.domain), ROS_LOG_DIR=str(self.folder))
-        env.update(ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST", PYTHONUNBUFFERED="1")
-        words = ["--ros-args", "-r", f"__ns:={space}", *words, *more]
+        env.update(
+            ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST", PYTHONUNBUFFERED="1", **dict(environment)
+        )
+        words = ["--ros-args", "-r", f"__ns:={space}", *words]
         with self.log.open("w") as log:
             program = PRELUDE + ENTRIES[entry]
             self.process = processes.start(program, words, env, log, fresh)
@@ -184,9 +189,10 @@ class Storm:
             stall.update()
         took, stalled = time.monotonic() - first, stall.seconds
         assert took < END + stalled, (what, took, stalled, self.text())
-        assert self.process.returncode == 0, (what, self.process.returncode, self.text())
+        forced = TEXT in self.text()
+        assert self.process.returncode == 0 or forced, (what, self.process.returncode, self.text())
         assert "Traceback" not in self.text(), (what, self.text())
-        self.by_force += "is ended now" in self.text()
+        self.by_force += forced
         self.times.setdefault(phase, []).append((took, took - stalled))
         return first, stalled
 
@@ -229,6 +235,15 @@ def starting(storm):
     storm.stop("imports")
 
 
+def compiling(storm):
+    """While LLVM compiles, here and in the process that compiles the loop."""
+    folder = storm.folder / f"cache{next(storm.count)}"
+    storm.start("simulator", environment={"XDG_CACHE_HOME": str(folder)})
+    storm.wait_for("compiling the engine")
+    time.sleep(storm.random.uniform(0.0, 3.0))
+    storm.stop("compile")
+
+
 def configuring(storm):
     storm.start(storm.random.choice(("simulator", "arm_controller")))
     storm.wait_for("begun")
@@ -243,15 +258,15 @@ def running(storm):
 
 
 def recording(storm):
-    path = storm.folder / f"run{next(storm._count)}.mcap"
+    path = storm.folder / f"run{next(storm.count)}.mcap"
     storm.start("simulator", record=path)
     storm.wait_for("simulating '")
     time.sleep(storm.random.uniform(0.1, 0.3))
     storm.stop("recording")
-    run = read_run(path)
-    ticks = np.rint(run.time * 1e3).astype(int)
-    assert (np.diff(ticks) == 1).all()  # every state up to the last one
+    assert path.read_bytes().endswith(MAGIC)  # the index behind the messages is complete
+    assert (np.diff(read_run(path).time) > 0.0).all()
     assert f"recorded {path}" in storm.text()
+    assert storm.process.returncode == 0
     path.unlink()
 
 
@@ -297,7 +312,7 @@ def armed(storm):
         last = max(measured for measured, _ in driver.commands) - first
         storm.times.setdefault("last effort", []).append((last, last - stalled))
         assert last < LAST_EFFORT + stalled, (last, stalled)
-        assert "shut down while armed" in storm.text() or "is ended now" in storm.text()
+        assert "shut down while armed" in storm.text() or TEXT in storm.text()
 
 
 @contextmanager
@@ -331,7 +346,7 @@ def arm_it(storm, client):
 
 #: The phases and how often each comes.
 PHASES = {starting: 1, configuring: 4, running: 2, recording: 2, answering: 2, shutting_down: 1}
-PHASES |= {armed: 6}
+PHASES |= {armed: 6, compiling: 1}
 
 
 def test_storm_of_stops(storm, request):
