@@ -279,9 +279,13 @@ def run(make: Callable[[threading.Event], ManagedNode], args: Sequence[str] | No
     """
     provide()
     sys.setswitchinterval(SWITCH_INTERVAL)
-    stop, status = Stop(), 1
     node: ManagedNode | None = None
     sys.unraisablehook = _unraisable
+    try:
+        stop, status = Stop(), 1
+    except RbdynError as error:
+        print(f"rbdyn: {error}", file=sys.stderr)
+        return 2
     stop.take_signals()
     try:
         with stop.raising():

@@ -28,20 +28,22 @@ from rbdyn_ros.runtime.compiled import Words, load_acquire, store_release
 
 #: Signals that stop a node: Ctrl-C, the end by other programs, and a terminal that is closed.
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-#: Time for a clean end after the first signal; then the process exits [s].
-PATIENCE = 1.7
+#: Time for a clean end after the first signal, and without one; then the process exits [s].
+PATIENCE, CALM = 1.7, 15.0
 #: Time is counted in naps [ns], so that time in which the process was stopped does not count.
 NAP = 10_000_000
+NAPS_A_SECOND = NANOSECONDS // NAP
+HURRIED, UNHURRIED = int(PATIENCE * NAPS_A_SECOND), int(CALM * NAPS_A_SECOND)
 
 #: Words: time of the stop (0: none), naps since then, allowed naps, exit status, length of the
 #: message, and from the last one on the message.
 STOPPED, NAPS, ALLOWED, STATUS, LENGTH, MESSAGE = range(6)
-POLLOUT, STDERR = 4, 2
+POLLIN, POLLOUT, STDERR = 1, 4, 2
 #: The byte in the pipe after `Stop.set`, which is no signal.
 BY_CALL = 0
 INT, TERM, HUP = map(int, SIGNALS)
 
-TEXT = f"rbdyn: the process did not end within {PATIENCE:g} s; it is ended now\n"
+TEXT = "rbdyn: the process did not end in time; it is ended now\n"
 
 kernel = jit.kernels_in(jit.cache_below("stop", [Path(__file__), Path(compiled.__file__)]))
 
@@ -50,6 +52,19 @@ _write = types.ExternalFunction("write", types.int64(types.int32, types.intp, ty
 _poll = types.ExternalFunction("poll", types.int32(types.intp, types.uint64, types.int32))
 _nanosleep = types.ExternalFunction("nanosleep", types.int32(types.intp, types.intp))
 _exit = types.ExternalFunction("_exit", types.void(types.int32))
+
+
+@kernel
+def _next(pipe: int, scratch: Words) -> int:
+    """Wait for a byte in a pipe and return it; return -1 if there is none."""
+    scratch[0] = 0
+    return scratch[0] & 0xFF if _read(pipe, scratch.ctypes.data, 1) == 1 else -1
+
+
+@kernel
+def is_signal(number: int) -> bool:
+    """Whether a number is one of SIGNALS."""
+    return number in (INT, TERM, HUP)
 
 
 @kernel
@@ -62,20 +77,22 @@ def watch(words: Words, pipe: int, woken: int, scratch: Words) -> None:
         woken: eventfd that stays signalled from the stop on.
         scratch: two words.
     """
-    asked = False
-    while not asked:
-        scratch[0] = -1
-        if _read(pipe, scratch.ctypes.data, 1) == 1:
-            number = scratch[0] & 0xFF
-            asked = number in (BY_CALL, INT, TERM, HUP)
+    number = -1
+    while not (number == BY_CALL or is_signal(number)):
+        number = _next(pipe, scratch)
     if load_acquire(words, STOPPED) == 0:
         store_release(words, STOPPED, compiled.steady_clock(scratch))
     scratch[0] = 1
     _write(woken, scratch.ctypes.data, 8)
     while words[NAPS] < load_acquire(words, ALLOWED):
+        if is_signal(number) and words[ALLOWED] == UNHURRIED:
+            store_release(words, ALLOWED, words[NAPS] + HURRIED)
         scratch[0], scratch[1] = 0, NAP
         _nanosleep(scratch.ctypes.data, 0)
         store_release(words, NAPS, words[NAPS] + 1)
+        scratch[0] = pipe | (POLLIN << 32)
+        if _poll(scratch.ctypes.data, 1, 0) == 1:
+            number = max(number, _next(pipe, scratch))
     scratch[0] = STDERR | (POLLOUT << 32)  # a reader that hangs must not keep the process
     if _poll(scratch.ctypes.data, 1, 0) == 1:
         _write(STDERR, words[MESSAGE:].ctypes.data, words[LENGTH])
@@ -85,7 +102,8 @@ def watch(words: Words, pipe: int, woken: int, scratch: Words) -> None:
 class Stop(threading.Event):
     """Requests the end of a node's process, by a signal or by `set`; for one object a process.
 
-    The process exits PATIENCE after the stop, whatever it does then. The methods take no lock.
+    The process exits PATIENCE after a signal, or CALM after `set`, whatever it does then. The
+    methods take no lock.
 
     Raises:
         RbdynError: compilation is switched off.
@@ -100,7 +118,7 @@ class Stop(threading.Event):
         self._words = words = np.zeros(MESSAGE + len(message), np.int64)
         words[LENGTH] = len(message)
         words[MESSAGE:].view(np.uint8)[: len(message)] = message
-        self.allow(PATIENCE)
+        words[ALLOWED] = UNHURRIED
         self.status = 1
         pipe, self._pipe = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self._pipe, False)
@@ -162,7 +180,7 @@ class Stop(threading.Event):
 
     def allow(self, seconds: float) -> None:
         """Let the end take this time from now on [s]."""
-        self._words[ALLOWED] = self._words[NAPS] + int(seconds * NANOSECONDS) // NAP
+        self._words[ALLOWED] = self._words[NAPS] + int(seconds * NAPS_A_SECOND)
 
     @property
     def status(self) -> int:
