@@ -1,4 +1,4 @@
-"""The processes of this package; from their first line on, Ctrl-C ends them silently.
+"""The processes of this package; from their first line on, a signal ends them silently.
 
 Everything else is imported later, as a KeyboardInterrupt during an import prints a traceback.
 """
@@ -17,14 +17,14 @@ them, and `ros2 param describe /{0} NAME` explains one."""
 
 def main() -> None:
     """Run the command `rbdyn`."""
-    _end_at_ctrl_c(130)
+    _end_at(130, signal.SIGINT)
     from rbdyn_ros.cli import main as run
 
     run()
 
 
 def simulator() -> None:
-    """Run the node of `ros2 run rbdyn_ros simulator`; Ctrl-C is its usual end."""
+    """Run the node of `ros2 run rbdyn_ros simulator`; a signal is its usual end."""
     _run_node("simulator", "rbdyn_ros.ros.simulator.node")
 
 
@@ -34,7 +34,7 @@ def arm_controller() -> None:
 
 
 def _run_node(name: str, module: str) -> None:
-    _end_at_ctrl_c(0)
+    _end_at(0, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     if not {"-h", "--help"}.isdisjoint(sys.argv[1:]):
         print(HELP.format(name))
         return
@@ -48,9 +48,11 @@ def _run_node(name: str, module: str) -> None:
     node.main()
 
 
-def _end_at_ctrl_c(status: int) -> None:
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # a shell's background process
-        signal.signal(signal.SIGINT, lambda *_: os._exit(status))
+def _end_at(status: int, *numbers: signal.Signals) -> None:
+    """Let signals end this process, unless they are ignored: by a shell's `&`, or by nohup."""
+    for number in numbers:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda *_: os._exit(status))
 
 
 if __name__ == "__main__":

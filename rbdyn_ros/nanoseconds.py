@@ -1,7 +1,8 @@
-"""Times in nanoseconds, as in messages of ROS 2."""
+"""Times in nanoseconds, as in messages of ROS 2, and a clock."""
 
 from __future__ import annotations
 
+import time as clocks
 from typing import Any
 
 #: Nanoseconds per second.
@@ -11,3 +12,8 @@ NANOSECONDS = 1_000_000_000
 def nanoseconds(time: Any) -> int:
     """Return a Time or a Duration of builtin_interfaces [ns]."""
     return int(time.sec) * NANOSECONDS + int(time.nanosec)
+
+
+def steady_ns() -> int:
+    """Return the steady clock that also counts while the machine sleeps [ns]."""
+    return clocks.clock_gettime_ns(clocks.CLOCK_BOOTTIME)

@@ -18,12 +18,14 @@ def is_ignored() -> bool:
     return signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
-def end_at_once(status: int = INTERRUPTED) -> None:
-    """Let Ctrl-C end this process at once; only while no file is open.
+def end_at_once(status: int = INTERRUPTED, *others: signal.Signals) -> None:
+    """Let Ctrl-C and other signals end this process at once; only while no file is open.
 
     Imported libraries could swallow an exception.
     """
-    signal.signal(signal.SIGINT, lambda *_: _leave(status))
+    for number in (signal.SIGINT, *others):
+        if number == signal.SIGINT or signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda *_: _leave(status))
 
 
 def end_by_exception() -> None:

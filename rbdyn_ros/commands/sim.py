@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,8 +38,8 @@ Examples:
 
 Arguments after {ROS_ARGS} go to ROS 2: parameters of the node, remappings, parameter files. They
 override the options before it.
-Exit status: 0 after Ctrl-C or SIGTERM, 1 if the recording is not complete, 2 if the robot, a
-parameter or the ROS 2 environment is refused."""
+Exit status: 0 after Ctrl-C, SIGTERM or SIGHUP, 1 if the recording is not complete, 2 if the robot,
+a parameter or the ROS 2 environment is refused."""
 
 
 def add_sim(commands: Commands) -> None:
@@ -106,8 +107,8 @@ def _sim(options: argparse.Namespace) -> int:
         other = "a robot file" if options.file is not None else "--floating-base"
         text = f"--scene and {other} exclude each other: the scene names its robots"
         return report_error("sim", text, USAGE)
-    # no file is open until the simulator handles Ctrl-C
-    end_at_once(status=0)
+    # no file is open until the simulator handles signals
+    end_at_once(0, signal.SIGTERM, signal.SIGHUP)
     try:
         if options.record is not None:
             check_recordable(options.record)

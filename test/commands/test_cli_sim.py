@@ -23,7 +23,7 @@ def node(monkeypatch):
         called.update(words=words, urdf=urdf, fallback=fallback, imports=imports)
         return 0
 
-    monkeypatch.setattr(interrupts, "end_at_once", lambda status: called.update(status=status))
+    monkeypatch.setattr(interrupts, "end_at_once", lambda status, *_: called.update(status=status))
     simulator = SimpleNamespace(node=SimpleNamespace(run=stand_in))
     monkeypatch.setitem(sys.modules, "rbdyn_ros.ros.simulator", simulator)
     return called

@@ -314,3 +314,30 @@ def test_an_error_crosses_processes_with_its_findings(tmp_path):
         error.findings,
         str(error),
     )
+
+
+DAEMON = """
+import os, time
+
+def control(t, qpos, qvel, reference):
+    if not os.path.exists("{file}"):
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork():
+                os._exit(0)
+            with open("{file}", "w") as file:
+                file.write(str(os.getpid()))
+            time.sleep(600.0)
+        while not os.path.exists("{file}") or not open("{file}").read():
+            time.sleep(0.001)
+    return 0.0 * qvel
+"""
+
+
+def test_a_daemon_of_a_controller_ends_with_its_run(tmp_path):
+    """A session of its own takes it out of the process group of the run."""
+    pid = tmp_path / "pid"
+    found = trial(tmp_path, DAEMON.format(file=pid), controller=PYTHON, process=ALLOWED, runs=2)
+    assert {run.status for run in trials.run(found, workers=1).runs} == {"finished"}
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)

@@ -5,14 +5,14 @@ A publisher is told from others by its GID, never by the name of its node.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from rclpy.node import Node
 
 from rbdyn_ros.control.faults import Fault
-from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.nanoseconds import NANOSECONDS, steady_ns
 from rbdyn_ros.ros.common.endpoints import UNKNOWN, described, other_publishers, sender_name
+from rbdyn_ros.ros.common.holders import process_of
 
 #: A publisher that has been silent for this time has ended or been replaced [ns]. It is not below
 #: the largest state_timeout, so the states of an armed arm cannot change their publisher.
@@ -82,6 +82,7 @@ class ArmClaim:
         self._source = StateSource()
         self._two: tuple[bytes | None, bytes | None] | None = None  # publishers of the fault
         self._fault: Fault | None = None
+        self._twin: str | None = None  # process of another controller of the same name
         self._asked = -PAUSE  # time of the last question about their names [ns]
         self._devices: set[frozenset[str]] = set()
         self._senders_unknown = False
@@ -93,9 +94,12 @@ class ArmClaim:
         """
         if other_publishers(self._node, self._shown, 1):
             topic = self._shown.rpartition("/")[0]
+            self._twin = process_of(topic) if self._twin is None else self._twin
+            where = f" ({self._twin})" if self._twin else ""
             remedy = "End it, or give it another name or namespace"
-            text = f"another controller is called {topic}. {LINGERS}"
+            text = f"another controller is called {topic}{where}. {LINGERS}"
             return Fault("rivals", text, remedy=remedy)
+        self._twin = None
         for topic, own in self._efforts.items():
             others = other_publishers(self._node, topic, int(own))
             if others:
@@ -105,7 +109,7 @@ class ArmClaim:
                 )
                 remedy = "End it, or make it a dry run, which publishes none"
                 return Fault("rivals", text, remedy=remedy)
-        if self._fault is not None and self._source.disputed(time.monotonic_ns()):
+        if self._fault is not None and self._source.disputed(steady_ns()):
             return self._fault
         return self._unknown_senders()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -47,6 +48,7 @@ class CommandTopics:
         controller: computes the commands.
         output: one of OUTPUTS.
         publisher: opens a publisher for a type and a name.
+        stop: from when it is set on nothing is sent.
 
     Attributes:
         names: of the topics on which commands are sent; none in a dry run, so that other nodes
@@ -55,9 +57,13 @@ class CommandTopics:
     """
 
     def __init__(
-        self, controller: Controller, output: str, publisher: Callable[[Any, str], Any]
+        self,
+        controller: Controller,
+        output: str,
+        publisher: Callable[[Any, str], Any],
+        stop: threading.Event,
     ) -> None:
-        self._controller = controller
+        self._controller, self._stop = controller, stop
         self._moves = isinstance(controller, PositionController)
         self.names = () if controller.settings.dry_run else OUTPUTS[output]
         self._publishers = {name: publisher(TOPICS[name], name) for name in self.names}
@@ -71,8 +77,8 @@ class CommandTopics:
         if isinstance(controller, PositionController):
             numbers = np.concatenate([commands, controller.velocity])
         message = self._message.filled(stamp, numbers)
-        # checked again: another thread may have disarmed it
-        if controller.sending and controller.armed:
+        # checked again: another thread may have disarmed it, or a signal ends the process
+        if controller.sending and controller.armed and not self._stop.is_set():
             for name, publisher in self._publishers.items():
                 if name == "joint_commands":
                     publisher.publish(message)

@@ -31,6 +31,7 @@ from rbdyn_ros.control.gate import SafetyGate
 from rbdyn_ros.control.limits import Limits, left_out
 from rbdyn_ros.control.position_controller import PositionController
 from rbdyn_ros.errors import RbdynError
+from rbdyn_ros.nanoseconds import steady_ns
 from rbdyn_ros.ros.arm import parameters as arm_params
 from rbdyn_ros.ros.arm.command_topics import EFFORT_OUTPUTS, POSITION_OUTPUTS
 from rbdyn_ros.ros.arm.diagnosis import diagnose_arm
@@ -106,6 +107,7 @@ class ArmController(process.ManagedNode):
             self.values.states_reliability,
             self.values.realtime,
             self._messages,
+            self.stop,
             self._preset,
         )
         ArmServices(self, controller, self._messages)
@@ -171,7 +173,7 @@ class ArmController(process.ManagedNode):
         def arm() -> None:
             assert self._topics is not None
             self._topics.check_claim()
-            controller.try_arm(time.monotonic_ns())
+            controller.try_arm(steady_ns())
 
         services: dict[str, Callable[[], None]] = {
             "arm": arm,
@@ -262,7 +264,7 @@ class ArmController(process.ManagedNode):
             fresh = self._arm.states - self._reported
             self._reported += fresh
             times = self._topics.times
-            report = diagnose_arm(self._arm, times, time.monotonic_ns(), fresh)
+            report = diagnose_arm(self._arm, times, steady_ns(), fresh)
             self._diagnostics.publish([(self, self._arm.arm.m.name, report)])
 
     def _log_devices(self, arm: TrajectoryController) -> None:
@@ -286,14 +288,14 @@ class ArmController(process.ManagedNode):
         self._last_rivals = text
 
     def end(self) -> None:
-        """Stop sending efforts; the arm's own watchdog takes over."""
+        """Stop the threads. Nothing was sent since the stop: the arm's own watchdog takes over."""
+        armed = self._arm is not None and self._arm.armed
+        if self._topics is not None:
+            self._topics.stop()
         if self._action is not None:
             self._action.close()
-        if self._topics is not None:
-            armed = self._arm is not None and self._arm.armed
-            self._topics.stop()
-            if armed and not self.values.dry_run:
-                print("rbdyn: shut down while armed; the arm is on its own now", file=sys.stderr)
+        if self._topics is not None and armed and not self.values.dry_run:
+            print("rbdyn: shut down while armed; the arm is on its own now", file=sys.stderr)
 
 
 def _without_scene(values: SimpleNamespace, scene: ArmScene | None) -> SimpleNamespace:
@@ -305,7 +307,7 @@ def _without_scene(values: SimpleNamespace, scene: ArmScene | None) -> SimpleNam
 
 
 def run(args: Sequence[str] | None = None, urdf: Path | None = None) -> int:
-    """Run the node until Ctrl-C or SIGTERM; return the exit status.
+    """Run the node until a signal stops it; return the exit status.
 
     Args:
         args: command line with arguments of ROS; None: the command line of this process.

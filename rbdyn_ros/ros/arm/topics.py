@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from functools import partial
 from typing import Any
 
@@ -15,7 +14,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
 from rbdyn_ros.control.controller import Controller
-from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
+from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds, steady_ns
 from rbdyn_ros.ros.arm.claim import ArmClaim
 from rbdyn_ros.ros.arm.command_topics import TOPICS, CommandTopics
 from rbdyn_ros.ros.arm.diagnosis import AnswerTimes
@@ -53,6 +52,7 @@ class ArmTopics:
         reliability: of the subscription to joint_states.
         realtime: mode of real-time scheduling.
         messages: counts and logs refused wrenches.
+        stop: from when it is set on nothing is sent.
         preset: names the driver's topics where no remapping does; None: there is no preset.
 
     Attributes:
@@ -69,6 +69,7 @@ class ArmTopics:
         reliability: str,
         realtime: Mode,
         messages: MessageLog,
+        stop: threading.Event,
         preset: ArmPreset | None = None,
     ) -> None:
         self._mode, self._preset = realtime, preset
@@ -77,7 +78,7 @@ class ArmTopics:
         self.times = AnswerTimes()
         self._controller = controller
         self._node = hidden_node(node, "io")
-        self._commands = CommandTopics(controller, output, partial(self._publisher, node))
+        self._commands = CommandTopics(controller, output, partial(self._publisher, node), stop)
         states, shown = self._topic(node, "joint_states"), self._commands.shown
         self._claim = ArmClaim(self._node, shown, self._commanding(node), states)
         self._node.create_subscription(
@@ -91,7 +92,8 @@ class ArmTopics:
         self._executor = make_executor()
         self._executor.add_node(self._node)
         self._stopping = threading.Event()
-        self._watched = self._arrival = time.monotonic_ns()
+        self._watched = self._arrival = self._awake = steady_ns()
+        self._unknown = -1  # number of states up to which the arm is unknown after a pause
         self._stamp = 0  # of the newest state [ns]
         self.active = False
         self._thread = threading.Thread(target=self._run, name="rbdyn-control")
@@ -146,26 +148,43 @@ class ArmTopics:
         finally:
             self._begun.set()
 
+    def _notice_pause(self, now: int) -> None:
+        """Trip after a pause of this process or of the machine, see `_late`."""
+        pause, self._awake = now - self._awake, now
+        if pause > self._timeout and self.active:
+            self._controller.on_watch(now)
+            self._unknown = self._controller.states
+
+    @property
+    def _timeout(self) -> float:
+        return self._controller.gate.settings.state_timeout * NANOSECONDS
+
+    def _late(self, arrival: int) -> bool:
+        """Whether an answer is too late: to a state before a pause, or without one since then."""
+        return self._controller.states == self._unknown or steady_ns() - arrival > self._timeout
+
     def _watch(self) -> None:
-        now = time.monotonic_ns()
+        now = steady_ns()
+        self._notice_pause(now)
         dt = (now - self._watched) / NANOSECONDS
         if dt < WATCH:
             return
         self._watched = now
         commands = self._controller.on_watch(now) if self.active else None
-        if commands is None:
+        if commands is None or self._late(now):
             return
         # While states come, this is one more answer to the newest, and a driver that refuses old
         # stamps refuses it like the others: an arm that obeys now and then is driven by what the
         # controller learnt while it did not. Without states the time goes on.
         silence = now - self._arrival
-        lost = silence > self._controller.gate.settings.state_timeout * NANOSECONDS
+        lost = silence > self._timeout
         self._commands.publish(commands, self._stamp + (silence if lost else 0))
 
     def _on_state(self, message: JointState, sender: bytes | None) -> None:
         if not self.active:
             return
-        arrival = time.monotonic_ns()
+        arrival = steady_ns()
+        self._notice_pause(arrival)
         if self._controller.concerns(message.name):
             foreign = self._claim.foreign(sender, arrival)
             if foreign is not None:
@@ -182,9 +201,9 @@ class ArmTopics:
             nanoseconds(message.header.stamp),
             arrival,
         )
-        if commands is not None:
+        if commands is not None and not self._late(arrival):
             self._commands.publish(commands, self._stamp)
-            self.times.add((time.monotonic_ns() - arrival) * 1e-3)
+            self.times.add((steady_ns() - arrival) * 1e-3)
 
 
 def _qos(reliability: str) -> QoSProfile:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from rbdyn_ros.errors import listing, quote, refusal
 from rbdyn_ros.model.graph import span
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.nanoseconds import steady_ns
 from rbdyn_ros.ros.common.commands import CommandParser, command_parser
 from rbdyn_ros.ros.common.magnitudes import check_pose
 from rbdyn_ros.ros.common.single_joints import SingleJoints
@@ -230,7 +230,7 @@ class PositionTrajectoryController(TrajectoryController, PositionController):
         """
         assert self.wrench is not None
         f, t = message.wrench.force, message.wrench.torque
-        link, now = message.header.frame_id, time.monotonic_ns()
+        link, now = message.header.frame_id, steady_ns()
         self.wrench.take(link, (f.x, f.y, f.z), (t.x, t.y, t.z), now)
 
 

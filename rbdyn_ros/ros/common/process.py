@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib
 import os
-import signal
+import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,14 +19,14 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.signals import SignalHandlerOptions
 
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError
+from rbdyn_ros.ros.common.holders import hold, process_of
+from rbdyn_ros.ros.common.stop import Stop
 from rbdyn_ros.ros.common.throttle import Throttle
 from rbdyn_ros.ros.messages.build import provide
 from rbdyn_ros.runtime.realtime import Grant
 
 #: A busy callback delays other threads by at most this time [s].
 SWITCH_INTERVAL = 1e-4
-#: Time for a clean shutdown; then the process exits [s].
-PATIENCE = 15.0
 
 
 def make_executor() -> Any:
@@ -46,7 +46,7 @@ class ManagedNode(LifecycleNode):
 
     Args:
         name: name of the node.
-        stop: set when a signal ends the process.
+        stop: set when a signal stops the process.
         given: rclpy parameters that override all others.
 
     Attributes:
@@ -54,7 +54,7 @@ class ManagedNode(LifecycleNode):
         stop: as the argument.
         values: values of the parameters, from `begin` on.
         loading: the node compiles or reads, see `load`; a signal ends the process at once.
-        status: exit status of the process after Ctrl-C or SIGTERM; `end` may set it.
+        status: exit status of a process that was stopped; `end` may set it.
     """
 
     values: SimpleNamespace
@@ -63,6 +63,7 @@ class ManagedNode(LifecycleNode):
         super().__init__(name, parameter_overrides=list(given))
         self.stop, self.status = stop, 0
         self.loading = self._tried = False
+        self._held: socket.socket | None = None
         self.spinner = make_executor()
         self._server: threading.Thread | None = None
         self._stopping, self._served = threading.Event(), threading.Event()
@@ -116,6 +117,7 @@ class ManagedNode(LifecycleNode):
         Raises:
             RbdynError: a parameter or a robot is refused.
         """
+        self._hold_name()
         self.values = self.declare()
         if not self.values.autostart:
             self.get_logger().info("waiting for the lifecycle transition configure")
@@ -123,6 +125,15 @@ class ManagedNode(LifecycleNode):
         self._advance(self.trigger_configure)
         self.connect()
         self._advance(self.trigger_activate)
+
+    def _hold_name(self) -> None:
+        """Show others which process this node is, and warn of another one of the same name."""
+        name = self.get_fully_qualified_name()
+        other = process_of(name)
+        if other:
+            text = f"{other} of this machine is {name} too; kill -9 ends it if it hangs"
+            self.get_logger().warning(text)
+        self._held = hold(name)
 
     def connect(self) -> None:
         """Act between configure and activate if the node starts by itself."""
@@ -159,14 +170,23 @@ class ManagedNode(LifecycleNode):
         self.stop.set()
         return super().on_shutdown(state)
 
+    def allow(self, seconds: float) -> None:
+        """Let the end of a stopped process take this time from now on [s]."""
+        if isinstance(self.stop, Stop):
+            self.stop.allow(seconds)
+
     @contextmanager
     def load(self) -> Iterator[None]:
         """In this block, which compiles or reads, a signal ends the process at once."""
-        self.loading = True
-        try:
-            yield
-        finally:
-            self.loading = False
+        raising = self.stop.raising(False) if isinstance(self.stop, Stop) else nullcontext()
+        with raising:
+            self.loading = True
+            try:
+                if self.stop.is_set():
+                    raise KeyboardInterrupt
+                yield
+            finally:
+                self.loading = False
 
     def _configure_once(self) -> None:
         if self._tried:
@@ -190,15 +210,13 @@ class ManagedNode(LifecycleNode):
     # the process
 
     def spin(self) -> None:
-        """Serve until the context is shut down or a signal raises KeyboardInterrupt.
+        """Serve until the process is stopped.
 
-        The executor spins in a thread of its own. So signals always interrupt Python code here,
-        and the context stays valid until everything has ended.
+        The executor spins in a thread of its own, so the context stays valid until everything has
+        ended.
         """
         self.serve()
-        # an interrupt is lost while C++ calls Python, the event is not; do not join: an
-        # interrupted join takes the thread for ended
-        while not self.stop.is_set() and not self._served.wait(self.poll_interval):
+        while not self.stop.wait(self.poll_interval) and not self._served.is_set():
             self.poll()
         if self._failure is not None:
             raise self._failure
@@ -230,28 +248,30 @@ class ManagedNode(LifecycleNode):
                 self.get_logger().error(f"a callback failed: {error!r}")
             time.sleep(0.01)
 
-    def exit_now(self) -> None:
-        """Leave the graph and end the process at once, for the time while the node loads.
-
-        A KeyboardInterrupt that is raised while LLVM calls Python crashes the process.
-        """
-        self.destroy_node()
-        os._exit(0)
-
     def close(self) -> None:
         """Stop the threads and leave the graph."""
+        self.finish()
+        self.leave()
+
+    def finish(self) -> None:
+        """Stop the loops: nothing moves any more, and recordings are complete."""
         self._stopping.set()
         # a callback may wait for a loop, so the loops stop first
         self.end()
+
+    def leave(self) -> None:
+        """Stop serving and leave the graph."""
         if self._server is not None:
             self._served.wait()
         self.spinner.shutdown()
         self.destroy_helpers()
         self.destroy_node()
+        if self._held is not None:
+            self._held.close()
 
 
 def run(make: Callable[[threading.Event], ManagedNode], args: Sequence[str] | None = None) -> int:
-    """Run a node until Ctrl-C or SIGTERM; return the exit status.
+    """Run a node until a signal stops it; return the exit status.
 
     Args:
         make: returns the node, given the event that ends the process.
@@ -259,58 +279,58 @@ def run(make: Callable[[threading.Event], ManagedNode], args: Sequence[str] | No
     """
     provide()
     sys.setswitchinterval(SWITCH_INTERVAL)
-    stop = threading.Event()
     node: ManagedNode | None = None
-    status = 0
-
-    def interrupt(_number: int, _frame: object) -> None:
-        again = stop.is_set()
-        stop.set()
-        if node is not None and node.loading:
-            node.exit_now()
-        if not again:  # a second one must not cut the end short
-            raise KeyboardInterrupt
-
+    sys.unraisablehook = _unraisable
     try:
-        sys.unraisablehook = _unraisable
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, interrupt)
-        init(args)
-        node = _make(make, stop)
-        node.begin()
+        stop, status = Stop(), 1
+    except RbdynError as error:
+        print(f"rbdyn: {error}", file=sys.stderr)
+        return 2
+    stop.take_signals()
+    try:
+        with stop.raising():
+            init(args)
+            node = _make(make, stop)
+            _leave_while_it_loads(node, stop)
+            node.begin()
         node.spin()
+        status = 0
     except KeyboardInterrupt:
-        pass
+        status = 0
     except RbdynError as error:
         print(f"rbdyn: {error}", file=sys.stderr)
         status = 2
     except Exception:
         if not stop.is_set():  # C++ that calls Python turns an interrupt into another error
             raise
+        status = 0
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_IGN)
-        patience = _end_within(PATIENCE, stop, node)
+        stop.status = status or (node.status if node is not None else 0)
+        stop.set()
         if node is not None:
-            node.close()
+            node.finish()
+            stop.status = status or node.status
+            node.leave()
         rclpy.try_shutdown()
-        patience.cancel()
-    return status or (node.status if node is not None else 0)
+        stop.ignore_signals()
+    return stop.status
 
 
-def _end_within(
-    seconds: float, stop: threading.Event, node: ManagedNode | None
-) -> threading.Timer:
-    """End the process unless the timer is cancelled in time: ROS 2 may hang at shutdown."""
+def _leave_while_it_loads(node: ManagedNode, stop: Stop) -> None:
+    """Let a thread end the process if it is stopped in `ManagedNode.load`.
 
-    def give_up() -> None:
-        print(f"rbdyn: ROS 2 did not shut down within {seconds:g} s", file=sys.stderr, flush=True)
-        os._exit(node.status if node is not None and stop.is_set() else 1)
+    A KeyboardInterrupt that is raised while LLVM calls Python crashes the process.
+    """
 
-    timer = threading.Timer(seconds, give_up)
-    timer.daemon = True
-    timer.start()
-    return timer
+    def leave() -> None:
+        stop.wait()
+        if node.loading:
+            try:
+                node.destroy_node()
+            finally:
+                os._exit(0)
+
+    threading.Thread(target=leave, name="rbdyn-leave", daemon=True).start()
 
 
 def _make(make: Callable[[threading.Event], ManagedNode], stop: threading.Event) -> ManagedNode:

@@ -22,6 +22,7 @@ from std_msgs.msg import String
 from rbdyn_ros.errors import refusal
 from rbdyn_ros.ros.common.endpoints import UNKNOWN, other_publishers
 from rbdyn_ros.ros.common.hidden_node import hidden_node
+from rbdyn_ros.ros.common.holders import process_of
 from rbdyn_ros.ros.common.qos import LATCHED
 
 #: Topic of the announcements, absolute: /clock and /tf are shared by all namespaces.
@@ -159,9 +160,11 @@ class Claims:
             hint = "in a namespace of its own (--ros-args -r __ns:=/left -p frame_prefix:=left/)"
             if topic == CLOCK:
                 hint = "with -p publish_clock:=false -p use_sim_time:=true"
+            process = process_of(other.node)
+            where = f" ({process})" if process else ""
             text = (
-                f"another simulator, node {other.node}, publishes {topic} already; end it, or "
-                f"start this one {hint} or with another ROS_DOMAIN_ID"
+                f"another simulator, node {other.node}, publishes {topic} already{where}; end it, "
+                f"or start this one {hint} or with another ROS_DOMAIN_ID"
             )
             raise refusal(text, "claimed", topic)
 

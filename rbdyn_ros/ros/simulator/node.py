@@ -18,6 +18,7 @@ from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, quote
+from rbdyn_ros.recording import writer
 from rbdyn_ros.recording.writer import check_recordable
 from rbdyn_ros.ros.common import parameters, process
 from rbdyn_ros.ros.common.answer import attempt, parameters_result
@@ -44,6 +45,9 @@ COMMON = (
     *("time_mode", "real_time_factor", "start_paused", "realtime", "publish_clock", "clock_rate"),
     *("stats_rate", "autostart"),
 )
+
+#: Time to leave the graph once the recording is complete [s].
+LEAVING = 1.5
 
 
 class Simulator(RecordedTopics, process.ManagedNode):
@@ -283,19 +287,21 @@ class Simulator(RecordedTopics, process.ManagedNode):
         if self._publisher is not None:
             self._publisher.stop()
         if self._recording is not None:  # first, so that it is complete even if the rest hangs
+            self.allow(writer.PATIENCE + LEAVING)  # for the backlog of a slow disk
             summary, complete = self._recording.close()
+            self.allow(LEAVING)
             if summary:
                 print(f"rbdyn: {summary}", file=sys.stderr)
             self.status = int(not complete)
-        for robot in self._robots:
-            robot.close()
-        if self._view is not None:
-            self._view.close()
         for robot in self._robots:
             timing = robot.loop.readout.timing()
             if timing.ticks:
                 where = f"{robot.name}: " if robot.name else ""
                 print(f"rbdyn: {where}{timing}", file=sys.stderr)
+        for robot in self._robots:
+            robot.close()
+        if self._view is not None:
+            self._view.close()
 
     def destroy_helpers(self) -> None:
         """Destroy the nodes of the robots and of the claims."""
@@ -332,7 +338,7 @@ def run(
     fallback: Path | None = None,
     imports: Sequence[Path] = (),
 ) -> int:
-    """Run the node until Ctrl-C or SIGTERM; return the exit status.
+    """Run the node until a signal stops it; return the exit status.
 
     Args:
         args: command line with arguments of ROS; None: the command line of this process.

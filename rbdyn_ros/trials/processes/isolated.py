@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from rbdyn_ros.trials.processes.ending import end_with
+from rbdyn_ros.trials.processes.ending import adopt, children, end_children, end_with
 from rbdyn_ros.trials.simulation.runs import CRASHED, MEMORY, TIMEOUT, Run, failed, run_shard
 from rbdyn_ros.trials.trial import Trial
 
 _MIB = 1 << 20
+#: Bytes before an answer, which say how long it is.
+HEAD = 8
 #: Time in which the simulator of a node ends itself [s].
 ENDING = 20.0
 
@@ -52,6 +54,8 @@ def run_isolated(trial: Trial, seed: int, quiet: bool = True, work: Work | None 
         quiet: whether output of the controller is discarded.
         work: simulates the run; None: as all runs of the trial.
     """
+    adopt()
+    before = children()
     reader, writer = os.pipe()
     with _sigterm(signal.SIG_BLOCK):  # it acts only where the child is ended after it
         parent, child = os.getpid(), _fork(trial)
@@ -69,6 +73,7 @@ def run_isolated(trial: Trial, seed: int, quiet: bool = True, work: Work | None 
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
             _, status = os.waitpid(child, 0)
+            end_children(before)  # of a session of its own, as a daemon
     if answer is None:
         why = f"the run took longer than {trial.allowance.time:g} s"
         return failed(trial, seed, TIMEOUT, why)
@@ -142,7 +147,8 @@ def _be_child(
             found = MEMORY, f"the run needed more than {memory:g} MiB of memory"
         except BaseException as error:  # noqa: BLE001 - sys.exit() of a controller too
             found = CRASHED, f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-        _write(writer, pickle.dumps(found))
+        data = pickle.dumps(found)
+        _write(writer, len(data).to_bytes(HEAD, "little") + data)
         status = 0
     finally:
         os._exit(status)
@@ -174,13 +180,17 @@ def _write(writer: int, data: bytes) -> None:
 
 
 def _read(reader: int, deadline: float) -> bytes | None:
-    """Return what the child sends until it closes the pipe; None after the deadline."""
-    parts: list[bytes] = []
-    while True:
+    """Return what the child sends, or its part if it ends before; None after the deadline.
+
+    A daemon that the controller has started may keep the pipe open.
+    """
+    answer = bytearray()
+    while len(answer) < HEAD + int.from_bytes(answer[:HEAD], "little"):
         left = deadline - time.monotonic()
         if left <= 0.0 or not select.select([reader], [], [], left)[0]:
             return None
         part = os.read(reader, 1 << 16)
         if not part:
-            return b"".join(parts)
-        parts.append(part)
+            break
+        answer += part
+    return bytes(answer[HEAD:])

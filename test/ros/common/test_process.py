@@ -16,6 +16,7 @@ from rbdyn_ros import __main__
 from rbdyn_ros.errors import RbdynError, refusal
 from rbdyn_ros.ros.common.domains import is_used
 from rbdyn_ros.ros.common.process import ManagedNode
+from rbdyn_ros.ros.common.stop import SIGNALS, TEXT
 
 
 def test_a_failed_load_ends_loading(domain):
@@ -78,21 +79,93 @@ sys.exit(process.run(make, []))
 """
 
 
-@pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_second_signal_does_not_cut_the_end_short(second):
     words = [sys.executable, "-c", TWICE, str(int(signal.SIGINT)), str(int(second))]
     done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=120.0)
     assert (done.stdout, done.stderr, done.returncode) == ("has ended True\n", "", 0)
 
 
+#: A program in which a second signal comes while the handler of the first would hold a lock.
+LOCKED = """
+import os, signal, sys, threading, time
+from rbdyn_ros.ros.common import process
+
+def set_event(event):
+    with event._cond:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.01)
+        event._flag = True
+
+def make(stop):
+    threading.Event.set = set_event
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(60.0)
+
+sys.exit(process.run(make, []))
+"""
+
+
+def test_a_handler_takes_no_lock():
+    """`ros2 launch` and `timeout` send a second signal at once."""
+    words = [sys.executable, "-c", LOCKED]  # killed after the timeout
+    done = subprocess.run(words, check=False, timeout=60.0)
+    assert done.returncode == 0
+
+
+#: A program that holds Python's lock for longer than the test waits, as C++ or LLVM may.
+HELD = """
+import ctypes, os, subprocess, sys
+from rbdyn_ros.ros.common import process
+
+def make(stop):
+    subprocess.Popen(["sh", "-c", f"sleep 0.2; kill -TERM {os.getpid()}"])
+    mutex, lock = ctypes.create_string_buffer(64), ctypes.PyDLL(None).pthread_mutex_lock
+    lock(mutex)
+    lock(mutex)  # for ever, also after signals
+
+sys.exit(process.run(make, []))
+"""
+
+
+def test_a_process_that_hangs_with_the_lock_of_python_ends():
+    words = [sys.executable, "-c", HELD]
+    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=60.0)
+    assert (done.stdout, done.stderr) == ("", TEXT)
+    assert done.returncode == 1  # nothing says that its work was complete
+
+
+#: A program that nohup has started.
+NOHUP = """
+import os, signal, sys, time
+from rbdyn_ros.ros.common import process
+
+def make(stop):
+    os.kill(os.getpid(), signal.SIGHUP)
+    print("goes on", stop.wait(0.2))
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(60.0)
+
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+sys.exit(process.run(make, []))
+"""
+
+
+def test_a_hangup_is_ignored_under_nohup():
+    words = [sys.executable, "-c", NOHUP]
+    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=60.0)
+    assert (done.stdout, done.stderr, done.returncode) == ("goes on False\n", "", 0)
+
+
 @pytest.mark.parametrize("name", ["simulator", "arm_controller"])
 def test_help_of_a_node_starts_no_node(name, monkeypatch, capsys):
-    before = signal.getsignal(signal.SIGINT)
+    before = {number: signal.getsignal(number) for number in SIGNALS}
     monkeypatch.setattr(sys, "argv", [name, "--help"])
     try:
         getattr(__main__, name)()
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     words = capsys.readouterr().out
     assert words.startswith(f"usage: ros2 run rbdyn_ros {name} --ros-args -p urdf:=")
     assert Path(f"docs/reference/{name}.md").exists()

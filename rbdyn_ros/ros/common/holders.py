@@ -1,0 +1,65 @@
+"""The process of this machine that is a node, also if it hangs.
+
+The process of a node listens at a socket with the node's name. Linux says who listens, without
+that process, and frees the name when the process has ended.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from pathlib import Path
+
+#: Letters of a socket's name at most.
+LONGEST = 107
+#: Bytes of the credentials of a process: its number, user and group.
+CREDENTIALS = struct.Struct("3i")
+
+
+def _socket(node: str) -> tuple[socket.socket, str]:
+    """Return a socket, and its address in the ROS domain; it is in no folder."""
+    domain = os.environ.get("ROS_DOMAIN_ID", "0")
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    made.setblocking(False)  # who hangs accepts no connection
+    return made, f"\0rbdyn_ros/{domain}{node}"[:LONGEST]
+
+
+def hold(node: str) -> socket.socket | None:
+    """Show other processes that this one is a node, until the socket closes; None: one is."""
+    held, address = _socket(node)
+    try:
+        held.bind(address)
+        held.listen()
+    except OSError:
+        held.close()
+        return None
+    return held
+
+
+def process_of(node: str) -> str:
+    """Return the other process of this machine that is a node, as `process 42 (stopped)`; or "".
+
+    Linux keeps each question until the other process ends, so do not ask all the time.
+    """
+    asking, address = _socket(node)
+    with asking:
+        try:
+            asking.connect(address)
+            size = CREDENTIALS.size
+            found = asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+        except OSError:
+            return ""
+    pid = CREDENTIALS.unpack(found)[0]
+    if pid in (0, os.getpid()):  # 0: of another container
+        return ""
+    return f"process {pid}{' (stopped)' if _is_stopped(pid) else ''}"
+
+
+def _is_stopped(pid: int) -> bool:
+    """Whether a signal such as that of Ctrl-Z has stopped a process."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return text.rpartition(")")[2].split()[0] in ("T", "t")

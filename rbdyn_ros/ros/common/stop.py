@@ -1,0 +1,192 @@
+"""The stop of a node's process: by signals, in any state of the process.
+
+A handler that takes a lock (of an Event, a log, a print, a queue) waits for ever if it interrupts
+the code that holds the lock, such as itself after a second signal. So no handler here does. The
+handler of Python itself, in C, writes the signal into a pipe (signal.set_wakeup_fd). A thread of
+compiled code reads the pipe. It never waits for Python, which may be held by LLVM or by C++.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numba import typeof, types
+
+from rbdyn_ros.engine import jit
+from rbdyn_ros.errors import Finding, RbdynError
+from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.runtime import compiled
+from rbdyn_ros.runtime.compiled import Words, load_acquire, store_release
+
+#: Signals that stop a node: Ctrl-C, the end by other programs, and a terminal that is closed.
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+#: Time for a clean end after the first signal, and without one; then the process exits [s].
+PATIENCE, CALM = 1.7, 15.0
+#: Time is counted in naps [ns], so that time in which the process was stopped does not count.
+NAP = 10_000_000
+NAPS_A_SECOND = NANOSECONDS // NAP
+HURRIED, UNHURRIED = int(PATIENCE * NAPS_A_SECOND), int(CALM * NAPS_A_SECOND)
+
+#: Words: time of the stop (0: none), naps since then, allowed naps, exit status, length of the
+#: message, and from the last one on the message.
+STOPPED, NAPS, ALLOWED, STATUS, LENGTH, MESSAGE = range(6)
+POLLIN, POLLOUT, STDERR = 1, 4, 2
+#: The byte in the pipe after `Stop.set`, which is no signal.
+BY_CALL = 0
+INT, TERM, HUP = map(int, SIGNALS)
+
+TEXT = "rbdyn: the process did not end in time; it is ended now\n"
+
+kernel = jit.kernels_in(jit.cache_below("stop", [Path(__file__), Path(compiled.__file__)]))
+
+_read = types.ExternalFunction("read", types.int64(types.int32, types.intp, types.int64))
+_write = types.ExternalFunction("write", types.int64(types.int32, types.intp, types.int64))
+_poll = types.ExternalFunction("poll", types.int32(types.intp, types.uint64, types.int32))
+_nanosleep = types.ExternalFunction("nanosleep", types.int32(types.intp, types.intp))
+_exit = types.ExternalFunction("_exit", types.void(types.int32))
+
+
+@kernel
+def _next(pipe: int, scratch: Words) -> int:
+    """Wait for a byte in a pipe and return it; return -1 if there is none."""
+    scratch[0] = 0
+    return scratch[0] & 0xFF if _read(pipe, scratch.ctypes.data, 1) == 1 else -1
+
+
+@kernel
+def is_signal(number: int) -> bool:
+    """Whether a number is one of SIGNALS."""
+    return number in (INT, TERM, HUP)
+
+
+@kernel
+def watch(words: Words, pipe: int, woken: int, scratch: Words) -> None:
+    """Wait for a stop, tell it to all threads, and exit if the process has not ended in time.
+
+    Args:
+        words: see above.
+        pipe: end of the pipe to read.
+        woken: eventfd that stays signalled from the stop on.
+        scratch: two words.
+    """
+    number = -1
+    while not (number == BY_CALL or is_signal(number)):
+        number = _next(pipe, scratch)
+    if load_acquire(words, STOPPED) == 0:
+        store_release(words, STOPPED, compiled.steady_clock(scratch))
+    scratch[0] = 1
+    _write(woken, scratch.ctypes.data, 8)
+    while words[NAPS] < load_acquire(words, ALLOWED):
+        if is_signal(number) and words[ALLOWED] == UNHURRIED:
+            store_release(words, ALLOWED, words[NAPS] + HURRIED)
+        scratch[0], scratch[1] = 0, NAP
+        _nanosleep(scratch.ctypes.data, 0)
+        store_release(words, NAPS, words[NAPS] + 1)
+        scratch[0] = pipe | (POLLIN << 32)
+        if _poll(scratch.ctypes.data, 1, 0) == 1:
+            number = max(number, _next(pipe, scratch))
+    scratch[0] = STDERR | (POLLOUT << 32)  # a reader that hangs must not keep the process
+    if _poll(scratch.ctypes.data, 1, 0) == 1:
+        _write(STDERR, words[MESSAGE:].ctypes.data, words[LENGTH])
+    _exit(words[STATUS])
+
+
+class Stop(threading.Event):
+    """Requests the end of a node's process, by a signal or by `set`; for one object a process.
+
+    The process exits PATIENCE after a signal, or CALM after `set`, whatever it does then. The
+    methods take no lock.
+
+    Raises:
+        RbdynError: compilation is switched off.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        if jit.DISABLED:
+            raise RbdynError(Finding("no-jit", "a node is compiled; unset NUMBA_DISABLE_JIT"))
+        self._raises = False
+        message = np.frombuffer(TEXT.encode(), np.uint8)
+        self._words = words = np.zeros(MESSAGE + len(message), np.int64)
+        words[LENGTH] = len(message)
+        words[MESSAGE:].view(np.uint8)[: len(message)] = message
+        words[ALLOWED] = UNHURRIED
+        self.status = 1
+        pipe, self._pipe = os.pipe2(os.O_CLOEXEC)
+        os.set_blocking(self._pipe, False)
+        self._woken = os.eventfd(0, os.EFD_CLOEXEC)
+        given = words, pipe, self._woken, np.zeros(2, np.int64)
+        # compiled here, not in the thread, which must listen at once
+        watch.compile(tuple(map(typeof, given)))  # type: ignore[attr-defined]
+        threading.Thread(target=watch, args=given, name="rbdyn-stop", daemon=True).start()
+
+    def take_signals(self) -> None:
+        """From now on signals stop the process; one that was ignored still is, as with nohup."""
+        signal.set_wakeup_fd(self._pipe, warn_on_full_buffer=False)
+        for number in SIGNALS:
+            if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._interrupt)
+
+    def ignore_signals(self) -> None:
+        """Ignore further signals, for the time in which Python itself ends."""
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+
+    def _interrupt(self, _number: int, _frame: object) -> None:
+        if self._raises:
+            self._raises = False  # a second one must not cut the end short
+            raise KeyboardInterrupt
+
+    @contextlib.contextmanager
+    def raising(self, raises: bool = True) -> Iterator[None]:
+        """Let a signal raise KeyboardInterrupt in this block of the main thread, or not.
+
+        Raises:
+            KeyboardInterrupt: there was a signal before.
+        """
+        before = self._raises
+        if raises and self.is_set():
+            raise KeyboardInterrupt
+        self._raises = raises
+        try:
+            yield
+        finally:
+            self._raises = before and not self.is_set()
+
+    def set(self) -> None:
+        """Request the end."""
+        if not self.is_set():
+            self._words[STOPPED] = time.monotonic_ns()
+        with contextlib.suppress(BlockingIOError):  # so many signals that the pipe is full
+            os.write(self._pipe, bytes([BY_CALL]))
+
+    def is_set(self) -> bool:
+        """Whether the end was requested."""
+        return bool(self._words[STOPPED] != 0)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the request of the end; return False after the timeout [s]."""
+        poll = select.poll()
+        poll.register(self._woken, select.POLLIN)
+        return bool(poll.poll(None if timeout is None else timeout * 1e3))
+
+    def allow(self, seconds: float) -> None:
+        """Let the end take this time from now on [s]."""
+        self._words[ALLOWED] = self._words[NAPS] + int(seconds * NAPS_A_SECOND)
+
+    @property
+    def status(self) -> int:
+        """Exit status if the process does not end in time."""
+        return int(self._words[STATUS])
+
+    @status.setter
+    def status(self, value: int) -> None:
+        self._words[STATUS] = value
