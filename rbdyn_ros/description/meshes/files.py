@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from types import ModuleType
 from urllib.parse import unquote
 
+from rbdyn_ros.description.requests import note_opened
 from rbdyn_ros.description.urdf_files.xacro_files import PACKAGE_NAME, find_package, folders
 from rbdyn_ros.errors import quote
 
@@ -207,6 +208,7 @@ def read_bytes(path: Path, largest: int, kind: str, advice: str = "") -> bytes:
     Raises:
         UnusableMeshError: it cannot be read, or is larger.
     """
+    note_opened(path)
     try:
         with path.open("rb") as file:
             data = file.read(largest + 1)
