@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.names import kind_of
 from rbdyn_ros.description.requests import is_for_others
 from rbdyn_ros.description.urdf_files.guard import refuse
 from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, not_allowed, quote
@@ -138,7 +139,7 @@ def find_package(name: str, package_dirs: Sequence[str | Path] = ()) -> Path | N
     for folder in folders(package_dirs):
         if folder.resolve().name == name and folder.is_dir():
             return folder.resolve()
-        if (folder / name).is_dir():
+        if kind_of(folder / name) == "folder":
             return (folder / name).resolve()
     try:
         packages = importlib.import_module("ament_index_python.packages")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
+from rbdyn_ros.checks.names import kind_of
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.description.build.scene_objects import MESHES, ROBOTS
 from rbdyn_ros.description.geometries import (
@@ -30,7 +31,7 @@ from rbdyn_ros.description.urdf_files.xacro_files import NOT_FOR_OTHERS
 from rbdyn_ros.errors import RbdynError, did_you_mean, listing, quote
 from rbdyn_ros.ros.common.magnitudes import REQUEST
 from rbdyn_ros.ros.simulator.result import ResultError
-from rbdyn_ros.ros.simulator.uris import kind_of, path_of
+from rbdyn_ros.ros.simulator.uris import path_of
 
 #: Result codes of SpawnEntity.
 NAME_NOT_UNIQUE, NAME_INVALID, UNSUPPORTED_FORMAT, NO_RESOURCE = 101, 102, 103, 104
