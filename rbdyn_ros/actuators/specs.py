@@ -76,7 +76,7 @@ class ActuatorSpec:
 
 def quantity_of(attribute: str) -> str:
     """Return the quantity of checks.bounds that a number of an actuator is."""
-    return "armature" if attribute == "armature" else "actuator"
+    return {"armature": "armature", "gear": "factor"}.get(attribute, "actuator")
 
 
 def delay_steps(delay: float, timestep: float) -> int | None:

@@ -60,7 +60,7 @@ BOUNDS = {
     ),
     "armature": Bound(1e12, "kg m^2 or kg", "as a mass; a rotor has 1e-9 kg m^2", 1e-30),
     "actuator": Bound(
-        1e12, "in SI units", "a large generator has 1e7 N m; a small winding 1e-7 H", 1e-12
+        1e9, "in SI units", "a large generator has 1e7 N m; a small winding 1e-7 H", 1e-12
     ),
     "ratio": Bound(1e6, "", "gear trains have 1e4; chains of mimic joints multiply"),
     "factor": Bound(1e6, "", "gear trains have 1e4", 1e-6),
