@@ -314,8 +314,8 @@ def _enclosed(spec: RangingSpec, scan: Scan, shapes: RayShapes) -> list[str]:
     ((link, _),) = links.most_common(1)
     text = (
         f"{links.total()} of {near.size} rays of sensor '{spec.name}' end nearer than "
-        f"{spec.near:g} m at link {quote(link)}: their readings are -inf. If it is a housing, name "
-        f"it in the sensor's 'exclude', which is now {listing(spec.excluded)}"
+        f"{spec.near:g} m at link {quote(link)}: their readings are -inf. If it is a housing, "
+        f"name it in the sensor's 'exclude', which is now {listing(spec.excluded)}"
     )
     return [text]
 
