@@ -136,9 +136,9 @@ def shown(value: object) -> str:
 
 
 def exactly(number: float) -> str:
-    """Return a number as text that never rounds: an allowed number reads as it is compared."""
-    short = f"{number:g}"
-    return short if float(short) == number else repr(float(number))
+    """Return a number as text with six digits, or as many as it takes not to round it."""
+    texts = (f"{number:.{digits}g}" for digits in range(6, 18))
+    return next((text for text in texts if float(text) == number), "nan")
 
 
 def apart(*numbers: float, digits: int = 6) -> tuple[str, ...]:
