@@ -135,6 +135,25 @@ def shown(value: object) -> str:
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."
 
 
+def exactly(number: float) -> str:
+    """Return a number as text with six digits, or as many as it takes not to round it."""
+    texts = (f"{number:.{digits}g}" for digits in range(6, 18))
+    return next((text for text in texts if float(text) == number), "nan")
+
+
+def apart(*numbers: float, digits: int = 6) -> tuple[str, ...]:
+    """Return numbers as text with some digits, or with as many as tell unequal ones apart.
+
+    A message has a number and the limit that it breaks from here, so that both never read alike.
+    """
+    unequal = len({float(number) for number in numbers})
+    for count in range(digits, 18):
+        texts = tuple(f"{number:.{count}g}" for number in numbers)
+        if len(set(texts)) >= unequal:
+            break
+    return texts
+
+
 def listing(names: Collection[str], most: int = 8) -> str:
     """Quote and join names; of a long list only the first `most` and the length."""
     text = ", ".join(quote(name) for name in list(names)[:most])

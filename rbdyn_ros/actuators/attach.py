@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.actuators.reader import read_actuators
-from rbdyn_ros.actuators.specs import ActuatorSpec, delay_steps
+from rbdyn_ros.actuators.specs import ActuatorSpec, delay_steps, quantity_of
 from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.errors import Finding, ModelError, ParameterError, shown
+from rbdyn_ros.description.checks.bounds import BOUNDS, within
+from rbdyn_ros.errors import Finding, ModelError, ParameterError, exactly, shown
 from rbdyn_ros.model.actuators import (
     CURVE_POINTS,
     MAX_DELAY,
@@ -66,6 +68,7 @@ def with_actuators(m: Model, actuators: str | Path | Iterable[ActuatorSpec]) -> 
     if isinstance(actuators, str | Path):
         actuators = read_actuators(actuators, m)
     specs = _in_order(m, actuators)
+    _check_sizes(specs)
     arrays: dict[str, Any] = {name: getattr(m, name) for name in PRIMARY}
     arrays |= _arrays(m, specs)
     arrays |= _with_rotors(m, specs)
@@ -123,6 +126,16 @@ def _in_order(m: Model, actuators: object) -> list[ActuatorSpec]:
     return sorted(specs, key=lambda spec: int(m.jnt_dofadr[m.jnt_id(spec.joint)]))
 
 
+def _check_sizes(specs: Sequence[ActuatorSpec]) -> None:
+    """Raise ParameterError for the first number whose products could be infinite."""
+    for spec, name in itertools.product(specs, (*_ARRAYS, "torque_speed", "stiffness", "delay")):
+        numbers = np.ravel(getattr(spec, name))
+        bound = BOUNDS[quantity_of(name)]
+        if not within(quantity_of(name), numbers[np.isfinite(numbers)].tolist()):
+            text = f"{name} of joint '{spec.joint}' is {shown(getattr(spec, name))}; allowed are"
+            raise _refused(spec.joint, f"{text} {bound.allowed}")
+
+
 def _arrays(m: Model, specs: Sequence[ActuatorSpec]) -> dict[str, Any]:
     """Return the arrays of actuators."""
     shapes = {field.name: field.dims[1:] for field in MODEL_FIELDS if field.dims[0] == "nu"}
@@ -133,8 +146,11 @@ def _arrays(m: Model, specs: Sequence[ActuatorSpec]) -> dict[str, Any]:
     delays = [delay_steps(spec.delay, m.opt.timestep) for spec in specs]
     for spec, steps in zip(specs, delays, strict=True):
         if steps is None or not 0 <= steps <= MAX_DELAY:
-            text = f"the delay of joint '{spec.joint}' is {spec.delay:g} s; allowed is a multiple "
-            text += f"of the timestep {m.opt.timestep:g} s, at most {MAX_DELAY} of them"
+            text = f"the delay of joint '{spec.joint}' is {exactly(spec.delay)} s; allowed is a "
+            text += (
+                f"multiple of the timestep {exactly(m.opt.timestep)} s, at most {MAX_DELAY} of "
+            )
+            text += "them"
             raise _refused(spec.joint, text)
     return {
         **arrays,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from rbdyn_ros.actuators.specs import BEND, COGGING, LUGRE, ROOM
+from rbdyn_ros.actuators.specs import BEND, COGGING, LUGRE, ROOM, quantity_of
+from rbdyn_ros.description.checks.bounds import audit_range
 from rbdyn_ros.description.mechanism_files.forms import Form
 from rbdyn_ros.description.mechanism_files.yaml_text import Items, Node, YamlTable
-from rbdyn_ros.errors import quote
+from rbdyn_ros.errors import apart, exactly, quote
 from rbdyn_ros.model.actuators import CURVE_POINTS
 
 THERMAL = ("resistance", "capacitance", "timeconst", "tempcoef", "reftemp", "ambient")
@@ -63,11 +64,18 @@ class Part:
             self.wrong(key, "a number above 0")
         elif value < 0.0 and not signed:
             self.wrong(key, "a number of 0 or more")
+        self._check_sizes(key, (value,))
         return value
 
     def numbers(self, key: str, count: int) -> tuple[float, ...] | None:
         """Return a list of numbers."""
-        return self.form.numbers(self.table.nodes[key], self.called(key), self.owner, count)
+        found = self.form.numbers(self.table.nodes[key], self.called(key), self.owner, count)
+        self._check_sizes(key, found or ())
+        return found
+
+    def _check_sizes(self, key: str, values: Sequence[float]) -> None:
+        line, audit = self.table.lines[key], self.form.audit
+        audit_range(self.called(key), values, quantity_of(key), self.owner, line, audit)
 
     def inner(
         self, key: str, allowed: Collection[str], needed: Collection[str] = ()
@@ -141,7 +149,11 @@ def _curve(part: Part) -> tuple[tuple[float, float], ...]:
 
     def point(node: Node, what: str, owner: str) -> tuple[float, float] | None:
         both = part.form.numbers(node, what, owner, 2)
-        return None if both is None else (both[0], both[1])
+        if both is None or not audit_range(
+            what, both, "actuator", owner, node.line, part.form.audit
+        ):
+            return None
+        return both[0], both[1]
 
     node = part.table.nodes["torque_speed"]
     points = part.form.items(node, "torque_speed", "point", part.owner, point)
@@ -168,9 +180,11 @@ def _check_curve(part: Part, node: Items, points: tuple[tuple[float, float], ...
             break
         line = node.nodes[number].line
         if next_speed <= speed:
-            why = f"has the speed {next_speed:g} after {speed:g}; speeds must rise"
+            later, former = apart(next_speed, speed)
+            why = f"has the speed {later} after {former}; speeds must rise"
         elif next_torque > torque or next_torque < 0.0:
-            why = f"has the torque {next_torque:g} after {torque:g}; torques may fall, down to 0"
+            later, former = apart(next_torque, torque)
+            why = f"has the torque {later} after {former}; torques may fall, down to 0"
     if why:
         part.form.audit.error("bad-curve", part.owner, line, f"torque_speed {why}")
 
@@ -221,7 +235,7 @@ def _friction(part: Part) -> dict[str, Any]:
     coulomb = lugre.number("coulomb", positive=True)
     static = lugre.number("static") if "static" in lugre else coulomb
     if static < coulomb:
-        lugre.wrong("static", f"a number of at least the coulomb friction {coulomb:g}")
+        lugre.wrong("static", f"a number of at least the coulomb friction {exactly(coulomb)}")
     if "static" in lugre and "stribeck" not in lugre:
         part.error("lugre", "lugre has 'static' but no 'stribeck', the speed of the transition")
     positive = {"stiffness": static / BEND, "stribeck": 1.0}

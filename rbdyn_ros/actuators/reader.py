@@ -34,7 +34,7 @@ from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.files import read_bytes
 from rbdyn_ros.description.mechanism_files.forms import Form
 from rbdyn_ros.description.mechanism_files.yaml_text import YamlTable, check_version, parse
-from rbdyn_ros.errors import quote
+from rbdyn_ros.errors import exactly, quote
 from rbdyn_ros.model.actuators import MAX_DELAY
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
@@ -171,5 +171,5 @@ class _Reader:
         delay, h = part.number("delay") if "delay" in part else 0.0, self.m.opt.timestep
         steps = delay_steps(delay, h)
         if steps is None or steps > MAX_DELAY:
-            allowed = f"a multiple of the timestep {h:g} s, at most {MAX_DELAY} of them"
+            allowed = f"a multiple of the timestep {exactly(h)} s, at most {MAX_DELAY} of them"
             part.wrong("delay", allowed)

@@ -13,6 +13,9 @@ LUGRE = ("stiffness", "damping", "coulomb", "static", "stribeck")
 #: Angle [rad] by which static friction bends the bristles of a motor without a `stiffness`.
 BEND = 1e-3
 
+#: Delays of more timesteps are alike: not allowed.
+MOST_STEPS = 2.0**53
+
 #: Temperature of a winding where the file gives none [C].
 ROOM = 25.0
 
@@ -71,7 +74,12 @@ class ActuatorSpec:
     resolution: float = 0.0
 
 
+def quantity_of(attribute: str) -> str:
+    """Return the quantity of checks.bounds that a number of an actuator is."""
+    return {"armature": "armature", "gear": "factor"}.get(attribute, "actuator")
+
+
 def delay_steps(delay: float, timestep: float) -> int | None:
     """Return the timesteps of a delay; None if they are not whole."""
-    steps = round(delay / timestep)
+    steps = round(min(delay / timestep, MOST_STEPS))
     return steps if math.isclose(steps * timestep, delay, rel_tol=1e-6, abs_tol=1e-12) else None

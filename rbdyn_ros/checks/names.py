@@ -1,8 +1,9 @@
-"""Check names from outside: known ones, each named once."""
+"""Check names from outside: known ones, each named once, and names of files."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from pathlib import Path
 
 from rbdyn_ros.errors import (
     Finding,
@@ -131,3 +132,11 @@ def one_of(
     message = f"{name} is {found}{hint}; allowed is {allowed}"
     where = name if element is None else element
     raise error(Finding(code, message, "error", where, None, found, allowed))
+
+
+def kind_of(path: Path) -> str:
+    """Return "file", "folder", or "" if the path is neither or cannot be looked at."""
+    try:
+        return "file" if path.is_file() else "folder" if path.is_dir() else ""
+    except (OSError, ValueError):  # the name is too long, has a null character, or is private
+        return ""

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, overload
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.errors import Finding, ParameterError, RbdynError, shown
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError, exactly, shown
 
 #: The lengths of the axes of an array; None where an axis may have any length.
 Shape = tuple[int | None, ...]
@@ -231,14 +231,17 @@ def _allowed(
     else:
         numbers = f"{shape[0]} finite numbers" + (" or one" if fill else "")
     if above is not None:
-        return f"{numbers} above {above:g}" + (f", at most {high:g}" if high is not None else "")
+        most = "" if high is None else f", at most {exactly(high)}"
+        return f"{numbers} above {exactly(above)}{most}"
     if low is not None:
-        return f"{numbers} from {low:g} to {high:g}" if high is not None else _least(numbers, low)
-    return f"{numbers} up to {high:g}" if high is not None else numbers
+        if high is None:
+            return _least(numbers, low)
+        return f"{numbers} from {exactly(low)} to {exactly(high)}"
+    return f"{numbers} up to {exactly(high)}" if high is not None else numbers
 
 
 def _least(numbers: str, low: float) -> str:
-    return f"{numbers}, {low:g} or more"
+    return f"{numbers}, {exactly(low)} or more"
 
 
 def _written(shape: Shape) -> str:

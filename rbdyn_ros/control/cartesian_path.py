@@ -18,7 +18,7 @@ from rbdyn_ros.dynamics.entry import check_pair
 from rbdyn_ros.dynamics.toolbox.frames import frame_pose
 from rbdyn_ros.dynamics.toolbox.ik import ik
 from rbdyn_ros.dynamics.toolbox.ik_targets import targets_of
-from rbdyn_ros.errors import RbdynError, bad_argument, quote, refusal
+from rbdyn_ros.errors import RbdynError, apart, bad_argument, quote, refusal
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
@@ -177,16 +177,18 @@ def check_rates(
         at = int(np.abs(path.velocities[:, k]).argmax())
         raise _too_fast(motion.where(path.times[at]), names[k], speeds[k], fastest[k])
     for k in np.flatnonzero(accelerations > limited * ROUNDING)[:1].tolist():
+        found, most = apart(accelerations[k], limited[k], digits=4)
         text = (
-            f"joint '{names[k]}' would accelerate by {accelerations[k]:.4g} on the path; its "
-            f"limit is {limited[k]:.4g}. Lower the speed and the acceleration of the frame"
+            f"joint '{names[k]}' would accelerate by {found} on the path; its "
+            f"limit is {most}. Lower the speed and the acceleration of the frame"
         )
         raise refusal(text, CODE, names[k])
 
 
 def _too_fast(where: str, name: str, speed: float, limit: float) -> RbdynError:
+    found, most = apart(speed, limit, digits=4)
     text = (
-        f"at {where} joint '{name}' would move at {speed:.4g}; its velocity limit is {limit:.4g}. "
+        f"at {where} joint '{name}' would move at {found}; its velocity limit is {most}. "
         "Lower the speed of the frame, or choose a path that is farther from singular postures, "
         "where joints move fast and jump"
     )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.names import name_faults, strings
 from rbdyn_ros.dynamics.configuration import position_ranges
-from rbdyn_ros.errors import Finding, ParameterError, refusal
+from rbdyn_ros.errors import Finding, ParameterError, apart, exactly, refusal
 from rbdyn_ros.model.model import Model
 
 #: Tolerance of measured positions beyond a limit: half a degree [rad or m].
@@ -136,13 +136,14 @@ class Limits:
             ("latency_limit", latency, self.latency),
         ):
             if not 0.0 < wanted <= now:
-                raise _not_tighter(name, wanted, f"above 0 and at most {now:g}, the present value")
+                allowed = f"above 0 and at most {exactly(now)}, the present value"
+                raise _not_tighter(name, wanted, allowed)
         self._check_power(power_limit)
         if not 0.0 <= contact <= self.contact:
-            allowed = f"at least 0 and at most {self.contact:g}, the present value"
+            allowed = f"at least 0 and at most {exactly(self.contact)}, the present value"
             raise _not_tighter("contact_effort", contact, allowed)
         if not self.inset <= inset < np.inf:
-            allowed = f"at least {self.inset:g}, the present value"
+            allowed = f"at least {exactly(self.inset)}, the present value"
             raise _not_tighter("position_inset", inset, allowed)
         lower, upper = self.lower + (inset - self.inset), self.upper - (inset - self.inset)
         for k in np.flatnonzero(~(lower < upper)):
@@ -170,15 +171,16 @@ class Limits:
         """Raise ParameterError unless a power limit, or 0 for none, tightens this one."""
         most = float(self.power.max())
         if limit != self.power_limit and not (0.0 < limit <= most and limit < np.inf):
-            raise _not_tighter("power_limit", limit, f"above 0 and at most {most:g}")
+            raise _not_tighter("power_limit", limit, f"above 0 and at most {exactly(most)}")
 
     def check_inside(self, qpos: Array) -> None:
         """Raise RbdynError if a joint is beyond its limits at qpos (nv,)."""
         place = qpos[self.dofs]
         for k in np.flatnonzero((place < self.lower) | (place > self.upper))[:1]:
+            found, low, high = apart(place[k], self.lower[k], self.upper[k], digits=4)
             message = (
-                f"joint '{self.names[k]}' is at {place[k]:.4g}; with position_inset "
-                f"{self.inset:g} its limits would be {self.lower[k]:.4g} and {self.upper[k]:.4g}"
+                f"joint '{self.names[k]}' is at {found}; with position_inset {self.inset:g} its "
+                f"limits would be {low} and {high}"
             )
             raise refusal(message, "limits", self.names[k])
 
@@ -220,5 +222,7 @@ def _why_not(m: Model, j: int) -> str:
 
 
 def _not_tighter(name: str, value: float, allowed: str) -> ParameterError:
-    text = f"{name} is {value:g}; limits can be tightened, never relaxed: allowed is {allowed}"
+    text = (
+        f"{name} is {exactly(value)}; limits can be tightened, never relaxed: allowed is {allowed}"
+    )
     return ParameterError(Finding("limits", text, "error", name, None, repr(value), allowed))

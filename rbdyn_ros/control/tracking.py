@@ -14,7 +14,7 @@ from rbdyn_ros.control.kernels import entry
 from rbdyn_ros.control.limits import Limits
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.control.target import Target
-from rbdyn_ros.errors import refusal
+from rbdyn_ros.errors import apart, refusal
 
 if TYPE_CHECKING:
     from rbdyn_ros.engine.jit import Vector
@@ -177,18 +177,20 @@ class PathTracker:
         off = np.abs(jump.positions[1] - jump.positions[0])
         k = int(off.argmax())
         if not off[k] <= tolerance:
+            found, most = apart(off[k], tolerance, digits=4)
             message = (
-                f"the path starts with joint '{self.names[k]}' {off[k]:.4g} from its target; "
-                f"start_tolerance is {tolerance:g}"
+                f"the path starts with joint '{self.names[k]}' {found} from its target; "
+                f"start_tolerance is {most}"
             )
             raise refusal(message, "path", self.names[k])
 
     def _check_velocity(self, path: Path, fastest: Array) -> None:
         peaks = path.peaks()[0]
         for k in np.flatnonzero(~(peaks <= fastest * ROUNDING))[:1]:
+            found, most = apart(peaks[k], fastest[k])
             message = (
-                f"joint '{self.names[k]}' would reach {peaks[k]:.6g} on the path; its velocity "
-                f"limit is {fastest[k]:.6g}"
+                f"joint '{self.names[k]}' would reach {found} on the path; its velocity limit is "
+                f"{most}"
             )
             raise refusal(message, "path", self.names[k])
 
@@ -198,9 +200,10 @@ class PathTracker:
         above = highest > np.maximum(limits.upper, start) + ON_LIMIT
         for k in np.flatnonzero(below | above)[:1].tolist():
             reached = lowest[k] if below[k] else highest[k]
+            found, low, high = apart(reached, limits.lower[k], limits.upper[k])
             message = (
-                f"joint '{self.names[k]}' would reach {reached:.6g} on {where}; its limits are "
-                f"{limits.lower[k]:.6g} and {limits.upper[k]:.6g}"
+                f"joint '{self.names[k]}' would reach {found} on {where}; its limits are "
+                f"{low} and {high}"
             )
             raise refusal(message, "path", self.names[k])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NoReturn
 
+from rbdyn_ros.description.requests import note_opened
 from rbdyn_ros.description.urdf_files.guard import MAX_BYTES, refuse
 from rbdyn_ros.errors import did_you_mean, quote
 
@@ -21,6 +22,7 @@ def read_bytes(path: Path, wanted: str, instead: str) -> bytes:
         DescriptionError: there is no such file, or it cannot be read.
     """
     name = str(path)
+    note_opened(path)
     try:
         if not path.is_file():
             _refuse_path(path, wanted, instead)

@@ -18,7 +18,15 @@ from rbdyn_ros.checks.numbers import count, finite
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.dynamics.stages import kinematics, make_data
 from rbdyn_ros.dynamics.toolbox.frames import frame_pose
-from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, not_allowed, quote
+from rbdyn_ros.errors import (
+    Finding,
+    ParameterError,
+    apart,
+    did_you_mean,
+    exactly,
+    not_allowed,
+    quote,
+)
 from rbdyn_ros.identification.bounds import Bounds, bounds_of, check_held, effort_ratio
 from rbdyn_ros.identification.csv_files import write_motion
 from rbdyn_ros.identification.fourier import (
@@ -173,21 +181,22 @@ def check_rate(rate: float, duration: float, harmonics: int) -> None:
     """Raise ParameterError if a rate [Hz] gives too few or too many points of a motion."""
     period = _period(duration)
     least, most = FEWEST_POINTS * harmonics / period, MOST_SAMPLES / period
-    allowed = f"a rate from {least:.4g} to {most:.4g} Hz for this motion"
+    allowed = f"a rate from {exactly(least)} to {exactly(most)} Hz for this motion"
     finite("rate", rate, (), least, most, allowed=allowed, element="")
 
 
 def _period(duration: float) -> float:
-    allowed = f"a time from {SHORTEST:g} to {LONGEST:g} s"
+    allowed = f"a time from {exactly(SHORTEST)} to {exactly(LONGEST)} s"
     return finite("duration", duration, (), SHORTEST, LONGEST, allowed=allowed, element="")
 
 
 def check_informative(motion: Excitation) -> None:
     """Raise ParameterError if a motion is too poorly conditioned for identification."""
     if not motion.condition <= TOO_POOR:
+        found, most = apart(motion.condition, TOO_POOR, digits=4)
         text = (
             f"the best motion is too poor for identification: its condition number is "
-            f"{motion.condition:.4g}; allowed is {TOO_POOR:g}. Increase reach, speed or duration"
+            f"{found}; allowed is {most}. Increase reach, speed or duration"
         )
         raise ParameterError(Finding("poor-motion", text, "error", "reach"))
 

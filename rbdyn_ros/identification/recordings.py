@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.errors import RbdynError, did_you_mean, quote
+from rbdyn_ros.errors import ParameterError, RbdynError, did_you_mean, quote
 from rbdyn_ros.identification.csv_files import SHOWN, read_csv
 from rbdyn_ros.identification.samples import (
     MOST_SAMPLES,
@@ -21,6 +21,7 @@ from rbdyn_ros.nanoseconds import nanoseconds
 from rbdyn_ros.recording.bags import BAG_SUFFIXES, Recording, damaged, existing, recording_error
 from rbdyn_ros.recording.mcap_file import Topic
 from rbdyn_ros.recording.motion import seconds
+from rbdyn_ros.recording.schemas import Schemas
 
 STATE = "sensor_msgs/msg/JointState"
 STATES = "joint_states"
@@ -185,15 +186,14 @@ def _no_samples(path: Path, names: Sequence[str], topic: str, strangers: set[str
 
 def _messages(path: Path, topic: str) -> Iterator[Any]:
     try:
-        from rosbags.typesys import Stores, get_typestore
-    except ImportError as error:
+        # JointState is equal in all ROS 2 releases, so the types in the file are not needed
+        deserialize = Schemas().deserialize
+    except ParameterError as error:
         text = (
             "reading bags needs the library rosbags, which is not installed: "
             'pip install "rbdyn_ros[identify]"; or record to CSV'
         )
         raise recording_error("no-identify-extra", text, str(path)) from error
-    # JointState is equal in all ROS 2 releases, so the types in the file are not needed
-    deserialize = get_typestore(Stores.LATEST).deserialize_cdr
     recording, wanted = Recording(path), "/" + topic.lstrip("/")
     try:
         for message in recording.messages(lambda one: one.name == wanted):

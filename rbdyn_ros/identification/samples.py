@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.errors import quote
+from rbdyn_ros.errors import exactly, quote
 from rbdyn_ros.recording.bags import recording_error
 
 #: More than half an hour at 1 kHz; longer recordings are not calibration motions.
@@ -120,8 +120,8 @@ def _check_ordinary(source: str, measured: Measured) -> None:
         if len(large):
             k, j = large[0]
             text = (
-                f"the {kind} of joint {quote(names[j])} in sample {k + 1} is {rows[k, j]:g}; "
-                f"at most {LARGEST:g} is allowed"
+                f"the {kind} of joint {quote(names[j])} in sample {k + 1} is "
+                f"{exactly(rows[k, j])}; at most {LARGEST:g} is allowed"
             )
             raise recording_error("large-number", text, source)
 

@@ -20,6 +20,7 @@ from scipy.signal import butter, savgol_filter, sosfiltfilt, welch
 
 from rbdyn_ros.arrays import Array, Bools
 from rbdyn_ros.checks.numbers import finite
+from rbdyn_ros.errors import apart
 from rbdyn_ros.identification.motion import SATURATED, Motion
 from rbdyn_ros.identification.samples import Samples
 from rbdyn_ros.recording.bags import recording_error
@@ -156,9 +157,10 @@ def _cutoff(cutoff: float | None, qpos: Array, period: float) -> float:
     if cutoff is None:
         return min(max(CUTOFF_RATIO * _highest_frequency(qpos, period), LEAST_CUTOFF), most)
     if cutoff > most:
+        found, highest = apart(cutoff, most, digits=4)
         text = (
-            f"the cutoff of {cutoff:g} Hz is too high for samples at {1.0 / period:.4g} Hz; "
-            f"allowed is at most {most:.4g} Hz"
+            f"the cutoff of {found} Hz is too high for samples at {1.0 / period:.4g} Hz; "
+            f"allowed is at most {highest} Hz"
         )
         raise recording_error("high-cutoff", text)
     return cutoff
@@ -200,10 +202,9 @@ def regular_period(time: Array) -> float:
     steps = np.diff(time)
     period = float(np.median(steps))
     if not PERIODS[0] <= period <= PERIODS[1]:
-        text = (
-            f"the samples are {period:.3g} s apart; allowed is {PERIODS[0]:g} to {PERIODS[1]:g} "
-            "s. Is the time in seconds?"
-        )
+        found, low, high = apart(period, *PERIODS, digits=3)
+        text = f"the samples are {found} s apart; allowed is {low} to {high} s. "
+        text += "Is the time in seconds?"
         raise recording_error("odd-period", text)
     k = int(np.argmax(steps))
     if steps[k] > max(LONGEST_GAP[0] * period, LONGEST_GAP[1]):

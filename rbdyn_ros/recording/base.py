@@ -39,7 +39,7 @@ class Chain:
         self._root, self._carried = root, set(carried) - {root}
         self._parents: dict[str, str] = {}
         self._rows: dict[str, list[tuple[int, list[float]]]] = {}
-        self._budget, self._store = Budget(), Schemas().store
+        self._budget, self._schemas = Budget(), Schemas()
 
     def take(self, message: Message) -> None:
         """Add the transforms of a TF message.
@@ -48,7 +48,7 @@ class Chain:
             Exception: from rosbags, if the message is malformed.
             TooLargeError: the recording exceeds the budget.
         """
-        decoded: Any = self._store.deserialize_cdr(message.raw, topics.TRANSFORMS)
+        decoded: Any = self._schemas.deserialize(message.raw, topics.TRANSFORMS)
         for one in decoded.transforms:
             self._add(one, message.time_ns, message.topic.name.endswith("_static"))
 

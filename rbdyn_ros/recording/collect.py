@@ -139,7 +139,7 @@ class Collected:
 
     def _decoded(self, message: Message, typename: str = "") -> Any:
         kind = typename or message.topic.typename
-        return self._schemas.store.deserialize_cdr(message.raw, kind)
+        return self._schemas.deserialize(message.raw, kind)
 
     def _take_state(self, robot: RobotData, message: Message) -> None:
         state = self._decoded(message, _state_type(message.topic.definition))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rbdyn_ros.errors import Finding, ParameterError
 
 if TYPE_CHECKING:
@@ -31,6 +33,10 @@ float64[] act
 """
 #: The fields that State.msg has got in later versions, in their order.
 LATER = ("stick", "stick_qfrc", "act")
+#: Bytes before a message that name its encoding; big-endian and little-endian CDR.
+PREFIX, ENCODINGS = 4, (b"\0\0", b"\0\1")
+#: Most unused bytes behind a message, and more of them for each empty array.
+SPARE, SPARE_EMPTY = 3, 4
 
 
 def older_state(known: int) -> tuple[str, str]:
@@ -85,6 +91,26 @@ class Schemas:
     def serialize(self, typename: str, message: Any) -> bytes:
         """Return a rosbags message as bytes (CDR, little-endian)."""
         return bytes(self.store.serialize_cdr(message, typename))
+
+    def deserialize(self, raw: bytes, typename: str) -> Any:
+        """Return the message in bytes that a publisher sent.
+
+        Fast DDS reserves bytes to align the first number of each array, also of an empty one; then
+        they lie unused behind the message.
+
+        Raises:
+            Exception: from rosbags, if the message is malformed.
+        """
+        kind = self.store.get_msgdef(typename)
+        if raw[:2] not in ENCODINGS:
+            raise ValueError("its encoding is not CDR")
+        read = kind.deserialize_cdr_le if raw[1] else kind.deserialize_cdr_be
+        message, end = read(raw[PREFIX:], 0, kind.cls, self.store)
+        arrays = [x for x in vars(message).values() if isinstance(x, np.ndarray)]
+        unused = len(raw) - PREFIX - end
+        if unused > SPARE + SPARE_EMPTY * sum(not x.size for x in arrays):
+            raise ValueError(f"{unused} bytes follow it")
+        return message
 
     def message(self, typename: str) -> Any:
         """Return the class of a type."""

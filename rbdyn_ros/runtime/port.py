@@ -124,7 +124,7 @@ class Port:
         t[layout.T_COMMAND_STRIDE] = sizes.command_stride
         t[layout.T_COMMAND_DEPTH] = layout.COMMAND_DEPTH
         t[layout.T_RECORD] = self._record.ctypes.data
-        t[layout.T_REFUSED] = base + 8 * layout.REFUSED
+        t[layout.T_SHOWN] = base + 8 * layout.REFUSED
         t[layout.T_CLIENT] = base + 8 * layout.HEAD_AT["client"]
 
     def _value_mailbox(self, sizes: _Sizes) -> tuple[Words, Words, Array]:
@@ -164,9 +164,9 @@ class Port:
         return process
 
     @property
-    def commands(self) -> int:
-        """Number of records that the client has sent."""
-        return int(self._words[layout.HEAD_AT["command_version"]])
+    def accepted(self) -> int:
+        """Number of records that the loop has taken."""
+        return int(self._table[layout.T_ACCEPTED])
 
     @property
     def late(self) -> int:
@@ -176,19 +176,16 @@ class Port:
     @property
     def refused(self) -> int:
         """Number of refused records."""
-        return int(self._words[layout.REFUSED])
+        return int(self._table[layout.T_REFUSED])
 
     def why_refused(self) -> str:
         """Return why the last refused record was refused, as a message."""
-        joint = int(self._words[layout.REFUSED_JOINT])
-        reason = int(self._words[layout.REFUSED_REASON])
+        joint, reason = divmod(int(self._table[layout.T_WHY]), layout.REASONS)
         if reason == layout.LATE:
             return (
                 f"it answers a state that is too old; answer_timeout is {self._answer_timeout:g} s"
             )
-        names = list(self.joints)
-        name = names[joint] if 0 <= joint < len(names) else "?"
-        return f"joint '{name}' {REASONS.get(reason, 'is refused')}"
+        return f"joint {quote(list(self.joints)[joint])} {REASONS[reason]}"
 
     def close(self) -> None:
         """Tell the client that the server ends, and remove the file; only while no loop runs."""
@@ -244,8 +241,18 @@ def _created(path: Path, size: int) -> int:
 
 
 def _remove_stale(path: Path) -> None:
-    """Remove a file whose server has ended; raise RbdynError if the server lives."""
+    """Remove a file whose server has ended.
+
+    Raises:
+        RbdynError: the server lives, or the file belongs to another user.
+    """
     try:
+        owner = path.lstat().st_uid
+        if owner != os.geteuid():
+            raise refusal(
+                f"the shared memory {path} belongs to user {owner}, who may write false states "
+                "into it; choose another name with the parameter shared_memory"
+            )
         file = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:
         return

@@ -85,11 +85,13 @@ REFUSED, REFUSED_JOINT, REFUSED_REASON = (
     HEAD_AT[name] for name in ("refused", "refused_joint", "refused_reason")
 )
 BAD_MODE, BAD_JOINT, BAD_NUMBER, LATE = 1, 2, 3, 4
+REASONS = 5
 
-#: The table of the loop, which the other process cannot write: addresses, lengths, counters and
-#: the largest age of a state that a command may answer [ns of wall time; 0: unlimited]; then for
-#: each joint its entry in qvel_all and the dof of its commands, or -1.
-TABLE = 16
+#: The table of the loop, which the other process cannot write: addresses, lengths, counters, the
+#: largest age of a state that a command may answer [ns of wall time; 0: unlimited], and why a
+#: command was refused last (REASONS * joint + reason); then for each joint its entry in qvel_all
+#: and the dof of its commands, or -1.
+TABLE = 19
 (
     T_JOINTS,
     T_STATE_VERSION,
@@ -101,12 +103,15 @@ TABLE = 16
     T_COMMAND_STRIDE,
     T_COMMAND_DEPTH,
     T_RECORD,
-    T_REFUSED,
+    T_SHOWN,
     T_CLIENT,
     T_WRITTEN,
     T_SEEN,
     T_ANSWER,
+    T_ACCEPTED,
     T_LATE,
+    T_REFUSED,
+    T_WHY,
 ) = range(TABLE)
 
 

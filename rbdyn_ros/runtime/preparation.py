@@ -6,7 +6,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.errors import Finding, ParameterError, exactly
 from rbdyn_ros.model.connected import connected_trees
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
@@ -144,7 +144,7 @@ def delays_in_ticks(s: Shared, faults: Faults) -> list[int]:
         )
         ticks += [delay, jitter]
         if delay + jitter > longest:
-            allowed = f"at most {longest * period_ns / NANOSECONDS:g} s"
+            allowed = f"at most {exactly(longest * period_ns / NANOSECONDS)} s"
             text = (
                 f"faults.{name}_delay and faults.{name}_jitter are {delay + jitter} ticks "
                 f"together; allowed is {allowed} ({longest} ticks)."

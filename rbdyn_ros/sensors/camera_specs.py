@@ -9,7 +9,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import count, finite
-from rbdyn_ros.errors import Finding, not_allowed
+from rbdyn_ros.errors import Finding, exactly, not_allowed
 from rbdyn_ros.sensors.ray_specs import RaySpec, checked
 
 #: Encodings of a depth image: metres, or whole millimetres.
@@ -34,6 +34,9 @@ INVERTED = 1e-6
 
 #: Pixels look less than this far to the side in the plane z = 1: 179.9 degrees.
 SIDEWAYS = 1e3
+
+#: The smallest angle of a picture; a telescope has 1e-4 rad [rad].
+NARROWEST = 1e-6
 
 #: Step of differences in the plane z = 1.
 SMALL = 1e-6
@@ -64,7 +67,9 @@ class CameraSpec(RaySpec):
         found = RaySpec.findings(self) + checked(
             lambda: count("width", self.width, 1, MAX_PIXELS),
             lambda: count("height", self.height, 1, MAX_PIXELS),
-            lambda: finite("field_of_view", self.field_of_view, above=0.0, high=math.pi - 3e-3),
+            lambda: finite(
+                "field_of_view", self.field_of_view, low=NARROWEST, high=math.pi - 3e-3
+            ),
         )
         if not found and self.width * self.height > MAX_PIXELS:
             text = f"the picture has {self.width} x {self.height} pixels; allowed are at most "
@@ -162,7 +167,8 @@ class DepthSpec(CameraSpec):
         if self.method not in METHODS:
             found += not_allowed("method", self.method, " or ".join(METHODS), "method").findings
         if not found and self.encoding == DEPTH[1] and self.far > LARGEST_MILLIMETRES:
-            text = f"far is {self.far:g} m; allowed is at most {LARGEST_MILLIMETRES} m in 16UC1"
+            found_far, most = exactly(self.far), exactly(LARGEST_MILLIMETRES)
+            text = f"far is {found_far} m; allowed is at most {most} m in 16UC1"
             found.append(Finding("bad-argument", text, "error", "far"))
         return found
 

@@ -50,7 +50,7 @@ from typing import Any, TypeVar
 from rbdyn_ros.description.files import read_bytes
 from rbdyn_ros.description.mechanism_files.forms import Form
 from rbdyn_ros.description.mechanism_files.yaml_text import Node, YamlTable
-from rbdyn_ros.errors import DescriptionError, Finding, ParameterError
+from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, apart
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.sensors.camera_specs import ColorSpec, DepthSpec
 from rbdyn_ros.sensors.ray_angles import read_angles
@@ -193,10 +193,10 @@ class RayForm:
         if self._period_ns is None or rate * self._period_ns <= NANOSECONDS * (1.0 + 1e-9):
             return
         highest = NANOSECONDS / self._period_ns
-        text = f"the rate is {rate:g} Hz; allowed is at most the rate of the loop, {highest:g} Hz"
+        found, most = apart(rate, highest)
+        text = f"the rate is {found} Hz; allowed is at most the rate of the loop, {most} Hz"
         self._form.audit.error(
-            "bad-value", owner, table.lines["rate"], text, found=f"{rate:g}",
-            allowed=f"at most {highest:g}",
+            "bad-value", owner, table.lines["rate"], text, found=found, allowed=f"at most {most}",
         )  # fmt: skip
 
     def _fan(self, node: Node, what: str, owner: str) -> Fan | None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.checks.numbers import count, finite
-from rbdyn_ros.errors import Finding, ParameterError, RbdynError, not_allowed
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError, apart, not_allowed
 
 #: What rays meet: the <collision> elements and obstacles, or the <visual> elements and obstacles.
 SEEN = ("collision", "visual")
@@ -20,6 +20,9 @@ RADIATION = ("infrared", "ultrasound")
 
 #: The most rays of a sensor.
 MAX_RAYS = 1_000_000
+
+#: A turn and a quarter of it, rounded up to six digits as people write them [rad].
+TURN, QUARTER = 6.28319, 1.5708
 
 #: Two ends of a fan that are this near to each other have one ray [rad].
 FULL_TURN = 1e-4
@@ -59,7 +62,8 @@ class Fan:
             lambda: count(f"{name}.rays", self.rays, 1, MAX_RAYS, element=name),
         )
         if not found and not 0.0 <= self.last - self.first <= 2.0 * math.pi + FULL_TURN:
-            text = f"{name} goes from {self.first:g} to {self.last:g} rad; allowed is a fan "
+            first, last = apart(self.first, self.last)
+            text = f"{name} goes from {first} to {last} rad; allowed is a fan "
             text += "anticlockwise or upwards that is at most a full turn"
             found = [Finding("bad-argument", text, "error", name)]
         if not found and self.rays > 1 and self.last == self.first:
@@ -167,7 +171,8 @@ class RaySpec:
         if self.sees not in SEEN:
             found += not_allowed("sees", self.sees, " or ".join(SEEN), "sees").findings
         if not found and self.near >= self.far:
-            text = f"near is {self.near:g} m and far is {self.far:g} m; allowed is near below far"
+            near, far = apart(self.near, self.far)
+            text = f"near is {near} m and far is {far} m; allowed is near below far"
             found.append(Finding("bad-argument", text, "error", "far"))
         return found
 
@@ -196,12 +201,13 @@ class LidarSpec(RaySpec):
         found = RaySpec.findings(self)
         found += checked(lambda: finite("sweep", self.sweep, low=0.0, high=LONGEST))
         if not found and self.sweep * self.rate > 1.0 + 1e-9:
-            text = f"sweep is {self.sweep:g} s; allowed is at most the period, {1 / self.rate:g} s"
+            sweep, period = apart(self.sweep, 1 / self.rate)
+            text = f"sweep is {sweep} s; allowed is at most the period, {period} s"
             found.append(Finding("bad-argument", text, "error", "sweep"))
         if self.angles is not None:
             return found + self._angle_findings(self.angles)
-        found += self.horizontal.findings("horizontal", 2.0 * math.pi)
-        found += self.vertical.findings("vertical", 0.5 * math.pi)
+        found += self.horizontal.findings("horizontal", TURN)
+        found += self.vertical.findings("vertical", QUARTER)
         rays = self.horizontal.rays * self.vertical.rays
         if not found and rays > MAX_RAYS:
             text = f"the lidar has {rays} rays; allowed are at most {MAX_RAYS}"
@@ -213,12 +219,11 @@ class LidarSpec(RaySpec):
         found = checked(
             lambda: count("the number of angles", len(angles), 1, MAX_RAYS, element="angles")
         )
-        turn = 2.0 * math.pi
         found = found or checked(
-            lambda: finite("angles", angles, (None, 2), low=-turn, high=turn, allowed=_ANGLES),
+            lambda: finite("angles", angles, (None, 2), low=-TURN, high=TURN, allowed=_ANGLES),
             lambda: finite(
-                "elevation", [e for _, e in angles], (None,), low=-0.5 * math.pi,
-                high=0.5 * math.pi, element="angles",
+                "elevation", [e for _, e in angles], (None,), low=-QUARTER,
+                high=QUARTER, element="angles",
             ),
         )[:1]  # fmt: skip
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -11,7 +12,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.poses import quat_mul
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.dynamics.ray_shapes import RayShapes
-from rbdyn_ros.errors import Finding, ModelError, quote
+from rbdyn_ros.errors import Finding, ModelError, listing, quote
 from rbdyn_ros.machine import cores
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import mat_to_quat
@@ -19,7 +20,7 @@ from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.sensors.camera_specs import ColorSpec, DepthSpec
 from rbdyn_ros.sensors.noise import Noise
 from rbdyn_ros.sensors.ray_specs import LidarSpec, RangeSpec
-from rbdyn_ros.sensors.scanning import Drawn, RayNoise, Scan, Scanner
+from rbdyn_ros.sensors.scanning import Drawn, RangingSpec, RayNoise, Scan, Scanner
 from rbdyn_ros.sensors.scene import Payload, SensorScene, StateLike
 from rbdyn_ros.sensors.specs import (
     ContactSpec,
@@ -79,6 +80,9 @@ class ContactReading(WrenchReading):
 
 Reading = ImuReading | WrenchReading | Scan
 
+#: If more than this share of the rays ends at the housing, the user is told.
+ENCLOSED = 0.9
+
 #: The sensors that measure by rays.
 RayKinds = (LidarSpec, RangeSpec, DepthSpec)
 
@@ -136,8 +140,10 @@ class Suite:
             for k, spec in enumerate(self.specs)
         ]
         self._scanners = self._make_scanners(m)
-        for scanner in self._scanners.values():  # compiles its kernels before the clock runs
-            scanner.measure(m.qpos0, np.zeros(m.nv), 0.0, 1)
+        for scanner in self._scanners.values():
+            # this also compiles its kernels before the clock runs
+            first = scanner.measure(m.qpos0, np.zeros(m.nv), 0.0, 1)
+            self.notes += _enclosed(scanner.sensor, first, scanner.shapes)
         names = [spec.name for spec in self.specs if isinstance(spec, ContactSpec)]
         if names and m.ncontact == 0:
             self.notes.append(
@@ -296,6 +302,22 @@ class Suite:
         noise = self._sensors[k].noise
         assert isinstance(noise, RayNoise)
         return noise.applied(tick, true)
+
+
+def _enclosed(spec: RangingSpec, scan: Scan, shapes: RayShapes) -> list[str]:
+    """Return a note if most rays end before `near` at a link, such as the sensor's housing."""
+    near = np.isneginf(scan.distance)
+    links = Counter(shapes.links[g] for g in scan.geom[near].tolist())
+    del links[""]  # obstacles
+    if links.total() <= ENCLOSED * near.size:
+        return []
+    ((link, _),) = links.most_common(1)
+    text = (
+        f"{links.total()} of {near.size} rays of sensor '{spec.name}' end nearer than "
+        f"{spec.near:g} m at link {quote(link)}: their readings are -inf. If it is a housing, "
+        f"name it in the sensor's 'exclude', which is now {listing(spec.excluded)}"
+    )
+    return [text]
 
 
 def _reading(sensor: _Sensor, scene: SensorScene, state: StateLike) -> Reading:

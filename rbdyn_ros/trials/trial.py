@@ -13,6 +13,7 @@ import numpy as np
 from rbdyn_ros import __version__
 from rbdyn_ros.actuators import ActuatorsDocument, with_actuators
 from rbdyn_ros.arrays import Array, Ints
+from rbdyn_ros.checks.names import kind_of
 from rbdyn_ros.errors import quote
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
@@ -85,7 +86,7 @@ def hash_of_files(folder: str, words: tuple[str, ...]) -> str:
     found = hashlib.sha256()
     for word in words:
         file = Path(folder) / word
-        if file.is_file():
+        if kind_of(file) == "file":
             found.update(file.read_bytes())
     return found.hexdigest()[:16]
 

@@ -116,6 +116,24 @@ def test_impossible_actuators_are_refused_with_their_line(one, keys):
     assert {finding.line for finding in caught.value.findings} == {3}
 
 
+@pytest.mark.parametrize(
+    "keys",
+    ["gear: 1e300", "armature: 1e300", "delay: 1e300", "inductance: 1e-300", "stiffness: 1e200"],
+)
+def test_numbers_whose_products_are_infinite_are_refused(one, keys):
+    """In a file with the line, and in Python by the joint."""
+    key, _, value = keys.partition(": ")
+    inner = f"elastic: {{{keys}}}, armature: 1" if key == "stiffness" else keys
+    inner += ", resistance: 1, motorconst: 1" if key == "inductance" else ""
+    text = f"rbdyn_actuators: 1\nactuators:\n  j: {{{inner}}}\n"
+    with pytest.raises(DescriptionError) as caught:
+        read_actuators_text(text, one)
+    assert "out-of-range" in [finding.code for finding in caught.value.findings]
+    assert caught.value.line == 3
+    with refused(ParameterError, "actuator", "j"):
+        rb.with_actuators(one, [rb.ActuatorSpec("j", **{key: float(value)})])
+
+
 def test_joints_that_forces_do_not_move_have_no_actuator():
     m = rb.load_urdf(
         """<robot name="r"><link name="a"/><link name="b"/><link name="c"/><link name="d"/>

@@ -8,6 +8,24 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.checks.numbers import count, finite, flag
+from rbdyn_ros.errors import apart, exactly
+
+
+def test_numbers_in_messages_never_read_as_the_limit_that_they_break():
+    for value, limit in ((6.28319, 2 * np.pi), (1e12 * (1 + 1e-15), 1e12), (0.1 + 0.2, 0.3)):
+        found, most = apart(value, limit)
+        assert found != most
+        assert (float(found) > float(most)) == (value > limit)
+        assert float(exactly(limit)) == limit
+        with refused(rb.ParameterError, "bad-argument", "x") as caught:
+            finite("x", max(value, limit), high=min(value, limit))
+        said = caught.value.findings[0]
+        assert float(said.found) > float(said.allowed.split()[-1])
+    assert apart(0.5, 0.25) == ("0.5", "0.25")
+    assert apart(1.0, 1.0) == ("1", "1")
+    assert apart(np.pi, 3.0, np.inf, digits=3) == ("3.14", "3", "inf")
+    assert exactly(1e-3) == "0.001"
+
 
 NOT_A_NUMBER = ["1", b"1", True, np.bool_(1), None, 1j, [1.0], np.nan, np.inf, 10**400, object()]
 

@@ -28,6 +28,7 @@ import yaml
 import rbdyn_ros as rb
 from fuzz import laws
 from rbdyn_ros.actuators import ActuatorSpec
+from rbdyn_ros.actuators.reader import read_actuators_text
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.gate import SafetyGate
@@ -48,6 +49,7 @@ from rbdyn_ros.ros.arm.safety_parameters import TIGHTENING
 from rbdyn_ros.ros.common import parameters
 from rbdyn_ros.ros.simulator import parameters as simulator_parameters
 from rbdyn_ros.sensors.reader import read_sensors_text
+from rbdyn_ros.trials.files.reader import load as load_trial
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDER = Path(__file__).parent / "seeds"
@@ -231,7 +233,32 @@ def fuzz_recording(data: bytes) -> None:
 
 def fuzz_sensors(data: bytes) -> None:
     m, described = _armed(SEVEN.read_text())
-    read_sensors_text(data, m, described)
+    written(b"0, 0\n0.1, -0.2\n", "angles.csv")
+    read_sensors_text(data, m, described, folder=folder())
+
+
+#: Times that a robot with actuators steps; a file that is read must leave all numbers finite.
+MOVED = 20
+
+
+def fuzz_actuators(data: bytes) -> None:
+    """Read actuators of a pendulum, and move it by commands of both signs."""
+    m, _ = _armed(pendulum())
+    m = rb.with_actuators(m, read_actuators_text(data, m))
+    d = rb.make_data(m)
+    for k in range(MOVED):
+        d.qfrc_applied[:] = (-1.0) ** k
+        rb.step(m, d)
+        if not (np.isfinite(d.qpos).all() and np.isfinite(d.qvel).all()):
+            raise FloatingPointError(f"it is not finite after {k + 1} steps")
+
+
+def fuzz_trial(data: bytes) -> None:
+    """Read a trial of a pendulum, and draw the values of its first runs."""
+    written(pendulum().encode(), "pendulum.urdf")
+    written((FOLDER / "good/actuators.yaml").read_bytes(), "actuators.yaml")
+    written(b"def control(t, q, v):\n    return 0 * q\n", "policy.py")
+    load_trial(written(data, "trial.yaml"))
 
 
 @functools.cache
@@ -475,7 +502,9 @@ TARGETS = {
     "table": Target(lambda: [np.linspace(0.0, 1.0, 12).tobytes()], fuzz_table),
     "model": Target(lambda: [saved()[1]], fuzz_model),
     "recording": Target(record, fuzz_recording),
-    "sensors": Target(files("config/sensors.yaml"), fuzz_sensors),
+    "sensors": Target(lambda: files("config/sensors.yaml")() + good("sensors")(), fuzz_sensors),
+    "actuators": Target(good("actuators"), fuzz_actuators),
+    "trial": Target(good("trial"), fuzz_trial),
     "state": Target(states, fuzz_state),
     "parameters": Target(
         files("config/arm_controller.yaml", "config/simulator.yaml"), fuzz_parameters

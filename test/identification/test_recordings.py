@@ -43,14 +43,17 @@ def messages(names=NAMES, **kwargs):
     return [state(int(ns), names, *row) for ns, *row in zip(stamps, *columns, strict=True)]
 
 
-def write_bag(path, topics, plugin=StoragePlugin.MCAP):
-    """Write topics {name: (type, messages)}; arrival is later than the stamp and jitters."""
+def write_bag(path, topics, plugin=StoragePlugin.MCAP, behind=b""):
+    """Write topics {name: (type, messages)}; arrival is later than the stamp and jitters.
+
+    Behind each message are some bytes.
+    """
     with Writer(path, version=9, storage_plugin=plugin) as bag:
         for topic, (kind, rows) in topics.items():
             connection = bag.add_connection(topic, kind, typestore=STORE)
             for k, message in enumerate(rows):
                 arrival = START + 2_000_000 * k + 500_000 * (k % 3)
-                bag.write(connection, arrival, STORE.serialize_cdr(message, kind))
+                bag.write(connection, arrival, bytes(STORE.serialize_cdr(message, kind)) + behind)
     return path
 
 
@@ -99,6 +102,16 @@ def test_other_topics_are_ignored(tmp_path):
     assert len(read_recording(path, NAMES, topic="arm/joint_states").time) == 50
     assert refusal(path) == "no-topic"
     assert refusal(path, topic="/chatter") == "wrong-type"
+
+
+def test_unused_bytes_behind_messages_are_skipped(tmp_path):
+    """Fast DDS reserves room to align the first number of an empty array of velocities."""
+    stamps, position, _, effort = motion()
+    rows = [
+        state(int(ns), NAMES, q, (), e) for ns, q, e in zip(stamps, position, effort, strict=True)
+    ]
+    path = write_bag(tmp_path / "bag", {"/joint_states": (STATE, rows)}, behind=b"\xcd" * 4)
+    np.testing.assert_array_equal(read_recording(path, NAMES).qpos, position)
 
 
 def test_velocities_may_be_missing(tmp_path):

@@ -86,6 +86,36 @@ def test_joint_states_of_a_real_robot(tmp_path, plugin):
     assert run.m.name == "two"
 
 
+def padded(raw, empty, more=0):
+    """Return a message as Fast DDS sends it, with unused bytes behind it."""
+    return raw + b"\xcd" * (4 * empty + more)
+
+
+def test_unused_bytes_behind_messages_are_skipped(tmp_path):
+    """Fast DDS reserves room to align the first number of each empty array."""
+    positions = joint_state(START, ["shoulder", "elbow"], [0.1, 0.2])
+    state = pack(0, 0, 0.0, 0, [np.full(2, 0.5)] * 4 + [np.empty(0)] * 5)
+    moved_base = transforms(START, ("map", "base", (1.0, 2.0, 3.0), ONE_TURN))
+    for rows, expected in (
+        ([("/joint_states", JOINT_STATE, START, padded(positions, 2))], [0.1, 0.2]),
+        ([("/simulator/state", STATE, START, padded(state, 5))], [0.5, 0.5]),
+        (
+            [
+                ("/joint_states", JOINT_STATE, START, padded(positions, 2, 3)),
+                ("/joint_commands", JOINT_STATE, START, padded(joint_state(START, []), 3)),
+                ("/tf", TF, START, padded(moved_base, 0, 3)),
+            ],
+            [0.1, 0.2],
+        ),
+    ):
+        run = read_run(mcap(tmp_path / "run.mcap", rows), _file(tmp_path))
+        assert run.qpos.tolist() == [expected]
+    for raw in (padded(positions, 2, 4), padded(joint_state(START, [], [1.0] * 3), 2, 4)):
+        rows = [("/joint_states", JOINT_STATE, START, raw)]
+        with refused(ParameterError, "wrong-message", "recording"):
+            read_run(mcap(tmp_path / "run.mcap", rows), _file(tmp_path))
+
+
 def test_missing_and_unknown_joint_names(tmp_path):
     rows = real_robot()
     for k in range(50):

@@ -93,7 +93,7 @@ def test_commands_of_a_client_that_died_expire(serve, client):
     loop.time.pause(False)
     assert client(50, "die").wait(300.0) == 0
     wait_until(lambda: loop.readout.latest().stale == 7)
-    assert port.commands == 50
+    assert 0 < port.accepted <= 50  # two may come in one tick
     assert port.client == 0
     ticks, _ = states_of(client(5))  # the next one may come
     assert ticks[0] >= 50
@@ -139,6 +139,30 @@ def test_a_client_hears_that_the_server_ends(serve, client):
     assert not port.path.exists()
 
 
+#: Words of the head that are sizes or offsets.
+SIZES = (
+    *("joints", "values", "names_at", "kinds_at", "states_at", "state_stride", "state_depth"),
+    *("commands_at", "command_stride", "command_depth"),
+    *("values_at", "value_stride", "value_depth"),
+)
+
+
+@needs_gcc
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files to other users")
+def test_the_memory_of_another_user_is_refused(serve, client):
+    """Another user may make the file first, and could send false states."""
+    _, port = serve(rail())
+    os.chown(port.path, 12345, -1)
+    try:
+        assert "belongs to user 12345" in client(1).communicate()[0]
+        with refused(RbdynError, "request") as caught:
+            Port(NAME, rail(), {"x": True}, (), LoopSettings(), 1)
+        assert "belongs to user 12345" in str(caught.value)
+        assert port.path.exists()
+    finally:
+        os.chown(port.path, os.geteuid(), -1)
+
+
 @needs_gcc
 def test_what_a_client_cannot_use_is_refused(serve, client):
     said = [client(1).communicate()[0]]
@@ -153,7 +177,10 @@ def test_what_a_client_cannot_use_is_refused(serve, client):
     said.append(client(1).communicate()[0])
     first.kill()
     first.wait()
-    for word, number in (("version", 99), ("size", 1), ("state_depth", 1 << 60), ("joints", -1)):
+    hostile = [("version", 99), ("size", 1), ("joints", -1)]
+    hostile += [(word, most) for word in SIZES for most in ((1 << 63) - 1, 1 << 60)]
+    hostile += [("names_at", (1 << 63) - 8), ("kinds_at", -8), ("commands_at", 0)]
+    for word, number in hostile:
         with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
             words = np.frombuffer(memory, np.int64)
             at = port_layout.HEAD_AT[word]
@@ -162,12 +189,48 @@ def test_what_a_client_cannot_use_is_refused(serve, client):
             words[at] = before
             del words
     expected = ("does not exist", "is not one of", "is not one of", "is used by process")
-    expected += ("has version 99", *["is damaged"] * 3)
+    expected += ("has version 99", *["is damaged"] * (len(hostile) - 1))
     assert len(said) == len(expected)
     for sentence, words in zip(said, expected, strict=True):
         assert words in sentence
     assert client(1).wait(300.0) == 0
-    assert port.commands >= 1
+    assert port.accepted >= 1
+
+
+EXTREME = (-1, 0, 1, 7, 1 << 31, 1 << 32, (1 << 62) + 5, (1 << 63) - 1, -(1 << 63))
+
+
+@pytest.mark.parametrize("time_mode", ["realtime", "lockstep"])
+def test_a_client_may_write_any_numbers(serve, time_mode):
+    """The loop goes on, counts what it takes and refuses, and wakes nobody by mistake."""
+    loop, port = serve(
+        bundled_arm(),
+        locked=True,
+        time_mode=time_mode,
+        lockstep_timeout=0.001,
+        command_timeout=0.1,
+    )
+    loop.time.pause(False)
+    rng, head = np.random.default_rng(1), range(port_layout.HEAD_WORDS)
+    with port.path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
+        words = np.frombuffer(memory, np.int64)
+        before, refused_before = loop.readout.latest().tick, -1
+        for at in [*head, *rng.integers(0, len(words), 200)]:
+            words[at] = EXTREME[rng.integers(len(EXTREME))]
+            words[port_layout.HEAD_AT["command_version"]] += rng.integers(-5, 5)
+            assert port.refused >= max(refused_before, 0)
+            assert 0 <= port.accepted < 1 << 32
+            assert port.late <= port.refused < 1 << 32
+            assert port.client >= -(1 << 63)
+            refused_before = port.refused
+            if refused_before:
+                assert port.why_refused()
+            port.write_values(0, np.zeros(0))
+        del words
+    wait_until(lambda: loop.readout.latest().tick > before + 100)
+    state = loop.readout.latest()
+    assert state.fault == -1
+    assert np.isfinite(state.qpos).all()
 
 
 def test_a_memory_has_one_server_and_good_names(serve):

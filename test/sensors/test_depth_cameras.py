@@ -119,6 +119,7 @@ def test_near_far_and_noise_are_of_the_depth():
         ({"height": 10**6}, "width"),
         ({"field_of_view": math.pi}, "field_of_view"),
         ({"field_of_view": 0.0}, "field_of_view"),
+        ({"field_of_view": 5e-324}, "field_of_view"),
         ({"intrinsics": (0.0, 1.0, 2.0, 3.0)}, "intrinsics"),
         ({"intrinsics": (math.nan, 1.0, 2.0, 3.0)}, "intrinsics"),
         ({"intrinsics": (1e-300, 1.0, 2.0, 3.0)}, "intrinsics"),

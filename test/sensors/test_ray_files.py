@@ -141,6 +141,20 @@ def test_bad_values_are_refused_with_their_line(robot, kind, key, value, code):
     assert caught.value.line is not None
 
 
+def test_a_turn_may_be_rounded_to_six_digits(robot):
+    """As people write it; a number that is refused reads otherwise than the limit."""
+    turn = {"horizontal": "{from: 0, to: 6.28319, rays: 360}"}
+    (spec,) = read_sensors_text(one("lidar", **turn)[0], *robot)
+    assert spec.horizontal.step == 2 * math.pi / 360  # the ends of a full turn are one ray
+    rows = {"vertical": "{from: -1.5708, to: 1.5708, rays: 3}"}
+    assert read_sensors_text(one("lidar", **rows)[0], *robot)
+    for to in ("6.2832", "6.283190000001", "6.29"):
+        text, _ = one("lidar", horizontal=f"{{from: 0, to: {to}, rays: 360}}")
+        with refused(DescriptionError, "bad-value", "sensor 'a'") as caught:
+            read_sensors_text(text, *robot)
+        assert f"is {to}; allowed is a finite number from -6.28319 to 6.28319" in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "content",
     ["0.1,nan\n", "0.1\n", "0.1,0.2,0.3\n", "0.1,0.2\nx,y\n", "", "0,2.0\n", "azimuth\n", "7,0\n"],

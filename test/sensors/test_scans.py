@@ -8,7 +8,7 @@ from snapshot import snapshot
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.sensors import Fan, LidarSpec, RangeNoise, RangeSpec, Suite
+from rbdyn_ros.sensors import DepthSpec, Fan, LidarSpec, RangeNoise, RangeSpec, Suite
 from rbdyn_ros.sensors.scanning import INSTANTS
 
 WALL = 3.0  # distance of the wall from the start of the cart [m]
@@ -252,3 +252,19 @@ def test_an_unknown_link_is_refused():
     sensor = LidarSpec("a", "chasis", rate=10.0, near=0.1, far=5.0)
     with refused(rb.ModelError, "unknown-frame"):
         rb.scan(m, rb.make_data(m), sensor)
+
+
+@pytest.mark.parametrize("kind", [LidarSpec, RangeSpec, DepthSpec])
+def test_a_sensor_inside_a_housing_is_named_with_the_link(kind):
+    system = builder()
+    more = {"width": 5, "height": 4, "field_of_view": 1.0} if kind is DepthSpec else {}
+    notes = []
+    for changes in ({}, {"exclude": ("slide", "chassis")}, {"near": 0.05}):
+        spec = kind(
+            "front", "slide", **{"rate": 10.0, "near": 0.3, "far": 10.0, **more, **changes}
+        )
+        notes.append(Suite(rb.build(system), system.description(), [spec], 1_000_000).notes)
+    assert notes[1:] == [[], []]
+    (note,) = notes[0]
+    assert "sensor 'front' end nearer than 0.3 m at link 'chassis'" in note
+    assert "'exclude', which is now 'slide'" in note

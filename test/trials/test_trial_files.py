@@ -69,9 +69,16 @@ BAD = [
     ("verdict", "{pass_rate: 1.5}", "bad-value"),
     ("verdict", "{pass_rate: 1}", "bad-value"),
     ("verdict", "{confidence: 1}", "bad-value"),
-    ("duration", "1e308", "bad-value"),
+    ("duration", "1e308", "out-of-range"),
     ("controller", '{python: "a\\0b.py:f"}', "unreadable-file"),
     ("process", "{time: 0}", "bad-value"),
+    ("robot", "r" * 300, "bad-robot"),
+    ("actuators", "a" * 300, "bad-actuators"),
+    ("reference", "{JOINT: {times: [0, 1e300], positions: [0, 1]}}", "out-of-range"),
+    ("reference", "{JOINT: 1e300}", "out-of-range"),
+    ("timestep", "1e-300", "out-of-range"),
+    ("start", "{position: 1e-300}", "out-of-range"),
+    ("start", "{position: {choice: [0, 1e300]}}", "out-of-range"),
 ]
 
 
@@ -87,6 +94,11 @@ def test_a_file_with_an_error_is_refused_with_its_line(tmp_path, key, value, cod
     if value is not None:
         assert lines[caught.value.line - 1].startswith(f"{key}: ")
     assert str(tmp_path / "trial.yaml") in str(caught.value)
+
+
+def test_a_word_of_a_command_may_be_longer_than_a_name_of_a_file(tmp_path):
+    node = "{node: {command: [python3, -c, " + "x" * 300 + "]}}"
+    assert trial(tmp_path, controller=node).controller.node.files
 
 
 def test_all_errors_of_a_file_are_reported_together(tmp_path):

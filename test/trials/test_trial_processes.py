@@ -12,7 +12,7 @@ import sys
 import time
 
 import pytest
-from support.commands import AS_A_PROCESS
+from support.commands import AS_A_PROCESS, run_process
 from support.refusals import refused
 from support.trials import trial
 
@@ -192,6 +192,39 @@ def test_results_of_another_trial_are_not_mixed(tmp_path):
         (out / RUNS_NAME).write_text(text)
         with refused(ParameterError, "other-results"):
             trials.run(other, out, workers=1)
+
+
+def test_changed_results_are_refused(tmp_path):
+    out, found = tmp_path / "out", trial(tmp_path, runs=3)
+    trials.run(found, out, workers=1)
+    file = out / RUNS_NAME
+    good = file.read_text()
+    head, *lines = good.splitlines()
+    first = json.loads(lines[0])
+    changed = [{**first, "status": "stopped"}, {**first, "seed": 7}]
+    changed.append({**first, "measures": {**first["measures"], "tracking_max": 0.0}})
+    changed.append({key: value for key, value in first.items() if key != "sha256"})
+    for one in changed:
+        file.write_text("\n".join([head, json.dumps(one), *lines[1:], ""]))
+        with refused(ParameterError, "other-results"):
+            trials.run(found, out, workers=1)
+    file.write_text(good)
+    assert trials.run(found, out, workers=1).runs == trials.run(found, workers=1).runs
+
+
+def test_two_processes_do_not_add_runs_to_one_folder(tmp_path):
+    out, found = tmp_path / "out", trial(tmp_path, runs=3)
+    words = ["trial", str(tmp_path / "trial.yaml"), "--out", str(out), "--workers", "1"]
+    for fresh in ([], ["--fresh"]):
+        with ResultsFile(out / RUNS_NAME, found) as file:
+            before = (out / RUNS_NAME).read_text()
+            done = run_process(*words, *fresh)
+            assert done.returncode == 2
+            assert "another process adds runs to it" in done.stderr
+            assert (out / RUNS_NAME).read_text() == before
+            assert not file.runs
+    assert len(trials.run(found, out, workers=1).runs) == 3
+    assert len((out / RUNS_NAME).read_text().splitlines()) == 4
 
 
 def test_a_full_disk_keeps_what_was_written(tmp_path):

@@ -39,6 +39,7 @@ typedef struct {
   int64_t size;          /* its length [bytes] */
   int64_t joints;        /* number of joints */
   int64_t values;        /* number of sensor values */
+  int64_t names_at, kinds_at;
   int64_t seen;          /* number of the copied state */
   int64_t seen_values;   /* number of the copied sensor values */
   int64_t * state;       /* copy of a state: words, positions, velocities, efforts */
@@ -104,18 +105,37 @@ static inline void rbdyn_close(rbdyn_client * c)
   c->file = -1;
 }
 
+/* Whether `count` parts of `bytes` each lie inside the memory, behind its head. No sum or product
+ * of numbers in the memory is computed, since it could overflow. */
+static inline int rbdyn_holds(const rbdyn_client * c, int64_t at, int64_t count, int64_t bytes)
+{
+  return at >= 8 * RBDYN_HEAD_WORDS && at % 8 == 0 && at <= c->size && count >= 0 && bytes > 0 &&
+         count <= (c->size - at) / bytes;
+}
+
 /* Whether slots of `length` numbers or more lie inside the memory. */
 static inline int rbdyn_fits(
   const rbdyn_client * c, int64_t at, int64_t stride, int64_t depth, int64_t length)
 {
-  return at >= 8 * RBDYN_HEAD_WORDS && at % 8 == 0 && stride >= length && depth >= 2 &&
-         stride <= c->size && depth <= c->size && at <= c->size &&
-         stride * depth <= (c->size - at) / 8;
+  return stride >= length && stride <= c->size / 8 && depth >= 2 &&
+         rbdyn_holds(c, at, depth, 8 * stride);
+}
+
+/* Whether names lie inside the memory and end with a zero. */
+static inline int rbdyn_has_names(const rbdyn_client * c)
+{
+  if (!rbdyn_holds(c, c->names_at, c->joints + c->values, RBDYN_NAME)) return 0;
+  const char * name = (const char *)c->memory + c->names_at;
+  for (int64_t k = 0; k < c->joints + c->values; ++k, name += RBDYN_NAME)
+    if (!memchr(name, 0, RBDYN_NAME)) return 0;
+  return 1;
 }
 
 static inline int rbdyn_read_head(rbdyn_client * c)
 {
   const int64_t * m = c->memory;
+  c->names_at = m[RBDYN_HEAD_NAMES_AT];
+  c->kinds_at = m[RBDYN_HEAD_KINDS_AT];
   c->joints = m[RBDYN_HEAD_JOINTS];
   c->values = m[RBDYN_HEAD_VALUES];
   c->states_at = m[RBDYN_HEAD_STATES_AT];
@@ -127,11 +147,9 @@ static inline int rbdyn_read_head(rbdyn_client * c)
   c->values_at = m[RBDYN_HEAD_VALUES_AT];
   c->value_stride = m[RBDYN_HEAD_VALUE_STRIDE];
   c->value_depth = m[RBDYN_HEAD_VALUE_DEPTH];
-  int64_t n = c->joints, names = m[RBDYN_HEAD_NAMES_AT], kinds = m[RBDYN_HEAD_KINDS_AT];
-  return m[RBDYN_HEAD_SIZE] == c->size && n >= 0 && c->values >= 0 && n <= c->size &&
-         c->values <= c->size && names >= 8 * RBDYN_HEAD_WORDS &&
-         names + RBDYN_NAME * (n + c->values) <= c->size && kinds >= 0 && kinds % 8 == 0 &&
-         kinds + 8 * n <= c->size &&
+  int64_t n = c->joints, most = c->size / RBDYN_NAME;
+  return m[RBDYN_HEAD_SIZE] == c->size && n >= 0 && n <= most && c->values >= 0 &&
+         c->values <= most && rbdyn_has_names(c) && rbdyn_holds(c, c->kinds_at, n, 8) &&
          rbdyn_fits(c, c->states_at, c->state_stride, c->state_depth, RBDYN_STATE_WORDS + 3 * n) &&
          rbdyn_fits(
            c, c->commands_at, c->command_stride, c->command_depth, RBDYN_COMMAND_WORDS + 6 * n) &&
@@ -182,6 +200,10 @@ static inline int rbdyn_open(rbdyn_client * c, const char * name, char * why, si
       "does not exist: start the simulator first, with its parameter shared_memory", name, 0);
   if (c->file < 0 || fstat(c->file, &status))
     return rbdyn_refuse(c, why, size, "cannot be opened (errno %lld)", name, errno);
+  if (status.st_uid != geteuid() && status.st_uid != 0)
+    return rbdyn_refuse(c, why, size,
+      "belongs to user %lld: simulator and client must run as one user", name,
+      (long long)status.st_uid);
   c->size = (int64_t)status.st_size;
   if (c->size < 8 * RBDYN_HEAD_WORDS)
     return rbdyn_refuse(c, why, size, "is not one of rbdyn_ros, or is being made", name, 0);
@@ -212,7 +234,7 @@ static inline int rbdyn_open(rbdyn_client * c, const char * name, char * why, si
 /* The name of a joint; those of sensor values follow the joints. */
 static inline const char * rbdyn_name(const rbdyn_client * c, int64_t k)
 {
-  return (const char *)c->memory + c->memory[RBDYN_HEAD_NAMES_AT] + RBDYN_NAME * k;
+  return (const char *)c->memory + c->names_at + RBDYN_NAME * k;
 }
 
 /* The number of a joint, or -1. */
@@ -234,7 +256,7 @@ static inline int64_t rbdyn_sensor_value(const rbdyn_client * c, const char * na
 /* Whether a joint accepts commands. */
 static inline int rbdyn_accepts(const rbdyn_client * c, int64_t joint)
 {
-  return c->memory[c->memory[RBDYN_HEAD_KINDS_AT] / 8 + joint] == 1;
+  return c->memory[c->kinds_at / 8 + joint] == 1;
 }
 
 static inline double * rbdyn_position(rbdyn_client * c)
@@ -301,13 +323,14 @@ static inline int rbdyn_wait_values(rbdyn_client * c, int64_t timeout_ns)
 /* Send the commands, as the answer to the copied state. */
 static inline void rbdyn_send(rbdyn_client * c)
 {
-  int64_t next = rbdyn_load(c, RBDYN_HEAD_COMMAND_VERSION) + 1;
-  int64_t * slot = c->memory + c->commands_at / 8 + c->command_stride * (next % c->command_depth);
+  uint64_t next = (uint64_t)rbdyn_load(c, RBDYN_HEAD_COMMAND_VERSION) + 1;
+  int64_t number = (int64_t)(next % (uint64_t)c->command_depth);
+  int64_t * slot = c->memory + c->commands_at / 8 + c->command_stride * number;
   c->command[RBDYN_COMMAND_TICK] = c->state[RBDYN_STATE_TICK];
   c->command[RBDYN_COMMAND_WALL] = rbdyn_now();
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   memcpy(slot, c->command, (size_t)(8 * c->command_stride));
-  __atomic_store_n(c->memory + RBDYN_HEAD_COMMAND_VERSION, next, __ATOMIC_SEQ_CST);
+  __atomic_store_n(c->memory + RBDYN_HEAD_COMMAND_VERSION, (int64_t)next, __ATOMIC_SEQ_CST);
   syscall(SYS_futex, c->memory + RBDYN_HEAD_COMMAND_VERSION, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 

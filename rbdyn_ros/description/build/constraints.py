@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rbdyn_ros.description.arguments import name, number, vector
 from rbdyn_ros.description.poses import ZERO, Vec3
 from rbdyn_ros.description.types import Constraint, Gear, GearTerm, Length, Roll
-from rbdyn_ros.errors import not_allowed
+from rbdyn_ros.errors import exactly, not_allowed
 
 if TYPE_CHECKING:  # in typing from Python 3.11 on
     from typing_extensions import Self
@@ -181,7 +181,7 @@ def centre_line(length: float, radius: float, closed: bool) -> float:
     around = 2.0 * math.pi * radius
     if radius > 0.0 and length <= around:
         raise not_allowed(
-            "the length", length, f"more than the circumference of a disk, {around:.6g}"
+            "the length", length, f"more than the circumference of a disk, {exactly(around)}"
         )
     return length - around
 

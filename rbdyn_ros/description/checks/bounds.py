@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.errors import exactly
 
 #: The code of every finding of a number outside its range.
 OUT_OF_RANGE = "out-of-range"
@@ -58,6 +59,9 @@ BOUNDS = {
         1e12, "N m and N, per rad, m, rad/s or m/s", "a steel beam has 1e9 N/m"
     ),
     "armature": Bound(1e12, "kg m^2 or kg", "as a mass; a rotor has 1e-9 kg m^2", 1e-30),
+    "actuator": Bound(
+        1e9, "in SI units", "a large generator has 1e7 N m; a small winding 1e-7 H", 1e-12
+    ),
     "ratio": Bound(1e6, "", "gear trains have 1e4; chains of mimic joints multiply"),
     "factor": Bound(1e6, "", "gear trains have 1e4", 1e-6),
     "parameter": Bound(1e9, "", "a pitch or radius is a length"),
@@ -67,6 +71,7 @@ BOUNDS = {
     "contact time": Bound(1e6, "s", "its inverse square is a stiffness", 1e-6),
     "friction": Bound(1e6, "", "rubber has 2"),
     "damping ratio": Bound(1e6, "", "critical damping is 1", 1e-9),
+    "trial": Bound(1e12, "in SI units", "as an actuator; noises are squared", 1e-30),
     "stored": Bound(1e60, "", "sums and products of the numbers of a robot file"),
 }
 
@@ -114,7 +119,7 @@ def within_or_unlimited(
 
 def _outside(what: str, values: Sequence[float], quantity: str) -> tuple[str, str]:
     """Return the first number outside its range, and the message."""
-    found = f"{next(value for value in values if not within(quantity, (value,))):g}"
+    found = exactly(next(value for value in values if not within(quantity, (value,))))
     is_plural = what.endswith("s") and not what.endswith("axis")
     number = "is" if len(values) == 1 else "have" if is_plural else "has"
     return found, f"the {what} {number} {found}; allowed are {BOUNDS[quantity].allowed}"

@@ -35,7 +35,7 @@ from rbdyn_ros.description.geometries import (
 )
 from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.description.types import Description
-from rbdyn_ros.errors import listing, quote, shown
+from rbdyn_ros.errors import exactly, listing, quote, shown
 
 #: Maximum number of corners of a geometry made in Python; meshes have far fewer (hulls.py).
 MOST_POINTS = 10_000
@@ -233,7 +233,6 @@ def _audit_restitution(value: float, owner: str, line: int | None, audit: Audit)
         return
     audit_sign(what, value, owner, line, audit)
     if value > 1.0:
-        message = f"the restitution is {value:g}; allowed is 0 to 1, as an impact adds no energy"
-        audit.error(
-            "large-restitution", owner, line, message, found=f"{value:g}", allowed="0 to 1"
-        )
+        found = exactly(value)
+        message = f"the restitution is {found}; allowed is 0 to 1, as an impact adds no energy"
+        audit.error("large-restitution", owner, line, message, found=found, allowed="0 to 1")

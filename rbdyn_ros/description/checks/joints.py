@@ -18,7 +18,7 @@ from rbdyn_ros.description.checks.values import audit_finite, audit_pose, audit_
 from rbdyn_ros.description.joint_types import JOINT_SPECS, JointSpec
 from rbdyn_ros.description.poses import IN_PLACE, Pose
 from rbdyn_ros.description.types import Joint
-from rbdyn_ros.errors import quote, shown
+from rbdyn_ros.errors import apart, quote, shown
 
 #: Forces of a joint by itself, and their quantities.
 _FORCES = {
@@ -90,9 +90,10 @@ def _audit_start(joint: Joint, owner: str, audit: Audit) -> bool:
     limits = joint.limits or ((joint.limit,) if joint.limit else ())
     for value, limit in zip(given, limits, strict=False):
         if limit is not None and not limit.lower <= value <= limit.upper:
-            allowed = f"{limit.lower:g} to {limit.upper:g}"
-            message = f"the start {value:g} is outside the limits; allowed is {allowed}"
-            audit.error("bad-start", owner, line, message, found=f"{value:g}", allowed=allowed)
+            found, low, high = apart(value, limit.lower, limit.upper)
+            allowed = f"{low} to {high}"
+            message = f"the start {found} is outside the limits; allowed is {allowed}"
+            audit.error("bad-start", owner, line, message, found=found, allowed=allowed)
             return False
     return True
 

@@ -11,7 +11,7 @@ from rbdyn_ros.description.checks.bounds import BOUNDS, within_or_unlimited
 from rbdyn_ros.description.checks.values import are_numbers
 from rbdyn_ros.description.joint_types import JointSpec
 from rbdyn_ros.description.types import Joint, Limit
-from rbdyn_ros.errors import shown
+from rbdyn_ros.errors import apart, shown
 
 LIMITED_TYPES = ("revolute", "prismatic")  # URDF requires a limit
 LIMIT = BOUNDS["limit"].high
@@ -164,9 +164,10 @@ def _audit_strength(limit: Limit, joint: Joint, owner: str, audit: Audit) -> Non
 
 def _audit_range(limit: Limit, joint: Joint, owner: str, audit: Audit) -> None:
     lower, upper = limit.lower, limit.upper
-    found = f"{lower:g} to {upper:g}"
+    low, high = apart(lower, upper)
+    found = f"{low} to {high}"
     if lower > upper or lower == math.inf or upper == -math.inf:
-        message = f"the lower limit {lower:g} is above the upper limit {upper:g}"
+        message = f"the lower limit {low} is above the upper limit {high}"
         audit.error(
             "limit-order", owner, joint.line, message, found=found, allowed="lower <= upper"
         )

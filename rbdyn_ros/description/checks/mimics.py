@@ -10,7 +10,7 @@ from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.values import audit_finite
 from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.description.types import Joint, Limit, Mimic
-from rbdyn_ros.errors import quote
+from rbdyn_ros.errors import apart, quote
 
 REACH = 1e-6  # [rad or m] tolerance for limits that were rounded in a file
 
@@ -176,7 +176,9 @@ def _audit_reach(joint: Joint, lead: _Lead, audit: Audit) -> None:
     owner, bounds = f"joint {quote(joint.name)}", f"{own.lower:g} to {own.upper:g}"
     if lead.ratio == 0.0:
         if not own.lower - REACH <= lead.offset <= own.upper + REACH:
-            message = f"it stays at {lead.offset:g}, outside its limits {bounds}"
+            place, low_text, high_text = apart(lead.offset, own.lower, own.upper)
+            bounds = f"{low_text} to {high_text}"
+            message = f"it stays at {place}, outside its limits {bounds}"
             audit.add("warning", "mimic-limits", owner, joint.line, message, found=bounds)
         return
     low, high = sorted(lead.ratio * x + lead.offset for x in (others.lower, others.upper))

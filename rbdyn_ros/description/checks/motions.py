@@ -12,7 +12,7 @@ from rbdyn_ros.description.checks.bounds import audit_range
 from rbdyn_ros.description.checks.passive import without_forces
 from rbdyn_ros.description.joint_types import JointSpec
 from rbdyn_ros.description.types import Joint, Trajectory
-from rbdyn_ros.errors import quote, shown
+from rbdyn_ros.errors import apart, quote, shown
 
 CLOSURE = 1e-9  # of the largest position: rounding at the end of a period
 
@@ -70,8 +70,8 @@ def _audit_trajectory(
             return wrong(f"is not finite in sample {number}", "finite numbers")
     late = next((i for i in range(1, len(times)) if times[i] <= times[i - 1]), None)
     if late is not None:
-        before, after = times[late - 1], times[late]
-        return wrong(f"has time {after:g} after time {before:g}", "ascending times")
+        before, after = apart(times[late - 1], times[late])
+        return wrong(f"has time {after} after time {before}", "ascending times")
     ranges = {
         "times of its trajectory": (times, "time"),
         "steps between the times of its trajectory": (_steps(times), "time step"),

@@ -12,6 +12,7 @@ from rbdyn_ros.description.checks.geometries import MOST_HEIGHTS
 from rbdyn_ros.description.geometries import HeightField
 from rbdyn_ros.description.mechanism_files.forms import Form
 from rbdyn_ros.description.mechanism_files.yaml_text import Node
+from rbdyn_ros.description.requests import note_opened
 from rbdyn_ros.errors import quote
 
 PICTURES = (".png", ".tif", ".tiff")
@@ -66,6 +67,7 @@ def _heights(folder: Path | None, name: str, height: float | None) -> Any:
         wanted = "needs the key 'height', that of white [m]"
         unwanted = "has its heights in metres; the key 'height' is for pictures"
         raise _UnusableFieldError(wanted if suffix in PICTURES else unwanted)
+    note_opened(path)
     try:
         if path.stat().st_size > MOST_BYTES:
             raise _UnusableFieldError(f"is larger than {MOST_BYTES} bytes")

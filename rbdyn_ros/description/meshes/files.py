@@ -10,6 +10,8 @@ from pathlib import Path, PurePosixPath
 from types import ModuleType
 from urllib.parse import unquote
 
+from rbdyn_ros.checks.names import kind_of
+from rbdyn_ros.description.requests import note_opened
 from rbdyn_ros.description.urdf_files.xacro_files import PACKAGE_NAME, find_package, folders
 from rbdyn_ros.errors import quote
 
@@ -104,7 +106,7 @@ class MeshFiles:
             raise UnusableMeshError("package-not-found", message, "a package that is found")
         for root in roots:
             found = (root / path).resolve()
-            if found.is_file():
+            if kind_of(found) == "file":
                 if not (found.is_relative_to(root) or _is_of_package(found, package)):
                     message = f"is a link out of the package {quote(package)}"
                     raise UnusableMeshError("mesh-outside", message, "a file of the package")
@@ -145,7 +147,7 @@ class MeshFiles:
         ):
             message = "is outside the folder of the file that names it and its package"
             raise UnusableMeshError("mesh-outside", message, "a path inside this folder")
-        if not found.is_file():
+        if kind_of(found) != "file":
             raise _missing([named])
         return found
 
@@ -207,6 +209,7 @@ def read_bytes(path: Path, largest: int, kind: str, advice: str = "") -> bytes:
     Raises:
         UnusableMeshError: it cannot be read, or is larger.
     """
+    note_opened(path)
     try:
         with path.open("rb") as file:
             data = file.read(largest + 1)

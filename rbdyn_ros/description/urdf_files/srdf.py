@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.names import kind_of
 from rbdyn_ros.description.checks.bounds import BOUNDS
 from rbdyn_ros.description.files import read_bytes
 from rbdyn_ros.description.geometries import Exclusion, GroupState
@@ -97,14 +98,7 @@ class SrdfSource:
         names = [stem] if Path(name).name != name else [stem, name]
         places = (folder, folder / "srdf", folder.parent / "srdf")
         paths = (place / f"{each}{SUFFIX}" for each in names for place in places)
-        return next(filter(_is_file, paths), None)
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
+        return next((path for path in paths if kind_of(path) == "file"), None)
 
 
 def check_srdf(srdf: object, contact: bool) -> None:

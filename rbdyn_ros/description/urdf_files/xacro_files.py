@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.names import kind_of
+from rbdyn_ros.description.requests import is_for_others
 from rbdyn_ros.description.urdf_files.guard import refuse
 from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, not_allowed, quote
 from rbdyn_ros.share import PACKAGE, share_dir
@@ -30,6 +32,12 @@ LONGEST = 30  # [s of CPU time]
 MEMORY = 4 << 30  # [bytes]
 #: An answer that takes longer waits for something, such as a pipe that it includes [s].
 PATIENCE = 300.0
+
+#: Why a service reads no xacro file.
+NOT_FOR_OTHERS = (
+    "a xacro file can run Python and read files, so no service expands one; expand it by the "
+    "command xacro and name the URDF"
+)
 
 #: The process gets the modules of this one, and nothing from the working directory.
 _COMMAND = """
@@ -131,7 +139,7 @@ def find_package(name: str, package_dirs: Sequence[str | Path] = ()) -> Path | N
     for folder in folders(package_dirs):
         if folder.resolve().name == name and folder.is_dir():
             return folder.resolve()
-        if (folder / name).is_dir():
+        if kind_of(folder / name) == "folder":
             return (folder / name).resolve()
     try:
         packages = importlib.import_module("ament_index_python.packages")
@@ -159,9 +167,12 @@ def expand(
         xacro_args: values for ``$(arg ...)``.
 
     Raises:
-        DescriptionError: xacro is not installed, cannot expand the file, or needs more than
-            LONGEST seconds or MEMORY; or the file has no argument of a given name.
+        DescriptionError: another process asked for the file; xacro is not installed, cannot
+            expand the file, or needs more than LONGEST seconds or MEMORY; or the file has no
+            argument of a given name.
     """
+    if is_for_others():
+        refuse("xacro-request", NOT_FOR_OTHERS, str(path), found=str(path), allowed="a URDF")
     request = {
         "modules": sys.path,
         "path": str(path),

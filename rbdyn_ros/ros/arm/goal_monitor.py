@@ -12,7 +12,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.names import name_faults
 from rbdyn_ros.control.controller import Progress
-from rbdyn_ros.errors import refusal
+from rbdyn_ros.errors import apart, refusal
 from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
 
 #: Default velocity tolerance at the goal [rad/s or m/s]. As in joint_trajectory_controller,
@@ -193,8 +193,6 @@ class GoalMonitor:
         """Return which tolerance is violated, or an empty string; NaN violates it."""
         for row, k in np.argwhere(~(np.abs(off) <= allowed))[:1]:
             kind = ("position", "velocity")[row]
-            return (
-                f"the {kind} of joint '{self._names[k]}' is off by {abs(off[row, k]):.4g}; "
-                f"{field} is {allowed[row, k]:g}"
-            )
+            error, most = apart(abs(off[row, k]), allowed[row, k], digits=4)
+            return f"the {kind} of joint '{self._names[k]}' is off by {error}; {field} is {most}"
         return ""

@@ -15,7 +15,7 @@ from rbdyn_ros.control.position_controller import PositionController
 from rbdyn_ros.control.self_collision import SelfCollision
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.dynamics.stages import make_data
-from rbdyn_ros.errors import listing, quote, refusal
+from rbdyn_ros.errors import apart, listing, quote, refusal
 from rbdyn_ros.model.graph import span
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
@@ -182,21 +182,24 @@ class TrajectoryController(Controller):
             path.positions > limits.upper + ON_LIMIT
         )
         for at, k in np.argwhere(outside)[:1].tolist():
+            found, low, high = apart(path.positions[at, k], limits.lower[k], limits.upper[k])
             raise refusal(
-                f"points[{at}] has joint '{self.names[k]}' at {path.positions[at, k]:.6g}; its "
-                f"limits are {limits.lower[k]:.6g} and {limits.upper[k]:.6g}"
+                f"points[{at}] has joint '{self.names[k]}' at {found}; its limits are {low} and "
+                f"{high}"
             )
         below, above = lowest < limits.lower - ON_LIMIT, highest > limits.upper + ON_LIMIT
         for k in np.flatnonzero(below | above)[:1].tolist():
+            reached = (lowest if below[k] else highest)[k]
+            found, low, high = apart(reached, limits.lower[k], limits.upper[k])
             raise refusal(
-                f"joint '{self.names[k]}' would reach {(lowest if below[k] else highest)[k]:.6g} "
-                f"between the points; its limits are {limits.lower[k]:.6g} and "
-                f"{limits.upper[k]:.6g}"
+                f"joint '{self.names[k]}' would reach {found} between the points; its limits are "
+                f"{low} and {high}"
             )
         for k in np.flatnonzero(fastest > limits.velocity * (1.0 + ON_LIMIT))[:1].tolist():
+            found, high = apart(fastest[k], limits.velocity[k])
             raise refusal(
-                f"joint '{self.names[k]}' would reach a velocity of {fastest[k]:.6g} between the "
-                f"points; its limit is {limits.velocity[k]:.6g}"
+                f"joint '{self.names[k]}' would reach a velocity of {found} between the points; "
+                f"its limit is {high}"
             )
 
     def follow_pose(self, message: Any) -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from rbdyn_ros.errors import RbdynError, quote, refusal
+from rbdyn_ros.errors import RbdynError, exactly, quote, refusal
 from rbdyn_ros.runtime.types import EFFORT, IMPEDANCE, POSITION, VELOCITY
 
 #: Names of the modes of a joint, by number.
@@ -70,8 +70,8 @@ def owner(names: Sequence[str], k: int) -> str:
 
 def wrong_number(kind: str, whose: str, value: float, largest: float) -> RbdynError:
     """Return the error about a number that is not finite, or larger than allowed."""
-    allowed = f"at most {largest:g}" if math.isfinite(value) else "a finite number"
-    return refusal(f"the {kind} of {whose} is {value:g}; allowed is {allowed}")
+    allowed = f"at most {exactly(largest)}" if math.isfinite(value) else "a finite number"
+    return refusal(f"the {kind} of {whose} is {exactly(value)}; allowed is {allowed}")
 
 
 def check_lengths(arrays: Arrays, names: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
+from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, exactly
 
 if TYPE_CHECKING:
     from rclpy.node import Node
@@ -66,7 +66,7 @@ class Parameter:
             return "true or false"
         if isinstance(self.default, tuple):
             return "a list of names"
-        range_ = f"from {self.low:g} to {self.high:g}"
+        range_ = f"from {exactly(self.low)} to {exactly(self.high)}"
         if isinstance(self.default, list) and self.fixed:
             return f"{len(self.default)} numbers {range_}"
         if isinstance(self.default, list):

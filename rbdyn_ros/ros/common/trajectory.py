@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.errors import refusal
+from rbdyn_ros.errors import apart, refusal
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
 from rbdyn_ros.ros.common.commands import CommandParser
@@ -93,15 +93,17 @@ class TrajectoryParser:
         speed = np.array([self._speed[name] for name in names])
         q, v = numbers.position, numbers.velocity
         for at, k in _first((q < low - ON_LIMIT) | (q > high + ON_LIMIT)):
+            found, least, most = apart(q[at, k], low[k], high[k], digits=9)
             raise refusal(
-                f"points[{at}] has joint '{names[k]}' at {q[at, k]:.9g}; its limits are "
-                f"{low[k]:.9g} and {high[k]:.9g}"
+                f"points[{at}] has joint '{names[k]}' at {found}; its limits are {least} and "
+                f"{most}"
             )
         if v is not None:
             for at, k in _first(np.abs(v) > speed * (1.0 + ON_LIMIT)):
+                found, most = apart(v[at, k], speed[k], digits=9)
                 raise refusal(
-                    f"points[{at}] has joint '{names[k]}' at a velocity of {v[at, k]:.9g}; its "
-                    f"limit is {speed[k]:.9g}"
+                    f"points[{at}] has joint '{names[k]}' at a velocity of {found}; its limit is "
+                    f"{most}"
                 )
             for _, k in _first(np.abs(v[-1:]) > AT_REST):
                 raise refusal(
@@ -110,9 +112,10 @@ class TrajectoryParser:
                 )
         mean = np.diff(q, axis=0) / (np.diff(times) / NANOSECONDS)[:, None]
         for at, k in _first(np.abs(mean) > speed * (1.0 + ON_LIMIT)):
+            found, most = apart(mean[at, k], speed[k], digits=9)
             raise refusal(
-                f"joint '{names[k]}' would need a velocity of {mean[at, k]:.9g} from "
-                f"points[{at}] to points[{at + 1}]; its limit is {speed[k]:.9g}"
+                f"joint '{names[k]}' would need a velocity of {found} from points[{at}] to "
+                f"points[{at + 1}]; its limit is {most}"
             )
 
     def _rest(

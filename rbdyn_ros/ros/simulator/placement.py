@@ -9,7 +9,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array, Bools, Ints
 from rbdyn_ros.checks.names import name_faults
 from rbdyn_ros.dynamics.assembly import assemble, closed_within
-from rbdyn_ros.errors import refusal
+from rbdyn_ros.errors import apart, refusal
 from rbdyn_ros.model.connected import bodies_of_equations, connected_trees, coordinate_joints
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.goals import check_lengths, check_numbers
@@ -104,5 +104,6 @@ def _check_limits(m: Model, names: Sequence[str], positions: Sequence[float]) ->
     for name, position in zip(names, positions, strict=False):
         low, high = position_limits(m, name)
         if not low <= position <= high:
-            text = f"joint '{name}' would be at {position:g}; its limits are {low:g} and {high:g}"
+            found, least, most = apart(position, low, high)
+            text = f"joint '{name}' would be at {found}; its limits are {least} and {most}"
             raise refusal(text)

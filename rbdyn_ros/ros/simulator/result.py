@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from rbdyn_ros.description.urdf_files.xacro_files import NOT_FOR_OTHERS
 from rbdyn_ros.errors import Finding, RbdynError
 
 
@@ -22,6 +23,21 @@ def first_finding(error: RbdynError) -> str:
     line = f"line {first.line}: " if first.line is not None else ""
     others = f" (and {more} more)" if more else ""
     return f"{line}{first.message}{others}"
+
+
+def of_files(error: RbdynError, logger: Any) -> str:
+    """Return the first finding of an error about files that a request names; log all of it.
+
+    The words of the finding may quote what is in the files, which the caller may not read.
+    """
+    first = error.findings[0]
+    if first.code == "xacro-request":
+        return NOT_FOR_OTHERS
+    line = f"line {first.line}: " if first.line is not None else ""
+    where = f"{error.source}: " if error.source else ""
+    text = f"a request was refused: {where}{first_finding(error)}"
+    logger.warning(text)
+    return f"{line}a file is refused with the code {first.code}; the simulator logged why"
 
 
 def fill_result(result: Any, act: Callable[[], None]) -> bool:

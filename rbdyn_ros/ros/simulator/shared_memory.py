@@ -32,30 +32,30 @@ class SharedMemory:
         log: of refused messages.
         ages: counts commands that answered an old state.
 
-    Attributes:
-        accepted: number of accepted records of commands.
     """
 
     def __init__(
         self, port: Port, watch: CommanderWatch, log: MessageLog, ages: AnswerAges
     ) -> None:
         self._port, self._watch, self._log, self._ages = port, watch, log, ages
-        self.accepted = self._refused = self._known = self._late = 0
+        self._accepted = self._refused = self._late = 0
+
+    @property
+    def accepted(self) -> int:
+        """Number of accepted records of commands."""
+        return self._port.accepted
 
     def poll(self) -> None:
         """Note new commands, and log new refusals."""
         port = self._port
-        process, refused, sent = port.client, port.refused, port.commands
-        fresh, bad = sent - self._known, refused - self._refused
-        self._known, self._refused = sent, refused
-        self._ages.late += port.late - self._late
-        self._late = port.late
-        if bad > 0:
+        process, accepted, refused, late = port.client, port.accepted, port.refused, port.late
+        self._ages.late += late - self._late
+        if refused > self._refused:
             self._log.reject(f"shared memory '{port.name}'", port.why_refused())
-        if fresh > bad:
-            self.accepted += fresh - bad
+        if accepted > self._accepted:
             who = f"process {process}" if process else "a process that has ended"
             self._watch.note_process(f"{who} through shared memory '{port.name}'")
+        self._accepted, self._refused, self._late = accepted, refused, late
 
     def close(self) -> None:
         """Remove the memory; only when the loop has ended."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
+from rbdyn_ros.checks.names import kind_of
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.description.build.scene_objects import MESHES, ROBOTS
 from rbdyn_ros.description.geometries import (
@@ -26,10 +27,11 @@ from rbdyn_ros.description.geometries import (
 from rbdyn_ros.description.objects import Object
 from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.description.urdf_files.urdf import is_text
+from rbdyn_ros.description.urdf_files.xacro_files import NOT_FOR_OTHERS
 from rbdyn_ros.errors import RbdynError, did_you_mean, listing, quote
 from rbdyn_ros.ros.common.magnitudes import REQUEST
 from rbdyn_ros.ros.simulator.result import ResultError
-from rbdyn_ros.ros.simulator.uris import kind_of, path_of
+from rbdyn_ros.ros.simulator.uris import path_of
 
 #: Result codes of SpawnEntity.
 NAME_NOT_UNIQUE, NAME_INVALID, UNSUPPORTED_FORMAT, NO_RESOURCE = 101, 102, 103, 104
@@ -48,7 +50,7 @@ MASSES, SURFACE = ("mass", "density"), ("friction", "restitution")
 #: Of a robot file: 0 leaves out its actuators.
 ACTUATORS = "actuators"
 #: Suffixes of the files that can be spawned, as spawn_formats of the features.
-FORMATS = ("urdf", "xacro", "stl", "obj", "dae")
+FORMATS = ("urdf", "stl", "obj", "dae")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 #: Examples for GetSpawnables: a URI and a description.
@@ -126,8 +128,11 @@ def entity_of(name: str, uri: str, text: str, pose: Pose) -> Object | Obstacle:
     place, _, query = uri.partition("?")
     path = _path(place)
     suffix = path.suffix.lower()
+    if suffix == ".xacro":
+        raise ResultError(UNSUPPORTED_FORMAT, NOT_FOR_OTHERS)
     if suffix not in (*ROBOTS, *MESHES):
-        allowed = f"'{PRIMITIVE}...' and the suffixes {', '.join((*ROBOTS, *MESHES))}"
+        suffixes = ", ".join(one for one in (*ROBOTS, *MESHES) if one != ".xacro")
+        allowed = f"'{PRIMITIVE}...' and the suffixes {suffixes}"
         why = f"the format of {quote(uri, 200)} is unknown; allowed are {allowed}"
         raise ResultError(UNSUPPORTED_FORMAT, why)
     if kind_of(path) != "file":

@@ -15,6 +15,7 @@ from rclpy.validate_namespace import validate_namespace
 from rbdyn_ros.description.build.scene_objects import is_robot_file
 from rbdyn_ros.description.objects import Object
 from rbdyn_ros.description.poses import Pose, quat_mul
+from rbdyn_ros.description.requests import for_others
 from rbdyn_ros.description.source import MECHANISM_SUFFIXES
 from rbdyn_ros.description.urdf_files.urdf import is_text, read_file
 from rbdyn_ros.errors import DescriptionError, RbdynError, quote
@@ -23,7 +24,7 @@ from rbdyn_ros.ros.common.convert import fill_vector, quaternion_numbers, vector
 from rbdyn_ros.ros.common.magnitudes import check_pose
 from rbdyn_ros.ros.simulator.entity_names import check_entity
 from rbdyn_ros.ros.simulator.offering import offer
-from rbdyn_ros.ros.simulator.result import ResultError, fill_result, first_finding
+from rbdyn_ros.ros.simulator.result import ResultError, fill_result, first_finding, of_files
 from rbdyn_ros.ros.simulator.simulation import Simulation
 from rbdyn_ros.ros.simulator.spawnables import (
     EXAMPLES,
@@ -108,11 +109,14 @@ class Spawning:
             text = "entity_namespace must be empty: an object has no topics"
             raise ResultError(NAMESPACE_INVALID, text)
         try:
-            robot = self._robot(entity, request.entity_namespace) if may_act else None
-            acts = self._entities.spawn(entity, robot)
+            with for_others() as opened:
+                robot = self._robot(entity, request.entity_namespace) if may_act else None
+                acts = self._entities.spawn(entity, robot)
         except DescriptionError as error:
-            code = INVALID_POSE if error.code == "object-overlaps" else PARSE_ERROR
-            raise ResultError(code, first_finding(error)) from error
+            if error.code == "object-overlaps":
+                raise ResultError(INVALID_POSE, first_finding(error)) from error
+            reason = of_files(error, self._logger) if opened else first_finding(error)
+            raise ResultError(PARSE_ERROR, reason) from error
         if acts and robot is not None:
             space = robot.namespace
             text = (

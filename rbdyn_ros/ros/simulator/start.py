@@ -10,7 +10,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.assembly import assemble, closed_within, is_closed
 from rbdyn_ros.dynamics.configuration import position_ranges, start_within_limits
-from rbdyn_ros.errors import Finding, ModelError, ParameterError, did_you_mean
+from rbdyn_ros.errors import Finding, ModelError, ParameterError, apart, did_you_mean, exactly
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.single_joints import SingleJoints
@@ -83,7 +83,9 @@ def _outside(value: object, low: float, high: float) -> str:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if number and low <= value <= high and np.isfinite(value):  # type: ignore[operator, call-overload]
         return ""
-    return f"it is {value!r}; allowed is a number from {low:g} to {high:g} [rad or m]"
+    return (
+        f"it is {value!r}; allowed is a number from {exactly(low)} to {exactly(high)} [rad or m]"
+    )
 
 
 def _assembled(
@@ -104,9 +106,10 @@ def _assembled(
     for name, (low, high) in limits.items():
         position = qpos[addresses[name]]
         if not low - ON_LIMIT <= position <= high + ON_LIMIT:
+            found, least, most = apart(position, low, high)
             text = (
                 f"no start position{given} closes the loops within the limits: "
-                f"joint '{name}' would be at {position:.6g}; allowed is {low:g} to {high:g}"
+                f"joint '{name}' would be at {found}; allowed is {least} to {most}"
             )
             raise ParameterError(_not_closed(text))
     return qpos

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from rbdyn_ros.checks.names import name_faults
-from rbdyn_ros.errors import Finding, ParameterError, RbdynError, refusal
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError, exactly, refusal
 from rbdyn_ros.ros.common.commands import CommandParser
 from rbdyn_ros.ros.common.goals import LARGEST, PLURALS, Arrays, Goal, owner
 from rbdyn_ros.runtime.types import EFFORT, POSITION, VELOCITY, Command
@@ -111,7 +111,7 @@ class TopicBasedParser:
                 if math.isnan(value) or abs(value) <= LARGEST:
                     continue
                 allowed = f"allowed is at most {LARGEST:g}, or NaN for no command"
-                raise refusal(f"the {kind} of {owner(owners, k)} is {value:g}; {allowed}")
+                raise refusal(f"the {kind} of {owner(owners, k)} is {exactly(value)}; {allowed}")
 
     def _check_lengths(self, names: Sequence[str], arrays: Arrays) -> None:
         for kind, values in arrays.items():

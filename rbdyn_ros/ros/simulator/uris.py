@@ -35,11 +35,3 @@ def path_of(uri: str) -> Path:
     if folder is None:
         raise refusal(f"the package {quote(package)} is not found; source its ROS workspace")
     return folder / unquote(rest)
-
-
-def kind_of(path: Path) -> str:
-    """Return "file", "folder", or "" if the path is neither or cannot be looked at."""
-    try:
-        return "file" if path.is_file() else "folder" if path.is_dir() else ""
-    except (OSError, ValueError):  # the name is too long, has a null character, or is private
-        return ""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.names import kind_of
 from rbdyn_ros.description.build.scene import SceneParts
 from rbdyn_ros.description.scene_files.scene import is_scene, parts_of, read_parts, read_title
 from rbdyn_ros.errors import DescriptionError, RbdynError, listing, quote
-from rbdyn_ros.ros.simulator.result import ResultError, first_finding
-from rbdyn_ros.ros.simulator.uris import kind_of, path_of
+from rbdyn_ros.ros.simulator.result import ResultError, first_finding, of_files
+from rbdyn_ros.ros.simulator.uris import path_of
 
 #: Results of every service.
 NOT_FOUND, OPERATION_FAILED = 2, 4
@@ -72,16 +74,14 @@ def read_world(
 
     Raises:
         ResultError: the resource is refused.
+        DescriptionError: its content is refused.
     """
     if not uri and not text.strip():
         raise ResultError(NO_RESOURCE, "the request has neither a URI nor a resource_string")
     path, audit = _file(uri) if uri else TEXT, Audit(strict=strict)
-    try:
-        parts = read_parts(path, audit) if uri else parts_of(text, path, audit)
-        audit.raise_errors(str(path))
-    except DescriptionError as error:
-        raise refused_world(error) from error
-    if parts.robots and not (uri and _is(path, start)):
+    parts = read_parts(path, audit) if uri else parts_of(text, path, audit)
+    audit.raise_errors(str(path))
+    if parts.robots and not (uri and is_same(path, start)):
         named = [name for name in parts.robots if name]
         what = f"the robots {listing(named)}" if named else "a robot"
         text = f"the world {quote(parts.name)} has {what}; a world has objects and obstacles only"
@@ -94,11 +94,18 @@ def world_file(parts: SceneParts, uri: str, text: str = "") -> WorldFile:
     return WorldFile(parts.name, uri, text, parts.about, tuple(parts.tags))
 
 
-def refused_world(error: DescriptionError) -> ResultError:
-    """Return the refusal of a world with errors: the first one, with file and line."""
-    source = f"{error.source}: " if error.source else ""
-    code = CODES.get(error.findings[0].code, PARSE_ERROR)
-    return ResultError(code, f"{source}{first_finding(error)}")
+def refused_world(error: DescriptionError, opened: Sequence[Path], logger: Any) -> ResultError:
+    """Return the refusal of a world with errors: the first one, with file and line.
+
+    Args:
+        error: of the world.
+        opened: the files that were opened.
+        logger: gets what the answer leaves out.
+    """
+    source, code = f"{error.source}: " if error.source else "", error.findings[0].code
+    shown = not opened or code == "object-overlaps"
+    reason = first_finding(error) if shown else of_files(error, logger)
+    return ResultError(CODES.get(code, PARSE_ERROR), f"{source}{reason}")
 
 
 def worlds_at(uri: str, start: Path | None) -> Iterator[WorldFile]:
@@ -128,7 +135,7 @@ def worlds_at(uri: str, start: Path | None) -> Iterator[WorldFile]:
             title = read_title(file, audit)
         except RbdynError:
             continue
-        if not audit.errors and (not title.has_robots or _is(file, start)):
+        if not audit.errors and (not title.has_robots or is_same(file, start)):
             yield WorldFile(title.name, str(file.absolute()), "", title.about, title.tags)
 
 
@@ -149,7 +156,7 @@ def _path(uri: str) -> Path:
         raise ResultError(NOT_FOUND, str(error)) from error
 
 
-def _is(path: Path, other: Path | None) -> bool:
+def is_same(path: Path, other: Path | None) -> bool:
     try:
         return other is not None and path.samefile(other)
     except (OSError, ValueError):  # one of them is gone

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 from rclpy.node import Node
 
+from rbdyn_ros.description.requests import for_others
 from rbdyn_ros.errors import DescriptionError, RbdynError, quote, refusal
 from rbdyn_ros.loading.assets import share_dir
 from rbdyn_ros.ros.simulator.offering import offer
 from rbdyn_ros.ros.simulator.result import ResultError
 from rbdyn_ros.ros.simulator.simulation import Simulation
 from rbdyn_ros.ros.simulator.tags import tags_filter
+from rbdyn_ros.ros.simulator.uris import path_of
 from rbdyn_ros.ros.simulator.world_files import (
     WorldFile,
+    is_same,
     read_world,
     refused_world,
     worlds_at,
@@ -71,18 +76,28 @@ class Worlds:
     def _load_world(self, request: Any, response: Any) -> None:
         resource, simulation = _resource(request), self._simulation
         strict = bool(simulation.robots[0].values.strict)
-        file, parts = read_world(
-            resource.uri, resource.resource_string, simulation.entities.first_scene, strict
-        )
+        opened: list[Path] = []
         try:
-            warnings = simulation.load_world(file, parts)
+            # the user named the scene of the start, so its files are read as at the start
+            with nullcontext(opened) if self._is_first(resource.uri) else for_others() as opened:
+                file, parts = read_world(
+                    resource.uri, resource.resource_string, simulation.entities.first_scene, strict
+                )
+                warnings = simulation.load_world(file, parts)
         except DescriptionError as error:
-            raise refused_world(error) from error
+            raise refused_world(error, opened, self._logger) from error
         self._stop()
         for warning in warnings:
             text = f"world {quote(file.name)}: {warning}"
             self._logger.warning(text)
         _fill(response.world, file)
+
+    def _is_first(self, uri: str) -> bool:
+        """Whether a URI names the scene that the simulator was started with."""
+        try:
+            return bool(uri) and is_same(path_of(uri), self._simulation.entities.first_scene)
+        except RbdynError:  # read_world refuses it
+            return False
 
     def _unload_world(self, _request: Any, _response: Any) -> None:
         self._loaded()

@@ -1,7 +1,7 @@
 """The port: states and commands of the loop in memory that another process shares.
 
 Both directions are mailboxes as in mailbox.py, at addresses. The loop knows them from the table of
-its Port (runtime/port.py) alone: it reads no address and no length that the other process may
+its Port (runtime/port.py) alone: it reads no address, length or count that the other process may
 write. A record of commands is taken as a whole, or refused as a whole.
 """
 
@@ -31,6 +31,7 @@ from rbdyn_ros.runtime.port_layout import (
     COMMAND_WORDS,
     LARGEST,
     LATE,
+    REASONS,
     REFUSED,
     REFUSED_JOINT,
     REFUSED_REASON,
@@ -42,6 +43,7 @@ from rbdyn_ros.runtime.port_layout import (
     STATE_TIME,
     STATE_WALL,
     STATE_WORDS,
+    T_ACCEPTED,
     T_ANSWER,
     T_CLIENT,
     T_COMMAND_DEPTH,
@@ -53,10 +55,12 @@ from rbdyn_ros.runtime.port_layout import (
     T_RECORD,
     T_REFUSED,
     T_SEEN,
+    T_SHOWN,
     T_STATE_DEPTH,
     T_STATE_SLOTS,
     T_STATE_STRIDE,
     T_STATE_VERSION,
+    T_WHY,
     T_WRITTEN,
     TABLE,
 )
@@ -130,6 +134,7 @@ def read_port(s: Shared) -> None:
         set_word_at(t, T_LATE, word_at(t, T_LATE) + 1)
         _refuse(t, -1, LATE)
     elif _is_good(t, record):
+        set_word_at(t, T_ACCEPTED, word_at(t, T_ACCEPTED) + 1)
         _take(s, t, record)
 
 
@@ -137,17 +142,21 @@ def read_port(s: Shared) -> None:
 def _is_late(s, t, record):
     """Whether a command answers a state that is much older than the newest one."""
     most, tick = word_at(t, T_ANSWER), word_at(record, COMMAND_TICK)
-    age = (s.measured_tick - tick) * load_acquire(s.asked, PACE)  # [ns of wall time]
-    return s.time_mode == REALTIME and most > 0 and tick >= 0 and age > most
+    if s.time_mode != REALTIME or most == 0 or not 0 <= tick < s.measured_tick:
+        return False
+    return (s.measured_tick - tick) * load_acquire(s.asked, PACE) > most  # [ns of wall time]
 
 
 @kernel
 def _refuse(t, joint, reason):
-    """Note a refused command."""
-    refused = word_at(t, T_REFUSED)
-    set_word_at(refused, REFUSED_JOINT - REFUSED, joint)
-    set_word_at(refused, REFUSED_REASON - REFUSED, reason)
-    set_word_at(refused, 0, word_at(refused, 0) + 1)
+    """Note a refused command, and show it to the other process."""
+    count = word_at(t, T_REFUSED) + 1
+    set_word_at(t, T_WHY, REASONS * joint + reason)
+    set_word_at(t, T_REFUSED, count)
+    shown = word_at(t, T_SHOWN)
+    set_word_at(shown, REFUSED_JOINT - REFUSED, joint)
+    set_word_at(shown, REFUSED_REASON - REFUSED, reason)
+    set_word_at(shown, 0, count)
 
 
 @kernel

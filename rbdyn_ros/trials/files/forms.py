@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.checks.bounds import audit_range
 from rbdyn_ros.description.mechanism_files.forms import Form
 from rbdyn_ros.description.mechanism_files.yaml_text import Node, Scalar, YamlTable
-from rbdyn_ros.errors import quote
+from rbdyn_ros.errors import apart, exactly, quote
 from rbdyn_ros.trials.distributions import (
     Choice,
     Constant,
@@ -48,6 +49,23 @@ class TrialForm(Form):
         super().__init__(audit)
         self.folder = folder
 
+    def number(self, node: Node, what: str, owner: str, *, infinite: bool = False) -> float | None:
+        """Return a number, finite unless `infinite`, whose powers and products are finite."""
+        value = super().number(node, what, owner, infinite=infinite)
+        if value is None or math.isinf(value) or self._is_sized((value,), node, what, owner):
+            return value
+        return None
+
+    def numbers(
+        self, node: Node, what: str, owner: str, count: int | None = None
+    ) -> tuple[float, ...] | None:
+        """Return a list of finite numbers, as `number` does."""
+        values = super().numbers(node, what, owner, count)
+        return values if self._is_sized(values or (), node, what, owner) else None
+
+    def _is_sized(self, values: Sequence[float], node: Node, what: str, owner: str) -> bool:
+        return audit_range(what, values, "trial", owner, node.line, self.audit)
+
     def within(
         self, node: Node, what: str, owner: str, low: float, high: float = math.inf,
         *, above: bool = False,
@@ -57,8 +75,8 @@ class TrialForm(Form):
         if value is None:
             return None
         if value < low or value > high or (above and value == low):
-            begin = f"above {low:g}" if above else f"{low:g} or more"
-            allowed = begin if math.isinf(high) else f"{begin}, at most {high:g}"
+            begin = f"above {exactly(low)}" if above else f"{exactly(low)} or more"
+            allowed = begin if math.isinf(high) else f"{begin}, at most {exactly(high)}"
             self.wrong(node, what, owner, allowed)
             return None
         return value
@@ -92,12 +110,13 @@ class TrialForm(Form):
             return None
         low, high = found.range
         if low < bounds[0] or high > bounds[1]:
-            begin, end = f"{bounds[0]:g}", "" if math.isinf(bounds[1]) else f" to {bounds[1]:g}"
+            begin = exactly(bounds[0])
+            end = "" if math.isinf(bounds[1]) else f" to {exactly(bounds[1])}"
             allowed = f"from {begin}{end}" if end else f"{begin} or more"
             shown = (
-                f"is {low:g}; allowed is"
+                f"is {exactly(low)}; allowed is"
                 if low == high
-                else (f"has samples from {low:g} to {high:g}; allowed are")
+                else (f"has samples from {exactly(low)} to {exactly(high)}; allowed are")
             )
             message = f"{what} {shown} {allowed}"
             if isinstance(found, Normal):
@@ -197,7 +216,7 @@ def _unsound(kind: str, values: Mapping[str, float]) -> str:
     """Return what is wrong with the numbers of a distribution, or ""."""
     low, high = values.get("low", -math.inf), values.get("high", math.inf)
     if low > high:
-        return f"low = {low:g} above high = {high:g}"
+        return "low = {} above high = {}".format(*apart(low, high))
     if kind == "loguniform" and low <= 0.0:
         return f"low = {low:g}; allowed are numbers above 0"
     if values.get("stddev", 0.0) < 0.0:

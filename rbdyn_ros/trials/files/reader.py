@@ -63,11 +63,12 @@ from typing import Any
 
 from rbdyn_ros.actuators import ActuatorsDocument, with_actuators
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.names import kind_of
 from rbdyn_ros.checks.numbers import count
 from rbdyn_ros.description.files import read_bytes
 from rbdyn_ros.description.mechanism_files.yaml_text import YamlTable, check_version, parse
 from rbdyn_ros.description.scene_files.scene import is_scene
-from rbdyn_ros.errors import RbdynError
+from rbdyn_ros.errors import RbdynError, exactly
 from rbdyn_ros.loading.load import load as load_model
 from rbdyn_ros.loading.robot_names import robot_by_name
 from rbdyn_ros.model.model import Model
@@ -140,7 +141,7 @@ class _Reader:
         step = float(m.opt.timestep)
         nstep = round(min(duration / step, 2.0 * MAX_STEPS))
         if not 1 <= nstep <= MAX_STEPS:
-            allowed = f"from {step:g} to {MAX_STEPS * step:g}"
+            allowed = f"from {exactly(step)} to {exactly(MAX_STEPS * step)}"
             self._form.wrong(self._top.nodes["duration"], "duration", "", f"a time {allowed} s")
             return None
         of_actuators = None if actuators is None else VariedActuators(self._form, m, actuators)
@@ -230,7 +231,7 @@ class _Reader:
             return None
         try:
             file = self._path.parent / name
-            if not file.suffix and not file.exists():
+            if not file.suffix and not kind_of(file):
                 file = robot_by_name(name)
             m = load_model(file, floating_base=floating_base, contact=contact)
             self._file = RobotFile(str(file.resolve()), is_scene(file), floating_base, contact)

@@ -1,13 +1,17 @@
 """The file of results: a header, then one line of JSON for each run, as the runs are ready.
 
 Lines are only ever added, so an interrupted trial can go on: a line that was not written to its
-end is dropped, and only the seeds that are missing run.
+end is dropped, and only the seeds that are missing run. Each line has a hash of itself and of the
+trial, so that changed lines are refused; whoever knows this module can still write others. The
+file is locked while runs are added.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import hashlib
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
@@ -19,6 +23,8 @@ from rbdyn_ros.trials.simulation.runs import Run
 from rbdyn_ros.trials.trial import Trial
 
 VERSION = "rbdyn_trial_runs"
+#: The key of a line's hash.
+HASH = "sha256"
 
 
 class ResultsFile(Output):
@@ -33,23 +39,32 @@ class ResultsFile(Output):
         runs: the runs by seed, earlier ones too.
 
     Raises:
-        ParameterError: the file cannot be read or written, or is of another trial.
+        ParameterError: the file cannot be read or written, is of another trial, was changed, or
+            another process adds runs to it.
     """
 
     def __init__(self, path: Path, trial: Trial, fresh: bool = False) -> None:
-        self._path = path
+        self._path, self._trial = path, trial
         header = {VERSION: 1, "trial": trial.name, "digest": trial.digest,
                   "rbdyn_ros": __version__}  # fmt: skip
-        self.runs, kept = ({}, "") if fresh else _read(path, trial)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            if kept:
-                os.truncate(path, len(kept.encode()))  # the last line may be cut off
-            else:
-                path.write_text(json.dumps(header) + "\n", encoding="utf-8")
             self._file: TextIO = path.open("a", encoding="utf-8")
         except OSError as error:
             raise unwritable(path, error) from error
+        try:
+            _lock(self._file, path)
+            self.runs, kept = ({}, "") if fresh else _read(path, trial)
+            self._file.truncate(len(kept.encode()))  # the last line may be cut off
+            if not kept:
+                self._file.write(json.dumps(header) + "\n")
+                self._file.flush()
+        except OSError as error:
+            self._file.close()
+            raise unwritable(path, error) from error
+        except ParameterError:
+            self._file.close()
+            raise
 
     def add(self, runs: Sequence[Run]) -> None:
         """Add runs that are ready.
@@ -57,7 +72,7 @@ class ResultsFile(Output):
         Raises:
             ParameterError: the file cannot be written, for example because the disk is full.
         """
-        lines = [json.dumps(run.as_dict(), allow_nan=False) + "\n" for run in runs]
+        lines = [_line(run, self._trial) for run in runs]
         try:
             self._file.write("".join(lines))
             self._file.flush()
@@ -70,6 +85,7 @@ class ResultsFile(Output):
     def close(self) -> None:
         """Close the file."""
         try:
+            _unlock(self._file)  # at once, also if a forked process still has the file open
             self._file.close()
         except OSError as error:  # what was buffered does not fit on the disk
             raise unwritable(self._path, error) from error
@@ -105,12 +121,39 @@ def _read(path: Path, trial: Trial) -> tuple[dict[int, Run], str]:
         )
     runs = {}
     for number, line in enumerate(lines[1:], 2):
-        try:
-            run = Run(**(_object(line) or {}))
-        except TypeError:
-            raise _refused(f"{name}, line {number} is not a run") from None
+        found = _object(line) or {}
+        if found.pop(HASH, "") != _hash(found, trial):
+            raise _refused(f"{name}, line {number} is not a run, or was changed")
+        run = Run(**found)
         runs[run.seed] = run
     return runs, whole
+
+
+def _line(run: Run, trial: Trial) -> str:
+    """Return the line of a run."""
+    numbers = run.as_dict()
+    return json.dumps({**numbers, HASH: _hash(numbers, trial)}, allow_nan=False) + "\n"
+
+
+def _hash(numbers: dict[str, Any], trial: Trial) -> str:
+    """Return the hash of the numbers of a run."""
+    text = json.dumps([trial.digest, numbers], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _lock(file: TextIO, path: Path) -> None:
+    """Lock a file against other processes, where the file system can."""
+    with contextlib.suppress(OSError):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            text = "another process adds runs to it; wait for its end, or choose another folder"
+            raise unwritable(path, ValueError(text)) from error
+
+
+def _unlock(file: TextIO) -> None:
+    with contextlib.suppress(OSError):
+        fcntl.flock(file, fcntl.LOCK_UN)
 
 
 def _refused(what: str) -> ParameterError:

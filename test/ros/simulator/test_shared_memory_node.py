@@ -1,7 +1,9 @@
 """The node with a client in C that shares memory: lock-step, sensors, and what the log says."""
 
+import mmap
 import os
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from support.c_compilers import needs_gcc
 
 import rbdyn_ros as rb
 from rbdyn_interfaces.msg import Statistics
+from rbdyn_ros.runtime import port_layout
 
 NAME = f"node{os.getpid()}"
 SENSORS = "rbdyn_sensors: 1\nsensors:\n  wrist: {type: force_torque, joint: lift}\n"
@@ -61,6 +64,20 @@ def test_a_node_with_shared_memory(simulate, peer, two_joints, tmp_path):
     assert client(2, "nan").wait(300.0) == 0
     peer.until(lambda: stats[-1].rejected == 1)
     assert f"refused a message on shared memory '{NAME}'" in simulator.text()
+
+    # a client may write anything: statistics go on, and count what the loop took and refused
+    with Path(f"/dev/shm/rbdyn.{NAME}").open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
+        head = np.frombuffer(memory, np.int64)
+        for word, number in (("refused", -1), ("refused_reason", 77), ("refused", 1 << 62)):
+            head[port_layout.HEAD_AT[word]] = number
+        for number in (-1, (1 << 63) - 1, -(1 << 63), 1 << 40):
+            head[port_layout.HEAD_AT["command_version"]] = number
+            count = len(stats)
+            peer.until(lambda count=count: len(stats) > count + 1)
+        del head
+    assert stats[-1].accepted < 2000
+    assert stats[-1].rejected < 20
+    assert "Traceback" not in simulator.text()
 
     second = simulate(two_joints, *words, "-r", "__ns:=/other", wait=False)
     second.wait_for("another simulator serves the shared memory")

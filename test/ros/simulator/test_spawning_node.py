@@ -1,5 +1,7 @@
 """Objects that are spawned into a running simulator and deleted again, over ROS."""
 
+import itertools
+import os
 import threading
 from types import SimpleNamespace
 
@@ -233,6 +235,53 @@ def test_what_cannot_be_spawned_is_refused_and_changes_nothing(simulate, peer, a
     done(ask("ResetSimulation", scope=scope.SCOPE_SPAWNED))
     assert done(ask("GetEntities")).entities == ["gripper", "cube", "ball", *FIXED]
     assert peer.trigger("simulator/state_hash") == before
+
+
+MACRO = """<robot name="x" xmlns:xacro="http://www.ros.org/wiki/xacro">
+<xacro:property name="kept" value="${xacro.load_yaml('keys.yaml')['token']}"/>
+<link name="${kept}"/><link name="$(env HOME)"/></robot>"""
+#: Files whose content a request must not bring out.
+SECRETS = {
+    "keys.yaml": "token: hunter2\n",
+    "world.yaml": "rbdyn_scene: 1\nobjects:\n  a: {hunter2: 1}\n",
+    "robot.xacro": MACRO,
+    "arm.yaml": "rbdyn_mechanism: 1\nrobot: robot.xacro\n",
+    "robot.urdf": URDF.replace("0.3", "hunter2"),
+    "mesh.obj": "v 0 0 hunter2\nf 1 1 1\n",
+}
+
+
+def test_no_request_runs_xacro_or_learns_what_is_in_files(simulate, ask, spawn, tmp_path):
+    """A request names a file, a file that names another one, or sends a text that names one."""
+    pytest.importorskip("xacro")
+    simulator = simulate("--scene", SCENE, "--paused")
+
+    def load(uri="", text=""):
+        request = srv.LoadWorld.Request()
+        resource = getattr(request, "world_resource", None) or request.level_resource
+        resource.uri, resource.resource_string = uri, text
+        given = {key: getattr(request, key) for key in request.get_fields_and_field_types()}
+        return ask("LoadWorld", **given)
+
+    answers = {}
+    for name, content in SECRETS.items():
+        path = tmp_path / name
+        path.write_text(content)
+        shape = f"mesh: {{file: {path}}}, mass: 1" if path.suffix == ".obj" else f"file: {path}"
+        text = f"rbdyn_scene: 1\nobjects:\n  x: {{{shape}}}\n"
+        mass = "?mass=1" if path.suffix == ".obj" else ""
+        answers[name] = spawn("x", f"{path}{mass}"), load(str(path)), load(text=text)
+    for answer in itertools.chain(*answers.values()):
+        assert answer.result.result != answer.result.RESULT_OK
+        assert "hunter2" not in answer.result.error_message
+        assert os.environ["HOME"] not in answer.result.error_message.replace(str(tmp_path), "")
+    codes = srv.SpawnEntity.Response
+    refused(answers["robot.xacro"][0], codes.UNSUPPORTED_FORMAT, "no service expands one")
+    world_code = srv.LoadWorld.Response.RESOURCE_PARSE_ERROR
+    refused(answers["robot.xacro"][2], world_code, "no service expands one")
+    refused(answers["arm.yaml"][0], codes.RESOURCE_PARSE_ERROR, "no service expands one")
+    refused(answers["robot.urdf"][0], codes.RESOURCE_PARSE_ERROR, "the simulator logged why")
+    assert "hunter2" in simulator.text()
 
 
 def test_a_robot_without_contact_gets_no_objects(simulate, spawn):

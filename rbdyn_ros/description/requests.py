@@ -1,0 +1,37 @@
+"""What a request of another process may not do: run xacro, or learn what is in files.
+
+A service that reads files for others does it inside `for_others`. Readers note the files that they
+open, so that its refusals can leave out what they found there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+_OPENED: ContextVar[list[Path] | None] = ContextVar("opened", default=None)
+
+
+@contextmanager
+def for_others() -> Iterator[list[Path]]:
+    """Read files for another process; yields the list that gets the files that are opened."""
+    opened: list[Path] = []
+    token = _OPENED.set(opened)
+    try:
+        yield opened
+    finally:
+        _OPENED.reset(token)
+
+
+def is_for_others() -> bool:
+    """Whether files are read for another process."""
+    return _OPENED.get() is not None
+
+
+def note_opened(path: Path) -> None:
+    """Note a file that a reader opens."""
+    opened = _OPENED.get()
+    if opened is not None:
+        opened.append(path)
