@@ -147,9 +147,11 @@ FIELDS = (
     Field("order", (5, "nv"), "as inbox"),
     Field("aim", ("nv",), "reference position of a servo, limited in speed"),
     Field("speed", ("nv",), "reference speed of a servo, limited"),
-    Field("servo", ("nv",), "servo of the dof: 1 position, 2 speed, 0 none", "int"),
+    Field("servo", ("nv",), "servo of the dof: 1 position, 2 speed, 3 hold, 0 none", "int"),
     Field("by_dynamics", ("nv",), "1 where inverse dynamics gives the effort", "int"),
-    Field("effort", ("nv",), "unclamped"),
+    Field("effort", ("nv",), "unclamped, without the load"),
+    Field("load", ("nv",), "load that a servo carries, see kernels/loads.py [N m or N]"),
+    Field("load_memory", (5, "nv"), "effort, need, and their sums, see kernels/loads.py"),
     Field("full", ("nv",), "inverse dynamics with the full accelerations of all servos"),
     Field("part", ("nbody",), "factor of these accelerations, at the bodies of body_group"),
     # trajectory: addresses of its arrays, which Python keeps alive
