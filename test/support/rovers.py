@@ -23,7 +23,7 @@ class Rover:
     name: str
     mass: float
     size: tuple[float, float, float]
-    height: float  # of the centre of the base
+    height: float  # of the centre of mass of the base
     radius: float
     track: float
     wheel_mass: float
@@ -34,6 +34,7 @@ class Rover:
     caster: float = 0.01
     width: float = 0.02
     friction: float = 1.0
+    centre: float = 0.0  # of the mass of the base, in front of the wheels
 
     @property
     def urdf(self):
@@ -41,7 +42,7 @@ class Rover:
         x, y, z = self.size
         box = [self.mass / 12 * (a * a + b * b) for a, b in ((y, z), (x, z), (x, y))]
         text = f"""<robot name="{self.name}">
-  <link name="base"><inertial><origin xyz="0 0 {self.height}"/><mass value="{self.mass}"/>
+  <link name="base"><inertial><origin xyz="{self.centre} 0 {self.height}"/><mass value="{self.mass}"/>
     <inertia ixx="{box[0]}" iyy="{box[1]}" izz="{box[2]}" ixy="0" ixz="0" iyz="0"/></inertial>"""
         for at in self.casters:
             text += f"""
@@ -82,7 +83,7 @@ class Rover:
 #: Burger: two wheels and a caster behind them; drives Dynamixel XL430.
 TURTLEBOT3 = Rover(
     "turtlebot3", 0.94, (0.13, 0.13, 0.14), 0.07, 0.033, 0.160, 0.0285, 1.4, 6.4, casters=(-0.081,),
-    caster=0.005, width=0.018,
+    caster=0.005, width=0.018, centre=-0.032,
 )
 #: Create 3 with the plate of the standard model; the caster is in front.
 TURTLEBOT4 = Rover(

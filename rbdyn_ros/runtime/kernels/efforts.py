@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 #: Time constant of the brake of policy `hold` [s].
 HOLD_TIME = 0.1
 
+#: Loss of speed at the effort limit: wheels on one floor share its load, and do not fight.
+DROOP = 5e-3
+
 #: Servo accelerations are never scaled below this factor to satisfy effort limits.
 LEAST = 1e-3
 
@@ -148,7 +151,7 @@ def _servo_acceleration(s, k, servo):
     if servo == _OF_SPEED:
         s.aim[k] = q
         outward = (speed > 0.0 and q >= s.dof_high[k]) or (speed < 0.0 and q <= s.dof_low[k])
-        s.speed[k] = 0.0 if outward else speed
+        s.speed[k] = 0.0 if outward else speed + DROOP * abs(speed) * s.load[k] / s.dof_effort[k]
         return rate * (s.speed[k] - v)
     goal = min(max(s.order[0, k], s.dof_low[k]), s.dof_high[k])
     reach = top * s.period / NANOSECONDS
@@ -168,10 +171,9 @@ def _brake(s, k, rate):
     The reference is never faster than the joint, which something else may have stopped.
     """
     q, v = s.measured[0, k], s.measured[1, k]
-    along = v if s.speed[k] > 0.0 else -v
-    if along < abs(s.speed[k]):
+    if s.speed[k] * (s.speed[k] - v) > 0.0:
         s.aim[k] = q
-        s.speed[k] = v if along > 0.0 else 0.0
+        s.speed[k] = v if v * s.speed[k] > 0.0 else 0.0
     slowing = -s.speed[k] / _hold_time(s)
     acceleration = slowing + rate * (2.0 * (s.speed[k] - v) + rate * (s.aim[k] - q))
     s.speed[k] += slowing * s.period / NANOSECONDS

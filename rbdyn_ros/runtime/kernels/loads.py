@@ -40,7 +40,7 @@ EFFORT, NEED, EFFORT_EFFORT, EFFORT_NEED, NEED_NEED = range(5)
 GAIN = 4.0
 
 #: Ratios of the inertia that a joint seems to have and its own.
-LEAST_RATIO, MOST_RATIO = 0.05, 1e4
+LEAST_RATIO, MOST_RATIO = 0.25, 1e4
 
 #: Changes of effort that are rounding errors [N m or N].
 ROUNDING = 1e-9
