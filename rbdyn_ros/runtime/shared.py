@@ -61,6 +61,7 @@ FIELDS = (
     Field("still_address", (), "address of the Data for computing efforts", "int"),
     Field("start_qpos", ("nq",), "position after a reset"),
     Field("dof_acts", ("nv",), "1 where an actuator acts"),
+    Field("dof_drive", ("nv",), "1 for a joint with a simulated drive and gear", "int"),
     Field("dof_effort", ("nv",), "largest effort [N m or N]"),
     Field("dof_low", ("nv",), "lowest position [rad or m]"),
     Field("dof_high", ("nv",), "highest position"),

@@ -39,6 +39,9 @@ EFFORT, NEED, EFFORT_EFFORT, EFFORT_NEED, NEED_NEED = range(5)
 #: load are equal.
 GAIN = 4.0
 
+#: The same for a joint with an actuator, which delays efforts and may twist a gear.
+GAIN_WITH_DRIVE = 0.2
+
 #: Ratios of the inertia that a joint seems to have and its own.
 LEAST_RATIO, MOST_RATIO = 0.25, 1e4
 
@@ -98,11 +101,13 @@ def _learn_load(d, m, still, s, k, share):
             need += min(max(effort + s.load[k] - need, -loss), loss)
     load = need - effort
     gain = GAIN * share * _ratio(s, k, effort, need, share)
+    if s.dof_drive[k] == 1:
+        gain = min(gain, GAIN_WITH_DRIVE * share)
     limit = s.dof_effort[k]
     if abs(effort) >= limit:
         gain = min(gain, 1.0)
     lost = abs(s.load[k]) > 2.0 * abs(load) or s.load[k] * load < 0.0
-    if lost:
+    if lost and s.dof_drive[k] == 0:
         gain = max(gain, 1.0)
     change = gain * (load - s.load[k])
     if not lost:
