@@ -42,7 +42,8 @@ class Rover:
         x, y, z = self.size
         box = [self.mass / 12 * (a * a + b * b) for a, b in ((y, z), (x, z), (x, y))]
         text = f"""<robot name="{self.name}">
-  <link name="base"><inertial><origin xyz="{self.centre} 0 {self.height}"/><mass value="{self.mass}"/>
+  <link name="base"><inertial>
+    <origin xyz="{self.centre} 0 {self.height}"/><mass value="{self.mass}"/>
     <inertia ixx="{box[0]}" iyy="{box[1]}" izz="{box[2]}" ixy="0" ixz="0" iyz="0"/></inertial>"""
         for at in self.casters:
             text += f"""
@@ -68,9 +69,7 @@ class Rover:
 
     def model(self):
         """Return the Model, on a floor; its first six dofs are the base."""
-        smooth = {
-            f"caster{at:+g}": rb.Surface(friction=0.05) for at in self.casters
-        }
+        smooth = {f"caster{at:+g}": rb.Surface(friction=0.05) for at in self.casters}
         contact = rb.Contact(surface=rb.Surface(friction=self.friction), surfaces=smooth)
         return rb.load_urdf(self.urdf, floating_base=True, contact=contact)
 
@@ -82,16 +81,46 @@ class Rover:
 
 #: Burger: two wheels and a caster behind them; drives Dynamixel XL430.
 TURTLEBOT3 = Rover(
-    "turtlebot3", 0.94, (0.13, 0.13, 0.14), 0.07, 0.033, 0.160, 0.0285, 1.4, 6.4, casters=(-0.081,),
-    caster=0.005, width=0.018, centre=-0.032,
+    "turtlebot3",
+    0.94,
+    (0.13, 0.13, 0.14),
+    0.07,
+    0.033,
+    0.160,
+    0.0285,
+    1.4,
+    6.4,
+    casters=(-0.081,),
+    caster=0.005,
+    width=0.018,
+    centre=-0.032,
 )
 #: Create 3 with the plate of the standard model; the caster is in front.
 TURTLEBOT4 = Rover(
-    "turtlebot4", 3.6, (0.30, 0.30, 0.10), 0.07, 0.03575, 0.233, 0.12, 1.6, 13.0, casters=(0.125, -0.125),
+    "turtlebot4",
+    3.6,
+    (0.30, 0.30, 0.10),
+    0.07,
+    0.03575,
+    0.233,
+    0.12,
+    1.6,
+    13.0,
+    casters=(0.125, -0.125),
 )
 #: The size of a Husky A200: four driven wheels that cannot steer.
 SKID_STEER = Rover(
-    "skid_steer", 46.0, (0.9, 0.4, 0.25), 0.24, 0.165, 0.571, 2.6, 40.0, 8.0, axles=(0.256, -0.256),
-    width=0.114, friction=0.6,
+    "skid_steer",
+    46.0,
+    (0.9, 0.4, 0.25),
+    0.24,
+    0.165,
+    0.571,
+    2.6,
+    40.0,
+    8.0,
+    axles=(0.256, -0.256),
+    width=0.114,
+    friction=0.6,
 )
 EACH = (TURTLEBOT3, TURTLEBOT4, SKID_STEER)

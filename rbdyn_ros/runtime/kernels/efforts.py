@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 #: Time constant of the brake of policy `hold` [s].
 HOLD_TIME = 0.1
 
+#: A load of this part of the effort limit leaves nothing that slowing down would save.
+LARGE_LOAD = 0.9
+
 #: Loss of speed at the effort limit: wheels on one floor share its load, and do not fight.
 DROOP = 5e-3
 
@@ -197,10 +200,18 @@ def _compute_efforts(m, d, nominal, still, s, serving):
 
 @kernel
 def _exceeds_a_limit(s):
+    exceeds = False
     for k in range(len(s.effort)):
-        if s.servo[k] > 0 and s.dof_acts[k] != 0.0 and abs(s.effort[k]) > s.dof_effort[k]:
-            return True
-    return False
+        exceeds |= _is_too_fast(s, k)
+    return exceeds
+
+
+@kernel
+def _is_too_fast(s, k):
+    """Return whether a servo needs too much effort, and not for its load, which stays."""
+    limit = s.dof_effort[k]
+    serves = s.servo[k] > 0 and s.dof_acts[k] != 0.0
+    return serves and abs(s.effort[k]) > limit and abs(s.load[k]) < LARGE_LOAD * limit
 
 
 @kernel
@@ -209,7 +220,7 @@ def _slow_servos(m, still, s):
 
     All servos of connected trees have one factor, because clamping each effort by itself would
     disturb coupled joints. The servos of other trees keep their accelerations. A joint that
-    cannot even rest slows no other joint.
+    presses against an obstacle, or cannot even rest, slows no other joint.
     """
     for k in range(m.nv):
         s.full[k] = still.qfrc_inverse[k]
@@ -221,7 +232,7 @@ def _slow_servos(m, still, s):
     for k in range(m.nv):
         limit = s.dof_effort[k]
         moving = s.full[k] - still.qfrc_inverse[k]
-        if s.servo[k] > 0 and abs(s.effort[k]) > limit and moving != 0.0:
+        if moving != 0.0 and _is_too_fast(s, k):
             resting = s.effort[k] - moving
             room = (limit if s.effort[k] > 0.0 else -limit) - resting
             if room * moving <= 0.0:
