@@ -167,6 +167,19 @@ def test_hold_does_not_push_on_a_joint_that_was_stopped(start):
     assert states[-1].qpos[0] == pytest.approx(stopped, abs=1e-3)
 
 
+def test_hold_slips_under_more_than_its_effort_and_does_not_snap_back(start):
+    m = rail(limit=rb.Limit(effort=20.0, velocity=0.5))
+    loop = start(m, **PAUSING, on_timeout="hold")
+    walk(loop, 100)
+    push(loop, 1, (40.0, 0.0, 0.0), 0.1)
+    away = walk(loop, 100)[-1].qpos[0]
+    states = walk(loop, 1000)
+    assert away > 0.03
+    assert min(state.qvel[0] for state in states) > -0.5 * 1.05
+    assert states[-1].qpos[0] > away
+    assert abs(states[-1].qvel[0]) < 1e-6
+
+
 def test_a_grip_survives_a_pause_of_commands(start):
     m = rb.load("config/scenes/gripper.yaml")
     dofs = m.jnt_dofadr[[m.jnt_id(name) for name in ("lift", "left", "right")]]

@@ -13,12 +13,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.kinematics import com_pos, com_vel, poses
-from rbdyn_ros.engine.passive import springs
+from rbdyn_ros.engine.passive import STICTION_SPEED, springs
 from rbdyn_ros.engine.rne import bias_force
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime.compiled import kernel
 from rbdyn_ros.runtime.kernels import noise
-from rbdyn_ros.runtime.kernels.loads import SLIDING, forget_load, invert, servo_time
+from rbdyn_ros.runtime.kernels.loads import forget_load, invert, servo_time
 from rbdyn_ros.runtime.kernels.noise import normal
 from rbdyn_ros.runtime.kernels.tracking import track_trajectory
 from rbdyn_ros.runtime.settings import HOLD, ZERO
@@ -171,9 +171,13 @@ def _servo_acceleration(s, k, servo):
 def _brake(s, k, rate):
     """Return the acceleration of policy `hold`: the reference slows down, and stays at rest.
 
-    The reference is never faster than the joint, which something else may have stopped.
+    The reference is never faster than the joint, which something else may have stopped. It slips
+    where the joint is pushed away with more than its effort limit, so that the joint does not
+    come back faster than its top speed.
     """
     q, v = s.measured[0, k], s.measured[1, k]
+    reach = 2.0 / rate * s.dof_speed[k]
+    s.aim[k] = min(max(s.aim[k], q - reach), q + reach)
     if s.speed[k] * (s.speed[k] - v) > 0.0:
         s.aim[k] = q
         s.speed[k] = v if v * s.speed[k] > 0.0 else 0.0
@@ -285,7 +289,7 @@ def _effort(m, still, s, k):
     if s.servo[k] > 0:
         # friction at the reference speed is fed forward; at rest it is zero
         passive = m.dof_damping[k] * s.speed[k]
-        passive += m.dof_frictionloss[k] * min(max(s.speed[k] / SLIDING, -1.0), 1.0)
+        passive += m.dof_frictionloss[k] * min(max(s.speed[k] / STICTION_SPEED, -1.0), 1.0)
         ordered = s.traj_column[k] < 0 and s.servo[k] != _OF_HOLD
         added = s.order[2, k] if ordered else 0.0
         return still.qfrc_inverse[k] + added + (passive if m.opt.passive else 0.0)

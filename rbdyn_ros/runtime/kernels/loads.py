@@ -16,7 +16,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.optional import call_stage
+from rbdyn_ros.engine.passive import STICTION_SPEED
 from rbdyn_ros.engine.rne import rne_acc
+from rbdyn_ros.engine.stops.stop_law import exact_stops
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime.compiled import kernel
 
@@ -27,9 +29,6 @@ if TYPE_CHECKING:
 
 #: Shortest time constant of a servo [ticks]; a faster one would ring.
 TICKS_OF_SERVO = 5.0
-
-#: Below this speed friction is viscous [rad/s or m/s], as in engine/passive.py.
-SLIDING = 1e-3
 
 #: Rows of load_memory: the last effort and the effort that its motion needs; sums over the last
 #: ticks of products of their changes.
@@ -95,9 +94,9 @@ def _learn_load(d, m, still, s, k, share):
     if m.opt.passive:
         v, loss = d.qvel[k], m.dof_frictionloss[k]
         need += m.dof_damping[k] * v
-        if abs(v) >= SLIDING:
-            need += loss if v > 0.0 else -loss
-        else:  # friction may be anything up to its limit: assume what the load so far explains
+        if abs(v) >= STICTION_SPEED or not exact_stops(m, d):
+            need += loss * min(max(v / STICTION_SPEED, -1.0), 1.0)
+        else:  # the friction of a joint at rest is unknown: assume that the load has not changed
             need += min(max(effort + s.load[k] - need, -loss), loss)
     load = need - effort
     gain = GAIN * share * _ratio(s, k, effort, need, share)
