@@ -288,8 +288,11 @@ def _effort(m, still, s, k):
     """Return the unclamped effort of a dof."""
     if s.servo[k] > 0:
         # friction at the reference speed is fed forward; at rest it is zero
-        passive = m.dof_damping[k] * s.speed[k]
-        passive += m.dof_frictionloss[k] * min(max(s.speed[k] / STICTION_SPEED, -1.0), 1.0)
+        speed = s.speed[k]
+        if s.servo[k] == _OF_HOLD:
+            speed += 0.5 / servo_time(s) * (s.aim[k] - s.measured[0, k])
+        passive = m.dof_damping[k] * speed
+        passive += m.dof_frictionloss[k] * min(max(speed / STICTION_SPEED, -1.0), 1.0)
         ordered = s.traj_column[k] < 0 and s.servo[k] != _OF_HOLD
         added = s.order[2, k] if ordered else 0.0
         return still.qfrc_inverse[k] + added + (passive if m.opt.passive else 0.0)
