@@ -73,13 +73,18 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=PICTURES, metavar="FOLDER")
     folder = parser.parse_args().out
     figure = new_figure(9.0, 3.6, 80.0)
+    figure.set_layout_engine("constrained")
     axes = figure.subplots()
     axes.axvspan(FIRST / 1000.0, (FIRST + TICKS) / 1000.0, alpha=0.12, label="20 N at the hand")
-    for name, law in LAWS.items():
+    for style, (name, law) in zip(("-", "-", "-", "-", "--"), LAWS.items(), strict=True):
         largest = run(*law)
         end = largest[FIRST + TICKS - 1]
-        print(f"{name:24} {1e3 * largest.max():10.3f} mrad, at the end of the push {1e3 * end:.4f}")
-        axes.plot(np.arange(len(largest)) / 1000.0, 1e3 * np.maximum(largest, 1e-6), label=name)
+        print(
+            f"{name:24} {1e3 * largest.max():10.3f} mrad, at the end of the push {1e3 * end:.4f}"
+        )
+        axes.plot(
+            np.arange(len(largest)) / 1000.0, 1e3 * np.maximum(largest, 1e-6), style, label=name
+        )
     axes.set(xlabel="time [s]", ylabel="largest deviation of a joint [mrad]", yscale="log")
     axes.grid(alpha=0.3)
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
