@@ -21,7 +21,8 @@ PACKED = ("ncommandword", "ncommandfloat", "nfault", "nrow", "nstickrow", "ndept
 OWN = (
     *("command_version", "push_version", "push_words", "push_floats", "state_version"),
     *("plant", "nominal", "row_address", "still_address", "start_qpos", "before"),
-    *("dof_acts", "dof_effort", "dof_low", "dof_high", "dof_speed", "dof_qposadr", "dof_required"),
+    *("dof_acts", "dof_drive", "dof_effort", "dof_low", "dof_high", "dof_speed", "dof_qposadr"),
+    "dof_required",
     *("body_group", "noise_stream"),
 )
 

@@ -47,6 +47,7 @@ def prepare(s: Shared, m: Model, given: LoopSettings, period_ns: int, first: Mod
     s.fault[()] = -1
     j = m.dof_jntid
     s.dof_acts[:] = actuated(m)
+    s.dof_drive[m.actuator_dofid] = 1
     s.dof_effort[:], s.dof_speed[:] = m.jnt_effort[j], m.jnt_velocity[j]
     single = m.jnt_dofnum[j] == 1
     s.dof_qposadr[:] = np.where(single, m.jnt_qposadr[j], -1)

@@ -36,7 +36,7 @@ LIVE = {
     *("lockstep_timeout", "every", "servo_time", "report_current"),
     *("states_wakeup", "orders_wakeup"),
     *("plant", "nominal", "row_address", "still_address", "start_qpos"),
-    *("dof_acts", "dof_effort", "dof_low", "dof_high", "dof_speed", "dof_qposadr"),
+    *("dof_acts", "dof_drive", "dof_effort", "dof_low", "dof_high", "dof_speed", "dof_qposadr"),
     *("body_group", "noise_stream", "part"),
     *("dof_required", "fault_words", "fault_floats", "push_inbox_words", "push_inbox_floats"),
     *("command_version", "command_words", "command_floats", "push_version", "push_words"),

@@ -23,6 +23,14 @@ from rbdyn_ros.runtime.types import EFFORT, Command
 SLIDING = 1e-3
 
 
+def policy_of(values: SimpleNamespace) -> str:
+    """Return the policy for expired commands: at zero effort an arm may still carry itself."""
+    if values.on_timeout == "zero" and values.robot_compensates_gravity:
+        return "gravity"
+    policy: str = values.on_timeout
+    return policy
+
+
 class SimulatedDriver:
     """Adds and leaves out the terms that the parameters name; one thread at a time may use it.
 

@@ -162,7 +162,7 @@ PARAMETERS = (
             "on_timeout",
             "zero",
             "effort of a joint whose command has expired: zero; gravity: compensate gravity; "
-            "hold: also brake the joint to rest",
+            "hold: also brake the joint to rest and hold it there",
             choices=ON_TIMEOUT,
         ),
         Parameter(

@@ -24,7 +24,7 @@ from rbdyn_ros.ros.common.single_joints import SingleJoints
 from rbdyn_ros.ros.common.stamps import TickStamps
 from rbdyn_ros.ros.simulator import parameters as params
 from rbdyn_ros.ros.simulator.commanders import AnswerAges
-from rbdyn_ros.ros.simulator.driver import SimulatedDriver
+from rbdyn_ros.ros.simulator.driver import SimulatedDriver, policy_of
 from rbdyn_ros.ros.simulator.entities import Entities, Settle
 from rbdyn_ros.ros.simulator.faults import faults_of_new, fitted, make_faults
 from rbdyn_ros.ros.simulator.markers import open_markers
@@ -207,7 +207,7 @@ class Robot:
         return LoopSettings(
             command_timeout=values.command_timeout,
             answer_timeout=values.answer_timeout,
-            on_timeout=values.on_timeout,
+            on_timeout=policy_of(values),
             start_paused=values.start_paused,
             realtime=values.realtime,
             time_mode=values.time_mode,

@@ -19,6 +19,7 @@ from rbdyn_ros.runtime.compiled import kernel, load_acquire, notify, steady_cloc
 from rbdyn_ros.runtime.kernels.channel import clear_channel, deliver, measure, pass_commands
 from rbdyn_ros.runtime.kernels.edits import perform
 from rbdyn_ros.runtime.kernels.efforts import choose_efforts, forget_commands
+from rbdyn_ros.runtime.kernels.loads import learn_loads
 from rbdyn_ros.runtime.kernels.port import write_port
 from rbdyn_ros.runtime.kernels.pushes import apply_pushes, take_pushes
 from rbdyn_ros.runtime.kernels.waiting import (
@@ -62,6 +63,8 @@ def run(s: Shared) -> None:
             choose_efforts(m, d, nominal, still, s)
             apply_pushes(m, d, s)
             _advance(m, d, s)
+            if s.fault < 0:
+                learn_loads(d, nominal, still, s)
             s.ticks += 1
         if changed or ticked:
             _observe(m, d, s)

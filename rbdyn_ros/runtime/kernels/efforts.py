@@ -4,7 +4,8 @@ A command is an effort; a position or a velocity for a servo; or a spring and da
 The servo uses inverse dynamics (RBDA chapter 5): it computes the effort of the acceleration that
 reduces the error like a critically damped oscillator,
   q'' = (aim - q) / T^2 + 2 (speed - q') / T,  or  q'' = (speed - q') / T
-Every effort is clamped to the joint's limit.
+and subtracts the load of the joint, which loads.py estimates. Policy `hold` is a servo, too: its
+reference brakes to rest and stays there. Every effort is clamped to the joint's limit.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.engine.kinematics import com_pos, com_vel, poses
-from rbdyn_ros.engine.optional import call_stage
-from rbdyn_ros.engine.passive import springs
-from rbdyn_ros.engine.rne import bias_force, rne_acc
+from rbdyn_ros.engine.passive import STICTION_SPEED, springs
+from rbdyn_ros.engine.rne import bias_force
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime.compiled import kernel
 from rbdyn_ros.runtime.kernels import noise
+from rbdyn_ros.runtime.kernels.loads import forget_load, invert, servo_time
 from rbdyn_ros.runtime.kernels.noise import normal
 from rbdyn_ros.runtime.kernels.tracking import track_trajectory
 from rbdyn_ros.runtime.settings import HOLD, ZERO
@@ -31,11 +32,11 @@ if TYPE_CHECKING:
 #: Time constant of the brake of policy `hold` [s].
 HOLD_TIME = 0.1
 
-#: Shortest time constant of a servo [ticks]; a faster one would ring.
-TICKS_OF_SERVO = 5.0
+#: A load of this part of the effort limit leaves nothing that slowing down would save.
+LARGE_LOAD = 0.9
 
-#: Below this speed friction is viscous [rad/s or m/s], as in engine/passive.py.
-SLIDING = 1e-3
+#: Loss of speed at the effort limit: wheels on one floor share its load, and do not fight.
+DROOP = 5e-3
 
 #: Servo accelerations are never scaled below this factor to satisfy effort limits.
 LEAST = 1e-3
@@ -43,7 +44,7 @@ LEAST = 1e-3
 #: Mode of a dof whose command is too old.
 _STALE = -1
 #: Kinds of servos.
-_OF_POSITION, _OF_SPEED = 1, 2
+_OF_POSITION, _OF_SPEED, _OF_HOLD = 1, 2, 3
 
 
 @kernel
@@ -60,7 +61,7 @@ def choose_efforts(m: Model, d: Data, nominal: Model, still: Data, s: Shared) ->
     if clamped:
         _slow_servos(nominal, still, s)
     for k in range(m.nv):
-        effort = s.effort[k]
+        effort = s.effort[k] - s.load[k]
         if s.effort_noise[k] > 0.0:
             tick = s.tick - s.seeded_tick
             effort += s.effort_noise[k] * normal(s.seed, tick, noise.EFFORT, s.noise_stream[k])
@@ -83,21 +84,43 @@ def _choose_modes(m, d, still, s):
     serving = False
     for k in range(m.nv):
         mode = _current_mode(s, k)
-        serves = mode == POSITION or mode == VELOCITY
-        if s.servo[k] == 0 or (mode == POSITION and s.servo[k] == _OF_SPEED):
-            s.aim[k] = s.measured[0, k]  # a new servo starts from the measured motion
+        servo = _servo_of(s, mode)
+        if servo == 0 or s.servo[k] == 0:
+            forget_load(s, k)
+        if _starts_anew(s.servo[k], servo):
+            s.aim[k] = s.measured[0, k]
             s.speed[k] = s.measured[1, k]
-        s.servo[k] = (_OF_SPEED if mode == VELOCITY else _OF_POSITION) if serves else 0
-        s.by_dynamics[k] = serves or (mode == _STALE and s.policy != ZERO)
+        s.servo[k] = servo
+        s.by_dynamics[k] = servo > 0 or (mode == _STALE and s.policy != ZERO)
         still.qacc[k] = 0.0
-        if serves:
-            still.qacc[k] = _servo_acceleration(s, k, mode)
+        if servo > 0:
+            still.qacc[k] = _servo_acceleration(s, k, servo)
             serving = True
-        elif s.policy == HOLD and (mode == _STALE or m.nefc > 0):
-            # no faster than the tick allows, or one tick of braking would reverse the joint;
-            # joints of closed loops must brake together
-            still.qacc[k] = -d.qvel[k] / max(HOLD_TIME, 10.0 * s.period / NANOSECONDS)
+        elif s.policy == HOLD and m.nefc > 0:
+            still.qacc[k] = -d.qvel[k] / _hold_time(s)  # joints of closed loops brake together
     return serving
+
+
+@kernel
+def _servo_of(s, mode):
+    """Return the kind of servo in a mode, or 0."""
+    if mode == POSITION:
+        return _OF_POSITION
+    if mode == VELOCITY:
+        return _OF_SPEED
+    return _OF_HOLD if mode == _STALE and s.policy == HOLD else 0
+
+
+@kernel
+def _starts_anew(before, servo):
+    """Return whether the reference of a servo starts from the measured motion."""
+    return before == 0 or (servo != before and servo != _OF_SPEED)
+
+
+@kernel
+def _hold_time(s):
+    """Return the time constant of the brake: a faster one would reverse a joint in a tick."""
+    return max(HOLD_TIME, 10.0 * s.period / NANOSECONDS)
 
 
 @kernel
@@ -116,20 +139,22 @@ def _current_mode(s, k):
 
 
 @kernel
-def _servo_acceleration(s, k, mode):
+def _servo_acceleration(s, k, servo):
     """Return the acceleration of a servo; write its reference position and speed."""
-    rate = 1.0 / max(s.servo_time, TICKS_OF_SERVO * s.period / NANOSECONDS)
+    rate = 1.0 / servo_time(s)
     q, v, top = s.measured[0, k], s.measured[1, k], s.dof_speed[k]
+    if servo == _OF_HOLD:
+        return _brake(s, k, rate)
     if s.traj_column[k] >= 0:
         s.aim[k] = s.traj_now[0, k]
         error = s.aim[k] - q
         s.speed[k] = s.traj_now[1, k] + 0.5 * rate * error
         return s.traj_now[2, k] + rate * (2.0 * (s.traj_now[1, k] - v) + rate * error)
     speed = min(max(s.order[1, k], -top), top)
-    if mode == VELOCITY:
+    if servo == _OF_SPEED:
         s.aim[k] = q
         outward = (speed > 0.0 and q >= s.dof_high[k]) or (speed < 0.0 and q <= s.dof_low[k])
-        s.speed[k] = 0.0 if outward else speed
+        s.speed[k] = 0.0 if outward else speed + DROOP * abs(speed) * s.load[k] / s.dof_effort[k]
         return rate * (s.speed[k] - v)
     goal = min(max(s.order[0, k], s.dof_low[k]), s.dof_high[k])
     reach = top * s.period / NANOSECONDS
@@ -143,14 +168,35 @@ def _servo_acceleration(s, k, mode):
 
 
 @kernel
+def _brake(s, k, rate):
+    """Return the acceleration of policy `hold`: the reference slows down, and stays at rest.
+
+    The reference is never faster than the joint, which something else may have stopped. It slips
+    where the joint is pushed away with more than its effort limit, so that the joint does not
+    come back faster than its top speed.
+    """
+    q, v = s.measured[0, k], s.measured[1, k]
+    reach = 2.0 / rate * s.dof_speed[k]
+    s.aim[k] = min(max(s.aim[k], q - reach), q + reach)
+    if s.speed[k] * (s.speed[k] - v) > 0.0:
+        s.aim[k] = q
+        s.speed[k] = v if v * s.speed[k] > 0.0 else 0.0
+    slowing = -s.speed[k] / _hold_time(s)
+    acceleration = slowing + rate * (2.0 * (s.speed[k] - v) + rate * (s.aim[k] - q))
+    s.speed[k] += slowing * s.period / NANOSECONDS
+    s.aim[k] += s.speed[k] * s.period / NANOSECONDS
+    return acceleration
+
+
+@kernel
 def _compute_efforts(m, d, nominal, still, s, serving):
-    """Write the unclamped effort of each dof."""
+    """Write the unclamped effort of each dof, without its load."""
     needed = False
     for k in range(m.nv):
         needed |= s.by_dynamics[k] == 1
     if needed:
         # a resting robot needs gravity compensation only; a moving one also velocity terms
-        _copy_state(m, d, still, s, serving or s.policy == HOLD)
+        _copy_state(m, d, still, s, serving)
         _inverse_dynamics(nominal, still)
     for k in range(m.nv):
         s.effort[k] = _effort(nominal, still, s, k)
@@ -158,10 +204,18 @@ def _compute_efforts(m, d, nominal, still, s, serving):
 
 @kernel
 def _exceeds_a_limit(s):
+    exceeds = False
     for k in range(len(s.effort)):
-        if s.servo[k] > 0 and s.dof_acts[k] != 0.0 and abs(s.effort[k]) > s.dof_effort[k]:
-            return True
-    return False
+        exceeds |= _is_too_fast(s, k)
+    return exceeds
+
+
+@kernel
+def _is_too_fast(s, k):
+    """Return whether a servo needs too much effort, and not for its load, which stays."""
+    limit = s.dof_effort[k]
+    serves = s.servo[k] > 0 and s.dof_acts[k] != 0.0
+    return serves and abs(s.effort[k]) > limit and abs(s.load[k]) < LARGE_LOAD * limit
 
 
 @kernel
@@ -169,21 +223,24 @@ def _slow_servos(m, still, s):
     """Scale the accelerations of servos, so that the efforts suffice.
 
     All servos of connected trees have one factor, because clamping each effort by itself would
-    disturb coupled joints. The servos of other trees keep their accelerations.
+    disturb coupled joints. The servos of other trees keep their accelerations. A joint that
+    presses against an obstacle, or cannot even rest, slows no other joint.
     """
     for k in range(m.nv):
         s.full[k] = still.qfrc_inverse[k]
         if s.servo[k] > 0:
             still.qacc[k] = 0.0
-    _invert(m, still)
+    invert(m, still)
     for i in range(m.nbody):
         s.part[i] = 1.0
     for k in range(m.nv):
         limit = s.dof_effort[k]
         moving = s.full[k] - still.qfrc_inverse[k]
-        if s.servo[k] > 0 and abs(s.effort[k]) > limit and moving != 0.0:
+        if moving != 0.0 and _is_too_fast(s, k):
             resting = s.effort[k] - moving
             room = (limit if s.effort[k] > 0.0 else -limit) - resting
+            if room * moving <= 0.0:
+                continue
             group = s.body_group[m.dof_bodyid[k]]
             if room / moving < s.part[group]:
                 s.part[group] = max(room / moving, LEAST)
@@ -223,15 +280,7 @@ def _inverse_dynamics(m, still):
     if m.nstiff + m.nspring > 0 and m.opt.passive:
         springs(m, still)
     bias_force(m, still)
-    _invert(m, still)
-
-
-@kernel
-def _invert(m, still):
-    rne_acc(m, still)
-    if m.nefc > 0:
-        call_stage(m.constraint_stage, m, still)
-        call_stage(m.share_stage, m, still)
+    invert(m, still)
 
 
 @kernel
@@ -239,9 +288,13 @@ def _effort(m, still, s, k):
     """Return the unclamped effort of a dof."""
     if s.servo[k] > 0:
         # friction at the reference speed is fed forward; at rest it is zero
-        passive = m.dof_damping[k] * s.speed[k]
-        passive += m.dof_frictionloss[k] * min(max(s.speed[k] / SLIDING, -1.0), 1.0)
-        added = 0.0 if s.traj_column[k] >= 0 else s.order[2, k]
+        speed = s.speed[k]
+        if s.servo[k] == _OF_HOLD:
+            speed += 0.5 / servo_time(s) * (s.aim[k] - s.measured[0, k])
+        passive = m.dof_damping[k] * speed
+        passive += m.dof_frictionloss[k] * min(max(speed / STICTION_SPEED, -1.0), 1.0)
+        ordered = s.traj_column[k] < 0 and s.servo[k] != _OF_HOLD
+        added = s.order[2, k] if ordered else 0.0
         return still.qfrc_inverse[k] + added + (passive if m.opt.passive else 0.0)
     if s.by_dynamics[k] == 1:
         return still.qfrc_inverse[k]

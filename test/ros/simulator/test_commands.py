@@ -45,6 +45,19 @@ def test_effort_is_clamped_to_the_limit(simulate, peer, two_joints):
     assert {state.effort[0] for state in states} <= {0.0, 8.0, -8.0}
 
 
+def test_an_arm_whose_controller_carries_it_stands_without_commands(simulate, peer):
+    simulate("--ros-args", *("-p", "robot_compensates_gravity:=true"), *("-p", "on_timeout:=zero"))
+    states = peer.hear(JointState, "joint_states")
+    begin = states[0]
+    peer.until(lambda: stamp(states[-1]) > stamp(begin) + 1.0)
+    assert list(states[-1].position) == pytest.approx(list(begin.position), abs=1e-6)
+    assert max(abs(effort) for effort in states[-1].effort) > 1.0
+
+
+def stamp(message):
+    return message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
+
+
 BAD = [
     (["lift", "turn"], [1.0, math.nan], "joint 'turn' is nan"),
     (["lift", "turn"], [math.inf, 1.0], "joint 'lift' is inf"),

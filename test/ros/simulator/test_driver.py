@@ -11,7 +11,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 import rbdyn_ros as rb
 from rbdyn_ros.errors import ParameterError
-from rbdyn_ros.ros.simulator.driver import SLIDING, SimulatedDriver
+from rbdyn_ros.ros.simulator.driver import SLIDING, SimulatedDriver, policy_of
 from rbdyn_ros.runtime.types import Command
 
 NAMES = ("gravity", "coriolis", "friction")
@@ -65,3 +65,12 @@ def test_an_arm_that_carries_nothing_has_no_driver_and_cannot_hide_gravity():
     assert driver()[0] is None
     with refused(ParameterError, "driver", "effort_includes_gravity"):
         driver("friction", includes=False)
+
+
+@pytest.mark.parametrize(
+    ("asked", "carries", "found"),
+    [("zero", True, "gravity"), ("zero", False, "zero"), ("hold", True, "hold")],
+)
+def test_an_arm_that_carries_itself_does_so_without_commands(asked, carries, found):
+    values = SimpleNamespace(on_timeout=asked, robot_compensates_gravity=carries)
+    assert policy_of(values) == found

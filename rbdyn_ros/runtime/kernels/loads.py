@@ -1,0 +1,132 @@
+"""The load of each joint with a servo: contact, pushes, and masses that the Model does not know.
+
+After each tick the inverse dynamics of the motion that was made tell what effort it needed,
+  load = M q'' + bias + friction - effort
+which is exactly zero if the Model explains the motion. The servo subtracts the load of the ticks
+before from its effort, through a filter of the gain 4 tick / T. That is an integral without
+windup: an effort that was clamped is the clamped one here, too.
+
+A wheel on the floor accelerates a whole robot. If it seems `ratio` times as heavy as in the
+Model, the filter is faster by this factor; the ratio is a regression of efforts on needed efforts
+over the last ticks. Without it, a servo with a heavy load would ring.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rbdyn_ros.engine.optional import call_stage
+from rbdyn_ros.engine.passive import STICTION_SPEED
+from rbdyn_ros.engine.rne import rne_acc
+from rbdyn_ros.engine.stops.stop_law import exact_stops
+from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.runtime.compiled import kernel
+
+if TYPE_CHECKING:
+    from rbdyn_ros.model.data import Data
+    from rbdyn_ros.model.model import Model
+    from rbdyn_ros.runtime.shared import Shared
+
+#: Shortest time constant of a servo [ticks]; a faster one would ring.
+TICKS_OF_SERVO = 5.0
+
+#: Rows of load_memory: the last effort and the effort that its motion needs; sums over the last
+#: ticks of products of their changes.
+EFFORT, NEED, EFFORT_EFFORT, EFFORT_NEED, NEED_NEED = range(5)
+
+#: Gain of the filter times the time constant of the servo: the poles of a velocity servo under a
+#: load are equal.
+GAIN = 4.0
+
+#: The same for a joint with an actuator, which delays efforts and may twist a gear.
+GAIN_WITH_DRIVE = 0.2
+
+#: Ratios of the inertia that a joint seems to have and its own.
+LEAST_RATIO, MOST_RATIO = 0.25, 1e4
+
+#: Changes of effort that are rounding errors [N m or N].
+ROUNDING = 1e-9
+
+
+@kernel
+def servo_time(s: Shared) -> float:
+    """Return the time constant of servos [s]."""
+    return max(s.servo_time, TICKS_OF_SERVO * s.period / NANOSECONDS)
+
+
+@kernel
+def invert(m: Model, still: Data) -> None:
+    """Write still.qfrc_inverse from still.qacc; needs bias_force."""
+    rne_acc(m, still)
+    if m.nefc > 0:
+        call_stage(m.constraint_stage, m, still)
+        call_stage(m.share_stage, m, still)
+
+
+@kernel
+def forget_load(s: Shared, k: int) -> None:
+    """Assume that a joint has no load."""
+    s.load[k] = 0.0
+    for n in range(5):
+        s.load_memory[n, k] = 0.0
+
+
+@kernel
+def learn_loads(d: Data, nominal: Model, still: Data, s: Shared) -> None:
+    """Estimate the loads of joints with a servo after a tick; `still` has its beginning."""
+    serving = False
+    for k in range(nominal.nv):
+        still.qacc[k] = s.row_qacc[k]
+        serving |= s.servo[k] > 0
+    if not serving:
+        return
+    invert(nominal, still)
+    share = s.period / NANOSECONDS / servo_time(s)
+    for k in range(nominal.nv):
+        if s.servo[k] > 0 and s.dof_acts[k] != 0.0:
+            _learn_load(d, nominal, still, s, k, share)
+
+
+@kernel
+def _learn_load(d, m, still, s, k, share):
+    effort = d.qfrc_applied[k]
+    need = still.qfrc_inverse[k]
+    if m.opt.passive:
+        v, loss = d.qvel[k], m.dof_frictionloss[k]
+        need += m.dof_damping[k] * v
+        if abs(v) >= STICTION_SPEED or not exact_stops(m, d):
+            need += loss * min(max(v / STICTION_SPEED, -1.0), 1.0)
+        else:  # the friction of a joint at rest is unknown: assume that the load has not changed
+            need += min(max(effort + s.load[k] - need, -loss), loss)
+    load = need - effort
+    gain = GAIN * share * _ratio(s, k, effort, need, share)
+    if s.dof_drive[k] == 1:
+        gain = min(gain, GAIN_WITH_DRIVE * share)
+    limit = s.dof_effort[k]
+    if abs(effort) >= limit:
+        gain = min(gain, 1.0)
+    lost = abs(s.load[k]) > 2.0 * abs(load) or s.load[k] * load < 0.0
+    if lost and s.dof_drive[k] == 0:
+        gain = max(gain, 1.0)
+    change = gain * (load - s.load[k])
+    if not lost:
+        change = min(max(change, -share * limit), share * limit)
+    s.load[k] += change
+
+
+@kernel
+def _ratio(s, k, effort, need, share):
+    """Return the ratio of the inertia that a joint seems to have and its own."""
+    memory = s.load_memory
+    change, needed = effort - memory[EFFORT, k], need - memory[NEED, k]
+    memory[EFFORT, k], memory[NEED, k] = effort, need
+    for n in range(EFFORT_EFFORT, NEED_NEED + 1):
+        memory[n, k] *= 1.0 - share
+    memory[EFFORT_EFFORT, k] += change * change
+    memory[EFFORT_NEED, k] += change * needed
+    memory[NEED_NEED, k] += needed * needed
+    least = ROUNDING * ROUNDING
+    ratio = (memory[EFFORT_NEED, k] + least) / (
+        memory[NEED_NEED, k] + memory[EFFORT_EFFORT, k] / MOST_RATIO**2 + least
+    )
+    return max(ratio, LEAST_RATIO)

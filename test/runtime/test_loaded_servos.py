@@ -1,0 +1,329 @@
+"""Servos and policy `hold` under loads: contact, pushes, friction, masses that no Model knows."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from running import WALKING, bundled_arm, commanded, rail, walk
+from support.robots import find, load
+from support.rovers import EACH, SKID_STEER, TURTLEBOT3, TURTLEBOT4
+
+import rbdyn_ros as rb
+from rbdyn_ros.engine import jit
+
+if jit.DISABLED:
+    pytest.skip("the loop is compiled only", allow_module_level=True)
+
+from rbdyn_ros.runtime.types import POSITION, VELOCITY, Command, Wrench
+
+#: A pause of commands begins after 50 ms.
+PAUSING = WALKING | {"command_timeout": 0.05}
+#: Within this time a loaded joint has the speed that it was told [ticks of 1 ms].
+SOON = 300
+
+
+def push(loop, body, force, seconds=1e3):
+    """Push a body at its origin, in world axes [N]."""
+    zero = np.zeros(3)
+    loop.orders.push(Wrench(body, zero, np.array(force, float), zero, False, seconds))
+
+
+def drive(loop, rover, speeds):
+    """Command the speed of each wheel [rad/s]."""
+    n = len(rover.left)
+    wheels = 6 + np.arange(n)
+    zero = np.zeros(n)
+    speeds = np.array(speeds, float)
+    loop.orders.command(Command(wheels, np.full(n, VELOCITY), zero, speeds, zero, zero, zero))
+    return wheels
+
+
+WHEELS = [
+    (TURTLEBOT3, (-3.0, 3.0)),
+    (TURTLEBOT3, (6.0, 6.0)),
+    (TURTLEBOT3, (0.3, 0.3)),
+    (TURTLEBOT4, (-3.0, 3.0)),
+    (TURTLEBOT4, (6.0, 6.0)),
+    (SKID_STEER, (-5.0, 5.0, -5.0, 5.0)),
+    (SKID_STEER, (-1.0, 1.0, -1.0, 1.0)),
+    (SKID_STEER, (3.0, 3.0, 3.0, 3.0)),
+]
+
+
+@pytest.mark.parametrize(
+    ("rover", "speeds"), WHEELS, ids=[f"{r.name} {s[0]:g} {s[1]:g}" for r, s in WHEELS]
+)
+def test_wheels_on_a_floor_have_the_speed_that_was_asked(start, rover, speeds):
+    loop = start(rover.model(), **WALKING)
+    walk(loop, 50)
+    wheels = drive(loop, rover, speeds)
+    late = walk(loop, SOON + 200)[SOON:]
+    found = np.array([state.qvel[wheels] for state in late])
+    assert np.abs(found / speeds - 1.0).max() < 0.01
+
+
+def go(loop, rover, side, forward, turn):
+    """Return the states until the robot went [m] or turned [rad] so far by wheel speeds."""
+    speed = np.where(rover.left, forward - turn * side, forward + turn * side) / rover.radius
+    wheels = drive(loop, rover, speed)
+    states = []
+    while True:
+        states += walk(loop, 25)
+        travelled = states[-1].qpos[:2] - states[0].qpos[:2]
+        done = np.hypot(*travelled) if forward else abs(turned(states))
+        if done >= (2.0 if forward else np.pi / 2):
+            drive(loop, rover, 0.0 * speed)
+            return states + walk(loop, 300), wheels
+
+
+def heading(state):
+    w, x, y, z = state.qpos[3:7]
+    return np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+
+
+def turned(states):
+    return np.unwrap([heading(states[0]), heading(states[-1])])[-1] - heading(states[0])
+
+
+@pytest.mark.parametrize("rover", EACH, ids=lambda rover: rover.name)
+def test_a_square_of_two_metres_is_driven_by_wheel_speeds(start, rover):
+    loop = start(rover.model(), **WALKING)
+    walk(loop, 50)
+    fastest = 0.7 * rover.velocity * rover.radius
+    begin = loop.readout.latest().qpos[:2]
+    for _ in range(4):
+        for forward, turn in ((min(fastest, 0.5), 0.0), (0.0, 1.0)):
+            states, wheels = go(loop, rover, rover.track / 2.0, forward, turn)
+            effort = np.abs([state.effort[wheels] for state in states])
+            assert np.median(effort) < 0.6 * rover.effort
+            assert np.abs([state.qvel[wheels] for state in states]).max() < 1.5 * rover.velocity
+            if forward:
+                assert np.hypot(*(states[-1].qpos[:2] - states[0].qpos[:2])) < 2.2
+            else:
+                assert turned(states) == pytest.approx(np.pi / 2, abs=0.15)
+    # corners are turned by 5 degrees more or less, after at most 25 ms too much each
+    assert np.hypot(*(states[-1].qpos[:2] - begin)) < 0.5
+
+
+@pytest.mark.parametrize("limit", [0.002, 0.02])
+def test_a_speed_beyond_the_effort_limit_names_its_joint(start, limit):
+    """The caster rubs with more than 0.002 N m; 0.02 N m need more than 0.3 s to accelerate."""
+    m = TURTLEBOT4.model()
+    weak = m.replaced(jnt_effort=np.where(m.jnt_effort == TURTLEBOT4.effort, limit, m.jnt_effort))
+    loop = start(weak, **WALKING)
+    walk(loop, 50)
+    wheels = drive(loop, TURTLEBOT4, (6.0, 6.0))
+    states = walk(loop, SOON)
+    assert (np.abs([state.effort[wheels] for state in states]) <= limit).all()
+    assert np.abs(states[-1].qvel[wheels] / 6.0 - 1.0).max() > 0.01
+    named = {m.jnt_names[m.dof_jntid[s.saturated]] for s in states if s.saturated >= 0}
+    assert named <= {"left0_joint", "right0_joint"}
+    assert sum(state.saturated >= 0 for state in states) > 0.9 * SOON
+
+
+UR5 = np.array([0.0, -1.2, 1.5, -1.0, -1.57, 0.3])
+
+
+def test_hold_stays_under_a_push(start):
+    loop = start(load(find("ur5_robot.urdf")), UR5, **PAUSING, on_timeout="hold")
+    walk(loop, 100)
+    push(loop, loop.m.nbody - 1, (0.0, 0.0, -20.0), 5.0)
+    q = np.array([state.qpos for state in walk(loop, 5000)])
+    assert np.abs(q - UR5).max() < 1e-3
+    assert np.abs(q[100:] - UR5).max() < 1e-4
+    assert np.abs(q[-1] - UR5).max() < 1e-9
+    q = np.array([state.qpos for state in walk(loop, 500)])
+    assert np.abs(q - UR5).max() < 1e-3
+    assert np.abs(q[-1] - UR5).max() < 1e-9
+
+
+def test_hold_brakes_as_before_and_stays_where_it_stopped(start):
+    """The brake is q'' = -q' / 0.1 s; a push of half the weight does not change its end."""
+    ends = []
+    for force in (0.0, 10.0):
+        loop = start(rail(), **PAUSING, on_timeout="hold")
+        loop.orders.command(commanded(0, VELOCITY, velocity=0.5))
+        states = walk(loop, 50)
+        if force:
+            push(loop, 1, (force, 0.0, 0.0))
+        states += walk(loop, 1500)
+        last = next(i for i, state in enumerate(states) if state.stale)
+        speeds = np.array([state.qvel[0] for state in states[last - 1 :]])
+        if not force:
+            expected = speeds[0] * (1.0 - 1e-3 / 0.1) ** np.arange(len(speeds))
+            np.testing.assert_allclose(speeds, expected, rtol=1e-9)
+        assert abs(speeds[-1]) < 1e-6
+        ends.append(states[-1].qpos[0])
+    assert ends[1] == pytest.approx(ends[0], abs=2e-3)
+
+
+def test_hold_does_not_push_on_a_joint_that_was_stopped(start):
+    loop = start(rail(limit=rb.Limit(effort=5.0)), **PAUSING, on_timeout="hold")
+    loop.orders.command(commanded(0, VELOCITY, velocity=0.5))
+    walk(loop, 55)
+    push(loop, 1, (-100.0, 0.0, 0.0), 0.01)  # takes all its speed
+    states = walk(loop, 1000)
+    stopped = next(state.qpos[0] for state in states if state.qvel[0] <= 0.0)
+    assert states[-1].qpos[0] == pytest.approx(stopped, abs=1e-3)
+
+
+def test_hold_slips_under_more_than_its_effort_and_does_not_snap_back(start):
+    m = rail(limit=rb.Limit(effort=20.0, velocity=0.5))
+    loop = start(m, **PAUSING, on_timeout="hold")
+    walk(loop, 100)
+    push(loop, 1, (40.0, 0.0, 0.0), 0.1)
+    away = walk(loop, 100)[-1].qpos[0]
+    states = walk(loop, 1000)
+    assert away > 0.03
+    assert min(state.qvel[0] for state in states) > -0.5 * 1.05
+    assert states[-1].qpos[0] > away
+    assert abs(states[-1].qvel[0]) < 1e-6
+
+
+def test_a_grip_survives_a_pause_of_commands(start):
+    m = rb.load("config/scenes/gripper.yaml")
+    dofs = m.jnt_dofadr[[m.jnt_id(name) for name in ("lift", "left", "right")]]
+    cube = m.jnt_qposadr[next(m.jnt_id(name) for name in m.jnt_names if "cube" in name)] + 2
+    loop = start(m, **PAUSING, on_timeout="hold")
+
+    def command(lift, fingers, ticks):
+        goals, zero = np.array([lift, fingers, fingers]), np.zeros(3)
+        for _ in range(ticks // 25):
+            order = Command(dofs, np.full(3, POSITION), goals, zero, zero, zero, zero)
+            loop.orders.command(order)
+            states = walk(loop, 25)
+        return states
+
+    command(-0.25, 0.0, 800)
+    command(-0.25, 0.05, 300)
+    gripped = command(0.0, 0.05, 800)[-1]
+    assert gripped.qpos[cube] > 0.5
+    paused = walk(loop, 50 + 200)
+    assert paused[-1].stale == 3
+    assert paused[-1].effort[dofs] == pytest.approx(gripped.effort[dofs], rel=1e-3)
+    assert paused[-1].qpos[cube] == pytest.approx(gripped.qpos[cube], abs=1e-6)
+    states = command(0.0, 0.0, 300)  # opens at once: the load of the grip is forgotten
+    assert states[-1].qpos[dofs[1:]] == pytest.approx([0.0, 0.0], abs=1e-6)
+
+
+@pytest.mark.parametrize("mode", [POSITION, VELOCITY])
+def test_an_arm_moves_under_a_push(start, mode):
+    loop = start(load(find("ur5_robot.urdf")), UR5, **WALKING)
+    push(loop, loop.m.nbody - 1, (0.0, 10.0, -30.0))
+    loop.orders.command(commanded(np.arange(6), mode, UR5 + 0.2, 0.3 if mode == VELOCITY else 0.0))
+    states = walk(loop, SOON + 200)
+    if mode == VELOCITY:
+        late = np.array([state.qvel for state in states[SOON:]])
+        assert np.abs(late / 0.3 - 1.0).max() < 0.01
+    else:
+        assert states[-1].qpos == pytest.approx(UR5 + 0.2, abs=1e-6)
+
+
+def test_a_trajectory_is_tracked_under_a_push(start):
+    from rbdyn_ros.runtime.types import TrajectoryOrder
+
+    loop = start(load(find("ur5_robot.urdf")), UR5, **WALKING)
+    push(loop, loop.m.nbody - 1, (0.0, 10.0, -30.0))
+    goals = np.stack([UR5, UR5 + 0.3])
+    zero = np.zeros_like(goals)
+    loop.orders.track(TrajectoryOrder(np.arange(6), np.array([0.2, 1.2]), goals, zero, zero, 5))
+    states = walk(loop, 1500)
+    assert states[699].qpos == pytest.approx(UR5 + 0.15, abs=1e-3)  # half way
+    assert states[-1].qpos == pytest.approx(UR5 + 0.3, abs=1e-6)
+
+
+@pytest.mark.parametrize("heavier", [1.0, 5.0, 30.0, 300.0])
+def test_a_mass_that_no_model_knows_does_not_make_a_servo_ring(start, heavier):
+    """A push proportional to the acceleration is a mass: here a cart in front of a block."""
+    box = rb.shapes.box((0.1, 0.1, 0.1), mass=0.1)
+    block = rb.shapes.box((0.1, 0.1, 0.1), mass=0.1 * heavier)
+    b = rb.SystemBuilder("carts", base="world").body("cart", box).body("block", block)
+    fast = rb.Limit(velocity=0.5, effort=500.0)
+    b.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0), xyz=(-0.1, 0, 0), limit=fast)
+    b.joint("y", "prismatic", "world", "block", axis=(1, 0, 0))
+    for name in ("cart", "block"):
+        b.geometry(f"{name} shape", name, rb.Box((0.1, 0.1, 0.1)))
+    loop = start(rb.build(b), **WALKING)
+    loop.orders.command(commanded(0, VELOCITY, velocity=0.2))
+    speeds = np.array([state.qvel[0] for state in walk(loop, SOON + 200)])
+    assert np.abs(speeds[SOON:] / 0.2 - 1.0).max() < 0.01
+    assert speeds.max() < 1.2 * 0.2
+
+
+def test_a_blocked_joint_leaves_its_limit_at_once(start):
+    """No windup: after 2 s at its effort limit the joint follows a new goal at once."""
+    wall = rb.SystemBuilder("wall", base="world").body(
+        "cart", rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)
+    )
+    wall.joint("x", "prismatic", "world", "cart", limit=rb.Limit(effort=50.0, velocity=1.0))
+    wall.geometry("cart shape", "cart", rb.Box((0.1, 0.1, 0.1)))
+    wall.obstacle("stop", rb.Box((0.1, 1.0, 1.0)), origin=rb.pose((0.2, 0.0, 0.0)))
+    loop = start(rb.build(wall), **WALKING)
+    loop.orders.command(commanded(0, POSITION, 0.5))
+    states = walk(loop, 2000)
+    assert states[-1].qpos[0] == pytest.approx(0.1, abs=1e-6)
+    assert (states[-1].effort[0], states[-1].saturated) == (50.0, 0)
+    loop.orders.command(commanded(0, POSITION, -0.2))
+    states = walk(loop, 500)
+    assert states[40].qvel[0] < -0.5
+    assert states[-1].qpos[0] == pytest.approx(-0.2, abs=1e-6)
+    assert np.abs([state.qvel[0] for state in states]).max() < 1.01
+
+
+def test_a_joint_that_presses_with_all_its_effort_slows_no_other(start):
+    box = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)
+    b = rb.SystemBuilder("two").body("a", box).body("b", box)
+    b.joint("x", "prismatic", "base", "a", limit=rb.Limit(effort=5.0))
+    b.joint("y", "prismatic", "a", "b", axis=(0, 1, 0))
+    ends = []
+    for force in (0.0, -20.0):
+        loop = start(rb.build(b), **WALKING)
+        loop.orders.command(commanded([0, 1], POSITION, 0.0))
+        push(loop, 1, (force, 0.0, 0.0))  # more than the joint can carry
+        walk(loop, 100)
+        loop.orders.command(commanded(1, POSITION, 0.2))
+        ends.append(walk(loop, 100)[-1].qpos[1])
+    assert ends[1] == pytest.approx(ends[0], rel=1e-6)
+
+
+def test_noise_of_encoders_is_not_taken_for_a_load(start):
+    """Loads follow from the true motion: efforts are as rough as those of the noise alone."""
+    from rbdyn_ros.runtime.types import Faults
+
+    sigma = 0.01
+    noisy = dataclasses.replace(Faults.none(7), velocity_noise=np.full(7, sigma))
+    loop = start(bundled_arm(), np.full(7, 0.3), **WALKING)
+    loop.plant.set_faults(noisy)
+    loop.orders.command(commanded(np.arange(7), POSITION, 0.3))
+    states = walk(loop, 1000)
+    rough = np.std(np.diff([state.effort for state in states[200:]], axis=0), axis=0)
+    # M 2 sigma / T in each tick, and the difference of two ticks
+    rows = np.linalg.norm(rb.mass_matrix(loop.m, placed(loop.m, 0.3)), axis=1)
+    assert (rough < 1.2 * np.sqrt(2.0) * 2.0 * sigma / 0.01 * rows).all()
+    assert np.abs(states[-1].qpos - 0.3).max() < 1e-3
+
+
+def placed(m, q):
+    d = rb.make_data(m)
+    d.qpos = q
+    rb.forward(m, d)
+    return d
+
+
+def test_runs_with_loads_repeat_to_the_last_bit(start):
+    rows = []
+    for _ in range(2):
+        loop = start(TURTLEBOT3.model(), **WALKING)
+        drive(loop, TURTLEBOT3, (-3.0, 5.0))
+        rows.append(b"".join(state.row.tobytes() for state in walk(loop, 300)))
+    assert rows[0] == rows[1]
+
+
+def test_a_saved_state_has_the_loads(start):
+    loop = start(TURTLEBOT3.model(), **WALKING)
+    drive(loop, TURTLEBOT3, (-3.0, 5.0))
+    walk(loop, 100)
+    saved = loop.save_state()
+    after = [state.qpos.tobytes() for state in walk(loop, 100)]
+    loop.load_state(saved)
+    assert [state.qpos.tobytes() for state in walk(loop, 100)] == after
