@@ -55,7 +55,7 @@ def _check(context: LaunchContext) -> None:
     chosen = context.launch_configurations
     package, executable = chosen["controller_package"], chosen["controller_executable"]
     for name in ("params_file", "controller_params_file"):
-        launching.check_file(name, chosen[name])
+        launching.check_file(name, launching.plain(chosen[name]))
     if bool(package) != bool(executable):
         raise RuntimeError(
             f"controller_package is '{package}' and controller_executable is '{executable}'; "

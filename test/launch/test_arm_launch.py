@@ -193,6 +193,14 @@ def test_the_simulated_arm_is_behind_the_driver_of_a_preset(launch_file):
     assert controller["parameters"]["dry_run"] is False
 
 
+def test_with_an_empty_urdf_both_nodes_wait_for_the_topic(launch_file, tmp_path):
+    path = tmp_path / "arm.yaml"
+    path.write_text(f"arm_controller: {{ros__parameters: {{urdf: {PENDULUM}}}}}")
+    told = launch_file(GRAVITY, "sim:=true", "urdf:=''", f"params_file:={path}").told(2)
+    for node in ("/arm_controller", "/simulator"):
+        assert told[node]["parameters"]["urdf"] == ""
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [

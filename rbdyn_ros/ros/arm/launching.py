@@ -75,8 +75,9 @@ def _arguments() -> list[DeclareLaunchArgument]:
         DeclareLaunchArgument(
             "urdf",
             default_value="",
-            description="Path of a .urdf or .xacro file; empty: the one in params_file, else wait "
-            "for the topic robot_description. With sim, the simulator reads it too.",
+            description="Path of a .urdf or .xacro file; if it is not given, the one in "
+            "params_file, else wait for the topic robot_description; '' (two quotes): wait for it "
+            "in any case. With sim, the simulator reads it too.",
         ),
         launching.params_file_argument(CONTROLLER),
         DeclareLaunchArgument(
@@ -150,8 +151,9 @@ def _arm_parameters(strong: Mapping[str, str], file: str, space: str) -> dict[st
         if name in strong:
             plain = name in (*TEXTS, "scene", "arm")
             arm[name] = strong[name] if plain else yaml.safe_load(strong[name])
-    # an empty string means no value, as for the node
-    return {name: arm[name] for name in OF_THE_ARM if arm.get(name, "") != ""}
+    # an empty string means no value, as for the node; an empty urdf means the topic
+    waits = {"urdf": ""} if strong.get("urdf") == "" else {}
+    return {name: arm[name] for name in OF_THE_ARM if arm.get(name, "") != ""} | waits
 
 
 def _in_file(path: str, node: str) -> dict[str, Any]:

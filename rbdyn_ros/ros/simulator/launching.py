@@ -29,9 +29,9 @@ def arguments(params_file: str = "") -> list[DeclareLaunchArgument]:
         DeclareLaunchArgument(
             "urdf",
             default_value=_default_robot(),
-            description="Path of a .urdf, .xacro or mechanism .yaml file; empty: wait for the "
-            "topic robot_description. robot_description and a urdf in params_file override the "
-            "default.",
+            description="Path of a .urdf, .xacro or mechanism .yaml file; '' (two quotes): wait "
+            "for the topic robot_description. robot_description and a urdf in params_file override "
+            "the default.",
         ),
         launching.params_file_argument(SIMULATOR, params_file),
         DeclareLaunchArgument(
@@ -64,7 +64,7 @@ def simulator(context: Any, namespace: str = "", fixed: dict[str, str] | None = 
         else:
             weak = default_robot()
             del strong["urdf"]
-    file = context.launch_configurations["params_file"]
+    file = launching.plain(context.launch_configurations["params_file"])
     launching.check_file("params_file", file)
     return launching.node(SIMULATOR, namespace, weak, file, strong | (fixed or {}))
 
@@ -89,7 +89,7 @@ def rviz(context: Any, robots: Iterable[tuple[str, str]]) -> list[Node]:
         return []
     launching.check_executable("rviz2", "rviz2", ", or leave out rviz:=true")
     template = (share_dir() / "config" / "sim.rviz").read_text(encoding="utf-8")
-    config = rviz_config(template, list(robots), chosen["world_frame"] or "world")
+    config = rviz_config(template, list(robots), launching.plain(chosen["world_frame"]) or "world")
     return [
         Node(
             package="rviz2",

@@ -246,6 +246,11 @@ class Simulator(RecordedTopics, process.ManagedNode):
         self._simulation.active = False
         return attempt(lambda: self._simulation.pause(True))[0]
 
+    @property
+    def unanswered(self) -> tuple[str, ...]:
+        """The joints whose commands the time of the first robot waits for in lock-step."""
+        return self._robots[0].loop.unanswered
+
     # the process
 
     @property
@@ -264,11 +269,13 @@ class Simulator(RecordedTopics, process.ManagedNode):
             if self._clock_claim is not None:
                 self._clock_claim.watch()
         if self._started:
+            now = time.monotonic()
             for robot in self._robots:
+                robot.wait_alarm.poll(now)
                 if robot.shared_memory is not None:
                     robot.shared_memory.poll()  # it notes commands, which the watch then judges
                 for reception in robot.receptions:
-                    reception.watch.poll(time.monotonic())
+                    reception.watch.poll(now)
         if self._started and self._statistics is not None:
             self._statistics.publish_if_due(time.monotonic())
         if self._publisher is not None and self._publisher.failure is not None:
