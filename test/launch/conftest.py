@@ -25,7 +25,7 @@ from launch.actions import IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 service = LaunchService()
 try:
-    from ros2launch.api import parse_launch_arguments as parse  # as the command does
+    from ros2launch.api.api import parse_launch_arguments as parse  # as the command does
 except ImportError:
     parse = lambda words: [word.split(":=", 1) for word in words]
 arguments = list(parse(sys.argv[2:]))
