@@ -145,6 +145,15 @@ class Claims:
                 return other
         return None
 
+    def nodes(self) -> set[str]:
+        """Return the full names of the nodes of all simulators, also of each robot's node."""
+        found: set[str] = set()
+        for claim in (self.own, *self._others.values()):
+            own = claim.node.rpartition("/")[2]
+            spaces = (topic.rpartition("/")[0] for topic in claim.topics if topic != CLOCK)
+            found |= {claim.node, *(f"{space}/{own}" for space in spaces)}
+        return found
+
     def later(self, topic: str) -> list[str]:
         """Return the names of the nodes of later simulators that claim a topic."""
         others = self._others.values()

@@ -99,9 +99,11 @@ class ClockClaim:
         if kept:
             self._heard = None  # it came from a node that has ended
             return
+        who = ", ".join(map(described, self._strangers())) or "another simulator"
         self._node.destroy_publisher(self.publisher)
         self.publisher = None
-        logger.warning("/clock has a publisher already: this node does not publish it")
+        text = f"/clock has a publisher already, {who}: this node does not publish it"
+        logger.warning(text)
 
     def _publishes(self, begun: float) -> bool | None:
         self._claims.poll()

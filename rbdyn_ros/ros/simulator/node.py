@@ -272,6 +272,8 @@ class Simulator(RecordedTopics, process.ManagedNode):
             now = time.monotonic()
             for robot in self._robots:
                 robot.wait_alarm.poll(now)
+                if self._claims is not None and self._setup is None:
+                    robot.foreign.poll(now, self._claims.nodes())
                 if robot.shared_memory is not None:
                     robot.shared_memory.poll()  # it notes commands, which the watch then judges
                 for reception in robot.receptions:

@@ -28,6 +28,7 @@ from rbdyn_ros.ros.simulator.commanders import AnswerAges
 from rbdyn_ros.ros.simulator.driver import SimulatedDriver
 from rbdyn_ros.ros.simulator.entities import Entities, Settle
 from rbdyn_ros.ros.simulator.faults import faults_of_new, fitted, make_faults
+from rbdyn_ros.ros.simulator.foreign import ForeignPublishers
 from rbdyn_ros.ros.simulator.markers import open_markers
 from rbdyn_ros.ros.simulator.outputs import Cadence, Outputs
 from rbdyn_ros.ros.simulator.payloads import Payloads, SavedPayloads
@@ -85,7 +86,8 @@ class Robot:
         given: its source, after `load`.
         m, commands: its Model and the parser of its commands, after `load`.
         sensors: topics of its sensors, after `load`; None without a sensor file.
-        loop, stamps, payloads, entities, outputs, reception, spawned, wait_alarm: after `open`.
+        loop, stamps, payloads, entities, outputs, reception, spawned, wait_alarm, foreign: after
+            `open`.
         shared_memory: after `open`, or None.
     """
 
@@ -98,6 +100,7 @@ class Robot:
     reception: Reception
     spawned: SpawnedRobots
     wait_alarm: WaitAlarm
+    foreign: ForeignPublishers
     shared_memory: SharedMemory | None = None
 
     def __init__(
@@ -177,6 +180,7 @@ class Robot:
             SimulatedDriver.of(loop, values),
         )
         self.wait_alarm = WaitAlarm(node.get_logger(), loop)
+        self.foreign = ForeignPublishers(node, self.outputs.describes, bool(self.outputs.frames))
         if port is not None:
             reception = self.reception
             self.shared_memory = SharedMemory(port, reception.watch, reception.log, ages)
