@@ -107,6 +107,7 @@ class ArmController(process.ManagedNode):
             self.values.realtime,
             self._messages,
             self._preset,
+            controller.gate.settings.simulated,
         )
         ArmServices(self, controller, self._messages)
         self._action = FollowAction(self, controller)
@@ -142,7 +143,8 @@ class ArmController(process.ManagedNode):
             contact=values.contact_effort,
         )
         if values.simulated_clock and not values.dry_run:
-            self.get_logger().warning("simulated_clock: the lag of states is not judged")
+            text = "simulated_clock: time is that of /clock, and the lag of states is not judged"
+            self.get_logger().warning(text)
         excluded = [] if values.joints else [f"  {reason}" for reason in left_out(m)]
         if excluded:
             self.get_logger().warning("\n".join(["not controlled:", *excluded]))
@@ -171,7 +173,7 @@ class ArmController(process.ManagedNode):
         def arm() -> None:
             assert self._topics is not None
             self._topics.check_claim()
-            controller.try_arm(time.monotonic_ns())
+            controller.try_arm(self._topics.time.now())
 
         services: dict[str, Callable[[], None]] = {
             "arm": arm,
@@ -261,8 +263,8 @@ class ArmController(process.ManagedNode):
             self._due = max(self._due, now - POLL) + 1.0 / self.values.stats_rate
             fresh = self._arm.states - self._reported
             self._reported += fresh
-            times = self._topics.times
-            report = diagnose_arm(self._arm, times, time.monotonic_ns(), fresh)
+            times, arm_now = self._topics.times, self._topics.time.now()
+            report = diagnose_arm(self._arm, times, arm_now, fresh)
             self._diagnostics.publish([(self, self._arm.arm.m.name, report)])
 
     def _log_devices(self, arm: TrajectoryController) -> None:

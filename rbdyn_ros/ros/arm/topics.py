@@ -16,6 +16,7 @@ from sensor_msgs.msg import JointState
 
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
+from rbdyn_ros.ros.arm.arm_time import ArmTime
 from rbdyn_ros.ros.arm.claim import ArmClaim
 from rbdyn_ros.ros.arm.command_topics import TOPICS, CommandTopics
 from rbdyn_ros.ros.arm.diagnosis import AnswerTimes
@@ -54,8 +55,10 @@ class ArmTopics:
         realtime: mode of real-time scheduling.
         messages: counts and logs refused wrenches.
         preset: names the driver's topics where no remapping does; None: there is no preset.
+        simulated: whether the states may be of a simulator.
 
     Attributes:
+        time: that ages and timeouts of the arm count.
         failure: exception that ended the thread.
         grant: scheduling that the thread was granted, once it runs.
         times: durations from the arrival of a state to the publication of its commands.
@@ -70,12 +73,14 @@ class ArmTopics:
         realtime: Mode,
         messages: MessageLog,
         preset: ArmPreset | None = None,
+        simulated: bool = False,
     ) -> None:
         self._mode, self._preset = realtime, preset
         self.grant, self._begun = Grant(), threading.Event()
         self.failure: BaseException | None = None
         self.times = AnswerTimes()
         self._controller = controller
+        self.time = ArmTime(node, simulated)
         self._node = hidden_node(node, "io")
         self._commands = CommandTopics(controller, output, partial(self._publisher, node))
         states, shown = self._topic(node, "joint_states"), self._commands.shown
@@ -84,14 +89,17 @@ class ArmTopics:
             JointState, states, with_sender(self._on_state), _qos(reliability)
         )
         if isinstance(controller, PositionTrajectoryController) and controller.wrench:
-            take = messages.receiver("wrench", controller.take_wrench)
+            take = messages.receiver(
+                "wrench", lambda message: controller.take_wrench(message, self.time.now())
+            )
             self._node.create_subscription(
                 WrenchStamped, self._topic(node, "wrench"), take, _qos(reliability)
             )
         self._executor = make_executor()
         self._executor.add_node(self._node)
         self._stopping = threading.Event()
-        self._watched = self._arrival = time.monotonic_ns()
+        self._watched = time.monotonic_ns()
+        self._arrival = self.time.now()
         self._stamp = 0  # of the newest state [ns]
         self.active = False
         self._thread = threading.Thread(target=self._run, name="rbdyn-control")
@@ -131,6 +139,7 @@ class ArmTopics:
             self._thread.join()
         self._executor.shutdown()
         self._node.destroy_node()
+        self.time.close()
 
     def _run(self) -> None:
         try:
@@ -147,11 +156,12 @@ class ArmTopics:
             self._begun.set()
 
     def _watch(self) -> None:
-        now = time.monotonic_ns()
-        dt = (now - self._watched) / NANOSECONDS
-        if dt < WATCH:
+        steady = time.monotonic_ns()
+        if (steady - self._watched) / NANOSECONDS < WATCH:
             return
-        self._watched = now
+        self._watched = steady
+        self.time.poll(self._controller.armed)
+        now = self.time.now()
         commands = self._controller.on_watch(now) if self.active else None
         if commands is None:
             return
@@ -165,13 +175,14 @@ class ArmTopics:
     def _on_state(self, message: JointState, sender: bytes | None) -> None:
         if not self.active:
             return
-        arrival = time.monotonic_ns()
+        steady, arrival = time.monotonic_ns(), self.time.now()
         if self._controller.concerns(message.name):
-            foreign = self._claim.foreign(sender, arrival)
+            foreign = self._claim.foreign(sender, steady)
             if foreign is not None:
                 self._controller.refuse_state(foreign)
                 return
-            self._stamp, self._arrival = nanoseconds(message.header.stamp), arrival
+            self._stamp = nanoseconds(message.header.stamp)
+            self._arrival = arrival = self.time.arrival(self._stamp)
         elif sender is None:
             self._claim.note_device(message.name)
         commands = self._controller.on_state(
@@ -184,7 +195,7 @@ class ArmTopics:
         )
         if commands is not None:
             self._commands.publish(commands, self._stamp)
-            self.times.add((time.monotonic_ns() - arrival) * 1e-3)
+            self.times.add((time.monotonic_ns() - steady) * 1e-3)
 
 
 def _qos(reliability: str) -> QoSProfile:

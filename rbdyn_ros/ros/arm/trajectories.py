@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -222,16 +221,15 @@ class PositionTrajectoryController(TrajectoryController, PositionController):
         if self.collisions is not None and self.settings.admittance_frame:
             self._yield_with(self.collisions.model, self.collisions.margin)
 
-    def take_wrench(self, message: Any) -> None:
-        """Take a geometry_msgs/WrenchStamped of the force-torque sensor.
+    def take_wrench(self, message: Any, now: int) -> None:
+        """Take a geometry_msgs/WrenchStamped of the force-torque sensor, which arrived now [ns].
 
         Raises:
             RbdynError: it is refused.
         """
         assert self.wrench is not None
         f, t = message.wrench.force, message.wrench.torque
-        link, now = message.header.frame_id, time.monotonic_ns()
-        self.wrench.take(link, (f.x, f.y, f.z), (t.x, t.y, t.z), now)
+        self.wrench.take(message.header.frame_id, (f.x, f.y, f.z), (t.x, t.y, t.z), now)
 
 
 def _target_of(pose: Any) -> Array:

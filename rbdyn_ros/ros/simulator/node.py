@@ -100,7 +100,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
             self._clock_claim = ClockClaim(self, claims, values.publish_clock)
         robots = self._make_robots()
         states = [robot.node.resolve_topic_name("joint_states") for robot in robots]
-        claims.announce(states + [CLOCK] * values.publish_clock)
+        claims.announce(states + [claims.clock] * values.publish_clock)
         with self.load():
             for robot in robots:
                 robot.load(self.stop, self._fallback)
@@ -111,7 +111,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
             clock = self._clock_claim.publisher
         if self._setup is not None:
             base, clock = 0, self.create_publisher(Clock, CLOCK, reliable(1))
-        claims.announce(states + [CLOCK] * (clock is not None))
+        claims.announce(states + [claims.clock] * (clock is not None))
         claims.poll()
         claims.check()
         if self._recording is not None:
