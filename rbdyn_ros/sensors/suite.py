@@ -82,6 +82,9 @@ Reading = ImuReading | WrenchReading | Scan
 #: The sensors that measure by rays.
 RayKinds = (LidarSpec, RangeSpec, DepthSpec)
 
+#: A sensor with more than this share of its readings nearer than `near` is in a housing.
+HIDDEN = 0.5
+
 #: Returns the shapes of a Model that sensors see which see the visuals.
 Visuals = Callable[[Model], RayShapes]
 
@@ -137,13 +140,26 @@ class Suite:
         ]
         self._scanners = self._make_scanners(m)
         for scanner in self._scanners.values():  # compiles its kernels before the clock runs
-            scanner.measure(m.qpos0, np.zeros(m.nv), 0.0, 1)
+            self._note_housing(scanner, scanner.measure(m.qpos0, np.zeros(m.nv), 0.0, 1))
         names = [spec.name for spec in self.specs if isinstance(spec, ContactSpec)]
         if names and m.ncontact == 0:
             self.notes.append(
                 f"sensor '{names[0]}' never reports contact: the robot was loaded without contact "
                 "or has no collision geometries"
             )
+
+    def _note_housing(self, scanner: Scanner, scan: Scan) -> None:
+        """Note that a sensor sees little but a link around it."""
+        near = scan.distance == -np.inf
+        if near.mean() <= HIDDEN:
+            return
+        numbers, counts = np.unique(scan.geom[near], return_counts=True)
+        spec, link = scanner.sensor, scanner.shapes.links[int(numbers[counts.argmax()])]
+        self.notes.append(
+            f"sensor '{spec.name}': {near.mean():.0%} of its readings at the start are nearer "
+            f"than near ({spec.near:g} m), mostly at link {quote(link)}, which seems to be its "
+            "housing; name that link in exclude, or move the sensor out of it"
+        )
 
     def _every(self, spec: Spec) -> int:
         """Return the period of a sensor in ticks; note if its rate had to be rounded."""

@@ -1,6 +1,7 @@
 """Scans of lidars and range sensors, against MuJoCo, closed forms and states along a sweep."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from snapshot import snapshot
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.sensors import Fan, LidarSpec, RangeNoise, RangeSpec, Suite
+from rbdyn_ros.sensors import DepthSpec, Fan, LidarSpec, RangeNoise, RangeSpec, Suite
 from rbdyn_ros.sensors.scanning import INSTANTS
 
 WALL = 3.0  # distance of the wall from the start of the cart [m]
@@ -36,6 +37,11 @@ def lidar(**given):
     return LidarSpec("front", "chassis", **{"rate": 10.0, "near": 0.05, "far": 10.0, **given})
 
 
+def depth(**given):
+    size = {"width": 8, "height": 6, "field_of_view": 1.0}
+    return DepthSpec("eye", "chassis", **{"rate": 10.0, "near": 0.3, "far": 10.0, **size, **given})
+
+
 def test_a_wall_and_a_ball_are_where_closed_forms_say():
     m = cart()
     d = rb.make_data(m)
@@ -52,6 +58,18 @@ def test_a_wall_and_a_ball_are_where_closed_forms_say():
     assert side.distance[0, 0] == pytest.approx(4.0 - math.sqrt(0.25 - 0.09), rel=1e-12)
     assert side.distance[0, 1] == np.inf
     assert np.isnan(side.points[0, 1]).all()
+
+
+@pytest.mark.parametrize(
+    "kind", [partial(lidar, near=0.3, horizontal=Fan(-1.0, 1.0, 9)), depth], ids=["lidar", "depth"]
+)
+def test_a_sensor_in_its_housing_is_noted_with_the_link(kind):
+    """As a camera or a lidar in the shape of a link of its own, which default excludes lack."""
+    m, description = cart(), builder().description()
+    (note,) = Suite(m, description, [kind(exclude=())], 1_000_000).notes
+    assert "link 'chassis'" in note
+    assert "100%" in note
+    assert not Suite(m, description, [kind()], 1_000_000).notes
 
 
 def test_a_turned_and_moved_cart_agrees_with_mujoco():
