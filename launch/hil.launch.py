@@ -70,7 +70,7 @@ def _controller(context: LaunchContext) -> list[Node]:
     package, executable = chosen["controller_package"], chosen["controller_executable"]
     if not package:
         return []
-    file = chosen["controller_params_file"]
+    file = launching.plain(chosen["controller_params_file"])
     return [
         Node(
             package=package,

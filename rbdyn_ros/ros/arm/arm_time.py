@@ -35,6 +35,7 @@ class ArmTime:
     def __init__(self, node: Node, simulated: bool) -> None:
         self.simulated = False
         self._clock = self._stamp = 0  # newest time heard, and of the newest state [ns]
+        self._lead = 0  # of the arm's time, which goes on if a reset sets the clock back [ns]
         self._helper: Node | None = None
         self._heard: Any = None
         if simulated:
@@ -46,7 +47,9 @@ class ArmTime:
 
     def now(self) -> int:
         """Return the time [ns]; for any thread."""
-        return max(self._clock, self._stamp) if self.simulated else time.monotonic_ns()
+        if not self.simulated:
+            return time.monotonic_ns()
+        return max(self._clock, self._stamp) + self._lead
 
     def arrival(self, stamp: int) -> int:
         """Return the arrival of a state with a stamp, both in ns."""
@@ -57,12 +60,22 @@ class ArmTime:
         """Read the simulator's clock; for one thread."""
         if self._heard is None:
             return
-        handle = self._heard.handle
+        clock, handle = self._clock, self._heard.handle
         with handle:
             while (taken := handle.take_message(Clock, False)) is not None:
-                self._clock = nanoseconds(taken[0].clock)
+                clock = nanoseconds(taken[0].clock)
+        self.hear(clock, armed)
+
+    def hear(self, clock: int, armed: bool) -> None:
+        """Take a time of the simulator's clock [ns]."""
+        if clock < self._clock:
+            before = max(self._clock, self._stamp)
+            self._stamp = min(self._stamp, clock)
+            self._lead += before - clock
+        self._clock = clock
         if not armed:
-            self.simulated = self._clock > 0 and abs(self._clock - self._stamp) < SAME
+            self._lead = 0
+            self.simulated = clock > 0 and abs(clock - self._stamp) < SAME
 
     def close(self) -> None:
         """Leave the graph."""

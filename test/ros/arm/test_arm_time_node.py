@@ -12,10 +12,44 @@ pytest.importorskip("diagnostic_msgs.msg", reason="diagnostic_msgs is not instal
 from arm_pair import SEVEN_START, start_pair
 
 from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.ros.arm.arm_time import ArmTime
 
 ARM = bundled_robot("seven_dof_arm")
 #: Longer than any timeout of a state [s].
 STOPPED = 0.5
+
+
+S = 10**9
+
+
+def test_the_clock_counts_only_for_states_that_are_stamped_with_it():
+    arm = ArmTime(None, simulated=False)  # without a subscription
+    arm.arrival(1_700_000_000 * S)  # the wall clock of a driver
+    arm.hear(5 * S, armed=False)
+    assert not arm.simulated
+    arm.arrival(5 * S)
+    arm.hear(5 * S, armed=False)
+    assert arm.simulated
+    assert arm.now() == 5 * S
+    # a state that is on its way while the clock goes on
+    arm.hear(6 * S, armed=True)
+    assert arm.arrival(5 * S + 1) == 6 * S
+    # the choice stays while the arm is armed
+    arm.hear(60 * S, armed=True)
+    assert arm.simulated
+
+
+def test_the_time_of_an_armed_arm_does_not_go_back_with_a_reset():
+    arm = ArmTime(None, simulated=False)
+    arm.arrival(50 * S)
+    arm.hear(50 * S, armed=False)
+    arm.hear(1 * S, armed=True)
+    assert arm.now() == 50 * S
+    arm.hear(3 * S, armed=True)
+    assert arm.now() == 52 * S
+    arm.arrival(3 * S)
+    arm.hear(3 * S, armed=False)
+    assert arm.now() == 3 * S
 
 
 @pytest.fixture
