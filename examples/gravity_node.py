@@ -19,7 +19,10 @@ from sensor_msgs.msg import JointState
 import rbdyn_ros as rb
 from rbdyn_ros.loading.assets import bundled_robot
 
-DAMPING = 2.0  # [N m s/rad]; without damping a pushed robot keeps drifting
+#: Rate at which motion decays [1/s]; without damping a pushed robot keeps drifting. The mass
+#: matrix turns it into efforts: one number for all joints would shake the wrist, whose inertia is
+#: small, if commands are late by some milliseconds.
+DAMPING = 5.0
 
 
 class GravityNode(Node):
@@ -37,7 +40,8 @@ class GravityNode(Node):
         order = [state.name.index(name) for name in self.m.jnt_names]  # by name, as always in ROS
         self.d.qpos = np.array(state.position)[order]
         self.d.qvel = np.array(state.velocity)[order]
-        effort = rb.gravity_term(self.m, self.d) - DAMPING * self.d.qvel
+        damping = DAMPING * rb.mass_matrix(self.m, self.d) @ self.d.qvel
+        effort = rb.gravity_term(self.m, self.d) - damping
         command = JointState(name=self.m.jnt_names, effort=effort.tolist())
         command.header.stamp = state.header.stamp  # names the answered state; lock-step needs it
         self.publisher.publish(command)

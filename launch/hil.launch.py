@@ -55,7 +55,7 @@ def _check(context: LaunchContext) -> None:
     chosen = context.launch_configurations
     package, executable = chosen["controller_package"], chosen["controller_executable"]
     for name in ("params_file", "controller_params_file"):
-        launching.check_file(name, chosen[name])
+        launching.check_file(name, launching.plain(chosen[name]))
     if bool(package) != bool(executable):
         raise RuntimeError(
             f"controller_package is '{package}' and controller_executable is '{executable}'; "
@@ -70,7 +70,7 @@ def _controller(context: LaunchContext) -> list[Node]:
     package, executable = chosen["controller_package"], chosen["controller_executable"]
     if not package:
         return []
-    file = chosen["controller_params_file"]
+    file = launching.plain(chosen["controller_params_file"])
     return [
         Node(
             package=package,

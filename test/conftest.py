@@ -101,6 +101,7 @@ def _report_messages(terminalreporter):
 def pytest_addoption(parser):
     parser.addoption("--write-messages", action="store_true", help="write test/messages.txt")
     parser.addoption("--lies", help="rows of lies for all scenes: names with commas, or all")
+    parser.addoption("--uses", help="all: ordinary uses of an arm in all modes")
     parser.addoption("--poses", type=int, default=200, help="of each two shapes against coal")
     parser.addoption("--stops", type=int, default=38, help="of nodes by signals")
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.names import name_faults, strings
+from rbdyn_ros.dynamics.commanded import reason_passive
 from rbdyn_ros.dynamics.configuration import position_ranges
 from rbdyn_ros.errors import Finding, ParameterError, apart, exactly, refusal
 from rbdyn_ros.model.model import Model
@@ -211,11 +212,10 @@ def _why_not(m: Model, j: int) -> str:
         return f"is a mimic joint; control its leader '{m.jnt_names[m.jnt_mimic[j]]}'"
     if m.jnt_dofnum[j] != 1:
         return "is fixed" if m.jnt_dofnum[j] == 0 else "has several coordinates"
-    if not m.jnt_actuated[j]:
-        return "has no actuator"
-    if not 0.0 < m.jnt_effort[j] < np.inf:
-        limit = "no limit" if m.jnt_effort[j] > 0.0 else "a limit of 0"
-        return f"has {limit} for its effort; a controlled joint needs one above 0"
+    if reason := reason_passive(m, j):
+        return reason
+    if m.jnt_effort[j] == np.inf:
+        return "has no limit for its effort; a controlled joint needs one"
     if m.jnt_velocity[j] <= 0.0:
         return "has a velocity limit of 0"
     return ""

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array, Bools
 from rbdyn_ros.checks.numbers import count, finite
+from rbdyn_ros.dynamics.commanded import commandable
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, bad_argument, not_allowed
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
@@ -79,7 +80,7 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         self.horizon = count("horizon", horizon, 1)
         self.autoreset_mode = _mode(autoreset_mode)
         self.metadata = {"autoreset_mode": self.autoreset_mode, "render_modes": []}
-        moved = (m.jnt_class == JointClass.FREE) & (m.jnt_actuated == 1)
+        moved = (m.jnt_class == JointClass.FREE) & commandable(m)
         self.actuated = np.flatnonzero(moved[m.dof_jntid])
         self.effort = action_efforts(m, self.actuated, effort)
         one = np.ones(self.actuated.size, np.float32)

@@ -67,7 +67,7 @@ class NodeEnv(gymnasium.Env):  # type: ignore[misc, type-arg, unused-ignore]
         floating, contact = given["floating_base"], given["contact"]
         self.m = load(robot, floating_base=floating, contact=contact)
         self.horizon = count("horizon", horizon, 1)
-        acting = SingleJoints.actuated(self.m)
+        acting = SingleJoints.commanded(self.m)
         self.joints, self.actuated = SingleJoints.all(self.m).names, acting.names
         self.effort = action_efforts(self.m, acting.dofadr, effort)
         self.position = self.velocity = np.zeros(len(self.joints))

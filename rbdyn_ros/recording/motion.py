@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array, Ints
+from rbdyn_ros.dynamics.commanded import commanded_joints
 from rbdyn_ros.errors import did_you_mean, quote
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
@@ -167,11 +168,10 @@ def _commands(m: Model, found: RobotData, first: np.int64, lag: int) -> dict[str
 
 
 def _named(m: Model, series: Series) -> Series:
-    """Add joint names to a topic of efforts without names, in the order of actuated joints."""
+    """Add joint names to a topic of efforts without names, in the order of commanded joints."""
     if not series.topic.endswith("/effort_commands"):
         return series
-    chosen = (m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE) & (m.jnt_actuated == 1)
-    names = tuple(m.jnt_names[k] for k in np.flatnonzero(chosen))
+    names = tuple(m.jnt_names[k] for k in commanded_joints(m))
     if len(names) != len(series.names):
         names = ()
     parts = (series.position, series.velocity, series.effort)

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.dynamics import laws
+from rbdyn_ros.dynamics.commanded import reason_passive
 from rbdyn_ros.engine.jit import select
 from rbdyn_ros.errors import bad_argument
 from rbdyn_ros.model.model import Model
@@ -82,7 +83,7 @@ class Policy:
         for k in range(m.nv):
             joint = m.dof_jntid[k]
             largest = m.jnt_effort[joint] if self.limit else np.inf
-            forces[k] = _limited(forces[k], largest) if m.jnt_actuated[joint] else 0.0
+            forces[k] = 0.0 if reason_passive(m, joint) else _limited(forces[k], largest)
         return forces
 
 

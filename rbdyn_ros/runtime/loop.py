@@ -98,6 +98,12 @@ class Loop:
         """Whether the loop was started and not stopped."""
         return self._requests.running
 
+    @property
+    def unanswered(self) -> tuple[str, ...]:
+        """The joints whose commands lock-step waits for, see TimeControl.unanswered."""
+        m = self.m
+        return tuple(m.jnt_names[j] for j in m.dof_jntid[self.time.unanswered].tolist())
+
     def compile(self) -> None:
         """Compile the loop in this thread, where Ctrl-C interrupts it."""
         self._requests.run_once()

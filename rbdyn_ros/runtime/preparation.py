@@ -6,9 +6,9 @@ from hashlib import blake2b
 
 import numpy as np
 
+from rbdyn_ros.dynamics.commanded import commandable
 from rbdyn_ros.errors import Finding, ParameterError, exactly
 from rbdyn_ros.model.connected import connected_trees
-from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime import shared
@@ -87,13 +87,12 @@ def _hash(name: str) -> int:
 
 
 def actuated(m: Model) -> Words:
-    """Return 1 for each dof with an actuator (nv,).
+    """Return 1 for each dof that commands act on (nv,).
 
-    The actuator is at the joint of the dof or at a mimic joint of it, with one coordinate.
+    They act on the joint of the dof or on a mimic joint of it, with one coordinate.
     """
-    acting = (m.jnt_actuated == 1) & (m.jnt_dofnum == 1) & (m.jnt_mimic_ratio != 0.0)
     dofs: Words = np.zeros(m.nv, np.int64)
-    dofs[m.jnt_dofadr[acting & (m.jnt_class != JointClass.DRIVEN)]] = 1
+    dofs[m.jnt_dofadr[commandable(m) & (m.jnt_dofnum == 1)]] = 1
     return dofs
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from rbdyn_ros.runtime import shared
+from rbdyn_ros.runtime.compiled import Words
 from rbdyn_ros.runtime.requests import Requests
 from rbdyn_ros.runtime.shared import Shared
 
@@ -45,6 +48,20 @@ class TimeControl:
         """Whether the next tick has all commands that lock-step waits for."""
         s = self._shared
         return not s.locked or bool((s.due[s.dof_required == 1] == s.tick).all())
+
+    @property
+    def unanswered(self) -> Words:
+        """The dofs whose commands lock-step waits for.
+
+        After a timeout these are the dofs whose last command is older than that of the others,
+        or all if no command came.
+        """
+        s = self._shared
+        dofs: Words = np.flatnonzero(s.dof_required)
+        due = s.due[dofs]
+        newest = int(s.tick) if s.locked else due.max(initial=-1)
+        lacking = dofs[due != newest]
+        return lacking if s.locked or len(lacking) else dofs
 
     @property
     def waiting(self) -> bool:

@@ -14,8 +14,8 @@ from rbdyn_ros import __version__
 from rbdyn_ros.actuators import ActuatorsDocument, with_actuators
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.names import kind_of
+from rbdyn_ros.dynamics.commanded import commanded_joints
 from rbdyn_ros.errors import quote
-from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.model_fields import MODEL_FIELDS
 from rbdyn_ros.rollouts.policies import Policy
@@ -25,7 +25,7 @@ from rbdyn_ros.trials.python_code import PythonCode
 
 @dataclass(frozen=True)
 class Joints:
-    """The joints that a trial controls and judges: an actuator and one coordinate.
+    """The joints that a trial controls and judges: those that can be commanded.
 
     Attributes:
         names: their names.
@@ -41,8 +41,7 @@ class Joints:
     @classmethod
     def of(cls, m: Model) -> Joints:
         """Return the joints of a Model."""
-        chosen = (m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE) & (m.jnt_actuated == 1)
-        numbers = np.flatnonzero(chosen)
+        numbers = commanded_joints(m)
         names = tuple(m.jnt_names[j] for j in numbers)
         return cls(names, numbers, m.jnt_qposadr_all[numbers], m.jnt_dofadr_all[numbers])
 

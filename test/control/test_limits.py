@@ -59,7 +59,7 @@ def test_only_joints_with_limits_are_controlled():
         "stuck",
         "endless",
     ]
-    assert "a limit of 0" in messages[0]
+    assert "an effort limit of 0" in messages[0]
     assert "velocity limit of 0" in messages[1]
     assert "no limit" in messages[2]
 

@@ -158,10 +158,10 @@ def test_an_arm_that_yields_stops_at_the_margin_of_an_obstacle():
     arm = PositionedArm("admittance", make, **free).armed()
     message = WrenchStamped()
     message.header.frame_id = FRAME
-    arm.controller.take_wrench(message)
+    arm.controller.take_wrench(message, arm.now)
     message.wrench.force.x = np.nan
     with refused(RbdynError, "wrench"):
-        arm.controller.take_wrench(message)
+        arm.controller.take_wrench(message, arm.now)
     arm.wrench[5], d, least = -30.0, rb.make_data(near), np.inf
     for _ in range(20):
         arm.run(0.1)

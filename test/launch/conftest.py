@@ -24,7 +24,11 @@ from launch import LaunchService, LaunchDescription
 from launch.actions import IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 service = LaunchService()
-arguments = [word.split(":=", 1) for word in sys.argv[2:]]
+try:
+    from ros2launch.api.api import parse_launch_arguments as parse  # as the command does
+except ImportError:
+    parse = lambda words: [word.split(":=", 1) for word in words]
+arguments = list(parse(sys.argv[2:]))
 source = PythonLaunchDescriptionSource(sys.argv[1])
 service.include_launch_description(LaunchDescription([
     IncludeLaunchDescription(source, launch_arguments=arguments)]))

@@ -15,6 +15,7 @@ from std_srvs.srv import Trigger
 from support.robots import find
 
 import launch
+import rbdyn_ros as rb
 from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.ros.arm.parameters import PARAMETERS
 
@@ -24,6 +25,7 @@ MODES = {
     "computed_torque.launch.py": "computed_torque",
 }
 GRAVITY = "gravity_compensation.launch.py"
+JOINTS = list(rb.load_urdf(bundled_robot("seven_dof_arm")).jnt_names)
 ARM, PENDULUM = str(bundled_robot("seven_dof_arm")), str(bundled_robot("pendulum"))
 
 
@@ -97,13 +99,30 @@ def test_a_simulator_is_the_arm_and_the_file_may_set_dry_run(launch_file, tmp_pa
         "use_sim_time": False,
     }
     simulator = told["/simulator"]
+    lockstep = {"time_mode": "lockstep", "lockstep_timeout": 2.0, "lockstep_joints": JOINTS}
     assert simulator["parameters"] == {
         "urdf": ARM,
         "on_timeout": "gravity",
-        "publish_clock": False,
         "use_sim_time": False,
+        **lockstep,
     }
     assert "joint_states:=states" in simulator["argv"]
+
+
+def test_lockstep_waits_for_the_joints_that_the_controller_controls(launch_file):
+    joints = ("joints:=[elbow_pitch, wrist_pitch]", "namespace:=left")
+    told = launch_file(GRAVITY, "sim:=true", *joints).told(2)
+    simulator, controller = told["/left/simulator"], told["/left/arm_controller"]
+    assert simulator["parameters"]["lockstep_joints"] == ["elbow_pitch", "wrist_pitch"]
+    # several simulated arms have a clock each
+    for node in (simulator, controller):
+        assert "/clock:=/left/clock" in node["argv"]
+
+
+@pytest.mark.parametrize("given", ["output:=effort_commands", "arm:=ur5e", "urdf:=''"])
+def test_without_stamps_or_joints_time_is_real(launch_file, given):
+    told = launch_file(GRAVITY, "sim:=true", given).told(2)
+    assert "time_mode" not in told["/simulator"]["parameters"]
 
 
 def test_the_simulated_arm_is_the_controlled_robot_with_its_mounting(launch_file, tmp_path):
@@ -191,6 +210,14 @@ def test_the_simulated_arm_is_behind_the_driver_of_a_preset(launch_file):
     # the arm compensates friction
     assert "friction_compensation" not in controller["parameters"]
     assert controller["parameters"]["dry_run"] is False
+
+
+def test_with_an_empty_urdf_both_nodes_wait_for_the_topic(launch_file, tmp_path):
+    path = tmp_path / "arm.yaml"
+    path.write_text(f"arm_controller: {{ros__parameters: {{urdf: {PENDULUM}}}}}")
+    told = launch_file(GRAVITY, "sim:=true", "urdf:=''", f"params_file:={path}").told(2)
+    for node in ("/arm_controller", "/simulator"):
+        assert told[node]["parameters"]["urdf"] == ""
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,31 @@ def test_lockstep_waits_for_its_joints_only(start):
     wait_until(lambda: loop.time.tick == 1 and loop.time.waiting)
 
 
+def test_a_passive_joint_is_not_waited_for(start):
+    """An effort limit of 0: a caster, or the pole of a cart."""
+    m = bundled_arm()
+    limits = m.jnt_effort.copy()
+    limits[3] = 0.0
+    loop = start(m.replaced(jnt_effort=limits), **LOCKED)
+    loop.orders.command(commanded(np.delete(ALL, 3), EFFORT, effort=0.1), tick=0)
+    loop.time.pause(False)
+    wait_until(lambda: loop.time.tick == 1 and loop.time.waiting)
+
+
+def test_the_joints_that_lockstep_waits_for_have_names(start):
+    loop = begin_locked(start)
+    assert loop.unanswered == tuple(loop.m.jnt_names)
+    loop.orders.command(commanded([0, 1, 2, 4, 5, 6], EFFORT), tick=1)
+    wait_until(lambda: loop.unanswered == (loop.m.jnt_names[3],))
+
+
+def test_the_joints_without_an_answer_have_names_after_a_timeout(start):
+    loop = begin_locked(start, lockstep_timeout=0.05)
+    loop.orders.command(commanded([0, 1, 2, 4, 5, 6], EFFORT), tick=1)
+    wait_until(lambda: loop.readout.lockstep_timeouts == 1 and not loop.time.locked)
+    assert loop.unanswered == (loop.m.jnt_names[3],)
+
+
 @pytest.mark.parametrize("wrong", [0, 2, 1000, None])
 def test_a_command_for_another_tick_does_not_count(start, wrong):
     loop = begin_locked(start)

@@ -95,6 +95,7 @@ def test_what_a_node_does_is_the_result_of_its_run(tmp_path, fault, status, why)
     (run,) = trials.run(of_node(tmp_path, fault, runs=1, process=limits), workers=1).runs
     assert run.status == status
     assert run.why.startswith(why)
+    assert run.why.endswith(f"for '{joint()}'") == (status == "timeout")
     assert run.values
 
 

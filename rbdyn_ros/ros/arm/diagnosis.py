@@ -38,7 +38,7 @@ def diagnose_arm(controller: Controller, times: AnswerTimes, now: int, fresh: in
     Args:
         controller: controls the arm.
         times: durations of its answers.
-        now: time on the steady clock [ns].
+        now: time of the arm [ns].
         fresh: number of states since the last report.
     """
     gate, limits = controller.gate, controller.gate.limits

@@ -13,8 +13,13 @@ from launch.launch_description import LaunchDescription
 from launch_ros.actions import Node
 
 from rbdyn_ros.control.arm import mounted_gravity
-from rbdyn_ros.errors import ParameterError
+from rbdyn_ros.control.limits import Limits
+from rbdyn_ros.description.source import read
+from rbdyn_ros.description.urdf_files.xacro_files import xacro_arguments
+from rbdyn_ros.errors import ParameterError, RbdynError
+from rbdyn_ros.loading.load import complete
 from rbdyn_ros.ros.arm import parameters as arm_params
+from rbdyn_ros.ros.arm.arm_time import CLOCK
 from rbdyn_ros.ros.arm.presets import ArmPreset, preset_of
 from rbdyn_ros.ros.arm.scene import read_arm_scene
 from rbdyn_ros.ros.common import launching
@@ -32,10 +37,14 @@ TOPICS = {
     "wrench": "of the force-torque sensor for mode admittance (geometry_msgs/WrenchStamped)",
 }
 #: Parameters of the simulator as an arm; sim_params_file overrides them. It holds still until the
-#: controller is armed, and its stamps are from the clock of this computer.
-AS_AN_ARM = {"on_timeout": "gravity", "publish_clock": False}
+#: controller is armed.
+AS_AN_ARM = {"on_timeout": "gravity"}
+#: Time for which a simulated arm in lock-step waits for a controller that was disarmed [s].
+WAITS = 2.0
+#: Outputs whose messages have a stamp, which lock-step needs.
+STAMPED = ("joint_commands", "joint_positions")
 #: Parameters of the controller of a simulated arm, whose friction is exactly that of the file and
-#: whose clock falls behind when the computer is busy.
+#: whose time is that of the simulator.
 FOR_A_SIMULATED_ARM = {"dry_run": False, "friction_compensation": 1.0, "simulated_clock": True}
 #: What the arm does behind its driver, real or simulated.
 DRIVER = tuple(parameter.name for parameter in OF_THE_DRIVER)
@@ -49,6 +58,8 @@ OF_THE_ARM = (
     "strict",
     "gravity",
     "mounting_rpy",
+    "joints",
+    "output",
     *DRIVER,
 )
 
@@ -75,16 +86,18 @@ def _arguments() -> list[DeclareLaunchArgument]:
         DeclareLaunchArgument(
             "urdf",
             default_value="",
-            description="Path of a .urdf or .xacro file; empty: the one in params_file, else wait "
-            "for the topic robot_description. With sim, the simulator reads it too.",
+            description="Path of a .urdf or .xacro file; if it is not given, the one in "
+            "params_file, else wait for the topic robot_description; '' (two quotes): wait for it "
+            "in any case. With sim, the simulator reads it too.",
         ),
         launching.params_file_argument(CONTROLLER),
         DeclareLaunchArgument(
             "sim",
             default_value="false",
             choices=launching.BOOLEAN,
-            description="Start a simulator as the arm. dry_run is then false, "
-            "friction_compensation 1 and simulated_clock true, unless they are set.",
+            description="Start a simulator as the arm, in lock-step with the controller. Then "
+            "dry_run is false, friction_compensation 1 and simulated_clock true, unless they are "
+            "set.",
         ),
         DeclareLaunchArgument(
             "sim_params_file",
@@ -110,12 +123,14 @@ def _start(context: Any) -> list[Any]:
     chosen = context.launch_configurations
     strong = launching.given(context, CONTROLLER)
     names = [(name, chosen[name]) for name in TOPICS if chosen[name] != name]
-    space, file = chosen["namespace"], chosen["params_file"]
+    space, file = chosen["namespace"], launching.plain(chosen["params_file"])
     if chosen["sim"] != "true":
         return [launching.node(CONTROLLER, space, {}, file, strong, names)]
     arm = _arm_parameters(strong, file, space)
     preset = _preset(arm)
     arm = (preset.defaults if preset else {}) | arm
+    if space.strip("/"):  # several simulated arms have a clock each
+        names.append((CLOCK, f"/{space.strip('/')}{CLOCK}"))
     weak = FOR_A_SIMULATED_ARM
     if arm.get("robot_compensates_friction") is True:
         weak = {name: value for name, value in weak.items() if name != "friction_compensation"}
@@ -148,10 +163,11 @@ def _arm_parameters(strong: Mapping[str, str], file: str, space: str) -> dict[st
     arm = _in_file(file, node) if file else {}
     for name in OF_THE_ARM:
         if name in strong:
-            plain = name in (*TEXTS, "scene", "arm")
+            plain = name in (*TEXTS, "scene", "arm", "output")
             arm[name] = strong[name] if plain else yaml.safe_load(strong[name])
-    # an empty string means no value, as for the node
-    return {name: arm[name] for name in OF_THE_ARM if arm.get(name, "") != ""}
+    # an empty string means no value, as for the node; an empty urdf means the topic
+    waits = {"urdf": ""} if strong.get("urdf") == "" else {}
+    return {name: arm[name] for name in OF_THE_ARM if arm.get(name, "") != ""} | waits
 
 
 def _in_file(path: str, node: str) -> dict[str, Any]:
@@ -203,16 +219,46 @@ def _simulator(context: Any, arm: Mapping[str, Any], names: list[tuple[str, str]
     robot = (
         {}
         if "scene" in own or "urdf" in own or "robot_description" in own
-        else sim_launching.default_robot()
+        else sim_launching.default_parameter()
     )
     return launching.node(
         sim_launching.SIMULATOR,
         chosen["namespace"],
-        robot | AS_AN_ARM,
-        chosen["sim_params_file"],
+        robot | AS_AN_ARM | _lockstep(arm),
+        launching.plain(chosen["sim_params_file"]),
         own,
         names,
     )
+
+
+def _lockstep(arm: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of lock-step: nothing real is in the loop, so time may wait.
+
+    Commands need a stamp, and the simulator has to know which joints the controller commands.
+    Otherwise time is real.
+    """
+    if arm.get("output", STAMPED[0]) not in STAMPED:
+        return {}
+    joints = list(arm.get("joints", ())) or _controlled(arm)
+    if not joints:
+        return {}
+    return {"time_mode": "lockstep", "lockstep_timeout": WAITS, "lockstep_joints": joints}
+
+
+def _controlled(arm: Mapping[str, Any]) -> list[str]:
+    """Return the joints that the controller controls by default; [] if they are not known here.
+
+    The nodes report a robot that is refused.
+    """
+    scene = read_arm_scene(arm["scene"]).robot if "scene" in arm else None
+    robot = arm.get("urdf", scene or arm.get("robot_description") or sim_launching.default_robot())
+    strict = bool(arm.get("strict", True))
+    try:
+        given = xacro_arguments(arm.get("xacro_args", ()))
+        m = complete(read(robot, strict=strict, xacro_args=given), False, strict)
+        return list(Limits.of(m).names)
+    except RbdynError:
+        return []
 
 
 def _gravity(arm: Mapping[str, Any]) -> list[float]:

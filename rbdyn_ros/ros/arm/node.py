@@ -31,7 +31,6 @@ from rbdyn_ros.control.gate import SafetyGate
 from rbdyn_ros.control.limits import Limits, left_out
 from rbdyn_ros.control.position_controller import PositionController
 from rbdyn_ros.errors import RbdynError
-from rbdyn_ros.nanoseconds import steady_ns
 from rbdyn_ros.ros.arm import parameters as arm_params
 from rbdyn_ros.ros.arm.command_topics import EFFORT_OUTPUTS, POSITION_OUTPUTS
 from rbdyn_ros.ros.arm.diagnosis import diagnose_arm
@@ -109,6 +108,7 @@ class ArmController(process.ManagedNode):
             self._messages,
             self.stop,
             self._preset,
+            controller.gate.settings.simulated,
         )
         ArmServices(self, controller, self._messages)
         self._action = FollowAction(self, controller)
@@ -144,7 +144,8 @@ class ArmController(process.ManagedNode):
             contact=values.contact_effort,
         )
         if values.simulated_clock and not values.dry_run:
-            self.get_logger().warning("simulated_clock: the lag of states is not judged")
+            text = "simulated_clock: time is that of /clock, and the lag of states is not judged"
+            self.get_logger().warning(text)
         excluded = [] if values.joints else [f"  {reason}" for reason in left_out(m)]
         if excluded:
             self.get_logger().warning("\n".join(["not controlled:", *excluded]))
@@ -173,7 +174,7 @@ class ArmController(process.ManagedNode):
         def arm() -> None:
             assert self._topics is not None
             self._topics.check_claim()
-            controller.try_arm(steady_ns())
+            controller.try_arm(self._topics.time.now())
 
         services: dict[str, Callable[[], None]] = {
             "arm": arm,
@@ -263,8 +264,8 @@ class ArmController(process.ManagedNode):
             self._due = max(self._due, now - POLL) + 1.0 / self.values.stats_rate
             fresh = self._arm.states - self._reported
             self._reported += fresh
-            times = self._topics.times
-            report = diagnose_arm(self._arm, times, steady_ns(), fresh)
+            times, arm_now = self._topics.times, self._topics.time.now()
+            report = diagnose_arm(self._arm, times, arm_now, fresh)
             self._diagnostics.publish([(self, self._arm.arm.m.name, report)])
 
     def _log_devices(self, arm: TrajectoryController) -> None:

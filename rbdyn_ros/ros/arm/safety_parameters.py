@@ -41,8 +41,9 @@ SAFETY = (
         Parameter(
             "simulated_clock",
             False,
-            "the states come from a simulator, whose clock falls behind on a busy computer: their "
-            "lag is not judged; use_sim_time implies it. Never with a real arm",
+            "the states come from a simulator: ages, timeouts and watchdogs count its /clock, if "
+            "states have its stamps, and their lag is not judged; use_sim_time implies it. Never "
+            "with a real arm",
             setting="simulated",
         ),
         Parameter(

@@ -15,6 +15,7 @@ from sensor_msgs.msg import JointState
 
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds, steady_ns
+from rbdyn_ros.ros.arm.arm_time import ArmTime
 from rbdyn_ros.ros.arm.claim import ArmClaim
 from rbdyn_ros.ros.arm.command_topics import TOPICS, CommandTopics
 from rbdyn_ros.ros.arm.diagnosis import AnswerTimes
@@ -54,8 +55,10 @@ class ArmTopics:
         messages: counts and logs refused wrenches.
         stop: from when it is set on nothing is sent.
         preset: names the driver's topics where no remapping does; None: there is no preset.
+        simulated: whether the states may be of a simulator.
 
     Attributes:
+        time: that ages and timeouts of the arm count.
         failure: exception that ended the thread.
         grant: scheduling that the thread was granted, once it runs.
         times: durations from the arrival of a state to the publication of its commands.
@@ -71,12 +74,14 @@ class ArmTopics:
         messages: MessageLog,
         stop: threading.Event,
         preset: ArmPreset | None = None,
+        simulated: bool = False,
     ) -> None:
         self._mode, self._preset = realtime, preset
         self.grant, self._begun = Grant(), threading.Event()
         self.failure: BaseException | None = None
         self.times = AnswerTimes()
         self._controller = controller
+        self.time = ArmTime(node, simulated)
         self._node = hidden_node(node, "io")
         self._commands = CommandTopics(controller, output, partial(self._publisher, node), stop)
         states, shown = self._topic(node, "joint_states"), self._commands.shown
@@ -85,15 +90,18 @@ class ArmTopics:
             JointState, states, with_sender(self._on_state), _qos(reliability)
         )
         if isinstance(controller, PositionTrajectoryController) and controller.wrench:
-            take = messages.receiver("wrench", controller.take_wrench)
+            take = messages.receiver(
+                "wrench", lambda message: controller.take_wrench(message, self.time.now())
+            )
             self._node.create_subscription(
                 WrenchStamped, self._topic(node, "wrench"), take, _qos(reliability)
             )
         self._executor = make_executor()
         self._executor.add_node(self._node)
         self._stopping = threading.Event()
-        self._watched = self._arrival = self._awake = steady_ns()
+        self._watched = self._awake = steady_ns()
         self._unknown = -1  # number of states up to which the arm is unknown after a pause
+        self._arrival = self.time.now()
         self._stamp = 0  # of the newest state [ns]
         self.active = False
         self._thread = threading.Thread(target=self._run, name="rbdyn-control")
@@ -133,6 +141,7 @@ class ArmTopics:
             self._thread.join()
         self._executor.shutdown()
         self._node.destroy_node()
+        self.time.close()
 
     def _run(self) -> None:
         try:
@@ -149,9 +158,12 @@ class ArmTopics:
             self._begun.set()
 
     def _notice_pause(self, now: int) -> None:
-        """Trip after a pause of this process or of the machine, see `_late`."""
+        """Trip after a pause of this process or of the machine, see `_late`; `now` is steady.
+
+        A simulated arm is judged by its own clock, whatever the machine does.
+        """
         pause, self._awake = now - self._awake, now
-        if pause > self._timeout and self.active:
+        if pause > self._timeout and self.active and not self.time.simulated:
             self._controller.on_watch(now)
             self._unknown = self._controller.states
 
@@ -159,19 +171,22 @@ class ArmTopics:
     def _timeout(self) -> float:
         return self._controller.gate.settings.state_timeout * NANOSECONDS
 
-    def _late(self, arrival: int) -> bool:
+    def _late(self, steady: int) -> bool:
         """Whether an answer is too late: to a state before a pause, or without one since then."""
-        return self._controller.states == self._unknown or steady_ns() - arrival > self._timeout
+        if self.time.simulated:
+            return False
+        return self._controller.states == self._unknown or steady_ns() - steady > self._timeout
 
     def _watch(self) -> None:
-        now = steady_ns()
-        self._notice_pause(now)
-        dt = (now - self._watched) / NANOSECONDS
-        if dt < WATCH:
+        steady = steady_ns()
+        self._notice_pause(steady)
+        if (steady - self._watched) / NANOSECONDS < WATCH:
             return
-        self._watched = now
+        self._watched = steady
+        self.time.poll(self._controller.armed)
+        now = self.time.now()
         commands = self._controller.on_watch(now) if self.active else None
-        if commands is None or self._late(now):
+        if commands is None or self._late(steady):
             return
         # While states come, this is one more answer to the newest, and a driver that refuses old
         # stamps refuses it like the others: an arm that obeys now and then is driven by what the
@@ -183,14 +198,15 @@ class ArmTopics:
     def _on_state(self, message: JointState, sender: bytes | None) -> None:
         if not self.active:
             return
-        arrival = steady_ns()
-        self._notice_pause(arrival)
+        steady, arrival = steady_ns(), self.time.now()
+        self._notice_pause(steady)
         if self._controller.concerns(message.name):
-            foreign = self._claim.foreign(sender, arrival)
+            foreign = self._claim.foreign(sender, steady)
             if foreign is not None:
                 self._controller.refuse_state(foreign)
                 return
-            self._stamp, self._arrival = nanoseconds(message.header.stamp), arrival
+            self._stamp = nanoseconds(message.header.stamp)
+            self._arrival = arrival = self.time.arrival(self._stamp)
         elif sender is None:
             self._claim.note_device(message.name)
         commands = self._controller.on_state(
@@ -201,9 +217,9 @@ class ArmTopics:
             nanoseconds(message.header.stamp),
             arrival,
         )
-        if commands is not None and not self._late(arrival):
+        if commands is not None and not self._late(steady):
             self._commands.publish(commands, self._stamp)
-            self.times.add((steady_ns() - arrival) * 1e-3)
+            self.times.add((steady_ns() - steady) * 1e-3)
 
 
 def _qos(reliability: str) -> QoSProfile:

@@ -19,7 +19,6 @@ from rbdyn_ros.errors import apart, listing, quote, refusal
 from rbdyn_ros.model.graph import span
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
-from rbdyn_ros.nanoseconds import steady_ns
 from rbdyn_ros.ros.common.commands import CommandParser, command_parser
 from rbdyn_ros.ros.common.magnitudes import check_pose
 from rbdyn_ros.ros.common.single_joints import SingleJoints
@@ -225,16 +224,15 @@ class PositionTrajectoryController(TrajectoryController, PositionController):
         if self.collisions is not None and self.settings.admittance_frame:
             self._yield_with(self.collisions.model, self.collisions.margin)
 
-    def take_wrench(self, message: Any) -> None:
-        """Take a geometry_msgs/WrenchStamped of the force-torque sensor.
+    def take_wrench(self, message: Any, now: int) -> None:
+        """Take a geometry_msgs/WrenchStamped of the force-torque sensor, which arrived now [ns].
 
         Raises:
             RbdynError: it is refused.
         """
         assert self.wrench is not None
         f, t = message.wrench.force, message.wrench.torque
-        link, now = message.header.frame_id, steady_ns()
-        self.wrench.take(link, (f.x, f.y, f.z), (t.x, t.y, t.z), now)
+        self.wrench.take(message.header.frame_id, (f.x, f.y, f.z), (t.x, t.y, t.z), now)
 
 
 def _target_of(pose: Any) -> Array:

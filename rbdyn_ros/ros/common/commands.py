@@ -10,6 +10,7 @@ import numpy as np
 
 from rbdyn_ros.checks.names import name_faults
 from rbdyn_ros.description.types import Description
+from rbdyn_ros.dynamics.commanded import reason_passive
 from rbdyn_ros.errors import refusal
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
@@ -47,9 +48,9 @@ class CommandParser:
     limits of the joints, and lets commands expire.
 
     Args:
-        joints: actuated joints with a dof of their own.
-        mimics: actuated mimic joints by name. They accept efforts only. Naming a mimic joint
-            counts as naming its leader.
+        joints: joints that can be commanded, with a dof of their own.
+        mimics: mimic joints that can be commanded, by name. They accept efforts only. Naming a
+            mimic joint counts as naming its leader.
         excluded: joints that accept no commands, with the reason.
         partial: `keep`, `zero` or `reject`: the meaning of a message for joints it does not name.
 
@@ -208,7 +209,7 @@ def command_parser(
         partial: as for CommandParser.
         prefix: of the names of its joints in the Model, which messages leave out.
     """
-    joints = SingleJoints.actuated(m)
+    joints = SingleJoints.commanded(m)
     mimics = {
         name.removeprefix(prefix): replace(mimic, leader=mimic.leader.removeprefix(prefix))
         for name, mimic in _actuated_mimics(m).items()
@@ -239,7 +240,7 @@ def _actuated_mimics(m: Model) -> dict[str, MimicJoint]:
             m.jnt_names[m.jnt_mimic[j]], int(m.jnt_dofadr[j]), float(m.jnt_mimic_ratio[j])
         )
         for j in m.mimic_jntid.tolist()
-        if m.jnt_actuated[j]
+        if not reason_passive(m, j)
     }
 
 
@@ -249,8 +250,4 @@ def _why_excluded(m: Model, j: int) -> str:
         return "is fixed"
     if m.jnt_dofnum[j] > 1 and m.jnt_class[j] != JointClass.DRIVEN:
         return "has several degrees of freedom"
-    if m.jnt_class[j] != JointClass.DRIVEN:
-        return "has no actuator"
-    if m.jnt_mimic[j] < 0:
-        return "has a prescribed motion"
-    return f"mimics joint '{m.jnt_names[m.jnt_mimic[j]]}', which has a prescribed motion,"
+    return reason_passive(m, j)

@@ -18,6 +18,8 @@ from rbdyn_ros.errors import did_you_mean, listing, quote
 from rbdyn_ros.ros.common.parameters import Parameter
 
 BOOLEAN = ("true", "false")
+#: What stands for an empty text in an argument, as in YAML.
+EMPTY = ("''", '""')
 #: Number of executables in an error.
 SHOWN = 8
 #: Environment variables with which the user limits discovery.
@@ -92,7 +94,15 @@ def parameter_arguments(
 def given(context: Any, of: Executable) -> dict[str, str]:
     """Return the parameters of a node that are set by arguments, as YAML."""
     chosen = context.launch_configurations
-    return {p.name: chosen[p.name] for p in of.table if chosen.get(p.name)}
+    return {p.name: plain(chosen[p.name]) for p in of.table if chosen.get(p.name)}
+
+
+def plain(text: str) -> str:
+    """Return the value of an argument; '' is the empty text.
+
+    `ros2 launch` refuses `name:=` as malformed, so that an empty text has to be typed with quotes.
+    """
+    return "" if text in EMPTY else text
 
 
 def check_executable(package: str, executable: str, hint: str = "") -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.dynamics.commanded import commanded_joints
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 
@@ -34,10 +35,9 @@ class SingleJoints:
         return SingleJoints._chosen(m, (m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE))
 
     @staticmethod
-    def actuated(m: Model) -> SingleJoints:
-        """Return the joints with a degree of freedom and an actuator."""
-        free = (m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE)
-        return SingleJoints._chosen(m, free & (m.jnt_actuated == 1))
+    def commanded(m: Model) -> SingleJoints:
+        """Return the joints that can be commanded, with a degree of freedom of their own."""
+        return SingleJoints._chosen(m, np.isin(np.arange(m.njnt), commanded_joints(m)))
 
     def below(self, prefix: str) -> SingleJoints:
         """Return the joints whose names begin with a prefix, by their names without it."""

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
-from rbdyn_ros.errors import quote
+from rbdyn_ros.errors import listing, quote
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.throttle import Throttle
+from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.state import LoopState
+
+#: A wait for commands is logged after this time [s].
+LONG_WAIT = 5.0
 
 
 def has_locked_drive(m: Model, joint: int) -> bool:
@@ -25,6 +30,41 @@ def stop_reason(name: str, locked: bool) -> str:
     if locked:
         return f"the drive of joint {quote(name)} is locked: its closed loop cannot follow it"
     return f"the state of joint {quote(name)} diverged"
+
+
+class WaitAlarm:
+    """Logs what lock-step has waited for in vain.
+
+    Args:
+        logger: of the node.
+        loop: of the robot.
+    """
+
+    def __init__(self, logger: Any, loop: Loop) -> None:
+        self._logger, self._loop = logger, loop
+        self._tick, self._since, self._timeouts = -1, 0.0, 0
+        self._throttle = Throttle()
+
+    def poll(self, now: float) -> None:
+        """Warn of a long wait, once for a tick, and of timeouts; now: on the steady clock [s]."""
+        loop = self._loop
+        timeouts = loop.readout.lockstep_timeouts
+        if timeouts > self._timeouts and self._throttle.due(now):
+            self._timeouts = timeouts
+            text = f"no commands came for {listing(loop.unanswered)} within lockstep_timeout"
+            text = f"{text}: time runs free until they come"
+            self._logger.warning(text)
+        tick = loop.time.tick if loop.time.waiting else -1
+        if tick != self._tick:
+            self._tick, self._since = tick, now
+        elif tick >= 0 and now - self._since > LONG_WAIT:
+            self._since = math.inf
+            joints = listing(loop.unanswered)
+            text = (
+                f"lock-step has waited {LONG_WAIT:g} s for commands for {joints} with the stamp "
+                f"of tick {tick}; the parameter lockstep_joints can leave joints out"
+            )
+            self._logger.warning(text)
 
 
 class Alarms:

@@ -79,11 +79,16 @@ class Claims:
 
     Args:
         node: main node.
+
+    Attributes:
+        own: the claim of this simulator.
+        clock: name of its clock, /clock if that is not remapped.
     """
 
     def __init__(self, node: Node) -> None:
         self._logger = node.get_logger()
         self._helper = helper = hidden_node(node, "claims")
+        self.clock = node.resolve_topic_name(CLOCK)
         self._publisher = helper.create_publisher(String, TOPIC, LATCHED)
         self._heard = helper.create_subscription(String, TOPIC, lambda _: None, MOST)
         name, own = node.get_fully_qualified_name(), helper.get_fully_qualified_name()
@@ -122,7 +127,7 @@ class Claims:
 
     def _report(self, other: Claim) -> None:
         """Log once that another simulator gives way, or publishes the same transforms."""
-        topics = _common(self.own.topics, other.topics, without=CLOCK)
+        topics = _common(self.own.topics, other.topics, without=self.clock)
         if topics and self.own.is_before(other):
             text = f"another simulator, node {other.node}, began on {topics[0]}; it gives way"
             self._warn_once(other, text)
@@ -146,6 +151,15 @@ class Claims:
                 return other
         return None
 
+    def nodes(self) -> set[str]:
+        """Return the full names of the nodes of all simulators, also of each robot's node."""
+        found: set[str] = set()
+        for claim in (self.own, *self._others.values()):
+            own = claim.node.rpartition("/")[2]
+            spaces = (topic.rpartition("/")[0] for topic in claim.topics if topic != self.clock)
+            found |= {claim.node, *(f"{space}/{own}" for space in spaces)}
+        return found
+
     def later(self, topic: str) -> list[str]:
         """Return the names of the nodes of later simulators that claim a topic."""
         others = self._others.values()
@@ -158,7 +172,7 @@ class Claims:
             if other is None:
                 continue
             hint = "in a namespace of its own (--ros-args -r __ns:=/left -p frame_prefix:=left/)"
-            if topic == CLOCK:
+            if topic == self.clock:
                 hint = "with -p publish_clock:=false -p use_sim_time:=true"
             process = process_of(other.node)
             where = f" ({process})" if process else ""

@@ -83,7 +83,7 @@ class ClockClaim:
             KeyboardInterrupt: stop was set.
         """
         with Listener(self._node, stop) as listener:
-            listener.subscribe(Clock, CLOCK, self._hear, reliable(1))
+            listener.subscribe(Clock, self._claims.clock, self._hear, reliable(1))
             if self.publisher is not None:
                 self._decide(listener)
             if self.publisher is None:
@@ -99,20 +99,24 @@ class ClockClaim:
         if kept:
             self._heard = None  # it came from a node that has ended
             return
+        who = ", ".join(map(described, self._strangers())) or "another simulator"
         self._node.destroy_publisher(self.publisher)
         self.publisher = None
-        logger.warning("/clock has a publisher already: this node does not publish it")
+        text = f"/clock has a publisher already, {who}: this node does not publish it"
+        logger.warning(text)
 
     def _publishes(self, begun: float) -> bool | None:
         self._claims.poll()
         waited = time.monotonic() - begun
-        heard, earlier = self._heard is not None, self._claims.earlier(CLOCK) is not None
+        earlier = self._claims.earlier(self._claims.clock) is not None
+        heard = self._heard is not None
         return publishes(self._me, self._strangers(), heard, earlier, waited)
 
     def _strangers(self) -> list[str]:
         """Return the nodes of the other publishers of /clock, without later simulators."""
-        others = Counter(other_publishers(self._node, CLOCK, 1))
-        return sorted((others - Counter(self._claims.later(CLOCK))).elements())
+        topic = self._claims.clock
+        others = Counter(other_publishers(self._node, topic, 1))
+        return sorted((others - Counter(self._claims.later(topic))).elements())
 
     def _listen(self, listener: Listener) -> None:
         """Wait for the time; its publisher may just have been discovered."""
@@ -126,7 +130,7 @@ class ClockClaim:
         """Warn if another publisher that is no simulator stays: it does not check for others."""
         now = time.monotonic()
         strangers: list[str] = []
-        if self.publisher is not None and self._node.count_publishers(CLOCK) > 1:
+        if self.publisher is not None and self._node.count_publishers(self._claims.clock) > 1:
             strangers = self._strangers()
         if not strangers:
             self._alone = now

@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 
 from rbdyn_ros.arrays import Ints
+from rbdyn_ros.errors import listing
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.common.status import Level, Status, texts
 from rbdyn_ros.ros.simulator.alarms import stop_reason
@@ -53,6 +54,7 @@ class Observation:
         tick: number of the newest state.
         paused: time is paused on request.
         waiting: time waits for commands.
+        unanswered: joints whose commands lock-step waits for, or lacked at its last timeout.
         fault: name of the joint whose state diverged or whose drive locked; empty: none.
         stale: number of joints whose command is expired or missing.
         command_age: age of the oldest valid command [s]; infinite before the first.
@@ -82,6 +84,7 @@ class Observation:
     tick: int
     paused: bool
     waiting: bool
+    unanswered: tuple[str, ...]
     fault: str
     stale: int
     command_age: float
@@ -191,7 +194,8 @@ def _commands(o: Observation) -> Status:
         ),
         _warning(
             o.newly_given_up > 0,
-            f"lock-step timed out {o.newly_given_up} times and let time run free",
+            f"lock-step timed out {o.newly_given_up} times without commands for "
+            f"{listing(o.unanswered)}, and let time run free",
         ),
     ]
     values: dict[str, object] = {
@@ -220,7 +224,8 @@ def _state(o: Observation) -> Status:
         ),
         _warning(
             word == "waiting" and o.window.ticks == 0,
-            f"time waits for the commands of tick {o.tick} since the last report",
+            f"time waits for the commands of tick {o.tick} for {listing(o.unanswered)} since the "
+            "last report",
         ),
         _warning(
             o.newly_dropped > 0,

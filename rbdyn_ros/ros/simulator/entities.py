@@ -110,7 +110,7 @@ class Entities:
         acts, name = robot is not None, entity.name
         loose = with_entity(world.loose, entity, self._robot.values.strict, acts=acts)
         new = self._changed(world, loose=loose, spawned=spawned)
-        if robot is not None and SingleJoints.actuated(new.m).below(f"{name}/").names:
+        if robot is not None and SingleJoints.commanded(new.m).below(f"{name}/").names:
             if isinstance(entity, Object) and name not in loose.objects:
                 robot = replace(robot, pose=entity.pose)
             new = replace(new, robots={**world.robots, name: robot})

@@ -31,7 +31,7 @@ def make_faults(m: Model, values: Mapping[str, Any]) -> Faults:
     Raises:
         ParameterError: a list has the wrong length, or a joint is unknown.
     """
-    joints, findings = SingleJoints.actuated(m), []
+    joints, findings = SingleJoints.commanded(m), []
     arrays: dict[str, Any] = {}
     for name in PER_DOF:
         given = values[FAULTS + name]
@@ -64,7 +64,7 @@ def fitted(m: Model, values: Mapping[str, Any], faults: Faults) -> dict[str, Any
         values: all parameters.
         faults: the present faults, without those of joints that are gone.
     """
-    joints, free = SingleJoints.actuated(m), SingleJoints.free(m)
+    joints, free = SingleJoints.commanded(m), SingleJoints.free(m)
     right: dict[str, Any] = {
         name: getattr(faults, name)[joints.dofadr].tolist() or [0.0]
         for name in PER_DOF

@@ -28,10 +28,10 @@ def arguments(params_file: str = "") -> list[DeclareLaunchArgument]:
     return [
         DeclareLaunchArgument(
             "urdf",
-            default_value=_default_robot(),
-            description="Path of a .urdf, .xacro or mechanism .yaml file; empty: wait for the "
-            "topic robot_description. robot_description and a urdf in params_file override the "
-            "default.",
+            default_value=default_robot(),
+            description="Path of a .urdf, .xacro or mechanism .yaml file; '' (two quotes): wait "
+            "for the topic robot_description. robot_description, or a urdf in params_file, "
+            "overrides the default.",
         ),
         launching.params_file_argument(SIMULATOR, params_file),
         DeclareLaunchArgument(
@@ -58,23 +58,24 @@ def simulator(context: Any, namespace: str = "", fixed: dict[str, str] | None = 
     """
     strong = launching.given(context, SIMULATOR)
     weak: dict[str, Any] = {}
-    if strong.get("urdf") == _default_robot():
+    if strong.get("urdf") == default_robot():
         if "robot_description" in strong or "scene" in strong:
             strong["urdf"] = ""  # a urdf in params_file would override robot_description
         else:
-            weak = default_robot()
+            weak = default_parameter()
             del strong["urdf"]
-    file = context.launch_configurations["params_file"]
+    file = launching.plain(context.launch_configurations["params_file"])
     launching.check_file("params_file", file)
     return launching.node(SIMULATOR, namespace, weak, file, strong | (fixed or {}))
 
 
-def default_robot() -> dict[str, Any]:
+def default_parameter() -> dict[str, Any]:
     """Return the parameter with the default robot."""
-    return {"urdf": ParameterValue(_default_robot(), value_type=str)}
+    return {"urdf": ParameterValue(default_robot(), value_type=str)}
 
 
-def _default_robot() -> str:
+def default_robot() -> str:
+    """Return the path of the default robot."""
     return str(bundled_robot("seven_dof_arm"))
 
 
@@ -89,7 +90,7 @@ def rviz(context: Any, robots: Iterable[tuple[str, str]]) -> list[Node]:
         return []
     launching.check_executable("rviz2", "rviz2", ", or leave out rviz:=true")
     template = (share_dir() / "config" / "sim.rviz").read_text(encoding="utf-8")
-    config = rviz_config(template, list(robots), chosen["world_frame"] or "world")
+    config = rviz_config(template, list(robots), launching.plain(chosen["world_frame"]) or "world")
     return [
         Node(
             package="rviz2",

@@ -104,7 +104,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
             self._clock_claim = ClockClaim(self, claims, values.publish_clock)
         robots = self._make_robots()
         states = [robot.node.resolve_topic_name("joint_states") for robot in robots]
-        claims.announce(states + [CLOCK] * values.publish_clock)
+        claims.announce(states + [claims.clock] * values.publish_clock)
         with self.load():
             for robot in robots:
                 robot.load(self.stop, self._fallback)
@@ -115,7 +115,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
             clock = self._clock_claim.publisher
         if self._setup is not None:
             base, clock = 0, self.create_publisher(Clock, CLOCK, reliable(1))
-        claims.announce(states + [CLOCK] * (clock is not None))
+        claims.announce(states + [claims.clock] * (clock is not None))
         claims.poll()
         claims.check()
         if self._recording is not None:
@@ -250,6 +250,11 @@ class Simulator(RecordedTopics, process.ManagedNode):
         self._simulation.active = False
         return attempt(lambda: self._simulation.pause(True))[0]
 
+    @property
+    def unanswered(self) -> tuple[str, ...]:
+        """The joints whose commands the time of the first robot waits for in lock-step."""
+        return self._robots[0].loop.unanswered
+
     # the process
 
     @property
@@ -268,11 +273,15 @@ class Simulator(RecordedTopics, process.ManagedNode):
             if self._clock_claim is not None:
                 self._clock_claim.watch()
         if self._started:
+            now = time.monotonic()
             for robot in self._robots:
+                robot.wait_alarm.poll(now)
+                if self._claims is not None and self._setup is None:
+                    robot.foreign.poll(now, self._claims.nodes())
                 if robot.shared_memory is not None:
                     robot.shared_memory.poll()  # it notes commands, which the watch then judges
                 for reception in robot.receptions:
-                    reception.watch.poll(time.monotonic())
+                    reception.watch.poll(now)
         if self._started and self._statistics is not None:
             self._statistics.publish_if_due(time.monotonic())
         if self._publisher is not None and self._publisher.failure is not None:

@@ -89,6 +89,7 @@ class Outputs:
     Attributes:
         lock: held while a state is published.
         spawned: joint_states of robots that were spawned.
+        describes: whether it publishes robot_description.
     """
 
     spawned: tuple[JointStates, ...] = ()
@@ -122,7 +123,8 @@ class Outputs:
         self._clock = clock
         marked = Clock(clock=convert.time_message(Prepared.MARK_STAMP))
         self._clock_bytes = Prepared(marked, 0)
-        if source.text and not source.received:
+        self.describes = bool(source.text) and not source.received
+        if self.describes:
             self._description = node.create_publisher(String, "robot_description", LATCHED)
             self._description.publish(String(data=source.text))
         self._state_tick = Ticker(cadence.states)

@@ -23,10 +23,12 @@ from rbdyn_ros.ros.common.parameters import live
 from rbdyn_ros.ros.common.single_joints import SingleJoints
 from rbdyn_ros.ros.common.stamps import TickStamps
 from rbdyn_ros.ros.simulator import parameters as params
+from rbdyn_ros.ros.simulator.alarms import WaitAlarm
 from rbdyn_ros.ros.simulator.commanders import AnswerAges
 from rbdyn_ros.ros.simulator.driver import SimulatedDriver, policy_of
 from rbdyn_ros.ros.simulator.entities import Entities, Settle
 from rbdyn_ros.ros.simulator.faults import faults_of_new, fitted, make_faults
+from rbdyn_ros.ros.simulator.foreign import ForeignPublishers
 from rbdyn_ros.ros.simulator.markers import open_markers
 from rbdyn_ros.ros.simulator.outputs import Cadence, Outputs
 from rbdyn_ros.ros.simulator.payloads import Payloads, SavedPayloads
@@ -84,7 +86,8 @@ class Robot:
         given: its source, after `load`.
         m, commands: its Model and the parser of its commands, after `load`.
         sensors: topics of its sensors, after `load`; None without a sensor file.
-        loop, stamps, payloads, entities, outputs, reception, spawned: after `open`.
+        loop, stamps, payloads, entities, outputs, reception, spawned, wait_alarm, foreign: after
+            `open`.
         shared_memory: after `open`, or None.
     """
 
@@ -96,6 +99,8 @@ class Robot:
     outputs: Outputs
     reception: Reception
     spawned: SpawnedRobots
+    wait_alarm: WaitAlarm
+    foreign: ForeignPublishers
     shared_memory: SharedMemory | None = None
 
     def __init__(
@@ -174,6 +179,8 @@ class Robot:
             ages,
             SimulatedDriver.of(loop, values),
         )
+        self.wait_alarm = WaitAlarm(node.get_logger(), loop)
+        self.foreign = ForeignPublishers(node, self.outputs.describes, bool(self.outputs.frames))
         if port is not None:
             reception = self.reception
             self.shared_memory = SharedMemory(port, reception.watch, reception.log, ages)

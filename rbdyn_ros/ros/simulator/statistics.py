@@ -90,6 +90,7 @@ class _Watch:
             tick=state.tick,
             paused=loop.time.paused,
             waiting=loop.time.waiting,
+            unanswered=loop.unanswered,
             fault=loop.m.jnt_names[state.fault] if state.fault >= 0 else "",
             locked=has_locked_drive(loop.m, state.fault),
             stale=state.stale,

@@ -10,12 +10,13 @@ import os
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.errors import quote, refusal
+from rbdyn_ros.errors import listing, quote, refusal
 from rbdyn_ros.loading.load import load
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.domains import own_domain
@@ -98,11 +99,11 @@ def run_node(trial: Trial, seed: int, quiet: bool = True, recorded: Path | None 
         os.environ["ROS_LOG_DIR"] = folder
         with NodeProcess(trial.controller.node, Path(folder), trial.allowance.memory) as user:
 
-            def check() -> None:
+            def check(unanswered: Sequence[str] = ()) -> None:
                 if why := user.ended():
                     raise _RunEndedError(CRASHED, why)
                 if time.monotonic() > deadline:
-                    raise _RunEndedError(TIMEOUT, watched.waits(trial.allowance.time))
+                    raise _RunEndedError(TIMEOUT, watched.waits(trial.allowance.time, unanswered))
 
             setup = Setup(
                 _parameters(trial, seed, recorded),
@@ -115,7 +116,7 @@ def run_node(trial: Trial, seed: int, quiet: bool = True, recorded: Path | None 
             try:
                 with embedded(setup) as node:
                     while not watched.done.wait(POLL):
-                        check()
+                        check(node.unanswered)
                         node.poll()
                 return watched.run()
             except _RunEndedError as ended:
@@ -176,15 +177,16 @@ class _Watched:
         if state.tick >= self._ticks:
             self.done.set()
 
-    def waits(self, limit: float) -> str:
-        """Return what the run waited for when its time was over."""
+    def waits(self, limit: float, unanswered: Sequence[str]) -> str:
+        """Return what the run waited for when its time was over, such as commands for joints."""
         if self._tick < 0:
             return (
                 f"after {limit:g} s the node has not subscribed to joint_states and published "
                 "joint_commands or joint_commands_by_mode"
             )
         t = self._tick * self._every * float(self._trial.m.opt.timestep)
-        return f"after {limit:g} s the node has not answered the state of {t:g} s"
+        text = f"after {limit:g} s the node has not answered the state of {t:g} s"
+        return f"{text} for {listing(unanswered)}"
 
     def run(self) -> Run:
         """Return the facts of the run."""

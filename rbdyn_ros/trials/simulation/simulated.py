@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
+from rbdyn_ros.dynamics.commanded import commandable
 from rbdyn_ros.rollouts.batch import Batch
 from rbdyn_ros.rollouts.params import FIELDS, columns, model_array
 from rbdyn_ros.trials.simulation import kernels
@@ -90,9 +91,9 @@ class Simulated:
         self._seen, self._wanted = np.zeros((m.nq + m.nv, n)), np.zeros((m.nv, n))
         self._held, self.bad = np.zeros((m.nv, n)), np.zeros(n, np.int64)
         self._largest = np.zeros(m.nv)
-        for joint, (number, count) in enumerate(zip(m.jnt_actuated, m.jnt_dofnum, strict=True)):
+        for joint, (acts, count) in enumerate(zip(commandable(m), m.jnt_dofnum, strict=True)):
             dofs = slice(m.jnt_dofadr_all[joint], m.jnt_dofadr_all[joint] + count)
-            self._largest[dofs] = m.jnt_effort[joint] if number else 0.0
+            self._largest[dofs] = m.jnt_effort[joint] if acts else 0.0
         self._joints = np.stack([joints.qposadr, joints.dofadr])
         self.score = Score(trial, start[0])
 

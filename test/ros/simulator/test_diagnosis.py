@@ -36,6 +36,7 @@ WELL = Observation(
     tick=5000,
     paused=False,
     waiting=False,
+    unanswered=("pole", "cart"),
     fault="",
     stale=0,
     command_age=0.002,
@@ -215,7 +216,7 @@ def test_commands(changes, level):
         ({"paused": True, "waiting": True}, Level.OK, "paused"),
         ({"waiting": True}, Level.OK, "waiting"),
         ({"newly_dropped": 2}, Level.WARN, "2 readings"),
-        ({"waiting": True, "window": timing(0, 0)}, Level.WARN, "tick 5000"),
+        ({"waiting": True, "window": timing(0, 0)}, Level.WARN, "tick 5000 for 'pole', 'cart'"),
     ],
 )
 def test_state(changes, level, word):

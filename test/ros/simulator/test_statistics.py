@@ -45,6 +45,7 @@ class Robot:
         self.loop = SimpleNamespace(
             m=m,
             settings=LoopSettings(),
+            unanswered=(),
             period_ns=MS,
             time=SimpleNamespace(paused=False, waiting=False, real_time_factor=1.0),
             readout=SimpleNamespace(

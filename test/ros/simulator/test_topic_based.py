@@ -145,7 +145,7 @@ def interfaces(joint, kind):
 def test_the_sample_names_the_joints_of_its_robot(sample):
     m, tag = sample
     joints = tag().findall("joint")
-    assert tuple(joint.get("name") for joint in joints) == SingleJoints.actuated(m).names
+    assert tuple(joint.get("name") for joint in joints) == SingleJoints.commanded(m).names
     for joint in joints:
         assert interfaces(joint, "command_interface") == ["position"]
         assert interfaces(joint, "state_interface") == ["position", "velocity", "effort"]
@@ -171,7 +171,7 @@ def test_the_sample_has_the_topics_of_the_node(sample):
 
 def test_the_sample_configures_the_same_joints_everywhere(sample):
     m, _ = sample
-    names = SingleJoints.actuated(m).names
+    names = SingleJoints.commanded(m).names
     simulator = yaml.safe_load((SAMPLE / "simulator.yaml").read_text())["/**"]["ros__parameters"]
     assert tuple(simulator["topic_based_position_joints"]) == names
     assert simulator["topic_based_commands"] is True

@@ -1,0 +1,47 @@
+"""Which joints can be commanded."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbdyn_ros.errors import quote
+from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.model import Model
+
+
+def reason_passive(m: Model, j: int) -> str:
+    """Return why no effort can act on joint j, after its name; empty if one can.
+
+    A joint with an effort limit of 0 is passive, such as a caster or the pole of a cart. A mimic
+    joint acts on its leader, whose effort limit holds.
+    """
+    leader = m.jnt_mimic[j]
+    if m.jnt_class[j] == JointClass.DRIVEN:
+        own = leader < 0
+        return f"{'' if own else _mimics(m, j)}has a prescribed motion{'' if own else ','}"
+    if not m.jnt_actuated[j]:
+        return "has no actuator"
+    if m.jnt_effort[j] == 0.0:
+        return "has an effort limit of 0"
+    if leader >= 0 and m.jnt_effort[leader] == 0.0:
+        return f"{_mimics(m, j)}has an effort limit of 0,"
+    if leader >= 0 and m.jnt_mimic_ratio[j] == 0.0:
+        return "is a mimic joint with the ratio 0"
+    return ""
+
+
+def _mimics(m: Model, j: int) -> str:
+    return f"mimics joint {quote(m.jnt_names[m.jnt_mimic[j]])}, which "
+
+
+def commandable(m: Model) -> NDArray[np.bool_]:
+    """Return which joints can be commanded (njnt,); mimic joints count too."""
+    return np.array([not reason_passive(m, j) for j in range(m.njnt)], np.bool_)
+
+
+def commanded_joints(m: Model) -> NDArray[np.int64]:
+    """Return the joints that can be commanded and have one degree of freedom of their own."""
+    free = (m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE)
+    found: NDArray[np.int64] = np.flatnonzero(free & commandable(m))
+    return found

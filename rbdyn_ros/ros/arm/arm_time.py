@@ -1,0 +1,82 @@
+"""The clock that ages, timeouts and watchdogs of an arm count: steady, or the simulator's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rosgraph_msgs.msg import Clock
+
+from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds, steady_ns
+from rbdyn_ros.ros.common.hidden_node import hidden_node
+
+CLOCK = "/clock"
+#: Stamps this far from the simulator's clock are of another clock [ns].
+SAME = NANOSECONDS
+
+
+class ArmTime:
+    """The time of an arm; simulated time stands still while the simulator waits or is late.
+
+    The simulator's clock counts only if the states are stamped with it. So a real arm with
+    use_sim_time by mistake is still watched by the steady clock. The choice is made while the arm
+    is disarmed.
+
+    Args:
+        node: main node, whose name of /clock counts.
+        simulated: whether the states may be of a simulator.
+
+    Attributes:
+        simulated: whether the simulator's clock counts now.
+    """
+
+    def __init__(self, node: Node, simulated: bool) -> None:
+        self.simulated = False
+        self._clock = self._stamp = 0  # newest time heard, and of the newest state [ns]
+        self._lead = 0  # of the arm's time, which goes on if a reset sets the clock back [ns]
+        self._helper: Node | None = None
+        self._heard: Any = None
+        if simulated:
+            self._helper = helper = hidden_node(node, "time")
+            qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+            topic = node.resolve_topic_name(CLOCK)
+            # read by `poll`: a callback for each tick would cost more than the control
+            self._heard = helper.create_subscription(Clock, topic, lambda _: None, qos)
+
+    def now(self) -> int:
+        """Return the time [ns]; for any thread."""
+        if not self.simulated:
+            return steady_ns()
+        return max(self._clock, self._stamp) + self._lead
+
+    def arrival(self, stamp: int) -> int:
+        """Return the arrival of a state with a stamp, both in ns."""
+        self._stamp = stamp
+        return self.now()
+
+    def poll(self, armed: bool) -> None:
+        """Read the simulator's clock; for one thread."""
+        if self._heard is None:
+            return
+        clock, handle = self._clock, self._heard.handle
+        with handle:
+            while (taken := handle.take_message(Clock, False)) is not None:
+                clock = nanoseconds(taken[0].clock)
+        self.hear(clock, armed)
+
+    def hear(self, clock: int, armed: bool) -> None:
+        """Take a time of the simulator's clock [ns]."""
+        if clock < self._clock:
+            before = max(self._clock, self._stamp)
+            self._stamp = min(self._stamp, clock)
+            self._lead += before - clock
+        self._clock = clock
+        if not armed:
+            self._lead = 0
+            self.simulated = clock > 0 and abs(clock - self._stamp) < SAME
+
+    def close(self) -> None:
+        """Leave the graph."""
+        if self._helper is not None:
+            self._helper.destroy_node()

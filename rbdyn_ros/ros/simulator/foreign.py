@@ -1,0 +1,93 @@
+"""Nodes that publish what a simulated robot publishes, named once in the log with what to do.
+
+Other simulators are the business of claims.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from rclpy.node import Node
+
+from rbdyn_ros.ros.common.endpoints import UNKNOWN, full_name, other_publishers
+
+STATES, DESCRIPTION, TF = "joint_states", "robot_description", "/tf"
+#: A publisher that is there for this time stays [s]: nodes that end leave the graph later.
+SETTLED = 3.0
+#: Interval of looking at the graph [s].
+INTERVAL = 1.0
+PAGE = "docs/guides/beside_the_simulator.md"
+
+
+def advice(topics: Collection[str]) -> str:
+    """Return what to do about a node that publishes some of STATES, DESCRIPTION and TF."""
+    if STATES in topics:
+        return (
+            "its states alternate with the simulated ones in every subscriber; end it "
+            "(joint_state_publisher invents states), or remap joint_states of one of the two"
+        )
+    return (
+        "the simulator publishes description and transforms itself; end it, or start the "
+        "simulator with publish_tf:=false"
+    )
+
+
+class ForeignPublishers:
+    """Watches the topics of one robot.
+
+    Args:
+        node: of the robot; it publishes the states.
+        describes: whether it publishes its description, which others may do too otherwise.
+        transforms: whether it publishes its transforms; without them a robot_state_publisher
+            belongs beside it.
+    """
+
+    def __init__(self, node: Node, describes: bool, transforms: bool) -> None:
+        self._node, self._logger = node, node.get_logger()
+        self._watched = [STATES, *[DESCRIPTION] * (describes and transforms), *[TF] * transforms]
+        self._names = {topic: node.resolve_topic_name(topic) for topic in (*self._watched, TF)}
+        self._since: dict[str, float] = {}
+        self._named: set[str] = set()
+        self._next = 0.0
+
+    def poll(self, now: float, simulators: Collection[str]) -> None:
+        """Name new publishers in the log.
+
+        Args:
+            now: time on the steady clock [s].
+            simulators: full names of the nodes of simulators, which are left out.
+        """
+        if now < self._next:
+            return
+        self._next = now + INTERVAL
+        found = self._found(simulators)
+        self._since = {name: self._since.get(name, now) for name in found}
+        for name, topics in found.items():
+            if now - self._since[name] >= SETTLED and name not in self._named:
+                self._named.add(name)
+                self._report(name, topics)
+
+    def _found(self, simulators: Collection[str]) -> dict[str, list[str]]:
+        """Return the watched topics by the node that publishes them too."""
+        found: dict[str, list[str]] = {}
+        for topic in self._watched:
+            for name in other_publishers(self._node, self._names[topic], 1):
+                known = UNKNOWN not in name and name not in simulators
+                if known and topic not in found.setdefault(name, []):
+                    found[name].append(topic)
+        return found
+
+    def _report(self, name: str, topics: list[str]) -> None:
+        given = " and ".join(self._names[topic] for topic in topics)
+        if topics == [TF] and name not in self._readers():
+            text = f"node {name} publishes {given} too; its frames must not be those of the robot"
+            self._logger.info(text)
+            return
+        text = f"node {name} publishes {given} too: {advice(topics)}. See {PAGE}"
+        self._logger.warning(text)
+
+    def _readers(self) -> list[str]:
+        """Return the nodes that receive the states: they may compute the same transforms."""
+        ends: list[Any] = self._node.get_subscriptions_info_by_topic(self._names[STATES])
+        return [full_name(end) for end in ends]
