@@ -81,7 +81,7 @@ class ContactReading(WrenchReading):
 Reading = ImuReading | WrenchReading | Scan
 
 #: If more than this share of the rays ends at the housing, the user is told.
-ENCLOSED = 0.9
+ENCLOSED = 0.5
 
 #: The sensors that measure by rays.
 RayKinds = (LidarSpec, RangeSpec, DepthSpec)
