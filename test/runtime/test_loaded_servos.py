@@ -327,3 +327,12 @@ def test_a_saved_state_has_the_loads(start):
     after = [state.qpos.tobytes() for state in walk(loop, 100)]
     loop.load_state(saved)
     assert [state.qpos.tobytes() for state in walk(loop, 100)] == after
+
+
+def test_a_joint_without_effort_stays_finite(start):
+    loop = start(rail(limit=rb.Limit(effort=0.0)), **WALKING)
+    push(loop, 1, (3.0, 0.0, 0.0))
+    loop.orders.command(commanded(0, VELOCITY, velocity=0.5))
+    last = walk(loop, 50)[-1]
+    assert (last.fault, last.effort[0]) == (-1, 0.0)
+    assert last.qvel[0] == pytest.approx(0.05 * 1.5, rel=1e-6)

@@ -154,7 +154,7 @@ def _servo_acceleration(s, k, servo):
     if servo == _OF_SPEED:
         s.aim[k] = q
         outward = (speed > 0.0 and q >= s.dof_high[k]) or (speed < 0.0 and q <= s.dof_low[k])
-        s.speed[k] = 0.0 if outward else speed + DROOP * abs(speed) * s.load[k] / s.dof_effort[k]
+        s.speed[k] = 0.0 if outward else speed + _droop(s, k, speed)
         return rate * (s.speed[k] - v)
     goal = min(max(s.order[0, k], s.dof_low[k]), s.dof_high[k])
     reach = top * s.period / NANOSECONDS
@@ -165,6 +165,14 @@ def _servo_acceleration(s, k, servo):
     error = s.aim[k] - q
     s.speed[k] = speed + 0.5 * rate * error
     return rate * (2.0 * (speed - v) + rate * error)
+
+
+@kernel
+def _droop(s, k, speed):
+    """Return the change of a reference speed under the present load."""
+    if s.load[k] == 0.0 or s.dof_effort[k] == 0.0:
+        return 0.0
+    return DROOP * abs(speed) * min(max(s.load[k] / s.dof_effort[k], -1.0), 1.0)
 
 
 @kernel

@@ -1,14 +1,14 @@
 """The load of each joint with a servo: contact, pushes, and masses that the Model does not know.
 
-After each tick the inverse dynamics of the motion that was made tell what effort it needed,
+After each tick, inverse dynamics give the effort that the motion of the tick needed:
   load = M q'' + bias + friction - effort
-which is exactly zero if the Model explains the motion. The servo subtracts the load of the ticks
-before from its effort, through a filter of the gain 4 tick / T. That is an integral without
-windup: an effort that was clamped is the clamped one here, too.
+The load is zero, up to rounding, if the Model explains the motion. The servo subtracts the load
+from its next efforts, through a filter with the gain 4 tick / T. This is an integral of the
+error that does not wind up, because `effort` is the clamped effort.
 
-A wheel on the floor accelerates a whole robot. If it seems `ratio` times as heavy as in the
-Model, the filter is faster by this factor; the ratio is a regression of efforts on needed efforts
-over the last ticks. Without it, a servo with a heavy load would ring.
+A wheel on the floor accelerates a whole robot. Where a joint seems `ratio` times as heavy as in
+the Model, the filter is faster by this factor; otherwise the servo would ring. The ratio is the
+regression of the changes of efforts on the changes of needed efforts over the last ticks.
 """
 
 from __future__ import annotations
@@ -105,6 +105,8 @@ def _learn_load(d, m, still, s, k, share):
     limit = s.dof_effort[k]
     if abs(effort) >= limit:
         gain = min(gain, 1.0)
+    # a joint that loses its load must not be thrown by the effort that carried it; a load grows
+    # gradually, so that an impact of one tick is hardly answered
     lost = abs(s.load[k]) > 2.0 * abs(load) or s.load[k] * load < 0.0
     if lost and s.dof_drive[k] == 0:
         gain = max(gain, 1.0)
@@ -119,9 +121,13 @@ def _ratio(s, k, effort, need, share):
     """Return the ratio of the inertia that a joint seems to have and its own."""
     memory = s.load_memory
     change, needed = effort - memory[EFFORT, k], need - memory[NEED, k]
+    if memory[EFFORT, k] == 0.0 and memory[NEED, k] == 0.0:  # the first tick
+        change = needed = 0.0
     memory[EFFORT, k], memory[NEED, k] = effort, need
+    # denormal numbers would slow down a robot at rest
+    rests = max(memory[EFFORT_EFFORT, k], memory[NEED_NEED, k]) < ROUNDING**4
     for n in range(EFFORT_EFFORT, NEED_NEED + 1):
-        memory[n, k] *= 1.0 - share
+        memory[n, k] *= 0.0 if rests else 1.0 - share
     memory[EFFORT_EFFORT, k] += change * change
     memory[EFFORT_NEED, k] += change * needed
     memory[NEED_NEED, k] += needed * needed
