@@ -12,10 +12,10 @@ the centre of mass does so; they turn by their new angular velocity. That needs 
 impacts of a body, so only the first one acts.
 
 A rebound can lead into the next body within the step. Such a pair has restitution, so it is not
-listed (contact_list.py). From where they touch, the two go on together, with the velocity of their
-common centre of mass, but keep their own velocities: the next step finds the impact. What they
-leave out is along their relative velocity, so momentum, angular momentum, the common centre of
-mass and the energy, also that of gravity, stay what they are.
+listed (contact_list.py). The two stay where they touch, but keep their velocities: the next step
+finds the impact. What they leave out is along their velocities, so momentum and angular momentum
+stay what they are. Under gravity their common centre of mass still falls or rises, so that the
+energy does, too.
 """
 
 from __future__ import annotations
@@ -164,21 +164,32 @@ def find_hits(d):
 
 @kernel
 def stop_before(m, d, body1, body2, x1, x2, normal, dist):
-    """Let two bodies that touch at the end of their ways go on together from the touch on.
+    """Let two bodies that touch at the end of their ways stay where they do.
 
     The points x1 and x2 of both have the distance `dist` at the start of the step.
     """
     h = m.opt.timestep
     gap = dist + h * dot3(normal, _relative(m, d, body1, body2, x1, x2, True))
-    v = sub3(_velocity_after(m, d, body2), _velocity_after(m, d, body1))
-    closing = -dot3(normal, v)
+    v1, v2 = _velocity_after(m, d, body1), _velocity_after(m, d, body2)
+    closing = dot3(normal, sub3(v1, v2))
     if gap >= 0.0 or -gap > h * closing or not flies(m, d, body1) or not flies(m, d, body2):
         return
     d.hits[0] = 1
-    mass1, mass2 = m.body_mass[body1], m.body_mass[body2]
-    way = scaled3(v, -gap / (closing * h * (mass1 + mass2)))
-    _shift(d, body1, scaled3(way, mass2))
-    _shift(d, body2, scaled3(way, -mass1))
+    falls, part = _fall(m, body1, body2, v1, v2), -gap / (closing * h)
+    _shift(d, body1, scaled3(sub3(falls, v1), part))
+    _shift(d, body2, scaled3(sub3(falls, v2), part))
+
+
+@inline
+def _fall(m, body1, body2, v1, v2):
+    """Return the velocity along gravity of the common centre of mass of two bodies."""
+    g, mass1, mass2 = m.opt.gravity, m.body_mass[body1], m.body_mass[body2]
+    down = (g[0], g[1], g[2])
+    square = dot3(down, down)
+    if square == 0.0:
+        return ZERO3
+    speed = (mass1 * dot3(down, v1) + mass2 * dot3(down, v2)) / (mass1 + mass2)
+    return scaled3(down, speed / square)
 
 
 @inline
