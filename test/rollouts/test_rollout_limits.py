@@ -90,7 +90,9 @@ def test_robots_without_limits_and_robots_that_diverged_are_left_alone():
 @pytest.mark.parametrize("kind", ["batch", "rollout"])
 def test_what_the_timestep_cannot_carry_is_said(kind):
     """A joint spring beyond inertia / h^2, and a body that turns by 0.6 rad in a timestep."""
-    rod = rb.SystemBuilder("rod", base="world").body("rod", rb.shapes.box((0.5, 0.02, 0.02), 1.0))
+    rod = rb.SystemBuilder("rod", base="world").body(
+        "rod", rb.shapes.box((0.5, 0.02, 0.02), mass=1.0)
+    )
     rod.joint("hinge", "revolute", "world", "rod", axis=(0, 0, 1), stiffness=1e6)
     rod.body("top", rb.shapes.sphere(0.1, mass=1.0))
     m = rb.build(rod.joint("fly", "floating", "world", "top"))
