@@ -99,6 +99,8 @@ class Surface:
         torsional: greatest torque about the normal per normal force [m]: for a soft finger 2/3 mu
             times the radius of its patch.
         rolling: greatest torque across the normal per normal force [m].
+        limit_surface: whether the friction and the torsional friction of a single point share an
+            ellipsoid, as those of a patch do: what slides then resists a spin less.
     """
 
     friction: float = 0.8
@@ -110,6 +112,7 @@ class Surface:
     restitution: float = 0.0
     torsional: float = 0.0
     rolling: float = 0.0
+    limit_surface: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.engine.contact.law import IS_SPRING, MASS_BY_H, K
 from rbdyn_ros.engine.too_much import (
     CRUSHED_CONTACT,
@@ -20,6 +21,9 @@ from rbdyn_ros.engine.too_much import (
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointClass, JointType
 from rbdyn_ros.model.model import Model
+
+#: Part by which a spring may exceed what a timestep carries by rounding.
+ROUNDING = 1e-9
 
 
 def texts_of(m: Model, d: Data, found: int) -> list[str]:
@@ -38,16 +42,72 @@ def texts_of(m: Model, d: Data, found: int) -> list[str]:
     return first + [texts[kind]() for kind in new]
 
 
+def texts_before(m: Model) -> list[str]:
+    """Return what the timestep cannot carry in any state: springs of contacts, joints and limits.
+
+    Runs that `step` does not watch, those of a Batch and of the simulator, say so at their start.
+    """
+    h2 = m.opt.timestep**2
+    texts = []
+    with np.errstate(divide="ignore"):
+        ratio = m.geom_solref.prod(axis=1)
+        given = np.where(m.geom_solref[:, 0] > NO_TIME, m.geom_mass0 / ratio**2, 0.0)
+        k = np.where(m.geom_stiffness > 0.0, m.geom_stiffness, given)
+    times = np.where(m.geom_mass0 > 0.0, h2 * k / np.maximum(m.geom_mass0, 1e-300), 0.0)
+    if times.max(initial=0.0) > 1.0 + ROUNDING:
+        g = int(np.argmax(times))
+        texts.append(
+            f"the contact spring of '{m.geom_names[g]}' has {k[g]:.4g} N/m, and with "
+            f"{m.geom_mass0[g]:.4g} kg on a rigid surface {_what_it_carries(m, m.geom_mass0[g])}: "
+            f"what exceeds it acts as a damper. {_remedy(m.geom_mass0[g], k[g])}"
+        )
+    if not m.opt.passive:
+        return texts
+    if m.nv and (h2 * m.jnt_stiffness[m.dof_jntid] > m.dof_inertia0).any():
+        texts.append(_stiff_joint(m))
+    t, limits = m.jnt_solref[:, 0], m.jnt_solref.prod(axis=1)
+    if ((m.jnt_limited != 0) & (t > NO_TIME) & (h2 > limits**2)).any():
+        texts.append(_stiff_limit(m))
+    return texts
+
+
+def text_if_fast(m: Model, qvel: Array) -> str | None:
+    """Return what to say if a body on a free or ball joint turns too fast.
+
+    Args:
+        m: the Model.
+        qvel: (nv,), or (n, nv) of n robots.
+    """
+    if not m.opt.timestep * np.abs(qvel).max(initial=0.0) > 0.5 * TURN_LIMIT:
+        return None
+    joints = _turning(m)
+    if not joints.size:
+        return None
+    last = m.jnt_dofadr[joints] + m.jnt_dofnum[joints]
+    w = np.atleast_2d(qvel)[:, last[:, None] + np.arange(-3, 0)]
+    speeds = np.sqrt((w**2).sum(axis=2)).max(axis=0)
+    n = int(np.argmax(np.where(np.isfinite(speeds), speeds, 0.0)))
+    too_fast = m.opt.timestep * speeds[n] > TURN_LIMIT and np.isfinite(speeds[n])
+    return _turns_fast(m, int(joints[n]), float(speeds[n])) if too_fast else None
+
+
 def _stiff_contact(m: Model, d: Data) -> str:
     spring, h = d.contact_spring[: d.ncon], m.opt.timestep
     times = np.where(spring[:, IS_SPRING] > 0.0, h * spring[:, K] / spring[:, MASS_BY_H], 0.0)
     c = int(np.argmax(times))
     k, mass = spring[c, K], spring[c, MASS_BY_H] * h
     return (
-        f"the contact spring of {_pair(m, d, c)} has {k:.4g} N/m, and with {mass:.4g} kg a "
-        f"timestep of {h:g} s carries {mass / h**2:.4g} N/m: what exceeds it acts as a damper. "
-        f"Take a timestep of {math.sqrt(mass / k):.2g} s, or a softer spring"
+        f"the contact spring of {_pair(m, d, c)} has {k:.4g} N/m, and with {mass:.4g} kg "
+        f"{_what_it_carries(m, mass)}: what exceeds it acts as a damper. {_remedy(mass, k)}"
     )
+
+
+def _what_it_carries(m: Model, mass: float) -> str:
+    return f"a timestep of {m.opt.timestep:g} s carries {mass / m.opt.timestep**2:.4g} N/m"
+
+
+def _remedy(mass: float, k: float) -> str:
+    return f"Take a timestep of {math.sqrt(mass / k):.2g} s, or a softer spring"
 
 
 def _crushed(m: Model, d: Data) -> str:
@@ -92,10 +152,20 @@ def _stiff_limit(m: Model) -> str:
 def _fast(m: Model, d: Data) -> str:
     """Return what to say of the body on a free or ball joint that turns the fastest."""
     last = m.jnt_dofadr + m.jnt_dofnum
-    free = m.jnt_class == JointClass.FREE
-    turning = np.flatnonzero(free & np.isin(m.jnt_type, (JointType.FREE, JointType.BALL)))
+    turning = _turning(m)
     speeds = [float(np.linalg.norm(d.qvel[last[j] - 3 : last[j]])) for j in turning]
-    speed, body = max(speeds), m.body_names[m.jnt_bodyid[turning[int(np.argmax(speeds))]]]
+    return _turns_fast(m, int(turning[int(np.argmax(speeds))]), max(speeds))
+
+
+def _turning(m: Model) -> Ints:
+    """Return the free and ball joints."""
+    free = m.jnt_class == JointClass.FREE
+    found: Ints = np.flatnonzero(free & np.isin(m.jnt_type, (JointType.FREE, JointType.BALL)))
+    return found
+
+
+def _turns_fast(m: Model, joint: int, speed: float) -> str:
+    body = m.body_names[m.jnt_bodyid[joint]]
     return (
         f"body '{body}' turns at {speed:.4g} rad/s, by {speed * m.opt.timestep:.2g} rad in a "
         f"timestep: its motion is inexact above {TURN_LIMIT:g}, and what it touches may "

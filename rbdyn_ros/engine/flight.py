@@ -75,10 +75,10 @@ def start_flight(m, d, h, tries):
         d.flight_mode[i] = PLAIN
     for n in range(m.nflight):
         i = m.flight_bodyid[n]
-        d.flight_mode[i] = FLYING if singles and not _is_driven(m, d, i) else PLAIN
+        d.flight_mode[i] = FLYING if singles and not has_drive(m, d, i) else PLAIN
     for n in range(m.nflighttree):
         i = m.flight_rootid[n]
-        d.flight_mode[i] = TREE if second_order and not _is_driven(m, d, i) else PLAIN
+        d.flight_mode[i] = TREE if second_order and not has_drive(m, d, i) else PLAIN
     if singles and m.ncontact > 0 and d.ncon > 0:
         _find_held(m, d)
     write_kick_bias(m, d, h)
@@ -98,7 +98,7 @@ def write_kick_bias(m, d, h):
 
 
 @inline
-def _is_driven(m, d, i):
+def has_drive(m, d, i):
     """Return whether dofs of a body have a given acceleration."""
     driven = False
     if d.accelerate_stage != 0:

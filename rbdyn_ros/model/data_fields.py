@@ -248,6 +248,20 @@ DATA_FIELDS = (
     Field(
         "contact_phase", (1,), "what to do with the list, see contact_list.py", "int", "contact"
     ),
+    Field(
+        "contact_time",
+        ("ncontact",),
+        "of the touch, for bodies in flight that are hit on their way; else 0 [s]",
+        stage="contact",
+    ),
+    Field("hits", (1,), "1 if body_hit or body_shift has entries", "int", "integrate"),
+    Field(
+        "body_hit",
+        ("ntouch",),
+        "when the body is hit in the step [s], or 0",
+        stage="integrate",
+    ),
+    Field("body_shift", ("ntouch", 3), "its motion less its velocity [m/s]", stage="integrate"),
     Field("contact_body", ("ncontact", 2), "the bodies of geom1 and geom2", "int", "contact"),
     Field(
         "contact_arm1", ("ncontact", 3), "the point from the com of body 1's tree", stage="contact"

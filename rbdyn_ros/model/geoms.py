@@ -228,6 +228,7 @@ def _surfaces(surfaces: list[Surface]) -> Arrays:
         "geom_friction": np.array([surface.friction for surface in surfaces]),
         "geom_restitution": np.array([surface.restitution for surface in surfaces]),
         "geom_torsional": np.array([surface.torsional for surface in surfaces]),
+        "geom_limitsurface": np.array([int(s.limit_surface) for s in surfaces], np.int64),
         "geom_rolling": np.array([surface.rolling for surface in surfaces]),
         "geom_viscosity": np.array([_given(surface.viscosity) for surface in surfaces]),
         "geom_solref": rows([(s.time_constant, s.damping_ratio) for s in surfaces], 2),

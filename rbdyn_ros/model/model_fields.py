@@ -348,6 +348,12 @@ MODEL_FIELDS = (
     Field("geom_damping", ("ngeom",), "contact damping; negative: from geom_solref [N s/m]"),
     Field("geom_restitution", ("ngeom",), "part of the closing speed after an impact, 0 to 1"),
     Field("geom_torsional", ("ngeom",), "torque about the normal by normal force [m]"),
+    Field(
+        "geom_limitsurface",
+        ("ngeom",),
+        "1: torsional friction of a point and its friction share an ellipsoid",
+        "int",
+    ),
     Field("geom_rolling", ("ngeom",), "torque across the normal by normal force [m]"),
     Field("geom_velocity", ("ngeom", 3), "of its surface on its body: a belt [m/s]"),
     Field("geom_mass0", ("ngeom",), "mean mass its corners move in qpos0; 0 for the world [kg]"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection
 from typing import Any, NoReturn
 
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from rbdyn_ros.arrays import Array, Bools, Ints
 from rbdyn_ros.checks.names import one_of
 from rbdyn_ros.checks.numbers import count, flag
+from rbdyn_ros.dynamics.too_much import text_if_fast, texts_before
 from rbdyn_ros.errors import (
     Finding,
     ModelError,
@@ -41,7 +43,7 @@ DATA_NAMES = (*INPUTS, *OBSERVED_OUTPUTS)
 
 #: More robots than any memory holds.
 MAX_ROBOTS = 2**40
-#: Joints are looked at, whether they are beyond their limits, in one of so many calls.
+#: What goes wrong is looked for in one of so many calls.
 LOOK = 64
 
 DEVICES = ("cpu", "cuda")
@@ -88,6 +90,9 @@ class Batch:
         nthread: number of threads; on a GPU 0.
         nbad: (nsim,), times that the inertia of a dof was not positive, since reset.
         diverged: (nsim,), whether qpos or qvel was not finite after the last call.
+
+    On a CPU a RuntimeWarning says once if a spring is too stiff for the timestep, and if a body on
+    a free or ball joint turns by more than half a radian in a timestep.
 
     Raises:
         ParameterError: an argument is not allowed, the robots do not fit in the memory, or there
@@ -143,6 +148,7 @@ class Batch:
             self.bind(name)
         self.qpos = m.qpos0
         self._calls, self._watched = 0, device == "cpu" and bool(m.jnt_limited.any() or m.nlimit)
+        self._unsaid = {"springs", "turns"} if device == "cpu" else set()
         self._ready()
 
     def step(self, ids: ArrayLike | None = None, nstep: int = 1) -> None:
@@ -350,15 +356,25 @@ class Batch:
     def _run(self, nstep: int, ids: Any) -> None:
         self._ready()
         self._device.run(nstep, ids)
-        if self._watched:
+        self._calls += 1
+        if self._calls % LOOK == 1:
             self._watch()
 
     def _watch(self) -> None:
-        """Warn once of joints far beyond their limits; look at the first call, then at some."""
-        self._calls += 1
-        if self._calls % LOOK == 1 and self.specialized:
+        """Warn once each of what goes wrong; look at the first call, then at some."""
+        m = self.model
+        if self._watched and self.specialized:
             instead = "rb.Batch(m, nsim, specialize=False)"
-            self._watched = not warn_of_limits(self.model, self.qpos, instead, stacklevel=4)
+            self._watched = not warn_of_limits(m, self.qpos, instead, stacklevel=4)
+        found = []
+        if "springs" in self._unsaid:
+            found = texts_before(m)
+            self._unsaid.remove("springs")
+        if "turns" in self._unsaid and (text := text_if_fast(m, self.qvel)):
+            found.append(text)
+            self._unsaid.remove("turns")
+        for text in found:
+            warnings.warn(f"'{m.name}': {text}", RuntimeWarning, stacklevel=4)
 
 
 def _check_name(what: str, name: object, known: Collection[str]) -> None:

@@ -1,4 +1,4 @@
-"""Say that joints have passed their limits: code for a Model has soft limits only."""
+"""Warnings of rollouts: joints that passed soft limits, and what a timestep cannot carry."""
 
 from __future__ import annotations
 
@@ -8,12 +8,20 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.assembly import coordinate_limits
+from rbdyn_ros.dynamics.too_much import text_if_fast, texts_before
 from rbdyn_ros.engine.passive import NO_TIME
 from rbdyn_ros.model.model import Model
 
 #: A joint is far beyond its limit by this part of its range, and by this much [rad or m]; a limit
 #: to one side has a range of 1.
 FAR, LEAST = 0.1, 0.01
+
+
+def warn_of_timestep(m: Model, qvel: Array | None, stacklevel: int) -> None:
+    """Warn of springs and of bodies that are too fast for the timestep; qvel is (n, nv)."""
+    fast = None if qvel is None else text_if_fast(m, qvel)
+    for text in (*texts_before(m), *([fast] if fast else [])):
+        warnings.warn(f"'{m.name}': {text}", RuntimeWarning, stacklevel=stacklevel + 1)
 
 
 def warn_of_limits(

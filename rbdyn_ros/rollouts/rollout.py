@@ -18,7 +18,7 @@ from rbdyn_ros.rollouts import arguments
 from rbdyn_ros.rollouts.driver import Rows
 from rbdyn_ros.rollouts.job import Job, Robots, remembered, slots_of, step_code, step_rows
 from rbdyn_ros.rollouts.law import APPLIED, REFERENCE, RolloutLaw, law_of
-from rbdyn_ros.rollouts.limits import warn_of_limits
+from rbdyn_ros.rollouts.limits import warn_of_limits, warn_of_timestep
 from rbdyn_ros.rollouts.outputs import check_memory, output_shapes
 from rbdyn_ros.rollouts.params import FIELDS, Columns, columns
 from rbdyn_ros.rollouts.policies import Policy
@@ -150,6 +150,7 @@ def rollout(
             pool, nstep, every, ctrl=ctrl_rows, out=Rows(out, slots_of(step, widths)), shown=shown
         )
     result = _result(out, shapes, widths, robots)
+    warn_of_timestep(m, result.qvel[:, -1] if "qvel" in shapes else None, stacklevel=2)
     if specialize and "qpos" in shapes:
         warn_of_limits(m, result.qpos[:, -1], "specialize=False", stacklevel=2, start=qpos)
     return result
@@ -176,6 +177,8 @@ def _on_ray(
             done += part.stop - part.start
             if shown is not None:
                 shown(done * nstep)
+    speeds = found["qvel"][:, -1] if "qvel" in shapes else None
+    warn_of_timestep(given.m, speeds, stacklevel=3)
     if given.common["specialize"] and "qpos" in shapes:
         ends = found["qpos"][:, -1]
         warn_of_limits(given.m, ends, "specialize=False", stacklevel=3, start=given.qpos)

@@ -94,6 +94,7 @@ def test_sizes(shape, refusal):
         (Surface(restitution=1.1), ("large-restitution", "contact, surface of 'hand'")),
         (Surface(restitution="x"), ("not-finite", "contact, surface of 'hand'")),
         (Surface(torsional=-0.1), ("negative-torsional", "contact, surface of 'hand'")),
+        (Surface(limit_surface=1), ("wrong-kind", "contact, surface of 'hand'")),
         (Surface(rolling=-0.1), ("negative-rolling", "contact, surface of 'hand'")),
         (Surface(rolling=math.inf), ("not-finite", "contact, surface of 'hand'")),
     ],

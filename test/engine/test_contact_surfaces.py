@@ -159,6 +159,37 @@ def test_torsional_friction_stops_a_spin_and_holds_it():
     assert d.qvel[5] - before == pytest.approx(0.1 * 0.01 * G / INERTIA * 0.1, rel=1e-5)
 
 
+def test_friction_and_torsional_friction_share_a_limit_surface_if_asked():
+    """Both are on an ellipsoid, against the velocities of a ball that slides and spins."""
+    mu, torsional = 0.5, 0.01
+    m, d = ball(friction=mu, torsional=torsional, limit_surface=True)
+    d.qvel[[0, 5]] = (1.0, 20.0)
+    rb.step(m, d, 2)
+    for _ in range(100):
+        rb.step(m, d)
+        w = Rotation.from_quat(d.qpos[[4, 5, 6, 3]]).apply(d.qvel[3:])
+        slip = d.qvel[:2] + 0.1 * np.array([-w[1], w[0]])
+        force, torque = -d.contact_force[0, :2] / mu, -d.contact_torque[0, 2] / torsional
+        assert np.hypot(np.linalg.norm(force), torque) == pytest.approx(G, rel=1e-5)
+        # the point with the radius torsional / mu goes against its own velocity
+        against = np.array([*slip, torsional / mu * w[2]])
+        against *= G / np.linalg.norm(against)
+        assert np.array([*force, torque]) == pytest.approx(against, abs=2e-3 * G)
+    rb.step(m, d, 900)
+    w = Rotation.from_quat(d.qpos[[4, 5, 6, 3]]).apply(d.qvel[3:])
+    assert w[2] < 0.5 * 20.0  # rolling by now, braked by all of the torsional friction
+
+
+def test_a_shared_limit_surface_holds_a_ball_up_to_its_ellipsoid():
+    mu, torsional = 0.5, 0.01
+    m, d = ball(friction=mu, torsional=torsional, rolling=0.1, limit_surface=True)
+    for share, moves in ((0.97, False), (1.03, True)):
+        d.qfrc_applied[[0, 5]] = share * G * np.sqrt(0.5) * np.array([mu, torsional])
+        rb.step(m, d, 300)
+        assert (abs(d.qvel[5]) > 1e-3) == moves
+        assert moves or abs(d.qvel).max() < 1e-12
+
+
 @pytest.mark.parametrize("foot", [touching.POINT, rb.Sphere(1e-3)])
 def test_a_plate_that_spins_on_a_small_foot_stops_and_stays(foot):
     inertia, torque = (1.0 + 0.2**2) / 12.0, 0.02 * G

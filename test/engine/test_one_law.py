@@ -124,6 +124,36 @@ def test_a_gear_pushes_back_from_a_limit_in_the_same_step():
         rb.step(m, d)
 
 
+def test_bodies_that_hit_each_other_on_their_way_balance():
+    """The normal between two shapes turns on the way to a touch at a slant."""
+    shapes = (rb.Sphere(0.1), rb.Capsule(0.1, 0.1), rb.Cylinder(0.1, 0.15))
+    rng, hits = np.random.default_rng(0), 0
+    for n in range(18):
+        skin = rb.Surface(restitution=0.5 * (n % 3), friction=0.3 * (n % 2))
+        pair = [
+            rb.Object(
+                f"{side}",
+                shapes[(n + side * (n // 3)) % 3],
+                mass=rng.uniform(0.5, 4.0),
+                pose=rb.pose((side, 0.0, 0.0)),
+                surface=skin,
+            )
+            for side in range(2)
+        ]
+        m = rb.scene(objects=pair, floor=False)
+        m.opt.gravity, m.opt.timestep = (0.0, 0.0, 0.0), 0.004
+        d = rb.make_data(m)
+        angle = rng.uniform(1.325, 1.345)
+        d.qpos.reshape(-1, 7)[:] = [0, 0, 0, 1, 0, 0, 0], [0.205, 0.0, 0.01, 1, 0, 0, 0]
+        d.qvel[6:9] = -9.0 * np.cos(angle), 9.0 * np.sin(angle), 0.0
+        d.qvel.reshape(-1, 6)[:, 3:] = rng.normal(size=(2, 3))
+        for _ in range(4):
+            before = assert_one_answer(m, d)
+            hits += bool((before.contact_time[: before.ncon] > 0.0).any())
+            rb.step(m, d)
+    assert hits > 0
+
+
 # inverse
 
 

@@ -85,3 +85,29 @@ def test_robots_without_limits_and_robots_that_diverged_are_left_alone():
         pressed(m)
         rb.rollout(bounded, [0.0], [np.finfo(float).max], nstep=3)
         rb.rollout(bounded, [1.5], [0.0], nstep=1)  # comes back
+
+
+@pytest.mark.parametrize("kind", ["batch", "rollout"])
+def test_what_the_timestep_cannot_carry_is_said(kind):
+    """A joint spring beyond inertia / h^2, and a body that turns by 0.6 rad in a timestep."""
+    rod = rb.SystemBuilder("rod", base="world").body(
+        "rod", rb.shapes.box((0.5, 0.02, 0.02), mass=1.0)
+    )
+    rod.joint("hinge", "revolute", "world", "rod", axis=(0, 0, 1), stiffness=1e6)
+    rod.body("top", rb.shapes.sphere(0.1, mass=1.0))
+    m = rb.build(rod.joint("fly", "floating", "world", "top"))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if kind == "batch":
+            b = rb.Batch(m, 3)
+            for _ in range(130):
+                b.qvel[1, m.jnt_dofadr[1] + 5] = 600.0
+                b.step()
+        else:
+            qvel = np.zeros((2, m.nv))
+            qvel[1, m.jnt_dofadr[1] + 5] = 600.0
+            rb.rollout(m, np.tile(m.qpos0, (2, 1)), qvel, np.zeros((1, m.nv)), nstep=1)
+    texts = [str(one.message) for one in caught]
+    assert len(texts) == 2
+    assert "'hinge'" in texts[0]
+    assert "body 'top' turns at 600 rad/s" in texts[1]

@@ -61,7 +61,7 @@ def problem(m, start, end):
     rb.fwd_velocity(m, d)
     assert set(d.contact_key[: d.ncon]) <= set(end.contact_key[: end.ncon])
     n = end.ncon
-    for field in ("key", "geom", "pos", "normal", "dist", "lever"):
+    for field in ("key", "geom", "pos", "normal", "dist", "lever", "time"):
         getattr(d, f"contact_{field}")[:n] = getattr(end, f"contact_{field}")[:n]
     if m.opt.integrator == "implicit_damping":
         A += h * np.diag(d.dof_viscosity)
@@ -141,34 +141,37 @@ def _turned(m, d, c, force):
 
 def _rows(m, d, c, frame):
     """Return the velocities of a contact by qvel (4, nv), along the normal and of friction."""
-    J = _jacobian(m, d, c)
-    at_point, at_centre = (J[3:] + np.cross(J[:3], x, axis=0) for x in _points(d, c))
-    radius = frame[0] @ d.contact_lever[c]
-    return np.vstack([frame[0] @ at_point, frame[1:] @ at_centre, radius * frame[0] @ J[:3]])
+    rows, radius = np.zeros((4, m.nv)), frame[0] @ d.contact_lever[c]
+    for sign, body in _sides(m, d, c):
+        J = rb.frame_jacobian(m, d, m.body_names[body], "world")
+        at_point, at_centre = (J[3:] + np.cross(J[:3], x, axis=0) for x in _points(m, d, c, body))
+        spin = radius * frame[0] @ J[:3]
+        rows += sign * np.vstack([frame[0] @ at_point, frame[1:] @ at_centre, spin])
+    return rows
 
 
-def _points(d, c):
-    """Return the contact point, and the one at which friction acts."""
-    x = d.contact_pos[c]
-    return x, x + np.cross(d.contact_lever[c], d.contact_normal[c])
-
-
-def _jacobian(m, d, c):
-    """Return the velocity of geom2 relative to geom1, by qvel."""
+def _sides(m, d, c):
+    """Return the sign and the body of each moving side of a contact."""
     one, two = m.geom_bodyid[d.contact_geom[c]]
-    J = rb.frame_jacobian(m, d, m.body_names[two], "world")
-    if one > 0:
-        J = J - rb.frame_jacobian(m, d, m.body_names[one], "world")
-    return J
+    return ((1.0, two), (-1.0, one)) if one > 0 else ((1.0, two),)
+
+
+def _points(m, d, c, body):
+    """Return the contact point on a body at the start, and the one at which friction acts."""
+    x = d.contact_pos[c]
+    if d.contact_time[c] > 0.0:  # where both bodies are at this time
+        J = rb.frame_jacobian(m, d, m.body_names[body], "world")
+        x = x - d.contact_time[c] * (J[3:] + np.cross(J[:3], d.xipos[body], axis=0)) @ d.qvel
+    return x, x + np.cross(d.contact_lever[c], d.contact_normal[c])
 
 
 def _bent(m, d, c, frame):
     """Return what friction's velocity changes by in a second at constant joint velocities."""
-    (one, two), (_x, x), normal = d.contact_geom[c], _points(d, c), d.contact_normal[c]
-    a, w, turning = _arc(m, d, m.geom_bodyid[two], x)
-    if m.geom_bodyid[one] > 0:
-        less, v, other = _arc(m, d, m.geom_bodyid[one], x)
-        a, w, turning = a - less, w - v, turning - other
+    (one, two), normal = d.contact_geom[c], d.contact_normal[c]
+    a = w = turning = np.zeros(3)
+    for sign, body in _sides(m, d, c):
+        arc = _arc(m, d, body, _points(m, d, c, body)[1])
+        a, w, turning = a + sign * arc[0], w + sign * arc[1], turning + sign * arc[2]
     a = a + np.cross(w, _compliance(m, d, one, two, normal) @ np.cross(w, normal))
     return np.array([*frame[1:] @ a, normal @ d.contact_lever[c] * (normal @ turning)])
 

@@ -225,6 +225,12 @@ def audit_surface(surface: Surface, owner: str, line: int | None, audit: Audit) 
         if audit_finite(what, (value,), 1, "contact length", owner, line, audit):
             audit_sign(what, value, owner, line, audit)
     _audit_restitution(surface.restitution, owner, line, audit)
+    shares: object = surface.limit_surface
+    if not isinstance(shares, bool | np.bool_):
+        message = f"limit_surface is {shown(shares)}; allowed is True or False"
+        audit.error(
+            "wrong-kind", owner, line, message, found=shown(shares), allowed="True or False"
+        )
 
 
 def _audit_restitution(value: float, owner: str, line: int | None, audit: Audit) -> None:

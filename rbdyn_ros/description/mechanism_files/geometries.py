@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 from rbdyn_ros.description.geometries import (
     FLOOR,
@@ -27,9 +28,11 @@ from rbdyn_ros.description.meshes.meshes import Meshes
 from rbdyn_ros.description.poses import Pose, Vec3
 from rbdyn_ros.errors import quote
 
+#: The key of a surface that is true or false; the others are numbers.
+LIMIT_SURFACE = "limit_surface"
 SURFACE = (
     *("friction", "time_constant", "damping_ratio", "stiffness", "damping", "viscosity"),
-    *("restitution", "torsional", "rolling"),
+    *("restitution", "torsional", "rolling", LIMIT_SURFACE),
 )
 #: The keys of shapes.
 SHAPES = ("box", "sphere", "cylinder", "capsule", "points", "mesh")
@@ -109,8 +112,10 @@ def _friction(table: YamlTable, owner: str, form: Form) -> float | None:
 
 def read_surface(table: YamlTable, owner: str, form: Form) -> Surface | None:
     """Return the surface of the keys SURFACE in a table; None after an error."""
-    given = {
-        key: form.number(table.nodes[key], key.replace("_", " "), owner)
+    given: dict[str, Any] = {
+        key: (form.flag if key == LIMIT_SURFACE else form.number)(
+            table.nodes[key], key.replace("_", " "), owner
+        )
         for key in SURFACE
         if key in table.nodes
     }

@@ -62,9 +62,11 @@ def add_to_bodies(d, moved):
 
 @inline
 def next_bodies(d, c):
-    """Return the next contact with other bodies."""
-    body1, body2 = d.contact_body[c, 0], d.contact_body[c, 1]
+    """Return the next contact with other bodies, or at another time of the step (hits.py)."""
+    first, body1, body2 = c, d.contact_body[c, 0], d.contact_body[c, 1]
     while c < d.ncon and d.contact_body[c, 0] == body1 and d.contact_body[c, 1] == body2:
+        if d.contact_time[c] != d.contact_time[first]:
+            break
         c += 1
     return c
 

@@ -57,7 +57,7 @@ def list_obstacle_contact(m, d, g, o, x, normal, dist, feature, touches):
     body = m.geom_bodyid[g]
     v, change = point_velocity(m, d, body, x), change_of_velocity(m, d, body, x)
     if _is_listed(m, g, o, dist, dot3(normal, v), dot3(normal, change), touches):
-        _append(m, d, pair_number(m, g, o), o, g, 0, body, x, normal, dist, feature)
+        append(m, d, pair_number(m, g, o), o, g, 0, body, x, normal, dist, feature, 0.0)
 
 
 @inline
@@ -91,7 +91,7 @@ def list_contact(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, featur
     v = sub3(point_velocity(m, d, body2, x), point_velocity(m, d, body1, x))
     change = sub3(change_of_velocity(m, d, body2, x), change_of_velocity(m, d, body1, x))
     if _is_listed(m, geom1, geom2, dist, dot3(normal, v), dot3(normal, change), touches):
-        _append(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature)
+        append(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature, 0.0)
 
 
 @inline
@@ -108,12 +108,16 @@ def reach_of(m, d, body, centre, radius):
 
 @inline
 def change_of_velocity(m, d, body, x):
-    """Return what the step adds to the velocity of a point, zero until its forces are known."""
+    """Return what the step adds to the velocity of a point, zero until its forces are known.
+
+    What bodies that are hit on their way leave out of it is subtracted (hits.py).
+    """
     if d.contact_phase[0] != AT_END:
         return ZERO3
     a = load6(d.iterate_a, body)
     arm = sub3(x, load3(d.subtree_com, m.body_rootid[body]))
-    return scaled3(moved_point(a, arm), m.opt.timestep)
+    change = scaled3(moved_point(a, arm), m.opt.timestep - d.body_hit[body])
+    return add3(change, load3(d.body_shift, body))
 
 
 @inline
@@ -186,8 +190,11 @@ def _is_listed(m, geom1, geom2, dist, leaving, change, touches):
 
 
 @inline
-def _append(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature):
-    """Add a contact to the list; what does not fit in does not act, and is counted."""
+def append(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature, t):
+    """Add a contact at the time t of the step to the list.
+
+    What does not fit in does not act, and is counted.
+    """
     c = d.ncon
     if c == m.ncontact:
         d.ndropped = d.ndropped + 1
@@ -198,7 +205,7 @@ def _append(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature):
     d.contact_key[c] = pair * FEATURES + feature
     store3(d.contact_pos, c, x)
     store3(d.contact_normal, c, normal)
-    d.contact_dist[c] = dist
+    d.contact_dist[c], d.contact_time[c] = dist, t
 
 
 @kernel

@@ -20,6 +20,7 @@ from rbdyn_ros.engine.constraints.coupled import (
     prescribe,
 )
 from rbdyn_ros.engine.contact.body_sums import next_bodies, with_slopes
+from rbdyn_ros.engine.contact.hits import centre_at_touch
 from rbdyn_ros.engine.crb import crb
 from rbdyn_ros.engine.follow import is_driven
 from rbdyn_ros.engine.jit import inline, kernel
@@ -37,7 +38,7 @@ from rbdyn_ros.engine.skyline import (
     start_tree,
     take_triangle,
 )
-from rbdyn_ros.engine.spatial import ZERO3, dot6, load3, load6, moved, scaled6, store6, sub3
+from rbdyn_ros.engine.spatial import ZERO3, dot6, load6, moved, scaled6, store6, sub3
 from rbdyn_ros.engine.symmetric import ZERO21, times21
 from rbdyn_ros.model.options import FORCE
 
@@ -96,15 +97,15 @@ def _begin(m, d):
     c = 0
     while c < d.ncon:
         if d.contact_body[c, 0] > 0:
-            _join_paths(m, d, d.contact_body[c, 0], d.contact_body[c, 1])
+            _join_paths(m, d, c)
         c = next_bodies(d, c)
     close_tree(m, d)
 
 
 @kernel
-def _join_paths(m, d, body1, body2):
-    """Make one chain of the dofs that move two bodies apart."""
-    middle, number = _list_paths(m, d, body1, body2)
+def _join_paths(m, d, c):
+    """Make one chain of the dofs that move the two bodies of a contact apart."""
+    middle, number = _list_paths(m, d, c)
     if number == 0:
         return
     first, last, other = m.nv, -1, -1
@@ -129,7 +130,7 @@ def _join(m, d, h):
         end = next_bodies(d, c)
         if d.contact_body[c, 0] > 0:
             A = with_slopes(d, c, end, ZERO21)
-            _middle, number = _list_paths(m, d, d.contact_body[c, 0], d.contact_body[c, 1])
+            _middle, number = _list_paths(m, d, c)
             _add_square(d, number, h, A)
         c = end
 
@@ -153,16 +154,16 @@ def _add_square(d, number, h, A):
 
 
 @kernel
-def _list_paths(m, d, body1, body2):
-    """Write path_dof and path_axis of the coordinates that move two bodies apart.
+def _list_paths(m, d, c):
+    """Write path_dof and path_axis of the coordinates that move the bodies of a contact apart.
 
     Returns the number of those that move body2, and of all. path_axis is the velocity of body2
     relative to body1 about the centre of mass of body2's tree, for a unit velocity of the dof.
     """
+    body1, body2 = d.contact_body[c, 0], d.contact_body[c, 1]
     top = _common_ancestor(m, body1, body2)
     middle = _list_path(m, d, body2, top, 0, 1.0, ZERO3)
-    com1 = load3(d.subtree_com, m.body_rootid[body1])
-    com2 = load3(d.subtree_com, m.body_rootid[body2])
+    com1, com2 = centre_at_touch(m, d, c, body1), centre_at_touch(m, d, c, body2)
     return middle, _list_path(m, d, body1, top, middle, -1.0, sub3(com2, com1))
 
 

@@ -15,7 +15,8 @@ from rbdyn_ros.engine.contact.body_sums import wrench_at_end
 from rbdyn_ros.engine.contact.contact_constants import bounces, rebound
 from rbdyn_ros.engine.contact.law import IS_SPRING, NORMAL
 from rbdyn_ros.engine.contact.passes import relative_acceleration
-from rbdyn_ros.engine.contact.start import spin_of, velocity_of
+from rbdyn_ros.engine.contact.patches import spin_of
+from rbdyn_ros.engine.contact.start import velocity_of
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import add_scaled3, dot3
 

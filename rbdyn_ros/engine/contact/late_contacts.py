@@ -9,7 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.contact.contact_list import AT_END, AT_START, PREPARE, near
+from rbdyn_ros.engine.contact.contact_list import (
+    AT_END,
+    AT_START,
+    PREPARE,
+    near,
+)
 from rbdyn_ros.engine.contact.passes import keep_iterate, moved_point
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import call_stage

@@ -9,9 +9,10 @@ change, the sum of the friction stays.
 from __future__ import annotations
 
 from rbdyn_ros.engine.contact.contact_list import FEATURES
+from rbdyn_ros.engine.contact.hits import move_hits
 from rbdyn_ros.engine.contact.law import NORMAL, SIZE, has_torque
 from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.optional import data_at, optional_stage
+from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import (
     ZERO3,
     add3,
@@ -83,6 +84,7 @@ def _keep(d, c, force, torque):
 @optional_stage("remember_stage")
 def _remember_by_address(table, row):
     remember(data_at(table, row))
+    move_hits(model_at(table), data_at(table, row))
 
 
 @kernel

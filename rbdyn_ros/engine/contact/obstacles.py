@@ -44,6 +44,7 @@ from rbdyn_ros.engine.contact.contact_list import (
     turn_rate_in_step,
     velocity_in_step,
 )
+from rbdyn_ros.engine.contact.hits import clear_hits, find_hits, keep_first_hits
 from rbdyn_ros.engine.contact.memory import recall
 from rbdyn_ros.engine.contact.obstacle_distance import (
     distance_to_obstacle,
@@ -87,7 +88,12 @@ def contact(m, d):
     """
     phase = d.contact_phase[0]
     if phase != PREPARE:
+        clear_hits(m, d)
+        if phase == AT_END:
+            find_hits(d)
         list_points(m, d)
+        if d.hits[0] != 0:
+            keep_first_hits(m, d)
     if phase != AT_END:
         recall(d)
         start_contacts(m, d)

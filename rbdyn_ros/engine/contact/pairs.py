@@ -40,6 +40,7 @@ from rbdyn_ros.engine.contact.approach import (
 )
 from rbdyn_ros.engine.contact.boxes import BOX_POINTS, box_gap, box_points
 from rbdyn_ros.engine.contact.contact_list import (
+    AT_END,
     list_contact,
     order,
     paths,
@@ -48,6 +49,8 @@ from rbdyn_ros.engine.contact.contact_list import (
     turn_rate_in_step,
     velocity_in_step,
 )
+from rbdyn_ros.engine.contact.hits import flies, list_hit, stop_before
+from rbdyn_ros.engine.contact.surfaces import is_rigid
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.spatial import (
@@ -70,6 +73,10 @@ SAME_NORMAL = 0.7
 
 #: Part of the speed along the normal that is as fast.
 SAME_SPEED = 0.5
+
+#: In place of a path: the geometries are where both touch; they touch later in the step with
+#: another normal than now, which the next step finds.
+AT_TOUCH, LATE_TOUCH = 2, 3
 
 
 @optional_stage("pair_stage")
@@ -193,20 +200,44 @@ def _list_at(m, d, pair, g, h, mover, v, w, t, late, reach):
     """List the points at which two geometries touch at the time t of a path."""
     place = d.geom_place
     p, R = pose_of(place, mover)
+    body_g, body_h, other = m.geom_bodyid[g], m.geom_bodyid[h], g if mover == h else h
+    x, B = pose_of(place, other)
     if t > 0.0:
-        if (
-            m.geom_bodyid[g] > 0
-            and m.geom_bodyid[h] > 0
-            and _as_now(m, d, pair, g, h, mover, v, w, t, reach)
-        ):
+        if body_g > 0 and body_h > 0 and _as_now(m, d, pair, g, h, mover, v, w, t, reach):
             t = 0.0
+        elif late == 0 and _both_fly(m, d, g, h):
+            late = AT_TOUCH
+            _fly_on(m, d, mover, t)
+            _fly_on(m, d, other, t)
         else:
+            late = LATE_TOUCH if late > 0 and _both_fly(m, d, g, h) else late
             q, T = moved_by(p, R, v, w, t)
             store_pose(place, mover, q, T)
     if m.geom_type[g] == BOX and m.geom_type[h] == BOX:
         _boxes(m, d, pair, g, h, mover, p, R, t, late, reach)
     else:
         _hulls(m, d, pair, g, h, mover, p, R, t, late, reach)
+    store_pose(place, other, x, B)
+
+
+@inline
+def _both_fly(m, d, g, h):
+    """Return whether two rigid geometries are of bodies in flight, which can be hit on their way.
+
+    The gap of a spring is that of the start of the step.
+    """
+    if not is_rigid(m, g) or not is_rigid(m, h):
+        return False
+    return flies(m, d, m.geom_bodyid[g]) and flies(m, d, m.geom_bodyid[h])
+
+
+@inline
+def _fly_on(m, d, g, t):
+    """Put a geometry where its body leads it until the time t."""
+    (p, R), body = pose_of(d.geom_place, g), m.geom_bodyid[g]
+    v, w = velocity_in_step(m, d, body, p, 0), turn_rate_in_step(m, d, body, 0)
+    q, T = moved_by(p, R, v, w, t)
+    store_pose(d.geom_place, g, q, T)
 
 
 @kernel
@@ -291,13 +322,21 @@ def _list_carried(m, d, pair, g, h, mover, p, R, t, late, x, normal, dist, featu
     The normal points from g to h; a geometry of the world is geom1.
     """
     key, body_g, body_h = m.ngeomlink * m.nobstacle + pair, m.geom_bodyid[g], m.geom_bodyid[h]
+    if late == AT_TOUCH:
+        list_hit(m, d, key, g, h, body_g, body_h, x, normal, dist, feature, t)
+        return
     if t > 0.0:
         q, T = pose_of(d.geom_place, mover)
         x = carried_back(x, p, R, q, T)
         v, _w = _relative_velocity(m, d, g, h, h, x, late)
         dist = gap_before(m, normal, dist, v, t)
-    if body_h == 0:
+    number = d.ncon
+    if late == LATE_TOUCH:
+        stop_before(m, d, body_g, body_h, x, x, normal, dist)
+    elif body_h == 0:
         flipped = scaled3(normal, -1.0)
         list_contact(m, d, key, h, g, body_h, body_g, x, flipped, dist, feature, t != NEAR)
     else:
         list_contact(m, d, key, g, h, body_g, body_h, x, normal, dist, feature, t != NEAR)
+        if d.contact_phase[0] == AT_END and d.ncon == number and body_g > 0 and t != NEAR:
+            stop_before(m, d, body_g, body_h, x, x, normal, dist)

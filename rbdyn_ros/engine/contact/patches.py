@@ -13,7 +13,8 @@ polygon of n corners (to 4 %), and in between for a longish area.
 
 Each contact takes the part of its normal force. Its friction is a vector with the torque / radius
 along the normal, and its velocity is u_t + w_n lever, u_t being that of its own point: the lever
-is radius n + n x (centre - point). A single point has none.
+is radius n + n x (centre - point). A single point has none, unless its surface asks for it: its
+radius is then torsional / mu.
 
 Source: Goyal, Ruina, Papadopoulos, Planar sliding with dry friction, 1991 (limit surface); Howe,
 Cutkosky, Practical force-motion models for sliding manipulation, 1996 (an ellipsoid).
@@ -27,6 +28,7 @@ from rbdyn_ros.engine.collision.kinds import CYLINDER
 from rbdyn_ros.engine.constraints.wrenches import turn_rate
 from rbdyn_ros.engine.contact.body_sums import of_one_pair
 from rbdyn_ros.engine.contact.law import MU, NORMAL, SIZE, TORSIONAL, first_lagged, is_viscous
+from rbdyn_ros.engine.contact.surfaces import has_limit_surface
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
     ZERO3,
@@ -61,9 +63,19 @@ def spread_friction(m, d):
         end = c + 1
         while end < d.ncon and of_one_pair(d, c, end):
             end += 1
-        if end > c + 1 and _is_patch(d, c, end):
+        if end == c + 1:
+            if d.contact_grip[c, TORSIONAL] > 0.0 and has_limit_surface(m, d, c):
+                _spread_point(d, c, spin_of(d, c))
+        elif _is_patch(d, c, end):
             _spread(m, d, c, end)
         c = end
+
+
+@inline
+def spin_of(d, c):
+    """Return the angular velocity of geom2, relative to geom1."""
+    w = turn_rate(d, d.contact_body[c, 1])
+    return sub3(w, turn_rate(d, d.contact_body[c, 0])) if d.contact_body[c, 0] > 0 else w
 
 
 @inline
@@ -95,24 +107,36 @@ def _spread(m, d, first, end):
         return
     if d.contact_grip[first, TORSIONAL] > 0.0:
         radius += d.contact_grip[first, TORSIONAL] / d.contact_grip[first, MU]
-    body1, body2 = d.contact_body[first, 0], d.contact_body[first, 1]
-    w = turn_rate(d, body2)
-    if body1 > 0:
-        w = sub3(w, turn_rate(d, body1))
+    w = spin_of(d, first)
     for c in range(first, end):
         if d.contact_lagged[c, 0] == 0.0:  # it is not known to press: it acts where it is
             continue
         normal = load3(d.contact_normal, c)
         around = cross3(normal, sub3(centre, load3(d.contact_pos, c)))
-        lever = add_scaled3(around, normal, radius)
-        store3(d.contact_lever, c, lever)
-        u = add_scaled3(load3(d.contact_vel, c), lever, dot3(normal, w))
-        store3(d.contact_vel, c, u)
-        spin = dot3(normal, load3(d.contact_memory_torque, c))
-        if spin != 0.0:
-            spin /= d.contact_grip[c, SIZE]
-            store3(d.contact_memory, c, add_scaled3(load3(d.contact_memory, c), normal, spin))
-        d.contact_grip[c, TORSIONAL] = 0.0
+        _add_spin(d, c, add_scaled3(around, normal, radius), w)
+
+
+@inline
+def _spread_point(d, c, w):
+    """Let friction and torsional friction of a single point share the limit surface."""
+    mu = d.contact_grip[c, MU]
+    if mu > 0.0 and mu < np.inf:
+        radius = d.contact_grip[c, TORSIONAL] / mu
+        _add_spin(d, c, scaled3(load3(d.contact_normal, c), radius), w)
+
+
+@inline
+def _add_spin(d, c, lever, w):
+    """Write the lever of a contact, and add the spin to its velocity and memory."""
+    normal = load3(d.contact_normal, c)
+    store3(d.contact_lever, c, lever)
+    u = add_scaled3(load3(d.contact_vel, c), lever, dot3(normal, w))
+    store3(d.contact_vel, c, u)
+    spin = dot3(normal, load3(d.contact_memory_torque, c))
+    if spin != 0.0:
+        spin /= d.contact_grip[c, SIZE]
+        store3(d.contact_memory, c, add_scaled3(load3(d.contact_memory, c), normal, spin))
+    d.contact_grip[c, TORSIONAL] = 0.0
 
 
 @inline

@@ -30,6 +30,7 @@ from rbdyn_ros.engine.contact.convergence import (
     compare_with_law,
     write_step_and_forces,
 )
+from rbdyn_ros.engine.contact.hits import find_hits, hold_back
 from rbdyn_ros.engine.contact.impacts import weaken_rebounds, work_of_impacts
 from rbdyn_ros.engine.contact.lagged import move_lagged
 from rbdyn_ros.engine.contact.lagged_newton import newton_step
@@ -109,6 +110,8 @@ def solve_step(m, d):
         if gained > 0.0:
             passes += d.solver_niter
             solved, exact = _solve_without_gain(m, d, stops, gained)
+    find_hits(d)
+    hold_back(m, d)
     d.solver_niter += passes
     if not exact:
         d.nunsolved = d.nunsolved + 1

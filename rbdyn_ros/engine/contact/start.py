@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.constraints.wrenches import point_velocity, turn_rate
+from rbdyn_ros.engine.constraints.wrenches import point_velocity
 from rbdyn_ros.engine.contact.body_sums import clear_sums
 from rbdyn_ros.engine.contact.contact_constants import prepare
+from rbdyn_ros.engine.contact.hits import place_on
 from rbdyn_ros.engine.contact.law import NORMAL, has_torque
 from rbdyn_ros.engine.contact.masses import find_heaviest, join_trees
-from rbdyn_ros.engine.contact.patches import spread_friction
+from rbdyn_ros.engine.contact.patches import spin_of, spread_friction
 from rbdyn_ros.engine.jit import inline, kernel
 from rbdyn_ros.engine.spatial import (
     ZERO3,
@@ -36,11 +37,11 @@ def start_contacts(m, d):
     if d.nmutual > 0:
         find_heaviest(m, d)
     for c in range(d.ncon):
-        body1, body2, x = d.contact_body[c, 0], d.contact_body[c, 1], load3(d.contact_pos, c)
+        body1, body2 = d.contact_body[c, 0], d.contact_body[c, 1]
         v = velocity_of(m, d, c)
-        store3(d.contact_arm2, c, sub3(x, load3(d.subtree_com, m.body_rootid[body2])))
+        store3(d.contact_arm2, c, _arm(m, d, c, body2))
         if body1 > 0:
-            store3(d.contact_arm1, c, sub3(x, load3(d.subtree_com, m.body_rootid[body1])))
+            store3(d.contact_arm1, c, _arm(m, d, c, body1))
         normal = load3(d.contact_normal, c)
         leaving = dot3(normal, v)
         prepare(m, d, c, leaving)
@@ -57,16 +58,15 @@ def start_contacts(m, d):
 @inline
 def velocity_of(m, d, c):
     """Return the velocity of geom2 at a contact, relative to geom1, at the start of the step."""
-    body1, x = d.contact_body[c, 0], load3(d.contact_pos, c)
-    v = add3(point_velocity(m, d, d.contact_body[c, 1], x), _belts(m, d, c))
-    return sub3(v, point_velocity(m, d, body1, x)) if body1 > 0 else v
+    body1, body2 = d.contact_body[c, 0], d.contact_body[c, 1]
+    v = add3(point_velocity(m, d, body2, place_on(m, d, c, body2)), _belts(m, d, c))
+    return sub3(v, point_velocity(m, d, body1, place_on(m, d, c, body1))) if body1 > 0 else v
 
 
 @inline
-def spin_of(d, c):
-    """Return the angular velocity of geom2, relative to geom1."""
-    w = turn_rate(d, d.contact_body[c, 1])
-    return sub3(w, turn_rate(d, d.contact_body[c, 0])) if d.contact_body[c, 0] > 0 else w
+def _arm(m, d, c, body):
+    """Return the way from the centre of mass of a body's tree to a contact."""
+    return sub3(place_on(m, d, c, body), load3(d.subtree_com, m.body_rootid[body]))
 
 
 @inline

@@ -38,6 +38,13 @@ def viscosity_of(m, d, c):
 
 
 @inline
+def has_limit_surface(m, d, c):
+    """Return whether friction and torsional friction of a single point share a limit surface."""
+    geom1, geom2 = d.contact_geom[c, 0], d.contact_geom[c, 1]
+    return m.geom_limitsurface[geom1] + m.geom_limitsurface[geom2] > 0
+
+
+@inline
 def restitution_of(m, d, c):
     """Return the part of the closing speed after an impact."""
     geom1, geom2 = d.contact_geom[c, 0], d.contact_geom[c, 1]

@@ -6,6 +6,7 @@ import math
 import time
 from typing import Any
 
+from rbdyn_ros.dynamics.too_much import text_if_fast, texts_before
 from rbdyn_ros.errors import listing, quote
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
@@ -79,13 +80,15 @@ class Alarms:
         self._logger, self._reset_name = logger, reset_name
         self._saturated, self._missed, self._singular = Throttle(), Throttle(), Throttle()
         self._fault, self._bad, self._near = -1, 0, 0
-        self._unsolved = self._dropped = False
+        self._unsolved = self._dropped = self._fast = False
+        self._looked: Model | None = None  # the Model whose springs were looked at
 
     def report(self, m: Model, state: LoopState) -> None:
         """Log the new troubles in a state of the Model."""
         self._report_fault(m, state)
         self._report_limits(m, state)
         self._report_contact(m, state)
+        self._report_timestep(m, state)
         if state.missed and self._missed.due(time.monotonic()):
             text = f"publishing is too slow: {state.missed} states were skipped"
             self._logger.warning(text)
@@ -123,6 +126,16 @@ class Alarms:
                 "a yaw-pitch-roll joint is near its singularity: its motion is inaccurate there"
             )
         self._near = max(self._near, state.singular)
+
+    def _report_timestep(self, m: Model, state: LoopState) -> None:
+        """Warn once of what the timestep cannot carry, as rb.step does."""
+        texts = texts_before(m) if m is not self._looked else []
+        self._looked = m
+        if not self._fast and (text := text_if_fast(m, state.qvel)):
+            self._fast = True
+            texts.append(text)
+        for text in texts:
+            self._logger.warning(text)
 
     def _report_contact(self, m: Model, state: LoopState) -> None:
         """Warn once of contact forces that are not right."""

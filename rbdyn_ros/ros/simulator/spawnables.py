@@ -190,7 +190,7 @@ def _primitive(name: str, words: str, pose: Pose) -> Object | Obstacle:
 
 
 def _surface(given: dict[str, tuple[float, ...]]) -> Surface | None:
-    values = {key: given[key][0] for key in SURFACE if key in given}
+    values: dict[str, Any] = {key: given[key][0] for key in SURFACE if key in given}
     return Surface(**values) if values else None
 
 
