@@ -258,6 +258,7 @@ ROLES = (
                 "reply",
                 (
                     "*_arm_controller_io/get_type_description",
+                    "*_arm_controller_time/get_type_description",
                     "*_arm_controller_follow/get_type_description",
                 ),
                 "its helper nodes",
