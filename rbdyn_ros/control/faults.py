@@ -66,6 +66,11 @@ FAULTS = (
         "than 1.1 times real time",
         "brake",
     ),
+    FaultKind(
+        "clock",
+        "the same, and the positions do not follow from the state before and the elapsed time",
+        "blind",
+    ),
     FaultKind("position", "a joint is 0.0087 rad or m beyond its limit", "brake"),
     FaultKind("velocity", "a joint is faster than its limit, and its positions agree", "brake"),
     FaultKind(

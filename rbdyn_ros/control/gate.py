@@ -70,7 +70,6 @@ class SafetyGate:
         effort: (n,) the efforts that passed last [N m or N].
         saturated: (n,) whether the law exceeded the effort limit.
         step: time between the last two states by their clock [s].
-        suspicion: see Inspection, of the state that was judged last.
         unfit: fault of the last desired efforts, or None.
         took_back: whether the newest state was replaced by the one before.
     """
@@ -88,7 +87,6 @@ class SafetyGate:
         self.took_back = False
         self.step = SHORTEST
         self._since_start = math.inf
-        self.suspicion = 0.0
         self.clock = StateClock(self.settings.state_timeout, self.settings.simulated)
         self._inspection = Inspection(self.measured, limits)
 
@@ -145,18 +143,19 @@ class SafetyGate:
         step = (time - seen.time) / NANOSECONDS  # since the last accepted state
         why = self.clock.judge(time, arrival, self.limits.latency)
         jumped = self.clock.code == "clock"
-        wrong = None
-        if not jumped:
-            wrong = inspection.judge(math.inf if first else step, self.effort)
-            self.suspicion = inspection.suspicion
+        if jumped and seen.arrival is not None:  # only the steady clock tells how much time passed
+            step = max(arrival - seen.arrival, 0) / NANOSECONDS
+        wrong = inspection.judge(math.inf if first else step, self.effort)
+        if jumped and wrong is not None and wrong.blind:
+            wrong = Fault("clock", f"{why}; and {wrong.text}", blind=True)
         if wrong is not None and inspection.moved:
             seen.take_back()
             self.took_back = True
             return 0.0, wrong
         seen.time, seen.arrival = time, arrival
-        if jumped:
+        if jumped and not (wrong is not None and wrong.blind):
             return SHORTEST, Fault("clock", why)
-        if why:
+        if why and not jumped:
             return 0.0, Fault("latency", why, blind=True)
         if wrong is not None and wrong.blind:
             return 0.0, wrong

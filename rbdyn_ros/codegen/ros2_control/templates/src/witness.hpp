@@ -37,15 +37,12 @@ public:
   Dofs push{};
   /// Velocity that the efforts sent should have given so far [rad/s or m/s].
   Dofs due{};
-  /// How far a joint is behind the efforts, as a part of the allowed distance.
-  double suspicion = 0.0;
 
   /// Start with the next state: nothing is unexplained yet.
   void begin()
   {
     memory_ = {};
     push = due = Dofs{};
-    suspicion = 0.0;
     count_ = 0;
     pause();
   }
@@ -72,16 +69,11 @@ public:
     forward_dynamics(state, given.applied, a);
     compare_all(state, a, given);
     std::size_t worst = 0;
-    suspicion = 0.0;
     for (std::size_t i = 0; i < CONTROLLED; ++i) {
-      suspicion = std::max(suspicion, memory_[PLACE[i]].hint);
       worst = memory_[PLACE[i]].frost > memory_[PLACE[worst]].frost ? i : worst;
     }
     return memory_[PLACE[worst]].frost > 1.0 ? worst : CONTROLLED;
   }
-
-  /// Whether a degree of freedom is suspected to have frozen.
-  bool is_suspected(std::size_t k) const { return memory_[k].frost > witness::SUSPECTED; }
 
 private:
   /// A standstill: its numbers, the velocity that the joint should have gained, its two ways, the
@@ -95,7 +87,7 @@ private:
   struct Memory
   {
     double expected = 0.0, steady = 0.0, place = 0.0, speed = 0.0;
-    double lag = 0.0, behind = 0.0, peak = 0.0, frost = 0.0, hint = 0.0;
+    double lag = 0.0, behind = 0.0, peak = 0.0, frost = 0.0;
     Stand exactly, nearly;
     double told = 0.0, felt = 0.0, deaf = 0.0;
     double odd = 0.0, grip = 0.0, most = 0.0;
@@ -149,7 +141,7 @@ private:
     memory.speed = v;
     if (first) {
       memory.expected = memory.peak = v;
-      memory.frost = memory.hint = memory.lag = memory.behind = 0.0;
+      memory.frost = memory.lag = memory.behind = 0.0;
       memory.exactly.where = memory.nearly.where = std::numeric_limits<double>::infinity();
       return;
     }
@@ -167,10 +159,7 @@ private:
       memory.nearly, witness::STILL, witness::STILL_SPEED, pushes, withstood, moved, given.dt,
       std::abs(memory.steady), false, memory);
     const double deaf = listen(given.told[k], given.felt[k], inertia(k, k), given, memory);
-    const double repeated = std::max({exact, near, deaf});
-    const double behind = memory.behind * sign(memory.peak);
-    memory.hint = std::max(repeated, behind / witness::FROZEN);
-    memory.frost = std::max(repeated, stop(memory));
+    memory.frost = std::max({exact, near, deaf, stop(memory)});
   }
 
   /// Learn the push from a velocity, and how far the motion is behind the efforts.
