@@ -158,6 +158,7 @@ class Controller(ControlLoop):
         self._witness.begin()
         self._vote.forget()
         self._ending.begin()
+        self.gate.held = 0.0
 
     def _check_ready(self, now: int) -> None:
         """Raise RbdynError unless the arm may be armed now."""

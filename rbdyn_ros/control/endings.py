@@ -141,7 +141,7 @@ class Ending:
 
         Args:
             now: steady clock [ns].
-            qpos: (nv,) last trusted position; it and the next one count when the arm becomes blind.
+            qpos: (nv,) last position; it and the next one count when the arm becomes blind.
             qvel: (nv,) velocity there.
         """
         if self.state == "silent":

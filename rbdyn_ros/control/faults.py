@@ -53,7 +53,13 @@ class FaultKind:
 FAULTS = (
     FaultKind("finite", "NaN, infinity or a number above 1e9 in a state", "blind"),
     FaultKind("names", "a joint is missing or named twice, wrong lengths", "blind"),
-    FaultKind("age", "no state for `state_timeout`", "blind"),
+    FaultKind(
+        "age",
+        "no state for `state_timeout`; or states come so rarely, or in bursts, that an effort "
+        "acts for more than 20 ms on average (0.25 s), or more than a single pause of "
+        "`state_timeout` makes of it",
+        "blind",
+    ),
     FaultKind(
         "latency",
         "for `state_timeout` every state is later than `latency_limit`, compared with the fastest "

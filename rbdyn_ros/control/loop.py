@@ -117,6 +117,9 @@ class ControlLoop:
         seen, sent = gate.measured, self._commands()
         if self._ending.disbelieves(arrival, seen.qpos, seen.qvel):
             return self._ending.lie
+        slow = gate.too_slow()
+        if slow is not None:
+            return slow
         contact = gate.limits.contact if self.mode == "impedance" else 0.0
         blocked = BY_HAND if self.mode == "gravity" else max(CONTACT, contact)
         if gate.fault is not None:

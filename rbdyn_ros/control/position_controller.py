@@ -47,7 +47,9 @@ class PositionController(Controller):
         self._place, self.velocity = np.zeros(n), np.zeros(n)
         self._answered, self._still, self._silent = 0, 0.0, False
         self._is_blind = False  # whether the newest answer had no valid state
-        self._owed = self._cycle = 0.0  # motion not yet sent, and time until the next positions [s]
+        self._owed = self._cycle = (
+            0.0  # motion not yet sent, and time until the next positions [s]
+        )
         self._compliance: Admittance | None = None
         self.wrench: SensedWrench | EstimatedWrench | None = None
         if settings.admittance_frame:

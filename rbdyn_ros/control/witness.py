@@ -38,6 +38,10 @@ FROZEN, PASSED = 0.04, 0.015
 STILL, STILL_SPEED = 1e-4, 0.02
 #: A joint moves at its measured velocity if it differs by less than this part.
 AGREES = 0.5
+#: Noise of the velocities is learnt over this time [s]. A change counts for at most so many times
+#: the noise so far, or for the least one [rad/s or m/s], so that a single jump is no noise;
+#: changes within a multiple of the noise say nothing about a stop.
+NOISY, SUDDEN, LEAST, NOISES = 0.25, 10.0, 1e-3, 4.0
 #: A joint has stopped if it had this speed [rad/s or m/s] and has less than this part of it.
 MOVED, STOPPED = 0.25, 0.25
 #: Friction that nobody told of may withstand this share of the effort limits; where people move
@@ -56,8 +60,8 @@ INERTIA_EVERY = 64
 #: Rows of the memory (ROWS, nv): predicted velocity, push, steady push; last position and
 #: velocity; velocity and displacement that the motion lacks, largest velocity of recent time;
 #: suspicion, a fault above 1; the rows of two standstills; velocity that the efforts should have
-#: given so far; what the steady push does not explain; the accelerations that dry friction and the
-#: largest effort give.
+#: given so far; what the steady push does not explain; mean square of the noise; the accelerations
+#: that dry friction and the largest effort give.
 EXPECTED, PUSH, STEADY, PLACE, SPEED, LAG, BEHIND, PEAK, FROST, EXACTLY = range(10)
 #: Rows of a standstill, from EXACTLY and from NEARLY on: position and velocity, the velocity that
 #: the joint should have gained, its two ways, the push before, whether it moved, and its duration.
@@ -66,7 +70,7 @@ NEARLY = EXACTLY + STANDING
 #: Command and measured effort where a joint began to stand still, and for how long the measured
 #: one has not followed.
 TOLD, FELT, DEAF = range(NEARLY + STANDING, NEARLY + STANDING + 3)
-DUE, ODD, GRIP, MOST, ROWS = range(DEAF + 1, DEAF + 6)
+DUE, ODD, NOISE, GRIP, MOST, ROWS = range(DEAF + 1, DEAF + 7)
 
 
 class Witness:
@@ -237,6 +241,7 @@ def _witness(
         held, withstood = contact * memory[MOST, k], blocked * memory[MOST, k]
         # where contact is expected, an impact may stop a joint with any effort
         stopped = ANYTHING * memory[MOST, k] if contact > 0.0 else withstood
+        stopped += NOISES * _noise(dt * odd, dt, k, memory) / dt
         _compare(a, qvel[k], odd, dt, stopped, k, memory)
         pushes = a if load > held else 0.0
         if memory[GRIP, k] > 0.0:  # the friction of other joints slows this one as well
@@ -273,6 +278,14 @@ def _compare(
     memory[PEAK, k] *= kept
     if abs(v) > abs(memory[PEAK, k]):  # what was before it has nothing to do with a stop
         memory[PEAK, k], memory[LAG, k], memory[BEHIND, k] = v, 0.0, 0.0
+
+
+@kernel
+def _noise(jump: float, dt: float, k: int, memory: Matrix) -> float:
+    """Learn the noise of a velocity from a change that the efforts do not explain; return it."""
+    counts = min(jump**2, max(SUDDEN**2 * memory[NOISE, k], LEAST**2))
+    memory[NOISE, k] += (1.0 - np.exp(-dt / NOISY)) * (counts - memory[NOISE, k])
+    return np.sqrt(memory[NOISE, k])  # type: ignore[no-any-return]
 
 
 @kernel

@@ -116,7 +116,11 @@ TABLE = {
     ),
     "jump elsewhere": (
         lambda: sent({}, {"dt": 5000.0, "waited": 1.0, "qpos": at(2, 2.0)}),
-        *("clock", "blind", f"5.000000 s while 0.001000 s; and {ELBOW} moved by 0.9; Check the clock"),
+        *(
+            "clock",
+            "blind",
+            f"5.000000 s while 0.001000 s; and {ELBOW} moved by 0.9; Check the clock",
+        ),
     ),
     "ahead": (
         lambda: sent({"dt": 2.0, "waited": 1.0}),

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 #: Constants of arm_controller that the generated code uses, by their modules.
 CONSTANTS = {
     limits: ("MARGIN", "OVERSHOOT", "ACCELERATION", "LATENCY"),
-    gate: ("HASTE",),
+    gate: ("HASTE", "HELD"),
     measured: ("LARGEST",),
     states: (
         *("SHORTEST", "LONGEST", "BRIEF", "RECENT", "LONG", "ODD", "STRANGE", "DRIFTED", "JOLT"),
@@ -51,7 +51,7 @@ CONSTANTS = {
     witness: (
         *("RATE", "STEADY_RATE", "FROZEN", "PASSED", "STILL", "STILL_SPEED", "AGREES", "MOVED"),
         *("STOPPED", "CONTACT", "BY_HAND", "ANYTHING", "HEARD", "FOLLOWED", "DELAY"),
-        *("RECENT", "INERTIA_EVERY"),
+        *("RECENT", "INERTIA_EVERY", "NOISY", "SUDDEN", "LEAST", "NOISES"),
     ),
     clock: ("SLEW", "LASTING", "FASTER"),
     tracking: ("STANDING", "STOPPING", "QUICKEST", "ROUNDING"),

@@ -127,6 +127,7 @@ public:
       state, state, std::numeric_limits<double>::infinity(), first, settings_.limits);
     idle_ = std::numeric_limits<double>::infinity();
     step_ = state_kernels::SHORTEST;
+    held_ = 0.0;
     begun_ = blind_ = false;
     clock_.forget();
     mode_.store(mode, std::memory_order_release);
@@ -372,6 +373,9 @@ private:
     if (moved_) {
       return wrong;
     }
+    const double acted = std::max(seconds(seen_, now_), 0.0);  // time of the last effort
+    const bool paused = acted > settings_.gate.state_timeout;  // a fault by itself
+    held_ = paused ? 0.0 : held_ - std::expm1(-acted / gate::HELD) * (acted - held_);
     state_ = state;
     seen_ = now_;
     accepted_ = time_;
@@ -402,6 +406,12 @@ private:
     const Dofs sent = commands();
     if (ending_.disbelieves(now_, state_)) {
       return ending_.lie();
+    }
+    const double pause = settings_.gate.state_timeout;
+    const double most =
+      std::max(state_kernels::LONGEST, -std::expm1(-pause / gate::HELD) * pause);
+    if (!(held_ <= most)) {
+      return {Fault::age, true, false, 0, held_, most};
     }
     const bool soft = mode() == Mode::impedance || mode() == Mode::pd_gravity;
     const double contact = soft ? settings_.limits.contact : 0.0;
@@ -585,6 +595,7 @@ private:
   std::int64_t now_ = 0, seen_ = 0;        // steady clock: now, and at the last accepted state [ns]
   std::int64_t time_ = 0, accepted_ = 0;   // clock of the updates, likewise [ns]
   double step_ = 0.0, step_admitted_ = 0.0;  // [s]
+  double held_ = 0.0;  // mean time for which an effort acted [s]
   double idle_ = std::numeric_limits<double>::infinity();
   bool begun_ = false, blind_ = false, moved_ = false;
   std::atomic<Mode> mode_{Mode::gravity};

@@ -90,7 +90,7 @@ private:
     double lag = 0.0, behind = 0.0, peak = 0.0, frost = 0.0;
     Stand exactly, nearly;
     double told = 0.0, felt = 0.0, deaf = 0.0;
-    double odd = 0.0, grip = 0.0, most = 0.0;
+    double odd = 0.0, noise = 0.0, grip = 0.0, most = 0.0;
   };
 
   double inertia(std::size_t k, std::size_t j) const { return dense_[k * DOFS + j]; }
@@ -148,7 +148,8 @@ private:
     const double held = given.contact * memory.most, withstood = given.blocked * memory.most;
     // where contact is expected, an impact may stop a joint with any effort
     const double stopped = given.contact > 0.0 ? witness::ANYTHING * memory.most : withstood;
-    learn(a, v, odd, given.dt, stopped, k);
+    const double noise = learn_noise(given.dt * odd, given.dt, memory);
+    learn(a, v, odd, given.dt, stopped + witness::NOISES * noise / given.dt, k);
     double pushes = load > held ? a : 0.0;
     if (memory.grip > 0.0) {  // the friction of other joints slows this one as well
       pushes = std::copysign(std::min(std::abs(pushes), resisted), pushes);
@@ -183,6 +184,15 @@ private:
       memory.peak = v;
       memory.lag = memory.behind = 0.0;
     }
+  }
+
+  /// Learn the noise of a velocity from a change that the efforts do not explain; return it.
+  static double learn_noise(double jump, double dt, Memory & memory)
+  {
+    const double sudden = witness::SUDDEN * witness::SUDDEN * memory.noise;
+    const double counts = std::min(jump * jump, std::max(sudden, witness::LEAST * witness::LEAST));
+    memory.noise += (1.0 - std::exp(-dt / witness::NOISY)) * (counts - memory.noise);
+    return std::sqrt(memory.noise);
   }
 
   /// Return the suspicion that the measured effort of a standing joint is an old one.
