@@ -140,7 +140,9 @@ class ControlLoop:
     def _velocity(self) -> Array:
         """Return the velocity (nv,) by which an arm is braked, see VelocityVote."""
         seen = self.gate.measured
-        return self._vote.velocity(seen.time, seen.qpos, seen.qvel, self._witness.due)
+        witness = self._witness
+        told = not witness.hears_nothing()
+        return self._vote.velocity(seen.time, seen.qpos, seen.qvel, witness.due, told)
 
     def _commands(self) -> Array:
         """Return the commands sent last (nv,); joints that are not controlled are held."""

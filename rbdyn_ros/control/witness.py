@@ -52,6 +52,8 @@ CONTACT, BY_HAND, ANYTHING = 0.1, 0.25, 1e6
 #: this share of the effort limit: by this share of the change, after this time [s]. It does so
 #: where friction, a contact or a hand holds the joint, but not in a state that is repeated.
 HEARD, FOLLOWED, DELAY = 0.02, 0.1, 0.04
+#: After this time [s] a joint counts as not blocked, if there is a fault.
+UNHEARD = 0.01
 #: A stop is compared with the motion of this time before it [s].
 RECENT = 0.25
 #: States between two computations of the inertias, which turn efforts into accelerations.
@@ -60,8 +62,8 @@ INERTIA_EVERY = 64
 #: Rows of the memory (ROWS, nv): predicted velocity, push, steady push; last position and
 #: velocity; velocity and displacement that the motion lacks, largest velocity of recent time;
 #: suspicion, a fault above 1; the rows of two standstills; velocity that the efforts should have
-#: given so far; what the steady push does not explain; mean square of the noise; the accelerations
-#: that dry friction and the largest effort give.
+#: given so far; what the steady push does not explain; mean square of the noise, and the last odd
+#: change of velocity; the accelerations that dry friction and the largest effort give.
 EXPECTED, PUSH, STEADY, PLACE, SPEED, LAG, BEHIND, PEAK, FROST, EXACTLY = range(10)
 #: Rows of a standstill, from EXACTLY and from NEARLY on: position and velocity, the velocity that
 #: the joint should have gained, its two ways, the push before, whether it moved, and its duration.
@@ -70,7 +72,7 @@ NEARLY = EXACTLY + STANDING
 #: Command and measured effort where a joint began to stand still, and for how long the measured
 #: one has not followed.
 TOLD, FELT, DEAF = range(NEARLY + STANDING, NEARLY + STANDING + 3)
-DUE, ODD, NOISE, GRIP, MOST, ROWS = range(DEAF + 1, DEAF + 7)
+DUE, ODD, NOISE, LAST, GRIP, MOST, ROWS = range(DEAF + 1, DEAF + 8)
 
 
 class Witness:
@@ -163,6 +165,10 @@ class Witness:
             memory,
         )
         return worst
+
+    def hears_nothing(self) -> bool:
+        """Whether a measured effort does not follow the commands: then the states are old."""
+        return bool((self._memory[DEAF] > UNHEARD).any())
 
 
 @entry
@@ -281,8 +287,9 @@ def _compare(
 
 
 @kernel
-def _noise(jump: float, dt: float, k: int, memory: Matrix) -> float:
-    """Learn the noise of a velocity from a change that the efforts do not explain; return it."""
+def _noise(odd: float, dt: float, k: int, memory: Matrix) -> float:
+    """Learn the noise of a velocity from how its unexplained changes alternate; return it."""
+    jump, memory[LAST, k] = odd - memory[LAST, k], odd
     counts = min(jump**2, max(SUDDEN**2 * memory[NOISE, k], LEAST**2))
     memory[NOISE, k] += (1.0 - np.exp(-dt / NOISY)) * (counts - memory[NOISE, k])
     return np.sqrt(memory[NOISE, k])  # type: ignore[no-any-return]

@@ -324,15 +324,15 @@ def rough(deviation):
     ids=["5", "10", "fine", "coarse"],
 )
 def test_noise_and_goals_that_replace_goals_are_no_fault(honest, mode):
-    """Encoders of 1 mrad, and goals of 0.3 rad each before the one before was reached."""
+    """Encoders of 1 mrad, and goals of 0.1 rad each before the one before was reached."""
     loop = ClosedLoop(model(), tracking_tolerance=0.5).arm()
     loop.controller.set_mode(mode)
     change = honest()
     for k in range(1500):
         if k % 300 == 100:
             start = loop.controller._tracker.rows[0]
-            goal = np.array(start) + (0.3, -0.3)[k // 300 % 2] * np.sign(-start)
-            path = JointPath([0.0, 0.5], np.stack([start, goal]), *both(start), 5)
+            goal = start + (0.1, -0.1)[k // 300 % 2] * np.sign(-start)
+            path = JointPath([0.0, 0.8], np.stack([start, goal]), *both(start), 5)
             loop.controller.follow_path(path)
         (state,) = change(
             {"position": loop.d.qpos, "velocity": loop.d.qvel, "stamp": loop.now}, 0.0

@@ -50,7 +50,7 @@ CONSTANTS = {
     velocity_vote: ("WINDOW", "REACH", "SPACING", "REMEMBERED"),
     witness: (
         *("RATE", "STEADY_RATE", "FROZEN", "PASSED", "STILL", "STILL_SPEED", "AGREES", "MOVED"),
-        *("STOPPED", "CONTACT", "BY_HAND", "ANYTHING", "HEARD", "FOLLOWED", "DELAY"),
+        *("STOPPED", "CONTACT", "BY_HAND", "ANYTHING", "HEARD", "FOLLOWED", "DELAY", "UNHEARD"),
         *("RECENT", "INERTIA_EVERY", "NOISY", "SUDDEN", "LEAST", "NOISES"),
     ),
     clock: ("SLEW", "LASTING", "FASTER"),

@@ -437,7 +437,10 @@ private:
   }
 
   /// The velocity by which an arm is braked.
-  Dofs voted() const { return vote_.velocity(accepted_, state_, witness_.due); }
+  Dofs voted() const
+  {
+    return vote_.velocity(accepted_, state_, witness_.due, !witness_.hears_nothing());
+  }
 
   /// The commands sent last; joints that are not controlled are held.
   Dofs commands() const

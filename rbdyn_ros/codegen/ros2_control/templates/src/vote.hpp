@@ -44,8 +44,9 @@ public:
     count_ += 1;
   }
 
-  /// The median for a state, which need not be remembered; arguments as add.
-  Dofs velocity(std::int64_t time, const State & state, const Dofs & due) const
+  /// The median for a state, which need not be remembered; arguments as add. Without `told` the state
+  /// is certainly an old one, and the model decides alone.
+  Dofs velocity(std::int64_t time, const State & state, const Dofs & due, bool told) const
   {
     if (count_ == 0) {
       return state.v;
@@ -58,8 +59,9 @@ public:
       const double measured = state.v[k];
       const double moved = passed > 0.0 ? (state.q[k] - near.state.q[k]) / passed : measured;
       const double expected = far.state.v[k] + due[k] - far.due[k];
-      found[k] = std::max(
-        std::min(measured, moved), std::min(std::max(measured, moved), expected));
+      const double median =
+        std::max(std::min(measured, moved), std::min(std::max(measured, moved), expected));
+      found[k] = told ? median : expected;
     }
     return found;
   }

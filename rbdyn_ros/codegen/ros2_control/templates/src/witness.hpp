@@ -75,6 +75,14 @@ public:
     return memory_[PLACE[worst]].frost > 1.0 ? worst : CONTROLLED;
   }
 
+  /// Whether a measured effort does not follow the commands: then the states are old.
+  bool hears_nothing() const
+  {
+    return std::any_of(memory_.begin(), memory_.end(), [](const Memory & memory) {
+      return memory.deaf > witness::UNHEARD;
+    });
+  }
+
 private:
   /// A standstill: its numbers, the velocity that the joint should have gained, its two ways, the
   /// push before, its duration, and whether it moved as its velocity says.
@@ -90,7 +98,7 @@ private:
     double lag = 0.0, behind = 0.0, peak = 0.0, frost = 0.0;
     Stand exactly, nearly;
     double told = 0.0, felt = 0.0, deaf = 0.0;
-    double odd = 0.0, noise = 0.0, grip = 0.0, most = 0.0;
+    double odd = 0.0, noise = 0.0, last = 0.0, grip = 0.0, most = 0.0;
   };
 
   double inertia(std::size_t k, std::size_t j) const { return dense_[k * DOFS + j]; }
@@ -186,9 +194,11 @@ private:
     }
   }
 
-  /// Learn the noise of a velocity from a change that the efforts do not explain; return it.
-  static double learn_noise(double jump, double dt, Memory & memory)
+  /// Learn the noise of a velocity from how its unexplained changes alternate; return it.
+  static double learn_noise(double odd, double dt, Memory & memory)
   {
+    const double jump = odd - memory.last;
+    memory.last = odd;
     const double sudden = witness::SUDDEN * witness::SUDDEN * memory.noise;
     const double counts = std::min(jump * jump, std::max(sudden, witness::LEAST * witness::LEAST));
     memory.noise += (1.0 - std::exp(-dt / witness::NOISY)) * (counts - memory.noise);
