@@ -342,7 +342,7 @@ def test_noise_and_goals_that_replace_goals_are_no_fault(honest, mode):
 
 
 def test_an_arm_that_is_armed_again_begins_anew():
-    """It was disarmed while it was predicted, and has moved since."""
+    """It was disarmed while it was blind, and has moved since."""
     loop = ClosedLoop(model()).arm()
     loop.run(0.1)
     jumped = loop.d.qpos.copy()
