@@ -155,18 +155,10 @@ class Controller(ControlLoop):
     def _begin(self) -> None:
         """Prepare the first efforts of an armed arm: the measured ones."""
         self.gate.begin(self._effort_check.command()[self._dofs])
-        self._remember_start()
-
-    def _remember_start(self) -> None:
-        """Begin to compare the motion with the efforts sent."""
         self._witness.begin()
+        self._vote.forget()
         self._ending.begin()
-        seen, witness, known = self.gate.measured, self._witness, self._ending.reckoning.history
-        known.forget()
-        now = seen.time
-        known.add(now, now, seen.qpos, seen.qvel, witness.push, witness.due, 0.0, 0.0)
-        held = self.arm.gravity_effort(seen.qpos, np.empty(self.arm.m.nv))
-        known.sent(self.arm.without_own(held, seen.qpos))  # it rests until the first answer
+        self.gate.held = 0.0
 
     def _check_ready(self, now: int) -> None:
         """Raise RbdynError unless the arm may be armed now."""
@@ -400,7 +392,6 @@ class Controller(ControlLoop):
                 self.rehearsed(self._modes.pose)
         self.on_state(self.names, *rows, 4 * step, 4 * step)
         self.on_watch(NANOSECONDS)
-        self._ending.reckoning.begin(NANOSECONDS, self._commands(), lying=True)
         self.on_state(self.names, *rows, 5 * step, 5 * step)
 
     # observation

@@ -1,11 +1,15 @@
 """Stop an armed arm after a fault: brake and hold it, or brake it blindly and then stay silent.
 
-With valid states the arm is braked until it rests, and then held. Without, it is braked on an
-estimate, for blind_time in total. Then, or if braking does not work, nothing is published any
-more, so that the arm's own watchdog takes over.
+With valid states the arm is braked until it rests, and then held. Without, nobody knows why: the
+states may be wrong, or a joint is really blocked. So the reaction depends on no later state: for
+blind_time in total, the efforts take the momentum from the arm that it had when it became blind.
+Then, or if braking does not work, nothing is published any more, so that the arm's own watchdog
+takes over; the last efforts carry the arm.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -14,7 +18,6 @@ from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.faults import Fault
 from rbdyn_ros.control.laws import ComputedTorque
 from rbdyn_ros.control.limits import Limits
-from rbdyn_ros.control.reckoning import Reckoning
 from rbdyn_ros.control.settings import ControlSettings
 from rbdyn_ros.control.target import Target
 from rbdyn_ros.nanoseconds import NANOSECONDS
@@ -37,8 +40,10 @@ LEARNING = 0.1
 GROWTH, FAST_SHARE, FAST = 1.5, 0.5, 1.5
 #: Farthest that a held joint may be moved away [rad or m].
 HELD = 0.3
-#: After these faults, states are believed again only if they agree with the estimate.
-LIES = ("position", "velocity", "acceleration", "power", "frozen")
+#: After these faults no state is believed again, unless it jumped and was dropped: then the next
+#: ones must be near where a braked arm is, by these differences [rad or m], [rad/s or m/s].
+LIES = ("clock", "position", "velocity", "acceleration", "power", "frozen")
+NEAR, ALIKE = 0.03, 0.3
 #: Largest unexplained effort that a brake replaces, as a share of the effort limits.
 CARRIED = 0.25
 
@@ -53,7 +58,7 @@ class Ending:
 
     Attributes:
         state: braking, holding, blind or silent.
-        reckoning: estimates the state of an arm whose states are not believed.
+        lie: the first fault of a state whose numbers lie, or None.
         why: why braking was given up, or empty.
     """
 
@@ -64,8 +69,8 @@ class Ending:
         self._target = Target(n)
         self._qacc, self._effort, self._gravity, self._carried, self._mark = np.zeros((5, n))
         self._rest = np.zeros(n)
+        self._place, self._speed = np.zeros((2, n))  # where an arm was when it became blind
         self._others = np.setdiff1d(np.arange(n), limits.dofs)
-        self.reckoning = Reckoning(arm)
         self._limits = limits
         self.begin()
 
@@ -73,7 +78,6 @@ class Ending:
         """Continue with another arm of the same joints."""
         self._arm = arm
         self._hold.use(arm)
-        self.reckoning.use(arm)
 
     def tighten(self, limits: Limits) -> None:
         """Continue with tighter limits of the same joints."""
@@ -81,8 +85,9 @@ class Ending:
 
     def begin(self) -> None:
         """Start after a fault."""
-        self._blind, self._since, self.why = 0.0, 0, ""
-        self._lied = False
+        self._blind, self._since, self._lost, self.why = 0.0, 0, 0, ""
+        self.lie: Fault | None = None
+        self._lasts = False
         self._start_braking()
 
     def _start_braking(self) -> None:
@@ -90,7 +95,9 @@ class Ending:
         self._braking = self._resting = 0.0
         self._energy = self._most = 0.0
 
-    def seeing(self, qpos: Array, qvel: Array, push: Array, dt: float) -> Array | None:
+    def seeing(
+        self, qpos: Array, qvel: Array, voted: Array, push: Array, dt: float
+    ) -> Array | None:
         """Return the efforts (nv,) for a valid state; None: stay silent.
 
         When braking does not work, efforts that only hold the arm are the last.
@@ -98,6 +105,7 @@ class Ending:
         Args:
             qpos: (nv,) position.
             qvel: (nv,) velocity.
+            voted: (nv,) velocity by which an arm is braked, see VelocityVote.
             push: (nv,) acceleration that the model does not explain, see Witness.
             dt: time since the last state [s].
         """
@@ -106,7 +114,7 @@ class Ending:
         if self.state == "blind":
             self._start_braking()
         if self.state == "braking":
-            wanted = self._brake(qpos, qvel, push)
+            wanted = self._brake(qpos, voted, push)
             self._judge_braking(qpos, qvel, dt)
         else:
             self._target.let_go(self._others, qpos, qvel)
@@ -128,51 +136,53 @@ class Ending:
         """Return the time since the last effort without states [s], or 1 ms before the first."""
         return (now - self._since) / NANOSECONDS if self.state == "blind" else 1e-3
 
-    def blind(
-        self, now: int, sent: Array, told: tuple[Array, Array, float] | None = None
-    ) -> Array | None:
-        """Return the efforts (nv,) for the estimated state; None: stay silent.
+    def blind(self, now: int, qpos: Array, qvel: Array) -> Array | None:
+        """Return the efforts (nv,) for an arm without states to believe; None: stay silent.
 
         Args:
             now: steady clock [ns].
-            sent: (nv,) commands sent last [N m or N].
-            told: position and velocity (nv,) of a state that is not believed, and the time since
-                its measurement [s]; None: there is none.
+            qpos: (nv,) last position; it and the next one count when the arm becomes blind.
+            qvel: (nv,) velocity there.
         """
         if self.state == "silent":
             return None
-        known = self.reckoning
         if self.state == "blind":
-            self._blind += (now - self._since) / NANOSECONDS
-            known.advance(now, sent)
+            self._blind += max(now - self._since, 0) / NANOSECONDS
         else:
-            self.state = "blind"
-            known.begin(now, sent, told is not None)
+            self.state, self._lost = "blind", now
+            self._place[:], self._speed[:] = qpos, qvel
         self._since = now
+        place, speed = self._foreseen(now)
         if self._blind > self._blind_time:
+            self._carried[:] = 0.0
             self._silence("")
-            return None
-        if told is not None:
-            known.correct(*told)
-        known.remember()
-        wanted = self._brake(known.qpos, known.qvel, known.push)
-        self._judge_speed(np.abs(known.qvel[self._limits.dofs]), self._blind)
-        return self._last(known.qpos, wanted) if self.state == "silent" else wanted
+            return self._last(place, self._effort)
+        np.multiply(speed, -BRAKING, out=self._qacc)
+        self._arm.inverse_dynamics(place, speed, self._qacc, self._effort)
+        return self._arm.command(self._effort, place, self._rest)
 
-    def doubt(self, fault: Fault) -> None:
-        """Take notice of a fault that the newest state shows."""
-        self._lied = self._lied or (fault.blind and fault.code in LIES)
+    def _foreseen(self, now: int) -> tuple[Array, Array]:
+        """Return where a blind arm should be by now, and its velocity, (nv,) each."""
+        left = math.exp(-BRAKING * max(now - self._lost, 0) / NANOSECONDS)
+        return self._place + (1.0 - left) / BRAKING * self._speed, left * self._speed
 
-    def disbelieves(self, now: int, qpos: Array, qvel: Array, sent: Array) -> bool:
-        """Whether a state that follows a lie differs from the estimate.
+    def doubt(self, fault: Fault, dropped: bool) -> None:
+        """Take notice of a fault that the newest state shows; `dropped`: it jumped there."""
+        if fault.blind and fault.code in LIES:
+            self.lie = self.lie or fault
+            self._lasts = self._lasts or not dropped
+
+    def disbelieves(self, now: int, qpos: Array, qvel: Array) -> bool:
+        """Whether a state that follows a lie is not believed.
 
         The gate alone would believe exchanged joints again, as soon as enough time has passed for
         the joints to have moved there.
         """
-        if self.state != "blind" or not self._lied:
+        if self.state != "blind" or self.lie is None:
             return False
-        self.reckoning.advance(now, sent)
-        return not self.reckoning.agrees(qpos, qvel, self._limits.dofs)
+        (place, speed), k = self._foreseen(now), self._limits.dofs
+        near = np.abs(qpos - place)[k].max() < NEAR and np.abs(qvel - speed)[k].max() < ALIKE
+        return self._lasts or not near
 
     def _brake(self, qpos: Array, qvel: Array, push: Array) -> Array:
         """Return efforts (nv,) with which motion decays: M (-rate qvel - push) + g.

@@ -53,7 +53,13 @@ class FaultKind:
 FAULTS = (
     FaultKind("finite", "NaN, infinity or a number above 1e9 in a state", "blind"),
     FaultKind("names", "a joint is missing or named twice, wrong lengths", "blind"),
-    FaultKind("age", "no state for `state_timeout`", "blind"),
+    FaultKind(
+        "age",
+        "no state for `state_timeout`; or states come so rarely, or in bursts, that an effort "
+        "acts for more than 20 ms on average (0.25 s), or more than a single pause of "
+        "`state_timeout` makes of it",
+        "blind",
+    ),
     FaultKind(
         "latency",
         "for `state_timeout` every state is later than `latency_limit`, compared with the fastest "
@@ -65,6 +71,11 @@ FAULTS = (
         "stamps go back, differ from the elapsed time by more than `state_timeout`, or run faster "
         "than 1.1 times real time",
         "brake",
+    ),
+    FaultKind(
+        "clock",
+        "the same, and the positions do not follow from the state before and the elapsed time",
+        "blind",
     ),
     FaultKind("position", "a joint is 0.0087 rad or m beyond its limit", "brake"),
     FaultKind("velocity", "a joint is faster than its limit, and its positions agree", "brake"),

@@ -26,6 +26,9 @@ from rbdyn_ros.control.state_kernels import LONGEST, SHORTEST
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
 
+#: Time over which the mean time that an effort acts is taken [s]. It may be LONGEST, or what one
+#: pause of state_timeout makes of it.
+HELD = 0.25
 #: After a fault efforts may change this many times as fast: they may have to stop an arm that
 #: wrong states set in motion.
 HASTE = 5.0
@@ -70,7 +73,7 @@ class SafetyGate:
         effort: (n,) the efforts that passed last [N m or N].
         saturated: (n,) whether the law exceeded the effort limit.
         step: time between the last two states by their clock [s].
-        suspicion: see Inspection, of the state that was judged last.
+        held: mean time for which an effort acted, until the next states arrived [s].
         unfit: fault of the last desired efforts, or None.
         took_back: whether the newest state was replaced by the one before.
     """
@@ -86,9 +89,8 @@ class SafetyGate:
         self.saturated = self._out[gate_kernels.SATURATED]
         self.unfit: Fault | None = None
         self.took_back = False
-        self.step = SHORTEST
+        self.step, self.held = SHORTEST, 0.0
         self._since_start = math.inf
-        self.suspicion = 0.0
         self.clock = StateClock(self.settings.state_timeout, self.settings.simulated)
         self._inspection = Inspection(self.measured, limits)
 
@@ -135,7 +137,7 @@ class SafetyGate:
         """
         seen, inspection = self.measured, self._inspection
         time = stamp or arrival
-        first = seen.arrival is None
+        first, before = seen.arrival is None, seen.arrival or 0
         if not first and time == seen.time:
             return 0.0, None  # repeated while the clock is paused
         refused = seen.take(names, position, velocity, effort)
@@ -145,23 +147,44 @@ class SafetyGate:
         step = (time - seen.time) / NANOSECONDS  # since the last accepted state
         why = self.clock.judge(time, arrival, self.limits.latency)
         jumped = self.clock.code == "clock"
-        wrong = None
-        if not jumped:
-            wrong = inspection.judge(math.inf if first else step, self.effort)
-            self.suspicion = inspection.suspicion
+        if jumped:  # only the steady clock tells how much time passed
+            step = max(arrival - before, 0) / NANOSECONDS
+        wrong = inspection.judge(math.inf if first else step, self.effort)
+        if jumped and wrong is not None and wrong.blind:
+            wrong = Fault("clock", f"{why}; and {wrong.text}", blind=True)
         if wrong is not None and inspection.moved:
             seen.take_back()
             self.took_back = True
             return 0.0, wrong
+        if not first:
+            self._hold(step if self.settings.simulated else (arrival - before) / NANOSECONDS)
         seen.time, seen.arrival = time, arrival
-        if jumped:
+        if jumped and not (wrong is not None and wrong.blind):
             return SHORTEST, Fault("clock", why)
-        if why:
+        if why and not jumped:
             return 0.0, Fault("latency", why, blind=True)
         if wrong is not None and wrong.blind:
             return 0.0, wrong
         self.step = SHORTEST if first else max(step, SHORTEST)
         return min(self.step, LONGEST), wrong
+
+    def _hold(self, time: float) -> None:
+        """Count the time [s] for which the last effort acted: of a burst only its pause counts.
+
+        A longer one than state_timeout is a fault by itself, after which the count begins anew.
+        """
+        time = max(time, 0.0)
+        paused = time > self.settings.state_timeout
+        self.held = 0.0 if paused else self.held - math.expm1(-time / HELD) * (time - self.held)
+
+    def too_slow(self) -> Fault | None:
+        """Return a fault if efforts act for so long that feedback may shake the arm."""
+        pause = self.settings.state_timeout
+        most = max(LONGEST, -math.expm1(-pause / HELD) * pause)
+        if self.held <= most:
+            return None
+        text = f"states came every {1e3 * self.held:.0f} ms, or in bursts with such pauses"
+        return Fault("age", f"{text}; allowed is {1e3 * most:.0f} ms on average", blind=True)
 
     def watch(self, now: int) -> Fault | None:
         """Return a fault if the newest state is too old; `now` is on the steady clock [ns]."""

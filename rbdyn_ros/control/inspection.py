@@ -43,15 +43,13 @@ class Inspection:
     Attributes:
         dofs: (n,) their degrees of freedom.
         rows: (6, n) limits as state_kernels takes them.
-        suspicion: largest deviation of positions from velocities, as a part of the allowed one.
     """
 
     def __init__(self, seen: Measured, limits: Limits) -> None:
         n = len(limits.names)
         self._seen = seen
-        self._memory, self._found = np.zeros((ROWS, n)), np.zeros(4)
+        self._memory, self._found = np.zeros((ROWS, n)), np.zeros(3)
         self._memory[AGE] = math.inf
-        self.suspicion = 0.0
         self.use(limits)
 
     def use(self, limits: Limits) -> None:
@@ -77,7 +75,7 @@ class Inspection:
             effort: (n,) efforts that acted since then, the gate's own array [N m or N].
         """
         seen, found = self._seen, self._found
-        self.suspicion = inspect.call(
+        fine = inspect.call(
             seen.state,
             seen.before,
             self.dofs,
@@ -88,9 +86,8 @@ class Inspection:
             self._memory,
             found,
         )
-        if not self.suspicion < 0.0:
+        if fine:
             return None
-        self.suspicion = float(found[3])
         return self._fault(int(found[0]), int(found[1]), step, effort)
 
     def _fault(self, kind: int, k: int, step: float, effort: Array) -> Fault:

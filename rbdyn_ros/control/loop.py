@@ -12,7 +12,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.control.arming import EffortCheck
-from rbdyn_ros.control.endings import LIES, Ending
+from rbdyn_ros.control.endings import Ending
 from rbdyn_ros.control.faults import Fault
 from rbdyn_ros.control.gate import SafetyGate
 from rbdyn_ros.control.kernels import copy, entry
@@ -20,8 +20,8 @@ from rbdyn_ros.control.mode_laws import ModeLaws
 from rbdyn_ros.control.settings import ControlSettings
 from rbdyn_ros.control.state_kernels import SHORTEST
 from rbdyn_ros.control.tracking import PathTracker
+from rbdyn_ros.control.velocity_vote import VelocityVote
 from rbdyn_ros.control.witness import ANYTHING, BY_HAND, CONTACT, FROZEN, PASSED, Witness
-from rbdyn_ros.nanoseconds import NANOSECONDS
 
 if TYPE_CHECKING:
     from rbdyn_ros.engine.jit import Vector
@@ -59,6 +59,7 @@ class ControlLoop:
         self._effort_check = EffortCheck(arm, gate.limits, settings)
         self._ending = Ending(arm, settings, gate.limits)
         self._witness = Witness(arm, self._dofs, gate.limits.effort)
+        self._vote = VelocityVote(arm.m.nv)
         self._holding, self._commanded = np.zeros(arm.m.nv), np.zeros(arm.m.nv)
         self._unknown = np.full(arm.m.nv, np.nan)
         self._returned = np.zeros(len(self.names))
@@ -101,9 +102,9 @@ class ControlLoop:
             self.refused += blind
             if wrong is not None:
                 self._trip(wrong)
-                self._ending.doubt(wrong)
+                self._ending.doubt(wrong, self.gate.took_back)
             if blind:
-                return self._answer_blindly(arrival, self._told(arrival, wrong))
+                return self._answer_blindly(arrival)
             self._effort_check.add(self.gate.measured, dt)
             self._average(self.gate.step)
             return None if self.mode == "idle" else self._sent(self._answer(dt))
@@ -114,8 +115,11 @@ class ControlLoop:
             return None
         gate, witness = self.gate, self._witness
         seen, sent = gate.measured, self._commands()
-        if self._ending.disbelieves(arrival, seen.qpos, seen.qvel, sent):
-            return self._ending.reckoning.difference(seen.qpos, seen.qvel, self._dofs, self.names)
+        if self._ending.disbelieves(arrival, seen.qpos, seen.qvel):
+            return self._ending.lie
+        slow = gate.too_slow()
+        if slow is not None:
+            return slow
         contact = gate.limits.contact if self.mode == "impedance" else 0.0
         blocked = BY_HAND if self.mode == "gravity" else max(CONTACT, contact)
         if gate.fault is not None:
@@ -130,60 +134,38 @@ class ControlLoop:
                 "effort does not follow them"
             )
             return Fault("frozen", text, blind=True)
-        self._remember(arrival)
+        self._vote.add(seen.time, seen.qpos, seen.qvel, witness.due)
         return None
 
-    def _remember(self, arrival: int) -> None:
-        """Remember the newest state."""
-        gate, witness, known = self.gate, self._witness, self._ending.reckoning.history
-        seen = gate.measured
-        arrived = seen.time + int(gate.clock.lag * NANOSECONDS)
-        known.shift = arrived - arrival
-        known.add(
-            seen.time,
-            arrived,
-            seen.qpos,
-            seen.qvel,
-            witness.push,
-            witness.due,
-            gate.suspicion,
-            witness.suspicion,
-        )
+    def _velocity(self) -> Array:
+        """Return the velocity (nv,) by which an arm is braked, see VelocityVote."""
+        seen = self.gate.measured
+        witness = self._witness
+        told = not witness.hears_nothing()
+        return self._vote.velocity(seen.time, seen.qpos, seen.qvel, witness.due, told)
 
     def _commands(self) -> Array:
         """Return the commands sent last (nv,); joints that are not controlled are held."""
         _command.call(self._holding, self.gate.effort, self._dofs, self._commanded)
         return self._commanded
 
-    def _told(self, arrival: int, wrong: Fault | None) -> tuple[Array, Array, float] | None:
-        """Return what a lying state says, since some of its numbers may be true.
-
-        The first lying state joins the history, for which numbers lie is judged by it.
-        """
-        if wrong is None or wrong.code not in LIES or self.gate.took_back:
-            return None
-        if self._ending.state != "blind":
-            self._remember(arrival)
-        return self.gate.measured.qpos, self.gate.measured.qvel, self.gate.clock.lag
-
-    def _answer_blindly(
-        self, now: int, told: tuple[Array, Array, float] | None = None
-    ) -> Array | None:
-        """Return efforts for an arm whose state is unknown, or None; arguments as Ending.blind."""
+    def _answer_blindly(self, now: int) -> Array | None:
+        """Return efforts for an arm whose state is unknown, or None; now: steady clock [ns]."""
         if not self.armed or self.gate.fault is None:
             return None
-        dt = self._ending.since(now)
-        wanted = self._ending.blind(now, self._commands(), told)
+        end = self._ending
+        dt = end.since(now)
+        wanted = end.blind(now, self.gate.measured.qpos, self._velocity())
         if wanted is None:
             return None
-        return self._sent(self._released(self.gate.release_own(wanted, wanted, dt)))
+        return self._sent(self.gate.release_own(wanted, wanted, dt, end.state == "silent"))
 
     def _average(self, step: float) -> None:
-        """Average the period of the states, without the first one."""
+        """Average the period of the states, without the first one; a pause hardly counts."""
         if math.isnan(self.period):
             self.period = step if step > SHORTEST else math.nan
         else:
-            self.period += 0.02 * (step - self.period)
+            self.period += 0.02 * (min(step, 2.0 * self.period) - self.period)
 
     def _sent(self, effort: Array | None) -> Array | None:
         """Return a copy that requests from other threads do not change."""
@@ -199,12 +181,13 @@ class ControlLoop:
         self.arm.gravity_effort_own(seen.qpos, self._holding)
         self.arm.without_own(self._holding, seen.qpos)
         if self.armed and self.gate.fault is not None:
-            wanted = self._ending.seeing(seen.qpos, seen.qvel, self._witness.push, dt)
+            held = self._ending.state == "holding"
+            voted = seen.qvel if held else self._velocity()
+            wanted = self._ending.seeing(seen.qpos, seen.qvel, voted, self._witness.push, dt)
             if wanted is None:
                 return None
             last = self._ending.state == "silent"
-            effort = self.gate.release_own(wanted, self._holding, dt, last)
-            return self._released(effort)
+            return self.gate.release_own(wanted, self._holding, dt, last)
         if self.armed:
             self._tracker.advance(min(self.gate.step, self.gate.settings.state_timeout))
             self._check_target()
@@ -216,11 +199,6 @@ class ControlLoop:
         effort = self.gate.release_own(wanted, self._holding, dt)
         if self.gate.unfit is not None:
             self._trip(self.gate.unfit)
-        return self._released(effort)
-
-    def _released(self, effort: Array) -> Array:
-        """Remember efforts that are sent, and return them."""
-        self._ending.reckoning.history.sent(self._commands())
         return effort
 
     def _check_target(self) -> None:
@@ -288,7 +266,6 @@ class ControlLoop:
         if self.armed and self.gate.fault is None:
             self.gate.trip(fault)
             self._ending.begin()
-            self._ending.reckoning.frozen[:] = self._witness.frozen()
 
 
 @entry

@@ -7,7 +7,7 @@ the arm stays where it is.
 
 from __future__ import annotations
 
-from typing import Any
+import math
 
 import numpy as np
 
@@ -46,6 +46,10 @@ class PositionController(Controller):
         n = len(self.names)
         self._place, self.velocity = np.zeros(n), np.zeros(n)
         self._answered, self._still, self._silent = 0, 0.0, False
+        self._is_blind = False  # whether the newest answer had no valid state
+        self._owed = self._cycle = (
+            0.0  # motion not yet sent, and time until the next positions [s]
+        )
         self._compliance: Admittance | None = None
         self.wrench: SensedWrench | EstimatedWrench | None = None
         if settings.admittance_frame:
@@ -119,7 +123,7 @@ class PositionController(Controller):
     def _begin(self) -> None:
         """Begin with the measured positions."""
         self._place[:], self.velocity[:] = self.gate.measured.qpos[self._dofs], 0.0
-        self._answered = self.gate.measured.arrival or 0
+        self._answered, self._owed = self.gate.measured.arrival or 0, 0.0
 
     def _blend(self) -> None:
         """Positions do not jump."""
@@ -144,9 +148,6 @@ class PositionController(Controller):
         """Efforts are not known, so nothing is compared with them."""
         return None
 
-    def _told(self, _arrival: int, _wrong: Fault | None) -> None:
-        """States after a fault do not matter."""
-
     def _answer(self, _dt: float) -> Array | None:
         """Return the positions for a valid state."""
         seen = self.gate.measured
@@ -154,8 +155,8 @@ class PositionController(Controller):
             self._begin()
             self._tracker.rest_at(seen.qpos)
             return self._place
-        self._answered = seen.arrival or 0
-        step = min(self.gate.step, self.gate.settings.state_timeout)
+        self._answered, self._is_blind = seen.arrival or 0, False
+        step = self._advanced(self.gate.step, self.period)
         if not self._faulty():
             self._tracker.advance(step)
             self._check_target()
@@ -164,7 +165,19 @@ class PositionController(Controller):
         wanted = self._tracker.target.qpos
         if self.mode == "admittance":
             wanted = self._yielding(step)
-        return self._passed(wanted[self._dofs], step)
+        return self._passed(wanted[self._dofs])
+
+    def _advanced(self, passed: float, cycle: float) -> float:
+        """Return the time by which the motion goes on after a time [s].
+
+        The driver reaches the next positions within a cycle [s], also after a pause of the states:
+        then the motion is late from there on.
+        """
+        self._cycle = passed if math.isnan(cycle) else cycle
+        self._owed = min(self._owed + passed, self.gate.settings.state_timeout)
+        step = min(self._owed, self._cycle)
+        self._owed -= step
+        return step
 
     def _faulty(self) -> bool:
         return self.gate.fault is not None
@@ -183,18 +196,18 @@ class PositionController(Controller):
         wrench = self.wrench.wrench(self.arm, seen.qpos)
         return self._compliance.step(target, command, wrench, step)
 
-    def _passed(self, wanted: Array, step: float) -> Array:
+    def _passed(self, wanted: Array) -> Array:
         """Return positions within the limits of position and velocity; remember them."""
         limits, before = self.gate.limits, self._place.copy()
         if not np.isfinite(wanted).all():
             self._trip(Fault("command", "a position to be sent is not a number"))
             wanted = before
-        reach = limits.velocity * step * ROUNDING
+        reach = limits.velocity * self._cycle * ROUNDING
         near = np.clip(wanted, before - reach, before + reach)
         # an arm beyond a limit may only come back
         low, high = np.minimum(limits.lower, before), np.maximum(limits.upper, before)
         self._place[:] = np.clip(near, low, high)
-        self.velocity[:] = (self._place - before) / step
+        self.velocity[:] = (self._place - before) / self._cycle
         return self._place
 
     def _check_target(self) -> None:
@@ -218,13 +231,14 @@ class PositionController(Controller):
             self._rest_here()
             self._still, self._silent = 0.0, False
 
-    def _answer_blindly(self, now: int, _told: Any = None) -> Array | None:
+    def _answer_blindly(self, now: int) -> Array | None:
         """Return the next positions without a valid state."""
         if not self.armed or self.gate.fault is None:
             return None
-        step = (now - self._answered) / NANOSECONDS
-        self._answered = now
-        return self._sent(self._braked(min(max(step, SHORTEST), LONGEST)))
+        passed = min(max((now - self._answered) / NANOSECONDS, SHORTEST), LONGEST)
+        cycle = passed if self._is_blind else self.period
+        self._answered, self._is_blind = now, True
+        return self._sent(self._braked(self._advanced(passed, cycle)))
 
     def _braked(self, step: float) -> Array | None:
         """Return the next positions of an arm that comes to rest; None: it rests."""
@@ -234,7 +248,7 @@ class PositionController(Controller):
         if self._tracker.path is None:
             self._still += step
             self._silent = self._still > RESTING
-        return self._passed(self._tracker.target.qpos[self._dofs], step)
+        return self._passed(self._tracker.target.qpos[self._dofs])
 
     @property
     def ending(self) -> list[str]:

@@ -64,7 +64,7 @@ class ControlSettings:
     """
 
     dry_run: bool = True
-    blind_time: float = 0.2
+    blind_time: float = 0.03
     target_timeout: float = 0.0
     gravity_damping: float = 5.0
     stiffness: ArrayLike = 400.0

@@ -38,6 +38,10 @@ FROZEN, PASSED = 0.04, 0.015
 STILL, STILL_SPEED = 1e-4, 0.02
 #: A joint moves at its measured velocity if it differs by less than this part.
 AGREES = 0.5
+#: Noise of the velocities is learnt over this time [s]. A change counts for at most so many times
+#: the noise so far, or for the least one [rad/s or m/s], so that a single jump is no noise;
+#: changes within a multiple of the noise say nothing about a stop.
+NOISY, SUDDEN, LEAST, NOISES = 0.25, 10.0, 1e-3, 4.0
 #: A joint has stopped if it had this speed [rad/s or m/s] and has less than this part of it.
 MOVED, STOPPED = 0.25, 0.25
 #: Friction that nobody told of may withstand this share of the effort limits; where people move
@@ -48,8 +52,8 @@ CONTACT, BY_HAND, ANYTHING = 0.1, 0.25, 1e6
 #: this share of the effort limit: by this share of the change, after this time [s]. It does so
 #: where friction, a contact or a hand holds the joint, but not in a state that is repeated.
 HEARD, FOLLOWED, DELAY = 0.02, 0.1, 0.04
-#: A joint with a larger suspicion may have frozen; from 1 on it is a fault.
-SUSPECTED = 0.25
+#: After this time [s] a joint counts as not blocked, if there is a fault.
+UNHEARD = 0.01
 #: A stop is compared with the motion of this time before it [s].
 RECENT = 0.25
 #: States between two computations of the inertias, which turn efforts into accelerations.
@@ -57,10 +61,10 @@ INERTIA_EVERY = 64
 
 #: Rows of the memory (ROWS, nv): predicted velocity, push, steady push; last position and
 #: velocity; velocity and displacement that the motion lacks, largest velocity of recent time;
-#: suspicion, and the one that is remembered; the rows of two standstills; velocity that the
-#: efforts should have given so far; what the steady push does not explain; the accelerations that
-#: dry friction and the largest effort give.
-EXPECTED, PUSH, STEADY, PLACE, SPEED, LAG, BEHIND, PEAK, FROST, HINT, EXACTLY = range(11)
+#: suspicion, a fault above 1; the rows of two standstills; velocity that the efforts should have
+#: given so far; what the steady push does not explain; mean square of the noise, and the last odd
+#: change of velocity; the accelerations that dry friction and the largest effort give.
+EXPECTED, PUSH, STEADY, PLACE, SPEED, LAG, BEHIND, PEAK, FROST, EXACTLY = range(10)
 #: Rows of a standstill, from EXACTLY and from NEARLY on: position and velocity, the velocity that
 #: the joint should have gained, its two ways, the push before, whether it moved, and its duration.
 WHERE, WITH, GAINED, WAY, COURSE, LEARNT, MOVING, LASTS, STANDING = range(9)
@@ -68,7 +72,7 @@ NEARLY = EXACTLY + STANDING
 #: Command and measured effort where a joint began to stand still, and for how long the measured
 #: one has not followed.
 TOLD, FELT, DEAF = range(NEARLY + STANDING, NEARLY + STANDING + 3)
-DUE, ODD, GRIP, MOST, ROWS = range(DEAF + 1, DEAF + 6)
+DUE, ODD, NOISE, LAST, GRIP, MOST, ROWS = range(DEAF + 1, DEAF + 8)
 
 
 class Witness:
@@ -82,7 +86,6 @@ class Witness:
     Attributes:
         push: (nv,) acceleration that the model does not explain [rad/s^2 or m/s^2].
         due: (nv,) velocity that the efforts sent should have given so far [rad/s or m/s].
-        suspicion: how far a joint is behind the efforts, as a part of the allowed distance.
     """
 
     def __init__(self, arm: Arm, dofs: Ints, most: Array) -> None:
@@ -91,8 +94,6 @@ class Witness:
         self._most[self._dofs] = most
         self.push, self.due = self._memory[PUSH], self._memory[DUE]
         self._applied = np.zeros(arm.m.nv)
-        self._found = np.zeros(2)  # the suspicion, and whether a joint has frozen
-        self.suspicion = 0.0
         self._count = 0
         self.use(arm)
         self.begin()
@@ -147,7 +148,7 @@ class Witness:
         if not self._arm.is_plain:
             effort = self._arm.applied(effort, qpos, qvel, self._applied)
         dofs = self._dofs
-        m_at, d_at, found = self._m_at, self._d_at, self._found
+        m_at, d_at = self._m_at, self._d_at
         worst: int = _look.call(
             m_at,
             d_at,
@@ -162,24 +163,12 @@ class Witness:
             dofs,
             dense,
             memory,
-            found,
         )
-        self.suspicion = float(found[0])
-        return worst if found[1] > 1.0 else -1
+        return worst
 
-    def frozen(self) -> Array:
-        """Return which joints (nv,) are suspected to have frozen."""
-        suspected: Array = self._memory[FROST] > SUSPECTED
-        return suspected
-
-
-def accelerate(arm: Arm, d: Data, qpos: Array, qvel: Array, effort: Array) -> Array:
-    """Return the accelerations (nv,) of an arm under commands (nv,), an array of d."""
-    d.qpos[:], d.qvel[:] = qpos, qvel
-    arm.applied(effort, qpos, qvel, d.qfrc_applied)
-    stages.forward_dynamics(arm.m, d)
-    acceleration: Array = d.qacc
-    return acceleration
+    def hears_nothing(self) -> bool:
+        """Whether a measured effort does not follow the commands: then the states are old."""
+        return bool((self._memory[DEAF] > UNHEARD).any())
 
 
 @entry
@@ -209,17 +198,12 @@ def _look(
     dofs: Ints,
     dense: Matrix,
     memory: Matrix,
-    found: Vector,
 ) -> int:
     """Compare a state with the prediction under the applied efforts, as _witness."""
     for k in range(m.nv):
         d.qpos[k], d.qvel[k], d.qfrc_applied[k] = qpos[k], qvel[k], applied[k]
     forward_dynamics(m, d)
-    worst = _witness(d.qacc, qpos, qvel, told, felt, dt, contact, blocked, dofs, dense, memory)
-    found[0], found[1] = 0.0, memory[FROST, worst]
-    for k in dofs:
-        found[0] = max(found[0], memory[HINT, k])
-    return worst
+    return _witness(d.qacc, qpos, qvel, told, felt, dt, contact, blocked, dofs, dense, memory)
 
 
 @kernel
@@ -238,7 +222,7 @@ def _witness(
 ) -> int:
     """Update the memory with a state and the accelerations of the efforts sent.
 
-    Return the controlled dof that is the most suspicious.
+    Return the controlled dof that has frozen, the most suspicious of several, or -1.
     """
     n = len(qpos)
     for k in range(n):
@@ -257,13 +241,13 @@ def _witness(
         memory[PLACE, k], memory[SPEED, k] = qpos[k], qvel[k]
         if np.isnan(before):  # the first state
             memory[EXPECTED, k] = memory[PEAK, k] = qvel[k]
-            memory[FROST, k] = memory[HINT, k] = 0.0
-            memory[LAG, k] = memory[BEHIND, k] = 0.0
+            memory[FROST, k] = memory[LAG, k] = memory[BEHIND, k] = 0.0
             memory[EXACTLY + WHERE, k] = memory[NEARLY + WHERE, k] = np.inf
             continue
         held, withstood = contact * memory[MOST, k], blocked * memory[MOST, k]
         # where contact is expected, an impact may stop a joint with any effort
         stopped = ANYTHING * memory[MOST, k] if contact > 0.0 else withstood
+        stopped += NOISES * _noise(dt * odd, dt, k, memory) / dt
         _compare(a, qvel[k], odd, dt, stopped, k, memory)
         pushes = a if load > held else 0.0
         if memory[GRIP, k] > 0.0:  # the friction of other joints slows this one as well
@@ -271,12 +255,10 @@ def _witness(
         exact = _stand(0.0, 0.0, pushes, held, moved, dt, EXACTLY, k, memory)
         near = _stand(STILL, STILL_SPEED, pushes, withstood, moved, dt, NEARLY, k, memory)
         deaf = _listen(told[k], felt[k], dense[k, k], dt, blocked, k, memory)
-        repeated = max(exact, near, deaf)
-        memory[HINT, k] = max(repeated, memory[BEHIND, k] * np.sign(memory[PEAK, k]) / FROZEN)
-        memory[FROST, k] = max(repeated, _stop(k, memory))
+        memory[FROST, k] = max(exact, near, deaf, _stop(k, memory))
     worst = -1
     for k in dofs:
-        if worst < 0 or memory[FROST, k] > memory[FROST, worst]:
+        if memory[FROST, k] > (memory[FROST, worst] if worst >= 0 else 1.0):
             worst = k
     return worst
 
@@ -302,6 +284,15 @@ def _compare(
     memory[PEAK, k] *= kept
     if abs(v) > abs(memory[PEAK, k]):  # what was before it has nothing to do with a stop
         memory[PEAK, k], memory[LAG, k], memory[BEHIND, k] = v, 0.0, 0.0
+
+
+@kernel
+def _noise(odd: float, dt: float, k: int, memory: Matrix) -> float:
+    """Learn the noise of a velocity from how its unexplained changes alternate; return it."""
+    jump, memory[LAST, k] = odd - memory[LAST, k], odd
+    counts = min(jump**2, max(SUDDEN**2 * memory[NOISE, k], LEAST**2))
+    memory[NOISE, k] += (1.0 - np.exp(-dt / NOISY)) * (counts - memory[NOISE, k])
+    return np.sqrt(memory[NOISE, k])  # type: ignore[no-any-return]
 
 
 @kernel

@@ -24,6 +24,7 @@ from rbdyn_ros.control.endings import Ending
 from rbdyn_ros.control.friction import Friction
 from rbdyn_ros.control.gate import HASTE, GateSettings, SafetyGate
 from rbdyn_ros.control.limits import Limits
+from rbdyn_ros.control.state_kernels import LONGEST
 from rbdyn_ros.dynamics.toolbox.terms import gravity_term
 from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.nanoseconds import NANOSECONDS
@@ -224,7 +225,7 @@ def test_the_loop_sends_the_efforts_of_arm_controller(which, mode, request):
 
 @pytest.mark.parametrize("lie", ["velocity_sign", "frozen", "swapped", "position_drift"])
 def test_an_arm_whose_states_lie_is_braked_as_by_arm_controller(code, lie):
-    """On the same estimate from the same history, until both are silent."""
+    """By the same velocity, until both are silent."""
     pair, d = Pair(code, "gravity"), rb.make_data(code.package.code.m)
     d.qpos[:] = BENT
     for _ in range(150):
@@ -242,6 +243,31 @@ def test_an_arm_whose_states_lie_is_braked_as_by_arm_controller(code, lie):
         plant(pair.m, d, effort, pair.limits)
     assert pair.native.fault[1]
     assert phases >= {"blind", "silent"}
+
+
+@pytest.mark.parametrize("period", [np.nan, -1.0, -0.001, 1e7])
+def test_a_wrong_period_of_simulated_time_frees_no_blind_arm(code, period):
+    """The rate of the efforts depends on it, and the time until silence."""
+    limits, settings = code.package.limits, settings_of(blind_time=0.2)
+    arm = CppArm(code, settings, GateSettings(simulated=True))
+    m = code.package.code.m
+    still, d = np.zeros(m.nv), rb.make_data(m)
+    d.qpos[:] = BENT
+    held = gravity_term(m, d)
+    assert arm.start(BENT, still, held[limits.dofs], "gravity") == 0
+    for _ in range(20):
+        assert arm.update(BENT, np.full(m.nv, 0.5), H) == EFFORTS
+    answers, before = [], arm.effort.copy()
+    for _ in range(60):
+        answers.append(arm.update(np.full(m.nv, np.nan), still, period, waited=H))
+        if answers[-1] == EFFORTS:
+            assert (np.abs(arm.effort) <= limits.effort).all()
+            last = answers[-1] == EFFORTS and len(answers) > 10
+            most = HASTE * GateSettings().effort_rate * LONGEST
+            assert last or (np.abs(arm.effort - before) <= most * (1 + 1e-9)).all()
+        before = arm.effort.copy()
+    assert arm.fault[1]
+    assert answers[-1] == SILENT
 
 
 def test_a_robot_that_carries_its_gravity_gets_the_rest(code):
@@ -290,7 +316,7 @@ def test_an_arm_that_cannot_be_braked_is_left_alone_as_by_arm_controller(code, m
     native = CppEnding(code, settings)
     for k in range(1200):
         q, v = motion(k)
-        expected, found = ending.seeing(q, v, np.zeros(7), H), native.seeing(q, v, H)
+        expected, found = ending.seeing(q, v, v, np.zeros(7), H), native.seeing(q, v, H)
         if expected is None:
             break
         np.testing.assert_allclose(found[0], expected, rtol=0, atol=1e-9)

@@ -117,7 +117,7 @@ class ClosedLoop:
         seen.qvel[:], seen.qpos[:] = self.d.qvel, self.d.qpos - self.h * self.d.qvel
         self.gate._inspection._memory[AGE] = np.inf
         self.controller._witness.pause()
-        self.controller._ending.reckoning.history.forget()
+        self.controller._vote.forget()
 
     def state(self, **changes):
         """Return the arguments of on_state now."""

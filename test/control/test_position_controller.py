@@ -7,6 +7,7 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.control.cartesian_path import cartesian_path
+from rbdyn_ros.control.paths import Path
 from rbdyn_ros.errors import RbdynError
 
 pytest.importorskip("daqp", reason="daqp is not installed")
@@ -200,3 +201,26 @@ def test_wrenches_from_outside_are_checked():
     with refused(RbdynError, "mode") as caught:
         PositionedArm().armed().controller.set_mode("admittance")
     assert "admittance.frame" in str(caught.value)
+
+
+@pytest.mark.parametrize("mode", ["tracking", "admittance"])
+@pytest.mark.parametrize("pause", [0.02, 0.06, 0.078])
+def test_after_a_pause_of_the_states_the_positions_go_on_within_the_limits(mode, pause):
+    """The driver reaches the next position within its own cycle."""
+    arm = PositionedArm(mode, **LAW).armed()
+    q, fastest = arm.d.qpos.copy(), arm.gate.limits.velocity
+    goal = q + 0.5 * np.sign(-q)
+    time = 1.1 * 0.5 * 1.875 / fastest.min()  # the peak of the path is near the limit
+    zero = np.zeros((2, len(q)))
+    arm.controller.follow_path(Path([0.0, time], np.stack([q, goal]), zero, zero, 5))
+    arm.run(0.5 * time)
+    arm.now += int(1e9 * pause)
+    before, steps = arm.d.qpos.copy(), []
+    for _ in range(60):
+        arm.tick()
+        steps.append(np.abs(arm.d.qpos - before) / (fastest * arm.h))
+        before = arm.d.qpos.copy()
+    assert arm.controller.fault is None
+    assert 0.5 < np.max(steps) < 1.05
+    arm.run(time)
+    assert arm.controller.progress().done

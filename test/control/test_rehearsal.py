@@ -3,12 +3,12 @@
 import pytest
 from closed_loop import ClosedLoop, model
 
-from rbdyn_ros.control import gate_kernels, history, reckoning, state_kernels
+from rbdyn_ros.control import gate_kernels, state_kernels, velocity_vote
 from rbdyn_ros.control.settings import EFFORT_MODES
 from rbdyn_ros.dynamics.entry import Entry
 from rbdyn_ros.engine.jit import DISABLED
 
-MODULES = (gate_kernels, history, reckoning, state_kernels)
+MODULES = (gate_kernels, state_kernels, velocity_vote)
 
 
 @pytest.mark.skipif(DISABLED, reason="nothing is compiled")

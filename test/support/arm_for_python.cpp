@@ -55,12 +55,12 @@ struct Opened
 State Arm::* place_of_state;
 Inspection Arm::* place_of_inspection;
 Witness Arm::* place_of_witness;
-Ending Arm::* place_of_ending;
+VelocityVote Arm::* place_of_vote;
 
 template struct Opened<&Arm::state_, place_of_state>;
 template struct Opened<&Arm::inspection_, place_of_inspection>;
 template struct Opened<&Arm::witness_, place_of_witness>;
-template struct Opened<&Arm::ending_, place_of_ending>;
+template struct Opened<&Arm::vote_, place_of_vote>;
 
 struct EndingParts
 {
@@ -86,7 +86,7 @@ int ending_seeing(EndingParts * parts, const double * q, const double * v, doubl
 {
   Dofs effort{};
   const State state = state_of(q, v);
-  if (!parts->ending.seeing(state, Dofs{}, dt, parts->settings, parts->limits, effort)) {
+  if (!parts->ending.seeing(state, state.v, Dofs{}, dt, parts->settings, parts->limits, effort)) {
     return -1;
   }
   std::memcpy(out, effort.data(), sizeof(Dofs));
@@ -205,7 +205,7 @@ void arm_kick(Arm * arm, const double * q, const double * v)
   arm->*place_of_state = state_of(q, v);
   arm->*place_of_inspection = Inspection();
   (arm->*place_of_witness).pause();
-  (arm->*place_of_ending).reckoning.history.forget();
+  (arm->*place_of_vote).forget();
 }
 
 void arm_clear(Arm * arm) { arm->clear_fault(); }

@@ -181,4 +181,4 @@ class CppArm:
 
 
 def settings_of(**changes):
-    return ControlSettings(**{"dry_run": False} | changes)
+    return ControlSettings(**{"dry_run": False, "blind_time": 0.2} | changes)

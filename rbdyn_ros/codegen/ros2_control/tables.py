@@ -15,12 +15,11 @@ from rbdyn_ros.control import (
     clock,
     endings,
     gate,
-    history,
     limits,
     measured,
-    reckoning,
     sampled,
     tracking,
+    velocity_vote,
     witness,
 )
 from rbdyn_ros.control import state_kernels as states
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 #: Constants of arm_controller that the generated code uses, by their modules.
 CONSTANTS = {
     limits: ("MARGIN", "OVERSHOOT", "ACCELERATION", "LATENCY"),
-    gate: ("HASTE",),
+    gate: ("HASTE", "HELD"),
     measured: ("LARGEST",),
     states: (
         *("SHORTEST", "LONGEST", "BRIEF", "RECENT", "LONG", "ODD", "STRANGE", "DRIFTED", "JOLT"),
@@ -46,16 +45,13 @@ CONSTANTS = {
     endings: (
         *("BRAKING", "REST", "RESTING", "LONGEST_BRAKING", "CALM", "CALM_SPEED", "GRACE"),
         *("EXCEEDED", "LEARNING", "GROWTH", "FAST_SHARE", "FAST", "HELD", "CARRIED"),
+        *("NEAR", "ALIKE"),
     ),
-    reckoning: (
-        *("LURKING", "BACK", "PUSHED", "LASTED", "STEP", "LONGEST_RECKONING", "NEAR", "ALIKE"),
-        *("SAME", "FOLLOWING", "FOLLOWING_LATE", "BY_STEADY_CLOCK"),
-    ),
-    history: ("REMEMBERED", "TRUSTED", "THAWED", "EQUAL", "LONGEST_PAUSE"),
+    velocity_vote: ("WINDOW", "REACH", "SPACING", "REMEMBERED"),
     witness: (
         *("RATE", "STEADY_RATE", "FROZEN", "PASSED", "STILL", "STILL_SPEED", "AGREES", "MOVED"),
-        *("STOPPED", "CONTACT", "BY_HAND", "ANYTHING", "HEARD", "FOLLOWED", "DELAY", "SUSPECTED"),
-        *("RECENT", "INERTIA_EVERY"),
+        *("STOPPED", "CONTACT", "BY_HAND", "ANYTHING", "HEARD", "FOLLOWED", "DELAY", "UNHEARD"),
+        *("RECENT", "INERTIA_EVERY", "NOISY", "SUDDEN", "LEAST", "NOISES"),
     ),
     clock: ("SLEW", "LASTING", "FASTER"),
     tracking: ("STANDING", "STOPPING", "QUICKEST", "ROUNDING"),
@@ -112,7 +108,7 @@ def fault_names() -> str:
 
 
 def lies() -> str:
-    """Return the faults after which states must agree with the estimate."""
+    """Return the faults of states whose numbers lie, see Ending."""
     return ", ".join(f"Fault::{code}" for code in endings.LIES)
 
 

@@ -47,7 +47,7 @@ SAFETY = (
             setting="simulated",
         ),
         Parameter(
-            "blind_time", 0.2, "time for which the arm is held up without states", "s", 0.0, 0.3
+            "blind_time", 0.03, "time for which the arm is held up without states", "s", 0.0, 0.3
         ),
         Parameter(
             "target_timeout",

@@ -18,6 +18,7 @@
 #include "robot.hpp"
 #include "tables.hpp"
 #include "target.hpp"
+#include "vote.hpp"
 #include "witness.hpp"
 
 namespace @{namespace}
@@ -126,6 +127,7 @@ public:
       state, state, std::numeric_limits<double>::infinity(), first, settings_.limits);
     idle_ = std::numeric_limits<double>::infinity();
     step_ = state_kernels::SHORTEST;
+    held_ = 0.0;
     begun_ = blind_ = false;
     clock_.forget();
     mode_.store(mode, std::memory_order_release);
@@ -133,7 +135,7 @@ public:
     set_soft_gains(inertia);
     efforts_.begin(first, settings_.limits);
     witness_.begin();
-    ending_.reckoning.history.forget();
+    vote_.forget();
     return why;
   }
 
@@ -161,17 +163,18 @@ public:
   /// effort: the efforts to send, changed only if the answer is Answer::efforts.
   Answer update(const Input & input, Joints & effort)
   {
-    // a period that is no number counts as a clock that went back
-    const double period = std::abs(input.period) < LONGEST_PERIOD ? input.period : -1.0;
+    // a period that is no number counts as a clock that went back, and as the longest one
+    const bool valid = 0.0 <= input.period && input.period < LONGEST_PERIOD;
+    const double period = valid ? input.period : -1.0;
     if (!begun_) {
       begin(input.steady, period);
     }
     time_ += nanoseconds(period);
-    now_ = settings_.gate.simulated ? time_ : input.steady;
+    now_ = settings_.gate.simulated ? now_ + nanoseconds(valid ? period : state_kernels::LONGEST)
+                                    : input.steady;
     const Answer answer = this->answer(input);
     if (answer == Answer::efforts) {
       effort = efforts_.released();
-      ending_.reckoning.history.sent(commands());
     }
     if (faulty_.load(std::memory_order_relaxed)) {
       phase_.store(ending_.phase(), std::memory_order_release);
@@ -308,18 +311,13 @@ private:
   void begin(std::int64_t steady, double period)
   {
     begun_ = true;
-    seen_ = accepted_ = time_ = steady - nanoseconds(period);
+    seen_ = now_ = accepted_ = time_ = steady - nanoseconds(period);
     (void)clock_.judge(time_, time_, settings_.gate);
-    Remembered row;
-    row.state = state_;
-    row.time = row.arrival = time_;
-    ending_.reckoning.history.add(row, 0.0, true);
-    ending_.reckoning.history.sent(holding_);
   }
 
   Answer answer(const Input & input)
   {
-    const double age = settings_.gate.simulated ? seconds(accepted_, time_) : seconds(seen_, now_);
+    const double age = seconds(seen_, now_);
     const bool late = age > settings_.gate.state_timeout;
     const Verdict old{Fault::age, true, false, 0, age, settings_.gate.state_timeout};
     if (!input.readable || time_ == accepted_) {  // there is no new state
@@ -327,7 +325,7 @@ private:
         trip(old);
         blind_ = true;
       }
-      return blind_ ? answer_blindly({}) : Answer::keep;
+      return blind_ ? answer_blindly() : Answer::keep;
     }
     Verdict wrong = admit(input);
     if (step_admitted_ > 0.0) {
@@ -345,7 +343,7 @@ private:
       trip(wrong);
       ending_.doubt(wrong);
     }
-    return wrong.blind ? answer_blindly(told(wrong)) : answer_seeing(input.reference);
+    return wrong.blind ? answer_blindly() : answer_seeing(input.reference);
   }
 
   /// Accept or reject a state, and return its fault; step_admitted_ is the time since the last one
@@ -362,18 +360,26 @@ private:
       wrong.blind = true;
       return wrong;
     }
-    const Verdict clock = clock_.judge(time_, now_, settings_.gate);
-    if (clock.fault != Fault::clock) {
-      wrong = inspection_.judge(state, state_, step, efforts_.released(), settings_.limits);
-    }
+    Verdict clock = clock_.judge(time_, now_, settings_.gate);
+    const bool jumped = clock.fault == Fault::clock;
+    const double passed = jumped ? std::max(seconds(seen_, now_), 0.0) : step;
+    wrong = inspection_.judge(state, state_, passed, efforts_.released(), settings_.limits);
     moved_ = wrong.moved;
+    if (jumped && wrong.blind) {
+      clock.blind = true;
+      clock.moved = moved_;
+      wrong = clock;
+    }
     if (moved_) {
       return wrong;
     }
+    const double acted = std::max(seconds(seen_, now_), 0.0);  // time of the last effort
+    const bool paused = acted > settings_.gate.state_timeout;  // a fault by itself
+    held_ = paused ? 0.0 : held_ - std::expm1(-acted / gate::HELD) * (acted - held_);
     state_ = state;
     seen_ = now_;
     accepted_ = time_;
-    if (clock.fault == Fault::clock) {
+    if (jumped && !wrong.blind) {
       step_admitted_ = state_kernels::SHORTEST;
       return clock;
     }
@@ -398,9 +404,14 @@ private:
   {
     const Actuation & actuation = settings_.ending.actuation;
     const Dofs sent = commands();
-    if (ending_.disbelieves(now_, state_, sent, settings_.ending)) {
-      const auto [joint, off] = ending_.reckoning.difference(state_);
-      return {Fault::velocity, true, false, joint, off, 1.0};
+    if (ending_.disbelieves(now_, state_)) {
+      return ending_.lie();
+    }
+    const double pause = settings_.gate.state_timeout;
+    const double most =
+      std::max(state_kernels::LONGEST, -std::expm1(-pause / gate::HELD) * pause);
+    if (!(held_ <= most)) {
+      return {Fault::age, true, false, 0, held_, most};
     }
     const bool soft = mode() == Mode::impedance || mode() == Mode::pd_gravity;
     const double contact = soft ? settings_.limits.contact : 0.0;
@@ -421,35 +432,14 @@ private:
     if (joint < CONTROLLED) {
       return {Fault::frozen, true, false, joint, state_.q[PLACE[joint]], state_.v[PLACE[joint]]};
     }
-    remember();
+    vote_.add(accepted_, state_, witness_.due);
     return {};
   }
 
-  /// Remember the newest state.
-  void remember()
+  /// The velocity by which an arm is braked.
+  Dofs voted() const
   {
-    Remembered row;
-    row.state = state_;
-    row.push = witness_.push;
-    row.due = witness_.due;
-    row.time = accepted_;
-    row.arrival = accepted_ + nanoseconds(clock_.lag());
-    row.suspicion = inspection_.suspicion();
-    ending_.reckoning.history.shift = row.arrival - now_;
-    ending_.reckoning.history.add(row, witness_.suspicion, true);
-  }
-
-  /// What a lying state says; the first one joins the history, by which its numbers are judged.
-  Told told(const Verdict & wrong)
-  {
-    Told found;
-    found.given = Ending::is_lie(wrong.fault) && !moved_;
-    found.state = state_;
-    found.late = clock_.lag();
-    if (found.given && ending_.phase() != Phase::blind) {
-      remember();
-    }
-    return found;
+    return vote_.velocity(accepted_, state_, witness_.due, !witness_.hears_nothing());
   }
 
   /// The commands sent last; joints that are not controlled are held.
@@ -470,9 +460,6 @@ private:
       faulty_.store(true, std::memory_order_release);
       ending_.begin();
       efforts_.end_start();
-      for (std::size_t k = 0; k < DOFS; ++k) {
-        ending_.reckoning.frozen[k] = witness_.is_suspected(k);
-      }
     }
   }
 
@@ -486,7 +473,7 @@ private:
     actuation.hold(state_.q, holding_);
     if (faulty_.load(std::memory_order_relaxed)) {
       const bool sends = ending_.seeing(
-        state_, witness_.push, step_admitted_, settings_.ending, settings_.limits, wanted);
+        state_, voted(), witness_.push, step_admitted_, settings_.ending, settings_.limits, wanted);
       if (!sends) {
         return Answer::silent;
       }
@@ -505,16 +492,14 @@ private:
     return Answer::efforts;
   }
 
-  Answer answer_blindly(const Told & told)
+  Answer answer_blindly()
   {
-    const double dt = ending_.since(now_);
+    const double dt = std::max(ending_.since(now_), 0.0);
     Dofs wanted{};
-    const bool sends =
-      ending_.blindly(now_, commands(), told, settings_.ending, settings_.limits, wanted);
-    if (!sends) {
+    if (!ending_.blindly(now_, {state_.q, voted()}, settings_.ending, wanted)) {
       return Answer::silent;
     }
-    release(wanted, wanted, dt, false);
+    release(wanted, wanted, dt, ending_.phase() == Phase::silent);
     return Answer::efforts;
   }
 
@@ -606,12 +591,14 @@ private:
   Gains soft_;
   UpdateClock clock_;
   Witness witness_;
+  VelocityVote vote_;
   State state_;       // the last one accepted
   Dofs holding_{};    // commands that held the arm there
   Verdict fault_;
   std::int64_t now_ = 0, seen_ = 0;        // steady clock: now, and at the last accepted state [ns]
   std::int64_t time_ = 0, accepted_ = 0;   // clock of the updates, likewise [ns]
   double step_ = 0.0, step_admitted_ = 0.0;  // [s]
+  double held_ = 0.0;  // mean time for which an effort acted [s]
   double idle_ = std::numeric_limits<double>::infinity();
   bool begun_ = false, blind_ = false, moved_ = false;
   std::atomic<Mode> mode_{Mode::gravity};

@@ -1,7 +1,6 @@
 // The end of an arm after a fault: it is braked and held, or braked blindly, and then left alone.
 //
-// As rbdyn_ros.control.endings. Without valid states the arm is braked on an estimate, for
-// blind_time.
+// As rbdyn_ros.control.endings, which explains it.
 
 #pragma once
 
@@ -13,7 +12,6 @@
 #include "clock.hpp"
 #include "gate.hpp"
 #include "laws.hpp"
-#include "reckoning.hpp"
 #include "robot.hpp"
 #include "tables.hpp"
 
@@ -30,19 +28,9 @@ struct EndingSettings
   Actuation actuation;
 };
 
-/// A state that is not believed; some of its numbers may be true. late: since its measurement [s].
-struct Told
-{
-  bool given = false;
-  State state;
-  double late = 0.0;
-};
-
 class Ending
 {
 public:
-  Reckoning reckoning;  // estimates the state of an arm whose states are not believed
-
   Phase phase() const { return phase_; }
 
   /// Start after a fault.
@@ -50,39 +38,48 @@ public:
   {
     blind_for_ = 0.0;
     since_ = 0;
-    lied_ = false;
+    lied_ = lasts_ = false;
     start_braking();
   }
 
   /// No fault any more.
   void clear() { phase_ = Phase::running; }
 
-  /// Take notice of a fault that the newest state shows; after these, states are believed again
-  /// only if they agree with the estimate.
-  void doubt(const Verdict & wrong) { lied_ = lied_ || (wrong.blind && is_lie(wrong.fault)); }
-
-  static bool is_lie(Fault fault)
+  /// Take notice of a fault that the newest state shows.
+  void doubt(const Verdict & wrong)
   {
-    return std::find(LIES.begin(), LIES.end(), fault) != LIES.end();
+    if (wrong.blind && std::find(LIES.begin(), LIES.end(), wrong.fault) != LIES.end()) {
+      lie_ = lied_ ? lie_ : wrong;
+      lied_ = true;
+      lasts_ = lasts_ || !wrong.moved;
+    }
   }
 
-  /// Whether a state that follows a lie differs from the estimate.
-  bool disbelieves(
-    std::int64_t now, const State & state, const Dofs & sent, const EndingSettings & settings)
+  /// The first fault of a state whose numbers lie.
+  const Verdict & lie() const { return lie_; }
+
+  /// Whether a state that follows a lie is not believed.
+  bool disbelieves(std::int64_t now, const State & state) const
   {
     if (phase_ != Phase::blind || !lied_) {
       return false;
     }
-    reckoning.advance(now, sent, settings.actuation);
-    return !(reckoning.difference(state).second < 1.0);
+    const State expected = foreseen(now);
+    bool near = true;
+    for (const std::size_t k : PLACE) {
+      near = near && std::abs(state.q[k] - expected.q[k]) < endings::NEAR &&
+             std::abs(state.v[k] - expected.v[k]) < endings::ALIKE;
+    }
+    return lasts_ || !near;
   }
 
   /// Write the efforts for a valid state, `dt` after the last one [s]; return false to stay silent.
   /// When braking does not work, efforts that only hold the arm are the last.
   ///
-  /// push: acceleration that the model does not explain, see Witness.
+  /// voted: velocity by which an arm is braked, see VelocityVote; push: acceleration that the model
+  /// does not explain, see Witness.
   bool seeing(
-    const State & state, const Dofs & push, double dt, const EndingSettings & settings,
+    const State & state, const Dofs & voted, const Dofs & push, double dt, const EndingSettings & settings,
     const Limits & limits, Dofs & effort)
   {
     if (phase_ == Phase::silent) {
@@ -92,7 +89,7 @@ public:
       start_braking();
     }
     if (phase_ == Phase::braking) {
-      brake(state, push, settings, limits, effort);
+      brake({state.q, voted}, push, settings, limits, effort);
       judge_braking(state, dt, settings, limits);
     } else {
       hold(state, settings, effort);
@@ -112,39 +109,49 @@ public:
 
   /// Write the efforts without a valid state; return false to stay silent.
   ///
-  /// now: steady clock [ns]; sent: commands sent last.
+  /// now: steady clock [ns]; trusted: the last state, which counts when the arm becomes blind.
   bool blindly(
-    std::int64_t now, const Dofs & sent, const Told & told, const EndingSettings & settings,
-    const Limits & limits, Dofs & effort)
+    std::int64_t now, const State & trusted, const EndingSettings & settings, Dofs & effort)
   {
     if (phase_ == Phase::silent) {
       return false;
     }
     if (phase_ == Phase::blind) {
-      blind_for_ += seconds(since_, now);
-      reckoning.advance(now, sent, settings.actuation);
+      blind_for_ += std::max(seconds(since_, now), 0.0);
     } else {
       phase_ = Phase::blind;
-      reckoning.begin(now, sent, told.given, settings.actuation);
+      blind_ = trusted;
+      lost_ = now;
     }
     since_ = now;
+    const State expected = foreseen(now);
     if (blind_for_ > settings.blind_time) {
-      phase_ = Phase::silent;
-      return false;
+      diverge();
+      last(expected.q, settings, effort);
+      return true;
     }
-    if (told.given) {
-      reckoning.correct(told.state, told.late);
+    Dofs a{};
+    for (std::size_t k = 0; k < DOFS; ++k) {
+      a[k] = -endings::BRAKING * expected.v[k];
     }
-    reckoning.remember();
-    brake(reckoning.state, reckoning.push, settings, limits, effort);
-    judge_speed(reckoning.state, blind_for_, settings, limits);
-    if (phase_ == Phase::silent) {
-      last(reckoning.state.q, settings, effort);
-    }
+    inverse_dynamics(expected.q, expected.v, a, effort);
+    settings.actuation.command(Dofs{}, expected.q, effort);
     return true;
   }
 
 private:
+  /// Where a blind arm should be by now.
+  State foreseen(std::int64_t now) const
+  {
+    const double left = std::exp(-endings::BRAKING * std::max(seconds(lost_, now), 0.0));
+    State found;
+    for (std::size_t k = 0; k < DOFS; ++k) {
+      found.q[k] = blind_.q[k] + (1.0 - left) / endings::BRAKING * blind_.v[k];
+      found.v[k] = left * blind_.v[k];
+    }
+    return found;
+  }
+
   void start_braking()
   {
     phase_ = Phase::braking;
@@ -277,8 +284,10 @@ private:
   Phase phase_ = Phase::running;
   Desired held_;
   Dofs marked_{}, carried_{};  // carried_: efforts that replace the push
-  std::int64_t since_ = 0;     // of the last effort without states [ns]
-  bool lied_ = false;
+  State blind_;                // where the arm was when it became blind
+  std::int64_t since_ = 0, lost_ = 0;  // of the last effort without states, of the first one [ns]
+  Verdict lie_;
+  bool lied_ = false, lasts_ = false;
   double blind_for_ = 0.0, braking_ = 0.0, resting_ = 0.0;
   double energy_ = 0.0, most_ = 0.0, motion_ = 0.0;
 };

@@ -81,9 +81,6 @@ inline bool is_measurement(const State & state)
 class Inspection
 {
 public:
-  /// Largest deviation of positions from velocities in the last state, as a part of what is allowed.
-  double suspicion() const { return suspicion_; }
-
   /// Judge a state that follows another one after a step [s]; infinite: it is the first.
   Verdict judge(
     const State & now, const State & before, double step, const Joints & effort,
@@ -93,7 +90,6 @@ public:
     check_positions(now, limits, found);
     check_velocities(now, limits, found);
     check_jumps(now, before, step, limits, found);
-    suspicion_ = 0.0;
     if (!found.moved) {
       compare(now, before, step, found);
       judge_change(now, effort, step, limits, found);
@@ -190,8 +186,6 @@ private:
       const double quick =
         std::max(std::abs(memory.brief) / odd, std::abs(memory.recent) / c::STRANGE);
       const double slow = std::abs(memory.drift) / (c::DRIFTED + c::SHARE * memory.way);
-      // velocities may be a little out of scale
-      suspicion_ = std::max({suspicion_, quick, 0.5 * slow});
       if (!(std::max(quick, slow) <= 1.0)) {
         if (may_replace(found)) {
           report(found, Fault::velocity, i, now.v[k], std::max(quick, slow));
@@ -250,7 +244,6 @@ private:
   }
 
   std::array<Memory, CONTROLLED> memory_{};
-  double suspicion_ = 0.0;
 };
 
 /// Limits efforts: their size, their push into a joint limit, their rate, their start.

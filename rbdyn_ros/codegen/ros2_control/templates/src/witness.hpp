@@ -37,15 +37,12 @@ public:
   Dofs push{};
   /// Velocity that the efforts sent should have given so far [rad/s or m/s].
   Dofs due{};
-  /// How far a joint is behind the efforts, as a part of the allowed distance.
-  double suspicion = 0.0;
 
   /// Start with the next state: nothing is unexplained yet.
   void begin()
   {
     memory_ = {};
     push = due = Dofs{};
-    suspicion = 0.0;
     count_ = 0;
     pause();
   }
@@ -72,16 +69,19 @@ public:
     forward_dynamics(state, given.applied, a);
     compare_all(state, a, given);
     std::size_t worst = 0;
-    suspicion = 0.0;
     for (std::size_t i = 0; i < CONTROLLED; ++i) {
-      suspicion = std::max(suspicion, memory_[PLACE[i]].hint);
       worst = memory_[PLACE[i]].frost > memory_[PLACE[worst]].frost ? i : worst;
     }
     return memory_[PLACE[worst]].frost > 1.0 ? worst : CONTROLLED;
   }
 
-  /// Whether a degree of freedom is suspected to have frozen.
-  bool is_suspected(std::size_t k) const { return memory_[k].frost > witness::SUSPECTED; }
+  /// Whether a measured effort does not follow the commands: then the states are old.
+  bool hears_nothing() const
+  {
+    return std::any_of(memory_.begin(), memory_.end(), [](const Memory & memory) {
+      return memory.deaf > witness::UNHEARD;
+    });
+  }
 
 private:
   /// A standstill: its numbers, the velocity that the joint should have gained, its two ways, the
@@ -95,10 +95,10 @@ private:
   struct Memory
   {
     double expected = 0.0, steady = 0.0, place = 0.0, speed = 0.0;
-    double lag = 0.0, behind = 0.0, peak = 0.0, frost = 0.0, hint = 0.0;
+    double lag = 0.0, behind = 0.0, peak = 0.0, frost = 0.0;
     Stand exactly, nearly;
     double told = 0.0, felt = 0.0, deaf = 0.0;
-    double odd = 0.0, grip = 0.0, most = 0.0;
+    double odd = 0.0, noise = 0.0, last = 0.0, grip = 0.0, most = 0.0;
   };
 
   double inertia(std::size_t k, std::size_t j) const { return dense_[k * DOFS + j]; }
@@ -149,14 +149,15 @@ private:
     memory.speed = v;
     if (first) {
       memory.expected = memory.peak = v;
-      memory.frost = memory.hint = memory.lag = memory.behind = 0.0;
+      memory.frost = memory.lag = memory.behind = 0.0;
       memory.exactly.where = memory.nearly.where = std::numeric_limits<double>::infinity();
       return;
     }
     const double held = given.contact * memory.most, withstood = given.blocked * memory.most;
     // where contact is expected, an impact may stop a joint with any effort
     const double stopped = given.contact > 0.0 ? witness::ANYTHING * memory.most : withstood;
-    learn(a, v, odd, given.dt, stopped, k);
+    const double noise = learn_noise(given.dt * odd, given.dt, memory);
+    learn(a, v, odd, given.dt, stopped + witness::NOISES * noise / given.dt, k);
     double pushes = load > held ? a : 0.0;
     if (memory.grip > 0.0) {  // the friction of other joints slows this one as well
       pushes = std::copysign(std::min(std::abs(pushes), resisted), pushes);
@@ -167,10 +168,7 @@ private:
       memory.nearly, witness::STILL, witness::STILL_SPEED, pushes, withstood, moved, given.dt,
       std::abs(memory.steady), false, memory);
     const double deaf = listen(given.told[k], given.felt[k], inertia(k, k), given, memory);
-    const double repeated = std::max({exact, near, deaf});
-    const double behind = memory.behind * sign(memory.peak);
-    memory.hint = std::max(repeated, behind / witness::FROZEN);
-    memory.frost = std::max(repeated, stop(memory));
+    memory.frost = std::max({exact, near, deaf, stop(memory)});
   }
 
   /// Learn the push from a velocity, and how far the motion is behind the efforts.
@@ -194,6 +192,17 @@ private:
       memory.peak = v;
       memory.lag = memory.behind = 0.0;
     }
+  }
+
+  /// Learn the noise of a velocity from how its unexplained changes alternate; return it.
+  static double learn_noise(double odd, double dt, Memory & memory)
+  {
+    const double jump = odd - memory.last;
+    memory.last = odd;
+    const double sudden = witness::SUDDEN * witness::SUDDEN * memory.noise;
+    const double counts = std::min(jump * jump, std::max(sudden, witness::LEAST * witness::LEAST));
+    memory.noise += (1.0 - std::exp(-dt / witness::NOISY)) * (counts - memory.noise);
+    return std::sqrt(memory.noise);
   }
 
   /// Return the suspicion that the measured effort of a standing joint is an old one.

@@ -1,0 +1,108 @@
+"""A joint that is really blocked, by a brake or by an obstacle on one side; all states are true.
+
+To the model it looks as if its states were frozen, so the reaction must be safe in both cases. The
+bound is that of the battery, against runs of a trusted fault with and without the block and of no
+fault. The shock of the stop itself may be faster.
+"""
+
+import dataclasses
+import functools
+import itertools
+
+import battery
+import numpy as np
+import pytest
+from battery import FARTHEST, FASTEST, Case, beyond, lied, moving
+from closed_loop import FILES, SEVEN
+from support.lies import LOOP, NONE, Lie
+
+import rbdyn_ros as rb
+from rbdyn_ros.control.faults import Fault
+
+MODES, SPEEDS = ("hold", "computed_torque", "impedance"), (0.2, 0.6, 1.0)
+BRAKE, OBSTACLE = "brake", "obstacle"
+TRUE = Lie("true", "values", "true states", (NONE,), None, (LOOP,))
+
+
+@dataclasses.dataclass(frozen=True)
+class Blocked(Case):
+    """A case without a lie, whose joint is blocked from the onset on."""
+
+    joint: int = 0
+    by: str = BRAKE
+
+
+def cases(robots=(FILES[0], "panda.urdf", SEVEN), speeds=SPEEDS, **more):
+    """Return all cases; the tests run some of them."""
+    rows = itertools.product(robots, MODES, speeds, range(6), (BRAKE, OBSTACLE))
+    return [Blocked("", mode, v, file, joint=j, by=by, **more) for file, mode, v, j, by in rows]
+
+
+class Block:
+    """Keeps a joint of a loop where it is at first; an obstacle lets it go back."""
+
+    def __init__(self, case):
+        self.joint, self.by, self.place, self.way = case.joint, case.by, None, 0.0
+
+    def __call__(self, loop, _time):
+        m, d, k = loop.plant, loop.d, loop.dofs[self.joint]
+        if self.place is None:
+            self.place, self.way = d.qpos[k], np.sign(d.qvel[k]) or 1.0
+        beyond_it = self.way * (d.qpos[k] - self.place)
+        if self.by == OBSTACLE and (beyond_it < 0.0 or self.way * d.qvel[k] < 0.0):
+            return
+        rb.forward(m, d)
+        column = np.linalg.inv(rb.mass_matrix(m, d))[:, k]
+        d.qvel[:] -= column / column[k] * d.qvel[k]  # the shock reaches all joints
+        d.qpos[k] = self.place
+
+
+def ran(case, trusted=False, blocks=True):
+    """Return the loop after a run, its positions and its largest speed as a part of a limit."""
+    loop = moving(dataclasses.replace(case, lie="", joint=0, by=""))
+    if trusted:
+        loop.controller._trip(Fault("target", "a trusted fault"))
+    battery.HARNESS[TRUE.name] = Block(case) if blocks else (lambda _loop, _time: None)
+    try:
+        q, v, _ = lied(loop, TRUE)
+    finally:
+        del battery.HARNESS[TRUE.name]
+    k = loop.dofs
+    return loop, q[:, k], float((np.abs(v[:, k]) / loop.gate.limits.velocity).max())
+
+
+@functools.cache
+def references(case):
+    """Return the positions of the references, and the largest speed of a blocked, braked arm."""
+    runs = [ran(case, True), ran(case, True, False), ran(case, False, False)]
+    return np.concatenate([run[1] for run in runs]), runs[0][2]
+
+
+def judged(case):
+    """Return the fault, the distance beyond the references, and the speed by its own bound."""
+    places, fastest = references(case)
+    loop, q, speed = ran(case)
+    return loop.controller.fault, beyond(q, places), speed / max(fastest, 1.0)
+
+
+#: They threw the other joints by 0.5 to 2.5 rad, with up to 430 % of a limit.
+WORST = (
+    Blocked("", "hold", 1.0, joint=3, by=OBSTACLE),
+    Blocked("", "computed_torque", 0.2, joint=0, by=OBSTACLE),
+    Blocked("", "computed_torque", 0.6, joint=1, by=OBSTACLE),
+    Blocked("", "computed_torque", 1.0, joint=1, by=BRAKE),
+    Blocked("", "impedance", 0.6, joint=1, by=OBSTACLE),
+    Blocked("", "impedance", 1.0, joint=2, by=OBSTACLE),
+    Blocked("", "impedance", 1.0, "panda.urdf", joint=1, by=OBSTACLE),
+    Blocked("", "computed_torque", 0.2, SEVEN, joint=0, by=OBSTACLE),
+)
+
+
+@pytest.mark.parametrize(
+    "case", WORST, ids=lambda c: f"{c.file[:5]}-{c.mode}-{c.speed}-{c.joint}-{c.by}"
+)
+def test_the_reaction_to_a_blocked_joint_throws_no_other_joint(case):
+    fault, excess, speed = judged(case)
+    assert fault is not None
+    assert excess <= FARTHEST
+    assert speed <= FASTEST
