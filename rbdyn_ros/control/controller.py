@@ -158,7 +158,7 @@ class Controller(ControlLoop):
                 return
             self._check_ready(now)
             self.failed_test = ""
-            if self.tested and self.settings.start_up_test and not self.settings.dry_run:
+            if self.needs_test:
                 self._begin_test()
                 return
             self._begin_armed()
@@ -203,6 +203,13 @@ class Controller(ControlLoop):
         known.add(now, now, seen.qpos, seen.qvel, witness.push, witness.due, 0.0, 0.0)
         held = self.arm.gravity_effort(seen.qpos, np.empty(self.arm.m.nv))
         known.sent(self.arm.without_own(held, seen.qpos))  # it rests until the first answer
+
+    @property
+    def needs_test(self) -> bool:
+        """Whether the arm would be tested before it is armed."""
+        chosen = self.settings
+        busy = self.armed or self.testing
+        return self.tested and chosen.start_up_test and not (chosen.dry_run or busy)
 
     def check_tested(self) -> None:
         """Raise RbdynError if the last start-up test has failed, or was ended by a request."""

@@ -325,6 +325,8 @@ def test_requests_from_many_threads_while_states_arrive():
             lambda: c.on_watch(loop.now),
         ),
     ]
+    loop.now += MS
+    loop.send(position=Q.copy(), velocity=np.zeros(6), effort=np.empty(0))
     for asker in askers:
         asker.start()
     answers = 0

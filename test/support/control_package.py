@@ -181,4 +181,4 @@ class CppArm:
 
 
 def settings_of(**changes):
-    return ControlSettings(**{"dry_run": False} | changes)
+    return ControlSettings(**{"dry_run": False, "start_up_test": False} | changes)
