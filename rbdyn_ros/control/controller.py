@@ -26,7 +26,7 @@ from rbdyn_ros.control.paths import Path
 from rbdyn_ros.control.settings import EFFORT_MODES, MODES, TRACKING, ControlSettings
 from rbdyn_ros.control.start_up import StartUpTest, slides, test_ways
 from rbdyn_ros.control.state_kernels import LONGEST
-from rbdyn_ros.errors import RbdynError, did_you_mean, quote, refusal
+from rbdyn_ros.errors import RbdynError, did_you_mean, listing, quote, refusal
 from rbdyn_ros.nanoseconds import NANOSECONDS
 
 
@@ -509,6 +509,8 @@ class Controller(ControlLoop):
             words = [self.mode, f"{armed} (dry run)" if self.settings.dry_run else armed]
             words += [self._test.what] if self._test is not None else []
             words += [self.failed_test] if self.failed_test else []
+            if self.armed and self.untested:
+                words.append(f"not tested, because friction holds them: {listing(self.untested)}")
             if self.gate.fault is not None:
                 words.append(f"fault {self.gate.fault.code}: {self.gate.fault.report}")
                 words += self.ending if self.armed else ["silent"]

@@ -26,9 +26,9 @@ WINDOW = 0.02
 MOVING = 0.3
 #: A delay counts only if without it more than this part remains unexplained: with friction, a
 #: short motion can be explained by several.
-PROMPT = 0.003
-#: Standard deviations by which a share may be off.
-SIGMAS = 3.0
+CLEARER = 0.003
+#: Standard deviations by which a share may be off, and the most that counts in noise.
+SIGMAS, NOISE = 3.0, 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,8 @@ class Fit:
 
     def within(self, low: float, high: float) -> bool:
         """Whether the share may be within bounds, by its standard deviation."""
-        return low - SIGMAS * self.sigma <= self.share <= high + SIGMAS * self.sigma
+        margin = min(SIGMAS * self.sigma, NOISE)
+        return low - margin <= self.share <= high + margin
 
 
 def motion_fit(time: Array, place: Array, expected: Array) -> Fit:
@@ -105,7 +106,7 @@ def _best(time: Array, at: Callable[[float], tuple[Array, Array]]) -> Fit:
     step = max(COARSE, float(np.median(np.diff(time))))
     coarse = np.arange(0.0, LONGEST_DELAY, step)
     fits = [_fitted(*at(delay), delay) for delay in coarse]
-    if fits[0].unlike < PROMPT:
+    if fits[0].unlike < CLEARER:
         return fits[0]
     near = fits[int(np.argmin([fit.unlike for fit in fits]))].delay
     fine = np.clip(near + step * np.linspace(-1.0, 1.0, 9), 0.0, LONGEST_DELAY)

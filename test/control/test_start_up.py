@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from battery import rubbed
 from closed_loop import FILES, MS, SEVEN, ClosedLoop, model
+from support.lies import LIES
 from support.refusals import refused
 
 from rbdyn_ros.control.friction import Friction
@@ -154,6 +155,29 @@ def test_an_error_is_refused_before_the_arm_is_armed(name):
         loop.controller.check_tested()
 
 
+def told(lie):
+    """Return a row of the battery as a lie that is there from the start of the test on."""
+    change = lie.start()
+
+    def tell(loop, time):
+        (shown,) = change(loop.state(), time)
+        return shown
+
+    return tell
+
+
+#: Loads have tests of their own.
+FELT = [lie for lie in LIES if lie.felt and lie.liar]
+
+
+@pytest.mark.parametrize("lie", FELT, ids=lambda lie: lie.name)
+def test_rows_of_the_battery_are_refused(lie):
+    loop = Tried(lie=told(lie))
+    assert "start-up test" in loop.tried()
+    assert loop.far < MOVED
+    assert loop.fast < SPEED
+
+
 @pytest.mark.parametrize("period", [0.001, 0.004, 0.01])
 @pytest.mark.parametrize("file", FILES)
 def test_a_right_arm_passes_and_hardly_moves(file, period):
@@ -193,6 +217,7 @@ def test_a_joint_that_its_described_friction_holds_is_left_out():
     loop = Tried(PANDA, m=m)
     assert loop.tried() == ""
     assert loop.controller.untested == ["panda_finger_joint1"]
+    assert "panda_finger_joint1" in loop.controller.status()
 
 
 @pytest.mark.parametrize(

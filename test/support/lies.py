@@ -353,6 +353,7 @@ LIES = (
         BLIND,
         values(velocity=lambda row, _t: -row),
         still=(NONE,),
+        felt=True,
     ),
     Lie(
         "effort_sign",
@@ -360,6 +361,7 @@ LIES = (
         "measured efforts of the wrong sign",
         (NONE,),
         values(effort=lambda row, _t: -row),
+        felt=True,
     ),
     Lie(
         "position_offset",
@@ -389,6 +391,7 @@ LIES = (
         BLIND,
         values(velocity=lambda row, _t: 0.5 * row),
         still=(NONE,),
+        felt=True,
     ),
     Lie(
         "velocity_degrees",
@@ -397,6 +400,7 @@ LIES = (
         BLIND,
         values(velocity=lambda row, _t: row * 57.29578),
         still=(NONE,),
+        felt=True,
     ),
     Lie(
         "velocity_zero",
@@ -405,6 +409,7 @@ LIES = (
         BLIND,
         values(velocity=lambda row, _t: 0.0 * row),
         still=(NONE,),
+        felt=True,
     ),
     Lie(
         "velocity_offset",
@@ -419,6 +424,7 @@ LIES = (
         "a position that drifts by 0.1 rad/s",
         BLIND,
         values(position=drift(0.1)),
+        felt=True,
     ),
     Lie(
         "swapped",
@@ -435,7 +441,7 @@ LIES = (
             (NONE, "velocity", "frozen", "tracking"),
             geared(ratio),
             felt=True,
-            bounded=ratio in (0.5, 2.0),
+            bounded=ratio == 2.0,
         )
         for ratio in (-1.0, 0.1, 0.5, 2.0, 5.0)
     ),
@@ -633,6 +639,7 @@ LIES = (
         LIE,
         frozen(*EVERYTHING),
         still=(NONE,),
+        felt=True,
     ),
     Lie(
         "frozen_joint",
@@ -641,6 +648,7 @@ LIES = (
         LIE,
         frozen(*EVERYTHING, joints=[1]),
         still=(NONE,),
+        felt=True,
     ),
     Lie(
         "frozen_noisy",
@@ -707,6 +715,7 @@ LIES = (
         "a payload of 1.8 kg that was not set",
         (NONE, "tracking"),
         None,
+        felt=True,
     ),
     Lie(
         "gravity",
@@ -722,6 +731,7 @@ LIES = (
         (NONE,),
         None,
         (LOOP,),
+        felt=True,
     ),
     Lie(
         "tilted_gravity",
@@ -730,6 +740,7 @@ LIES = (
         (NONE,),
         None,
         (LOOP,),
+        felt=True,
     ),
     Lie(
         "saturating",

@@ -264,6 +264,8 @@ class ArmController(process.ManagedNode):
             self._status.publish(String(data=status))
             if self._arm.fault is not None:  # rclpy allows one level per line of code
                 self.get_logger().error(status)
+            elif self._arm.failed_test:
+                self.get_logger().warning(status)
             else:
                 self.get_logger().info(status)
         now = time.monotonic()

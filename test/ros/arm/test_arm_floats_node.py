@@ -77,8 +77,8 @@ def test_each_joint_is_felt_out_before_it_is_armed(simulate, control, peer):
     pair.end_well()
 
 
-def test_a_joint_of_the_wrong_sign_is_not_armed(simulate, control, peer, tmp_path):
-    """The first joint turns about the vertical, so no effort at rest shows its sign."""
+def test_a_wrong_axis_in_the_model_is_not_armed(simulate, control, peer, tmp_path):
+    """The first joint turns about the vertical, so no effort at rest shows its direction."""
     text = SEVEN.read_text(encoding="utf-8")
     first = text.index("<axis", text.index('<joint name="shoulder_yaw"'))
     wrong = tmp_path / "wrong.urdf"
@@ -87,5 +87,5 @@ def test_a_joint_of_the_wrong_sign_is_not_armed(simulate, control, peer, tmp_pat
     controller = control(wrong, mode="gravity", use_sim_time="true", start_up_test="true")
     pair = Pair(simulator, controller, peer)
     pair.arm.rest(0.04)
-    pair.until_arming(lambda why: "'shoulder_yaw' moved against its effort" in why)
+    pair.until_arming(lambda why: "joint 'shoulder_yaw' answered" in why)
     pair.until_said("the start-up test found")
