@@ -60,7 +60,9 @@ class Loop:
         self._d.qpos[:] = start
         arm.gravity_effort(self._d.qpos, self._d.qfrc_applied)
         gate = SafetyGate(m, Limits.of(m))
-        self.controller = Controller(arm, gate, ControlSettings(dry_run=False))
+        self.controller = Controller(
+            arm, gate, ControlSettings(dry_run=False, start_up_test=False)
+        )
         self._dofs, self._names, self._now = gate.limits.dofs, list(arm.names), PERIOD
         self.controller.set_mode(mode)
         for _ in range(20):

@@ -260,6 +260,7 @@ ROLES = (
                     "*_arm_controller_io/get_type_description",
                     "*_arm_controller_time/get_type_description",
                     "*_arm_controller_follow/get_type_description",
+                    "*_arm_controller_arming/get_type_description",
                 ),
                 "its helper nodes",
             ),

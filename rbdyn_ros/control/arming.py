@@ -48,8 +48,8 @@ class EffortCheck:
         given = checked_gains("arm_tolerance", settings.arm_tolerance, len(limits.names))
         self._tolerance = np.where(given > 0.0, given, TOLERATED * limits.effort)
         n = arm.m.nv
-        self._memory, self._row, self._speed = np.full((3, n), np.nan), np.zeros(n), 0.0
-        self._qpos, self._last, self._mean = self._memory
+        self._memory, self._speed = np.full((2, n), np.nan), 0.0
+        self._qpos, self._mean = self._memory
         self._qpos[:] = 0.0
 
     def use(self, arm: Arm) -> None:
@@ -61,23 +61,17 @@ class EffortCheck:
         share = -math.expm1(-dt / AVERAGED)
         self._speed = _average.call(seen.state, self._dofs, share, self._memory)
 
-    def _holding(self, arm: Arm) -> Array:
-        """Return the commands (nv,) that hold the arm."""
-        return arm.without_own(arm.gravity_effort(self._qpos, self._row), self._qpos)
+    def holding(self, arm: Arm | None = None) -> Array:
+        """Return the commands (nv,) that hold the arm by the model."""
+        arm = arm or self._arm
+        return arm.without_own(arm.gravity_effort(self._qpos, np.empty(arm.m.nv)), self._qpos)
 
-    def command(self) -> Array:
-        """Return the last measured efforts as a command (nv,) [N m or N].
-
-        A measurement may be wrong, so it is clipped to the holding command +- the tolerance.
-        """
-        measured = self._last.copy()
+    def _measured(self) -> Array:
+        """Return the mean measured efforts as commands (nv,)."""
+        measured: Array = self._mean.copy()
         if self._own_measured:
             self._arm.without_own(measured, self._qpos)
-        holding, k = self._holding(self._arm), self._dofs
-        off = np.where(np.isnan(measured), 0.0, measured - holding)[k]
-        command: Array = holding.copy()
-        command[k] += np.clip(off, -self._tolerance, self._tolerance)
-        return command
+        return measured
 
     def check(self, arm: Arm | None = None) -> None:
         """Raise RbdynError if the arm moves or its efforts disagree with the model.
@@ -85,17 +79,14 @@ class EffortCheck:
         Args:
             arm: the model, for example with another payload; None: the present one.
         """
-        holding = self._holding(arm or self._arm)
+        holding = self.holding(arm)
         if not self._speed <= FASTEST:
             message = (
                 f"the arm moves at {self._speed:.3g}; it must rest (below {FASTEST:g} rad/s) so "
                 "that its efforts can be compared with the model"
             )
             raise refusal(message, "moving")
-        k = self._dofs
-        measured = self._mean.copy()
-        if self._own_measured:
-            self._arm.without_own(measured, self._qpos)
+        k, measured = self._dofs, self._measured()
         off = (measured - holding)[k]
         unknown = np.isnan(off)
         if unknown.any() and not self._unmeasured:
@@ -115,6 +106,28 @@ class EffortCheck:
                 f"{self._tolerance[worst]:.3g}. Check the model, the mounting and the payload"
             )
             raise refusal(message, "effort-mismatch", self._names[worst])
+
+    def check_payload(self, arm: Arm) -> None:
+        """Raise RbdynError unless an arm with another payload agrees with the measured efforts.
+
+        They must agree better with it than with the present payload: a small one that is not there
+        is within the tolerance.
+        """
+        self.check(arm)
+        k, before = self._dofs, self.holding()
+        change = (self.holding(arm) - before)[k] / self._tolerance
+        seen = (self._measured() - before)[k] / self._tolerance
+        known = ~np.isnan(seen)
+        if not float(change[known] @ (seen - 0.5 * change)[known]) < 0.0:
+            return
+        worst = int(np.where(known, np.abs(change), 0.0).argmax())
+        name, unit = self._names[worst], self._tolerance[worst]
+        message = (
+            f"the measured efforts do not show this payload: joint '{name}' would need "
+            f"{change[worst] * unit:.4g} more and measures {seen[worst] * unit:.4g} more. Declare "
+            "a payload while the arm carries it, or while it is disarmed"
+        )
+        raise refusal(message, "payload-mismatch", name)
 
 
 def holdable(arm: Arm, limits: Limits, qpos: Array) -> bool:
@@ -142,11 +155,11 @@ def check_holdable(arm: Arm, limits: Limits, qpos: Array) -> None:
 
 @entry
 def _average(state: Matrix, dofs: Ints, share: float, memory: Matrix) -> float:
-    """Remember position and efforts, update the mean efforts; return the largest speed of dofs."""
+    """Remember the position, update the mean efforts; return the largest speed of dofs."""
     for k in range(state.shape[1]):
-        effort, mean = state[2, k], memory[2, k]
-        memory[0, k], memory[1, k] = state[0, k], effort
-        memory[2, k] = effort if np.isnan(mean) else mean + share * (effort - mean)
+        effort, mean = state[2, k], memory[1, k]
+        memory[0, k] = state[0, k]
+        memory[1, k] = effort if np.isnan(mean) else mean + share * (effort - mean)
     fastest = 0.0
     for k in dofs:
         fastest = max(fastest, abs(state[1, k]))

@@ -24,8 +24,9 @@ from rbdyn_ros.control.loop import ControlLoop
 from rbdyn_ros.control.mode_laws import frame_law
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.control.settings import EFFORT_MODES, MODES, TRACKING, ControlSettings
+from rbdyn_ros.control.start_up import StartUpTest, slides, test_ways
 from rbdyn_ros.control.state_kernels import LONGEST
-from rbdyn_ros.errors import RbdynError, did_you_mean, quote, refusal
+from rbdyn_ros.errors import RbdynError, did_you_mean, listing, quote, refusal
 from rbdyn_ros.nanoseconds import NANOSECONDS
 
 
@@ -62,10 +63,12 @@ class Controller(ControlLoop):
         active: whether the arm can be armed.
         modes: its modes.
         takes: what the arm takes: efforts or positions.
+        tested: whether it has a start-up test.
     """
 
     modes: tuple[str, ...] = EFFORT_MODES
     takes = "efforts"
+    tested = True
 
     def __init__(self, arm: Arm, gate: SafetyGate, settings: ControlSettings) -> None:
         super().__init__(arm, gate, settings)
@@ -87,7 +90,8 @@ class Controller(ControlLoop):
             if mode not in self.modes:
                 raise self._no_mode(mode)
             if mode == "idle":
-                self.mode, self.armed = mode, False
+                self.mode = mode
+                self.disarm()
                 return
             self._check_no_fault()
             if mode == self.mode:
@@ -136,6 +140,9 @@ class Controller(ControlLoop):
     def try_arm(self, now: int) -> None:
         """Arm: send efforts to the robot from now on.
 
+        With settings.start_up_test the arm is tested first: `testing` is true until it is armed,
+        or refused because of `failed_test`.
+
         Args:
             now: steady clock [ns].
 
@@ -147,18 +154,66 @@ class Controller(ControlLoop):
             if self.armed:
                 self._check_no_fault()
                 return
+            if self.testing:
+                return
             self._check_ready(now)
-            self._rest_here()
-            self._begin()
-            self.armed = True
+            self.failed_test = ""
+            if self.needs_test:
+                self._begin_test()
+                return
+            self._begin_armed()
+
+    def _begin_armed(self) -> None:
+        """Command the arm from now on."""
+        self._rest_here()
+        self._begin()
+        self.armed = True
 
     def _begin(self) -> None:
-        """Prepare the first efforts of an armed arm: the measured ones."""
-        self.gate.begin(self._effort_check.command()[self._dofs])
+        """Begin with the efforts that hold the arm by the model.
+
+        Measured efforts may be wrong, and nothing tells by how much. If the model is wrong, the
+        law of the mode would do the same a little later.
+        """
+        self.gate.begin(self._effort_check.holding()[self._dofs])
+        self._remember_start()
+
+    def _begin_test(self) -> None:
+        """Begin the start-up test."""
+        self._begin()
+        settings, limits, qpos = self.settings, self.gate.limits, self.gate.measured.qpos
+        self._test = StartUpTest(
+            self.arm,
+            limits,
+            qpos,
+            self._effort_check.holding(),
+            LONGEST if math.isnan(self.period) else self.period,
+            settings.start_up_tolerance,
+            not settings.arm_without_effort,
+            test_ways(limits, qpos, slides(self.arm, limits)),
+        )
+
+    def _remember_start(self) -> None:
+        """Begin to compare the motion with the efforts sent."""
         self._witness.begin()
         self._vote.forget()
         self._ending.begin()
         self.gate.held = 0.0
+
+    @property
+    def needs_test(self) -> bool:
+        """Whether the arm would be tested before it is armed."""
+        chosen = self.settings
+        busy = self.armed or self.testing
+        return self.tested and chosen.start_up_test and not (chosen.dry_run or busy)
+
+    def check_tested(self) -> None:
+        """Raise RbdynError if the last start-up test has failed, or was ended by a request."""
+        with self._lock:
+            if self.failed_test:
+                raise refusal(self.failed_test, "start-up")
+            if not (self.armed or self.testing):
+                raise refusal("the arm was disarmed during the start-up test", "not-armed")
 
     def _check_ready(self, now: int) -> None:
         """Raise RbdynError unless the arm may be armed now."""
@@ -187,12 +242,13 @@ class Controller(ControlLoop):
     def disarm(self) -> None:
         """Stop sending efforts at once."""
         with self._lock:
-            self.armed = False
+            self.armed, self._test = False, None
 
     def clear_fault(self) -> None:
         """Clear a fault; the arm stays disarmed."""
         with self._lock:
-            self.armed = False
+            self.disarm()
+            self.failed_test = ""
             self.gate.clear()
 
     def departure(self, ahead: float = 0.0) -> Departure:
@@ -282,7 +338,8 @@ class Controller(ControlLoop):
     def _check_armed(self) -> None:
         """Raise RbdynError unless the arm is armed and has no fault."""
         if not self.armed:
-            raise refusal("the arm is not armed", "not-armed")
+            what = f": {self._test.what}" if self._test is not None else ""
+            raise refusal(f"the arm is not armed{what}", "not-armed")
         self._check_no_fault()
 
     def stop_following(self) -> None:
@@ -347,10 +404,12 @@ class Controller(ControlLoop):
     def _use(self, arm: Arm) -> None:
         """Continue with another payload."""
         limits, qpos = self.gate.limits, self.gate.measured.qpos
+        if self.testing:
+            raise refusal("a payload is not taken during the start-up test", "testing")
         if self.armed:
             if holdable(self.arm, limits, qpos):
                 check_holdable(arm, limits, qpos)
-            self._effort_check.check(arm)
+            self._effort_check.check_payload(arm)
         self.arm = arm
         for part in (self._modes, self._effort_check, self._ending, self._witness):
             part.use(arm)
@@ -382,6 +441,9 @@ class Controller(ControlLoop):
         self.mode, self.armed = mode, True
         for k in range(1, 4):
             self.on_state(self.names, *rows, k * step, k * step)
+        with ignored:
+            self._begin_test()
+        self._test = None
         with ignored:
             self._check_gains(mode)
         self._rest_here()
@@ -440,6 +502,10 @@ class Controller(ControlLoop):
         with self._lock:
             armed = "armed" if self.armed else "disarmed"
             words = [self.mode, f"{armed} (dry run)" if self.settings.dry_run else armed]
+            words += [self._test.what] if self._test is not None else []
+            words += [self.failed_test] if self.failed_test else []
+            if self.armed and self.untested:
+                words.append(f"not tested, because friction holds them: {listing(self.untested)}")
             if self.gate.fault is not None:
                 words.append(f"fault {self.gate.fault.code}: {self.gate.fault.report}")
                 words += self.ending if self.armed else ["silent"]

@@ -18,10 +18,12 @@ from rbdyn_ros.control.gate import SafetyGate
 from rbdyn_ros.control.kernels import copy, entry
 from rbdyn_ros.control.mode_laws import ModeLaws
 from rbdyn_ros.control.settings import ControlSettings
+from rbdyn_ros.control.start_up import StartUpTest
 from rbdyn_ros.control.state_kernels import SHORTEST
 from rbdyn_ros.control.tracking import PathTracker
 from rbdyn_ros.control.velocity_vote import VelocityVote
 from rbdyn_ros.control.witness import ANYTHING, BY_HAND, CONTACT, FROZEN, PASSED, Witness
+from rbdyn_ros.errors import RbdynError
 
 if TYPE_CHECKING:
     from rbdyn_ros.engine.jit import Vector
@@ -43,6 +45,8 @@ class ControlLoop:
         refused: number of refused states.
         period: mean time between two states [s]; NaN before the second.
         rivals: fault that others command the arm, or None.
+        failed_test: why the last start-up test ended without arming, or "".
+        untested: joints that the last start-up test left out: their friction holds them.
         ignored: why a message of another device was not used, or ""; whoever reports it clears it.
     """
 
@@ -67,7 +71,9 @@ class ControlLoop:
         self._wrong: Fault | None = None  # of the newest state
         self._strangers: Sequence[str] = ()  # joints of a message that names none of the arm's
         self.rivals: Fault | None = None
-        self.ignored = ""
+        self.ignored = self.failed_test = ""
+        self.untested: list[str] = []
+        self._test: StartUpTest | None = None
         self._lock = threading.RLock()
 
     def on_state(
@@ -107,6 +113,8 @@ class ControlLoop:
                 return self._answer_blindly(arrival)
             self._effort_check.add(self.gate.measured, dt)
             self._average(self.gate.step)
+            if self._test is not None:
+                return self._tried(self._test, dt)
             return None if self.mode == "idle" else self._sent(self._answer(dt))
 
     def _look(self, arrival: int) -> Fault | None:
@@ -160,6 +168,36 @@ class ControlLoop:
             return None
         return self._sent(self.gate.release_own(wanted, wanted, dt, end.state == "silent"))
 
+    def _tried(self, test: StartUpTest, dt: float) -> Array | None:
+        """Return the efforts of the start-up test, or of the mode once the arm has passed it."""
+        seen, gate = self.gate.measured, self.gate
+        self._hold_at(seen.qpos)
+        try:
+            wanted = test.advance(
+                seen.qpos, seen.qvel, seen.effort, self._holding, gate.effort, gate.step
+            )
+        except RbdynError as error:
+            self._end_test(str(error))
+            return None
+        if not test.done:
+            return self._sent(gate.release_own(wanted, self._holding, dt))
+        self._test, self.untested = None, test.held
+        self._begin_armed()
+        return self._sent(self._answer(dt))
+
+    def _end_test(self, reason: str) -> None:
+        """End the start-up test without arming."""
+        self._test, self.failed_test, self.sending = None, reason, False
+
+    def _begin_armed(self) -> None:
+        """Command the arm from now on."""
+        raise NotImplementedError
+
+    @property
+    def testing(self) -> bool:
+        """Whether the start-up test sends efforts to the arm, which is not armed yet."""
+        return self._test is not None
+
     def _average(self, step: float) -> None:
         """Average the period of the states, without the first one; a pause hardly counts."""
         if math.isnan(self.period):
@@ -172,14 +210,13 @@ class ControlLoop:
         if effort is None:
             return None
         copy.call(effort, self._returned)
-        self.sending = self.armed and not self.settings.dry_run
+        self.sending = (self.armed or self.testing) and not self.settings.dry_run
         return self._returned
 
     def _answer(self, dt: float) -> Array | None:
         """Return the efforts for a valid state."""
         seen = self.gate.measured
-        self.arm.gravity_effort_own(seen.qpos, self._holding)
-        self.arm.without_own(self._holding, seen.qpos)
+        self._hold_at(seen.qpos)
         if self.armed and self.gate.fault is not None:
             held = self._ending.state == "holding"
             voted = seen.qvel if held else self._velocity()
@@ -200,6 +237,11 @@ class ControlLoop:
         if self.gate.unfit is not None:
             self._trip(self.gate.unfit)
         return effort
+
+    def _hold_at(self, qpos: Array) -> None:
+        """Compute the commands that hold the arm."""
+        self.arm.gravity_effort_own(qpos, self._holding)
+        self.arm.without_own(self._holding, qpos)
 
     def _check_target(self) -> None:
         """Trip if the arm is too far from its target, or has had no target for too long."""
@@ -233,7 +275,7 @@ class ControlLoop:
             now: steady clock [ns].
         """
         with self._lock:
-            if not self.armed:
+            if not self.armed and not self.testing:
                 return None
             wrong = self.gate.watch(now)
             if wrong is not None:
@@ -263,6 +305,8 @@ class ControlLoop:
                 self._trip(fault)
 
     def _trip(self, fault: Fault) -> None:
+        if self.testing:
+            self._end_test(f"the start-up test was stopped: {fault.advice}")
         if self.armed and self.gate.fault is None:
             self.gate.trip(fault)
             self._ending.begin()

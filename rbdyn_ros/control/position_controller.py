@@ -40,6 +40,7 @@ class PositionController(Controller):
 
     modes = POSITION_MODES
     takes = "positions"
+    tested = False
 
     def __init__(self, arm: Arm, gate: SafetyGate, settings: ControlSettings) -> None:
         super().__init__(arm, gate, settings)

@@ -41,6 +41,9 @@ class ControlSettings:
         arm_tolerance: largest difference of measured efforts from g when the arm is armed, one
             number or one per controlled joint; 0: a tenth of the effort limit [N m or N].
         arm_without_effort: arm a robot that measures no efforts, without this check.
+        start_up_test: move each joint by some mrad before an arm that takes efforts is armed, and
+            compare the motion with the model.
+        start_up_tolerance: factor by which accelerations may differ from the model in this test.
         effort_includes_gravity: measured efforts contain the robot's own gravity compensation.
         tracking_tolerance: distance from the target that is a fault; 0: none [rad or m].
         start_tolerance: largest distance of a trajectory's start from the target [rad or m].
@@ -79,6 +82,8 @@ class ControlSettings:
     null_damping: ArrayLike = 1.0
     arm_tolerance: ArrayLike = 0.0
     arm_without_effort: bool = False
+    start_up_test: bool = True
+    start_up_tolerance: float = 1.5
     effort_includes_gravity: bool = True
     tracking_tolerance: float = 0.2
     start_tolerance: float = 0.05
@@ -102,6 +107,7 @@ class ControlSettings:
     def __post_init__(self) -> None:
         for name in _NOT_NEGATIVE:
             finite(name, getattr(self, name), low=0.0, element="")
+        finite("start_up_tolerance", self.start_up_tolerance, above=1.0, element="")
 
     @property
     def path_limits(self) -> CartesianLimits:

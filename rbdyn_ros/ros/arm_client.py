@@ -68,7 +68,7 @@ class ArmClient:
         timeout: longest wait for an answer [s].
     """
 
-    def __init__(self, node: Node, name: str = "arm_controller", timeout: float = 5.0) -> None:
+    def __init__(self, node: Node, name: str = "arm_controller", timeout: float = 10.0) -> None:
         self._caller = Caller(node, name, timeout)
 
     def __enter__(self) -> Self:
@@ -82,7 +82,10 @@ class ArmClient:
         self._caller.close()
 
     def arm(self) -> str:
-        """Let the controller command the arm; return its status."""
+        """Let the controller command the arm, after its start-up test; return the status.
+
+        The test takes 1 to 6 s, longer in a slow simulation; `timeout` must be longer.
+        """
         return self._trigger("arm")
 
     def disarm(self) -> str:

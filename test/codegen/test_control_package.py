@@ -272,7 +272,8 @@ def test_a_wrong_period_of_simulated_time_frees_no_blind_arm(code, period):
 
 def test_a_robot_that_carries_its_gravity_gets_the_rest(code):
     pair = Pair(code, "computed_torque", compensates=True)
-    efforts = pair(BENT + 1e-3, np.zeros(pair.m.nv))
+    for _ in range(20):
+        efforts = pair(BENT + 1e-3, np.zeros(pair.m.nv))
     assert 0.0 < np.abs(efforts).max() < 1.0  # gravity alone is more than 10 N m
 
 

@@ -2,7 +2,7 @@
 
     python test/control/battery.py [--robots FILE,...] [--kinds NAME,...] [--rates HZ,...]
 
-runs all of it and prints the worst cases.
+runs all of it and prints the worst cases; `--docs` writes the table of worst cases of the guide.
 """
 
 import argparse
@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script
 
 import numpy as np
 from closed_loop import FILES, SEVEN, ClosedLoop, model
-from support.lies import LIES, LOOP, NONE
+from support.lies import LIES, LOOP, NONE, lie_of
 
 import rbdyn_ros as rb
 from rbdyn_ros.control.arm import Arm, mounted_gravity
@@ -29,6 +29,11 @@ from rbdyn_ros.control.limits import Limits
 from rbdyn_ros.control.paths import Path as JointPath
 from rbdyn_ros.errors import RbdynError
 
+GUIDE = Path(__file__).parents[2] / "docs/guides/arm_faults.md"
+WORST_TABLE = (
+    "| states | distance [rad] | speed [%] | worst in | found before arming |\n"
+    "|---|---|---|---|---|\n"
+)
 MODES = ("gravity", "hold", "computed_torque", "impedance")
 SPEEDS = (0.0, 0.2, 1.0)
 #: Time after the onset that is judged, and before it [s].
@@ -163,6 +168,37 @@ def hang_payload(loop, time):
         loop.d.qpos, loop.d.qvel = d.qpos, d.qvel
 
 
+def lighten_tool(loop, time):
+    """Take 0.7 kg off the tool that the controller knows."""
+    if time == 0.0:
+        given = {last_link(loop.plant): (0.7, *COMPACT)}
+        known = loop.controller.arm
+        arm = Arm(known.m, known.m.opt.gravity, friction=known.friction, payloads=given)
+        loop.controller.arm = arm
+        for part in ("_modes", "_effort_check", "_ending", "_witness"):
+            getattr(loop.controller, part).use(arm)
+
+
+def tilt_gravity(loop, time):
+    """Tilt the base by 5 degrees."""
+    if time == 0.0:
+        loop.plant.opt.gravity = mounted_gravity((np.radians(5.0), 0.0, 0.0))
+
+
+def saturate(loop, time):
+    """Let the drives give 60 % of the effort limit at most."""
+    if time == 0.0:
+        most = np.full(len(loop.applied), np.inf)
+        most[loop.dofs] = 0.6 * loop.gate.limits.effort
+        step = rb.step
+
+        def limited(m, d, count):
+            d.qfrc_applied[:] = np.clip(d.qfrc_applied, -most, most)
+            step(m, d, count)
+
+        loop.step = limited
+
+
 def tilt_base(loop, time):
     """Tilt the base while the arm is disarmed, and try to arm it then; it must be refused."""
     if time == 0.0:
@@ -199,7 +235,14 @@ HARNESS = {
     "unknown_payload": hang_payload,
     "gravity": tilt_base,
     "controller_restart": restart_controller,
+    "tool_mass": lighten_tool,
+    "tilted_gravity": tilt_gravity,
+    "saturating": saturate,
 }
+
+
+#: Loads that the model does not know.
+LOADS = ("unknown_payload", "tool_mass", "tilted_gravity")
 
 
 def last_link(m):
@@ -212,7 +255,7 @@ def possible(case):
     if case.lie == "gravity":  # arming needs an arm at rest
         return case.speed == 0.0
     # in mode gravity nothing but the load says how the arm is to move
-    return case.lie != "unknown_payload" or case.mode != "gravity"
+    return case.lie not in LOADS or case.mode != "gravity"
 
 
 def lied(loop, lie):
@@ -262,7 +305,7 @@ def references(case):
 
 def judged(case, kind=ClosedLoop):
     """Return the Verdict of a case; kind: a class as ClosedLoop."""
-    lie = next(lie for lie in LIES if lie.name == case.lie)
+    lie = lie_of(case.lie)
     stopped, going = references(dataclasses.replace(case, lie=""))
     loop = moving(case, kind)
     k = loop.dofs
@@ -295,14 +338,44 @@ def cases(
 
 def allowed(case, verdict):
     """Whether the code is one that the table allows."""
-    lie = next(lie for lie in LIES if lie.name == case.lie)
+    lie = lie_of(case.lie)
     codes = set(lie.codes) | set(lie.still)
-    return verdict.code in codes
+    return not codes or verdict.code in codes
+
+
+def worst_rows():
+    """Return the rows of the table of worst cases in the docs: a UR5 at 1 kHz without friction."""
+    rows = []
+    for lie in LIES:
+        found = [
+            (max(verdict.excess / FARTHEST, verdict.speed / FASTEST), case, verdict)
+            for case in cases((lie.name,))
+            for verdict in (judged(case),)
+        ]
+        if not found:
+            continue
+        _, case, verdict = max(found, key=lambda row: row[0])
+        how = {0.0: "at rest", 0.2: "slow", 1.0: "fast"}[case.speed]
+        felt = "yes" if lie.felt else ""
+        rows.append(
+            f"| {lie.what} | {verdict.excess:.2f} | {100.0 * verdict.speed:.0f} | "
+            f"{case.mode}, {how} | {felt} |"
+        )
+    return rows
+
+
+def write_worst(page=GUIDE):
+    """Write the table of worst cases into the guide."""
+    text = page.read_text(encoding="utf-8")
+    before, after = text.split(WORST_TABLE)
+    rest = after[after.index("\n\n") :]
+    page.write_text(before + WORST_TABLE + "\n".join(worst_rows()) + rest, encoding="utf-8")
 
 
 def main(judged=judged, allowed=allowed, possible=lambda _: True):
     """Run the cases that are possible; judged and allowed: as the functions here."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--docs", action="store_true", help="write the table of worst cases")
     parser.add_argument("--robots", default=f"{FILES[0]},{SEVEN}")
     parser.add_argument("--kinds", default="")
     parser.add_argument("--modes", default=",".join(MODES))
@@ -310,6 +383,9 @@ def main(judged=judged, allowed=allowed, possible=lambda _: True):
     parser.add_argument("--friction", default="0,1")
     parser.add_argument("--rates", default="1000,250,100", help="of the states [Hz]")
     given = parser.parse_args()
+    if given.docs:
+        write_worst()
+        return
     kinds = tuple(filter(None, given.kinds.split(",")))
     worst, skipped = {}, {}
     count = failed = 0

@@ -53,6 +53,8 @@ def code_of(m):
 class GeneratedController:
     """What the loop needs of a Controller, with the generated code."""
 
+    testing = False  # it has no start-up test
+
     def __init__(self, loop, m, settings, friction):
         self.loop, self.settings, self.arm = loop, settings, loop.controller.arm
         compensates = self.arm.robot_compensates_gravity

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from closed_loop import MS, START, ClosedLoop, model
+from closed_loop import FILES, MS, SEVEN, START, ClosedLoop, model
 from support.refusals import refused
 
+import rbdyn_ros as rb
 from rbdyn_ros.control.arm import Arm
 from rbdyn_ros.errors import ParameterError, RbdynError
 
@@ -180,22 +181,52 @@ def test_gravity_compensation_of_the_robot_counts_as_it_is_measured(includes):
         other.controller.try_arm(other.now)
 
 
-def test_the_first_effort_is_the_measured_one():
+@pytest.mark.parametrize("off", [0.02, 0.05, 0.09])
+def test_the_first_effort_is_the_one_of_the_model(off):
+    """Measured efforts may be wrong within arm_tolerance; none becomes a command."""
     loop = ClosedLoop(model(), mode="hold")
     loop.run(0.3)
-    measured = np.add(loop.applied, [5.0, -8.0, 9.0, 2.0, -1.0, 1.0])
-    loop.tick(effort=measured)
+    wrong = loop.applied + off * loop.gate.limits.effort * np.array([1, -1, 1, -1, 1, -1])
+    loop.run(0.2, effort=wrong)
+    g = loop.bare.gravity_effort(loop.d.qpos, np.empty(6)).copy()
     loop.controller.try_arm(loop.now)
-    loop.tick(effort=measured)
-    np.testing.assert_allclose(loop.answer, measured, rtol=0, atol=1e-9)
+    loop.tick(effort=wrong)
+    np.testing.assert_allclose(loop.answer, g, rtol=0, atol=1e-6)
 
 
-def test_one_wild_measurement_does_not_become_an_effort():
-    """The first command differs from the holding effort by the tolerance, 15 N m, at most."""
-    loop = ClosedLoop(model())
+@pytest.mark.parametrize("file", [FILES[0], SEVEN])
+@pytest.mark.parametrize(("off", "noise"), [(0.09, 0.0), (-0.09, 0.0), (0.0, 0.03)])
+def test_an_arm_whose_efforts_are_measured_wrongly_stays_where_it_is(file, off, noise):
+    loop, random = ClosedLoop(model(file)), np.random.default_rng(1)
+    rest, n = loop.d.qpos.copy(), len(loop.d.qpos)
+    most = np.zeros(n)
+    most[loop.dofs] = loop.gate.limits.effort
+
+    def run(time):
+        for _ in range(round(time / loop.h)):
+            wrong = off * most + noise * most * random.standard_normal(n)
+            loop.tick(effort=loop.applied + wrong)
+
+    run(0.5)
+    loop.controller.try_arm(loop.now)
+    run(1.5)
+    assert np.abs(loop.d.qpos - rest).max() < 0.01
+
+
+@pytest.mark.parametrize(
+    ("mass", "code"),
+    [(0.5, "payload-mismatch"), (1.0, "payload-mismatch"), (3.0, "effort-mismatch")],
+)
+def test_a_payload_that_is_not_there_is_refused_while_armed(mass, code):
+    """The measured efforts must agree better with the payload than without it."""
+    loop = ClosedLoop(model(), mode="hold").arm()
+    loop.run(1.0)
+    with refused(RbdynError, code):
+        loop.controller.set_payload("tool0", mass, (0.0, 0.0, 0.05), (0.0,) * 6)
+    loop.plant = rb.with_payload(loop.plant, "tool0", mass, (0.0, 0.0, 0.05))
+    d, loop.d = loop.d, rb.make_data(loop.plant)
+    loop.d.qpos, loop.d.qvel = d.qpos, d.qvel
+    loop.run(1.0)
+    loop.controller.set_payload("tool0", mass, (0.0, 0.0, 0.05), (0.0,) * 6)
     loop.run(0.5)
-    g = loop.applied.copy()
-    loop.tick(effort=np.add(g, [140.0, 0, 0, 0, 0, 0]))
-    loop.controller.try_arm(loop.now)
-    loop.tick()
-    np.testing.assert_allclose(loop.answer, np.add(g, [15.0, 0, 0, 0, 0, 0]), rtol=0, atol=1e-6)
+    assert loop.controller.fault is None

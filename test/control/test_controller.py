@@ -280,7 +280,7 @@ def test_a_tick_allocates_no_memory(mode):
 
 def test_requests_from_many_threads_while_states_arrive():
     """All requests run while states arrive: no answer is torn and nothing hangs."""
-    loop = armed(mode="computed_torque")
+    loop = armed(mode="computed_torque", arm_without_effort=True)
     c, stop, failed = loop.controller, threading.Event(), []
     most = loop.gate.limits.effort.copy()
 
@@ -325,15 +325,18 @@ def test_requests_from_many_threads_while_states_arrive():
             lambda: c.on_watch(loop.now),
         ),
     ]
+    loop.now += MS
+    loop.send(position=Q.copy(), velocity=np.zeros(6), effort=np.empty(0))
     for asker in askers:
         asker.start()
-    answers, answer = 0, None
+    answers = 0
     for k in range(1500):
         loop.now += MS
         offset = 1e-4 * np.sin(0.05 * k)
         speed = 5e-3 * np.cos(0.05 * k)
-        felt = {} if answer is None else {"effort": answer.copy()}
-        answer = loop.send(position=Q + offset, velocity=np.full(6, speed), **felt)
+        # without measured efforts, which would show that there is no payload
+        unmeasured = np.empty(0)
+        answer = loop.send(position=Q + offset, velocity=np.full(6, speed), effort=unmeasured)
         answers += answer is not None
         assert answer is None or (np.abs(answer) <= most).all()
     stop.set()
@@ -347,16 +350,16 @@ def test_requests_from_many_threads_while_states_arrive():
     assert "forearm_link" in c.arm.payloads  # a payload is not lost by another one
 
 
-def test_arming_from_another_thread_starts_at_the_measured_effort():
+def test_arming_from_another_thread_starts_at_the_holding_effort():
     loop = ClosedLoop(model(), mode="hold")
     loop.run(0.3)
     asked = threading.Thread(target=loop.controller.try_arm, args=(loop.now,))
     asked.start()
     asked.join(300.0)
     assert loop.controller.armed
-    measured = loop.applied.copy()
+    held = loop.applied.copy()
     loop.tick()
-    np.testing.assert_allclose(loop.answer, measured, atol=1e-6)
+    np.testing.assert_allclose(loop.answer, held, atol=1e-6)
 
 
 def test_efforts_computed_while_disarmed_are_not_sent():

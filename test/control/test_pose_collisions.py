@@ -39,7 +39,7 @@ class Streamed:
         self.near = rb.load_urdf(path, contact=rb.Contact(obstacles=(ball,)))
         check = SelfCollision(self.near, np.arange(6), MARGIN, world=True)
         known = self.loop.controller
-        settings = ControlSettings(dry_run=False, frame=FRAME, **gains)
+        settings = ControlSettings(dry_run=False, start_up_test=False, frame=FRAME, **gains)
         self.loop.controller = TrajectoryController(
             m, urdf.read_file(path)[0], check, known.arm, self.loop.gate, settings
         )

@@ -42,7 +42,9 @@ class Arm:
         self.place, self.turn = rb.frame_pose(self.loop.plant, self.d, FRAME)
         check = SelfCollision(ball_below(self.place), np.arange(6), 0.01, world=True)
         known = self.loop.controller
-        settings = ControlSettings(dry_run=False, path_frame=FRAME, path_speed=0.2)
+        settings = ControlSettings(
+            dry_run=False, start_up_test=False, path_frame=FRAME, path_speed=0.2
+        )
         self.controller = self.loop.controller = TrajectoryController(
             m, urdf.read_file(robots.find(UR5))[0], check, known.arm, self.loop.gate, settings
         )

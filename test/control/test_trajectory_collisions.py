@@ -34,7 +34,7 @@ class Guarded:
         self.near = rb.load_urdf(path, contact=rb.Contact(obstacles=(ball,)))
         self._seen = rb.make_data(self.near)
         self.check = SelfCollision(self.near, np.arange(6), MARGIN, world=True)
-        known, settings = self.loop.controller, ControlSettings(dry_run=False)
+        known, settings = self.loop.controller, ControlSettings(dry_run=False, start_up_test=False)
         self.controller = self.loop.controller = TrajectoryController(
             m, urdf.read_file(path)[0], self.check, known.arm, self.loop.gate, settings
         )

@@ -51,7 +51,7 @@ class Cell:
         self.loop.names = names
         check = SelfCollision(near, self.loop.gate.limits.dofs, 0.01)
         known = self.loop.controller
-        settings = ControlSettings(dry_run=False)
+        settings = ControlSettings(dry_run=False, start_up_test=False)
         self.controller = self.loop.controller = TrajectoryController(
             m, urdf.read_text(CELL), check, known.arm, self.loop.gate, settings
         )

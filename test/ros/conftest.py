@@ -290,7 +290,7 @@ def controllers(folder, domain, fresh=False):
     started = []
 
     def start(urdf, wait=True, remap=None, prelude="", **parameters):
-        given = {"urdf": urdf, "dry_run": "false", **parameters}
+        given = {"urdf": urdf, "dry_run": "false", "start_up_test": "false", **parameters}
         words = [w for name, value in given.items() for w in ("-p", f"{name}:={value}")]
         words += [w for name, other in (remap or {}).items() for w in ("-r", f"{name}:={other}")]
         words = ["--ros-args", *words]
@@ -309,6 +309,8 @@ def controllers(folder, domain, fresh=False):
 @pytest.fixture
 def control(request, tmp_path, domain):
     """Start arm controllers: control(urdf, name="value", ...) with parameters of the node.
+
+    The start-up test is off unless start_up_test is "true".
 
     remap: new names of topics, and `__ns` of the node. prelude: Python code that runs first.
     """

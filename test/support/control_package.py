@@ -181,4 +181,5 @@ class CppArm:
 
 
 def settings_of(**changes):
-    return ControlSettings(**{"dry_run": False, "blind_time": 0.2} | changes)
+    usual = {"dry_run": False, "blind_time": 0.2, "start_up_test": False}
+    return ControlSettings(**usual | changes)

@@ -28,6 +28,8 @@ class Lie:
             states that arrive instead; None: the harness does the row itself.
         where: the harnesses it applies to.
         still: codes at rest; empty: as `codes`, or none.
+        felt: whether the start-up test refuses an arm that lies so.
+        bounded: whether the bound of docs/guides/arm_faults.md holds if the lie begins later.
     """
 
     name: str
@@ -37,6 +39,8 @@ class Lie:
     liar: Callable | None = None
     where: tuple[str, ...] = (LOOP, PROCESSES)
     still: tuple[str, ...] = ()
+    felt: bool = False
+    bounded: bool = True
 
     def start(self):
         """Return the function of a new onset."""
@@ -173,6 +177,105 @@ def filtered(time_constant):
     return start
 
 
+def geared(ratio, joint=1):
+    """Return a liar of a joint whose motion since the onset has another ratio."""
+
+    def start():
+        first = []
+
+        def change(state, _time):
+            q, v = (np.array(state[row], float) for row in MOTION)
+            first[:] = first or [q[joint]]
+            q[joint] = first[0] + ratio * (q[joint] - first[0])
+            v[joint] *= ratio
+            return [state | {"position": q, "velocity": v}]
+
+        return change
+
+    return start
+
+
+def outdated(lag):
+    """Return a liar whose numbers are late beside honest stamps."""
+
+    def start():
+        seen = []
+
+        def change(state, time):
+            seen.append((time, {row: np.array(state[row], float) for row in EVERYTHING}))
+            old = [rows for taken, rows in seen if taken <= time - lag + 1e-9]
+            return [state | (old[-1] if old else seen[0][1])]
+
+        return change
+
+    return start
+
+
+def smoothed(time_constant):
+    """Return a liar whose velocities are filtered."""
+
+    def start():
+        kept = []
+
+        def change(state, time):
+            v = np.array(state["velocity"], float)
+            before, shown = kept or (time, v)
+            share = -np.expm1(-(time - before) / time_constant)
+            kept[:] = time, shown + share * (v - shown)
+            return [state | {"velocity": kept[1]}]
+
+        return change
+
+    return start
+
+
+def wave(shape, amplitude, frequency, moves=False):
+    """Return a liar that adds a wave to a joint's position; `moves`: the velocity agrees."""
+
+    def start():
+        def change(state, time):
+            phase = (frequency * time) % 1.0
+            added, rate = shape(phase)
+            q, v = (np.array(state[row], float) for row in MOTION)
+            q[1] += amplitude * added
+            v[1] += amplitude * frequency * rate * moves
+            return [state | {"position": q, "velocity": v}]
+
+        return change
+
+    return start
+
+
+def sine(phase):
+    angle = 2.0 * np.pi * phase
+    return np.sin(angle), 2.0 * np.pi * np.cos(angle)
+
+
+def saw(phase):
+    return phase, 1.0
+
+
+def square(phase):
+    return float(phase >= 0.5), 0.0
+
+
+def paused(begin, end):
+    """Return a function for `stamps`: the clock stands still from one time to another [ns]."""
+    return lambda now, first, _n: first + begin if begin <= now - first < end else now
+
+
+def both_lies(one, other):
+    """Return a lie that is two at once; the second changes what the first makes."""
+
+    def start():
+        first, second = one.start(), other.start()
+        return lambda state, time: [
+            found for given in first(state, time) for found in second(given, time)
+        ]
+
+    return Lie(f"{one.name}+{other.name}", "pairs", f"{one.what}; {other.what}", (), start)
+
+
 def less(state, _time=0.0):
     """Leave the second joint out."""
     rows = {k: np.delete(state[k], 1) for k in ("position", "velocity", "effort")}
@@ -211,6 +314,10 @@ def offset(value):
     return lambda row, _time: row + value * (np.arange(len(row)) == 1)
 
 
+def scaled_joint(factor):
+    return lambda row, _time: np.where(np.arange(len(row)) == 1, factor * row, row)
+
+
 def always(function):
     return lambda: function
 
@@ -246,6 +353,7 @@ LIES = (
         BLIND,
         values(velocity=lambda row, _t: -row),
         still=(NONE,),
+        felt=True,
     ),
     Lie(
         "effort_sign",
@@ -253,6 +361,7 @@ LIES = (
         "measured efforts of the wrong sign",
         (NONE,),
         values(effort=lambda row, _t: -row),
+        felt=True,
     ),
     Lie(
         "position_offset",
@@ -282,6 +391,7 @@ LIES = (
         BLIND,
         values(velocity=lambda row, _t: 0.5 * row),
         still=(NONE,),
+        felt=True,
     ),
     Lie(
         "velocity_degrees",
@@ -290,6 +400,7 @@ LIES = (
         BLIND,
         values(velocity=lambda row, _t: row * 57.29578),
         still=(NONE,),
+        felt=True,
     ),
     Lie(
         "velocity_zero",
@@ -298,6 +409,7 @@ LIES = (
         BLIND,
         values(velocity=lambda row, _t: 0.0 * row),
         still=(NONE,),
+        felt=True,
     ),
     Lie(
         "velocity_offset",
@@ -312,6 +424,7 @@ LIES = (
         "a position that drifts by 0.1 rad/s",
         BLIND,
         values(position=drift(0.1)),
+        felt=True,
     ),
     Lie(
         "swapped",
@@ -319,6 +432,80 @@ LIES = (
         "two joints exchanged",
         ("velocity", "position"),
         values(**dict.fromkeys(EVERYTHING, swapped)),
+    ),
+    *(
+        Lie(
+            f"ratio_{ratio:g}",
+            "values",
+            f"the motion of one joint times {ratio:g} (gear ratio, sign)",
+            (NONE, "velocity", "frozen", "tracking"),
+            geared(ratio),
+            felt=True,
+            bounded=ratio == 2.0,
+        )
+        for ratio in (-1.0, 0.1, 0.5, 2.0, 5.0)
+    ),
+    Lie(
+        "wrapped",
+        "values",
+        "a position that is suddenly a turn off",
+        ("velocity", "position"),
+        values(position=offset(-2.0 * np.pi)),
+    ),
+    Lie(
+        "joint_degrees",
+        "values",
+        "one joint in degrees",
+        ("velocity", "position"),
+        values(position=scaled_joint(57.29578), velocity=scaled_joint(57.29578)),
+        felt=True,
+    ),
+    Lie(
+        "sine",
+        "values",
+        "a sine of 0.02 rad and 2 Hz added to a position and its velocity",
+        (NONE,),
+        wave(sine, 0.02, 2.0, moves=True),
+        felt=True,
+    ),
+    Lie(
+        "saw",
+        "values",
+        "a saw of 0.05 rad and 2 Hz added to a position",
+        ("velocity",),
+        wave(saw, 0.05, 2.0),
+        felt=True,
+    ),
+    Lie(
+        "square",
+        "values",
+        "a square wave of 0.05 rad and 2 Hz added to a position",
+        ("velocity",),
+        wave(square, 0.05, 2.0),
+        felt=True,
+    ),
+    Lie(
+        "joint_drift",
+        "values",
+        "one joint that drifts by 0.05 rad/s, with its velocity",
+        (NONE,),
+        values(position=drift(0.05), velocity=offset(0.05)),
+        felt=True,
+    ),
+    Lie(
+        "filtered_20_ms",
+        "values",
+        "velocities filtered by 20 ms",
+        (NONE,),
+        smoothed(0.02),
+    ),
+    Lie(
+        "filtered_100_ms",
+        "values",
+        "velocities filtered by 100 ms",
+        (NONE, "velocity"),
+        smoothed(0.1),
+        felt=True,
     ),
     Lie("missing", "values", "a missing joint", ("names",), always(less)),
     Lie("extra", "values", "a joint that the robot does not have", (NONE,), always(more)),
@@ -345,6 +532,25 @@ LIES = (
             late(lambda _t, ms=ms: 1e-3 * ms),
         )
         for ms in (100, 200)
+    ),
+    *(
+        Lie(
+            f"hidden_lag_{ms}_ms",
+            "time",
+            f"numbers {ms} ms late beside honest stamps",
+            (NONE, "velocity", "frozen"),
+            outdated(1e-3 * ms),
+            felt=True,
+            bounded=ms < 100,
+        )
+        for ms in (20, 50, 100)
+    ),
+    Lie(
+        "clock_stops",
+        "time",
+        "a clock that stands still for 0.3 s",
+        ("age",),
+        stamps(paused(100 * MS, 400 * MS)),
     ),
     Lie(
         "growing_lag",
@@ -433,6 +639,7 @@ LIES = (
         LIE,
         frozen(*EVERYTHING),
         still=(NONE,),
+        felt=True,
     ),
     Lie(
         "frozen_joint",
@@ -441,6 +648,7 @@ LIES = (
         LIE,
         frozen(*EVERYTHING, joints=[1]),
         still=(NONE,),
+        felt=True,
     ),
     Lie(
         "frozen_noisy",
@@ -507,6 +715,7 @@ LIES = (
         "a payload of 1.8 kg that was not set",
         (NONE, "tracking"),
         None,
+        felt=True,
     ),
     Lie(
         "gravity",
@@ -514,6 +723,32 @@ LIES = (
         "a base that is tilted by 20 degrees: arming is refused, with `arm_tolerance` 5 N m",
         (NONE,),
         None,
+    ),
+    Lie(
+        "tool_mass",
+        "loads",
+        "a tool that is 0.7 kg lighter than the model's",
+        (NONE,),
+        None,
+        (LOOP,),
+        felt=True,
+    ),
+    Lie(
+        "tilted_gravity",
+        "loads",
+        "a base that tilts by 5 degrees while armed",
+        (NONE,),
+        None,
+        (LOOP,),
+        felt=True,
+    ),
+    Lie(
+        "saturating",
+        "loads",
+        "drives that give 60 % of the effort limit at most",
+        (NONE,),
+        None,
+        (LOOP,),
     ),
     Lie(
         "driver_restart",
@@ -530,3 +765,16 @@ LIES = (
         None,
     ),
 )
+
+
+def lie_of(name):
+    """Return a row by its name, or two rows at once by both names with a plus."""
+    rows = {lie.name: lie for lie in LIES}
+    one, _, other = name.partition("+")
+    return both_lies(rows[one], rows[other]) if other else rows[one]
+
+
+def pairs():
+    """Return the names of two rows that one driver may have at once, each within the bound."""
+    names = [lie.name for lie in LIES if lie.liar and LOOP in lie.where and lie.bounded]
+    return [f"{one}+{other}" for k, one in enumerate(names) for other in names[k + 1 :]]

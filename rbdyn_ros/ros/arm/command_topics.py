@@ -78,7 +78,8 @@ class CommandTopics:
             numbers = np.concatenate([commands, controller.velocity])
         message = self._message.filled(stamp, numbers)
         # checked again: another thread may have disarmed it, or a signal ends the process
-        if controller.sending and controller.armed and not self._stop.is_set():
+        commanding = controller.sending and (controller.armed or controller.testing)
+        if commanding and not self._stop.is_set():
             for name, publisher in self._publishers.items():
                 if name == "joint_commands":
                     publisher.publish(message)

@@ -43,7 +43,8 @@ from rbdyn_ros.ros.arm.services import ArmServices
 from rbdyn_ros.ros.arm.topics import ArmTopics, explicit_topics
 from rbdyn_ros.ros.arm.trajectories import PositionTrajectoryController, TrajectoryController
 from rbdyn_ros.ros.common import parameters, process
-from rbdyn_ros.ros.common.answer import MessageLog, parameters_result, serve
+from rbdyn_ros.ros.common.action_thread import ActionThread
+from rbdyn_ros.ros.common.answer import MessageLog, answered, parameters_result, serve
 from rbdyn_ros.ros.common.diagnostics import Diagnostics
 from rbdyn_ros.ros.common.qos import LATCHED
 from rbdyn_ros.ros.common.source import load_robot
@@ -51,6 +52,8 @@ from rbdyn_ros.ros.common.specialize import specialized
 
 #: Interval at which rivals are looked for and the status is checked for changes [s].
 POLL = 0.05
+#: Interval at which a request to arm looks whether the start-up test has ended [s].
+TESTING = 0.01
 
 
 class ArmController(process.ManagedNode):
@@ -67,6 +70,7 @@ class ArmController(process.ManagedNode):
         super().__init__("arm_controller", stop, given)
         self._arm: TrajectoryController | None = None
         self._topics: ArmTopics | None = None
+        self._arming: ActionThread | None = None
         self._action: FollowAction | None = None
         self._messages = MessageLog(self.get_logger().warning)
         self._last_status, self._reported, self._due = "", 0, -math.inf
@@ -170,14 +174,17 @@ class ArmController(process.ManagedNode):
 
     def _open_triggers(self, controller: TrajectoryController) -> None:
         """Offer the services without arguments; their message is the status or the refusal."""
+        self._arming = ActionThread(self, "arming", "a request to arm")
 
         def arm() -> None:
             assert self._topics is not None
             self._topics.check_claim()
             controller.try_arm(self._topics.time.now())
+            while controller.testing:
+                time.sleep(TESTING)
+            controller.check_tested()
 
         services: dict[str, Callable[[], None]] = {
-            "arm": arm,
             "disarm": controller.disarm,
             "clear_fault": controller.clear_fault,
         }
@@ -190,6 +197,9 @@ class ArmController(process.ManagedNode):
 
         for name, act in services.items():
             serve(self, Trigger, f"~/{name}", partial(on_request, act))
+        # in a thread of its own: the start-up test takes seconds, in which the arm can be disarmed
+        self._arming.service(Trigger, "arm", answered(partial(on_request, arm)))
+        self._arming.start()
 
     def activate(self) -> None:
         """Begin to answer states; the arm is disarmed."""
@@ -257,6 +267,8 @@ class ArmController(process.ManagedNode):
             self._status.publish(String(data=status))
             if self._arm.fault is not None:  # rclpy allows one level per line of code
                 self.get_logger().error(status)
+            elif self._arm.failed_test:
+                self.get_logger().warning(status)
             else:
                 self.get_logger().info(status)
         now = time.monotonic()
@@ -291,10 +303,14 @@ class ArmController(process.ManagedNode):
     def end(self) -> None:
         """Stop the threads. Nothing was sent since the stop: the arm's own watchdog takes over."""
         armed = self._arm is not None and self._arm.armed
+        if self._arm is not None and self._arm.testing:
+            self._arm.disarm()
         if self._topics is not None:
             self._topics.stop()
         if self._action is not None:
             self._action.close()
+        if self._arming is not None:
+            self._arming.close()
         if self._topics is not None and armed and not self.values.dry_run:
             print("rbdyn: shut down while armed; the arm is on its own now", file=sys.stderr)
 

@@ -37,6 +37,21 @@ SAFETY = (
             "armed; 0: a tenth of the effort limit",
             "N m or N",
         ),
+        Parameter(
+            "start_up_test",
+            True,
+            "before an arm that takes efforts is armed, move each joint by some mrad and compare "
+            "the motion with the model; takes 1 to 6 s",
+        ),
+        Parameter(
+            "start_up_tolerance",
+            1.5,
+            "factor by which the acceleration of a joint may differ from the model in the "
+            "start-up test; above 1",
+            "",
+            1.01,
+            100.0,
+        ),
         Parameter("state_timeout", 0.08, "age at which a state is too old", "s", 0.002, 1.0),
         Parameter(
             "simulated_clock",

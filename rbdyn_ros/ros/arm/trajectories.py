@@ -13,6 +13,7 @@ from rbdyn_ros.control.handover import way_into
 from rbdyn_ros.control.paths import Path
 from rbdyn_ros.control.position_controller import PositionController
 from rbdyn_ros.control.self_collision import SelfCollision
+from rbdyn_ros.control.start_up import slides, test_ways
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.errors import apart, listing, quote, refusal
@@ -63,6 +64,22 @@ class TrajectoryController(Controller):
         self._m, self._d = m, make_data(m)  # of the thread that receives poses
         if self._frame:
             check_frame(m, self._frame, self.names)
+
+    def try_arm(self, now: int) -> None:
+        """Arm, see Controller.try_arm; the arm must not touch itself in the start-up test."""
+        seen = self.measured()
+        if self.collisions is not None and seen is not None and self.needs_test:
+            self.collisions.check([self._test_path(seen[0])], seen[0], "the start-up test")
+        super().try_arm(now)
+
+    def _test_path(self, qpos: Array) -> Path:
+        """Return the path of the start-up test: each joint moves away and back."""
+        limits = self.gate.limits
+        rest = qpos[limits.dofs]
+        ways = np.diag(test_ways(limits, qpos, slides(self.arm, limits)))
+        there = np.stack([ways, np.zeros_like(ways)], axis=1).reshape(-1, len(rest))
+        points = rest + np.concatenate([np.zeros((1, len(rest))), there])
+        return Path(np.arange(float(len(points))), points)
 
     def assumed(self) -> str:
         """Return a sentence about joints that the check of collisions assumes somewhere, or ""."""

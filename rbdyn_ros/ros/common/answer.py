@@ -39,12 +39,17 @@ def serve(node: Node, kind: Any, name: str, act: Callable[[Any, Any], str | None
         act: gets the request and the response, whose other fields it may fill; returns the
             message of its success, or None; raises RbdynError to refuse.
     """
+    node.create_service(kind, name, answered(act), qos_profile=SERVICES)
+
+
+def answered(act: Callable[[Any, Any], str | None]) -> Callable[[Any, Any], Any]:
+    """Return the callback of a service whose response has `success` and `message`, see `serve`."""
 
     def on_request(request: Any, response: Any) -> Any:
         response.success, response.message = attempt(lambda: act(request, response))
         return response
 
-    node.create_service(kind, name, on_request, qos_profile=SERVICES)
+    return on_request
 
 
 def parameters_result(act: Callable[[], None]) -> SetParametersResult:

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 pytest.importorskip("diagnostic_msgs.msg", reason="diagnostic_msgs is not installed")
 
-from arm_pair import PANDA_START, SEVEN_START, UR5_START, start_pair
+from arm_pair import PANDA_START, SEVEN_START, UR5_START, Pair, start_arm, start_pair
 from support.robots import find
 
 SEVEN = Path(__file__).parents[3] / "config/robots/seven_dof_arm.urdf"
@@ -63,3 +63,29 @@ def test_it_floats(simulate, control, peer, name):
 def farthest(rows, place):
     """Return the largest distance of the arm from a place."""
     return np.abs(np.array([row[1] for row in rows]) - place).max()
+
+
+def test_each_joint_is_felt_out_before_it_is_armed(simulate, control, peer):
+    pair = start_pair(
+        simulate, control, peer, SEVEN, SEVEN_START, lockstep=True, start_up_test="true"
+    )
+    before = pair.arm.rest()
+    pair.arm_it()
+    assert any("disarmed; testing joint" in line for line in pair.said)
+    pair.until_said("gravity; armed")
+    assert 3e-3 < farthest(pair.arm.rows, before) < 0.03
+    pair.end_well()
+
+
+def test_a_wrong_axis_in_the_model_is_not_armed(simulate, control, peer, tmp_path):
+    """The first joint turns about the vertical, so no effort at rest shows its direction."""
+    text = SEVEN.read_text(encoding="utf-8")
+    first = text.index("<axis", text.index('<joint name="shoulder_yaw"'))
+    wrong = tmp_path / "wrong.urdf"
+    wrong.write_text(text[:first] + text[first:].replace("0 0 1", "0 0 -1", 1), encoding="utf-8")
+    simulator = start_arm(simulate, SEVEN, SEVEN_START, 1000, "", True)
+    controller = control(wrong, mode="gravity", use_sim_time="true", start_up_test="true")
+    pair = Pair(simulator, controller, peer)
+    pair.arm.rest(0.04)
+    pair.until_arming(lambda why: "joint 'shoulder_yaw' answered" in why)
+    pair.until_said("the start-up test found")

@@ -34,6 +34,7 @@ def test_the_defaults_are_the_safe_choices():
     assert values.dry_run is True
     assert values.mode == "idle"
     assert values.arm_without_effort is False
+    assert values.start_up_test is True
     assert values.friction_compensation == 0.0
 
 

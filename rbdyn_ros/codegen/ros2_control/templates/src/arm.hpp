@@ -217,7 +217,7 @@ private:
     return why.refusal == Refusal::none;
   }
 
-  /// Compare measured efforts with gravity; write the first efforts.
+  /// Compare measured efforts with gravity; write the first efforts, those of the model.
   bool agrees(
     const State & state, const Joints & effort, const Dofs & holding, Joints & first,
     Reason & why) const
@@ -238,7 +238,7 @@ private:
       } else if (std::abs(off) > most && !settings_.arm_without_effort) {
         why = {Refusal::effort, i, off, most};
       }
-      first[i] = holding[k] + std::min(std::max(off, -most), most);
+      first[i] = holding[k];  // a measured effort may be wrong by as much as the tolerance
     }
     return why.refusal == Refusal::none;
   }
