@@ -14,7 +14,7 @@ pytest.importorskip("trajectory_msgs.msg", reason="trajectory_msgs is not instal
 
 from arm_pair import SENDERS_KNOWN, UR5_START, start_pair
 from lying_driver import LyingDriver
-from support.lies import LIES, PROCESSES, Lie, late
+from support.lies import LIES, PROCESSES, Lie, late, lie_of
 from support.robots import find
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -118,6 +118,7 @@ SCENARIOS = {
     ("age", "blind"): told(LIE["loss"]),
     ("latency", "blind"): told(lying(late(lambda _time: 0.3))),
     ("clock", "brake"): told(LIE["clock_jump"]),
+    ("clock", "blind"): told(lie_of("clock_jump+position_offset")),
     ("position", "brake"): told(pulses(ELBOW, 0.2, 0.8)),
     ("velocity", "brake"): told(pulses(LAST, 0.45, 0.6)),
     ("velocity", "blind"): told(LIE["swapped"]),
