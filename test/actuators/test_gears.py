@@ -37,7 +37,7 @@ def test_two_masses_swing_with_their_frequency_and_keep_their_energy(one):
     assert abs(momentum) < 1e-13
 
 
-@pytest.mark.parametrize("stiffness", [1e4, 1e5, 1e7, 1e10])
+@pytest.mark.parametrize("stiffness", [1e4, 1e5, 1e7, 1e9])
 def test_a_stiff_gear_is_stable_and_moves_as_a_rigid_one(one, stiffness):
     m, d = geared(one, stiffness=stiffness)
     rigid, other = geared(one)

@@ -211,6 +211,17 @@ def test_friction_is_no_error(file, share):
     assert loop.far < MOVED
 
 
+def test_friction_of_two_joints_with_one_axis_is_no_error():
+    """The arm stands straight up, so its first and third joints turn about one line."""
+    plant = model(SEVEN)
+    plant.opt.passive = True
+    loop = Tried(SEVEN, plant=plant, qpos=np.zeros(7))
+    assert loop.tried() == ""
+    assert loop.far < MOVED
+    wrong = Tried(SEVEN, relative(0, -1.0), plant=plant, qpos=np.zeros(7))
+    assert "sign" in wrong.tried()
+
+
 def test_a_joint_that_its_described_friction_holds_is_left_out():
     m = rubbed(model(PANDA))
     m.opt.passive = True
