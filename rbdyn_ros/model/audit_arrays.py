@@ -30,7 +30,7 @@ Names = Mapping[str, Sequence[str]]
 Sizes = Mapping[str, int]
 DRIVEN = JointClass.DRIVEN
 
-FLAGS = ("jnt_reversed", "jnt_limited", "jnt_actuated", "length_closed")
+FLAGS = ("jnt_reversed", "jnt_limited", "jnt_actuated", "length_closed", "geom_limitsurface")
 
 #: Fields of indices, and the size that bounds them.
 INDICES = {
