@@ -105,7 +105,9 @@ def test_the_arm_controller_has_rights_to_all_that_it_opens(simulate, peer, spac
     words = ["--ros-args", "-r", f"__ns:={space}", *words]
     simulate(*words, entry="arm", wait=False, clock=True).wait_for("controlling 'two'")
     who = ("arm_controller", space)
-    wait_for(peer, who, "/diagnostics", f"{space}/arm_controller/arm")
+    wait_for(peer, who, "/diagnostics", f"{space}/arm_controller/clear_fault")
+    helper = ("_arm_controller_arming", space)
+    peer.until(lambda: f"{space}/arm_controller/arm" in names(peer.node, "service", helper))
     helper = ("_arm_controller_io", space)
     wait_for(peer, helper, f"{space}/effort_commands", f"{space}/_arm_controller_io/{TYPES}")
     assert f"{space}/joint_commands" in names(peer.node, "publisher", helper)
