@@ -233,6 +233,7 @@ def test_published_positions_are_reached(simulate, peer):
     peer.insist(publisher, message, reached)
     speed, _ = rows_of(arm, arm.rows)
     assert speed.max() <= 1.001
+    arm.wait(0.3)  # the servo comes to rest
     rows = arm.wait(0.5)
     speed, effort = rows_of(arm, rows)
     assert speed.max() < 0.05

@@ -13,7 +13,7 @@ from rbdyn_ros.ros.common.hidden_node import hidden_node
 
 CLOCK = "/clock"
 #: Stamps this far from the simulator's clock are of another clock [ns].
-SAME = NANOSECONDS
+SAME = 10 * NANOSECONDS
 
 
 class ArmTime:

@@ -114,6 +114,8 @@ class ActionThread:
             self.closing.set()
             self._silent.set()
         except Exception:  # noqa: BLE001 - the next request is served in any case
+            if self.closing.is_set():  # the node was destroyed under it
+                return
             why = f"{self._failing} failed: {traceback.format_exc()}"
             self.node.get_logger().error(why)
             self._silent.wait(ERROR_PAUSE)
