@@ -101,6 +101,7 @@ class ArmTopics:
         self._stopping = threading.Event()
         self._watched = self._awake = steady_ns()
         self._unknown = -1  # number of states up to which the arm is unknown after a pause
+        self._fresh = 0  # stamp from which on states are newer than the pause [ns]
         self._arrival = self.time.now()
         self._stamp = 0  # of the newest state [ns]
         self.active = False
@@ -166,6 +167,7 @@ class ArmTopics:
         if pause > self._timeout and self.active and not self.time.simulated:
             self._controller.on_watch(now)
             self._unknown = self._controller.states
+            self._fresh = self._stamp + pause if self._stamp else 0
 
     @property
     def _timeout(self) -> float:
@@ -175,7 +177,9 @@ class ArmTopics:
         """Whether an answer is too late: to a state before a pause, or without one since then."""
         if self.time.simulated:
             return False
-        return self._controller.states == self._unknown or steady_ns() - steady > self._timeout
+        if self._controller.states == self._unknown or self._stamp < self._fresh:
+            return True
+        return steady_ns() - steady > self._timeout
 
     def _watch(self) -> None:
         steady = steady_ns()
@@ -184,6 +188,8 @@ class ArmTopics:
             return
         self._watched = steady
         self.time.poll(self._controller.armed)
+        if not self._controller.armed:
+            self._fresh = 0
         now = self.time.now()
         commands = self._controller.on_watch(now) if self.active else None
         if commands is None or self._late(steady):
