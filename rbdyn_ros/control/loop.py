@@ -149,8 +149,8 @@ class ControlLoop:
         """Return the velocity (nv,) by which an arm is braked, see VelocityVote."""
         seen = self.gate.measured
         witness = self._witness
-        told = not witness.hears_nothing()
-        return self._vote.velocity(seen.time, seen.qpos, seen.qvel, witness.due, told)
+        current = not witness.hears_nothing()
+        return self._vote.velocity(seen.time, seen.qpos, seen.qvel, witness.due, current)
 
     def _commands(self) -> Array:
         """Return the commands sent last (nv,); joints that are not controlled are held."""

@@ -70,10 +70,10 @@ class VelocityVote:
         _remember.call(qpos, qvel, due, self._rows[k], k, time, self._times)
         self._count += 1
 
-    def velocity(self, time: int, qpos: Array, qvel: Array, due: Array, told: bool) -> Array:
+    def velocity(self, time: int, qpos: Array, qvel: Array, due: Array, current: bool) -> Array:
         """Return the median (nv,) for a state, which need not be remembered; arguments as add.
 
-        Without `told` the state is certainly an old one, and the model decides alone.
+        Unless the state may be `current`, it is an old one, and the model decides alone.
         """
         votes = self._votes
         votes[:] = qvel
@@ -83,7 +83,7 @@ class VelocityVote:
             votes[0] = (qpos - self._ring[near, QPOS]) / passed
         if far is not None:
             votes[1] = self._ring[far, QVEL] + due - self._ring[far, DUE]
-        found: Array = np.median(votes, axis=0) if told else votes[1].copy()
+        found: Array = np.median(votes, axis=0) if current else votes[1].copy()
         return found
 
     def _before(self, time: int, age: float) -> int | None:
