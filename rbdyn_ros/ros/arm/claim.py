@@ -121,7 +121,7 @@ class ArmClaim:
         expected = 1 + len(self._devices)
         if not self._senders_unknown or self._node.count_publishers(self._states) <= expected:
             return None
-        nodes = ", ".join(other_publishers(self._node, self._states, 0))
+        nodes = ", ".join(map(described, other_publishers(self._node, self._states, 0)))
         text = (
             f"more than one publisher of {self._states} may send states of the arm: {nodes}; "
             f"{expected - 1} of them sent states of other devices. {LINGERS}"

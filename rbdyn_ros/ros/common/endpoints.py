@@ -14,7 +14,9 @@ UNKNOWN = "_NODE_NAME_UNKNOWN_"
 
 
 def full_name(end: Any) -> str:
-    """Return the full name of the node of an endpoint."""
+    """Return the full name of the node of an endpoint; UNKNOWN if the graph does not know it."""
+    if end.node_name == UNKNOWN:
+        return UNKNOWN  # its namespace is not known either, and has another word for it
     return f"{end.node_namespace.rstrip('/')}/{end.node_name}"
 
 
@@ -45,7 +47,7 @@ def sender_name(node: Node, topic: str, sender: bytes) -> str:
 
 def described(name: str) -> str:
     """Return a node as words: `node /name`."""
-    return "a node whose name is not known yet" if UNKNOWN in name else f"node {name}"
+    return "a node whose name is not known yet" if name == UNKNOWN else f"node {name}"
 
 
 def with_sender(take: Callable[[Any, bytes | None], None]) -> Callable[..., None]:

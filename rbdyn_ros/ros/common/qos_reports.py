@@ -24,11 +24,12 @@ try:
 except ImportError:  # its name before Iron
     from rclpy.qos_event import PublisherEventCallbacks, SubscriptionEventCallbacks
 
+from rbdyn_ros.ros.common.endpoints import UNKNOWN, full_name
+
 #: Delay from the event to the log line [s]: the graph learns a node's name after its topics.
 PATIENCE = 1.0
 #: Number of lines remembered per topic, so that none is repeated.
 REMEMBERED = 16
-_UNKNOWN = "_NODE_NAME_UNKNOWN_"
 
 #: By policy: whether a publisher is weak, whether a subscription is demanding, and their names.
 _Test = Callable[[QoSProfile], bool]
@@ -109,14 +110,10 @@ class _Report:
         else:
             ours, theirs, unfit, others = subscriptions, publishers, demanding, weak
         me = self._node.get_fully_qualified_name()
-        if not any(unfit(end.qos_profile) for end in ours if _name(end) == me):
+        if not any(unfit(end.qos_profile) for end in ours if full_name(end) == me):
             return []
-        found = {_name(end) for end in theirs if others(end.qos_profile)}
-        return sorted(name for name in found if _UNKNOWN not in name)
-
-
-def _name(end: Any) -> str:
-    return f"{end.node_namespace.rstrip('/')}/{end.node_name}"
+        found = {full_name(end) for end in theirs if others(end.qos_profile)}
+        return sorted(found - {UNKNOWN})
 
 
 def log_line(topic: str, policy: int, nodes: Sequence[str], *, publishes: bool) -> str:

@@ -121,7 +121,7 @@ class Claims:
     def _forget_ended(self) -> None:
         """Forget the claims of nodes that left the graph."""
         there = Counter(other_publishers(self._helper, TOPIC, 1))
-        if any(UNKNOWN in name for name in there):
+        if UNKNOWN in there:
             return
         self._others = {k: c for k, c in self._others.items() if there[c.helper]}
 

@@ -139,5 +139,5 @@ class CommanderWatch:
             names = other_publishers(self._node, full, 0)
         else:
             names = [sender_name(self._node, full, sender)]
-        known = [described(name) for name in names if UNKNOWN not in name]
+        known = [described(name) for name in names if name != UNKNOWN]
         return f"{', '.join(known)} on {full}" if known else ""

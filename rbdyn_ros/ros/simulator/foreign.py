@@ -73,7 +73,7 @@ class ForeignPublishers:
         found: dict[str, list[str]] = {}
         for topic in self._watched:
             for name in other_publishers(self._node, self._names[topic], 1):
-                known = UNKNOWN not in name and name not in simulators
+                known = name != UNKNOWN and name not in simulators
                 if known and topic not in found.setdefault(name, []):
                     found[name].append(topic)
         return found

@@ -4,10 +4,20 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
+from rclpy.topic_endpoint_info import TopicEndpointInfo
+
 from rbdyn_ros.ros.arm.claim import QUIET, ArmClaim, StateSource
+from rbdyn_ros.ros.common.endpoints import UNKNOWN, described, full_name
 
 MS = 1_000_000
 ARM, OTHER = b"arm", b"other"
+
+
+def test_a_publisher_has_no_name_before_the_graph_knows_its_node():
+    """Its namespace has another placeholder; the arm asked for the name once, and never again."""
+    end = TopicEndpointInfo(node_name=UNKNOWN, node_namespace="_NODE_NAMESPACE_UNKNOWN_")
+    assert full_name(end) == UNKNOWN
+    assert described(full_name(end)) == "a node whose name is not known yet"
 
 
 def accepted(*messages):
