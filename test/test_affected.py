@@ -17,7 +17,7 @@ SPEC.loader.exec_module(affected)
     ("changed", "reached", "spared"),
     [
         (
-            "rbdyn_ros/control/gate.py",
+            "rbdyn_ros/control/states/gate.py",
             "test/control/test_controller.py",
             "test/engine/test_stops.py",
         ),

@@ -224,7 +224,7 @@ def standing(options: argparse.Namespace) -> Array:
     Raises:
         ParameterError: the mounting, gravity or a folder of packages is refused.
     """
-    from rbdyn_ros.control.arm import mounted_gravity
+    from rbdyn_ros.control.arm.arm import mounted_gravity
 
     mounting = UPRIGHT if options.mounting is None else options.mounting
     gravity = GRAVITY if options.gravity is None else options.gravity

@@ -156,7 +156,7 @@ def _usage(options: argparse.Namespace) -> str:
 
 
 def _identify_arm(m: Model, document: bytes, options: argparse.Namespace) -> int:
-    from rbdyn_ros.control.friction import Friction
+    from rbdyn_ros.control.base.friction import Friction
     from rbdyn_ros.identification.fit import identify
     from rbdyn_ros.identification.iterations import ITERATIONS
     from rbdyn_ros.identification.report import report_dict, report_text
@@ -191,7 +191,7 @@ def _identify_arm(m: Model, document: bytes, options: argparse.Namespace) -> int
 
 
 def _checked(found: Identification, rest: Array, motion: Motion) -> tuple[Residuals, Residuals]:
-    from rbdyn_ros.control.friction import Friction
+    from rbdyn_ros.control.base.friction import Friction
     from rbdyn_ros.identification.residuals import validate
 
     return (
@@ -201,7 +201,7 @@ def _checked(found: Identification, rest: Array, motion: Motion) -> tuple[Residu
 
 
 def _identify_payload(m: Model, options: argparse.Namespace) -> int:
-    from rbdyn_ros.control.friction import Friction
+    from rbdyn_ros.control.base.friction import Friction
     from rbdyn_ros.identification.payload import identify_payload
     from rbdyn_ros.identification.report import payload_dict, payload_text
 

@@ -1,7 +1,7 @@
 """Kernels of joint feedback laws: efforts from a state and a target.
 
-Each is a kernel of (m, d, target, gains, effort). control.laws calls them; law_code and the
-policies of rollouts trace them:
+Each is a kernel of (m, d, target, gains, effort). The laws of control call them; law_code and
+the policies of rollouts trace them:
 
     target  (3, nq): positions; then velocities and accelerations, the first nv of their rows
     gains   (2, nv): of the position error and of the velocity error

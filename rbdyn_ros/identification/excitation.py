@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.numbers import count, finite
-from rbdyn_ros.control.paths import Path
+from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.dynamics.stages import kinematics, make_data
 from rbdyn_ros.dynamics.toolbox.frames import frame_pose
 from rbdyn_ros.errors import (

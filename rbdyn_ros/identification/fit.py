@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
-from rbdyn_ros.control.friction import Friction
+from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.identification.base import base_parameters
 from rbdyn_ros.identification.equations import Equations, equations
 from rbdyn_ros.identification.inertia import consistent_prior, with_parameters

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from rbdyn_ros.arrays import Array, Bools, Ints
 from rbdyn_ros.checks.names import chosen
 from rbdyn_ros.checks.numbers import Shape, finite
-from rbdyn_ros.control.arm import check_arm
+from rbdyn_ros.control.arm.arm import check_arm
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, did_you_mean, quote
 from rbdyn_ros.model.model import Model
 

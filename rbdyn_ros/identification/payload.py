@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
-from rbdyn_ros.control.friction import Friction
+from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.description.checks.inertials import as_six
 from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.errors import Finding, ParameterError

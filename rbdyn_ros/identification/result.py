@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.control.friction import Friction
+from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.identification.base import BaseParameters
 from rbdyn_ros.identification.residuals import Residuals
 from rbdyn_ros.model.model import Model

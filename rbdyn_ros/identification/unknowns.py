@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array, Bools, Ints
 from rbdyn_ros.checks.numbers import finite
-from rbdyn_ros.control.friction import Friction
+from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.errors import Finding, ParameterError, quote
 from rbdyn_ros.identification.motion import Motion, kept_samples, resting
 from rbdyn_ros.identification.regressor import Extra

@@ -29,10 +29,10 @@ import rbdyn_ros as rb
 from fuzz import laws
 from rbdyn_ros.actuators import ActuatorSpec
 from rbdyn_ros.actuators.reader import read_actuators_text
-from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.arm.arm import Arm
+from rbdyn_ros.control.base.limits import Limits
 from rbdyn_ros.control.controller import Controller
-from rbdyn_ros.control.gate import SafetyGate
-from rbdyn_ros.control.limits import Limits
+from rbdyn_ros.control.states.gate import SafetyGate
 from rbdyn_ros.description.appearance.check import check_appearance
 from rbdyn_ros.description.appearance.shapes import read_appearance
 from rbdyn_ros.description.mechanism_files import mechanism

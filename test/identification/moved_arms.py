@@ -4,7 +4,7 @@ import numpy as np
 from support import robots
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.friction import Friction
+from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.identification.motion import Motion, dof_names
 from rbdyn_ros.identification.residuals import validate
 

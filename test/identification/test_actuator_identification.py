@@ -9,7 +9,7 @@ from support.refusals import refused, worded
 
 import rbdyn_ros as rb
 from rbdyn_ros.actuators import read_actuators_text
-from rbdyn_ros.control.friction import Friction
+from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.errors import ModelError, ParameterError
 from rbdyn_ros.identification import actuators_file, identify_actuators
 from rbdyn_ros.identification.actuators.identify import CUTOFF

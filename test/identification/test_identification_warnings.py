@@ -7,7 +7,7 @@ from support import robots
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.friction import Friction
+from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.identification.fit import identify
 from rbdyn_ros.identification.motion import Motion
 from rbdyn_ros.identification.payload import identify_payload

@@ -11,8 +11,8 @@ from support.commands import run
 from support.robots import find
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.friction import Friction
-from rbdyn_ros.control.paths import Path
+from rbdyn_ros.control.base.friction import Friction
+from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.identification.csv_files import read_table, write_csv
 from rbdyn_ros.identification.fourier import rest_shapes, tables
 from rbdyn_ros.identification.motion import dof_names

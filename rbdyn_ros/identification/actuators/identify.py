@@ -17,7 +17,7 @@ from rbdyn_ros.actuators.specs import ActuatorSpec
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.names import chosen
 from rbdyn_ros.checks.numbers import finite
-from rbdyn_ros.control.friction import Friction
+from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.identification.actuators.drive import identify_drive
 from rbdyn_ros.identification.actuators.drive_fit import Drive, moving

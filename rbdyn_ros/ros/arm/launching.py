@@ -12,8 +12,8 @@ from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction
 from launch.launch_description import LaunchDescription
 from launch_ros.actions import Node
 
-from rbdyn_ros.control.arm import mounted_gravity
-from rbdyn_ros.control.limits import Limits
+from rbdyn_ros.control.arm.arm import mounted_gravity
+from rbdyn_ros.control.base.limits import Limits
 from rbdyn_ros.description.source import read
 from rbdyn_ros.description.urdf_files.xacro_files import xacro_arguments
 from rbdyn_ros.errors import ParameterError, RbdynError

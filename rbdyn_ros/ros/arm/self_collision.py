@@ -9,8 +9,8 @@ from rclpy.node import Node
 
 from rbdyn_ros.arrays import Ints
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.control.guarded_pairs import with_guarded_pairs
-from rbdyn_ros.control.self_collision import SelfCollision
+from rbdyn_ros.control.collisions.guarded_pairs import with_guarded_pairs
+from rbdyn_ros.control.collisions.self_collision import SelfCollision
 from rbdyn_ros.description.geometries import Contact
 from rbdyn_ros.description.source import MECHANISM_SUFFIXES, read
 from rbdyn_ros.description.types import Description
