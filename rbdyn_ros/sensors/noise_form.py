@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from rbdyn_ros.description.mechanism_files.forms import Form
-from rbdyn_ros.description.mechanism_files.yaml_text import Items, Node, YamlTable
+from rbdyn_ros.description.yaml_files.text import Items, Node, YamlTable
 from rbdyn_ros.sensors.specs import NoiseSpec, Vec3
 
 NOISE = ("stddev", "bias", "bias_walk", "resolution")

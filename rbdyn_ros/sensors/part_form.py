@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from rbdyn_ros.description.mechanism_files.forms import Form
-from rbdyn_ros.description.mechanism_files.yaml_text import Node, YamlTable
 from rbdyn_ros.description.types import Description, Joint
+from rbdyn_ros.description.yaml_files.text import Node, YamlTable
 from rbdyn_ros.errors import quote
 from rbdyn_ros.model.model import Model
 

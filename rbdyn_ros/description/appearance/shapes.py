@@ -28,7 +28,6 @@ from rbdyn_ros.description.geometries import (
     Points,
     Sphere,
 )
-from rbdyn_ros.description.mechanism_files import yaml_text
 from rbdyn_ros.description.mechanism_files.forms import Form
 from rbdyn_ros.description.mechanism_files.geometries import read_geometries
 from rbdyn_ros.description.mechanism_files.mechanism import ROBOT_SUFFIXES
@@ -49,6 +48,7 @@ from rbdyn_ros.description.urdf_files.collisions import ShapeReader
 from rbdyn_ros.description.urdf_files.guard import Element
 from rbdyn_ros.description.urdf_files.versions import version_of
 from rbdyn_ros.description.urdf_files.xacro_files import expand
+from rbdyn_ros.description.yaml_files import text as yaml_text
 from rbdyn_ros.errors import Finding, listing, quote
 
 #: Maximum number of visuals, and of collisions; no browser shows more.

@@ -23,9 +23,9 @@ from rbdyn_ros.description.geometries import (
 )
 from rbdyn_ros.description.mechanism_files.forms import AT, Form
 from rbdyn_ros.description.mechanism_files.height_fields import read_height_field
-from rbdyn_ros.description.mechanism_files.yaml_text import Node, YamlTable
 from rbdyn_ros.description.meshes.meshes import Meshes
 from rbdyn_ros.description.poses import Pose, Vec3
+from rbdyn_ros.description.yaml_files.text import Node, YamlTable
 from rbdyn_ros.errors import quote
 
 #: The key of a surface that is true or false; the others are numbers.

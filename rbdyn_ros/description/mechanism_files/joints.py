@@ -8,9 +8,9 @@ from typing import Any
 
 from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.description.mechanism_files.forms import AT, Form
-from rbdyn_ros.description.mechanism_files.yaml_text import Items, Node, YamlTable
 from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.description.types import Joint, Limit, Mimic, Trajectory
+from rbdyn_ros.description.yaml_files.text import Items, Node, YamlTable
 from rbdyn_ros.errors import listing, quote
 
 #: Keys for the two ends of a joint and the poses of its frame there; and for a loop.

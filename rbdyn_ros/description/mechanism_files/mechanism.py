@@ -88,17 +88,17 @@ from rbdyn_ros.description.mechanism_files.geometries import (
 )
 from rbdyn_ros.description.mechanism_files.joints import couple, drive, read_joints, read_loops
 from rbdyn_ros.description.mechanism_files.links import read_links
-from rbdyn_ros.description.mechanism_files.yaml_text import (
-    Node,
-    YamlTable,
-    check_version,
-    parse,
-)
 from rbdyn_ros.description.meshes.files import MeshFiles
 from rbdyn_ros.description.meshes.meshes import Meshes
 from rbdyn_ros.description.types import Description, Link
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.description.urdf_files.xacro_files import check_no_arguments
+from rbdyn_ros.description.yaml_files.text import (
+    Node,
+    YamlTable,
+    check_version,
+    parse,
+)
 from rbdyn_ros.errors import DescriptionError, Finding, quote
 
 VERSION = "rbdyn_mechanism"

@@ -14,12 +14,12 @@ from rbdyn_ros.description.mechanism_files.geometries import (
     read_filter,
     read_shape,
 )
-from rbdyn_ros.description.mechanism_files.yaml_text import Node, YamlTable
 from rbdyn_ros.description.meshes.files import MeshFiles
 from rbdyn_ros.description.meshes.meshes import Meshes
 from rbdyn_ros.description.objects import Object
 from rbdyn_ros.description.poses import Pose
 from rbdyn_ros.description.scene_files.surfaces import Surfaces
+from rbdyn_ros.description.yaml_files.text import Node, YamlTable
 from rbdyn_ros.errors import quote
 
 PLACE = (*AT, "quat")

@@ -7,9 +7,9 @@ from pathlib import Path
 from rbdyn_ros.description.geometries import Contact, Filter, Surface
 from rbdyn_ros.description.mechanism_files.forms import AT, Form, is_nothing
 from rbdyn_ros.description.mechanism_files.geometries import filter_of
-from rbdyn_ros.description.mechanism_files.yaml_text import Items, Node, YamlTable
 from rbdyn_ros.description.objects import Placed
 from rbdyn_ros.description.scene_files.surfaces import Surfaces
+from rbdyn_ros.description.yaml_files.text import Items, Node, YamlTable
 from rbdyn_ros.errors import quote
 
 KEYS = (

@@ -6,7 +6,7 @@ from rbdyn_ros.description.checks.geometries import audit_surface
 from rbdyn_ros.description.geometries import Surface
 from rbdyn_ros.description.mechanism_files.forms import Form
 from rbdyn_ros.description.mechanism_files.geometries import SURFACE, read_surface
-from rbdyn_ros.description.mechanism_files.yaml_text import Node, YamlTable
+from rbdyn_ros.description.yaml_files.text import Node, YamlTable
 from rbdyn_ros.errors import quote
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from rbdyn_ros.actuators.document import ActuatorsDocument, Place
-from rbdyn_ros.actuators.reader import PARAMETERS
-from rbdyn_ros.description.mechanism_files.yaml_text import Node
+from rbdyn_ros.actuators.keys import PARAMETERS
+from rbdyn_ros.description.yaml_files.text import Node
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.trials.distributions import Choice, Constant, Distribution, Normal
 from rbdyn_ros.trials.files.forms import TrialForm

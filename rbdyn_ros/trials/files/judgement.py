@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.description.mechanism_files.yaml_text import Node, YamlTable
+from rbdyn_ros.description.yaml_files.text import Node, YamlTable
 from rbdyn_ros.errors import quote
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.trials.files.forms import TrialForm

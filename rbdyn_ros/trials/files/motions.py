@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from rbdyn_ros.description.mechanism_files.yaml_text import Node, Scalar, YamlTable
+from rbdyn_ros.description.yaml_files.text import Node, Scalar, YamlTable
 from rbdyn_ros.errors import quote
 from rbdyn_ros.trials.files.forms import TrialForm
 from rbdyn_ros.trials.references import Path, Sine, Waypoints

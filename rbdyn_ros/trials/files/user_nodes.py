@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rbdyn_ros.description.mechanism_files.yaml_text import Node, YamlTable
+from rbdyn_ros.description.yaml_files.text import Node, YamlTable
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.trials.files.forms import TrialForm
 from rbdyn_ros.trials.trial import Joints, UserNode, hash_of_files

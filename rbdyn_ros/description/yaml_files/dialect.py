@@ -1,0 +1,62 @@
+"""A dialect: one kind of YAML file, its version and its table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.yaml_files.kinds import Given, Key, Kind, Schema, Table
+from rbdyn_ros.description.yaml_files.text import Node, YamlTable, check_version, parse
+
+
+@dataclass(frozen=True)
+class _Version(Kind):
+    """The version of a format, which `parse` has checked."""
+
+    allowed = "1"
+
+    def read(self, node: Node, what: str, owner: str, audit: Audit) -> int:  # noqa: ARG002
+        return 1
+
+    def schema(self) -> Schema:
+        return {"const": 1}
+
+
+class Dialect:
+    """One kind of YAML file.
+
+    Attributes:
+        key: names its format, with the version 1.
+        what: name of the kind of file, with its article.
+        code: of the error about another file.
+        table: the rows of all keys.
+        apart: whether another version is an error of its own, bad-version.
+    """
+
+    def __init__(
+        self, key: str, what: str, code: str, table: Table, *, apart: bool = False
+    ) -> None:
+        self.key, self.what, self.code, self._apart = key, what, code, apart
+        version = Key(key, _Version(), "version of the format", needed=True)
+        self.table = replace(table, keys=(version, *table.keys))
+
+    def parse(self, text: str | bytes, source: str, audit: Audit) -> YamlTable:
+        """Return the nodes of a file of this kind; arguments and errors as for text.parse."""
+        top = parse(text, source, audit, self.what)
+        check_version(top, self.key, source, self.what, self.code, apart=self._apart)
+        return top
+
+    def read(self, top: YamlTable, audit: Audit) -> Given:
+        """Return the values of a document; those with errors are left out."""
+        given = self.table.read(top, "", "", audit)
+        assert isinstance(given, Given)
+        return given
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON schema for editors."""
+        head = {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": self.what.partition(" ")[2],
+        }
+        return head | self.table.schema()
