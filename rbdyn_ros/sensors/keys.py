@@ -7,7 +7,7 @@ import math
 from rbdyn_ros.description.yaml_files.dialect import Dialect
 from rbdyn_ros.description.yaml_files.kinds import (
     ByName,
-    Cases,
+    ByType,
     Choice,
     Either,
     Flag,
@@ -215,7 +215,7 @@ COLOR_CAMERA = Table(
     one=VIEW,
     code="missing-key",
 )
-SENSOR = Cases(
+SENSOR = ByType(
     "type",
     {
         "imu": IMU,

@@ -28,8 +28,7 @@ from rbdyn_ros.description.geometries import (
     Points,
     Sphere,
 )
-from rbdyn_ros.description.mechanism_files.forms import Form
-from rbdyn_ros.description.mechanism_files.geometries import read_geometries
+from rbdyn_ros.description.mechanism_files.geometries import GEOMETRIES, read_geometries
 from rbdyn_ros.description.mechanism_files.mechanism import ROBOT_SUFFIXES
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.meshes import Meshes, audit_scale
@@ -240,7 +239,8 @@ def _of_mechanism(path: Path, package_dirs: Sequence[str | Path]) -> Appearance:
     shapes: list[LinkShape] = []
     if isinstance(own, yaml_text.YamlTable):
         meshes = Meshes(MeshFiles(path.parent, package_dirs))
-        for geometry in read_geometries(own, meshes, Form(audit)):
+        given = GEOMETRIES.read(own, "geometries", "", audit)
+        for geometry in read_geometries(given, meshes) if given is not None else ():
             owner, before = f"geometry {quote(geometry.name)}", audit.error_count
             _audit_shape(geometry.shape, geometry.origin, owner, geometry.line, audit)
             if audit.error_count == before:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -52,12 +52,18 @@ def refuse_value(
     node: Node, what: str, owner: str, audit: Audit, allowed: str, *, verb: str = "is"
 ) -> None:
     """Add the error that a node has a value that is not allowed."""
+    what = what or owner.removeprefix("the ").partition(" '")[0]  # the element itself
     shown = "a table" if isinstance(node, YamlTable) else "a list"
     if isinstance(node, Scalar):
         shown = quote(node.text) if node.text else "empty"
     advice = _advice(node) if "number" in allowed and "whole" not in allowed else ""
     message = f"the {what} {verb} {shown}, not {allowed}{advice}"
     audit.error("bad-value", owner, node.line, message, found=shown, allowed=allowed)
+
+
+def _verb(what: str) -> str:
+    """Return the verb after the name of a list or a table of names."""
+    return "are" if what.partition(" of ")[0].endswith("s") else "is"
 
 
 def _advice(node: Node) -> str:
@@ -383,21 +389,20 @@ class List(Kind):
 
     def read(self, node: Node, what: str, owner: str, audit: Audit) -> tuple[Any, ...] | None:
         if not isinstance(node, Items):
-            verb = "are" if what.endswith("s") else "is"
-            refuse_value(node, what, owner, audit, self.allowed, verb=verb)
+            refuse_value(node, what, owner, audit, self.allowed, verb=_verb(what))
             return None
         count = len(node.nodes)
         if count < self.least or (self.most is not None and count > self.most):
             message = f"the {what} has {count} {self.each}s, not {self.allowed}"
             audit.error("bad-value", owner, node.line, message, allowed=self.allowed)
             return None
-        found = [
-            self.item.read(item, f"{self.each} {number}", owner, audit)
-            for number, item in enumerate(node.nodes, 1)
-        ]
-        if any(each is None or (isinstance(each, Given) and not each.sound) for each in found):
-            return None
-        return tuple(found)
+        found = []
+        for number, item in enumerate(node.nodes, 1):
+            found.append(self.item.read(item, f"{self.each} {number}", owner, audit))
+            if found[-1] is None and isinstance(self.item, Row):
+                break  # the others may be as wrong, and thousands
+        wrong = any(each is None or (isinstance(each, Given) and not each.sound) for each in found)
+        return None if wrong else tuple(found)
 
     def schema(self) -> Schema:
         found: Schema = {"type": "array", "items": self.item.schema()}
@@ -478,7 +483,7 @@ class Table(Kind):
     """A table of known keys.
 
     Attributes:
-        name: in messages.
+        name: in messages; empty: as its value is called.
         keys: its rows.
         one: keys of which exactly one is needed.
         code: of the error about more or fewer of them.
@@ -499,45 +504,42 @@ class Table(Kind):
         return {key.name: key for key in self.keys}
 
     def read(self, node: Node, what: str, owner: str, audit: Audit) -> Any:
-        called = what.partition(" of ")[0]
         if not isinstance(node, YamlTable):
             refuse_value(node, what or self.name, owner, audit, self.allowed)
             return None
         given = Given(node, owner, audit)
+        called = what.partition(" of ")[0]
+        self._check_keys(given, self.name or what)
+        several = sum(name in node.nodes for name in self.one) > 1
         for name, below in node.nodes.items():
-            row = self.rows.get(name)
-            if row is None:
-                self._refuse_key(name, given)
-                continue
-            below_what = f"{name} of {called}" if called else name
-            given.add(row.field or name, row.kind.read(below, below_what, owner, audit))
-        self._check_keys(given)
+            if name in self.rows and not (several and name in self.one):
+                row = self.rows[name]
+                below_what = f"{name} of {called}" if called else name
+                given.add(row.field or name, row.kind.read(below, below_what, owner, audit))
         if self.make is None:
             return given
         return self.make(**given) if given.sound else None
 
-    def _refuse_key(self, name: str, given: Given) -> None:
-        hint = given.audit.hint(name, self.rows)
-        known = listing(self.rows, most=len(self.rows))
-        message = f"the key {quote(name)} of the {self.name} is unknown{hint}"
-        message += "" if hint else f"; allowed are {known}"
-        given.error("unknown-key", name, message, found=name, allowed=known)
-
-    def _check_keys(self, given: Given) -> None:
+    def _check_keys(self, given: Given, called: str) -> None:
         """Check which keys are there, and add the defaults."""
-        for key in self.keys:
-            if key.name in given.lines:
-                continue
-            if key.needed:
-                message = f"the {self.name} has no key {quote(key.name)}"
-                given.error("missing-key", "", message, allowed=key.name)
-            elif key.default is not None:
-                given.setdefault(key.field or key.name, key.default)
+        for name in given.lines:
+            if name not in self.rows:
+                hint = given.audit.hint(name, self.rows)
+                known = listing(self.rows, most=len(self.rows))
+                message = f"the key {quote(name)} of the {called} is unknown{hint}"
+                message += "" if hint else f"; allowed are {known}"
+                given.error("unknown-key", name, message, found=name, allowed=known)
         there = [name for name in given.lines if name in self.one]
-        if self.one and len(there) != 1:
+        if self.one and (len(there) > 1 or (given.sound and not there)):
             found, allowed = " and ".join(there) or "none", ", ".join(self.one)
-            message = f"the {self.name} has {found} of {allowed}; it must have exactly one"
+            message = f"the {called} has {found} of {allowed}; it must have exactly one"
             given.error(self.code, "", message, found=found, allowed=allowed)
+        for key in self.keys:
+            if key.needed and key.name not in given.lines:
+                message = f"the {called} has no key {quote(key.name)}"
+                given.error("missing-key", "", message, allowed=key.name)
+            elif key.default is not None and key.name not in given.lines:
+                given[key.field or key.name] = key.default
 
     def schema(self) -> Schema:
         found: Schema = {
@@ -559,20 +561,24 @@ class ByName(Kind):
     Attributes:
         kind: of each value.
         each: what is named, such as "joint".
-        element: whether each of them is an element, in whose name its errors are reported.
+        element: word for each of them in messages, if they are elements.
+        empty: whether nothing is an empty table.
     """
 
     kind: Kind
     each: str
     element: str = ""
+    empty: bool = False
 
     @property
     def allowed(self) -> str:  # type: ignore[override]
         return f"a table of {self.each}s by name"
 
     def read(self, node: Node, what: str, owner: str, audit: Audit) -> Given | None:
+        if self.empty and is_nothing(node):
+            node = YamlTable(node.line)
         if not isinstance(node, YamlTable):
-            refuse_value(node, what, owner, audit, self.allowed)
+            refuse_value(node, what, owner, audit, self.allowed, verb=_verb(what))
             return None
         found = Given(node, owner, audit)
         for name, below in node.nodes.items():
@@ -582,36 +588,30 @@ class ByName(Kind):
         return found
 
     def schema(self) -> Schema:
-        return {"type": "object", "additionalProperties": self.kind.schema()}
+        type_ = ["object", "null"] if self.empty else "object"
+        return {"type": type_, "additionalProperties": self.kind.schema()}
 
 
 @dataclass(frozen=True)
-class Cases(Kind):
-    """A table whose kind depends on a key.
+class ByType(Kind):
+    """A table whose rows depend on the word of a key.
 
     Attributes:
         key: the key.
-        tables: the kind for each of its words; with `present` for the key at all.
-        otherwise: the kind without the key; None: the key is needed.
+        tables: the table for each word.
     """
 
     key: str
-    tables: Mapping[str, Table] = field(default_factory=dict)
-    present: Table | None = None
-    otherwise: Table | None = None
+    tables: Mapping[str, Table]
 
     allowed = "a table of keys"
 
     def read(self, node: Node, what: str, owner: str, audit: Audit) -> Any:
         if not isinstance(node, YamlTable):
-            refuse_value(node, what or "element", owner, audit, self.allowed)
+            refuse_value(node, what, owner, audit, self.allowed)
             return None
-        below = node.nodes.get(self.key)
-        if self.present is not None and below is not None:
-            return self.present.read(node, what, owner, audit)
-        if self.otherwise is not None:
-            return self.otherwise.read(node, what, owner, audit)
         choice = Choice(tuple(self.tables))
+        below = node.nodes.get(self.key)
         if below is None:
             message = f"it has no key {quote(self.key)}; allowed is {choice.allowed}"
             audit.error("missing-key", owner, node.line, message, allowed=choice.allowed)
@@ -620,16 +620,60 @@ class Cases(Kind):
         return None if word is None else self.tables[word].read(node, what, owner, audit)
 
     def schema(self) -> Schema:
-        if self.present is not None and self.otherwise is not None:
-            found: Schema = {"if": {"required": [self.key]}}
-            return found | {"then": self.present.schema(), "else": self.otherwise.schema()}
-        kinds: list[Schema] = [
-            {
-                "if": {"properties": {self.key: {"const": word}}},
-                "then": table.schema(),
-            }
+        cases: list[Schema] = [
+            {"if": {"properties": {self.key: {"const": word}}}, "then": table.schema()}
             for word, table in self.tables.items()
         ]
         words = {self.key: {"enum": list(self.tables)}}
         base: Schema = {"type": "object", "required": [self.key], "properties": words}
-        return base | {"allOf": kinds}
+        return base | {"allOf": cases}
+
+
+@dataclass(frozen=True)
+class WithKey(Kind):
+    """A table whose rows depend on whether it has one of some keys.
+
+    Attributes:
+        keys: the keys.
+        present: the table with one of them.
+        absent: the table without.
+    """
+
+    keys: tuple[str, ...]
+    present: Table
+    absent: Table
+
+    allowed = "a table of keys"
+
+    def read(self, node: Node, what: str, owner: str, audit: Audit) -> Any:
+        there = isinstance(node, YamlTable) and any(key in node.nodes for key in self.keys)
+        return (self.present if there else self.absent).read(node, what, owner, audit)
+
+    def schema(self) -> Schema:
+        there = [{"required": [key]} for key in self.keys]
+        found: Schema = {"type": "object", "if": {"anyOf": there}}
+        return found | {"then": self.present.schema(), "else": self.absent.schema()}
+
+
+@dataclass(frozen=True)
+class Owned(Kind):
+    """A value that is an element of its own, in whose name its errors are reported."""
+
+    kind: Kind
+    owner: str
+
+    @property
+    def allowed(self) -> str:  # type: ignore[override]
+        return self.kind.allowed
+
+    def read(self, node: Node, what: str, owner: str, audit: Audit) -> Any:  # noqa: ARG002
+        return self.kind.read(node, "", self.owner, audit)
+
+    def schema(self) -> Schema:
+        return self.kind.schema()
+
+
+def section(top: Given, key: str) -> Given:
+    """Return a table of elements; empty if it is missing or wrong."""
+    found: Given | None = top.get(key)
+    return Given(YamlTable(top.line), top.owner, top.audit) if found is None else found
