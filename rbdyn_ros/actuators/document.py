@@ -55,7 +55,7 @@ class ActuatorsDocument:
 
         Args:
             m: the robot without actuators, with the timestep of its simulation.
-            numbers: by joint and key of keys.PARAMETERS.
+            numbers: by joint and key, such as `lugre.coulomb`.
 
         Raises:
             DescriptionError: with all errors.

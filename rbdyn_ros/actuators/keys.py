@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rbdyn_ros.actuators.specs import COGGING, LUGRE, quantity_of
+from rbdyn_ros.actuators.specs import COGGING, quantity_of
 from rbdyn_ros.description.yaml_files.dialect import Dialect
 from rbdyn_ros.description.yaml_files.kinds import (
     ByName,
@@ -138,20 +138,6 @@ DIALECT = Dialect(
 )
 
 
-def _takes_number(kind: Kind) -> bool:
+def takes_number(kind: Kind) -> bool:
+    """Return whether a value may be one number."""
     return isinstance(kind, Number) or (isinstance(kind, Either) and kind.scalar is not None)
-
-
-#: All keys of an actuator that hold one number, or may, such as `gear` or `lugre.coulomb`.
-PARAMETERS = tuple(
-    name
-    for key in ACTUATOR.keys
-    for name, kind in (
-        [(f"{key.name}.{row.name}", row.kind) for row in key.kind.keys]
-        if isinstance(key.kind, Table)
-        else [(key.name, key.kind)]
-    )
-    if _takes_number(kind)
-)
-
-assert {key.name for key in BRISTLES} == set(LUGRE)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -23,7 +23,7 @@ from rbdyn_ros.errors import exactly, listing, quote
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _INFINITE = {".inf": math.inf, "+.inf": math.inf, "-.inf": -math.inf}
 _NOT_FINITE = re.compile(r"[+-]?\.?(nan|inf|infinity)", re.IGNORECASE)
-_WHOLE = re.compile(r"0|[1-9][0-9]{0,9}")
+_WHOLE = re.compile(r"0|[1-9][0-9]{0,15}")
 _MOST = 9_999_999_999
 _NOTHING = ("", "~", "null")
 _FLAGS = {"true": True, "false": False}
@@ -52,7 +52,7 @@ def refuse_value(
     node: Node, what: str, owner: str, audit: Audit, allowed: str, *, verb: str = "is"
 ) -> None:
     """Add the error that a node has a value that is not allowed."""
-    what = what or owner.removeprefix("the ").partition(" '")[0]  # the element itself
+    what = what or owner.removeprefix("the ").partition(" '")[0].removesuffix(" of")
     shown = "a table" if isinstance(node, YamlTable) else "a list"
     if isinstance(node, Scalar):
         shown = quote(node.text) if node.text else "empty"
@@ -488,6 +488,7 @@ class Table(Kind):
         one: keys of which exactly one is needed.
         code: of the error about more or fewer of them.
         make: makes the value of all fields, which then have no error; None: they are the value.
+        owner: element of its values, but not of its keys; empty: the same.
     """
 
     name: str
@@ -495,8 +496,12 @@ class Table(Kind):
     one: tuple[str, ...] = ()
     code: str = "bad-value"
     make: Callable[..., Any] | None = None
+    owner: str = ""
 
-    allowed = "a table of keys"
+    @property
+    def allowed(self) -> str:  # type: ignore[override]
+        alone = self.one and len(self.one) == len(self.keys)
+        return f"a table of one of {', '.join(self.one)}" if alone else "a table of keys"
 
     @cached_property
     def rows(self) -> dict[str, Key]:
@@ -508,8 +513,10 @@ class Table(Kind):
             refuse_value(node, what or self.name, owner, audit, self.allowed)
             return None
         given = Given(node, owner, audit)
-        called = what.partition(" of ")[0]
+        called = "" if self.owner else what.removeprefix("value of ").partition(" of ")[0]
         self._check_keys(given, self.name or what)
+        given.owner = owner = self.owner or owner
+        self._check_one(given, self.name or what)
         several = sum(name in node.nodes for name in self.one) > 1
         for name, below in node.nodes.items():
             if name in self.rows and not (several and name in self.one):
@@ -529,17 +536,20 @@ class Table(Kind):
                 message = f"the key {quote(name)} of the {called} is unknown{hint}"
                 message += "" if hint else f"; allowed are {known}"
                 given.error("unknown-key", name, message, found=name, allowed=known)
-        there = [name for name in given.lines if name in self.one]
-        if self.one and (len(there) > 1 or (given.sound and not there)):
-            found, allowed = " and ".join(there) or "none", ", ".join(self.one)
-            message = f"the {called} has {found} of {allowed}; it must have exactly one"
-            given.error(self.code, "", message, found=found, allowed=allowed)
         for key in self.keys:
             if key.needed and key.name not in given.lines:
                 message = f"the {called} has no key {quote(key.name)}"
                 given.error("missing-key", "", message, allowed=key.name)
             elif key.default is not None and key.name not in given.lines:
                 given[key.field or key.name] = key.default
+
+    def _check_one(self, given: Given, called: str) -> None:
+        """Check that exactly one of some keys is there."""
+        there = [name for name in given.lines if name in self.one]
+        if self.one and (len(there) > 1 or (given.sound and not there)):
+            found, allowed = " and ".join(there) or "none", ", ".join(self.one)
+            message = f"the {called} has {found} of {allowed}; it must have exactly one"
+            given.error(self.code, "", message, found=found, allowed=allowed)
 
     def schema(self) -> Schema:
         found: Schema = {
@@ -563,12 +573,14 @@ class ByName(Kind):
         each: what is named, such as "joint".
         element: word for each of them in messages, if they are elements.
         empty: whether nothing is an empty table.
+        own: keys that are not names, and their kinds.
     """
 
     kind: Kind
     each: str
     element: str = ""
     empty: bool = False
+    own: Mapping[str, Kind] = field(default_factory=dict)
 
     @property
     def allowed(self) -> str:  # type: ignore[override]
@@ -582,14 +594,21 @@ class ByName(Kind):
             return None
         found = Given(node, owner, audit)
         for name, below in node.nodes.items():
-            own = f"{self.element} {quote(name)}" if self.element else owner
-            called = "" if self.element else f"{what} of {quote(name)}"
-            found.add(name, self.kind.read(below, called, own, audit))
+            called, own = "", self.owner_of(name)
+            if not own or name in self.own:
+                own, called = owner, f"{what or 'value'} of {quote(name)}"
+            found.add(name, self.own.get(name, self.kind).read(below, called, own, audit))
         return found
+
+    def owner_of(self, name: str) -> str:
+        """Return the element of a name; empty: the element that has the table."""
+        return f"{self.element} {quote(name)}" if self.element else ""
 
     def schema(self) -> Schema:
         type_ = ["object", "null"] if self.empty else "object"
-        return {"type": type_, "additionalProperties": self.kind.schema()}
+        found: Schema = {"type": type_, "additionalProperties": self.kind.schema()}
+        own = {name: kind.schema() for name, kind in self.own.items()}
+        return found | ({"properties": own} if own else {})
 
 
 @dataclass(frozen=True)
@@ -640,8 +659,8 @@ class WithKey(Kind):
     """
 
     keys: tuple[str, ...]
-    present: Table
-    absent: Table
+    present: Kind
+    absent: Kind
 
     allowed = "a table of keys"
 
