@@ -79,7 +79,7 @@ MESH = Table(
     "mesh",
     (
         Key("file", Name("a file"), "whose convex hull counts", needed=True),
-        Key("scale", VECTOR, "along its axes; default 1", default=(1.0, 1.0, 1.0)),
+        Key("scale", VECTOR, "along its axes", default=(1.0, 1.0, 1.0)),
     ),
 )
 SHAPES = (
@@ -98,7 +98,7 @@ WORLD_SHAPES = (
 FRICTION = Key(
     "friction",
     Number(infinite=True),
-    "largest coefficient; default: that of the other side",
+    "largest coefficient of the two sides",
     default=math.inf,
 )
 
@@ -134,7 +134,7 @@ OBSTACLE = Table(
 )
 GEOMETRIES = ByName(GEOMETRY, "geometry", "geometry", empty=True)
 OBSTACLES = ByName(OBSTACLE, "obstacle", "obstacle", empty=True)
-_HEIGHT = Key("height", Number(unit="m"), "of the level plane; default 0", default=0.0)
+_HEIGHT = Key("height", Number(unit="m"), "of the level plane", default=0.0)
 FLOOR_TABLE = Owned(Table("floor", (_HEIGHT, FRICTION)), "the floor")
 
 

@@ -36,7 +36,7 @@ ROBOT_TABLE = Table(
         Key("file", Name("a file"), "a .urdf, .xacro or mechanism .yaml file", needed=True),
         *PLACE,
         Key("floating_base", Flag(), "the root link moves freely", default=False),
-        Key("start", ByName(Number(), "position", empty=True), "positions by joint [rad or m]"),
+        Key("start", ByName(Number(), "position", empty=True), "by joint [rad or m]"),
         _SURFACE,
         Key("surfaces", ByName(Name("the name of a surface"), "surface"), "by link"),
         Key("exclude", _PAIRS, "pairs of links that may overlap", default=()),

@@ -56,7 +56,7 @@ class Dialect:
     def schema(self) -> dict[str, Any]:
         """Return the JSON schema for editors."""
         head = {
-            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "$schema": "http://json-schema.org/draft-07/schema#",
             "title": self.what.partition(" ")[2],
         }
         return head | self.table.schema()

@@ -349,7 +349,7 @@ class Row(Kind):
     def schema(self) -> Schema:
         found: Schema = {"type": "array"}
         if isinstance(self.each, tuple):
-            found["prefixItems"] = [kind.schema() for kind in self.each]
+            found["items"] = [kind.schema() for kind in self.each]
         else:
             found["items"] = self.each.schema()
         if self.count is not None:
@@ -584,7 +584,8 @@ class ByName(Kind):
 
     @property
     def allowed(self) -> str:  # type: ignore[override]
-        return f"a table of {self.each}s by name"
+        each = f"{self.each[:-1]}ie" if self.each.endswith("y") else self.each
+        return f"a table of {each}s by name"
 
     def read(self, node: Node, what: str, owner: str, audit: Audit) -> Given | None:
         if self.empty and is_nothing(node):
