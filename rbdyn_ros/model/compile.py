@@ -22,7 +22,7 @@ from rbdyn_ros.model.pushing import no_pairs, pushing, pushing_pairs
 def compile_model(description: Description, floating_base: str = "") -> Model:
     """Turn a checked description into a Model.
 
-    dof_inertia0 and geom_mass0 stay 0: engine/constants.py computes them.
+    dof_inertia0 and geom_mass0 stay 0: engine/quantities/constants.py computes them.
 
     Args:
         description: checked by description/checks.

@@ -14,7 +14,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.description.poses import pose
 from rbdyn_ros.description.types import Joint, Link
-from rbdyn_ros.engine.jit import DISABLED
+from rbdyn_ros.engine.compiler.jit import DISABLED
 
 REGISTRATIONS = []
 

@@ -11,7 +11,7 @@ from sensor_msgs.msg import JointState
 
 from rbdyn_ros.description.types import Description
 from rbdyn_ros.dynamics.stages import make_data
-from rbdyn_ros.engine.kinematics import poses
+from rbdyn_ros.engine.tree.kinematics import poses
 from rbdyn_ros.model.actuators import TWIST
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common import convert
