@@ -23,13 +23,13 @@ from rbdyn_ros.description.urdf_files.document import (
 from rbdyn_ros.description.urdf_files.schema import QUATERNION
 from rbdyn_ros.dynamics.toolbox.regressors import inertial_parameters
 from rbdyn_ros.errors import Finding, ParameterError, shown
-from rbdyn_ros.identification.inertia import (
+from rbdyn_ros.identification.data.motion import check_identifiable
+from rbdyn_ros.identification.equations.inertia import (
     bodies_of,
     change_of_frame,
     parameters_of,
     pseudo_inertia,
 )
-from rbdyn_ros.identification.motion import check_identifiable
 from rbdyn_ros.loading.load import load_urdf
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rbdyn_ros.errors import Finding, ParameterError
-from rbdyn_ros.identification.residuals import Residuals
+from rbdyn_ros.identification.equations.residuals import Residuals
 from rbdyn_ros.loading.output import output_path, write_whole
 from rbdyn_ros.view.pictures.canvas import BLUE, GREY, INK, VERMILLION, new_figure
 

@@ -8,11 +8,11 @@ from scipy.optimize import minimize
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.dynamics.toolbox.regressors import inertial_parameters
-from rbdyn_ros.identification.base import base_parameters, condition
-from rbdyn_ros.identification.bounds import Bounds, effort_ratio
-from rbdyn_ros.identification.fourier import rest_shapes, tables
-from rbdyn_ros.identification.iterations import Progress
-from rbdyn_ros.identification.regressor import torque_regressor
+from rbdyn_ros.identification.equations.base import base_parameters, condition
+from rbdyn_ros.identification.equations.iterations import Progress
+from rbdyn_ros.identification.equations.regressor import torque_regressor
+from rbdyn_ros.identification.excitation.bounds import Bounds, effort_ratio
+from rbdyn_ros.identification.excitation.fourier import rest_shapes, tables
 from rbdyn_ros.model.model import Model
 
 #: The search starts from the best of this many random series.

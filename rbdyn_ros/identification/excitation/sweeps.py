@@ -18,11 +18,21 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import count, finite
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.errors import Finding, ParameterError
-from rbdyn_ros.identification.bounds import Bounds, bounds_of, check_held, effort_ratio
-from rbdyn_ros.identification.csv_files import write_motion
-from rbdyn_ros.identification.excitation import LONGEST, SHORTEST, dofs_of_joints, link_box
-from rbdyn_ros.identification.motion import check_identifiable, dof_names
-from rbdyn_ros.identification.search import of_robot
+from rbdyn_ros.identification.data.csv_files import write_motion
+from rbdyn_ros.identification.data.motion import check_identifiable, dof_names
+from rbdyn_ros.identification.excitation.bounds import (
+    Bounds,
+    bounds_of,
+    check_held,
+    effort_ratio,
+)
+from rbdyn_ros.identification.excitation.excite import (
+    LONGEST,
+    SHORTEST,
+    dofs_of_joints,
+    link_box,
+)
+from rbdyn_ros.identification.excitation.search import of_robot
 from rbdyn_ros.model.model import Model
 
 #: Part of a lobe (up and back) in which the speed changes, at each of its ends.

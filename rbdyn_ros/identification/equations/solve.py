@@ -20,8 +20,8 @@ import numpy as np
 from scipy.linalg import block_diag, solve_triangular
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.identification.inertia import BASIS, pseudo_inertia
-from rbdyn_ros.identification.motion import beyond_calculation, check_calculable
+from rbdyn_ros.identification.data.motion import beyond_calculation, check_calculable
+from rbdyn_ros.identification.equations.inertia import BASIS, pseudo_inertia
 
 #: Factor by which g decreases until it has the wanted value.
 SHRINK = 0.1

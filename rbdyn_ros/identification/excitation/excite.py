@@ -27,18 +27,19 @@ from rbdyn_ros.errors import (
     not_allowed,
     quote,
 )
-from rbdyn_ros.identification.bounds import Bounds, bounds_of, check_held, effort_ratio
-from rbdyn_ros.identification.csv_files import write_motion
-from rbdyn_ros.identification.fourier import (
-    FEWEST_HARMONICS,
-    MOST_HARMONICS,
-    tables,
+from rbdyn_ros.identification.data.csv_files import write_motion
+from rbdyn_ros.identification.data.motion import check_identifiable, dof_names
+from rbdyn_ros.identification.data.samples import MOST_SAMPLES
+from rbdyn_ros.identification.equations.iterations import Progress, silent
+from rbdyn_ros.identification.equations.warnings import TOO_POOR
+from rbdyn_ros.identification.excitation.bounds import (
+    Bounds,
+    bounds_of,
+    check_held,
+    effort_ratio,
 )
-from rbdyn_ros.identification.iterations import Progress, silent
-from rbdyn_ros.identification.motion import check_identifiable, dof_names
-from rbdyn_ros.identification.samples import MOST_SAMPLES
-from rbdyn_ros.identification.search import Search, fine_count, of_robot
-from rbdyn_ros.identification.warnings import TOO_POOR
+from rbdyn_ros.identification.excitation.fourier import FEWEST_HARMONICS, MOST_HARMONICS, tables
+from rbdyn_ros.identification.excitation.search import Search, fine_count, of_robot
 from rbdyn_ros.model.model import Model
 
 #: Durations of a motion [s].

@@ -9,7 +9,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.dynamics.toolbox.regressors import joint_torque_regressor
-from rbdyn_ros.identification.motion import Motion, check_identifiable
+from rbdyn_ros.identification.data.motion import Motion, check_identifiable
 from rbdyn_ros.model.model import Model
 
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.errors import quote
-from rbdyn_ros.identification.motion import dof_names
-from rbdyn_ros.identification.samples import Samples
-from rbdyn_ros.identification.signals import regular_period
+from rbdyn_ros.identification.data.motion import dof_names
+from rbdyn_ros.identification.data.samples import Samples
+from rbdyn_ros.identification.data.signals import regular_period
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording.bags import recording_error

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.base.friction import Friction
-from rbdyn_ros.identification.base import BaseParameters
-from rbdyn_ros.identification.residuals import Residuals
+from rbdyn_ros.identification.equations.base import BaseParameters
+from rbdyn_ros.identification.equations.residuals import Residuals
 from rbdyn_ros.model.model import Model
 
 

@@ -11,12 +11,8 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import ParameterError, RbdynError, did_you_mean, quote
-from rbdyn_ros.identification.csv_files import SHOWN, read_csv
-from rbdyn_ros.identification.samples import (
-    MOST_SAMPLES,
-    Samples,
-    checked_samples,
-)
+from rbdyn_ros.identification.data.csv_files import SHOWN, read_csv
+from rbdyn_ros.identification.data.samples import MOST_SAMPLES, Samples, checked_samples
 from rbdyn_ros.nanoseconds import nanoseconds
 from rbdyn_ros.recording.bags import BAG_SUFFIXES, Recording, damaged, existing, recording_error
 from rbdyn_ros.recording.mcap_file import Topic

@@ -8,13 +8,13 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import quote
-from rbdyn_ros.identification.base import BaseParameters
-from rbdyn_ros.identification.motion import dof_names
-from rbdyn_ros.identification.regressor import extra_columns
-from rbdyn_ros.identification.residuals import Residuals
-from rbdyn_ros.identification.result import Identification
-from rbdyn_ros.identification.solve import Prior
-from rbdyn_ros.identification.unknowns import MOST_LOST, Unknowns
+from rbdyn_ros.identification.data.motion import dof_names
+from rbdyn_ros.identification.equations.base import BaseParameters
+from rbdyn_ros.identification.equations.regressor import extra_columns
+from rbdyn_ros.identification.equations.residuals import Residuals
+from rbdyn_ros.identification.equations.result import Identification
+from rbdyn_ros.identification.equations.solve import Prior
+from rbdyn_ros.identification.equations.unknowns import MOST_LOST, Unknowns
 
 #: Largest standard deviation of a base parameter, relative to its prior.
 DOUBTFUL = 0.3

@@ -21,8 +21,8 @@ from scipy.signal import butter, savgol_filter, sosfiltfilt, welch
 from rbdyn_ros.arrays import Array, Bools
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.errors import apart
-from rbdyn_ros.identification.motion import SATURATED, Motion
-from rbdyn_ros.identification.samples import Samples
+from rbdyn_ros.identification.data.motion import SATURATED, Motion
+from rbdyn_ros.identification.data.samples import Samples
 from rbdyn_ros.recording.bags import recording_error
 
 #: Order of the Butterworth filter; forward and backward it acts as one of twice the order.

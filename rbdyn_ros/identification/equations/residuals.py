@@ -11,7 +11,7 @@ from rbdyn_ros.arrays import Array, Bools, Ints
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.dynamics.stages import inverse, make_data
-from rbdyn_ros.identification.motion import (
+from rbdyn_ros.identification.data.motion import (
     Motion,
     check_calculable,
     dofs_of,

@@ -13,14 +13,14 @@ from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.description.checks.inertials import as_six
 from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.errors import Finding, ParameterError
-from rbdyn_ros.identification.equations import equations
-from rbdyn_ros.identification.inertia import bodies_of, change_of_frame
-from rbdyn_ros.identification.iterations import deviations, silent, solved
-from rbdyn_ros.identification.motion import Motion, dofs_of
-from rbdyn_ros.identification.residuals import Residuals, validate
-from rbdyn_ros.identification.solve import Prior
-from rbdyn_ros.identification.unknowns import unknowns_of
-from rbdyn_ros.identification.warnings import payload_warnings
+from rbdyn_ros.identification.data.motion import Motion, dofs_of
+from rbdyn_ros.identification.equations.inertia import bodies_of, change_of_frame
+from rbdyn_ros.identification.equations.iterations import deviations, silent, solved
+from rbdyn_ros.identification.equations.reduced import equations
+from rbdyn_ros.identification.equations.residuals import Residuals, validate
+from rbdyn_ros.identification.equations.solve import Prior
+from rbdyn_ros.identification.equations.unknowns import unknowns_of
+from rbdyn_ros.identification.equations.warnings import payload_warnings
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.rotation import quat_to_mat
 

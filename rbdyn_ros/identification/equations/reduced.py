@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.identification.motion import check_calculable, of_dofs
-from rbdyn_ros.identification.regressor import extra_columns, torque_regressor
-from rbdyn_ros.identification.unknowns import Unknowns
+from rbdyn_ros.identification.data.motion import check_calculable, of_dofs
+from rbdyn_ros.identification.equations.regressor import extra_columns, torque_regressor
+from rbdyn_ros.identification.equations.unknowns import Unknowns
 from rbdyn_ros.model.model import Model
 
 #: Samples in memory at once.

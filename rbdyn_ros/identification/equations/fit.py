@@ -10,16 +10,20 @@ from numpy.typing import ArrayLike
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.base.friction import Friction
-from rbdyn_ros.identification.base import base_parameters
-from rbdyn_ros.identification.equations import Equations, equations
-from rbdyn_ros.identification.inertia import consistent_prior, with_parameters
-from rbdyn_ros.identification.iterations import Progress, deviations, silent, solved
-from rbdyn_ros.identification.motion import Motion, dofs_of
-from rbdyn_ros.identification.residuals import Residuals, validate
-from rbdyn_ros.identification.result import Identification
-from rbdyn_ros.identification.solve import Prior
-from rbdyn_ros.identification.unknowns import Unknowns, unknowns_of
-from rbdyn_ros.identification.warnings import joint_warnings, parameter_warnings, patch_warnings
+from rbdyn_ros.identification.data.motion import Motion, dofs_of
+from rbdyn_ros.identification.equations.base import base_parameters
+from rbdyn_ros.identification.equations.inertia import consistent_prior, with_parameters
+from rbdyn_ros.identification.equations.iterations import Progress, deviations, silent, solved
+from rbdyn_ros.identification.equations.reduced import Equations, equations
+from rbdyn_ros.identification.equations.residuals import Residuals, validate
+from rbdyn_ros.identification.equations.result import Identification
+from rbdyn_ros.identification.equations.solve import Prior
+from rbdyn_ros.identification.equations.unknowns import Unknowns, unknowns_of
+from rbdyn_ros.identification.equations.warnings import (
+    joint_warnings,
+    parameter_warnings,
+    patch_warnings,
+)
 from rbdyn_ros.model.model import Model
 
 

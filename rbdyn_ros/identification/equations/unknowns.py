@@ -12,9 +12,9 @@ from rbdyn_ros.arrays import Array, Bools, Ints
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.errors import Finding, ParameterError, quote
-from rbdyn_ros.identification.motion import Motion, kept_samples, resting
-from rbdyn_ros.identification.regressor import Extra
-from rbdyn_ros.identification.residuals import friction_effort
+from rbdyn_ros.identification.data.motion import Motion, kept_samples, resting
+from rbdyn_ros.identification.equations.regressor import Extra
+from rbdyn_ros.identification.equations.residuals import friction_effort
 from rbdyn_ros.model.model import Model
 
 #: Friction is identified if a joint is faster than this multiple of the smoothing ...

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.identification.inertia import PARAMETER_NAMES
-from rbdyn_ros.identification.motion import check_identifiable, resting
-from rbdyn_ros.identification.regressor import torque_regressor
+from rbdyn_ros.identification.data.motion import check_identifiable, resting
+from rbdyn_ros.identification.equations.inertia import PARAMETER_NAMES
+from rbdyn_ros.identification.equations.regressor import torque_regressor
 from rbdyn_ros.model.model import Model
 
 #: A column is dependent if its residual is below this fraction of its length. URDFs contain pi

@@ -17,11 +17,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import did_you_mean, quote
-from rbdyn_ros.identification.samples import (
-    MOST_SAMPLES,
-    Samples,
-    checked_samples,
-)
+from rbdyn_ros.identification.data.samples import MOST_SAMPLES, Samples, checked_samples
 from rbdyn_ros.loading.output import output_path, write_whole
 from rbdyn_ros.recording.bags import recording_error
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.identification.motion import dof_names
-from rbdyn_ros.identification.payload import PayloadEstimate
-from rbdyn_ros.identification.residuals import Residuals
-from rbdyn_ros.identification.result import Identification
+from rbdyn_ros.identification.data.motion import dof_names
+from rbdyn_ros.identification.equations.payload import PayloadEstimate
+from rbdyn_ros.identification.equations.residuals import Residuals
+from rbdyn_ros.identification.equations.result import Identification
 from rbdyn_ros.report.tables import aligned
 from rbdyn_ros.report.words import Row, cut, finite_or_none, numbers
 

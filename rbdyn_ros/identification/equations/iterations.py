@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.identification.equations import Equations
-from rbdyn_ros.identification.residuals import Residuals, memory
-from rbdyn_ros.identification.solve import Prior, solve
-from rbdyn_ros.identification.unknowns import Unknowns
+from rbdyn_ros.identification.equations.reduced import Equations
+from rbdyn_ros.identification.equations.residuals import Residuals, memory
+from rbdyn_ros.identification.equations.solve import Prior, solve
+from rbdyn_ros.identification.equations.unknowns import Unknowns
 
 Progress = Callable[[str], None]
 
