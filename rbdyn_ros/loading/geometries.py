@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.dynamics.entry import public
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine.tree.kinematics import com_pos, com_vel, kinematics

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Bools
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.dynamics.entry import Entry, public
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine.compiler.jit import DISABLED

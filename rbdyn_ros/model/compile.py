@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rbdyn_ros.description.types import Description, Joint
+from rbdyn_ros.description.parts.types import Description, Joint
 from rbdyn_ros.errors import DescriptionError, Finding, ModelError
 from rbdyn_ros.model.actuators import no_actuators
 from rbdyn_ros.model.bodies import body_arrays, frame_arrays, spring_arrays

@@ -12,7 +12,7 @@ from support import robots
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.urdf_files import guard
+from rbdyn_ros.description.reading import guard
 from rbdyn_ros.identification.equations.fit import identify
 from rbdyn_ros.identification.equations.inertia import with_parameters
 from rbdyn_ros.identification.reports.patch import patched_urdf, patched_urdf_bytes

@@ -12,8 +12,9 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.checks.inertials import as_six
-from rbdyn_ros.description.types import Inertial
-from rbdyn_ros.description.urdf_files import guard, urdf
+from rbdyn_ros.description.parts.types import Inertial
+from rbdyn_ros.description.reading import guard
+from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.description.urdf_files.document import (
     Document,
     child_of,

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
-from rbdyn_ros.description.urdf_files.guard import MAX_BYTES, refuse
-from rbdyn_ros.description.urdf_files.xacro_files import find_package
+from rbdyn_ros.description.reading.guard import MAX_BYTES, refuse
+from rbdyn_ros.description.reading.xacro_files import find_package
 from rbdyn_ros.errors import DescriptionError, did_you_mean, listing, quote
 
 #: Number of arguments in an error.

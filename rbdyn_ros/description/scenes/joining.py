@@ -11,10 +11,10 @@ from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.build.builder import SystemBuilder
 from rbdyn_ros.description.build.contacts import check_contact, with_contact
 from rbdyn_ros.description.checks.check import check
-from rbdyn_ros.description.geometries import Contact
-from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.parts.geometries import Contact
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.robot_files import read
-from rbdyn_ros.description.types import Description
 from rbdyn_ros.errors import RbdynError
 
 #: The name of the base of a scene.

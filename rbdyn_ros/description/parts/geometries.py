@@ -6,7 +6,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rbdyn_ros.description.poses import IN_PLACE, Pose, Vec3, keep_floats, keep_points, keep_rows
+from rbdyn_ros.description.parts.poses import (
+    IN_PLACE,
+    Pose,
+    Vec3,
+    keep_floats,
+    keep_points,
+    keep_rows,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,19 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.arguments import vector
 from rbdyn_ros.description.build import shapes
-from rbdyn_ros.description.build.joining import (
-    WORLD,
-    add_findings,
-    coordinates,
-    described,
-    with_all_of,
-    without_lines,
-)
+from rbdyn_ros.description.build.arguments import vector
 from rbdyn_ros.description.build.renaming import renamed, root_of
 from rbdyn_ros.description.checks.values import audit_pose
-from rbdyn_ros.description.geometries import (
+from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
+from rbdyn_ros.description.meshes.meshes import Meshes
+from rbdyn_ros.description.parts.geometries import (
     Box,
     Capsule,
     Contact,
@@ -32,11 +26,17 @@ from rbdyn_ros.description.geometries import (
     Sphere,
     Surface,
 )
-from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
-from rbdyn_ros.description.meshes.meshes import Meshes
-from rbdyn_ros.description.objects import Object
-from rbdyn_ros.description.poses import IN_PLACE, Pose
-from rbdyn_ros.description.types import Description, Inertial, Joint, Link
+from rbdyn_ros.description.parts.objects import Object
+from rbdyn_ros.description.parts.poses import IN_PLACE, Pose
+from rbdyn_ros.description.parts.types import Description, Inertial, Joint, Link
+from rbdyn_ros.description.scenes.joining import (
+    WORLD,
+    add_findings,
+    coordinates,
+    described,
+    with_all_of,
+    without_lines,
+)
 from rbdyn_ros.description.urdf_files.urdf import is_text
 from rbdyn_ros.errors import RbdynError, not_allowed, quote
 

@@ -20,8 +20,8 @@ from typing import Any, NoReturn
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.checks.names import kind_of
-from rbdyn_ros.description.requests import is_for_others
-from rbdyn_ros.description.urdf_files.guard import refuse
+from rbdyn_ros.description.reading.guard import refuse
+from rbdyn_ros.description.reading.requests import is_for_others
 from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, not_allowed, quote
 from rbdyn_ros.share import PACKAGE, share_dir
 
@@ -44,7 +44,7 @@ _COMMAND = """
 import json, sys
 request = json.load(sys.stdin)
 sys.path[:] = request.pop("modules")
-from rbdyn_ros.description.urdf_files import xacro_process
+from rbdyn_ros.description.reading import xacro_process
 xacro_process.answer(**request)
 """
 

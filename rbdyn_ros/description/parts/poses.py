@@ -9,7 +9,7 @@ from typing import Any
 
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.checks.rotations import NEARLY
-from rbdyn_ros.description.checks.bounds import BOUNDS
+from rbdyn_ros.description.parts.bounds import BOUNDS
 
 Vec3 = tuple[float, float, float]
 Quat = tuple[float, float, float, float]

@@ -11,8 +11,8 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from rbdyn_ros.description.geometries import Exclusion, Geometry, GroupState, Obstacle
-from rbdyn_ros.description.poses import IN_PLACE, Pose, Vec3, keep_floats, keep_points
+from rbdyn_ros.description.parts.geometries import Exclusion, Geometry, GroupState, Obstacle
+from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Vec3, keep_floats, keep_points
 from rbdyn_ros.errors import Finding
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NoReturn
 
-from rbdyn_ros.description.requests import note_opened
-from rbdyn_ros.description.urdf_files.guard import MAX_BYTES, refuse
+from rbdyn_ros.description.reading.guard import MAX_BYTES, refuse
+from rbdyn_ros.description.reading.requests import note_opened
 from rbdyn_ros.errors import did_you_mean, quote
 
 

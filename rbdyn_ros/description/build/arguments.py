@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rbdyn_ros.checks.numbers import finite
-from rbdyn_ros.description.checks.bounds import BOUNDS
-from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.parts.bounds import BOUNDS
+from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.errors import not_allowed
 
 

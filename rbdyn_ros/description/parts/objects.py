@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rbdyn_ros.description.geometries import Contact, Filter, Shape, Surface
-from rbdyn_ros.description.poses import IN_PLACE, Pose
+from rbdyn_ros.description.parts.geometries import Contact, Filter, Shape, Surface
+from rbdyn_ros.description.parts.poses import IN_PLACE, Pose
 
 NO_OBSTACLES = Contact(obstacles=())
 
