@@ -78,7 +78,7 @@ def step_derivatives(m: Any, d: Any, out: Objects) -> None:
     out[nv:] = jacobian(_graph(d), d.qvel, along)
 
 
-class _Watched:
+class _WatchedData:
     """A Data that records the states of a step and the accelerations that led to them.
 
     A step sets the time last when it moves to its next state (engine/step/integrate.py). At that
@@ -107,7 +107,7 @@ def _along_trials(m: Any, d: Any) -> list[Slopes]:
     """
     graph, nv = _graph(d), m.nv
     along = _along_state(m, d) + _along_each(d.qfrc_applied)
-    watched, forces, start = _Watched(d), d.qfrc_applied.copy(), _state(d)
+    watched, forces, start = _WatchedData(d), d.qfrc_applied.copy(), _state(d)
     uncompiled(forward.substep)(m, watched)
     states = [start, *(state for state, _ in watched.moves)]
     dq: Any = np.eye(nv, 3 * nv)
@@ -128,7 +128,7 @@ def _along_trials(m: Any, d: Any) -> list[Slopes]:
     return along
 
 
-def _number_of_trials(watched: _Watched) -> int:
+def _number_of_trials(watched: _WatchedData) -> int:
     """Return the number of states in which accelerations were computed.
 
     Euler's step sets the time once. Runge-Kutta's step sets it for each of its three trial

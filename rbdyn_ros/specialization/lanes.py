@@ -73,7 +73,7 @@ def compile_lanes(
         assert slots[array][1] >= length
 
     def make() -> str:
-        memory = Memory({array: first for array, (first, _) in slots.items()}, lanes)
+        memory = LaneMemory({array: first for array, (first, _) in slots.items()}, lanes)
         module = Module(lanes, processor().vector_width)
         for name, program in programs.items():
             module.add(name, program, memory)
@@ -88,7 +88,7 @@ def compile_lanes(
     return Lanes(lanes, slots, size, machine.code(key, tuple(programs), make))
 
 
-class Memory:
+class LaneMemory:
     """All arrays in one memory of slots of W numbers.
 
     Args:

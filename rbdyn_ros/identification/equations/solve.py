@@ -65,7 +65,7 @@ class Prior:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Problem:
+class _FitProblem:
     """The problem in coordinates z, in which the Hessian of the data is diagonal.
 
     Attributes:
@@ -122,7 +122,7 @@ def _solved(A: Array, b: Array, prior: Prior, strength: float, start: Array | No
     seen, target = np.zeros((2, len(Vt)))
     seen[: len(S)] = np.where(UNSEEN * S[0] < S, S, 0.0)
     target[: len(S)] = U.T[: len(S)] @ rest
-    problem = _Problem(seen, target, L @ Vt.T, prior)
+    problem = _FitProblem(seen, target, L @ Vt.T, prior)
     x = prior.start if start is None else start
     z = Vt @ np.linalg.solve(L, x - prior.start)
     if not np.isfinite(problem.value(z)):  # rounding at the boundary
@@ -135,7 +135,7 @@ def _solved(A: Array, b: Array, prior: Prior, strength: float, start: Array | No
         weight = max(strength, SHRINK * weight)
 
 
-def _descend(z: Array, problem: _Problem, weight: float) -> Array:
+def _descend(z: Array, problem: _FitProblem, weight: float) -> Array:
     """Minimise over z for one weight of the prior, from a consistent z."""
     seen, rooted = problem.seen, np.sqrt(weight)
     for _ in range(MOST_STEPS):
@@ -159,7 +159,7 @@ def _descend(z: Array, problem: _Problem, weight: float) -> Array:
 
 
 def _length(
-    z: Array, step: Array, decrease: float, value: float, problem: _Problem, weight: float
+    z: Array, step: Array, decrease: float, value: float, problem: _FitProblem, weight: float
 ) -> float:
     """Return the fraction of a step that decreases the sum; 0 if rounding hides the decrease.
 
