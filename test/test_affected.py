@@ -22,7 +22,7 @@ SPEC.loader.exec_module(affected)
             "test/engine/test_stops.py",
         ),
         (
-            "rbdyn_ros/engine/rne.py",
+            "rbdyn_ros/engine/tree/rne.py",
             "test/control/test_controller.py",
             "test/checks/test_numbers.py",
         ),

@@ -236,7 +236,7 @@ def standing(options: argparse.Namespace) -> Array:
 
 def _demand_file(path: Path) -> None:
     """Raise DescriptionError unless a robot is a file: the readers would also take URDF text."""
-    from rbdyn_ros.description.urdf_files.guard import refuse
+    from rbdyn_ros.description.reading.guard import refuse
     from rbdyn_ros.errors import quote
 
     try:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.description.build.entities import entity_of
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.parts.types import Description
+from rbdyn_ros.description.scenes.entities import entity_of
 from rbdyn_ros.dynamics.collisions import TOUCHING, NearPairs, check_pairs, find_near
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.errors import DescriptionError, Finding, quote

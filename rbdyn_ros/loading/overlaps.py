@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from rbdyn_ros.description.geometries import GroupState
+from rbdyn_ros.description.parts.geometries import GroupState
 from rbdyn_ros.dynamics.collisions import (
     TOUCHING,
     Distance,

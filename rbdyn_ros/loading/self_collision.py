@@ -6,7 +6,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Bools, Ints
 from rbdyn_ros.checks.numbers import count
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.dynamics.collisions import TOUCHING, NearPairs, check_pairs, find_near
 from rbdyn_ros.dynamics.configuration import is_unlimited, random_qpos
 from rbdyn_ros.dynamics.stages import make_data

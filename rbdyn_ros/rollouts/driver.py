@@ -17,8 +17,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
-from rbdyn_ros.engine import jit
-from rbdyn_ros.engine.addresses import INT64, call_address
+from rbdyn_ros.engine.compiler import jit
+from rbdyn_ros.engine.compiler.addresses import INT64, call_address
 
 #: Functions of a step: before the first step, at every step, and at every row of outputs.
 BEGIN, ADVANCE, OBSERVE = range(3)

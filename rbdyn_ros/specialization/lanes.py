@@ -11,7 +11,7 @@ import numpy as np
 from llvmlite import ir
 from numpy.typing import NDArray
 
-from rbdyn_ros.engine.processor import processor
+from rbdyn_ros.engine.compiler.processor import processor
 from rbdyn_ros.specialization import machine
 from rbdyn_ros.specialization.llvm_code import POINTER, Module, load, store
 from rbdyn_ros.specialization.program import Program

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.arrays import Bools
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.dynamics.collisions import NearPairs, check_pairs, find_near
 from rbdyn_ros.dynamics.configuration import random_qpos
 from rbdyn_ros.dynamics.stages import make_data

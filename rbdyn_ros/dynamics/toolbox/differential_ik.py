@@ -18,7 +18,7 @@ from rbdyn_ros.dynamics.entry import Entry, check_pair, handles
 from rbdyn_ros.dynamics.toolbox.clearance import MovedPairs, clearance_of, moved_pairs
 from rbdyn_ros.dynamics.toolbox.ik import dof_limits, joint_names, mark_joint
 from rbdyn_ros.dynamics.toolbox.ik_targets import targets_of
-from rbdyn_ros.engine.constants import survey
+from rbdyn_ros.engine.quantities.constants import survey
 from rbdyn_ros.engine.quantities.differential_ik import pose_error, separation_rows
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, RbdynError
 from rbdyn_ros.model.data import Data

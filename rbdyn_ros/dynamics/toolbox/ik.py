@@ -17,7 +17,7 @@ from rbdyn_ros.dynamics.entry import Entry, check_pair, handles
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.dynamics.toolbox.clearance import clearance_of, moved_pairs
 from rbdyn_ros.dynamics.toolbox.ik_targets import targets_of
-from rbdyn_ros.engine.constants import survey
+from rbdyn_ros.engine.quantities.constants import survey
 from rbdyn_ros.engine.quantities.ik.targets import solve_targets
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, quote
 from rbdyn_ros.model.data import Data

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rbdyn_ros.description.urdf_files.xacro_files import NOT_FOR_OTHERS
+from rbdyn_ros.description.reading.xacro_files import NOT_FOR_OTHERS
 from rbdyn_ros.errors import Finding, RbdynError
 
 

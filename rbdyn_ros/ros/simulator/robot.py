@@ -13,7 +13,7 @@ import numpy as np
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from rbdyn_ros.description.build.entities import entity_of
+from rbdyn_ros.description.scenes.entities import entity_of
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, refusal
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model

@@ -6,7 +6,7 @@ import threading
 import time as clock
 from collections.abc import Callable, Iterable, Sequence
 
-from rbdyn_ros.description.build.scene import SceneParts
+from rbdyn_ros.description.scenes.scene import SceneParts
 from rbdyn_ros.errors import Finding, RbdynError, refusal
 from rbdyn_ros.ros.simulator.named_entities import NamedEntities
 from rbdyn_ros.ros.simulator.robot import Robot, SavedRobot
