@@ -37,7 +37,7 @@ from rbdyn_ros.errors import (
     refusal,
 )
 from rbdyn_ros.loading.free_objects import placed_entity, placed_objects
-from rbdyn_ros.loading.load import rearranged
+from rbdyn_ros.loading.load import complete
 from rbdyn_ros.loading.standing import out_of_obstacles
 from rbdyn_ros.model.matching import Match
 from rbdyn_ros.model.model import Model
@@ -324,7 +324,7 @@ class Entities:
     def _made(self, world: World, before: World, **changes: Any) -> World:
         """Return a world with other parts; parts that `before` has, too, begin as there."""
         world = replace(world, **changes)
-        m = rearranged(world.description, before.m, world.floating, self._robot.values.strict)
+        m = complete(world.description, world.floating, self._robot.values.strict, before=before.m)
         m = with_actuators_of(m, before.m)
         start = Match(before.m, m).coordinates(before.start, m.qpos0)
         return replace(world, m=m, start=start)
