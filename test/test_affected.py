@@ -27,7 +27,7 @@ SPEC.loader.exec_module(affected)
             "test/checks/test_numbers.py",
         ),
         (
-            "rbdyn_ros/ros/simulator/clock.py",
+            "rbdyn_ros/ros/simulator/graph/clock.py",
             "test/launch/test_sim_launch.py",
             "test/engine/test_stops.py",
         ),

@@ -12,7 +12,7 @@ from rbdyn_ros.description.scenes.entities import floating_scene, with_entity, w
 from rbdyn_ros.description.source import read
 from rbdyn_ros.loading.free_objects import placed_entity
 from rbdyn_ros.loading.load import complete
-from rbdyn_ros.ros.simulator.places import Places
+from rbdyn_ros.ros.simulator.world.places import Places
 
 GRIPPER = "config/scenes/gripper.urdf"
 CUBE = rb.Box((0.1, 0.1, 0.1))
