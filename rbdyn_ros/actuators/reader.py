@@ -9,7 +9,7 @@ from typing import Any
 from rbdyn_ros.actuators.keys import DIALECT
 from rbdyn_ros.actuators.specs import BEND, COGGING, ROOM, ActuatorSpec, delay_steps
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.files import read_bytes
+from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.yaml_files.kinds import Given
 from rbdyn_ros.description.yaml_files.text import Items, YamlTable
 from rbdyn_ros.errors import apart, exactly, quote

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.files import read_bytes
-from rbdyn_ros.description.types import Description, Joint
+from rbdyn_ros.description.parts.types import Description, Joint
+from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.yaml_files.kinds import Given
 from rbdyn_ros.description.yaml_files.text import Items
 from rbdyn_ros.errors import DescriptionError, ParameterError, apart, quote

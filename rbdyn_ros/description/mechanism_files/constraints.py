@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from rbdyn_ros.description.build.constraints import centre_line
-from rbdyn_ros.description.poses import Vec3
-from rbdyn_ros.description.types import Constraint, Gear, GearTerm, Length, Roll, Spring
+from rbdyn_ros.description.parts.poses import Vec3
+from rbdyn_ros.description.parts.types import Constraint, Gear, GearTerm, Length, Roll, Spring
 from rbdyn_ros.description.yaml_files.kinds import (
     VECTOR,
     ByName,

@@ -8,7 +8,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from rbdyn_ros.description.geometries import (
+from rbdyn_ros.description.mechanism_files.height_fields import HEIGHT_FIELD, read_height_field
+from rbdyn_ros.description.meshes.meshes import Meshes
+from rbdyn_ros.description.parts.geometries import (
     FLOOR,
     Box,
     Capsule,
@@ -23,9 +25,7 @@ from rbdyn_ros.description.geometries import (
     Surface,
     WorldShape,
 )
-from rbdyn_ros.description.mechanism_files.height_fields import HEIGHT_FIELD, read_height_field
-from rbdyn_ros.description.meshes.meshes import Meshes
-from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.description.yaml_files.kinds import (
     VECTOR,
     ByName,

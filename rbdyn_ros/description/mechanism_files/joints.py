@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.joint_types import JOINT_SPECS
-from rbdyn_ros.description.types import Joint, Limit, Mimic, Trajectory
+from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
+from rbdyn_ros.description.parts.types import Joint, Limit, Mimic, Trajectory
 from rbdyn_ros.description.yaml_files.kinds import (
     VECTOR,
     ByName,

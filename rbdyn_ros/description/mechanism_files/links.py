@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rbdyn_ros.description.build import shapes
-from rbdyn_ros.description.types import Inertial, Link
+from rbdyn_ros.description.parts.types import Inertial, Link
 from rbdyn_ros.description.yaml_files.kinds import (
     VECTOR,
     ByName,

@@ -9,8 +9,6 @@ from pathlib import Path
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.build.contacts import check_contact, with_contact
 from rbdyn_ros.description.checks.check import audit_description
-from rbdyn_ros.description.files import read_bytes
-from rbdyn_ros.description.geometries import Contact
 from rbdyn_ros.description.mechanism_files.constraints import (
     CONSTRAINTS,
     SPRINGS,
@@ -37,9 +35,11 @@ from rbdyn_ros.description.mechanism_files.joints import (
 from rbdyn_ros.description.mechanism_files.links import LINKS, read_links
 from rbdyn_ros.description.meshes.files import MeshFiles
 from rbdyn_ros.description.meshes.meshes import Meshes
-from rbdyn_ros.description.types import Description, Link
+from rbdyn_ros.description.parts.geometries import Contact
+from rbdyn_ros.description.parts.types import Description, Link
+from rbdyn_ros.description.reading.files import read_bytes
+from rbdyn_ros.description.reading.xacro_files import check_no_arguments
 from rbdyn_ros.description.urdf_files import urdf
-from rbdyn_ros.description.urdf_files.xacro_files import check_no_arguments
 from rbdyn_ros.description.yaml_files.dialect import Dialect
 from rbdyn_ros.description.yaml_files.kinds import ByName, Flag, Given, Key, Name, Table, section
 from rbdyn_ros.errors import DescriptionError, Finding, quote

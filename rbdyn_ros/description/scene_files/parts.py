@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from rbdyn_ros.description.checks.geometries import audit_surface
-from rbdyn_ros.description.geometries import Contact, Shape, Surface
 from rbdyn_ros.description.mechanism_files.geometries import shape_of, surface_of
 from rbdyn_ros.description.meshes.files import MeshFiles
 from rbdyn_ros.description.meshes.meshes import Meshes
-from rbdyn_ros.description.objects import Object, Placed
-from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.parts.geometries import Contact, Shape, Surface
+from rbdyn_ros.description.parts.objects import Object, Placed
+from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.description.scene_files.keys import OBJECT
 from rbdyn_ros.description.yaml_files.kinds import Given, section
 from rbdyn_ros.description.yaml_files.poses import placement_of

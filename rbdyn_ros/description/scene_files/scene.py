@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.build.scene import SceneParts, scene_description
-from rbdyn_ros.description.files import read_bytes
-from rbdyn_ros.description.geometries import Contact, Exclusion
 from rbdyn_ros.description.mechanism_files.geometries import read_floor, read_obstacles
+from rbdyn_ros.description.parts.geometries import Contact, Exclusion
+from rbdyn_ros.description.parts.types import Description
+from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.scene_files.keys import DIALECT
 from rbdyn_ros.description.scene_files.parts import ObjectReader, Surfaces, read_robots
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.scenes.scene import SceneParts, scene_description
 from rbdyn_ros.description.yaml_files.kinds import Given, section
 from rbdyn_ros.errors import Finding, ParameterError
 

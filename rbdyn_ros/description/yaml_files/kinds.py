@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.checks.bounds import BOUNDS, audit_range
+from rbdyn_ros.description.parts.bounds import BOUNDS, audit_range
 from rbdyn_ros.description.yaml_files.text import Items, Node, Scalar, YamlTable
 from rbdyn_ros.errors import exactly, listing, quote
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from rbdyn_ros.checks.rotations import unit_quaternion
-from rbdyn_ros.description.poses import IN_PLACE, Pose, quat_from_rpy
+from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, quat_from_rpy
 from rbdyn_ros.description.yaml_files.kinds import VECTOR, Given, Key, Number, Row
 
 AT = (
