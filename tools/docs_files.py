@@ -12,19 +12,15 @@ from docs_words import escaped
 from rbdyn_ros.commands.schema import dialects
 from rbdyn_ros.description.yaml_files.dialect import Dialect
 from rbdyn_ros.description.yaml_files.kinds import (
-    ByName,
-    ByType,
     Either,
-    Key,
     Kind,
     List,
     Number,
     OrNothing,
     Owned,
     Row,
-    Table,
-    WithKey,
 )
+from rbdyn_ros.description.yaml_files.tables import ByName, ByType, Key, Table, WithKey
 
 HEAD = (
     "# Keys of YAML files\n\n"

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from rbdyn_ros.actuators.specs import COGGING, quantity_of
 from rbdyn_ros.description.yaml_files.dialect import Dialect
-from rbdyn_ros.description.yaml_files.kinds import (
-    ByName,
-    Either,
-    Key,
-    Kind,
-    List,
-    Number,
-    Row,
-    Table,
-)
+from rbdyn_ros.description.yaml_files.kinds import Either, Kind, List, Number, Row
+from rbdyn_ros.description.yaml_files.tables import ByName, Key, Table
 from rbdyn_ros.model.actuators import CURVE_POINTS
 
 SIZE = quantity_of("")

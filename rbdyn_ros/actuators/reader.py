@@ -10,7 +10,7 @@ from rbdyn_ros.actuators.keys import DIALECT
 from rbdyn_ros.actuators.specs import BEND, COGGING, ROOM, ActuatorSpec, delay_steps
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.reading.files import read_bytes
-from rbdyn_ros.description.yaml_files.kinds import Given
+from rbdyn_ros.description.yaml_files.tables import Given
 from rbdyn_ros.description.yaml_files.text import Items, YamlTable
 from rbdyn_ros.errors import apart, exactly, quote
 from rbdyn_ros.model.actuators import MAX_DELAY

@@ -6,19 +6,16 @@ import math
 
 from rbdyn_ros.description.yaml_files.dialect import Dialect
 from rbdyn_ros.description.yaml_files.kinds import (
-    ByName,
-    ByType,
     Choice,
     Either,
     Flag,
-    Key,
     List,
     Name,
     Number,
     Row,
-    Table,
     Whole,
 )
+from rbdyn_ros.description.yaml_files.tables import ByName, ByType, Key, Table
 from rbdyn_ros.sensors.camera_specs import COMPRESSIONS, DEPTH, MAX_PIXELS, METHODS, NARROWEST
 from rbdyn_ros.sensors.ray_specs import (
     LONGEST,

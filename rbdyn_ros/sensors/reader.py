@@ -10,7 +10,7 @@ from typing import Any
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.parts.types import Description, Joint
 from rbdyn_ros.description.reading.files import read_bytes
-from rbdyn_ros.description.yaml_files.kinds import Given
+from rbdyn_ros.description.yaml_files.tables import Given
 from rbdyn_ros.description.yaml_files.text import Items
 from rbdyn_ros.errors import DescriptionError, ParameterError, apart, quote
 from rbdyn_ros.model.model import Model

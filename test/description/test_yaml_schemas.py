@@ -17,7 +17,8 @@ from support.refusals import refused
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.commands.schema import KINDS, dialects
 from rbdyn_ros.description.yaml_files import kinds
-from rbdyn_ros.description.yaml_files.kinds import Key, Number, Row, Table, Whole, is_nothing
+from rbdyn_ros.description.yaml_files.kinds import Number, Row, Whole, is_nothing
+from rbdyn_ros.description.yaml_files.tables import Key, Table
 from rbdyn_ros.description.yaml_files.text import Items, Scalar, parse
 from rbdyn_ros.errors import DescriptionError, RbdynError
 
@@ -176,7 +177,7 @@ ROWS = Table(
 
 def read(text):
     audit = Audit()
-    given = ROWS.read(parse(text, "pump.yaml", audit), "", "pump 'p'", audit)
+    given = ROWS.read(parse(text, "pump.yaml", audit), kinds.Place(audit, "pump 'p'"))
     audit.raise_errors("pump.yaml")
     return given
 

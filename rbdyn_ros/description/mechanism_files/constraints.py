@@ -7,18 +7,8 @@ from typing import Any
 from rbdyn_ros.description.build.constraints import centre_line
 from rbdyn_ros.description.parts.poses import Vec3
 from rbdyn_ros.description.parts.types import Constraint, Gear, GearTerm, Length, Roll, Spring
-from rbdyn_ros.description.yaml_files.kinds import (
-    VECTOR,
-    ByName,
-    Flag,
-    Given,
-    Key,
-    List,
-    Name,
-    Number,
-    Table,
-    Whole,
-)
+from rbdyn_ros.description.yaml_files.kinds import VECTOR, Flag, List, Name, Number, Whole
+from rbdyn_ros.description.yaml_files.tables import ByName, Given, Key, Table
 from rbdyn_ros.errors import ParameterError
 
 ZERO: Vec3 = (0.0, 0.0, 0.0)

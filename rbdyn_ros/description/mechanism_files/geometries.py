@@ -26,20 +26,9 @@ from rbdyn_ros.description.parts.geometries import (
     WorldShape,
 )
 from rbdyn_ros.description.parts.poses import Pose
-from rbdyn_ros.description.yaml_files.kinds import (
-    VECTOR,
-    ByName,
-    Flag,
-    Given,
-    Key,
-    List,
-    Name,
-    Number,
-    Owned,
-    Table,
-    Whole,
-)
+from rbdyn_ros.description.yaml_files.kinds import VECTOR, Flag, List, Name, Number, Owned, Whole
 from rbdyn_ros.description.yaml_files.poses import AT, pose_of
+from rbdyn_ros.description.yaml_files.tables import ByName, Given, Key, Table
 
 SURFACE = (
     Key("friction", Number(), "Coulomb coefficient; default 0.8"),

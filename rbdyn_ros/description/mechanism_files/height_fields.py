@@ -11,7 +11,8 @@ from typing import Any
 from rbdyn_ros.description.checks.geometries import MOST_HEIGHTS
 from rbdyn_ros.description.parts.geometries import HeightField
 from rbdyn_ros.description.reading.requests import note_opened
-from rbdyn_ros.description.yaml_files.kinds import Given, Key, Name, Number, Row, Table
+from rbdyn_ros.description.yaml_files.kinds import Name, Number, Row
+from rbdyn_ros.description.yaml_files.tables import Given, Key, Table
 from rbdyn_ros.errors import quote
 
 PICTURES = (".png", ".tif", ".tiff")

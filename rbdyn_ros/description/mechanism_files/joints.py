@@ -9,21 +9,9 @@ from typing import Any
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
 from rbdyn_ros.description.parts.types import Joint, Limit, Mimic, Trajectory
-from rbdyn_ros.description.yaml_files.kinds import (
-    VECTOR,
-    ByName,
-    Either,
-    Flag,
-    Given,
-    Key,
-    List,
-    Name,
-    Number,
-    Row,
-    Table,
-    WithKey,
-)
+from rbdyn_ros.description.yaml_files.kinds import VECTOR, Either, Flag, List, Name, Number, Row
 from rbdyn_ros.description.yaml_files.poses import AT, pose_of
+from rbdyn_ros.description.yaml_files.tables import ByName, Given, Key, Table, WithKey
 from rbdyn_ros.errors import listing, quote
 
 _LIMIT = Table(

@@ -6,20 +6,9 @@ from collections.abc import Callable, Sequence
 
 from rbdyn_ros.description.build import shapes
 from rbdyn_ros.description.parts.types import Inertial, Link
-from rbdyn_ros.description.yaml_files.kinds import (
-    VECTOR,
-    ByName,
-    Either,
-    Given,
-    Key,
-    List,
-    Number,
-    OrNothing,
-    Row,
-    Table,
-    WithKey,
-)
+from rbdyn_ros.description.yaml_files.kinds import VECTOR, Either, List, Number, OrNothing, Row
 from rbdyn_ros.description.yaml_files.poses import AT, pose_of
+from rbdyn_ros.description.yaml_files.tables import ByName, Given, Key, Table, WithKey
 from rbdyn_ros.errors import ParameterError
 
 #: The function for each shape.

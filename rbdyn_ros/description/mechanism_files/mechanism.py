@@ -41,7 +41,8 @@ from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.reading.xacro_files import check_no_arguments
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.description.yaml_files.dialect import Dialect
-from rbdyn_ros.description.yaml_files.kinds import ByName, Flag, Given, Key, Name, Table, section
+from rbdyn_ros.description.yaml_files.kinds import Flag, Name
+from rbdyn_ros.description.yaml_files.tables import ByName, Given, Key, Table, section
 from rbdyn_ros.errors import DescriptionError, Finding, quote
 
 ROBOT_SUFFIXES = (".urdf", ".xacro")

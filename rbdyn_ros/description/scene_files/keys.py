@@ -11,19 +11,9 @@ from rbdyn_ros.description.mechanism_files.geometries import (
     names,
 )
 from rbdyn_ros.description.yaml_files.dialect import Dialect
-from rbdyn_ros.description.yaml_files.kinds import (
-    ByName,
-    Either,
-    Flag,
-    Key,
-    Kind,
-    List,
-    Name,
-    Number,
-    Owned,
-    Table,
-)
+from rbdyn_ros.description.yaml_files.kinds import Either, Flag, Kind, List, Name, Number, Owned
 from rbdyn_ros.description.yaml_files.poses import PLACE
+from rbdyn_ros.description.yaml_files.tables import ByName, Key, Table
 
 _SURFACE = Key("surface", Name("the name of a surface"), "of all its geometries")
 _DECOMPOSE = Key(

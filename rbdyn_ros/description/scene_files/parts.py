@@ -14,8 +14,8 @@ from rbdyn_ros.description.parts.geometries import Contact, Shape, Surface
 from rbdyn_ros.description.parts.objects import Object, Placed
 from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.description.scene_files.keys import OBJECT
-from rbdyn_ros.description.yaml_files.kinds import Given, section
 from rbdyn_ros.description.yaml_files.poses import placement_of
+from rbdyn_ros.description.yaml_files.tables import Given, section
 from rbdyn_ros.errors import quote
 
 

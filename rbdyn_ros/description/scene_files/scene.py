@@ -15,7 +15,7 @@ from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.scene_files.keys import DIALECT
 from rbdyn_ros.description.scene_files.parts import ObjectReader, Surfaces, read_robots
 from rbdyn_ros.description.scenes.scene import SceneParts, scene_description
-from rbdyn_ros.description.yaml_files.kinds import Given, section
+from rbdyn_ros.description.yaml_files.tables import Given, section
 from rbdyn_ros.errors import Finding, ParameterError
 
 SECTIONS = ("robots", "surfaces", "objects", "obstacles")

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.yaml_files.kinds import Given, Key, Kind, Schema, Table
+from rbdyn_ros.description.yaml_files.kinds import Kind, Place, Schema
+from rbdyn_ros.description.yaml_files.tables import Given, Key, Table
 from rbdyn_ros.description.yaml_files.text import Node, YamlTable, check_version, parse
 
 
@@ -16,7 +17,7 @@ class _Version(Kind):
 
     allowed = "1"
 
-    def read(self, node: Node, what: str, owner: str, audit: Audit) -> int:  # noqa: ARG002
+    def value(self, node: Node) -> int:  # noqa: ARG002
         return 1
 
     def schema(self) -> Schema:
@@ -49,7 +50,7 @@ class Dialect:
 
     def read(self, top: YamlTable, audit: Audit) -> Given:
         """Return the values of a document; those with errors are left out."""
-        given = self.table.read(top, "", "", audit)
+        given = self.table.read_table(top, Place(audit))
         assert isinstance(given, Given)
         return given
 

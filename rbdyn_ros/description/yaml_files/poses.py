@@ -6,7 +6,8 @@ import math
 
 from rbdyn_ros.checks.rotations import unit_quaternion
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, quat_from_rpy
-from rbdyn_ros.description.yaml_files.kinds import VECTOR, Given, Key, Number, Row
+from rbdyn_ros.description.yaml_files.kinds import VECTOR, Number, Row
+from rbdyn_ros.description.yaml_files.tables import Given, Key
 
 AT = (
     Key("xyz", VECTOR, "position [m]"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rbdyn_ros.actuators.document import ActuatorsDocument, Place
 from rbdyn_ros.actuators.keys import ACTUATOR
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.yaml_files.kinds import Given, Table
+from rbdyn_ros.description.yaml_files.tables import Given, Table
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.trials.distributions import Choice, Constant, Distribution, Normal
 from rbdyn_ros.trials.files.keys import ACTUATORS

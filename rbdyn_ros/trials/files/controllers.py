@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.description.yaml_files.kinds import Given
+from rbdyn_ros.description.yaml_files.tables import Given
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts.policies import Policy
 from rbdyn_ros.trials.files.keys import LAWS, MAX_STEPS

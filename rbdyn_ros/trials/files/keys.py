@@ -7,23 +7,18 @@ from typing import Any
 
 from rbdyn_ros.actuators.keys import ACTUATOR, takes_number
 from rbdyn_ros.description.yaml_files.dialect import Dialect
+from rbdyn_ros.description.yaml_files.kinds import Choice as Word
 from rbdyn_ros.description.yaml_files.kinds import (
-    ByName,
     Either,
     Flag,
-    Key,
     List,
     Name,
     Number,
     Owned,
     Row,
-    Table,
     Whole,
-    WithKey,
 )
-from rbdyn_ros.description.yaml_files.kinds import (
-    Choice as Word,
-)
+from rbdyn_ros.description.yaml_files.tables import ByName, Key, Table, WithKey
 from rbdyn_ros.rollouts.policies import ComputedTorquePolicy, PDGravityPolicy, PDPolicy
 from rbdyn_ros.trials.distributions import (
     Choice,

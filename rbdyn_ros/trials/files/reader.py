@@ -12,7 +12,7 @@ from rbdyn_ros.checks.names import kind_of
 from rbdyn_ros.checks.numbers import count
 from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.scene_files.scene import is_scene
-from rbdyn_ros.description.yaml_files.kinds import Given, section
+from rbdyn_ros.description.yaml_files.tables import Given, section
 from rbdyn_ros.errors import RbdynError, exactly
 from rbdyn_ros.loading.load import load as load_model
 from rbdyn_ros.loading.robot_names import robot_by_name

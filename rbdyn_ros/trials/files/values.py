@@ -6,7 +6,8 @@ import math
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from rbdyn_ros.description.yaml_files.kinds import Given, refuse_value
+from rbdyn_ros.description.yaml_files.kinds import Place
+from rbdyn_ros.description.yaml_files.tables import Given
 from rbdyn_ros.errors import apart, exactly, quote
 from rbdyn_ros.trials.distributions import Distribution, LogUniform, Normal, Uniform
 from rbdyn_ros.trials.files.keys import SAMPLED, distribution_of
@@ -109,7 +110,7 @@ def read_by_part(
         return
     if not value.lines:
         called = f"value of every {what}"
-        refuse_value(value.node, called, owner, given.audit, SAMPLED.allowed)
+        Place(given.audit, owner, called).refuse(value.node, SAMPLED.allowed)
     for part, line in value.lines.items():
         if is_known(part, parts, what, value, line):
             found = read_distribution(value, part, f"'{part}'", owner, bounds)
