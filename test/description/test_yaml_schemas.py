@@ -177,7 +177,7 @@ ROWS = Table(
 
 def read(text):
     audit = Audit()
-    given = ROWS.read(parse(text, "pump.yaml", audit), kinds.Place(audit, "pump 'p'"))
+    given = ROWS.read(parse(text, "pump.yaml", audit, "a pump"), kinds.Place(audit, "pump 'p'"))
     audit.raise_errors("pump.yaml")
     return given
 

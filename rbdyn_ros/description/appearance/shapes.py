@@ -227,7 +227,7 @@ def _audit_shape(
 def _of_mechanism(path: Path, package_dirs: Sequence[str | Path]) -> Appearance:
     audit = OnlyWarnings()
     data = read_bytes(path, "a .yaml file", "the path of a mechanism file")
-    top = yaml_text.parse(data, str(path), audit)
+    top = yaml_text.parse(data, str(path), audit, "a mechanism file")
     name, own = top.nodes.get("robot"), top.nodes.get("geometries")
     robot = Appearance()
     if isinstance(name, yaml_text.Scalar) and Path(name.text).suffix.lower() in ROBOT_SUFFIXES:
