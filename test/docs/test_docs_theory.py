@@ -44,7 +44,6 @@ MUJOCO = [
     "jnt_type", "xanchor", "xaxis", "cdof", "mju_dofCom",
 ]  # fmt: skip
 
-
 def section(title):
     """Return the part of the page below the heading that contains a title."""
     parts = re.split(r"^## (.*)\n", PAGE, flags=re.MULTILINE)[1:]
@@ -52,17 +51,14 @@ def section(title):
     assert len(found) == 1, f"one section of '{title}' is needed"
     return found[0]
 
-
 def rows(text):
     lines = [line for line in text.splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
-
 
 @pytest.mark.parametrize("chapter", NUMBERS)
 def test_every_equation_number_has_one_row(chapter):
     numbered = [row[0] for row in rows(section(chapter)) if len(row) == 4 and row[0] != "number"]
     assert sorted(numbered) == sorted(NUMBERS[chapter])
-
 
 @pytest.mark.parametrize("chapter", NUMBERS)
 def test_every_row_names_code(chapter):
@@ -71,23 +67,20 @@ def test_every_row_names_code(chapter):
             assert "`" in row[2] + row[3], f"{row[0]} names no code"
             assert all(re.search(r"`|^-$", cell) for cell in row[2:]), row
 
-
 def test_every_symbol_of_mj_compos_is_listed():
     first = " ".join(row[0] + row[1] for row in rows(section("mj_comPos")))
     for symbol in MUJOCO:
         assert f"`{symbol}`" in first, f"the table of mj_comPos lacks {symbol}"
 
-
 def names():
     """Return the project's names in back quotes: names with a dot or a slash."""
-    quoted = set(re.findall(r"`([^`]+)`", PAGE))
+    prose = re.sub(r"^```.*?^```$", "", PAGE, flags=re.DOTALL | re.MULTILINE)
+    quoted = set(re.findall(r"`([^`]+)`", prose))
     ours = r"(?:rb|m|d|(?:engine|textbook|model|description|control)(?:\.\w+)*)\.\w[\w.]*"
     return sorted(word for word in quoted if re.fullmatch(ours, word) or "/" in word)
 
-
 def test_many_names_are_checked():
     assert len(names()) > 150
-
 
 @pytest.mark.parametrize("name", names())
 def test_a_name_exists(name):
@@ -105,7 +98,6 @@ def test_a_name_exists(name):
     else:
         assert is_code(name)
 
-
 def reaches(thing, path):
     """Return whether a dotted name exists; fields of a dataclass count."""
     for name in path:
@@ -115,7 +107,6 @@ def reaches(thing, path):
         if thing is None:
             return False
     return True
-
 
 def is_code(name):
     """Return whether a dotted name below rbdyn_ros is a module or an attribute of a module."""
@@ -130,7 +121,6 @@ def is_code(name):
             continue
         return reaches(found, parts[count:])
     return False
-
 
 @pytest.mark.parametrize(
     "wrong", ["rb.inverse_dynamicz", "engine.rne.nothing", "engine.nothing.rne", "control.no.law"]
