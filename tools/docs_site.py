@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: include linked files from outside docs/ in the site.
+"""Hooks of mkdocs: add linked files from outside docs/ and the pages of the API to the site.
 
 The pages are written for a plain git host, where `../config/sensors.yaml` is a link to a file of
 the repository. Pages at the root of the repository get names in the site: see ELSEWHERE. Every
@@ -8,6 +8,7 @@ other file is copied below files/.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from posixpath import relpath
@@ -17,6 +18,11 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))  # mkdocs loads this file by its path
+
+from docs_api import api_page, topics  # noqa: E402
+
+API = "reference/api.md"
 LINK = re.compile(r"(\]\()([^)#\s]+)(#[^)\s]*)?(\))")
 
 #: Pages outside docs/, by their names in the site.
@@ -28,8 +34,16 @@ ELSEWHERE = {
 }
 
 
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Add the pages of the API to the navigation, below the page with all names."""
+    pages = [API, *(f"reference/{topic.file}" for topic in topics())]
+    (reference,) = (entry["Reference"] for entry in config.nav or [] if "Reference" in entry)
+    reference[reference.index({"API": API})] = {"API": pages}
+    return config
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages outside docs/ and the files that pages link to."""
+    """Add the pages of the API, the pages outside docs/, and the files that pages link to."""
     docs = Path(config.docs_dir)
     for name, path in ELSEWHERE.items():
         files.append(File.generated(config, name, abs_src_path=str(path)))
@@ -39,12 +53,17 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
                 name = _copied(target)
                 if files.get_file_from_path(name) is None:
                     files.append(File.generated(config, name, abs_src_path=str(target)))
+    for topic in topics():
+        name = f"reference/{topic.file}"
+        files.append(File.generated(config, name, content=topic.page()))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Replace links to the repository by links within the site."""
     del files
+    if page.file.src_uri == API:
+        return api_page(linked=True)
     docs = Path(config.docs_dir)
     source = _source(docs, page.file.src_uri)
 

@@ -44,6 +44,7 @@ MUJOCO = [
     "jnt_type", "xanchor", "xaxis", "cdof", "mju_dofCom",
 ]  # fmt: skip
 
+
 def section(title):
     """Return the part of the page below the heading that contains a title."""
     parts = re.split(r"^## (.*)\n", PAGE, flags=re.MULTILINE)[1:]
@@ -51,14 +52,17 @@ def section(title):
     assert len(found) == 1, f"one section of '{title}' is needed"
     return found[0]
 
+
 def rows(text):
     lines = [line for line in text.splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
 
 @pytest.mark.parametrize("chapter", NUMBERS)
 def test_every_equation_number_has_one_row(chapter):
     numbered = [row[0] for row in rows(section(chapter)) if len(row) == 4 and row[0] != "number"]
     assert sorted(numbered) == sorted(NUMBERS[chapter])
+
 
 @pytest.mark.parametrize("chapter", NUMBERS)
 def test_every_row_names_code(chapter):
@@ -67,10 +71,12 @@ def test_every_row_names_code(chapter):
             assert "`" in row[2] + row[3], f"{row[0]} names no code"
             assert all(re.search(r"`|^-$", cell) for cell in row[2:]), row
 
+
 def test_every_symbol_of_mj_compos_is_listed():
     first = " ".join(row[0] + row[1] for row in rows(section("mj_comPos")))
     for symbol in MUJOCO:
         assert f"`{symbol}`" in first, f"the table of mj_comPos lacks {symbol}"
+
 
 def names():
     """Return the project's names in back quotes: names with a dot or a slash."""
@@ -79,8 +85,10 @@ def names():
     ours = r"(?:rb|m|d|(?:engine|textbook|model|description|control)(?:\.\w+)*)\.\w[\w.]*"
     return sorted(word for word in quoted if re.fullmatch(ours, word) or "/" in word)
 
+
 def test_many_names_are_checked():
     assert len(names()) > 150
+
 
 @pytest.mark.parametrize("name", names())
 def test_a_name_exists(name):
@@ -98,6 +106,7 @@ def test_a_name_exists(name):
     else:
         assert is_code(name)
 
+
 def reaches(thing, path):
     """Return whether a dotted name exists; fields of a dataclass count."""
     for name in path:
@@ -107,6 +116,7 @@ def reaches(thing, path):
         if thing is None:
             return False
     return True
+
 
 def is_code(name):
     """Return whether a dotted name below rbdyn_ros is a module or an attribute of a module."""
@@ -121,6 +131,7 @@ def is_code(name):
             continue
         return reaches(found, parts[count:])
     return False
+
 
 @pytest.mark.parametrize(
     "wrong", ["rb.inverse_dynamicz", "engine.rne.nothing", "engine.nothing.rne", "control.no.law"]

@@ -26,6 +26,7 @@ ROWS = {
 CONSTANTS = {"pitch": 0.3, "radius": 0.4, "lift": 0.2, "lobes": 2.0}
 UNITS = {f"e{k + 1}": column for k, column in enumerate(np.eye(6))}
 
+
 @pytest.fixture(scope="module")
 def gallery():
     known = dict(JOINT_SPECS)
@@ -40,11 +41,13 @@ def gallery():
         for name in set(JOINT_SPECS) - set(known):
             del JOINT_SPECS[name]
 
+
 def test_rows_and_pictures_are_the_joint_types():
     listed = {name for name in ROWS if len(ROWS[name]) == 6} - {"barrel_cam"}
     assert listed == set(TYPE_OF_NAME)
     assert set(TYPE_OF_NAME) <= set(JOINT_SPECS)
     assert {path.stem for path in PICTURES.glob("*.png")} == set(ROWS)
+
 
 def test_every_picture_of_the_tool_is_stored_and_on_the_page(gallery):
     assert set(gallery.PICTURES) == set(ROWS)
@@ -52,6 +55,7 @@ def test_every_picture_of_the_tool_is_stored_and_on_the_page(gallery):
         picture = (PICTURES / f"{name}.png").read_bytes()
         assert picture.startswith(b"\x89PNG")
         assert 2_000 < len(picture) < 40_000, name
+
 
 @pytest.mark.parametrize("name", ["helical", "loop", "barrel_cam"])
 def test_a_stored_picture_is_up_to_date(name, gallery, tmp_path):
@@ -63,6 +67,7 @@ def test_a_stored_picture_is_up_to_date(name, gallery, tmp_path):
         difference = np.asarray(one.convert("RGB"), int) - np.asarray(other.convert("RGB"), int)
     assert np.abs(difference).mean() < 1.0
 
+
 def vectors(cell, values):
     """Return the columns (6, n) of a cell such as `e1, h e3 + e6`."""
     columns = []
@@ -71,6 +76,7 @@ def vectors(cell, values):
             turned = re.sub(r"\bE (e\d)", r"turn(\1)", text)
             columns.append(eval(re.sub(r"(?<=\w) (?=\w)", " * ", turned), {}, values))
     return np.array(columns).reshape(-1, 6).T
+
 
 @pytest.mark.parametrize("name", [*TYPE_OF_NAME, "barrel_cam"])
 def test_subspaces_agree_with_the_engine(name, gallery):
@@ -96,6 +102,7 @@ def test_subspaces_agree_with_the_engine(name, gallery):
     assert np.abs(written.T @ joint.S).max(initial=0.0) < 1e-12
     assert m.jnt_kind(0).flat == (flat == "yes")
 
+
 @pytest.mark.parametrize("name", TYPE_OF_NAME)
 def test_arguments_and_code_of_a_type(name):
     shown, _, _, flat, takes, code = ROWS[name]
@@ -111,12 +118,14 @@ def test_arguments_and_code_of_a_type(name):
     assert hasattr(joint_models, function.strip("`"))
     assert JOINT_KINDS[TYPE_OF_NAME[name]].flat == (flat == "yes")
 
+
 @pytest.mark.parametrize("name", [name for name in ROWS if len(ROWS[name]) == 4])
 def test_number_of_equations_of_a_constraint(name, gallery):
     call, _, equations, file = ROWS[name]
     assert gallery.PICTURES[name]().m.nefc == int(equations)
     assert hasattr(rb.SystemBuilder, call.strip("`").partition("(")[0])
     assert (ROOT / "rbdyn_ros" / file).exists()
+
 
 def test_every_example_is_on_its_page():
     page = (ROOT / "docs/guides/examples.md").read_text(encoding="ascii")
