@@ -61,8 +61,8 @@ NOT_RUN = {
     ("docs/reference/interfaces.md", "ros2 action send_goal"): WORKSPACE,
     ("docs/guides/real_arm.md", "rbdyn check my_arm.urdf"): REAL,
     ("docs/guides/real_arm.md", f"{FLOAT} urdf:=/path/my_arm.urdf \\"): WORKSPACE,
-    ("docs/guides/real_arm.md", f"{FLOAT} sim"): WORKSPACE,
-    ("docs/guides/real_arm.md", f"{FLOAT} sim:=true arm"): WORKSPACE,
+    ("docs/tutorials/float_an_arm.md", f"{FLOAT} sim"): WORKSPACE,
+    ("docs/tutorials/float_an_arm.md", f"{FLOAT} sim:=true arm"): WORKSPACE,
     ("docs/guides/real_arm.md", f"{FLOAT} urdf:=/path/my_arm.urdf"): WORKSPACE,
     ("docs/guides/real_arm.md", f"{FLOAT} urdf:=/path/my_arm.urdf dry_run"): WORKSPACE,
     (
