@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: add linked files from outside docs/ and the pages of the API to the site.
+"""Hooks of mkdocs: add files from outside docs/, the pages of the API, version and repository.
 
 The pages are written for a plain git host, where `../config/sensors.yaml` is a link to a file of
 the repository. Pages at the root of the repository get names in the site: see ELSEWHERE. Every
@@ -8,6 +8,7 @@ other file is copied below files/.
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,8 @@ sys.path.insert(0, str(ROOT / "tools"))  # mkdocs loads this file by its path
 
 from docs_api import api_page, topics  # noqa: E402
 
+from rbdyn_ros import __version__  # noqa: E402
+
 API = "reference/api.md"
 LINK = re.compile(r"(\]\()([^)#\s]+)(#[^)\s]*)?(\))")
 
@@ -29,13 +32,16 @@ LINK = re.compile(r"(\]\()([^)#\s]+)(#[^)\s]*)?(\))")
 ELSEWHERE = {
     "overview.md": ROOT / "README.md",
     "contributing.md": ROOT / "CONTRIBUTING.md",
+    "conduct.md": ROOT / "CODE_OF_CONDUCT.md",
     "quality.md": ROOT / "QUALITY_DECLARATION.md",
     "reporting.md": ROOT / "SECURITY.md",
 }
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Add the pages of the API to the navigation, below the page with all names."""
+    """Show version and repository, and the pages of the API below the page with all names."""
+    config.site_name = f"{config.site_name} {__version__}"
+    config.repo_url = _repository() or config.repo_url
     pages = [API, *(f"reference/{topic.file}" for topic in topics())]
     (reference,) = (entry["Reference"] for entry in config.nav or [] if "Reference" in entry)
     reference[reference.index({"API": API})] = {"API": pages}
@@ -78,6 +84,18 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return f"{found[1]}{relpath(place, start)}{found[3] or ''}{found[4]}"
 
     return LINK.sub(renamed, markdown)
+
+
+def _repository() -> str:
+    """Return the web address of the repository that this clone was made from, if any."""
+    found = subprocess.run(
+        ["git", "-C", ROOT, "remote", "get-url", "origin"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    address = found.stdout.strip().removesuffix(".git")
+    return address if address.startswith("https://") else ""
 
 
 def _source(docs: Path, name: str) -> Path:
