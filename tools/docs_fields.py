@@ -58,8 +58,18 @@ DATA_TEXT = """\
 ## Arrays of a Data
 
 All arrays are writable. "Written by" names the stage that computes an array; an `input` is yours
-to write. The arrays after `loop_force` are scratch of the engine.
+to write.
 """
+
+SCRATCH_TEXT = """\
+## Scratch of a Data
+
+Arrays that the engine's stages hand to each other. `rbdyn_ros/model/data_fields.py` says what they
+hold, which may change in any version.
+"""
+
+#: Arrays after loop_force are scratch, except these and single numbers.
+LAST, NOT_SCRATCH = "loop_force", ("actuator_force", "drive_locked")
 
 #: MuJoCo uses these names for something else.
 OTHER = ("npair", "geom_friction")
@@ -69,7 +79,7 @@ UNIT = re.compile(r"\s*\[((?:rad|m|kg|N|s|J|W)\b[^\]]*)\]")
 
 def fields_page() -> str:
     """Return the page as Markdown."""
-    mujoco = _mujoco_names()
+    mujoco, scratch = _mujoco_names(), _scratch()
     parts = [
         HEAD,
         OPTIONS_TEXT,
@@ -102,10 +112,21 @@ def fields_page() -> str:
                     escaped(field.stage),
                 ]
                 for field in DATA_FIELDS
+                if field not in scratch
             ),
         ),
+        SCRATCH_TEXT,
+        ", ".join(f"`{field.name}` {_shape(field)}" for field in scratch) + "\n",
     ]
     return "\n".join(parts)
+
+
+def _scratch() -> list[Field]:
+    """Return the arrays of a Data that are scratch of the engine."""
+    last = next(k for k, field in enumerate(DATA_FIELDS) if field.name == LAST)
+    return [
+        field for field in DATA_FIELDS[last + 1 :] if field.dims and field.name not in NOT_SCRATCH
+    ]
 
 
 def _cells(
@@ -113,15 +134,20 @@ def _cells(
 ) -> list[str]:
     """Return name with marks, shape and unit."""
     unit = ", ".join(UNIT.findall(field.doc))
+    return [
+        _marked(name, mujoco) + (" r" if name in replaceable else ""),
+        _shape(field),
+        escaped(unit),
+    ]
+
+
+def _shape(field: Field) -> str:
+    """Return the shape, and the type if it is int; nothing for a single float."""
     shape = ", ".join(str(dim) for dim in field.dims)
     if len(field.dims) == 1:
         shape += ","
     parts = (f"({shape})" if field.dims else "", "int" if field.kind == "int" else "")
-    return [
-        _marked(name, mujoco) + (" r" if name in replaceable else ""),
-        " ".join(filter(None, parts)),
-        escaped(unit),
-    ]
+    return " ".join(filter(None, parts))
 
 
 def _meaning(doc: str) -> str:
