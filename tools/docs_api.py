@@ -23,7 +23,7 @@ PACKAGE = "rbdyn_ros"
 HEAD = """\
 # API
 
-All public names of the Python library, by topic; none of them needs ROS. `rb` is
+All public names of the Python library, by topic. They work without ROS. `rb` is
 `import rbdyn_ros as rb`. `help(rb.step)` prints the signature and the docstring of a name, and
 `make docs` builds a page with both for each topic. Arrays of the Model `m` and the Data `d` are in
 [fields.md](fields.md). [interfaces.md](interfaces.md) describes `ArmClient`, which calls an arm's
