@@ -155,7 +155,7 @@ def prose(page):
 
 
 @pytest.mark.parametrize("page", page_names())
-def test_what_lies_inside_a_list_is_indented_by_four(page):
+def test_nested_lists_are_indented_by_four(page):
     """With less, mkdocs shows nested lists and tables as running text."""
     assert not re.findall(r"^ {1,3}(?:[-*|]|\d+\.).*", prose(page), re.MULTILINE)
 
