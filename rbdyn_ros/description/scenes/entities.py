@@ -9,13 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.names import free_name
 from rbdyn_ros.description.checks.check import audit_description
 from rbdyn_ros.description.checks.geometries import audit_obstacles
 from rbdyn_ros.description.parts.geometries import Exclusion, Obstacle
 from rbdyn_ros.description.parts.objects import Object, Placed
 from rbdyn_ros.description.parts.poses import Pose, Vec3
-from rbdyn_ros.description.parts.types import Constraint, Description, Gear, Joint, Link, Roll
-from rbdyn_ros.description.scenes.joining import WORLD, free_name
+from rbdyn_ros.description.parts.types import (
+    WORLD,
+    Constraint,
+    Description,
+    Gear,
+    Joint,
+    Link,
+    Roll,
+)
 from rbdyn_ros.description.scenes.scene import (
     SceneParts,
     audit_beside_robots,

@@ -12,7 +12,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.parts.geometries import Obstacle
 from rbdyn_ros.description.parts.objects import Object
 from rbdyn_ros.description.parts.poses import Pose
-from rbdyn_ros.description.scenes.scene import ROOT_JOINT
+from rbdyn_ros.description.parts.types import ROOT_JOINT
 from rbdyn_ros.errors import refusal
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.rotation import quat_to_mat

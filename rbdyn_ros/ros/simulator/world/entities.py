@@ -12,6 +12,7 @@ import numpy as np
 
 from rbdyn_ros.actuators import with_actuators_of
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.checks.names import free_name
 from rbdyn_ros.description.parts.geometries import FLOOR, Obstacle, Plane
 from rbdyn_ros.description.parts.objects import Object
 from rbdyn_ros.description.parts.poses import Pose, Vec3
@@ -26,7 +27,6 @@ from rbdyn_ros.description.scenes.entities import (
     with_world,
     without_entity,
 )
-from rbdyn_ros.description.scenes.joining import free_name
 from rbdyn_ros.description.scenes.scene import SceneParts
 from rbdyn_ros.errors import (
     DescriptionError,
