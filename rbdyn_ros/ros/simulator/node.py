@@ -220,8 +220,9 @@ class Simulator(RecordedTopics, process.ManagedNode):
             joints = ", ".join(robot.commands.joints.names)
             self.get_logger().info(f"{where}simulating '{robot.m.name}': {joints}")
             self.get_logger().info(f"{where}{robot.topics_to_try()}")
-            own, entity = robot.m.name, robot.entities.robot_name
-            if not robot.name and entity not in ("", own):
+            own = robot.m.name
+            entity = robot.world.first_robots.get("", own)
+            if not robot.name and entity != own:
                 text = f"{quote(own)} is the name of an object or an obstacle"
                 self.get_logger().info(f"the robot is the entity {quote(entity)}: {text}")
         self.report_grant(self._robots[0].loop.grant)

@@ -124,14 +124,14 @@ class TypedServices:
         self._robot.payloads.set_gravity(vector_numbers(request.gravity))
 
     def _attach(self, request: Any, _: Any) -> str:
-        return self._robot.entities.attach(request.link, request.to)
+        return self._robot.attach(request.link, request.to)
 
     def _detach(self, request: Any, _: Any) -> str:
-        return self._robot.entities.detach(request.link, request.to)
+        return self._robot.detach(request.link, request.to)
 
     def _set_surface_velocity(self, request: Any, _: Any) -> None:
         velocity = vector_numbers(request.velocity)
-        self._robot.entities.set_surface_velocity(request.obstacle, velocity)
+        self._robot.set_surface_velocity(request.obstacle, velocity)
 
     def _reset(self, request: Any, response: Any) -> None:
         try:

@@ -11,7 +11,7 @@ from rclpy.node import Node
 from rbdyn_ros.errors import RbdynError, refusal
 from rbdyn_ros.ros.common.action_thread import ActionThread
 from rbdyn_ros.ros.simulator.robot.simulation import Simulation
-from rbdyn_ros.ros.simulator.world.result import fill_result
+from rbdyn_ros.ros.simulator.services.results import fill_result
 
 #: The service checks for interruptions after this many steps.
 STEPS_AT_ONCE = 100

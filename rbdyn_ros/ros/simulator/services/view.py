@@ -20,6 +20,7 @@ from rbdyn_ros.ros.common.magnitudes import REQUEST
 from rbdyn_ros.ros.simulator.robot.robot import Robot
 from rbdyn_ros.ros.simulator.robot.simulation import Simulation
 from rbdyn_ros.ros.simulator.services.wrenches import wrench_on
+from rbdyn_ros.ros.simulator.world.world import World
 from rbdyn_ros.sensors.sights import Sight
 from rbdyn_ros.view.live.link import Cast, Numbers
 from rbdyn_ros.view.live.process import MISSING, ViewProcess, start_view
@@ -60,15 +61,10 @@ class ViewedSimulation:
     def recast(self, robot: int) -> Cast | None:
         """Return a robot with the objects of the last instant; None if others are there now."""
         watched, shown = self._watched[robot], self._robots[robot]
-        world = shown.entities.world
+        world = shown.world
         if world.m is not watched.m:
             return None
-        return replace(
-            cast_of(shown),
-            description=world.description,
-            floating_base=world.floating,
-            world=watched.world,
-        )
+        return replace(cast_of(shown, world), world=watched.world)
 
     def sights(self, robot: int) -> list[Sight]:
         """Return the latest readings of the lidars and cameras of a robot."""
@@ -162,16 +158,22 @@ def _command(robot: Robot, efforts: Mapping[str, float], arrival_ns: int | None 
     robot.loop.orders.command(command, arrival_ns=arrival_ns)
 
 
-def cast_of(robot: Robot, imports: Sequence[Path] = ()) -> Cast:
-    """Return a robot for the view; `imports` are the files of its joint types and motions."""
+def cast_of(robot: Robot, world: World, imports: Sequence[Path] = ()) -> Cast:
+    """Return a robot for the view.
+
+    Args:
+        robot: the robot.
+        world: its present world.
+        imports: the files of its joint types and motions.
+    """
     values, given = robot.values, robot.given
     refusals = {"drive": LOCKSTEP} if values.time_mode == "lockstep" else {}
     if values.time_mode != "realtime":
         refusals["set_speed"] = NO_SPEED.format(values.time_mode)
     return Cast(
         name=robot.name,
-        description=given.description,
-        floating_base=values.floating_base and not given.is_scene,
+        description=world.description,
+        floating_base=world.floating,
         strict=values.strict,
         text="" if given.is_scene else given.text,
         path=given.path,
@@ -203,7 +205,7 @@ def open_view(
         else:  # rclpy accepts one severity from each line of code
             logger.warning(message)
 
-    casts = [cast_of(robot, imports) for robot in simulation.robots]
+    casts = [cast_of(robot, robot.world, imports) for robot in simulation.robots]
     try:
         if not is_local(values.view_address):
             where = f"the view listens at {values.view_address}"
