@@ -23,7 +23,7 @@ if jit.DISABLED:
 from rbdyn_ros.errors import ModelError, ParameterError, RbdynError
 from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.ros.simulator.embedded import embedded
-from rbdyn_ros.ros.simulator.services.saved_states import SavedStates
+from rbdyn_ros.ros.simulator.services.simulation_services import SavedStates
 from rbdyn_ros.ros.simulator.services.world_files import read_world
 from rbdyn_ros.ros.simulator.setup import Setup
 from rbdyn_ros.ros.simulator.world.world import SpawnedRobot

@@ -9,14 +9,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.build.entities import entity_of
 from rbdyn_ros.description.poses import Vec3
-from rbdyn_ros.errors import Finding, ParameterError, RbdynError, refusal
+from rbdyn_ros.errors import refusal
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common import source
@@ -29,12 +28,12 @@ from rbdyn_ros.ros.simulator.graph.foreign import ForeignPublishers
 from rbdyn_ros.ros.simulator.robot.faults import faults_of_new, fitted, make_faults
 from rbdyn_ros.ros.simulator.robot.payloads import Payloads, SavedPayloads
 from rbdyn_ros.ros.simulator.robot.placement import given_state
-from rbdyn_ros.ros.simulator.robot.robot_loading import load_robot
+from rbdyn_ros.ros.simulator.robot.robot_loading import load_robot, loop_settings
 from rbdyn_ros.ros.simulator.robot.spawned_robots import SpawnedRobots
 from rbdyn_ros.ros.simulator.setup import Setup
 from rbdyn_ros.ros.simulator.topics.alarms import WaitAlarm
 from rbdyn_ros.ros.simulator.topics.commanders import AnswerAges
-from rbdyn_ros.ros.simulator.topics.driver import SimulatedDriver, policy_of
+from rbdyn_ros.ros.simulator.topics.driver import SimulatedDriver
 from rbdyn_ros.ros.simulator.topics.markers import open_markers
 from rbdyn_ros.ros.simulator.topics.outputs import Cadence, Outputs
 from rbdyn_ros.ros.simulator.topics.reception import Reception
@@ -45,7 +44,6 @@ from rbdyn_ros.ros.simulator.world.places import Places
 from rbdyn_ros.ros.simulator.world.world import World
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.port import Port
-from rbdyn_ros.runtime.preparation import actuated
 from rbdyn_ros.runtime.saved_loop import SavedLoop
 from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.runtime.wakeup import Wakeup
@@ -175,7 +173,8 @@ class Robot:
         if self._recorder is not None:
             self._recorder.begin(node, m, time_base)
         cadence = Cadence.of(values, loaded.period_ns, self.sensors.every if self.sensors else ())
-        settings = self._settings(cadence)
+        locked = self._setup is not None and self._setup.locked
+        settings = loop_settings(values, m, self.commands, cadence, locked)
         port = self._open_port(settings)
         self.loop = loop = Loop(m, settings, loaded.start, wakeup, loaded.faults, port)
         self.stamps = TickStamps(time_base, loop.period_ns)
@@ -243,40 +242,6 @@ class Robot:
         owners = {*scene.objects, *scene.robots}
         names = SingleJoints.all(self.m).names
         return [name for name in names if entity_of(name, owners) not in scene.objects]
-
-    def _settings(self, cadence: Cadence) -> LoopSettings:
-        values = self.values
-        return LoopSettings(
-            command_timeout=values.command_timeout,
-            answer_timeout=values.answer_timeout,
-            on_timeout=policy_of(values),
-            start_paused=values.start_paused,
-            realtime=values.realtime,
-            time_mode=values.time_mode,
-            real_time_factor=values.real_time_factor,
-            control_decimation=values.control_decimation,
-            lockstep_dofs=self._lockstep_dofs(),
-            lockstep_timeout=values.lockstep_timeout,
-            servo_time_constant=values.servo_time_constant,
-            hand_over_every=1 if values.shared_memory else cadence.hand_over,
-            seed=values.seed,
-            specialize=values.specialize,
-            locked=self._setup is not None and self._setup.locked,
-            report_current=values.actuator_effort == "current",
-        )
-
-    def _lockstep_dofs(self) -> Any:
-        names = self.values.lockstep_joints
-        if not names:  # and no robot that is spawned later
-            return np.flatnonzero(actuated(self.m))
-        try:
-            self.commands.check_joints(names)
-        except RbdynError as error:
-            text = f"parameter 'lockstep_joints': {error}."
-            finding = Finding("lockstep-joints", text, "error", "lockstep_joints")
-            raise ParameterError(finding) from error
-        dofs = self.commands.dofs | {name: f.dof for name, f in self.commands.mimics.items()}
-        return np.array([dofs[name] for name in names], np.int64)
 
     def topics_to_try(self) -> str:
         """Return the topics to begin with, as a message."""

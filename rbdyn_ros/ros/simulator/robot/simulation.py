@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time as clock
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from rbdyn_ros.description.build.scene import SceneParts
 from rbdyn_ros.errors import Finding, RbdynError, refusal
@@ -131,11 +132,7 @@ class Simulation:
 
     def reset(self, time: bool = False, state: bool = False, robot: bool = False) -> None:
         """Reset all robots, see Robot.reset."""
-
-        def reset_of(each: Robot) -> Callable[[], None]:
-            return lambda: each.reset(time, state, robot)
-
-        _all(reset_of(each) for each in self.robots)
+        _all(partial(each.reset, time, state, robot) for each in self.robots)
 
     def save_state(self) -> list[SavedRobot]:
         """Return the whole state of all robots.
@@ -153,11 +150,8 @@ class Simulation:
             RbdynError: several robots run, or a loop does not answer.
         """
         self._check_together()
-
-        def load_of(robot: Robot, state: SavedRobot) -> Callable[[], None]:
-            return lambda: robot.load_state(state)
-
-        _all(load_of(*pair) for pair in zip(self.robots, saved, strict=True))
+        pairs = zip(self.robots, saved, strict=True)
+        _all(partial(robot.load_state, state) for robot, state in pairs)
 
     def _check_together(self) -> None:
         """Raise RbdynError if the robots are not at one tick."""

@@ -164,27 +164,6 @@ class TypedServices:
         fill_ik(response, found)
 
 
-class PlainServices:
-    """Services under `~/` with types of std_srvs only: state_hash and clear_wrenches.
-
-    Args:
-        node: offers them.
-        robot: to query and to change.
-    """
-
-    def __init__(self, node: Node, robot: Robot) -> None:
-        self._robot = robot
-        serve(node, Trigger, "~/state_hash", self._state_hash)
-        serve(node, Trigger, "~/clear_wrenches", self._clear_wrenches)
-
-    def _state_hash(self, _request: Any, _response: Any) -> str:
-        return self._robot.state_hash()
-
-    def _clear_wrenches(self, _request: Any, _response: Any) -> str:
-        self._robot.loop.orders.clear_wrenches()
-        return "all wrenches ended"
-
-
 def open_services(robot: Robot) -> None:
     """Open the services of a robot, and topics for the same changes, on its node.
 
@@ -192,7 +171,13 @@ def open_services(robot: Robot) -> None:
     """
     node, values = robot.node, robot.values
     ChangeTopics(node, robot, values.command_timeout, values.world_frame, values.frame_prefix)
-    PlainServices(node, robot)
+
+    def clear_wrenches(_request: Any, _response: Any) -> str:
+        robot.loop.orders.clear_wrenches()
+        return "all wrenches ended"
+
+    serve(node, Trigger, "~/state_hash", lambda _request, _response: robot.state_hash())
+    serve(node, Trigger, "~/clear_wrenches", clear_wrenches)
     try:
         TypedServices(node, robot, values.world_frame, values.frame_prefix)
     except ImportError:

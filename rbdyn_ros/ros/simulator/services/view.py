@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
 from types import SimpleNamespace
+from typing import ParamSpec
 
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -36,6 +38,19 @@ LOCKSTEP = (
     "from a controller"
 )
 NO_SPEED = "time_mode is '{}'; the speed can be set in mode realtime only"
+
+
+P = ParamSpec("P")
+
+
+def _refusable(act: Callable[P, None]) -> Callable[P, str]:
+    """Let an order return the reason of its refusal, or an empty string."""
+
+    @wraps(act)
+    def answer(*args: P.args, **kwargs: P.kwargs) -> str:
+        return attempt(lambda: act(*args, **kwargs))[1]
+
+    return answer
 
 
 class ViewedSimulation:
@@ -71,40 +86,37 @@ class ViewedSimulation:
         sensors = self._robots[robot].sensors
         return [] if sensors is None else sensors.sights()
 
-    def pause(self, paused: bool) -> str:
+    @_refusable
+    def pause(self, paused: bool) -> None:
         """Pause or resume time."""
-        return _reason(lambda: self._simulation.pause(paused))
+        self._simulation.pause(paused)
 
-    def step(self, ticks: int) -> str:
+    @_refusable
+    def step(self, ticks: int) -> None:
         """Make ticks while paused."""
+        wanted = count("ticks", ticks, 1, MOST_TICKS, **REQUEST)
+        self._simulation.check_ready()
+        self._simulation.step(wanted)
+        if self._simulation.diverged:
+            raise refusal("the state diverged; reset the simulation")
 
-        def act() -> None:
-            wanted = count("ticks", ticks, 1, MOST_TICKS, **REQUEST)
-            self._simulation.check_ready()
-            self._simulation.step(wanted)
-            if self._simulation.diverged:
-                raise refusal("the state diverged; reset the simulation")
-
-        return _reason(act)
-
-    def reset(self) -> str:
+    @_refusable
+    def reset(self) -> None:
         """Put all robots at their start positions, at rest; time goes on."""
-        return _reason(lambda: self._simulation.reset(time=False, state=True))
+        self._simulation.reset(time=False, state=True)
 
-    def set_speed(self, factor: float) -> str:
+    @_refusable
+    def set_speed(self, factor: float) -> None:
         """Set the node's parameter real_time_factor."""
+        mode = self._robots[0].values.time_mode
+        if mode != "realtime":
+            raise refusal(NO_SPEED.format(mode))
+        speed = finite("the speed", factor, **REQUEST)
+        result = self._node.set_parameters([Parameter("real_time_factor", value=speed)])[0]
+        if not result.successful:
+            raise refusal(result.reason)
 
-        def act() -> None:
-            mode = self._robots[0].values.time_mode
-            if mode != "realtime":
-                raise refusal(NO_SPEED.format(mode))
-            speed = finite("the speed", factor, **REQUEST)
-            result = self._node.set_parameters([Parameter("real_time_factor", value=speed)])[0]
-            if not result.successful:
-                raise refusal(result.reason)
-
-        return _reason(act)
-
+    @_refusable
     def push(
         self,
         robot: int,
@@ -113,39 +125,25 @@ class ViewedSimulation:
         force: Numbers,
         torque: Numbers,
         duration: float,
-    ) -> str:
+    ) -> None:
         """Apply a wrench to a link, in place of the view's last one."""
+        loop = self._robots[robot].loop
+        wrench = wrench_on(loop.m, link, point, force, torque, "world", duration)
+        loop.orders.push(wrench, STREAM)
 
-        def act() -> None:
-            loop = self._robots[robot].loop
-            wrench = wrench_on(loop.m, link, point, force, torque, "world", duration)
-            loop.orders.push(wrench, STREAM)
-
-        return _reason(act)
-
-    def drive(self, robot: int, efforts: Mapping[str, float]) -> str:
+    @_refusable
+    def drive(self, robot: int, efforts: Mapping[str, float]) -> None:
         """Command efforts, like a message on joint_commands."""
+        _command(self._robots[robot], efforts)
+        self._driven[robot] = self._driven.get(robot, frozenset()) | frozenset(efforts)
 
-        def act() -> None:
-            _command(self._robots[robot], efforts)
-            self._driven[robot] = self._driven.get(robot, frozenset()) | frozenset(efforts)
-
-        return _reason(act)
-
-    def release(self, robot: int) -> str:
+    @_refusable
+    def release(self, robot: int) -> None:
         """Let the view's commands expire: on_timeout takes over at once."""
-        driven = self._driven.pop(robot, frozenset())
-        if not driven:
-            return ""
-        expired = self._robots[robot].values.command_timeout + 1.0
-        arrival_ns = time.monotonic_ns() - round(expired * NANOSECONDS)
-        zeros = dict.fromkeys(driven, 0.0)
-        return _reason(lambda: _command(self._robots[robot], zeros, arrival_ns))
-
-
-def _reason(act: Callable[[], None]) -> str:
-    """Do an action; return the reason of its refusal, or an empty string."""
-    return attempt(act)[1]
+        if driven := self._driven.pop(robot, frozenset()):
+            expired = self._robots[robot].values.command_timeout + 1.0
+            arrival_ns = time.monotonic_ns() - round(expired * NANOSECONDS)
+            _command(self._robots[robot], dict.fromkeys(driven, 0.0), arrival_ns)
 
 
 def _command(robot: Robot, efforts: Mapping[str, float], arrival_ns: int | None = None) -> None:
