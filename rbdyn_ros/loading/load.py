@@ -13,11 +13,11 @@ from rbdyn_ros.description.checks.check import check
 from rbdyn_ros.description.checks.constraints import audit_beside_loops
 from rbdyn_ros.description.checks.mimics import audit_mimics
 from rbdyn_ros.description.checks.passive import audit_chord, audit_loop_joint
-from rbdyn_ros.description.geometries import Contact
-from rbdyn_ros.description.joint_types import JOINT_SPECS, check_floating_base
+from rbdyn_ros.description.parts.geometries import Contact
+from rbdyn_ros.description.parts.joint_types import JOINT_SPECS, check_floating_base
+from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.scene_files.scene import is_scene, no_floating_scene
 from rbdyn_ros.description.source import check_source, read
-from rbdyn_ros.description.types import Description
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.dynamics.assembly import assemble, is_closed
 from rbdyn_ros.errors import Finding, ModelError, ParameterError

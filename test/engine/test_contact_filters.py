@@ -7,8 +7,8 @@ import pytest
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.build.entities import Weld, with_entity, with_welds, without_entity
-from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.scenes.entities import Weld, with_entity, with_welds, without_entity
 from rbdyn_ros.description.source import read
 from rbdyn_ros.loading.load import complete
 

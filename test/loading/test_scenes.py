@@ -7,8 +7,8 @@ import pytest
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.build.entities import floating_scene, with_entity, without_entity
-from rbdyn_ros.description.geometries import Contact
+from rbdyn_ros.description.parts.geometries import Contact
+from rbdyn_ros.description.scenes.entities import floating_scene, with_entity, without_entity
 from rbdyn_ros.description.source import read
 from rbdyn_ros.loading.free_objects import placed_entity
 from rbdyn_ros.loading.load import complete

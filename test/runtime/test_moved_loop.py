@@ -9,8 +9,8 @@ from running import WALKING, commanded, walk
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.build.entities import with_entity, without_entity
-from rbdyn_ros.engine import jit
+from rbdyn_ros.description.scenes.entities import with_entity, without_entity
+from rbdyn_ros.engine.compiler import jit
 
 if jit.DISABLED:
     pytest.skip("the loop is compiled only", allow_module_level=True)

@@ -15,7 +15,8 @@ from PIL import Image as Image_
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 from std_msgs.msg import String
 from support.refusals import refused
-from test_range_topics import ROOM, STAMP, TICK, Still, fast_run, node, spec, until  # noqa: F401 - a fixture
+from support.robots import ROOM
+from test_range_topics import STAMP, TICK, Still, fast_run, node, spec, until  # noqa: F401 - a fixture
 
 from rbdyn_ros.description.appearance.shapes import read_appearance
 from rbdyn_ros.description.urdf_files import urdf

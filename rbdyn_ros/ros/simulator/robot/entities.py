@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.description.build.scene import ROOT_JOINT
-from rbdyn_ros.description.geometries import Obstacle
-from rbdyn_ros.description.objects import Object
-from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.parts.geometries import Obstacle
+from rbdyn_ros.description.parts.objects import Object
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.scenes.scene import ROOT_JOINT
 from rbdyn_ros.errors import refusal
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.rotation import quat_to_mat

@@ -13,8 +13,8 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.description.build.entities import entity_of
-from rbdyn_ros.description.poses import Vec3
+from rbdyn_ros.description.parts.poses import Vec3
+from rbdyn_ros.description.scenes.entities import entity_of
 from rbdyn_ros.errors import refusal
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model

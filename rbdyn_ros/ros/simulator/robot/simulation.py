@@ -7,7 +7,7 @@ import time as clock
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from rbdyn_ros.description.build.scene import SceneParts
+from rbdyn_ros.description.scenes.scene import SceneParts
 from rbdyn_ros.errors import Finding, RbdynError, refusal
 from rbdyn_ros.ros.simulator.robot.entities import Entities
 from rbdyn_ros.ros.simulator.robot.robot import Robot, SavedRobot

@@ -7,8 +7,8 @@ from typing import Any
 
 from rclpy.node import Node
 
-from rbdyn_ros.description.geometries import Sphere
-from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.parts.geometries import Sphere
+from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.errors import DescriptionError, RbdynError, quote, refusal
 from rbdyn_ros.ros.common.convert import (
     fill_vector,

@@ -7,7 +7,7 @@ from typing import Any
 
 from rclpy.node import Node
 
-from rbdyn_ros.description.urdf_files.xacro_files import NOT_FOR_OTHERS
+from rbdyn_ros.description.reading.xacro_files import NOT_FOR_OTHERS
 from rbdyn_ros.errors import Finding, RbdynError, did_you_mean, quote
 from rbdyn_ros.ros.common.qos import SERVICES
 

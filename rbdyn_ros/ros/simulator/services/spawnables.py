@@ -15,8 +15,7 @@ from urllib.parse import parse_qsl
 
 from rbdyn_ros.checks.names import kind_of
 from rbdyn_ros.checks.numbers import finite
-from rbdyn_ros.description.build.scene_objects import MESHES, ROBOTS
-from rbdyn_ros.description.geometries import (
+from rbdyn_ros.description.parts.geometries import (
     Box,
     Capsule,
     Cylinder,
@@ -24,10 +23,11 @@ from rbdyn_ros.description.geometries import (
     Sphere,
     Surface,
 )
-from rbdyn_ros.description.objects import Object
-from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.parts.objects import Object
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.reading.xacro_files import NOT_FOR_OTHERS
+from rbdyn_ros.description.scenes.scene_objects import MESHES, ROBOTS
 from rbdyn_ros.description.urdf_files.urdf import is_text
-from rbdyn_ros.description.urdf_files.xacro_files import NOT_FOR_OTHERS
 from rbdyn_ros.errors import RbdynError, did_you_mean, listing, quote
 from rbdyn_ros.ros.common.magnitudes import REQUEST
 from rbdyn_ros.ros.simulator.services.results import ResultError

@@ -12,10 +12,10 @@ from rclpy.exceptions import InvalidNamespaceException
 from rclpy.node import Node
 from rclpy.validate_namespace import validate_namespace
 
-from rbdyn_ros.description.build.scene_objects import is_robot_file
-from rbdyn_ros.description.objects import Object
-from rbdyn_ros.description.poses import Pose, quat_mul
-from rbdyn_ros.description.requests import for_others
+from rbdyn_ros.description.parts.objects import Object
+from rbdyn_ros.description.parts.poses import Pose, quat_mul
+from rbdyn_ros.description.reading.requests import for_others
+from rbdyn_ros.description.scenes.scene_objects import is_robot_file
 from rbdyn_ros.description.source import MECHANISM_SUFFIXES
 from rbdyn_ros.description.urdf_files.urdf import is_text, read_file
 from rbdyn_ros.errors import DescriptionError, RbdynError, quote

@@ -9,8 +9,8 @@ from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.checks.names import kind_of
-from rbdyn_ros.description.build.scene import SceneParts
 from rbdyn_ros.description.scene_files.scene import is_scene, parts_of, read_parts, read_title
+from rbdyn_ros.description.scenes.scene import SceneParts
 from rbdyn_ros.errors import DescriptionError, RbdynError, listing, quote
 from rbdyn_ros.ros.simulator.services.results import (
     NOT_FOUND,

@@ -9,7 +9,7 @@ from typing import Any
 
 from rclpy.node import Node
 
-from rbdyn_ros.description.requests import for_others
+from rbdyn_ros.description.reading.requests import for_others
 from rbdyn_ros.errors import DescriptionError, RbdynError, quote, refusal
 from rbdyn_ros.loading.assets import share_dir
 from rbdyn_ros.ros.simulator.robot.simulation import Simulation

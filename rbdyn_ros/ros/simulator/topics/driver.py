@@ -19,7 +19,7 @@ from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.runtime.types import EFFORT, Command
 
-#: Below this speed dry friction fades [rad/s or m/s], as in engine/passive.py.
+#: Below this speed dry friction fades [rad/s or m/s], as in engine/step/passive.py.
 SLIDING = 1e-3
 
 

@@ -16,7 +16,7 @@ from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
 
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.common import convert

@@ -25,7 +25,7 @@ from std_msgs.msg import Bool
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.appearance.shapes import Appearance
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common import convert
 from rbdyn_ros.ros.common.convert import Prepared

@@ -9,9 +9,9 @@ import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.dynamics.stages import make_data
-from rbdyn_ros.engine.kinematics import poses
+from rbdyn_ros.engine.tree.kinematics import poses
 from rbdyn_ros.model.actuators import TWIST
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common import convert

@@ -13,7 +13,11 @@ import numpy as np
 
 from rbdyn_ros.actuators import with_actuators_of
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.description.build.entities import (
+from rbdyn_ros.description.parts.geometries import FLOOR, Obstacle
+from rbdyn_ros.description.parts.objects import Object
+from rbdyn_ros.description.parts.poses import Pose, Vec3
+from rbdyn_ros.description.parts.types import Description
+from rbdyn_ros.description.scenes.entities import (
     floating_scene,
     robots_of,
     welds_in,
@@ -23,12 +27,8 @@ from rbdyn_ros.description.build.entities import (
     with_world,
     without_entity,
 )
-from rbdyn_ros.description.build.joining import free_name
-from rbdyn_ros.description.build.scene import SceneParts
-from rbdyn_ros.description.geometries import FLOOR, Obstacle
-from rbdyn_ros.description.objects import Object
-from rbdyn_ros.description.poses import Pose, Vec3
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.scenes.joining import free_name
+from rbdyn_ros.description.scenes.scene import SceneParts
 from rbdyn_ros.errors import DescriptionError, Finding, did_you_mean, listing, quote, refusal
 from rbdyn_ros.loading.free_objects import placed_entity, placed_objects
 from rbdyn_ros.loading.load import complete

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.description.build.entities import entity_of
-from rbdyn_ros.description.geometries import (
+from rbdyn_ros.description.parts.geometries import (
     Box,
     Capsule,
     Cylinder,
@@ -18,8 +17,9 @@ from rbdyn_ros.description.geometries import (
     Points,
     Sphere,
 )
-from rbdyn_ros.description.poses import IN_PLACE, Pose, compose, inverse
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose, inverse
+from rbdyn_ros.description.parts.types import Description
+from rbdyn_ros.description.scenes.entities import entity_of
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.dynamics.toolbox.frames import frame_pose
 from rbdyn_ros.model.model import Model

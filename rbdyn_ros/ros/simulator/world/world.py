@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.description.build.entities import Weld, with_welds
 from rbdyn_ros.description.build.renaming import root_of
-from rbdyn_ros.description.build.scene import SceneParts
-from rbdyn_ros.description.geometries import Obstacle, Plane
-from rbdyn_ros.description.objects import Object
-from rbdyn_ros.description.poses import IN_PLACE, Pose, compose, inverse
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.parts.geometries import Obstacle, Plane
+from rbdyn_ros.description.parts.objects import Object
+from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose, inverse
+from rbdyn_ros.description.parts.types import Description
+from rbdyn_ros.description.scenes.entities import Weld, with_welds
+from rbdyn_ros.description.scenes.scene import SceneParts
 from rbdyn_ros.dynamics.attaching import with_loop_pose
 from rbdyn_ros.errors import did_you_mean, listing, quote, refusal
 from rbdyn_ros.model.model import Model

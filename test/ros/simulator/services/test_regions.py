@@ -10,8 +10,8 @@ from support.refusals import worded
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
-from rbdyn_ros.description.geometries import Box, Capsule, Sphere
-from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.parts.geometries import Box, Capsule, Sphere
+from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.ros.simulator.services.regions import region_of
 from rbdyn_ros.ros.simulator.world.places import Part

@@ -7,7 +7,7 @@ from support.refusals import worded
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
-from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.ros.simulator.services.results import ResultError
 from rbdyn_ros.ros.simulator.services.spawnables import MISSING_ASSETS, entity_of, has_actuators
 from rbdyn_ros.ros.simulator.services.uris import path_of
