@@ -90,7 +90,7 @@ class Change:
     prepared: Sequence[Callable[[], None]]
 
     def settled(self, d: Data) -> Change:
-        """Return the change whose last weld keeps the pose of its links in a state before."""
+        """Return the change with its last weld in the pose that the links have in a state."""
         places = Places(self.before.m, d.qpos, d.time)
         after = self.after.settled(self.before, places)
         return replace(self, after=after, m=after.with_weld_pose(self.m))
@@ -158,7 +158,7 @@ class Robot:
 
     @property
     def m(self) -> Model:
-        """Its Model and its objects', without payloads."""
+        """The Model of its world, without payloads."""
         return self.world.m
 
     def open(self, wakeup: Wakeup, time_base: int, clock: Any) -> None:
@@ -311,19 +311,19 @@ class Robot:
 
     @property
     def places(self) -> Places:
-        """The poses of its links and of its objects' now."""
+        """The present poses of all links of its world."""
         state = self.loop.readout.latest()
         return Places(self.m, state.qpos, state.time)
 
     def attach(self, link: str, to: str) -> str:
         """Let a link keep the pose that it has in another one, or in the world, now.
 
+        Returns:
+            all attached links, as a text.
+
         Raises:
             RbdynError: a link is unknown, both are parts of one body or attached already, the
                 integrator does not take loops, or the loop does not answer.
-
-        Returns:
-            all that is attached, as a text.
         """
         # the Model takes a while to make, in which time goes on
         self.enter(changes.attached(self.world, link, to, self.places), settles=True)
@@ -411,8 +411,8 @@ class Robot:
             text = f"the parameters of faults do not follow the joints: {result.reason}"
             self.node.get_logger().warning(text)
             return
-        changes = "; ".join(f"{name} is {value} now" for name, value in right.items())
-        text = f"the joints of the simulation have changed: {changes}"
+        listed = "; ".join(f"{name} is {value} now" for name, value in right.items())
+        text = f"the joints of the simulation have changed: {listed}"
         self.node.get_logger().info(text)
 
     def reset(self, time: bool, state: bool, robot: bool, seed: int | None = None) -> None:
@@ -422,6 +422,8 @@ class Robot:
             time: time starts at 0 again.
             state: the robot returns to its start, and nothing is attached.
             robot: objects, payloads and gravity return to those at the start; else they stay.
+                Without `state`, spawned objects with the names of deleted ones go first: if the
+                loop stops answering then, they are gone.
             seed: of all noise; None: the present one.
         """
         if robot:

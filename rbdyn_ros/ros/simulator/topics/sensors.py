@@ -196,9 +196,9 @@ class SensorTopics:
     def prepare(
         self, m: Model, description: Description, plant: Model, payloads: Sequence[Payload]
     ) -> Callable[[], None]:
-        """Return the switch to a Model with other objects, see Suite.move.
+        """Prepare for a Model with other objects; return the function that switches to it.
 
-        Call it while nothing publishes.
+        Call the function while nothing publishes. See Suite.move.
         """
         suite = copy(self._suite)
         suite.move(m, description, plant, payloads)

@@ -22,8 +22,7 @@ from rbdyn_ros.description.scenes.entities import (
     robots_of,
     welds_in,
     with_entity,
-    with_obstacle_at,
-    with_surface_velocity,
+    with_obstacle,
     with_world,
     without_entity,
 )
@@ -137,7 +136,7 @@ def without(world: World, *names: str) -> World:
 
 def with_obstacle_moved(world: World, name: str, origin: Pose, qpos: Array) -> World:
     """Move an obstacle to a place where it is not inside a robot or an object at `qpos` (nq,)."""
-    new = _changed(world, loose=with_obstacle_at(world.loose, name, origin))
+    new = _changed(world, loose=with_obstacle(world.loose, name, origin=origin))
     placed_entity(new.m, new.loose, name, _in(new, world, qpos))
     return new
 
@@ -150,7 +149,7 @@ def with_belt(world: World, name: str, velocity: Vec3) -> World:
             f"there is no obstacle {quote(name)}{did_you_mean(name, known)}; the obstacles "
             f"are {listing(known) if known else 'none'}"
         )
-    return _changed(world, loose=with_surface_velocity(world.loose, name, velocity))
+    return _changed(world, loose=with_obstacle(world.loose, name, velocity=velocity))
 
 
 def attached(world: World, link: str, to: str, places: Places) -> World:
