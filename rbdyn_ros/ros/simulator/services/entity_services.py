@@ -158,14 +158,14 @@ class EntityServices:
         check_entity(self._entities.names(), request.entity)
         frame, world = state.header.frame_id, self._simulation.world_frame
         if frame not in ("", world):
-            why = (
+            reason = (
                 f"the state is in frame {quote(frame)}; allowed is '{world}' or an empty frame_id"
             )
-            raise ResultError(FEATURE_UNSUPPORTED, why)
+            raise ResultError(FEATURE_UNSUPPORTED, reason)
         # before version 2.1 the message had no flags: pose and twist were always set
         if getattr(request, "set_acceleration", False):
-            why = "accelerations follow from forces and cannot be set"
-            raise ResultError(FEATURE_UNSUPPORTED, why)
+            reason = "accelerations follow from forces and cannot be set"
+            raise ResultError(FEATURE_UNSUPPORTED, reason)
         set_pose = getattr(request, "set_pose", True)
         set_twist = getattr(request, "set_twist", True)
         if not (set_pose or set_twist):

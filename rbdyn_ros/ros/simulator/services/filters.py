@@ -145,8 +145,8 @@ def _members(members: str) -> str:
     return re.sub(r"\[:([^]]*):\]|[][\\&~|]", class_of, members)
 
 
-def _pattern_error(why: str) -> RbdynError:
-    return refusal(f"the pattern {why}", "pattern")
+def _pattern_error(reason: str) -> RbdynError:
+    return refusal(f"the pattern {reason}", "pattern")
 
 
 def tags_filter(wanted: Any) -> Callable[[Collection[str]], bool]:

@@ -143,8 +143,8 @@ class TypedServices:
 
     def _check_reset(self, request: Any) -> None:
         if not (request.time or request.state or request.robot or request.reseed):
-            why = "none of time, state, robot and reseed is true: there is nothing to reset"
-            raise refusal(why)
+            reason = "none of time, state, robot and reseed is true: there is nothing to reset"
+            raise refusal(reason)
         if request.time and self._robot.time_node:
             service = f"{self._robot.time_node}/reset_simulation"
             raise refusal(f"the robots share one time; reset it by {service}")

@@ -115,8 +115,8 @@ def entity_of(name: str, uri: str, text: str, pose: Pose) -> Object | Obstacle:
         raise ResultError(NO_RESOURCE, "the request has neither a URI nor a resource_string")
     if not uri:
         if not text.lstrip().startswith("<"):
-            why = "the resource_string does not begin with '<'; allowed is the text of a URDF"
-            raise ResultError(UNSUPPORTED_FORMAT, why)
+            reason = "the resource_string does not begin with '<'; allowed is the text of a URDF"
+            raise ResultError(UNSUPPORTED_FORMAT, reason)
         return Object(name, text, pose=pose)
     if _is_primitive(uri):
         try:
@@ -133,8 +133,8 @@ def entity_of(name: str, uri: str, text: str, pose: Pose) -> Object | Obstacle:
     if suffix not in (*ROBOTS, *MESHES):
         suffixes = ", ".join(one for one in (*ROBOTS, *MESHES) if one != ".xacro")
         allowed = f"'{PRIMITIVE}...' and the suffixes {suffixes}"
-        why = f"the format of {quote(uri, 200)} is unknown; allowed are {allowed}"
-        raise ResultError(UNSUPPORTED_FORMAT, why)
+        reason = f"the format of {quote(uri, 200)} is unknown; allowed are {allowed}"
+        raise ResultError(UNSUPPORTED_FORMAT, reason)
     if kind_of(path) != "file":
         raise ResultError(MISSING_ASSETS, f"there is no file {quote(str(path), 200)}")
     known = (ACTUATORS,) if suffix in ROBOTS else (*MASSES, *SURFACE)

@@ -155,13 +155,13 @@ class StandardServices:
             )
         state = self._state()
         if state == wanted:
-            why = "the simulation is in this state already"
-            raise ResultError(response.ALREADY_IN_TARGET_STATE, why)
+            reason = "the simulation is in this state already"
+            raise ResultError(response.ALREADY_IN_TARGET_STATE, reason)
         if state == states.STATE_QUITTING:
             raise ResultError(result.RESULT_INCORRECT_STATE, "the simulation ends")
         if wanted != states.STATE_QUITTING and not self._simulation.entities.has_world:
-            why = "no world is loaded; load one by load_world first"
-            raise ResultError(result.RESULT_INCORRECT_STATE, why)
+            reason = "no world is loaded; load one by load_world first"
+            raise ResultError(result.RESULT_INCORRECT_STATE, reason)
         try:
             actions[wanted]()
         except RbdynError as error:

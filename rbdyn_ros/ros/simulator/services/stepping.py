@@ -101,8 +101,8 @@ class Stepping:
             try:
                 simulation.step(count)
             except RbdynError as error:
-                why = "the state diverged" if simulation.diverged else str(error)
-                raise refusal(f"{why}, {progress}") from error
+                reason = "the state diverged" if simulation.diverged else str(error)
+                raise refusal(f"{reason}, {progress}") from error
             done += count
             if not go_on(done) and done < steps:
                 raise refusal(f"cancelled after {done} of {steps} steps")

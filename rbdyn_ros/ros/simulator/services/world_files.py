@@ -115,8 +115,8 @@ def worlds_at(uri: str, start: Path | None) -> Iterator[WorldFile]:
 def _file(uri: str) -> Path:
     path = path_of(uri)
     if path.suffix.lower() not in SUFFIXES:
-        why = f"the format of {quote(uri, 200)} is unknown; a world is a scene file"
-        raise ResultError(UNSUPPORTED_FORMAT, f"{why} {' or '.join(SUFFIXES)}")
+        reason = f"the format of {quote(uri, 200)} is unknown; a world is a scene file"
+        raise ResultError(UNSUPPORTED_FORMAT, f"{reason} {' or '.join(SUFFIXES)}")
     if kind_of(path) != "file":
         raise ResultError(NOT_FOUND, f"there is no file {quote(str(path), 200)}")
     return path

@@ -143,12 +143,12 @@ class SensorTopics:
                 if k in heard:
                     self._topics[k].publish(stamp_ns, reading)
             elif self._unfinite.due(time.monotonic()):
-                why = (
+                reason = (
                     f"sensor '{self._suite.specs[k].name}' is not published: its reading is not "
                     "finite, since forces or motions are too large (skipped so far: "
                     f"{self._unfinite.count})"
                 )
-                self._logger.warning(why)
+                self._logger.warning(reason)
         self._shared.write(state.tick)
 
     @property
