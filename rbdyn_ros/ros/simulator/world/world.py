@@ -21,7 +21,7 @@ from rbdyn_ros.errors import did_you_mean, listing, quote, refusal
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.simulator.world.places import Part, Places
 
-#: The name of what does not move, for what is attached to it.
+#: The name of the fixed root in requests to attach a link.
 WORLD = "world"
 
 
