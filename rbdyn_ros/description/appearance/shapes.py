@@ -6,7 +6,7 @@ replaces a mesh that is not available, each with a warning. view/scene/surfaces.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -127,6 +127,12 @@ class Appearance:
     visuals: tuple[LinkShape, ...] = ()
     collisions: tuple[LinkShape, ...] = ()
     findings: tuple[Finding, ...] = ()
+
+    def of_links(self, names: Collection[str]) -> Appearance:
+        """Return the appearance of some links."""
+        visuals = tuple(shape for shape in self.visuals if shape.link in names)
+        collisions = tuple(shape for shape in self.collisions if shape.link in names)
+        return Appearance(visuals, collisions, self.findings)
 
 
 def read_appearance(
