@@ -58,9 +58,10 @@ def with_runs(trial: Trial, runs: int) -> Trial:
 
 def _trial(top: Given, path: Path) -> Trial | None:
     """Return the trial of a document; None after an error."""
-    m, file = _robot(top, path.parent)
-    if m is None or "duration" not in top:
+    loaded = _robot(top, path.parent)
+    if loaded is None or "duration" not in top:
         return None
+    m, robot, urdf = loaded
     actuators = _actuators(top, m, path.parent)
     duration, step = top["duration"], float(m.opt.timestep)
     nstep = round(min(duration / step, 2.0 * MAX_STEPS))
@@ -78,7 +79,7 @@ def _trial(top: Given, path: Path) -> Trial | None:
     has_node = controller is not None and controller.node is not None
     m.opt.exact_stops = top.get("exact_stops", m.ncontact > 0 or has_node)
     if has_node:
-        _check_node(top, file, varied)
+        _check_node(top, robot, varied)
     if top.audit.errors or controller is None:
         return None
     numbers = {key: top[key] for key in ("runs", "first_seed", "recordings") if key in top}
@@ -97,17 +98,11 @@ def _trial(top: Given, path: Path) -> Trial | None:
         limits=limits,
         rule=top["verdict"],
         allowance=top["process"],
-        urdf=_urdf_text(file),
-        robot_file=file,
+        urdf=urdf,
+        robot_file=robot,
         actuators=actuators,
         **numbers,
     )
-
-
-def _urdf_text(file: RobotFile) -> str:
-    """Return the text of a URDF; "" for another file."""
-    path = Path(file.path)
-    return path.read_text("utf-8", errors="replace") if path.suffix == ".urdf" else ""
 
 
 def _actuators(top: Given, m: Model, folder: Path) -> ActuatorsDocument | None:
@@ -129,9 +124,9 @@ def _actuators(top: Given, m: Model, folder: Path) -> ActuatorsDocument | None:
     return found
 
 
-def _check_node(top: Given, file: RobotFile, varied: Sequence[Varied]) -> None:
+def _check_node(top: Given, robot: RobotFile, varied: Sequence[Varied]) -> None:
     """Add errors about what the simulator node cannot do."""
-    if file.path.endswith(".npz"):
+    if robot.path.endswith(".npz"):
         message = "a node needs a robot file: the simulator node loads no saved Model"
         top.audit.error("bad-robot", "robot", top.lines["robot"], message)
     if any(each.section == "faults" and each.key == "effort_scale" for each in varied):
@@ -139,11 +134,11 @@ def _check_node(top: Given, file: RobotFile, varied: Sequence[Varied]) -> None:
         top.audit.error("bad-fault", "faults", top.lines["faults"], message)
 
 
-def _robot(top: Given, folder: Path) -> tuple[Model | None, RobotFile]:
-    """Return the Model, with the timestep of the trial, and its file; no Model after an error."""
-    name, nothing = top.get("robot"), RobotFile("")
+def _robot(top: Given, folder: Path) -> tuple[Model, RobotFile, str] | None:
+    """Return the Model with the timestep of the trial, its file and URDF; None after an error."""
+    name = top.get("robot")
     if name is None:
-        return None, nothing
+        return None
     floating_base, contact = top.get("floating_base", False), top.get("contact", False)
     try:
         file = folder / name
@@ -153,7 +148,8 @@ def _robot(top: Given, folder: Path) -> tuple[Model | None, RobotFile]:
     except RbdynError as error:
         line = line_of(top, "robot")
         top.audit.error("bad-robot", "robot", line, str(error), found=name)
-        return None, nothing
-    if "timestep" in top:
-        m.opt.timestep = top["timestep"]
-    return m, RobotFile(str(file.resolve()), is_scene(file), floating_base, contact)
+        return None
+    m.opt.timestep = top.get("timestep", m.opt.timestep)
+    urdf = file.read_text("utf-8", errors="replace") if file.suffix == ".urdf" else ""
+    robot = RobotFile(str(file.resolve()), is_scene(file), floating_base, contact)
+    return m, robot, urdf
