@@ -251,7 +251,7 @@ class Tracked:
 
 def _track(user: User, m: Any) -> Tracked:
     """Follow a fast path and return its tracking errors."""
-    from rbdyn_ros.control.planning import quintic
+    from rbdyn_ros.control.motion.planning import quintic
     from rbdyn_ros.ros.arm_client import path_message
 
     _, q, _ = user.listen(0.2)

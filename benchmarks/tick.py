@@ -46,11 +46,11 @@ class Loop:
 
     def __init__(self, robot: str, mode: str) -> None:
         import rbdyn_ros as rb
-        from rbdyn_ros.control.arm import Arm
+        from rbdyn_ros.control.arm.arm import Arm
+        from rbdyn_ros.control.arm.settings import ControlSettings
+        from rbdyn_ros.control.base.limits import Limits
         from rbdyn_ros.control.controller import Controller
-        from rbdyn_ros.control.gate import SafetyGate
-        from rbdyn_ros.control.limits import Limits
-        from rbdyn_ros.control.settings import ControlSettings
+        from rbdyn_ros.control.states.gate import SafetyGate
         from rbdyn_ros.loading.assets import bundled_robot
 
         name, start = ROBOTS[robot]

@@ -17,17 +17,17 @@ SPEC.loader.exec_module(affected)
     ("changed", "reached", "spared"),
     [
         (
-            "rbdyn_ros/control/gate.py",
+            "rbdyn_ros/control/states/gate.py",
             "test/control/test_controller.py",
             "test/engine/test_stops.py",
         ),
         (
-            "rbdyn_ros/engine/rne.py",
+            "rbdyn_ros/engine/tree/rne.py",
             "test/control/test_controller.py",
             "test/checks/test_numbers.py",
         ),
         (
-            "rbdyn_ros/ros/simulator/clock.py",
+            "rbdyn_ros/ros/simulator/graph/clock.py",
             "test/launch/test_sim_launch.py",
             "test/engine/test_stops.py",
         ),

@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: include linked files from outside docs/ in the site.
+"""Hooks of mkdocs: name the version and the repository, and include files from outside docs/.
 
 The pages are written for a plain git host, where `../config/sensors.yaml` is a link to a file of
 the repository. Pages at the root of the repository get names in the site: see ELSEWHERE. Every
@@ -8,6 +8,7 @@ other file is copied below files/.
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from posixpath import relpath
@@ -15,6 +16,8 @@ from posixpath import relpath
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+
+from rbdyn_ros import __version__
 
 ROOT = Path(__file__).resolve().parent.parent
 LINK = re.compile(r"(\]\()([^)#\s]+)(#[^)\s]*)?(\))")
@@ -26,6 +29,20 @@ ELSEWHERE = {
     "quality.md": ROOT / "QUALITY_DECLARATION.md",
     "reporting.md": ROOT / "SECURITY.md",
 }
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Show the version, and a link to the repository that this clone was made from, if any."""
+    config.site_name = f"{config.site_name} {__version__}"
+    found = subprocess.run(
+        ["git", "-C", ROOT, "remote", "get-url", "origin"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if found.stdout.startswith("https://"):
+        config.repo_url = found.stdout.strip().removesuffix(".git")
+    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

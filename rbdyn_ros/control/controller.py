@@ -14,18 +14,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.control.arm import Arm
-from rbdyn_ros.control.arming import check_holdable, holdable
-from rbdyn_ros.control.cartesian import CartesianImpedance
-from rbdyn_ros.control.faults import Fault
-from rbdyn_ros.control.gate import SafetyGate
-from rbdyn_ros.control.handover import Departure, WayIn
+from rbdyn_ros.control.arm.arm import Arm
+from rbdyn_ros.control.arm.settings import EFFORT_MODES, MODES, TRACKING, ControlSettings
+from rbdyn_ros.control.arming.effort_check import check_holdable, holdable
+from rbdyn_ros.control.arming.start_up import StartUpTest, slides, test_ways
+from rbdyn_ros.control.base.faults import Fault
+from rbdyn_ros.control.base.state_kernels import LONGEST
+from rbdyn_ros.control.laws.cartesian import CartesianImpedance
+from rbdyn_ros.control.laws.mode_laws import frame_law
 from rbdyn_ros.control.loop import ControlLoop
-from rbdyn_ros.control.mode_laws import frame_law
-from rbdyn_ros.control.paths import Path
-from rbdyn_ros.control.settings import EFFORT_MODES, MODES, TRACKING, ControlSettings
-from rbdyn_ros.control.start_up import StartUpTest, slides, test_ways
-from rbdyn_ros.control.state_kernels import LONGEST
+from rbdyn_ros.control.motion.handover import Departure, WayIn
+from rbdyn_ros.control.motion.paths import Path
+from rbdyn_ros.control.states.gate import SafetyGate
 from rbdyn_ros.errors import RbdynError, did_you_mean, listing, quote, refusal
 from rbdyn_ros.nanoseconds import NANOSECONDS
 

@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.control.arm import Arm
-from rbdyn_ros.control.arming import EffortCheck
-from rbdyn_ros.control.endings import Ending
-from rbdyn_ros.control.faults import Fault
-from rbdyn_ros.control.gate import SafetyGate
-from rbdyn_ros.control.kernels import copy, entry
-from rbdyn_ros.control.mode_laws import ModeLaws
-from rbdyn_ros.control.settings import ControlSettings
-from rbdyn_ros.control.start_up import StartUpTest
-from rbdyn_ros.control.state_kernels import SHORTEST
-from rbdyn_ros.control.tracking import PathTracker
-from rbdyn_ros.control.velocity_vote import VelocityVote
-from rbdyn_ros.control.witness import ANYTHING, BY_HAND, CONTACT, FROZEN, PASSED, Witness
+from rbdyn_ros.control.arm.arm import Arm
+from rbdyn_ros.control.arm.settings import ControlSettings
+from rbdyn_ros.control.arming.effort_check import EffortCheck
+from rbdyn_ros.control.arming.start_up import StartUpTest
+from rbdyn_ros.control.base.faults import Fault
+from rbdyn_ros.control.base.kernels import copy, entry
+from rbdyn_ros.control.base.state_kernels import SHORTEST
+from rbdyn_ros.control.blind.endings import Ending
+from rbdyn_ros.control.blind.velocity_vote import VelocityVote
+from rbdyn_ros.control.blind.witness import ANYTHING, BY_HAND, CONTACT, FROZEN, PASSED, Witness
+from rbdyn_ros.control.laws.mode_laws import ModeLaws
+from rbdyn_ros.control.motion.tracking import PathTracker
+from rbdyn_ros.control.states.gate import SafetyGate
 from rbdyn_ros.errors import RbdynError
 
 if TYPE_CHECKING:
-    from rbdyn_ros.engine.jit import Vector
+    from rbdyn_ros.engine.compiler.jit import Vector
 
 
 class ControlLoop:

@@ -12,16 +12,16 @@ import math
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.control.admittance import Admittance
-from rbdyn_ros.control.arm import Arm
-from rbdyn_ros.control.arming import FASTEST
+from rbdyn_ros.control.arm.arm import Arm
+from rbdyn_ros.control.arm.settings import POSITION_MODES, ControlSettings
+from rbdyn_ros.control.arming.effort_check import FASTEST
+from rbdyn_ros.control.base.faults import Fault
+from rbdyn_ros.control.base.state_kernels import LONGEST, SHORTEST
 from rbdyn_ros.control.controller import Controller
-from rbdyn_ros.control.external_wrench import EstimatedWrench, SensedWrench
-from rbdyn_ros.control.faults import Fault
-from rbdyn_ros.control.gate import SafetyGate
-from rbdyn_ros.control.settings import POSITION_MODES, ControlSettings
-from rbdyn_ros.control.state_kernels import LONGEST, SHORTEST
-from rbdyn_ros.control.tracking import ROUNDING
+from rbdyn_ros.control.laws.admittance import Admittance
+from rbdyn_ros.control.laws.external_wrench import EstimatedWrench, SensedWrench
+from rbdyn_ros.control.motion.tracking import ROUNDING
+from rbdyn_ros.control.states.gate import SafetyGate
 from rbdyn_ros.errors import refusal
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS

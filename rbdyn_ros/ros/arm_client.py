@@ -13,8 +13,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rbdyn_ros.checks.names import one_of
 from rbdyn_ros.checks.numbers import finite, flag
-from rbdyn_ros.control.paths import Path
-from rbdyn_ros.control.settings import MODES
+from rbdyn_ros.control.arm.settings import MODES
+from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.errors import RbdynError, shown
 from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
 from rbdyn_ros.ros.common.caller import CODE, Caller, client_error

@@ -10,7 +10,7 @@ from support.trees import LIBRARY, auto_tree, build
 import rbdyn_ros as rb
 from rbdyn_ros.codegen.header import FORCES, header
 from rbdyn_ros.codegen.names import shown
-from rbdyn_ros.control.arm import mounted_gravity
+from rbdyn_ros.control.arm.arm import mounted_gravity
 from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.model.joints import JointType
 

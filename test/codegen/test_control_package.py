@@ -18,13 +18,13 @@ from support.control_package import (
 from support.lies import LIES
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.arm.arm import Arm
+from rbdyn_ros.control.base.friction import Friction
+from rbdyn_ros.control.base.limits import Limits
+from rbdyn_ros.control.base.state_kernels import LONGEST
+from rbdyn_ros.control.blind.endings import Ending
 from rbdyn_ros.control.controller import Controller
-from rbdyn_ros.control.endings import Ending
-from rbdyn_ros.control.friction import Friction
-from rbdyn_ros.control.gate import HASTE, GateSettings, SafetyGate
-from rbdyn_ros.control.limits import Limits
-from rbdyn_ros.control.state_kernels import LONGEST
+from rbdyn_ros.control.states.gate import HASTE, GateSettings, SafetyGate
 from rbdyn_ros.dynamics.toolbox.terms import gravity_term
 from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.nanoseconds import NANOSECONDS

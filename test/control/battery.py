@@ -19,14 +19,14 @@ from closed_loop import FILES, SEVEN, ClosedLoop, model
 from support.lies import LIES, LOOP, NONE, lie_of
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.arm import Arm, mounted_gravity
+from rbdyn_ros.control.arm.arm import Arm, mounted_gravity
+from rbdyn_ros.control.base.faults import Fault
+from rbdyn_ros.control.base.friction import Friction
+from rbdyn_ros.control.base.limits import Limits
 from rbdyn_ros.control.controller import Controller
-from rbdyn_ros.control.faults import Fault
-from rbdyn_ros.control.friction import Friction
-from rbdyn_ros.control.gate import SafetyGate
-from rbdyn_ros.control.laws import GravityCompensation
-from rbdyn_ros.control.limits import Limits
-from rbdyn_ros.control.paths import Path as JointPath
+from rbdyn_ros.control.laws.joint_laws import GravityCompensation
+from rbdyn_ros.control.motion.paths import Path as JointPath
+from rbdyn_ros.control.states.gate import SafetyGate
 from rbdyn_ros.errors import RbdynError
 
 GUIDE = Path(__file__).parents[2] / "docs/guides/arm_faults.md"

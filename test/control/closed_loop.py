@@ -11,14 +11,14 @@ import numpy as np
 from support import robots
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.arm import Arm, mounted_gravity
+from rbdyn_ros.control.arm.arm import Arm, mounted_gravity
+from rbdyn_ros.control.arm.settings import ControlSettings
+from rbdyn_ros.control.base.limits import Limits
+from rbdyn_ros.control.base.state_kernels import AGE
+from rbdyn_ros.control.base.target import Target
 from rbdyn_ros.control.controller import Controller
-from rbdyn_ros.control.gate import GateSettings, SafetyGate
-from rbdyn_ros.control.laws import GravityCompensation
-from rbdyn_ros.control.limits import Limits
-from rbdyn_ros.control.settings import ControlSettings
-from rbdyn_ros.control.state_kernels import AGE
-from rbdyn_ros.control.target import Target
+from rbdyn_ros.control.laws.joint_laws import GravityCompensation
+from rbdyn_ros.control.states.gate import GateSettings, SafetyGate
 
 SEVEN = "seven_dof_arm.urdf"
 FILES = ("ur5_robot.urdf", "panda.urdf", "kinova.urdf", SEVEN)

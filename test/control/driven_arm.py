@@ -8,7 +8,7 @@ import numpy as np
 from closed_loop import MS, ClosedLoop
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.ros.arm.presets import preset_of
 
 #: Motor constant of every joint, if currents are reported [N m/A].

@@ -18,7 +18,7 @@ from closed_loop import ClosedLoop
 from support.control_package import SILENT, ArmCode, CppArm, package_of
 from support.lies import NONE
 
-from rbdyn_ros.control.tracking import PathTracker
+from rbdyn_ros.control.motion.tracking import PathTracker
 from rbdyn_ros.errors import refusal
 
 MODES = {"gravity": "gravity", "hold": "computed_torque"}

@@ -8,12 +8,12 @@ import numpy as np
 from closed_loop import BENT, START, model
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.arm import Arm
-from rbdyn_ros.control.external_wrench import SensedWrench
-from rbdyn_ros.control.gate import GateSettings, SafetyGate
-from rbdyn_ros.control.limits import Limits
+from rbdyn_ros.control.arm.arm import Arm
+from rbdyn_ros.control.arm.settings import ControlSettings
+from rbdyn_ros.control.base.limits import Limits
+from rbdyn_ros.control.laws.external_wrench import SensedWrench
 from rbdyn_ros.control.position_controller import PositionController
-from rbdyn_ros.control.settings import ControlSettings
+from rbdyn_ros.control.states.gate import GateSettings, SafetyGate
 
 UR5, FRAME = "ur5_robot.urdf", "tool0"
 #: Axes of the sensor.

@@ -8,8 +8,8 @@ from support import pinocchio_twin
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.arm import Arm, mounted_gravity
-from rbdyn_ros.control.friction import Friction
+from rbdyn_ros.control.arm.arm import Arm, mounted_gravity
+from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.errors import ModelError, ParameterError
 
 pin = pytest.importorskip("pinocchio", reason="pin is not installed")

@@ -6,7 +6,7 @@ from closed_loop import FILES, MS, SEVEN, START, ClosedLoop, model
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.errors import ParameterError, RbdynError
 
 NAN = float("nan")

@@ -17,7 +17,7 @@ from closed_loop import FILES, SEVEN
 from support.lies import LOOP, NONE, Lie
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.faults import Fault
+from rbdyn_ros.control.base.faults import Fault
 
 MODES, SPEEDS = ("hold", "computed_torque", "impedance"), (0.2, 0.6, 1.0)
 BRAKE, OBSTACLE = "brake", "obstacle"

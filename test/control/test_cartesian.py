@@ -13,10 +13,10 @@ from support import robots
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.control import arrival, frame_stiffness
-from rbdyn_ros.control.arm import Arm
-from rbdyn_ros.control.cartesian import CartesianImpedance
-from rbdyn_ros.control.friction import Friction
+from rbdyn_ros.control.arm.arm import Arm
+from rbdyn_ros.control.base.friction import Friction
+from rbdyn_ros.control.laws import arrival, frame_stiffness
+from rbdyn_ros.control.laws.cartesian import CartesianImpedance
 from rbdyn_ros.errors import ModelError, ParameterError
 
 K = np.array([20.0, 25.0, 30.0, 900.0, 1000.0, 1300.0])

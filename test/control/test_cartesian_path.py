@@ -7,8 +7,8 @@ from scipy.spatial.transform import Rotation
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.cartesian_motion import CartesianLimits
-from rbdyn_ros.control.cartesian_path import cartesian_path
+from rbdyn_ros.control.motion.cartesian_motion import CartesianLimits
+from rbdyn_ros.control.motion.cartesian_path import cartesian_path
 from rbdyn_ros.errors import ParameterError, RbdynError
 
 UR5, FRAME = "ur5_robot.urdf", "tool0"

@@ -7,11 +7,11 @@ from scipy.spatial.transform import Rotation
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.arm import Arm
-from rbdyn_ros.control.faults import Fault
-from rbdyn_ros.control.friction import Friction
-from rbdyn_ros.control.paths import Path
-from rbdyn_ros.control.planning import quintic
+from rbdyn_ros.control.arm.arm import Arm
+from rbdyn_ros.control.base.faults import Fault
+from rbdyn_ros.control.base.friction import Friction
+from rbdyn_ros.control.motion.paths import Path
+from rbdyn_ros.control.motion.planning import quintic
 from rbdyn_ros.dynamics.toolbox.frames import frame_pose
 from rbdyn_ros.errors import RbdynError
 

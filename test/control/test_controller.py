@@ -9,7 +9,7 @@ import pytest
 from closed_loop import BENT, FILES, MS, ClosedLoop, armed, model
 from support.refusals import refused
 
-from rbdyn_ros.control.planning import quintic
+from rbdyn_ros.control.motion.planning import quintic
 from rbdyn_ros.errors import ParameterError, RbdynError
 
 UR5 = FILES[0]

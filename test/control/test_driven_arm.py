@@ -7,11 +7,16 @@ from driven_arm import DrivenArm
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.arm import Arm
-from rbdyn_ros.control.friction import Friction
-from rbdyn_ros.control.laws import ComputedTorque, GravityCompensation, JointImpedance, PDGravity
-from rbdyn_ros.control.planning import quintic
-from rbdyn_ros.control.target import Target
+from rbdyn_ros.control.arm.arm import Arm
+from rbdyn_ros.control.base.friction import Friction
+from rbdyn_ros.control.base.target import Target
+from rbdyn_ros.control.laws.joint_laws import (
+    ComputedTorque,
+    GravityCompensation,
+    JointImpedance,
+    PDGravity,
+)
+from rbdyn_ros.control.motion.planning import quintic
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.ros.arm.presets import preset_files, presets_in
 

@@ -6,11 +6,11 @@ from closed_loop import BENT, MS, START, ClosedLoop, model
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.arm import Arm
-from rbdyn_ros.control.endings import BRAKING, Ending
-from rbdyn_ros.control.faults import Fault
-from rbdyn_ros.control.limits import Limits
-from rbdyn_ros.control.settings import ControlSettings
+from rbdyn_ros.control.arm.arm import Arm
+from rbdyn_ros.control.arm.settings import ControlSettings
+from rbdyn_ros.control.base.faults import Fault
+from rbdyn_ros.control.base.limits import Limits
+from rbdyn_ros.control.blind.endings import BRAKING, Ending
 from rbdyn_ros.errors import RbdynError
 
 NOBODY = np.empty(0, np.int64)

@@ -10,8 +10,8 @@ import pytest
 from closed_loop import ClosedLoop, armed, model
 from test_safety_gate import REST, Admitting, N, at, ur5_limits
 
-from rbdyn_ros.control.faults import CODES, FAULTS, REMEDIES
-from rbdyn_ros.control.paths import Path as JointPath
+from rbdyn_ros.control.base.faults import CODES, FAULTS, REMEDIES
+from rbdyn_ros.control.motion.paths import Path as JointPath
 
 ELBOW = "joint 'elbow_joint'"
 NAMES = ur5_limits().names

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.friction import Friction
+from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.errors import ParameterError
 
 VALUES = {

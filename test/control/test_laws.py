@@ -10,10 +10,15 @@ from support.refusals import refused
 from test_arm import Pin, each_arm, state
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.arm import Arm
-from rbdyn_ros.control.friction import Friction
-from rbdyn_ros.control.laws import ComputedTorque, GravityCompensation, JointImpedance, PDGravity
-from rbdyn_ros.control.target import Target
+from rbdyn_ros.control.arm.arm import Arm
+from rbdyn_ros.control.base.friction import Friction
+from rbdyn_ros.control.base.target import Target
+from rbdyn_ros.control.laws.joint_laws import (
+    ComputedTorque,
+    GravityCompensation,
+    JointImpedance,
+    PDGravity,
+)
 from rbdyn_ros.errors import ParameterError
 
 LAWS = (ComputedTorque, JointImpedance, PDGravity)

@@ -23,9 +23,9 @@ from battery import (
 from closed_loop import FILES, SEVEN, ClosedLoop, armed, model
 from support.lies import LIES, LOOP, NONE, filtered, lie_of, pairs
 
-from rbdyn_ros.control.faults import CODES, FAULTS
-from rbdyn_ros.control.paths import Path as JointPath
-from rbdyn_ros.control.state_kernels import DRIFTED
+from rbdyn_ros.control.base.faults import CODES, FAULTS
+from rbdyn_ros.control.base.state_kernels import DRIFTED
+from rbdyn_ros.control.motion.paths import Path as JointPath
 
 #: A wall that a joint is 0.3 rad behind is pressed with 40 % of the effort limit of 150 N m.
 STIFF = {"impedance_stiffness": 200.0}

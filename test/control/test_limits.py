@@ -9,7 +9,7 @@ from closed_loop import model
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.limits import Limits, left_out
+from rbdyn_ros.control.base.limits import Limits, left_out
 from rbdyn_ros.errors import ParameterError
 
 MIMIC = '<mimic joint="turn"/>'

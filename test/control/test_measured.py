@@ -7,7 +7,7 @@ import pytest
 from closed_loop import model
 from support.refusals import refused, worded
 
-from rbdyn_ros.control.measured import LARGEST, Measured
+from rbdyn_ros.control.states.measured import LARGEST, Measured
 from rbdyn_ros.errors import ParameterError
 
 ARM = tuple(f"panda_joint{k}" for k in range(1, 8))

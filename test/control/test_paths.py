@@ -8,8 +8,8 @@ from path_samples import sampled
 from scipy.interpolate import BPoly
 from support.refusals import refused
 
-from rbdyn_ros.control.paths import Path
-from rbdyn_ros.control.target import Target
+from rbdyn_ros.control.base.target import Target
+from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.errors import ParameterError
 
 TIMES = [0.5, 0.75, 2.0, 2.25, 4.0]

@@ -7,8 +7,8 @@ import pytest
 from path_samples import sampled
 from support.refusals import refused
 
-from rbdyn_ros.control.paths import Path
-from rbdyn_ros.control.planning import quintic, time_optimal
+from rbdyn_ros.control.motion.paths import Path
+from rbdyn_ros.control.motion.planning import quintic, time_optimal
 from rbdyn_ros.errors import ParameterError
 
 TIMES = [0.0, 0.4, 1.5, 2.0, 4.0]

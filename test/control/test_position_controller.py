@@ -6,8 +6,8 @@ from positioned_arm import FRAME, SENSOR, PositionedArm
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.cartesian_path import cartesian_path
-from rbdyn_ros.control.paths import Path
+from rbdyn_ros.control.motion.cartesian_path import cartesian_path
+from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.errors import RbdynError
 
 pytest.importorskip("daqp", reason="daqp is not installed")

@@ -3,10 +3,12 @@
 import pytest
 from closed_loop import ClosedLoop, model
 
-from rbdyn_ros.control import gate_kernels, state_kernels, velocity_vote
-from rbdyn_ros.control.settings import EFFORT_MODES
+from rbdyn_ros.control.arm.settings import EFFORT_MODES
+from rbdyn_ros.control.base import state_kernels
+from rbdyn_ros.control.blind import velocity_vote
+from rbdyn_ros.control.states import gate_kernels
 from rbdyn_ros.dynamics.entry import Entry
-from rbdyn_ros.engine.jit import DISABLED
+from rbdyn_ros.engine.compiler.jit import DISABLED
 
 MODULES = (gate_kernels, state_kernels, velocity_vote)
 

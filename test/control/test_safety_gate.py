@@ -9,11 +9,11 @@ import pytest
 from closed_loop import MS, START, model
 from support.refusals import refused
 
-from rbdyn_ros.control.clock import FASTER
-from rbdyn_ros.control.faults import Fault
-from rbdyn_ros.control.gate import GateSettings, SafetyGate
-from rbdyn_ros.control.limits import MARGIN, Limits
-from rbdyn_ros.control.state_kernels import LONGEST, SHORTEST
+from rbdyn_ros.control.base.faults import Fault
+from rbdyn_ros.control.base.limits import MARGIN, Limits
+from rbdyn_ros.control.base.state_kernels import LONGEST, SHORTEST
+from rbdyn_ros.control.states.clock import FASTER
+from rbdyn_ros.control.states.gate import GateSettings, SafetyGate
 from rbdyn_ros.errors import ParameterError
 
 N = 6

@@ -6,13 +6,13 @@ from closed_loop import BENT, model
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.arm import Arm
-from rbdyn_ros.control.cartesian import CartesianImpedance
-from rbdyn_ros.control.limits import Limits
-from rbdyn_ros.control.mode_laws import ModeLaws
-from rbdyn_ros.control.sampled import LARGEST, check_joint_gains
-from rbdyn_ros.control.settings import ControlSettings
-from rbdyn_ros.control.target import Target
+from rbdyn_ros.control.arm.arm import Arm
+from rbdyn_ros.control.arm.settings import ControlSettings
+from rbdyn_ros.control.base.limits import Limits
+from rbdyn_ros.control.base.target import Target
+from rbdyn_ros.control.laws.cartesian import CartesianImpedance
+from rbdyn_ros.control.laws.mode_laws import ModeLaws
+from rbdyn_ros.control.laws.sampled import LARGEST, check_joint_gains
 from rbdyn_ros.errors import RbdynError
 
 

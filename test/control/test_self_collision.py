@@ -6,10 +6,10 @@ from support import robots
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.collision_kernels import RESOLUTION
-from rbdyn_ros.control.handover import approach_to
-from rbdyn_ros.control.paths import Path
-from rbdyn_ros.control.self_collision import SelfCollision
+from rbdyn_ros.control.collisions.collision_kernels import RESOLUTION
+from rbdyn_ros.control.collisions.self_collision import SelfCollision
+from rbdyn_ros.control.motion.handover import approach_to
+from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.errors import RbdynError
 
 LIMITS = 'lower="-3" upper="3" effort="9" velocity="9"'

@@ -8,10 +8,15 @@ from test_arm import PAYLOAD, each_arm, state
 from test_laws import wanted
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.arm import Arm
-from rbdyn_ros.control.friction import Friction
-from rbdyn_ros.control.laws import ComputedTorque, GravityCompensation, JointImpedance, PDGravity
-from rbdyn_ros.engine import jit
+from rbdyn_ros.control.arm.arm import Arm
+from rbdyn_ros.control.base.friction import Friction
+from rbdyn_ros.control.laws.joint_laws import (
+    ComputedTorque,
+    GravityCompensation,
+    JointImpedance,
+    PDGravity,
+)
+from rbdyn_ros.engine.compiler import jit
 from rbdyn_ros.errors import ModelError
 
 if jit.DISABLED:

@@ -7,7 +7,7 @@ from closed_loop import FILES, MS, SEVEN, ClosedLoop, model
 from support.lies import LIES
 from support.refusals import refused
 
-from rbdyn_ros.control.friction import Friction
+from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.errors import RbdynError
 
 UR5, PANDA = FILES[0], FILES[1]

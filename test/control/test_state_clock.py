@@ -3,7 +3,7 @@
 import pytest
 from closed_loop import MS, START
 
-from rbdyn_ros.control.clock import StateClock
+from rbdyn_ros.control.states.clock import StateClock
 
 
 class Judging:

@@ -6,7 +6,7 @@ from path_samples import sampled
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.planning import SHORTEST, time_optimal
+from rbdyn_ros.control.motion.planning import SHORTEST, time_optimal
 from rbdyn_ros.errors import ParameterError
 
 ruckig = pytest.importorskip("ruckig", reason="ruckig is not installed")

@@ -10,9 +10,9 @@ from closed_loop import ClosedLoop
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.self_collision import SelfCollision
-from rbdyn_ros.control.settings import ControlSettings
-from rbdyn_ros.control.uncontrolled import uncontrolled
+from rbdyn_ros.control.arm.settings import ControlSettings
+from rbdyn_ros.control.collisions.self_collision import SelfCollision
+from rbdyn_ros.control.collisions.uncontrolled import uncontrolled
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.ros.arm.trajectories import TrajectoryController

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from rbdyn_ros.control.virtual_mass import VirtualMass, rotation_vector
+from rbdyn_ros.control.laws.virtual_mass import VirtualMass, rotation_vector
 
 DT, FORCE = 2e-3, np.array([0.3, 0.0, 0.0, 8.0, 0.0, 0.0])
 

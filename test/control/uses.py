@@ -18,10 +18,10 @@ from battery import motion, rubbed
 from closed_loop import BENT, FILES, SEVEN, ClosedLoop, model
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.arm import Arm
-from rbdyn_ros.control.friction import Friction
-from rbdyn_ros.control.limits import Limits
-from rbdyn_ros.control.planning import quintic
+from rbdyn_ros.control.arm.arm import Arm
+from rbdyn_ros.control.base.friction import Friction
+from rbdyn_ros.control.base.limits import Limits
+from rbdyn_ros.control.motion.planning import quintic
 from rbdyn_ros.errors import RbdynError
 
 FOLLOWING = ("computed_torque", "impedance")

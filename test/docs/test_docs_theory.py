@@ -133,7 +133,7 @@ def is_code(name):
 
 
 @pytest.mark.parametrize(
-    "wrong", ["rb.inverse_dynamicz", "engine.rne.nothing", "engine.nothing.rne", "control.no.law"]
+    "wrong", ["rb.inverse_dynamicz", "engine.tree.rne.nothing", "engine.no.rne", "control.no.law"]
 )
 def test_a_wrong_name_is_detected(wrong):
     assert not (reaches(rb, wrong.split(".")[1:]) if wrong.startswith("rb.") else is_code(wrong))

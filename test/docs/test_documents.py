@@ -10,7 +10,7 @@ from support.documents import ROOT, blocks, of_language, page_names, text_of
 
 import rbdyn_ros as rb
 from rbdyn_ros import trials
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.parts.types import Description
 
 README = text_of("README.md")
 LANGUAGES = {"python", "bash", "console", "text", "yaml", "xml", "c", "cpp"}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.joint_types import JOINT_SPECS
+from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
 from rbdyn_ros.model.joints import JOINT_KINDS, TYPE_OF_NAME, JointType
 from rbdyn_ros.textbook import joint_models
 

@@ -29,18 +29,19 @@ import rbdyn_ros as rb
 from fuzz import laws
 from rbdyn_ros.actuators import ActuatorSpec
 from rbdyn_ros.actuators.reader import read_actuators_text
-from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.arm.arm import Arm
+from rbdyn_ros.control.base.limits import Limits
 from rbdyn_ros.control.controller import Controller
-from rbdyn_ros.control.gate import SafetyGate
-from rbdyn_ros.control.limits import Limits
+from rbdyn_ros.control.states.gate import SafetyGate
 from rbdyn_ros.description.appearance.check import check_appearance
 from rbdyn_ros.description.appearance.shapes import read_appearance
 from rbdyn_ros.description.mechanism_files import mechanism
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.meshes import Meshes, read_parts
 from rbdyn_ros.description.meshes.textures import FORMATS, Materials, read_texture
+from rbdyn_ros.description.reading import guard, xacro_files, xacro_process
 from rbdyn_ros.description.scene_files.scene import read_scene
-from rbdyn_ros.description.urdf_files import guard, urdf, xacro_files, xacro_process
+from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.recording.reader import read_run

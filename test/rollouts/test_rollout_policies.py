@@ -7,9 +7,9 @@ from support.robots import needs_robots
 from support.rollouts import looped, robot, starts
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.arm import Arm
-from rbdyn_ros.control.laws import ComputedTorque, PDGravity
-from rbdyn_ros.control.target import Target
+from rbdyn_ros.control.arm.arm import Arm
+from rbdyn_ros.control.base.target import Target
+from rbdyn_ros.control.laws.joint_laws import ComputedTorque, PDGravity
 from rbdyn_ros.rollouts.policies import ComputedTorquePolicy, PDGravityPolicy, PDPolicy
 from rbdyn_ros.rollouts.rollout import rollout
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from rbdyn_ros.codegen.ros2_control.package import ControlPackage, dynamics, write
-from rbdyn_ros.control.faults import FAULTS
-from rbdyn_ros.control.limits import LATENCY
-from rbdyn_ros.control.settings import ControlSettings
+from rbdyn_ros.control.arm.settings import ControlSettings
+from rbdyn_ros.control.base.faults import FAULTS
+from rbdyn_ros.control.base.limits import LATENCY
 from support.c_compilers import run
 
 CODES = ["", *dict.fromkeys(kind.code for kind in FAULTS)]

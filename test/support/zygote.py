@@ -47,11 +47,11 @@ def prepare():
     import rbdyn_ros.cli
     import rbdyn_ros.ros.arm.node
     import rbdyn_ros.ros.simulator.node
-    from rbdyn_ros.control.arm import Arm
+    from rbdyn_ros.control.arm.arm import Arm
+    from rbdyn_ros.control.arm.settings import ControlSettings
+    from rbdyn_ros.control.base.limits import Limits
     from rbdyn_ros.control.controller import MODES, Controller
-    from rbdyn_ros.control.gate import SafetyGate
-    from rbdyn_ros.control.limits import Limits
-    from rbdyn_ros.control.settings import ControlSettings
+    from rbdyn_ros.control.states.gate import SafetyGate
     from rbdyn_ros.loading.assets import bundled_robot
     from rbdyn_ros.ros.arm.services import warm as warm_answers
     from rbdyn_ros.ros.common.dynamics_query import warm as warm_queries

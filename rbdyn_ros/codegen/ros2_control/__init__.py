@@ -1,7 +1,7 @@
 """Generate a package of ros2_control for one robot: dynamics, solver, controller with its gate.
 
     tables.py    faults, constants and limits of control/ -> C++
-    expected.py  states, and the efforts of control/laws.py in them, for the test of the package
+    expected.py  states, and the efforts of the joint laws in them, for the test of the package
     package.py   Model -> ControlPackage: its names and the text of every file
     folder.py    texts -> a new folder, all files or none
     templates/   the files of a package, as they are but for places such as @{package}

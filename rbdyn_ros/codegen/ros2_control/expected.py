@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rbdyn_ros.codegen.ros2_control.tables import number, numbers
-from rbdyn_ros.control.arm import Arm
-from rbdyn_ros.control.laws import (
+from rbdyn_ros.control.arm.arm import Arm
+from rbdyn_ros.control.arm.settings import ControlSettings
+from rbdyn_ros.control.base.target import Target
+from rbdyn_ros.control.laws.joint_laws import (
     ComputedTorque,
     GravityCompensation,
     JointImpedance,
     Law,
     PDGravity,
 )
-from rbdyn_ros.control.settings import ControlSettings
-from rbdyn_ros.control.target import Target
 from rbdyn_ros.dynamics.configuration import random_qpos
 
 if TYPE_CHECKING:

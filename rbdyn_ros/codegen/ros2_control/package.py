@@ -18,8 +18,8 @@ from rbdyn_ros.codegen.ros2_control.expected import expected
 from rbdyn_ros.codegen.ros2_control.folder import write_tree
 from rbdyn_ros.codegen.self_test import self_test
 from rbdyn_ros.codegen.source import source
-from rbdyn_ros.control.arm import check_arm
-from rbdyn_ros.control.limits import ACCELERATION, LATENCY, Limits
+from rbdyn_ros.control.arm.arm import check_arm
+from rbdyn_ros.control.base.limits import ACCELERATION, LATENCY, Limits
 from rbdyn_ros.errors import Finding, ParameterError, quote
 from rbdyn_ros.specialization.c_language import DOUBLE
 

@@ -10,27 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rbdyn_ros.control import (
-    arming,
-    clock,
-    endings,
-    gate,
-    limits,
-    measured,
-    sampled,
-    tracking,
-    velocity_vote,
-    witness,
-)
-from rbdyn_ros.control import state_kernels as states
-from rbdyn_ros.control.faults import FAULTS, REMEDIES
-from rbdyn_ros.control.friction import Friction
-from rbdyn_ros.control.settings import ControlSettings
+from rbdyn_ros.control.arm.settings import ControlSettings
+from rbdyn_ros.control.arming import effort_check
+from rbdyn_ros.control.base import limits
+from rbdyn_ros.control.base import state_kernels as states
+from rbdyn_ros.control.base.faults import FAULTS, REMEDIES
+from rbdyn_ros.control.base.friction import Friction
+from rbdyn_ros.control.blind import endings, velocity_vote, witness
+from rbdyn_ros.control.laws import sampled
+from rbdyn_ros.control.motion import tracking
+from rbdyn_ros.control.states import clock, gate, measured
 from rbdyn_ros.dynamics.configuration import position_ranges
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Array
-    from rbdyn_ros.control.limits import Limits
+    from rbdyn_ros.control.base.limits import Limits
     from rbdyn_ros.model.model import Model
 
 #: Constants of arm_controller that the generated code uses, by their modules.
@@ -55,7 +49,7 @@ CONSTANTS = {
     ),
     clock: ("SLEW", "LASTING", "FASTER"),
     tracking: ("STANDING", "STOPPING", "QUICKEST", "ROUNDING"),
-    arming: ("FASTEST", "TOLERATED"),
+    effort_check: ("FASTEST", "TOLERATED"),
     sampled: ("LARGEST",),
 }
 #: Settings whose defaults it uses, by the namespace of their constants.

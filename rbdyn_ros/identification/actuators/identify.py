@@ -17,7 +17,7 @@ from rbdyn_ros.actuators.specs import ActuatorSpec
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.names import chosen
 from rbdyn_ros.checks.numbers import finite
-from rbdyn_ros.control.friction import Friction
+from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.identification.actuators.drive import identify_drive
 from rbdyn_ros.identification.actuators.drive_fit import Drive, moving
@@ -25,8 +25,8 @@ from rbdyn_ros.identification.actuators.estimate import Estimate
 from rbdyn_ros.identification.actuators.found import Findings
 from rbdyn_ros.identification.actuators.gear import identify_gear, take_elastic
 from rbdyn_ros.identification.actuators.gear_fit import transmitting
-from rbdyn_ros.identification.motion import CODE, Motion
-from rbdyn_ros.identification.residuals import validate
+from rbdyn_ros.identification.data.motion import CODE, Motion
+from rbdyn_ros.identification.equations.residuals import validate
 from rbdyn_ros.model.model import Model
 
 #: Dry friction of the robot description below this speed is smooth [rad/s or m/s].

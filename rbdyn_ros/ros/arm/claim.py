@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from rclpy.node import Node
 
-from rbdyn_ros.control.faults import Fault
+from rbdyn_ros.control.base.faults import Fault
 from rbdyn_ros.nanoseconds import NANOSECONDS, steady_ns
 from rbdyn_ros.ros.common.endpoints import UNKNOWN, described, other_publishers, sender_name
 from rbdyn_ros.ros.common.holders import process_of

@@ -24,12 +24,12 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.arm.arm import Arm
+from rbdyn_ros.control.base.faults import Fault
+from rbdyn_ros.control.base.limits import Limits, left_out
 from rbdyn_ros.control.controller import Controller
-from rbdyn_ros.control.faults import Fault
-from rbdyn_ros.control.gate import SafetyGate
-from rbdyn_ros.control.limits import Limits, left_out
 from rbdyn_ros.control.position_controller import PositionController
+from rbdyn_ros.control.states.gate import SafetyGate
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.ros.arm import parameters as arm_params
 from rbdyn_ros.ros.arm.command_topics import EFFORT_OUTPUTS, POSITION_OUTPUTS

@@ -6,9 +6,9 @@ from dataclasses import fields
 from types import SimpleNamespace
 from typing import Any
 
-from rbdyn_ros.control.friction import Friction
-from rbdyn_ros.control.gate import GateSettings
-from rbdyn_ros.control.settings import MODES, ControlSettings
+from rbdyn_ros.control.arm.settings import MODES, ControlSettings
+from rbdyn_ros.control.base.friction import Friction
+from rbdyn_ros.control.states.gate import GateSettings
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.arm.command_topics import OUTPUTS

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.errors import refusal
 from rbdyn_ros.ros.common.dynamics_query import check_state, joint_numbers, named_joints

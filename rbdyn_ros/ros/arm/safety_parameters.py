@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rbdyn_ros.control.limits import ACCELERATION, LATENCY
+from rbdyn_ros.control.base.limits import ACCELERATION, LATENCY
 from rbdyn_ros.ros.common.parameters import Parameter, group, per_joint
 
 #: Parameters that tighten the limits of the joints.

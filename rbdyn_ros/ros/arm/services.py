@@ -10,7 +10,7 @@ import numpy as np
 from geometry_msgs.msg import InertiaStamped
 from rclpy.node import Node
 
-from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.errors import refusal
 from rbdyn_ros.ros.arm.queries import ArmQueries, JointEfforts
 from rbdyn_ros.ros.arm.trajectories import TrajectoryController

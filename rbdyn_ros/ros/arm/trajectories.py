@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.control.cartesian_path import cartesian_path, check_frame
+from rbdyn_ros.control.arming.start_up import slides, test_ways
+from rbdyn_ros.control.collisions.self_collision import SelfCollision
 from rbdyn_ros.control.controller import Controller
-from rbdyn_ros.control.handover import way_into
-from rbdyn_ros.control.paths import Path
+from rbdyn_ros.control.motion.cartesian_path import cartesian_path, check_frame
+from rbdyn_ros.control.motion.handover import way_into
+from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.control.position_controller import PositionController
-from rbdyn_ros.control.self_collision import SelfCollision
-from rbdyn_ros.control.start_up import slides, test_ways
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.errors import apart, listing, quote, refusal
 from rbdyn_ros.model.graph import span

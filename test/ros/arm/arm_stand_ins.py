@@ -6,9 +6,9 @@ import numpy as np
 from support.robots import find
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.arm.arm import Arm
+from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.control.controller import Progress
-from rbdyn_ros.control.friction import Friction
 from rbdyn_ros.errors import refusal
 from rbdyn_ros.ros.common.answer import MessageLog
 

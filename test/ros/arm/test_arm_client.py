@@ -18,8 +18,8 @@ from support.refusals import refused, worded
 from support.robots import find
 from trajectory_msgs.msg import JointTrajectory
 
-from rbdyn_ros.control.paths import Path
-from rbdyn_ros.control.planning import quintic
+from rbdyn_ros.control.motion.paths import Path
+from rbdyn_ros.control.motion.planning import quintic
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.ros import arm_client
 from rbdyn_ros.ros.arm.follow_action import FollowAction

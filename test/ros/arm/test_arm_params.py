@@ -11,8 +11,8 @@ from support.refusals import refused
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.gate import GateSettings
-from rbdyn_ros.control.settings import ControlSettings
+from rbdyn_ros.control.arm.settings import ControlSettings
+from rbdyn_ros.control.states.gate import GateSettings
 from rbdyn_ros.errors import ParameterError
 from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.ros.arm import parameters as arm_params

@@ -26,7 +26,7 @@ from rbdyn_interfaces.srv import (
     GetInverseDynamics,
     SetPayload,
 )
-from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.ros.arm import services as arm_services
 from rbdyn_ros.ros.arm.queries import ArmQueries

@@ -18,7 +18,7 @@ from support.lies import LIES, PROCESSES, Lie, late, lie_of
 from support.robots import find
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rbdyn_ros.control.faults import FAULTS
+from rbdyn_ros.control.base.faults import FAULTS
 
 #: Limits that lies of a moderate size reach; without damping the arm does not answer the lies.
 TIGHT = {
@@ -32,7 +32,7 @@ TIGHT = {
 }
 #: In this process the law of computed_torque fails.
 FAILING_LAW = """
-from rbdyn_ros.control.mode_laws import ModeLaws
+from rbdyn_ros.control.laws.mode_laws import ModeLaws
 law = ModeLaws.effort
 def failing(self, mode, *state):
     return law(self, mode, *state) * (float("nan") if mode == "computed_torque" else 1.0)

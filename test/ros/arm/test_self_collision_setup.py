@@ -9,7 +9,7 @@ from support.refusals import refused
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.paths import Path
+from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.description.source import read
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import RbdynError

@@ -8,7 +8,7 @@ import yaml
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.limits import Limits
+from rbdyn_ros.control.base.limits import Limits
 from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.ros.simulator.parameters import INITIAL, PARAMETERS
 from rbdyn_ros.ros.simulator.rviz_config import rviz_config

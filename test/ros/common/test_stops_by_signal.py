@@ -31,7 +31,7 @@ from std_srvs.srv import Trigger
 from support import processes
 
 import rbdyn_ros as rb
-from rbdyn_ros.control.arm import Arm
+from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.nanoseconds import nanoseconds
 from rbdyn_ros.recording.reader import read_run

@@ -210,8 +210,8 @@ private:
         why = {Refusal::position, i, q, bound};
       } else if (v > limits.velocity[i]) {
         why = {Refusal::velocity, i, v, limits.velocity[i]};
-      } else if (v > arming::FASTEST) {
-        why = {Refusal::moving, i, v, arming::FASTEST};
+      } else if (v > effort_check::FASTEST) {
+        why = {Refusal::moving, i, v, effort_check::FASTEST};
       }
     }
     return why.refusal == Refusal::none;
@@ -228,7 +228,7 @@ private:
     for (std::size_t i = 0; i < CONTROLLED; ++i) {
       const std::size_t k = PLACE[i];
       const double given = settings_.arm_tolerance[i];
-      const double most = given > 0.0 ? given : arming::TOLERATED * settings_.limits.effort[i];
+      const double most = given > 0.0 ? given : effort_check::TOLERATED * settings_.limits.effort[i];
       double off = effort[i] - (own ? g[k] : 0.0) - holding[k];
       if (!(std::abs(off) < measured::LARGEST)) {
         off = 0.0;

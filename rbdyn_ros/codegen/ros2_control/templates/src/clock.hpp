@@ -1,6 +1,6 @@
 // The clock of the updates, judged by the steady clock of this computer.
 //
-// As rbdyn_ros.control.clock, with the time of an update for the stamp of a state: the interfaces of
+// As rbdyn_ros.control.states.clock, with the time of an update for the stamp of a state: the interfaces of
 // a state have no stamps, so their delay is not seen here.
 
 #pragma once

@@ -1,6 +1,6 @@
 // The end of an arm after a fault: it is braked and held, or braked blindly, and then left alone.
 //
-// As rbdyn_ros.control.endings, which explains it.
+// As rbdyn_ros.control.blind.endings, which explains it.
 
 #pragma once
 

@@ -1,6 +1,6 @@
 // The desired motion of the joints: at rest, on the way to rest, or a reference from outside.
 //
-// As rbdyn_ros.control.tracking, whose paths another controller gives here as references.
+// As rbdyn_ros.control.motion.tracking, whose paths another controller gives here as references.
 
 #pragma once
 

@@ -1,6 +1,6 @@
 // The velocity by which an arm is braked after a fault: the median of three.
 //
-// As rbdyn_ros.control.velocity_vote, which explains it.
+// As rbdyn_ros.control.blind.velocity_vote, which explains it.
 
 #pragma once
 

@@ -1,6 +1,6 @@
 // The model as a witness: does the arm move as the efforts sent should move it?
 //
-// The arithmetic is that of rbdyn_ros.control.witness, which explains it.
+// The arithmetic is that of rbdyn_ros.control.blind.witness, which explains it.
 
 #pragma once
 

@@ -1,0 +1,1 @@
+"""The arm to be controlled, its settings, and its laws as specialised machine code."""

@@ -1,0 +1,126 @@
+"""Settings of a controlled arm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from numpy.typing import ArrayLike
+
+from rbdyn_ros.checks.numbers import finite
+from rbdyn_ros.control.motion.cartesian_motion import CartesianLimits
+
+#: Modes of arms that take efforts, and of those that take positions.
+EFFORT_MODES = ("idle", "gravity", "hold", "computed_torque", "impedance")
+POSITION_MODES = ("idle", "hold", "tracking", "admittance")
+MODES = tuple(dict.fromkeys(EFFORT_MODES + POSITION_MODES))
+#: Modes that follow trajectories.
+TRACKING = ("computed_torque", "impedance", "tracking", "admittance")
+
+
+@dataclass(frozen=True, slots=True)
+class ControlSettings:
+    """Gains, tolerances and times; a gain is one number or one per degree of freedom.
+
+    Attributes:
+        dry_run: no effort is sent to the robot.
+        blind_time: how long an arm without states is held before no more efforts are sent [s].
+        target_timeout: a fault if no trajectory follows another within this time; 0: never [s].
+        gravity_damping: rate at which motion decays in mode gravity [1/s].
+        stiffness: position gain of computed torque and of holding [1/s^2].
+        damping: velocity gain of computed torque and of holding [1/s].
+        impedance_stiffness: stiffness of mode impedance; 0: `stiffness` times the joint's inertia
+            where the mode begins [N m/rad or N/m].
+        impedance_damping: damping of mode impedance; 0: critical damping for that inertia
+            [N m s/rad or N s/m].
+        feedforward: whether mode impedance adds the inverse dynamics of the desired motion.
+        frame: link whose pose mode impedance controls; empty: it controls the joints.
+        cartesian_stiffness: (6,) stiffness of the frame, angular first [N m/rad, N/m].
+        damping_ratio: damping ratio of the frame; 1 is critical.
+        null_stiffness: stiffness of the posture in the null space [N m/rad or N/m].
+        null_damping: damping in the null space [N m s/rad or N s/m].
+        arm_tolerance: largest difference of measured efforts from g when the arm is armed, one
+            number or one per controlled joint; 0: a tenth of the effort limit [N m or N].
+        arm_without_effort: arm a robot that measures no efforts, without this check.
+        start_up_test: move each joint by some mrad before an arm that takes efforts is armed, and
+            compare the motion with the model.
+        start_up_tolerance: factor by which accelerations may differ from the model in this test.
+        effort_includes_gravity: measured efforts contain the robot's own gravity compensation.
+        tracking_tolerance: distance from the target that is a fault; 0: none [rad or m].
+        start_tolerance: largest distance of a trajectory's start from the target [rad or m].
+        admittance_frame: link that yields to forces in mode admittance; empty: there is none.
+        admittance_axes: axes of the next four, "base" or "tool", see Admittance.
+        admittance_mass: (6,) virtual mass, angular first [kg m^2, kg].
+        admittance_damping: (6,) virtual damping [N m s/rad, N s/m].
+        admittance_stiffness: (6,) virtual stiffness; 0: the link stays where it is let go
+            [N m/rad, N/m].
+        admittance_deadband: (6,) torques and forces that move nothing [N m, N].
+        admittance_wrench: "sensor", or "efforts": estimated from measured efforts.
+        sensor_frame: link whose axes and origin the wrench of a sensor has; empty: as it says.
+        tool_mass: of what hangs behind the force-torque sensor [kg].
+        tool_com: (3,) its centre of mass in the axes of the sensor [m].
+        path_frame: link that Cartesian paths move; empty: there are none.
+        path_speed, path_rotation_speed, path_acceleration, path_rotation_acceleration, path_blend:
+            of Cartesian paths, see CartesianLimits.
+
+    Raises:
+        ParameterError: a time, a tolerance or a rate is negative or not finite.
+    """
+
+    dry_run: bool = True
+    blind_time: float = 0.03
+    target_timeout: float = 0.0
+    gravity_damping: float = 5.0
+    stiffness: ArrayLike = 400.0
+    damping: ArrayLike = 40.0
+    impedance_stiffness: ArrayLike = 0.0
+    impedance_damping: ArrayLike = 0.0
+    feedforward: bool = True
+    frame: str = ""
+    cartesian_stiffness: ArrayLike = (5.0, 5.0, 5.0, 300.0, 300.0, 300.0)
+    damping_ratio: float = 1.0
+    null_stiffness: ArrayLike = 5.0
+    null_damping: ArrayLike = 1.0
+    arm_tolerance: ArrayLike = 0.0
+    arm_without_effort: bool = False
+    start_up_test: bool = True
+    start_up_tolerance: float = 1.5
+    effort_includes_gravity: bool = True
+    tracking_tolerance: float = 0.2
+    start_tolerance: float = 0.05
+    admittance_frame: str = ""
+    admittance_axes: str = "base"
+    admittance_mass: ArrayLike = (0.5, 0.5, 0.5, 10.0, 10.0, 10.0)
+    admittance_damping: ArrayLike = (7.0, 7.0, 7.0, 130.0, 130.0, 130.0)
+    admittance_stiffness: ArrayLike = (20.0, 20.0, 20.0, 400.0, 400.0, 400.0)
+    admittance_deadband: ArrayLike = (0.2, 0.2, 0.2, 2.0, 2.0, 2.0)
+    admittance_wrench: str = "sensor"
+    sensor_frame: str = ""
+    tool_mass: float = 0.0
+    tool_com: ArrayLike = (0.0, 0.0, 0.0)
+    path_frame: str = ""
+    path_speed: float = 0.1
+    path_rotation_speed: float = 0.5
+    path_acceleration: float = 0.5
+    path_rotation_acceleration: float = 2.0
+    path_blend: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in _NOT_NEGATIVE:
+            finite(name, getattr(self, name), low=0.0, element="")
+        finite("start_up_tolerance", self.start_up_tolerance, above=1.0, element="")
+
+    @property
+    def path_limits(self) -> CartesianLimits:
+        """Limits of Cartesian paths."""
+        names = (field.name for field in fields(CartesianLimits))
+        return CartesianLimits(**{name: getattr(self, f"path_{name}") for name in names})
+
+
+#: A NaN would switch these off. Gains are checked by the laws.
+_NOT_NEGATIVE = (
+    "blind_time",
+    "target_timeout",
+    "gravity_damping",
+    "tracking_tolerance",
+    "start_tolerance",
+)

@@ -1,0 +1,1 @@
+"""What an arm must show before it is armed."""

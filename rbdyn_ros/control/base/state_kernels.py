@@ -1,0 +1,169 @@
+"""Kernels that judge a state: limits of the joints, and whether positions and velocities agree.
+
+The rows of `rows` (6, n) are the lower and upper position limits, the velocity limits, the effort
+limits, the power limits and the limits of the gain of speed of the n controlled joints, whose
+degrees of freedom are `dofs`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rbdyn_ros.control.base.kernels import entry, kernel
+from rbdyn_ros.control.base.limits import MARGIN
+
+if TYPE_CHECKING:
+    from rbdyn_ros.arrays import Ints
+    from rbdyn_ros.engine.compiler.jit import Matrix, Vector
+
+#: Bounds of the time between two states, for rates and paths [s].
+SHORTEST, LONGEST = 1e-5, 0.02
+#: Positions and velocities are compared over three times [s]: a large lie is found at once, a slow
+#: one at all. They may differ by this much [rad or m].
+BRIEF, RECENT, LONG = 0.04, 0.25, 10.0
+ODD, STRANGE, DRIFTED = 0.03, 0.1, 0.05
+#: Positions must follow a velocity that jumped by JOLT between two states [rad/s or m/s]: over the
+#: briefest time they may then differ by this much [rad or m].
+JOLT, JOLTED = 0.5, 0.01
+#: Over the longest time, they may also differ by this share of the way.
+SHARE = 0.05
+#: A step that the velocities explain is an overspeed, up to this multiple of the limit.
+EXPLAINED = 2.0
+#: Shortest time over which accelerations are measured [s], for noise of velocities.
+MEASURING = 0.005
+#: Kinds of faults of a state.
+POSITION, VELOCITY, MOVED, UNLIKE, ACCELERATION, POWER, GAIN = 1, 2, 3, 4, 5, 6, 7
+#: Gains of speed are measured over the time in which a limit allows this much, for noise
+#: [rad/s or m/s].
+GAINED = 0.5
+
+#: Rows of the memory (ROWS, n): deviations over the three times, the way over the longest one,
+#: the velocity and its age since which the acceleration is measured, and the time for which a jump
+#: of the velocity is still remembered; the velocity and its age since which a gain is measured.
+WAY, REFERENCE, AGE, JUMP, SLOW, SINCE, ROWS = 3, 4, 5, 6, 7, 8, 9
+
+
+@entry
+def inspect(
+    state: Matrix,
+    before: Matrix,
+    dofs: Ints,
+    rows: Matrix,
+    acceleration: float,
+    effort: Vector,
+    step: float,
+    memory: Matrix,
+    found: Vector,
+) -> bool:
+    """Return whether a state has no fault; write one into `found`.
+
+    Positions are checked before velocities. `found` has the kind of the first fault, the joint,
+    and the kind that makes it blind.
+    """
+    qpos, qvel = state[0], state[1]
+    found[0] = found[2] = 0.0
+    for i in range(len(dofs)):
+        q = qpos[dofs[i]]
+        if found[0] == 0.0 and not rows[0, i] - MARGIN <= q <= rows[1, i] + MARGIN:
+            found[0], found[1] = POSITION, i
+    for i in range(len(dofs)):
+        if found[0] == 0.0 and not abs(qvel[dofs[i]]) <= rows[2, i]:
+            found[0], found[1] = VELOCITY, i
+    for i in range(len(dofs)):
+        k = dofs[i]
+        travelled = 0.5 * step * (qvel[k] + before[1, k])
+        if step < np.inf and jumped(qpos[k] - before[0, k], travelled, qvel[k], rows[2, i], step):
+            found[2] = MOVED
+            if found[0] == 0.0 or found[0] == VELOCITY:
+                found[0], found[1] = MOVED, i
+    if found[2] == 0.0:
+        compare(qpos, qvel, before, dofs, step, memory, found)
+        judge_change(qvel, dofs, rows, acceleration, effort, step, memory, found)
+    return bool(found[0] == 0.0)
+
+
+@kernel
+def jumped(moved: float, travelled: float, speed: float, fastest: float, step: float) -> bool:
+    """Whether a joint moved farther than its limit allows, and not by its measured velocity."""
+    if abs(moved) <= fastest * step + MARGIN:
+        return False
+    explained = abs(moved - travelled) <= MARGIN + 0.1 * abs(travelled)
+    return not (explained and abs(speed) <= EXPLAINED * fastest)
+
+
+@kernel
+def compare(
+    qpos: Vector,
+    qvel: Vector,
+    before: Matrix,
+    dofs: Ints,
+    step: float,
+    memory: Matrix,
+    found: Vector,
+) -> None:
+    """Compare displacements with velocities; a pause restarts the two short comparisons.
+
+    With a velocity of the wrong sign, damping would accelerate the arm.
+    """
+    steady = step <= LONGEST
+    brief, recent, kept = np.exp(-step / BRIEF), np.exp(-step / RECENT), np.exp(-step / LONG)
+    for i in range(len(dofs)):
+        k = dofs[i]
+        travelled = 0.5 * step * (qvel[k] + before[1, k])
+        off = qpos[k] - before[0, k] - travelled
+        memory[0, i] = brief * memory[0, i] + off if steady else 0.0
+        memory[1, i] = recent * memory[1, i] + off if steady else 0.0
+        if steady:
+            memory[2, i] = kept * memory[2, i] + off
+            memory[WAY, i] = kept * memory[WAY, i] + abs(travelled)
+        jolted = abs(qvel[k] - before[1, k]) > JOLT
+        memory[JUMP, i] = BRIEF if jolted else memory[JUMP, i] - step
+        odd = JOLTED if memory[JUMP, i] > 0.0 else ODD
+        quick = max(abs(memory[0, i]) / odd, abs(memory[1, i]) / STRANGE)
+        slow = abs(memory[2, i]) / (DRIFTED + SHARE * memory[WAY, i])
+        if not max(quick, slow) <= 1.0:
+            found[2] = UNLIKE
+            if found[0] == 0.0 or found[0] == VELOCITY:
+                found[0], found[1] = UNLIKE, i
+
+
+@kernel
+def judge_change(
+    qvel: Vector,
+    dofs: Ints,
+    rows: Matrix,
+    acceleration: float,
+    effort: Vector,
+    step: float,
+    memory: Matrix,
+    found: Vector,
+) -> None:
+    """Check accelerations, and the power of the efforts that acted last."""
+    for i in range(len(dofs)):
+        v = qvel[dofs[i]]
+        memory[AGE, i] += step
+        if not memory[AGE, i] <= LONGEST:  # the first state, or a pause
+            memory[REFERENCE, i], memory[AGE, i] = v, 0.0
+        elif memory[AGE, i] >= MEASURING:
+            fast = abs(v - memory[REFERENCE, i]) > acceleration * memory[AGE, i]
+            if fast and found[0] == 0.0:
+                found[0], found[1] = ACCELERATION, i
+            memory[REFERENCE, i], memory[AGE, i] = v, 0.0
+        if rows[5, i] < np.inf:
+            judge_gain(v, i, rows[5, i], step, memory, found)
+        if found[0] == 0.0 and abs(effort[i] * v) > rows[4, i]:
+            found[0], found[1] = POWER, i
+
+
+@kernel
+def judge_gain(v: float, i: int, most: float, step: float, memory: Matrix, found: Vector) -> None:
+    """Check that a joint does not gain speed faster than `most`; it may lose speed faster."""
+    memory[SINCE, i] += step
+    if not step <= LONGEST:  # the first state, or a pause
+        memory[SLOW, i], memory[SINCE, i] = v, 0.0
+    elif memory[SINCE, i] >= max(MEASURING, GAINED / most):
+        if found[0] == 0.0 and abs(v) - abs(memory[SLOW, i]) > most * memory[SINCE, i]:
+            found[0], found[1] = GAIN, i
+        memory[SLOW, i], memory[SINCE, i] = v, 0.0

@@ -1,0 +1,1 @@
+"""Refuse paths on which an arm would touch itself or its world."""

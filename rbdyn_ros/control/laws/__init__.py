@@ -1,0 +1,1 @@
+"""Control laws: from a state and a target to efforts."""

@@ -1,0 +1,128 @@
+"""How a target leaves its present motion for a new path.
+
+The target does not wait while the way to a path is checked. So it leaves its motion at a moment
+that lies ahead, from a state that is known before it gets there: what was checked is driven.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.control.base.state_kernels import LONGEST
+from rbdyn_ros.control.motion.paths import Path
+
+#: Time that is written for a jump of the target [s].
+JUMP = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a motion.
+
+    Attributes:
+        path: of which it is a part.
+        shift: time on the clock of the motion at which the time of the path is 0 [s].
+        end: time on the clock of the motion [s].
+    """
+
+    path: Path
+    shift: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """A moment at which a target may leave its motion.
+
+    Attributes:
+        rows: (3, n) target at that moment.
+        ahead: time until then [s].
+        at: time on the clock of the motion [s].
+        motion: pieces of the motion that leads there; none: the target rests.
+        stops: how often the target had been stopped.
+    """
+
+    rows: Array
+    ahead: float
+    at: float
+    motion: tuple[Piece, ...]
+    stops: int
+
+
+@dataclass(frozen=True, slots=True)
+class WayIn:
+    """The way of a target into a path.
+
+    Attributes:
+        departure: where it begins.
+        since: time of the path at the departure [s].
+        approach: the way to the first point; to a path that begins at time 0 the target jumps.
+    """
+
+    departure: Departure
+    since: float
+    approach: Path
+
+    def pieces(self, path: Path, at: float) -> tuple[Piece, ...]:
+        """Return the motion to the end of the path; the departure is at a time of the clock."""
+        shift, first, last = at - self.since, float(path.times[0]), float(path.times[-1])
+        whole = Piece(path, shift, shift + last)
+        return (Piece(self.approach, shift, shift + first), whole) if first > 0.0 else (whole,)
+
+
+def until(motion: tuple[Piece, ...], now: float, at: float) -> tuple[Piece, ...]:
+    """Return the part of a motion between two times of its clock."""
+    kept = []
+    for piece in motion:
+        if now < min(piece.end, at):
+            kept.append(replace(piece, end=min(piece.end, at)))
+        if piece.end >= at:
+            break
+    return tuple(kept)
+
+
+def sampled(motion: tuple[Piece, ...], clock: float, rows: Array) -> Array:
+    """Write and return the target of a motion, (3, n)."""
+    for piece in motion:
+        if clock < piece.end:
+            return piece.path.sample(clock - piece.shift, rows)
+    path = motion[-1].path
+    return path.sample(float(path.times[-1]), rows)
+
+
+def way_into(path: Path, departure: Departure, since: float, fastest: Array) -> WayIn:
+    """Return the way into a path whose time began a while before the departure.
+
+    The target makes up for that time, but for LONGEST at most, and for half of an approach; not
+    at all if a joint of the approach would exceed its limit for that.
+
+    Args:
+        path: path of n joints.
+        departure: where the way begins.
+        since: time of the path at the departure [s].
+        fastest: (n,) velocity limits.
+    """
+    since, first = min(max(since, 0.0), LONGEST), float(path.times[0])
+    if not first > 0.0:
+        goal = path.sample(since, np.empty(departure.rows.shape))[0]
+        return WayIn(departure, since, Path([0.0, JUMP], np.stack([departure.rows[0], goal])))
+    since = min(since, 0.5 * first)
+    approach = approach_to(path, departure.rows, since)
+    if since > 0.0 and not (approach.peaks()[0] <= fastest).all():
+        since, approach = 0.0, approach_to(path, departure.rows)
+    return WayIn(departure, since, approach)
+
+
+def approach_to(path: Path, rows: Array, since: float = 0.0) -> Path:
+    """Return the path from a target (3, n) at a time to the later first point of another path."""
+    place, velocity, acceleration = rows
+    return Path(
+        [since, path.times[0]],
+        np.stack([place, path.positions[0]]),
+        np.stack([velocity, path.velocities[0]]),
+        np.stack([acceleration, path.accelerations[0]]),
+        path.order,
+    )

@@ -1,0 +1,1 @@
+"""Measured states of an arm, and the safety gate that checks each of them."""

@@ -1,0 +1,143 @@
+"""Inspection of the positions and velocities of a state."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.control.base.faults import Fault
+from rbdyn_ros.control.base.limits import OVERSHOOT, Limits
+from rbdyn_ros.control.base.state_kernels import (
+    ACCELERATION,
+    AGE,
+    DRIFTED,
+    GAIN,
+    JOLTED,
+    JUMP,
+    MOVED,
+    ODD,
+    POSITION,
+    POWER,
+    ROWS,
+    SHARE,
+    STRANGE,
+    UNLIKE,
+    WAY,
+    inspect,
+)
+from rbdyn_ros.control.states.measured import Measured
+
+#: Remedy if positions and velocities disagree.
+MIXED_UP = "Check units, signs and the order of joints, and the encoders"
+
+
+class Inspection:
+    """Compares states with the limits, and positions with velocities.
+
+    Args:
+        seen: holds the newest state.
+        limits: limits of the controlled joints (n).
+
+    Attributes:
+        dofs: (n,) their degrees of freedom.
+        rows: (6, n) limits as state_kernels takes them.
+    """
+
+    def __init__(self, seen: Measured, limits: Limits) -> None:
+        n = len(limits.names)
+        self._seen = seen
+        self._memory, self._found = np.zeros((ROWS, n)), np.zeros(3)
+        self._memory[AGE] = math.inf
+        self.use(limits)
+
+    def use(self, limits: Limits) -> None:
+        """Continue with other limits of the same joints."""
+        rows = (limits.lower, limits.upper, limits.velocity, limits.effort, limits.power)
+        self._limits, self.rows = limits, np.array((*rows, limits.gain), np.float64)
+        self.dofs, self._acceleration = np.array(limits.dofs, np.int64), limits.acceleration
+
+    def forget(self) -> None:
+        """Take the next positions and velocities as ones that agree."""
+        self._memory[: WAY + 1] = 0.0
+
+    @property
+    def moved(self) -> bool:
+        """Whether the state is so far from the last one that it should be taken back."""
+        return bool(self._found[2] == MOVED)
+
+    def judge(self, step: float, effort: Array) -> Fault | None:
+        """Return the fault of the newest state, or None.
+
+        Args:
+            step: time since the state before [s]; infinite: there is none.
+            effort: (n,) efforts that acted since then, the gate's own array [N m or N].
+        """
+        seen, found = self._seen, self._found
+        fine = inspect.call(
+            seen.state,
+            seen.before,
+            self.dofs,
+            self.rows,
+            self._acceleration,
+            effort,
+            step,
+            self._memory,
+            found,
+        )
+        if fine:
+            return None
+        return self._fault(int(found[0]), int(found[1]), step, effort)
+
+    def _fault(self, kind: int, k: int, step: float, effort: Array) -> Fault:
+        limits, blind = self._limits, bool(self._found[2] > 0.0)
+        name, dof = limits.names[k], limits.dofs[k]
+        place, speed = self._seen.qpos[dof], self._seen.qvel[dof]
+        fastest = f"its velocity limit is {limits.velocity[k]:.6g}"
+        if kind == POSITION:
+            bounds = f"{limits.lower[k]:.6g} and {limits.upper[k]:.6g}"
+            text = f"joint '{name}' is at {place:.6g}, beyond its limits {bounds}"
+            return Fault("position", text, blind)
+        if kind == UNLIKE:
+            off, allowed = self._deviation(k)
+            text = (
+                f"joint '{name}' does not move at its measured velocity, {speed:.4g}: its "
+                f"positions are {off:.3g} away from there; allowed is {allowed:.3g}"
+            )
+            return Fault("velocity", text, blind, MIXED_UP)
+        if kind == ACCELERATION:
+            text = (
+                f"the velocity of joint '{name}' jumped to {speed:.4g}; acceleration_limit is "
+                f"{limits.acceleration:.6g}"
+            )
+            return Fault("acceleration", text, blind)
+        if kind == GAIN:
+            text = (
+                f"joint '{name}' moves at {speed:.4g} and gains speed too fast; {OVERSHOOT:g} "
+                f"times its acceleration limit is {limits.gain[k]:.6g}"
+            )
+            return Fault("acceleration", text, blind)
+        if kind == POWER:
+            text = (
+                f"joint '{name}' works with {abs(effort[k] * speed):.4g} W, {effort[k]:.4g} at "
+                f"velocity {speed:.4g}; its limit is {limits.power[k]:.4g} W"
+            )
+            return Fault("power", text, blind)
+        if kind == MOVED:
+            moved = place - self._seen.before[0, dof]
+            text = f"joint '{name}' moved by {moved:.6g} in {step:.6f} s; {fastest}"
+            return Fault("velocity", text, True, MIXED_UP)
+        return Fault("velocity", f"joint '{name}' moves at {speed:.6g}; {fastest}", blind)
+
+    def _deviation(self, k: int) -> tuple[float, float]:
+        """Return the worst deviation of positions from integrated velocities, and its bound."""
+        memory = self._memory[:, k]
+        bounds = (
+            JOLTED if memory[JUMP] > 0.0 else ODD,
+            STRANGE,
+            DRIFTED + SHARE * memory[WAY],
+        )
+        off = np.abs(memory[: len(bounds)])
+        worst = int((off / bounds).argmax())
+        return float(off[worst]), float(bounds[worst])

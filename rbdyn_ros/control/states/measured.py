@@ -1,0 +1,233 @@
+"""Measured states of all joints, checked and in the order of the degrees of freedom."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.checks.names import strings
+from rbdyn_ros.control.base.kernels import entry
+from rbdyn_ros.dynamics.configuration import position_ranges
+from rbdyn_ros.errors import did_you_mean, quote
+from rbdyn_ros.model.model import Model
+
+if TYPE_CHECKING:
+    from rbdyn_ros.arrays import Ints
+    from rbdyn_ros.engine.compiler.jit import Matrix
+
+#: Larger numbers are not measurements.
+LARGEST = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why a message was refused: a code, finite or names, and the reason."""
+
+    code: str
+    text: str
+
+
+class Measured:
+    """The newest state of all joints.
+
+    Joints that are not required may be missing from a message; they are assumed to rest at their
+    last position. They are not controlled, so their measurements are clipped to their limits.
+    Other devices may report them in messages of their own.
+
+    Args:
+        m: the robot.
+        required: joints that every message must contain.
+
+    Attributes:
+        state: (3, nv), the next three.
+        qpos, qvel, effort: (nv,); effort is NaN where it is not measured.
+        before: (3, nv), the state before it.
+        known: (nv,) whether a message has named the joint; a position without one is assumed.
+        time: stamp of the state [ns].
+        arrival: time of arrival on the steady clock [ns]; None before the first state.
+    """
+
+    def __init__(self, m: Model, required: Sequence[str]) -> None:
+        self._names = tuple(m.jnt_names[j] for j in m.dof_jntid)
+        self._places = {name: k for k, name in enumerate(self._names)}
+        self._required = strings("required", required)
+        limits = position_ranges(m, m.dof_jntid).T
+        self.state, self.before = np.zeros((2, 3, m.nv))
+        self.qpos, self.qvel, self.effort = self.state
+        np.clip(self.qpos, *limits, out=self.qpos)
+        self.effort[:] = np.nan
+        checked = [name in self._required for name in self._names]  # by the gate
+        self._bounds = np.full((3, m.nv), np.inf)
+        self._bounds[:2] = np.where(checked, [[-np.inf], [np.inf]], limits)
+        self._bounds[2] = np.where(checked, np.inf, m.jnt_velocity[m.dof_jntid])
+        self.known = np.zeros(m.nv, bool)
+        self.time = 0
+        self.arrival: int | None = None
+        self._last_names: list[str] | None = None
+        self._at, self._to = np.empty(0, np.int64), np.empty(0, np.int64)
+        self._make_room(0)
+
+    def concerns(self, names: Sequence[str]) -> bool:
+        """Whether a message names a required joint; otherwise it belongs to another device."""
+        return names == self._last_names or not set(self._required).isdisjoint(names)
+
+    def take_others(self, names: Sequence[str], position: Array) -> str:
+        """Store the positions in a message of another device; return why none is, or "".
+
+        The joints rest there until the next message, as joints that are missing from a message do.
+
+        Args:
+            names: names of joints, none of which is required.
+            position: one per name [rad or m].
+        """
+        places = [(k, self._places[name]) for k, name in enumerate(names) if name in self._places]
+        if not places:
+            return ""
+        why = (
+            _named_twice(names)
+            or _wrong_count(names, "positions", position)
+            or _wrong_number(names, "position", position)
+        )
+        if why:
+            return why
+        for k, place in places:
+            lower, upper = self._bounds[:2, place]
+            self.qpos[place] = self.before[0, place] = min(max(position[k], lower), upper)
+            self.known[place] = True
+        return ""
+
+    def take(
+        self, names: Sequence[str], position: Array, velocity: Array, effort: Array
+    ) -> Refused | None:
+        """Store a message, or return why it is refused and store nothing.
+
+        It returns the reason instead of raising because it runs in the control loop.
+
+        Args:
+            names: names of joints, in any order.
+            position: finite, one per name [rad or m].
+            velocity: finite, one per name [rad/s or m/s].
+            effort: one per name, or empty; NaN where not measured, but not infinite [N m or N].
+        """
+        if names == self._last_names and self._stored(position, velocity, effort):
+            return None
+        why = (
+            _wrong_number(names, "position", position)
+            or _wrong_number(names, "velocity", velocity)
+            or _wrong_number(names, "effort", effort)
+        )
+        if why:
+            return Refused("finite", why)
+        why = (
+            self._find(names)
+            or _wrong_count(names, "positions", position)
+            or _wrong_count(names, "velocities", velocity)
+            or (_wrong_count(names, "efforts", effort) if len(effort) > 0 else "")
+        )
+        if why:
+            return Refused("names", why)
+        self._stored(position, velocity, effort)
+        self.known[self._to] = True
+        return None
+
+    def _stored(self, position: Array, velocity: Array, effort: Array) -> bool:
+        """Store numbers in the order of the last names, unless there is something wrong."""
+        places, speeds, efforts = self._rows
+        n, measured = len(places), len(effort)
+        if len(position) != n or len(velocity) != n or measured not in (0, n):
+            return False
+        places[...], speeds[...] = position, velocity
+        efforts[...] = effort if measured else np.nan
+        stored: bool = _store.call(
+            self._given, self._at, self._to, self._bounds, self.state, self.before
+        )
+        return stored
+
+    def take_back(self) -> None:
+        """Return to the state before the newest one."""
+        self.state[:] = self.before
+
+    def _find(self, names: Sequence[str]) -> str:
+        """Prepare for a message with these names, unless they are as in the last one."""
+        if names == self._last_names:
+            return ""
+        if why := _named_twice(names):
+            return why
+        for name in self._required:
+            if name not in names:
+                found = ", ".join(map(quote, names[:20])) or "none"
+                strangers = [other for other in names if other not in self._places]
+                hint = did_you_mean(name, strangers)
+                return f"joint '{name}' is missing; the message names {found}{hint}"
+        known = [(k, self._places[name]) for k, name in enumerate(names) if name in self._places]
+        pairs = np.array(known, np.int64).reshape(-1, 2).T
+        self._at, self._to, self._last_names = pairs[0].copy(), pairs[1].copy(), list(names)
+        self._make_room(len(names))
+        return ""
+
+    def _make_room(self, n: int) -> None:
+        """Make the rows that the numbers of a message are copied to."""
+        self._given = np.empty((3, n))
+        self._rows = tuple(self._given)
+
+
+@entry
+def _store(
+    given: Matrix, at: Ints, to: Ints, bounds: Matrix, state: Matrix, before: Matrix
+) -> bool:
+    """Store the rows position, velocity and effort if all are numbers, and return whether.
+
+    `bounds` has the lower and upper positions and the largest speeds (3, nv). The state that was
+    there goes to `before`.
+    """
+    for k in range(given.shape[1]):
+        fine = abs(given[0, k]) < LARGEST and abs(given[1, k]) < LARGEST  # NaN fails it too
+        if not (fine and (abs(given[2, k]) < LARGEST or np.isnan(given[2, k]))):
+            return False
+    measured = False
+    for k in range(given.shape[1]):
+        measured = measured or not np.isnan(given[2, k])
+    qpos, qvel, effort = state[0], state[1], state[2]
+    for i in range(len(qpos)):
+        before[0, i], before[1, i], before[2, i] = qpos[i], qvel[i], effort[i]
+        qvel[i] = 0.0
+        effort[i] = effort[i] if measured else np.nan
+    for k in range(len(at)):
+        i = to[k]
+        qpos[i], qvel[i], effort[i] = given[0, at[k]], given[1, at[k]], given[2, at[k]]
+    lower, upper, fastest = bounds[0], bounds[1], bounds[2]
+    for i in range(len(qpos)):
+        qpos[i] = min(max(qpos[i], lower[i]), upper[i])
+        qvel[i] = min(max(qvel[i], -fastest[i]), fastest[i])
+    return True
+
+
+def _named_twice(names: Sequence[str]) -> str:
+    """Return which joint is named twice, or ""."""
+    if len(set(names)) == len(names):
+        return ""
+    return f"joint {quote(Counter(names).most_common(1)[0][0])} is named twice"
+
+
+def _wrong_number(names: Sequence[str], kind: str, values: Array) -> str:
+    """Return what is wrong with a number of a kind, or ""."""
+    fine = np.abs(values) < LARGEST  # NaN fails it too
+    if kind == "effort":
+        fine |= np.isnan(values)
+    if fine.all():
+        return ""
+    k = int(fine.argmin())
+    owner = f"joint {quote(names[k])}" if k < len(names) else f"value {k}"
+    allowed = f"expected a finite number below {LARGEST:g}"
+    return f"the {kind} of {owner} is {values[k]}; {allowed}"
+
+
+def _wrong_count(names: Sequence[str], kinds: str, values: Array) -> str:
+    """Return what is wrong with the number of values, or ""."""
+    right = len(values) == len(names)
+    return "" if right else f"there are {len(values)} {kinds} for {len(names)} names"
