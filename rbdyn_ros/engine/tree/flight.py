@@ -119,7 +119,7 @@ def _find_held(m, d):
             if flies1 != flies2:
                 changed = root1 if flies1 else root2
                 d.flight_mode[changed] = HELD if d.flight_mode[changed] == FLYING else PLAIN
-                found = d.nmutual > 0  # no other contact may be of two bodies in flight
+                found = True
 
 
 @kernel
@@ -139,11 +139,6 @@ def fly(m, d, h):
 @kernel
 def _find_free(m, d, h):
     """Let held bodies fly that nothing presses in this step: take gyroscopic torque back."""
-    presses = True
-    for c in range(d.ncon):
-        presses = presses and d.contact_end[c, NORMAL] > 0.0
-    if presses and d.hits[0] == 0:  # what is held has a contact
-        return
     for n in range(m.nflight):
         i = m.flight_bodyid[n]
         d.flight_mode[i] = -d.flight_mode[i] if d.flight_mode[i] == HELD else d.flight_mode[i]

@@ -234,10 +234,11 @@ def _shift(d, body, v):
 @kernel
 def hold_back(m, d):
     """Add to body_shift that bodies that are hit go on by their old velocity until then."""
-    for i in range(m.nbody):
-        if d.body_hit[i] > 0.0:
-            a = load6(d.a, i)
-            _shift(d, i, scaled3((a[3], a[4], a[5]), -d.body_hit[i]))
+    if d.hits[0] != 0:
+        for i in range(m.nbody):
+            if d.body_hit[i] > 0.0:
+                a = load6(d.a, i)
+                _shift(d, i, scaled3((a[3], a[4], a[5]), -d.body_hit[i]))
 
 
 @kernel

@@ -110,9 +110,8 @@ def solve_step(m, d):
         if gained > 0.0:
             passes += d.solver_niter
             solved, exact = _solve_without_gain(m, d, stops, gained)
-    if d.hits[0] != 0:
-        find_hits(d)
-        hold_back(m, d)
+    find_hits(d)
+    hold_back(m, d)
     d.solver_niter += passes
     if not exact:
         d.nunsolved = d.nunsolved + 1
