@@ -251,7 +251,7 @@ DATA_FIELDS = (
     Field(
         "contact_time",
         ("ncontact",),
-        "of the touch, for bodies in flight that are hit on their way; else 0 [s]",
+        "of the touch of bodies in flight, negative if they move on at once; else 0 [s]",
         stage="contact",
     ),
     Field("hits", (1,), "1 if body_hit or body_shift has entries", "int", "integrate"),

@@ -203,6 +203,30 @@ def test_random_systems_have_one_answer_whose_forces_balance(first):
             rb.step(m, d, 5)
 
 
+@pytest.mark.parametrize(("integrator", "share"), [("implicit", 1.0), ("implicit_midpoint", 0.5)])
+@pytest.mark.parametrize("seed", range(4))
+def test_inverse_leaves_the_slope_of_coriolis_forces_out(integrator, share, seed):
+    """It returns the applied forces less s h (dc/dv) qacc, c being quadratic in the velocities."""
+    m = rb.build(forests.forest(("revolute", "prismatic", "cylindrical", "universal"), seed))
+    m.opt.integrator = integrator
+    d = rb.make_data(m)
+    forests.randomise(m, d, seed)
+    d.xfrc_applied[:] = 0.0
+    rb.forward(m, d)
+    qacc, qvel = d.qacc.copy(), d.qvel.copy()
+    bias = []
+    for sign in (1.0, -1.0):
+        d.qvel[:] = qvel + sign * qacc
+        rb.forward(m, d)
+        bias.append(d.qfrc_bias.copy())
+    d.qvel[:], d.qacc[:] = qvel, qacc
+    rb.inverse(m, d)
+    slope = 0.5 * share * m.opt.timestep * (bias[0] - bias[1])
+    size = abs(d.qfrc_inverse).max() + abs(d.qfrc_applied).max()
+    assert abs(slope).max() > 1e-6 * size
+    assert d.qfrc_inverse == pytest.approx(d.qfrc_applied - slope, abs=1e-9 * size)
+
+
 @pytest.mark.parametrize("name", ["crank_slider", "five_bar", "delta", "gripper", "wedge"])
 def test_the_forces_of_mechanisms_balance(name):
     m = rb.build(getattr(mechanisms, name)())

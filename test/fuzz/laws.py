@@ -11,7 +11,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-from support import forests
+from support import forests, states
 from support.one_law import assert_balance, assert_one_answer
 
 import rbdyn_ros as rb
@@ -84,6 +84,7 @@ def _scene(rng: np.random.Generator) -> tuple[rb.Model, Any, bool]:
     d = rb.make_data(m)
     if kind == 0:
         forests.randomise(m, d, int(rng.integers(1000)))
+        _put_into_limits(m, d)
         d.qfrc_applied[:], d.xfrc_applied[:] = 0.0, 0.0
     else:
         d.qvel[:] = rng.normal(size=m.nv) * rng.choice((0.1, 1.0, 5.0))
@@ -93,6 +94,13 @@ def _scene(rng: np.random.Generator) -> tuple[rb.Model, Any, bool]:
     if kind == 2 and rng.integers(3) == 0:
         m, d = rb.attach(m, d, "object 0", "hand")
     return m, d, driven
+
+
+def _put_into_limits(m: rb.Model, d: Any) -> None:
+    """Put joints inside their limits: a limit that pulls a joint back does work."""
+    for j in np.flatnonzero(m.jnt_limited):
+        place = states.joint_slices(m, j)[0]
+        d.qpos[place] = np.clip(d.qpos[place], *m.jnt_range[j])
 
 
 def _object(rng: np.random.Generator, k: int) -> rb.Object:

@@ -9,7 +9,9 @@ after the step is that of a body that moves by its old velocity until t, and by 
 so that the impulses J and -J act at one point, and the angular momentum stays what it is: about a
 fixed point, that of m v' at x' changes by (x + t v) x J. Of the bodies in flight (flight.py) only
 the centre of mass does so; they turn by their new angular velocity. That needs one time for all
-impacts of a body, so only the first one acts.
+impacts of a body, so only the first one acts. A later one without restitution acts as well, with
+the arms of its own time, but its bodies move by their new velocity at once: their contact_time is
+negative.
 
 A rebound can lead into the next body within the step. Such a pair has restitution, so it is not
 listed (contact_list.py). The two stay where they touch, but keep their velocities: the next step
@@ -35,6 +37,7 @@ from rbdyn_ros.engine.algebra.spatial import (
     transposed,
 )
 from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.contact.law.surfaces import restitution_of
 from rbdyn_ros.engine.contact.points.contact_list import append, change_of_velocity
 from rbdyn_ros.engine.tree.flight import PLAIN, has_drive
 from rbdyn_ros.engine.tree.points import point_velocity
@@ -62,7 +65,7 @@ def centre_velocity(m, d, body):
 @inline
 def centre_at_touch(m, d, c, body):
     """Return the centre of mass of a body's tree at the time of a contact."""
-    x, t = load3(d.subtree_com, m.body_rootid[body]), d.contact_time[c]
+    x, t = load3(d.subtree_com, m.body_rootid[body]), abs(d.contact_time[c])
     return add_scaled3(x, centre_velocity(m, d, body), t) if t > 0.0 else x
 
 
@@ -75,7 +78,7 @@ def as_at_start(m, d, body, x, t):
 @inline
 def place_on(m, d, c, body):
     """Return the point of a contact on one of its bodies at the start of the step."""
-    return as_at_start(m, d, body, load3(d.contact_pos, c), d.contact_time[c])
+    return as_at_start(m, d, body, load3(d.contact_pos, c), abs(d.contact_time[c]))
 
 
 @kernel
@@ -100,30 +103,40 @@ def clear_hits(m, d):
 
 @kernel
 def keep_first_hits(m, d):
-    """Take hits off the list whose bodies have another contact with a body, or an earlier hit.
+    """Tell hits from those whose bodies have another contact with a body, or an earlier hit.
 
-    These bodies stop where they touch.
+    Of these, bodies that bounce stop where they touch, and the hit is taken off the list.
     """
     kept = 0
     for c in range(d.ncon):
         if d.contact_time[c] > 0.0 and not _is_first(d, c):
-            _stop_bodies(m, d, c)
             d.contact_time[c] = -d.contact_time[c]
     for c in range(d.ncon):
-        if d.contact_time[c] >= 0.0:
-            _copy_contact(d, c, kept)
-            kept += 1
+        if d.contact_time[c] < 0.0:
+            d.contact_dist[c] = _gap_at_start(m, d, c)
+            if restitution_of(m, d, c) > 0.0:
+                _stop_bodies(m, d, c)
+                continue
+        _copy_contact(d, c, kept)
+        kept += 1
     d.ncon = kept
+
+
+@inline
+def _gap_at_start(m, d, c):
+    """Return what the points of a later hit close along its normal until they touch."""
+    body1, body2 = d.contact_body[c, 0], d.contact_body[c, 1]
+    x1, x2 = place_on(m, d, c, body1), place_on(m, d, c, body2)
+    leaving = dot3(load3(d.contact_normal, c), _relative(m, d, body1, body2, x1, x2, False))
+    return d.contact_dist[c] + d.contact_time[c] * leaving
 
 
 @inline
 def _stop_bodies(m, d, c):
     """Stop the bodies of a hit."""
-    body1, body2, normal = d.contact_body[c, 0], d.contact_body[c, 1], load3(d.contact_normal, c)
+    body1, body2 = d.contact_body[c, 0], d.contact_body[c, 1]
     x1, x2 = place_on(m, d, c, body1), place_on(m, d, c, body2)
-    leaving = dot3(normal, _relative(m, d, body1, body2, x1, x2, False))
-    gap = d.contact_dist[c] - d.contact_time[c] * leaving
-    stop_before(m, d, body1, body2, x1, x2, normal, gap)
+    stop_before(m, d, body1, body2, x1, x2, load3(d.contact_normal, c), d.contact_dist[c])
 
 
 @inline

@@ -123,9 +123,9 @@ def _list_pair(m, d, pair):
         if t == NEVER or (late > 0 and t == NEAR):
             continue
         _list_at(m, d, pair, g, h, mover, v, w, t, late, reach)
+        store_pose(d.geom_place, mover, p, R)
         if d.ncon > first:
             break
-    store_pose(d.geom_place, mover, p, R)
     order(d, first)
 
 
@@ -210,7 +210,8 @@ def _list_at(m, d, pair, g, h, mover, v, w, t, late, reach):
             _fly_on(m, d, mover, t)
             _fly_on(m, d, other, t)
         else:
-            late = LATE_TOUCH if late > 0 and _both_fly(m, d, g, h) else late
+            stops = late > 0 and _bounce(m, g, h) and _both_fly(m, d, g, h)
+            late = LATE_TOUCH if stops else late
             q, T = moved_by(p, R, v, w, t)
             store_pose(place, mover, q, T)
     if m.geom_type[g] == BOX and m.geom_type[h] == BOX:
@@ -218,6 +219,12 @@ def _list_at(m, d, pair, g, h, mover, v, w, t, late, reach):
     else:
         _hulls(m, d, pair, g, h, mover, p, R, t, late, reach)
     store_pose(place, other, x, B)
+
+
+@inline
+def _bounce(m, g, h):
+    """Return whether the contact of two geometries has restitution."""
+    return m.geom_restitution[g] > 0.0 or m.geom_restitution[h] > 0.0
 
 
 @inline
