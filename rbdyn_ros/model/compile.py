@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rbdyn_ros.description.types import Description, Joint
+from rbdyn_ros.checks.names import free_name
+from rbdyn_ros.description.parts.types import WORLD, Description, Joint
 from rbdyn_ros.errors import DescriptionError, Finding, ModelError
 from rbdyn_ros.model.actuators import no_actuators
 from rbdyn_ros.model.bodies import body_arrays, frame_arrays, spring_arrays
@@ -13,7 +14,7 @@ from rbdyn_ros.model.geoms import geom_names, geoms
 from rbdyn_ros.model.height_fields import height_fields
 from rbdyn_ros.model.joint_arrays import joint_arrays, kind_of, loop_arrays, type_of
 from rbdyn_ros.model.joints import JointType
-from rbdyn_ros.model.lumping import WORLD, Tree, free_name, lump
+from rbdyn_ros.model.lumping import Tree, lump
 from rbdyn_ros.model.model import Model, unchecked_model
 from rbdyn_ros.model.model_fields import MODEL_FIELDS
 from rbdyn_ros.model.pushing import no_pairs, pushing, pushing_pairs
@@ -22,7 +23,7 @@ from rbdyn_ros.model.pushing import no_pairs, pushing, pushing_pairs
 def compile_model(description: Description, floating_base: str = "") -> Model:
     """Turn a checked description into a Model.
 
-    dof_inertia0 and geom_mass0 stay 0: engine/constants.py computes them.
+    dof_inertia0 and geom_mass0 stay 0: engine/quantities/constants.py computes them.
 
     Args:
         description: checked by description/checks.

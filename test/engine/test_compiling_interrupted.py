@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rbdyn_ros.engine import interrupts, jit
+from rbdyn_ros.engine.compiler import interrupts, jit
 
 #: Bounds a hang, and nothing else [s].
 PATIENCE = 60.0
@@ -43,7 +43,7 @@ def interrupting(cls, *arguments):
 CPUCodeLibrary._object_compiled_hook = classmethod(interrupting)
 
 from numba import types
-from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.compiler import jit
 sys.path.insert(0, {tests!r})
 from test_compiling_interrupted import inner
 made = {made}

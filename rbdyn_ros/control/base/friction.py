@@ -16,7 +16,7 @@ from rbdyn_ros.errors import bad_argument
 from rbdyn_ros.model.model import Model
 
 if TYPE_CHECKING:
-    from rbdyn_ros.engine.jit import Vector
+    from rbdyn_ros.engine.compiler.jit import Vector
 
 
 #: These must be above 0, as the model divides by them.

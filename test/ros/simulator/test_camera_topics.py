@@ -15,15 +15,16 @@ from PIL import Image as Image_
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 from std_msgs.msg import String
 from support.refusals import refused
-from test_range_topics import ROOM, STAMP, TICK, Still, fast_run, node, spec, until  # noqa: F401 - a fixture
+from support.robots import ROOM
+from test_range_topics import STAMP, TICK, Still, fast_run, node, spec, until  # noqa: F401 - a fixture
 
 from rbdyn_ros.description.appearance.shapes import read_appearance
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.nanoseconds import nanoseconds
 from rbdyn_ros.ros.common.qos import LATCHED
-from rbdyn_ros.ros.simulator import sensors
-from rbdyn_ros.ros.simulator.camera_topics import camera_info, depth_pixels, image
-from rbdyn_ros.ros.simulator.sensors import SensorTopics
+from rbdyn_ros.ros.simulator.topics import sensors
+from rbdyn_ros.ros.simulator.topics.camera_topics import camera_info, depth_pixels, image
+from rbdyn_ros.ros.simulator.topics.sensors import SensorTopics
 from rbdyn_ros.sensors import ColorSpec, DepthSpec
 from rbdyn_ros.view.render import context, process
 

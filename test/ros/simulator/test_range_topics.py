@@ -13,30 +13,16 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 import rclpy
 from sensor_msgs.msg import JointState, LaserScan, PointCloud2, PointField, Range
+from support.robots import ROOM
 
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.nanoseconds import nanoseconds
-from rbdyn_ros.ros.simulator.sensor_work import SensorWork
-from rbdyn_ros.ros.simulator.sensors import SensorTopics
+from rbdyn_ros.ros.simulator.topics.sensor_work import SensorWork
+from rbdyn_ros.ros.simulator.topics.sensors import SensorTopics
 from rbdyn_ros.sensors import Fan, LidarSpec, RangeSpec
 
 TICK = 1_000_000
 STAMP = 1_700_000_000_123_456_789
-
-#: A cart on rails in a room; the wall ahead is 5 m away from its origin, at x = 0.
-ROOM = """<robot name="cart">
-  <link name="room">
-    <collision><origin xyz="5.05 0 0"/><geometry><box size="0.1 8 9"/></geometry></collision>
-    <visual><origin xyz="4.05 0 0"/><geometry><box size="0.1 8 9"/></geometry></visual>
-  </link>
-  <joint name="rails" type="prismatic"><parent link="room"/><child link="cart"/>
-    <axis xyz="1 0 0"/><limit lower="-9" upper="9" effort="100" velocity="9"/></joint>
-  <link name="cart"><inertial><mass value="2"/>
-    <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
-  <joint name="mount" type="fixed"><parent link="cart"/><child link="laser"/>
-    <origin xyz="0.5 0 1.2"/></joint>
-  <link name="laser"/>
-</robot>"""
 
 FILE = """rbdyn_sensors: 1
 sensors:

@@ -1,0 +1,479 @@
+"""One simulated robot: load it, make its loop, open its topics."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.description.parts.poses import Vec3
+from rbdyn_ros.description.scenes.entities import entity_of
+from rbdyn_ros.errors import refusal
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.ros.common import source
+from rbdyn_ros.ros.common.dynamics_query import Snapshot
+from rbdyn_ros.ros.common.parameters import live
+from rbdyn_ros.ros.common.single_joints import SingleJoints
+from rbdyn_ros.ros.common.stamps import TickStamps
+from rbdyn_ros.ros.simulator import parameters as params
+from rbdyn_ros.ros.simulator.graph.foreign import ForeignPublishers
+from rbdyn_ros.ros.simulator.robot.faults import faults_of_new, fitted, make_faults
+from rbdyn_ros.ros.simulator.robot.payloads import Payloads, SavedPayloads
+from rbdyn_ros.ros.simulator.robot.placement import given_state
+from rbdyn_ros.ros.simulator.robot.robot_loading import load_robot, loop_settings
+from rbdyn_ros.ros.simulator.robot.spawned_robots import SpawnedRobots
+from rbdyn_ros.ros.simulator.setup import Setup
+from rbdyn_ros.ros.simulator.topics.alarms import WaitAlarm
+from rbdyn_ros.ros.simulator.topics.commanders import AnswerAges
+from rbdyn_ros.ros.simulator.topics.driver import SimulatedDriver
+from rbdyn_ros.ros.simulator.topics.markers import open_markers
+from rbdyn_ros.ros.simulator.topics.outputs import Cadence, Outputs
+from rbdyn_ros.ros.simulator.topics.reception import Reception
+from rbdyn_ros.ros.simulator.topics.record import NodeRecorder
+from rbdyn_ros.ros.simulator.topics.shared_memory import SharedMemory
+from rbdyn_ros.ros.simulator.world import changes
+from rbdyn_ros.ros.simulator.world.places import Places
+from rbdyn_ros.ros.simulator.world.world import World
+from rbdyn_ros.runtime.loop import Loop
+from rbdyn_ros.runtime.port import Port
+from rbdyn_ros.runtime.saved_loop import SavedLoop
+from rbdyn_ros.runtime.settings import LoopSettings
+from rbdyn_ros.runtime.wakeup import Wakeup
+from rbdyn_ros.sensors.scene import Payload
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SavedRobot:
+    """The whole state of a robot.
+
+    Attributes:
+        loop: the state of its loop.
+        world: the robot and its objects.
+        payloads: payloads and gravity.
+        faults: the parameters of the faults, as rclpy has them.
+        seed: of all noise.
+        seeded_tick: the tick at which the noise began.
+    """
+
+    loop: SavedLoop
+    world: World
+    payloads: SavedPayloads
+    faults: dict[str, Any]
+    seed: int
+    seeded_tick: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Change:
+    """A change of a robot's world: prepared while time runs, then entered or dropped.
+
+    Attributes:
+        before: the present world.
+        after: the next one.
+        m: the Model of `after` with payloads.
+        payloads: the payloads of its links, by link.
+        prepared: let topics and sensors go on in `after`; they cannot fail.
+    """
+
+    before: World
+    after: World
+    m: Model
+    payloads: dict[str, Payload]
+    prepared: Sequence[Callable[[], None]]
+
+    def settled(self, d: Data) -> Change:
+        """Return the change with its last weld in the pose that the links have in a state."""
+        places = Places(self.before.m, d.qpos, d.time)
+        after = self.after.settled(self.before, places)
+        return replace(self, after=after, m=after.with_weld_pose(self.m))
+
+
+class Robot:
+    """One robot, its loop and its topics.
+
+    Args:
+        node: has its parameters and topics.
+        name: of one of several robots in a process; empty if it is the only one.
+        values: of its parameters.
+        time_node: full name of the node that controls the time of several robots; empty: `node`.
+        recorder: of the topics of its node, or None.
+        setup: of a simulator inside another program, or None.
+
+    Attributes:
+        given: its source, after `load`.
+        world, begin: its present world and the one of the start, after `load`.
+        commands: the parser of its commands, after `load`.
+        sensors: topics of its sensors, after `load`; None without a sensor file.
+        loop, stamps, payloads, outputs, reception, spawned, wait_alarm, foreign: after
+            `open`.
+        shared_memory: after `open`, or None.
+    """
+
+    given: source.Source
+    world: World
+    loop: Loop
+    stamps: TickStamps
+    payloads: Payloads
+    outputs: Outputs
+    reception: Reception
+    spawned: SpawnedRobots
+    wait_alarm: WaitAlarm
+    foreign: ForeignPublishers
+    shared_memory: SharedMemory | None = None
+
+    def __init__(
+        self,
+        node: Node,
+        name: str,
+        values: SimpleNamespace,
+        time_node: str,
+        recorder: NodeRecorder | None = None,
+        setup: Setup | None = None,
+    ) -> None:
+        self._recorder, self._setup = recorder, setup
+        self.node, self.name, self.values, self.time_node = node, name, values, time_node
+        self._seed = int(values.seed)
+
+    def load(self, stop: threading.Event, fallback: Path | None) -> None:
+        """Find the robot, make its Model and compile its kernels.
+
+        Raises:
+            RbdynError: a parameter or the robot is refused.
+        """
+        self._loaded = loaded = load_robot(self.node, self.values, self._setup, stop, fallback)
+        self.given, values = loaded.given, self.values
+        floating = values.floating_base and not self.given.is_scene
+        self.begin = self.world = changes.begun(
+            self.given, floating, loaded.m, loaded.start, values.strict
+        )
+        self.commands, self.sensors = loaded.commands, loaded.sensors
+
+    @property
+    def m(self) -> Model:
+        """The Model of its world, without payloads."""
+        return self.world.m
+
+    def open(self, wakeup: Wakeup, time_base: int, clock: Any) -> None:
+        """Make the loop and the topics; the loop does not run yet.
+
+        Args:
+            wakeup: notified for every state.
+            time_base: stamp of tick 0 [ns].
+            clock: publisher of /clock, or None.
+        """
+        m, values, node, loaded = self.m, self.values, self.node, self._loaded
+        if self._recorder is not None:
+            self._recorder.begin(node, m, time_base)
+        cadence = Cadence.of(values, loaded.period_ns, self.sensors.every if self.sensors else ())
+        locked = self._setup is not None and self._setup.locked
+        settings = loop_settings(values, m, self.commands, cadence, locked)
+        port = self._open_port(settings)
+        self.loop = loop = Loop(m, settings, loaded.start, wakeup, loaded.faults, port)
+        self.stamps = TickStamps(time_base, loop.period_ns)
+        self.payloads = Payloads(loop, self.sensors)
+        watch = None
+        if self._setup is not None:
+            loop.plant.begin_with(self._setup.qvel)
+            watch = self._setup.watch
+        others = [self.sensors, open_markers(node, loop, values.frame_prefix)]
+        self.outputs = Outputs(
+            node,
+            loop,
+            self.given,
+            values,
+            cadence,
+            self.stamps,
+            clock,
+            [other for other in others if other is not None],
+            f"{self.time_node or node.get_fully_qualified_name()}/reset",
+            self._recorder,
+            watch,
+        )
+        ages = AnswerAges(
+            self.stamps,
+            lambda: self.outputs.measured_tick,
+            lambda: loop.time.real_time_factor,
+            values.answer_timeout,
+        )
+        self.reception = Reception(
+            node,
+            loop,
+            self.commands,
+            loaded.trajectories,
+            loaded.bridge,
+            self.stamps,
+            ages,
+            SimulatedDriver.of(loop, values),
+        )
+        self.wait_alarm = WaitAlarm(node.get_logger(), loop)
+        self.foreign = ForeignPublishers(node, self.outputs.describes, bool(self.outputs.frames))
+        if port is not None:
+            reception = self.reception
+            self.shared_memory = SharedMemory(port, reception.watch, reception.log, ages)
+        self.spawned = SpawnedRobots(
+            node, loop, self.outputs, self.stamps, ages, values.partial_commands
+        )
+
+    def _open_port(self, settings: LoopSettings) -> Port | None:
+        """Make the memory that another process shares, if there is a name for it."""
+        given = self.values.shared_memory
+        if not given:
+            return None
+        name = f"{given}.{self.name}" if self.name else given
+        joints = {name: name in self.commands.dofs for name in self._lasting_joints()}
+        values = () if self.sensors is None else self.sensors.value_names
+        port = Port(name, self.m, joints, values, settings, self._loaded.period_ns)
+        if values:
+            assert self.sensors is not None
+            self.sensors.share(port.write_values)
+        return port
+
+    def _lasting_joints(self) -> list[str]:
+        """Return the joints with one coordinate but those of objects, which may be deleted."""
+        scene = self.world.loose
+        owners = {*scene.objects, *scene.robots}
+        names = SingleJoints.all(self.m).names
+        return [name for name in names if entity_of(name, owners) not in scene.objects]
+
+    def topics_to_try(self) -> str:
+        """Return the topics to begin with, as a message."""
+        states, commands = map(self.node.resolve_topic_name, ("joint_states", "joint_commands"))
+        names = self.commands.joints.names
+        if not names:
+            return f"states are on {states}"
+        example = f"name: ['{names[0]}'], effort: [1.0]"
+        return f"states are on {states}; commands go to {commands}, for example {example}"
+
+    @property
+    def receptions(self) -> tuple[Reception, ...]:
+        """Its reception, and the receptions of the robots that were spawned beside it."""
+        return self.reception, *self.spawned.receptions
+
+    @property
+    def accepted(self) -> int:
+        """Number of accepted messages, also of spawned robots."""
+        shared = 0 if self.shared_memory is None else self.shared_memory.accepted
+        return self.reception.log.accepted + self.spawned.accepted + shared
+
+    @property
+    def rejected(self) -> int:
+        """Number of rejected messages, also of spawned robots."""
+        return self.reception.log.rejected + self.spawned.rejected
+
+    @property
+    def dropped_readings(self) -> int:
+        """Number of readings of lidars, range sensors and cameras that were dropped."""
+        return 0 if self.sensors is None else self.sensors.dropped
+
+    def close(self) -> None:
+        """End the thread of the sensors, when the loop has ended and nothing is published."""
+        if self.shared_memory is not None:
+            self.shared_memory.close()
+        if self.sensors is not None:
+            self.sensors.close()
+
+    def stamp_ns(self, tick: int) -> int:
+        """Return the stamp of a tick [ns]."""
+        return self.stamps.of(tick)
+
+    def snapshot(self) -> tuple[Snapshot, int]:
+        """Return the robot as it is simulated now, and the stamp of that state [ns]."""
+        state = self.loop.readout.latest()
+        seen = Snapshot(self.payloads.m, state.qpos, state.qvel, state.time, state.xfrc)
+        return seen, self.stamp_ns(state.tick)
+
+    def state_hash(self) -> str:
+        """Return the SHA-256 of the latest state, and of payloads and gravity if they changed."""
+        return self.loop.readout.latest().hash(self.payloads.changes())
+
+    # changes at run time; all raise RbdynError to refuse, or if the loop does not answer
+
+    def set_joint_state(
+        self, names: Sequence[str], positions: Sequence[float], velocities: Sequence[float]
+    ) -> None:
+        """Set positions and velocities of joints, see placement.py."""
+        loop = self.loop
+        here = loop.readout.latest().qpos if loop.time.paused else None
+        loop.plant.set_state(*given_state(self.m, names, positions, velocities, here))
+
+    @property
+    def qpos(self) -> Array:
+        """The present position (nq,)."""
+        return self.loop.readout.latest().qpos
+
+    @property
+    def places(self) -> Places:
+        """The present poses of all links of its world."""
+        state = self.loop.readout.latest()
+        return Places(self.m, state.qpos, state.time)
+
+    def attach(self, link: str, to: str) -> str:
+        """Let a link keep the pose that it has in another one, or in the world, now.
+
+        Returns:
+            all attached links, as a text.
+
+        Raises:
+            RbdynError: a link is unknown, both are parts of one body or attached already, the
+                integrator does not take loops, or the loop does not answer.
+        """
+        # the Model takes a while to make, in which time goes on
+        self.enter(changes.attached(self.world, link, to, self.places), settles=True)
+        return self.world.listed
+
+    def detach(self, link: str, to: str) -> str:
+        """Detach two links; return the links that are still attached, as a text."""
+        self.enter(changes.detached(self.world, link, to))
+        return self.world.listed
+
+    def set_surface_velocity(self, obstacle: str, velocity: Vec3) -> None:
+        """Let the surface of an obstacle move like a conveyor belt, see changes.with_belt."""
+        self.enter(changes.with_belt(self.world, obstacle, velocity))
+
+    def enter(self, world: World, settles: bool = False, resets: bool = False) -> None:
+        """Go on in another world, between two ticks; parts that both worlds have keep their state.
+
+        Args:
+            world: the world.
+            settles: whether the links of its last weld keep the pose that they have at that tick.
+            resets: whether the caller resets or loads the state next: it may have diverged.
+
+        Raises:
+            RbdynError: a recording is under way, the loop does not answer, or a topic or a sensor
+                refuses the world. Nothing has changed then.
+        """
+        if world.m is self.m:
+            self.world = world
+            return
+        if self._recorder is not None:
+            raise refusal(
+                "the simulation is recorded, and the objects of a recording stay the same; "
+                "record a scene that has all objects from the start",
+                "recorded",
+            )
+        with self.outputs.lock, self.payloads.lock:
+            try:
+                change = self._move(self._prepare(world), settles, resets)
+            except BaseException:
+                self.spawned.abandon()
+                raise
+            self.world = change.after
+            self.payloads.use(change.m, change.payloads)
+            for act in change.prepared:
+                act()
+        self._fit_faults()
+
+    def _prepare(self, world: World) -> Change:
+        """Prepare the change to a world; all that can be refused is refused here."""
+        m, description = world.m, world.description
+        plant, payloads = self.payloads.fitted(m)
+        prepared = list[Callable[[], None]]()
+        if self.sensors is not None:
+            loads = tuple(payloads.values())
+            prepared.append(self.sensors.prepare(m, description, plant, loads))
+        prepared.append(self.outputs.prepare(m, description, world.robots))
+        prepared.append(self.spawned.prepare(world))
+        return Change(self.world, world, plant, payloads, prepared)
+
+    def _move(self, change: Change, settles: bool, resets: bool) -> Change:
+        """Let the loop go on with the Model of a change; return the change as it goes on."""
+        world = change.after
+        faults = {name: row.value for name, row in self._fault_parameters().items()}
+
+        def between(d: Data) -> tuple[Model, Model]:
+            nonlocal change
+            self.outputs.drain()
+            if settles:
+                change = change.settled(d)
+            return change.after.m, change.m
+
+        of_new = faults_of_new(world.m, faults)
+        self.loop.move(world.m, change.m, world.start, between, resets, of_new)
+        return change
+
+    def _fit_faults(self) -> None:
+        """Take joints that are gone out of the parameters of the faults, and new ones in."""
+        right = fitted(self.m, vars(self.values), self.loop.plant.faults)
+        if not right:
+            return
+        result = self.node.set_parameters_atomically(
+            [Parameter(name, value=value or [""]) for name, value in right.items()]
+        )
+        if not result.successful:
+            text = f"the parameters of faults do not follow the joints: {result.reason}"
+            self.node.get_logger().warning(text)
+            return
+        listed = "; ".join(f"{name} is {value} now" for name, value in right.items())
+        text = f"the joints of the simulation have changed: {listed}"
+        self.node.get_logger().info(text)
+
+    def reset(self, time: bool, state: bool, robot: bool, seed: int | None = None) -> None:
+        """Reset loop and sensors, see runtime.plant.Plant.reset.
+
+        Args:
+            time: time starts at 0 again.
+            state: the robot returns to its start, and nothing is attached.
+            robot: objects, payloads and gravity return to those at the start; else they stay.
+                Without `state`, spawned objects with the names of deleted ones go first: if the
+                loop stops answering then, they are gone.
+            seed: of all noise; None: the present one.
+        """
+        if robot:
+            if not state:
+                self.enter(changes.without_namesakes(self.world, self.qpos))
+            self.enter(self.world.as_loaded, resets=state)
+            self.payloads.restore()
+        elif state:
+            self.enter(changes.released(self.world), resets=True)
+        if not (time or state or seed is not None):
+            return
+        self.loop.plant.reset(time, state, seed)
+        if self.sensors is not None:
+            self._seed = self._seed if seed is None else seed
+            self.sensors.reseed(self._seed, self.loop.time.seeded_tick)
+
+    def save_state(self) -> SavedRobot:
+        """Return the whole state, see runtime.loop.Loop.save_state."""
+        loop, seeded = self.loop.save_state(), self.loop.time.seeded_tick
+        faults = self._fault_parameters()
+        return SavedRobot(loop, self.world, self.payloads.saved(), faults, self._seed, seeded)
+
+    def load_state(self, saved: SavedRobot) -> None:
+        """Go on from a state that this robot saved; the parameters of the faults change, too.
+
+        Raises:
+            RbdynError: its faults are refused, or the loop does not answer.
+        """
+        faults = {name: one.value for name, one in saved.faults.items()}
+        make_faults(saved.world.m, vars(self.values) | live(faults, params.PARAMETERS))
+        self.enter(saved.world, resets=True)
+        now = self._fault_parameters()
+        changes = [new for name, new in saved.faults.items() if new.value != now[name].value]
+        result = self.node.set_parameters_atomically(changes)
+        if not result.successful:
+            raise refusal(result.reason)
+        self.payloads.load(saved.payloads)
+        self._seed = saved.seed
+        if self.sensors is not None:  # before the first state that they measure
+            self.sensors.reseed(saved.seed, saved.seeded_tick)
+        self.loop.load_state(saved.loop)
+
+    def _fault_parameters(self) -> dict[str, Any]:
+        names = [row.name for row in params.PARAMETERS if row.name.startswith(params.FAULTS)]
+        return {name: self.node.get_parameter(name) for name in names}
+
+    def set_faults(self, values: dict[str, Any]) -> None:
+        """Set the faults to the values of the parameters.
+
+        Raises:
+            ParameterError: they do not fit this robot.
+        """
+        self.loop.plant.set_faults(make_faults(self.m, values))

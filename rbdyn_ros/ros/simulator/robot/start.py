@@ -1,0 +1,124 @@
+"""The start position: from the user's positions by name, the limits, and the closed loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.dynamics.assembly import assemble, closed_within, is_closed
+from rbdyn_ros.dynamics.configuration import position_ranges, start_within_limits
+from rbdyn_ros.errors import Finding, ModelError, ParameterError, apart, did_you_mean, exactly
+from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.ros.common.single_joints import SingleJoints
+from rbdyn_ros.ros.simulator.parameters import INITIAL
+
+#: Tolerance of assembled positions at a limit, for rounding [rad or m].
+ON_LIMIT = 1e-9
+
+
+def start_position(m: Model, given: dict[str, Any]) -> Array:
+    """Return qpos at the start (nq,).
+
+    Named joints are at the given positions. The other joints of a tree are at 0 or, if it is
+    outside their limits, in the middle of these (unlimited to one side: at the limit). With closed
+    loops they are at the closed position nearest to m.qpos0.
+
+    Args:
+        m: the robot.
+        given: the parameters `initial_positions.<joint>` that were set.
+
+    Raises:
+        ParameterError: about every joint without a position of its own and every position
+            outside the limits; or if the loops cannot be closed within the limits.
+    """
+    joints = SingleJoints.free(m)
+    limits = {name: position_limits(m, name) for name in joints.names}
+    addresses = dict(zip(joints.names, joints.qposadr.tolist(), strict=True))
+    qpos = start_within_limits(m)
+    findings, named = [], []
+    for parameter, value in given.items():
+        name = parameter.removeprefix(INITIAL)
+        reason = _no_position(m, name, joints.names) or _outside(value, *limits[name])
+        if reason:
+            findings.append(_finding(parameter, reason, value))
+            continue
+        qpos[addresses[name]] = value
+        named.append(name)
+    if findings:
+        raise ParameterError(findings)
+    if is_closed(m, qpos):
+        return qpos
+    return _assembled(m, qpos, named, limits, addresses)
+
+
+def position_limits(m: Model, name: str) -> tuple[float, float]:
+    """Return the limits of a joint [rad or m]; infinite if it has none."""
+    low, high = position_ranges(m, [m.jnt_id(name)])[0].tolist()
+    return low, high
+
+
+def _no_position(m: Model, name: str, names: Sequence[str]) -> str:
+    """Return why the start of a joint cannot be set; empty if it can."""
+    if name in names:
+        return ""
+    if name in m.loop_names:
+        return f"joint '{name}' closes a loop: its position follows from the other joints"
+    if name not in m.jnt_names:
+        return f"there is no joint '{name}'{did_you_mean(name, names)}"
+    j = m.jnt_id(name)
+    if m.jnt_mimic[j] >= 0:
+        leader = m.jnt_names[m.jnt_mimic[j]]
+        return f"joint '{name}' mimics joint '{leader}'; set the position of '{leader}'"
+    if m.jnt_class[j] != JointClass.FREE:
+        return f"joint '{name}' has a prescribed motion, which sets its start"
+    return f"joint '{name}' has no single coordinate; allowed are {', '.join(names)}"
+
+
+def _outside(value: object, low: float, high: float) -> str:
+    """Return why a position is refused; empty if it is allowed."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if number and low <= value <= high and np.isfinite(value):  # type: ignore[operator, call-overload]
+        return ""
+    return (
+        f"it is {value!r}; allowed is a number from {exactly(low)} to {exactly(high)} [rad or m]"
+    )
+
+
+def _assembled(
+    m: Model,
+    rough: Array,
+    named: Sequence[str],
+    limits: dict[str, tuple[float, float]],
+    addresses: dict[str, int],
+) -> Array:
+    """Return a closed position near a rough one; named joints stay."""
+    given = f" with the given {', '.join(INITIAL + name for name in named)}" if named else ""
+    try:
+        qpos = assemble(m, rough, named, closed_within(m))
+    except ModelError as error:
+        raise ParameterError(
+            [_not_closed(f"no start position{given}: {f.message}") for f in error.findings]
+        ) from error
+    for name, (low, high) in limits.items():
+        position = qpos[addresses[name]]
+        if not low - ON_LIMIT <= position <= high + ON_LIMIT:
+            found, least, most = apart(position, low, high)
+            text = (
+                f"no start position{given} closes the loops within the limits: "
+                f"joint '{name}' would be at {found}; allowed is {least} to {most}"
+            )
+            raise ParameterError(_not_closed(text))
+    return qpos
+
+
+def _not_closed(text: str) -> Finding:
+    return Finding("initial-position", f"{text}.", "error", "initial_positions")
+
+
+def _finding(parameter: str, text: str, value: object) -> Finding:
+    message = f"parameter '{parameter}': {text}."
+    return Finding("initial-position", message, "error", parameter, None, repr(value))

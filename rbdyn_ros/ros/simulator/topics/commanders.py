@@ -1,0 +1,143 @@
+"""Who commands a robot: commands that answer old states, and commanders that stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from rclpy.node import Node
+
+from rbdyn_ros.errors import refusal
+from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.ros.common.endpoints import UNKNOWN, described, other_publishers, sender_name
+from rbdyn_ros.ros.common.stamps import TickStamps
+from rbdyn_ros.runtime.loop import Loop
+
+#: Commands are back when they came for this time without a gap [s]: a commander that is always
+#: slower than command_timeout is logged once.
+BACK = 1.0
+#: Most commanders whose names are remembered, and the time between two questions about names [s].
+MOST, PAUSE = 100, 0.1
+#: Effect of each policy of on_timeout on the joints.
+EFFECTS = {
+    "zero": "get no effort",
+    "gravity": "are held against gravity",
+    "hold": "are braked to rest and held there",
+}
+
+
+class AnswerAges:
+    """Refuses commands that answer an old state.
+
+    A command is judged if its stamp is the stamp of a tick up to the newest published state.
+    Another stamp, such as 0 or the time of another clock, says nothing about a state.
+
+    Args:
+        stamps: of the ticks of the loop.
+        newest: returns the tick of the newest published state; -1: none yet.
+        factor: returns the real-time factor.
+        timeout: largest age of a state that a command answers [s of wall time]; 0: unlimited.
+
+    Attributes:
+        late: number of refused commands.
+    """
+
+    def __init__(
+        self,
+        stamps: TickStamps,
+        newest: Callable[[], int],
+        factor: Callable[[], float],
+        timeout: float,
+    ) -> None:
+        self._stamps, self._newest, self._factor = stamps, newest, factor
+        self._timeout, self.late = timeout, 0
+
+    def check(self, stamp_ns: int) -> None:
+        """Raise RbdynError if a command with this stamp answers a state that is too old."""
+        if not self._timeout or stamp_ns <= 0:
+            return
+        tick, newest = self._stamps.tick_of(stamp_ns), self._newest()
+        if tick is None or tick >= newest:
+            return
+        age = (newest - tick) * self._stamps.period_ns / NANOSECONDS / self._factor()
+        if age > self._timeout:
+            self.late += 1
+            raise refusal(
+                f"it answers a state that is {age:.3f} s older than the newest one; "
+                f"answer_timeout is {self._timeout:g} s",
+                "late",
+            )
+
+
+class CommanderWatch:
+    """Logs that commands stopped, with the node that sent them, and that they are back.
+
+    Args:
+        node: logs, and knows the graph.
+        loop: that the commands were for.
+    """
+
+    def __init__(self, node: Node, loop: Loop) -> None:
+        self._node, self._loop = node, loop
+        self._names: dict[tuple[str, bytes | None], str] = {}
+        self._heard: float | None = None
+        self._who = ""  # sent the last command
+        self._asked = -PAUSE  # time of the last question about a name [s]
+        self._stopped = False
+        self._since: float | None = None  # time from which on commands came again
+
+    def note(self, topic: str, sender: bytes | None) -> None:
+        """Note an accepted command: its topic, and the GID of its publisher if it is known."""
+        now, key = time.monotonic(), (topic, sender)
+        if sender is None and self._heard is not None and now - self._heard > BACK:
+            self._names.pop(key, None)  # it may be another node
+        who = self._names.get(key)
+        if who is None and now - self._asked >= PAUSE:
+            self._asked = now
+            who = self._commander(topic, sender)  # while it lives: later the graph forgets it
+            if who:
+                if len(self._names) == MOST:
+                    del self._names[next(iter(self._names))]  # the oldest
+                self._names[key] = who
+        self._who, self._heard = who or "", now
+
+    def note_process(self, who: str) -> None:
+        """Note accepted commands that did not come by a topic."""
+        self._who, self._heard = who, time.monotonic()
+
+    def poll(self, now: float) -> None:
+        """Log a change; `now` is on the steady clock [s]. For one thread."""
+        heard, loop = self._heard, self._loop
+        if heard is None:
+            return
+        timeout, silence = loop.settings.command_timeout, now - heard
+        if silence > timeout:
+            self._since = None
+            stale = loop.readout.latest().stale
+            if not self._stopped and stale and loop.readout.command_age() > timeout:
+                self._stopped = True
+                self._node.get_logger().warning(self._stop_text(silence, stale))
+            return
+        if not self._stopped:
+            return
+        self._since = heard if self._since is None else self._since
+        if now - self._since >= BACK:
+            self._stopped = False
+            self._node.get_logger().info(f"commands are back: {self._who}")
+
+    def _stop_text(self, silence: float, stale: int) -> str:
+        policy, who = self._loop.settings.on_timeout, self._who or "a node that has ended"
+        return (
+            f"commands stopped: {who} sent none for {silence:.2f} s. {stale} joints "
+            f"{EFFECTS[policy]} (on_timeout is '{policy}') until commands come again"
+        )
+
+    def _commander(self, topic: str, sender: bytes | None) -> str:
+        """Return the publisher of commands as words; empty if the graph does not know it yet."""
+        full = self._node.resolve_topic_name(topic)
+        if sender is None:
+            names = other_publishers(self._node, full, 0)
+        else:
+            names = [sender_name(self._node, full, sender)]
+        known = [described(name) for name in names if name != UNKNOWN]
+        return f"{', '.join(known)} on {full}" if known else ""
