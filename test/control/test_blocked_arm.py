@@ -30,7 +30,6 @@ class Blocked(Case):
 
     joint: int = 0
     by: str = BRAKE
-    after: float = 0.0  # the onset [s]
 
 
 def cases(robots=(FILES[0], "panda.urdf", SEVEN), speeds=SPEEDS, **more):
@@ -44,11 +43,8 @@ class Block:
 
     def __init__(self, case):
         self.joint, self.by, self.place, self.way = case.joint, case.by, None, 0.0
-        self.after = case.after
 
-    def __call__(self, loop, time):
-        if time < self.after:
-            return
+    def __call__(self, loop, _time):
         m, d, k = loop.plant, loop.d, loop.dofs[self.joint]
         if self.place is None:
             self.place, self.way = d.qpos[k], np.sign(d.qvel[k]) or 1.0
@@ -63,7 +59,7 @@ class Block:
 
 def ran(case, trusted=False, blocks=True):
     """Return the loop after a run, its positions and its largest speed as a part of a limit."""
-    loop = moving(dataclasses.replace(case, lie="", joint=0, by="", after=0.0))
+    loop = moving(dataclasses.replace(case, lie="", joint=0, by=""))
     if trusted:
         loop.controller._trip(Fault("target", "a trusted fault"))
     battery.HARNESS[TRUE.name] = Block(case) if blocks else (lambda _loop, _time: None)
@@ -110,5 +106,15 @@ WORST = (
 def test_the_reaction_to_a_blocked_joint_throws_no_other_joint(case):
     fault, excess, speed = judged(case)
     assert fault is not None
+    assert excess <= FARTHEST
+    assert speed <= FASTEST
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("file", "joint"), [(FILES[0], 1), ("panda.urdf", 1)])
+def test_a_coasting_arm_with_a_blocked_joint_throws_no_other_joint(file, joint, mode):
+    """The states stop when the joint hits an obstacle."""
+    fault, excess, speed = judged(Blocked("loss", mode, 1.0, file, joint=joint, by=OBSTACLE))
+    assert fault.code == "age"
     assert excess <= FARTHEST
     assert speed <= FASTEST
