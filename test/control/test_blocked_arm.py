@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from battery import FARTHEST, FASTEST, Case, beyond, lied, moving
 from closed_loop import FILES, SEVEN
-from support.lies import LOOP, NONE, Lie
+from support.lies import LOOP, NONE, Lie, lie_of
 
 import rbdyn_ros as rb
 from rbdyn_ros.control.base.faults import Fault
@@ -26,7 +26,7 @@ TRUE = Lie("true", "values", "true states", (NONE,), None, (LOOP,))
 
 @dataclasses.dataclass(frozen=True)
 class Blocked(Case):
-    """A case without a lie, whose joint is blocked from the onset on."""
+    """A case whose joint is blocked from the onset on, with true states if it has no lie."""
 
     joint: int = 0
     by: str = BRAKE
@@ -63,8 +63,9 @@ def ran(case, trusted=False, blocks=True):
     if trusted:
         loop.controller._trip(Fault("target", "a trusted fault"))
     battery.HARNESS[TRUE.name] = Block(case) if blocks else (lambda _loop, _time: None)
+    lie = dataclasses.replace(lie_of(case.lie), name=TRUE.name) if blocks and case.lie else TRUE
     try:
-        q, v, _ = lied(loop, TRUE)
+        q, v, _ = lied(loop, lie)
     finally:
         del battery.HARNESS[TRUE.name]
     k = loop.dofs
@@ -74,6 +75,7 @@ def ran(case, trusted=False, blocks=True):
 @functools.cache
 def references(case):
     """Return the positions of the references, and the largest speed of a blocked, braked arm."""
+    case = dataclasses.replace(case, lie="")
     runs = [ran(case, True), ran(case, True, False), ran(case, False, False)]
     return np.concatenate([run[1] for run in runs]), runs[0][2]
 
@@ -104,5 +106,15 @@ WORST = (
 def test_the_reaction_to_a_blocked_joint_throws_no_other_joint(case):
     fault, excess, speed = judged(case)
     assert fault is not None
+    assert excess <= FARTHEST
+    assert speed <= FASTEST
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("file", "joint"), [(FILES[0], 1), ("panda.urdf", 1)])
+def test_a_coasting_arm_with_a_blocked_joint_throws_no_other_joint(file, joint, mode):
+    """The states stop when the joint hits an obstacle."""
+    fault, excess, speed = judged(Blocked("loss", mode, 1.0, file, joint=joint, by=OBSTACLE))
+    assert fault.code == "age"
     assert excess <= FARTHEST
     assert speed <= FASTEST

@@ -16,7 +16,7 @@ from rbdyn_ros.control.base import limits
 from rbdyn_ros.control.base import state_kernels as states
 from rbdyn_ros.control.base.faults import FAULTS, REMEDIES
 from rbdyn_ros.control.base.friction import Friction
-from rbdyn_ros.control.blind import endings, velocity_vote, witness
+from rbdyn_ros.control.blind import coasting, endings, velocity_vote, witness
 from rbdyn_ros.control.laws import sampled
 from rbdyn_ros.control.motion import tracking
 from rbdyn_ros.control.states import clock, gate, measured
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 #: Constants of arm_controller that the generated code uses, by their modules.
 CONSTANTS = {
     limits: ("MARGIN", "OVERSHOOT", "ACCELERATION", "LATENCY"),
-    gate: ("HASTE", "HELD"),
+    gate: ("HASTE", "HELD", "MISSED"),
     measured: ("LARGEST",),
     states: (
         *("SHORTEST", "LONGEST", "BRIEF", "RECENT", "LONG", "ODD", "STRANGE", "DRIFTED", "JOLT"),
@@ -41,6 +41,7 @@ CONSTANTS = {
         *("EXCEEDED", "LEARNING", "GROWTH", "FAST_SHARE", "FAST", "HELD", "CARRIED"),
         *("NEAR", "ALIKE"),
     ),
+    coasting: ("DAMPING",),
     velocity_vote: ("WINDOW", "REACH", "SPACING", "REMEMBERED"),
     witness: (
         *("RATE", "STEADY_RATE", "FROZEN", "PASSED", "STILL", "STILL_SPEED", "AGREES", "MOVED"),

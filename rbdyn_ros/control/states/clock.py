@@ -40,6 +40,11 @@ class StateClock:
         self._stamp = self._arrival = 0
         self._restart(0, 0)
 
+    @property
+    def late(self) -> bool:
+        """Whether the newest state came with more than the largest lag."""
+        return self._late_since > 0
+
     def forget(self) -> None:
         """Take the next state as one without delay: a clock that stood still stays behind."""
         self._begun = False

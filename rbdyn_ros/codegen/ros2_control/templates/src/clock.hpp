@@ -34,6 +34,9 @@ public:
   /// Delay of the newest update relative to the fastest one [s].
   double lag() const { return lag_; }
 
+  /// Whether the newest update came with more than the largest delay.
+  bool late() const { return late_; }
+
   /// Take the next update as one without delay.
   void forget() { begun_ = false; }
 
