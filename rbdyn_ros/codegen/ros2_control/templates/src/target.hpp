@@ -95,22 +95,13 @@ private:
   /// Begin to decelerate from the present velocity, within the limits of the positions.
   void stop(const Limits & limits)
   {
-    bool stands = true;
-    double time = tracking::STOPPING;
-    for (std::size_t i = 0; i < CONTROLLED; ++i) {
-      const std::size_t k = PLACE[i];
-      const double v = desired_.v[k], q = desired_.q[k];
-      stands = stands && std::abs(v) <= tracking::STANDING;
-      const double room = v > 0.0 ? limits.upper[i] - q : q - limits.lower[i];
-      time = std::min(time, 2.0 * room / std::max(std::abs(v), tracking::STANDING));
-    }
+    const Table<3, DOFS> rows(desired_.q, desired_.v, desired_.a);
+    const double time = tracking::stopping_time(rows, PLACE, limits.lower, limits.upper);
     desired_.a = Dofs{};
     begin_ = desired_;
-    if (stands) {
+    left_ = time_ = time;
+    if (time == 0.0) {
       desired_.v = Dofs{};
-      left_ = 0.0;
-    } else {
-      left_ = time_ = std::max(time, tracking::QUICKEST);
     }
   }
 
@@ -128,7 +119,7 @@ private:
   }
 
   Desired desired_, begin_;
-  double left_ = 0.0, time_ = 1.0;  // of the deceleration [s]
+  double left_ = 0.0, time_ = 0.0;  // of the deceleration [s]
   bool follows_ = false;
 };
 
