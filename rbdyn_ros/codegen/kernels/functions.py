@@ -96,7 +96,7 @@ class Translation:
             for argument, kind in kinds.items()
             if kind != MODEL
         )
-        head = f"inline {_type(result, parts)} {name}({arguments})"
+        head = f"static inline {_type(result, parts)} {name}({arguments})"
         self._texts.append((space, "\n".join([*_comment(node), head, "{", *lines, "}"])))
         written = frozenset(k for k, argument in enumerate(kinds) if argument in body.written)
         return Signature(f"{space}::{name}", tuple(kinds.values()), result, parts, written)

@@ -50,8 +50,10 @@ WAY, REFERENCE, AGE, JUMP, SLOW, SINCE, ROWS = 3, 4, 5, 6, 7, 8, 9
 
 @entry
 def inspect(
-    state: Matrix,
-    before: Matrix,
+    qpos: Vector,
+    qvel: Vector,
+    last_qpos: Vector,
+    last_qvel: Vector,
     dofs: Ints,
     rows: Matrix,
     acceleration: float,
@@ -64,7 +66,6 @@ def inspect(
 
     Positions are checked before velocities. `found` is written as FOUND says.
     """
-    qpos, qvel = state[0], state[1]
     found[KIND] = found[BLIND] = 0.0
     for i in range(len(dofs)):
         q = qpos[dofs[i]]
@@ -76,14 +77,14 @@ def inspect(
             report(VELOCITY, i, v, rows[2, i], found)
     for i in range(len(dofs)):
         k = dofs[i]
-        travelled = 0.5 * step * (qvel[k] + before[1, k])
-        moved = qpos[k] - before[0, k]
+        travelled = 0.5 * step * (qvel[k] + last_qvel[k])
+        moved = qpos[k] - last_qpos[k]
         if step < np.inf and jumped(moved, travelled, qvel[k], rows[2, i], step):
             found[BLIND] = MOVED
             if found[KIND] == 0.0 or found[KIND] == VELOCITY:
                 report(MOVED, i, moved, rows[2, i] * step, found)
     if found[BLIND] == 0.0:
-        compare(qpos, qvel, before, dofs, step, memory, found)
+        compare(qpos, qvel, last_qpos, last_qvel, dofs, step, memory, found)
         judge_change(qvel, dofs, rows, acceleration, effort, step, memory, found)
     return bool(found[KIND] == 0.0)
 
@@ -107,7 +108,8 @@ def jumped(moved: float, travelled: float, speed: float, fastest: float, step: f
 def compare(
     qpos: Vector,
     qvel: Vector,
-    before: Matrix,
+    last_qpos: Vector,
+    last_qvel: Vector,
     dofs: Ints,
     step: float,
     memory: Matrix,
@@ -121,14 +123,14 @@ def compare(
     brief, recent, kept = np.exp(-step / BRIEF), np.exp(-step / RECENT), np.exp(-step / LONG)
     for i in range(len(dofs)):
         k = dofs[i]
-        travelled = 0.5 * step * (qvel[k] + before[1, k])
-        off = qpos[k] - before[0, k] - travelled
+        travelled = 0.5 * step * (qvel[k] + last_qvel[k])
+        off = qpos[k] - last_qpos[k] - travelled
         memory[0, i] = brief * memory[0, i] + off if steady else 0.0
         memory[1, i] = recent * memory[1, i] + off if steady else 0.0
         if steady:
             memory[2, i] = kept * memory[2, i] + off
             memory[WAY, i] = kept * memory[WAY, i] + abs(travelled)
-        jolted = abs(qvel[k] - before[1, k]) > JOLT
+        jolted = abs(qvel[k] - last_qvel[k]) > JOLT
         memory[JUMP, i] = BRIEF if jolted else memory[JUMP, i] - step
         odd = JOLTED if memory[JUMP, i] > 0.0 else ODD
         drifted = DRIFTED + SHARE * memory[WAY, i]

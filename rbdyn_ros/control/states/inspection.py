@@ -47,7 +47,7 @@ class Inspection:
 
     def __init__(self, seen: Measured, limits: Limits) -> None:
         n = len(limits.names)
-        self._seen = seen
+        self._seen, self._last = seen, (seen.before[0], seen.before[1])
         self._memory, self._found = np.zeros((ROWS, n)), np.zeros(FOUND)
         self._memory[AGE] = math.inf
         self.use(limits)
@@ -76,8 +76,9 @@ class Inspection:
         """
         seen, found = self._seen, self._found
         fine = inspect.call(
-            seen.state,
-            seen.before,
+            seen.qpos,
+            seen.qvel,
+            *self._last,
             self.dofs,
             self.rows,
             self._acceleration,

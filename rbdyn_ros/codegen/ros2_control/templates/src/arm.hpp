@@ -77,6 +77,8 @@ public:
   explicit Arm(const ArmSettings & settings)
   : settings_(settings), inspection_(settings.limits), efforts_(settings.limits)
   {
+    const double pause = settings.gate.state_timeout;
+    longest_held_ = std::max(state_kernels::LONGEST, -std::expm1(-pause / gate::HELD) * pause);
   }
 
   // These three may be read by any thread.
@@ -175,7 +177,8 @@ public:
                                     : input.steady;
     const Answer answer = this->answer(input);
     if (answer == Answer::efforts) {
-      effort = efforts_.released();
+      const auto sent = efforts_.released();
+      std::copy(sent.begin(), sent.end(), effort.begin());
     }
     if (faulty_.load(std::memory_order_relaxed)) {
       phase_.store(ending_.phase(), std::memory_order_release);
@@ -408,11 +411,8 @@ private:
     if (ending_.disbelieves(now_, state_)) {
       return ending_.lie();
     }
-    const double pause = settings_.gate.state_timeout;
-    const double most =
-      std::max(state_kernels::LONGEST, -std::expm1(-pause / gate::HELD) * pause);
-    if (!(held_ <= most)) {
-      return {Fault::age, true, false, 0, held_, most};
+    if (!(held_ <= longest_held_)) {
+      return {Fault::age, true, false, 0, held_, longest_held_};
     }
     const bool soft = mode() == Mode::impedance || mode() == Mode::pd_gravity;
     const double contact = soft ? settings_.limits.contact : 0.0;
@@ -447,8 +447,9 @@ private:
   Dofs commands() const
   {
     Dofs found = holding_;
+    const auto sent = efforts_.released();
     for (std::size_t i = 0; i < CONTROLLED; ++i) {
-      found[PLACE[i]] = efforts_.released()[i];
+      found[PLACE[i]] = sent[static_cast<Index>(i)];
     }
     return found;
   }
@@ -600,6 +601,7 @@ private:
   std::int64_t time_ = 0, accepted_ = 0;   // clock of the updates, likewise [ns]
   double step_ = 0.0, step_admitted_ = 0.0;  // [s]
   double held_ = 0.0;  // mean time for which an effort acted [s]
+  double longest_held_;
   double idle_ = INFINITE;
   bool begun_ = false, blind_ = false, moved_ = false;
   std::atomic<Mode> mode_{Mode::gravity};

@@ -27,6 +27,9 @@ inline std::int64_t nanoseconds(double time)
 class UpdateClock
 {
 public:
+  /// Delay of the newest update relative to the fastest one [s].
+  double lag() const { return numbers_[clock::LAG]; }
+
   /// Take the next update as one without delay.
   void forget() { times_[clock::BEGUN] = 0; }
 

@@ -87,12 +87,15 @@ public:
   }
 
   /// Judge a state that follows another one after a step [s]; infinite: it is the first.
-  Verdict judge(const State & now, const State & before, double step, const Joints & effort)
+  Verdict judge(
+    const State & now, const State & before, double step, Vector<const double> effort)
   {
     namespace c = state_kernels;
-    const Table<2, DOFS> state(now.q, now.v), last(before.q, before.v);
     std::array<double, c::FOUND> found{};
-    if (c::inspect(state, last, PLACE, rows_, acceleration_, effort, step, memory_, found)) {
+    if (c::inspect(
+          now.q, now.v, before.q, before.v, PLACE, rows_, acceleration_, effort, step, memory_,
+          found))
+    {
       return {};
     }
     return {
@@ -122,20 +125,14 @@ public:
   explicit EffortGate(const Limits & limits) : rows_(rows_of(limits)) {}
 
   /// The efforts that were released last [N m or N].
-  Joints released() const
-  {
-    const auto row = out_.row(gate_kernels::RELEASED);
-    Joints found{};
-    std::copy(row.begin(), row.end(), found.begin());
-    return found;
-  }
+  Vector<const double> released() const { return out_.row(gate_kernels::RELEASED); }
 
   /// Start bumpless: the next efforts are these; their difference to the law decays.
-  void begin(const Joints & effort)
+  void begin(Vector<const double> effort)
   {
     for (Index i = 0; i < rows_.columns(); ++i) {
       const double cap = rows_(3, i);
-      const double tau = std::min(std::max(effort[static_cast<std::size_t>(i)], -cap), cap);
+      const double tau = std::min(std::max(effort[i], -cap), cap);
       out_(gate_kernels::START, i) = out_(gate_kernels::RELEASED, i) = tau;
     }
     since_start_ = 0.0;

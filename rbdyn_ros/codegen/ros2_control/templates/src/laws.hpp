@@ -37,7 +37,9 @@ using Law = void (*)(Data &, Matrix<const double>, Matrix<const double>, Vector<
 inline void compute(
   Law law, const State & state, const Desired & desired, const Gains & gains, Dofs & effort)
 {
-  Data d{state.q, state.v, {}, {}};
+  Data d;
+  d.qpos = state.q;
+  d.qvel = state.v;
   law(
     d, Table<3, DOFS>(desired.q, desired.v, desired.a),
     Table<2, DOFS>(gains.stiffness, gains.damping), effort);
@@ -104,10 +106,10 @@ private:
   void add_friction(const Dofs & v, double sign, Dofs & effort) const
   {
     if (share > 0.0) {
-      Dofs rubbing{};
-      friction::write_effort(
-        v, VISCOUS, COULOMB, every(0.0), every(friction::STRIBECK_VELOCITY),
-        every(friction::SMOOTHING), rubbing);
+      static constexpr Dofs STRIBECK{}, SPEED = every(friction::STRIBECK_VELOCITY);
+      static constexpr Dofs SMOOTHING = every(friction::SMOOTHING);
+      Dofs rubbing;
+      friction::write_effort(v, VISCOUS, COULOMB, STRIBECK, SPEED, SMOOTHING, rubbing);
       for (std::size_t k = 0; k < DOFS; ++k) {
         effort[k] += sign * share * rubbing[k];
       }

@@ -47,12 +47,13 @@ class Table
 public:
   Table() = default;
 
-  /// Copy vectors to its first rows.
+  /// Copy vectors to its rows.
   template <typename... Rows>
   explicit Table(const Rows &... rows)
   {
-    double * to = numbers_.data();
-    ((to = std::copy(rows.begin(), rows.end(), to)), ...);
+    static_assert(sizeof...(rows) == ROWS);
+    std::size_t i = 0;
+    ((set(i++, rows)), ...);
   }
 
   double & operator()(Index i, Index k) { return numbers_[place(i, k)]; }
@@ -65,6 +66,14 @@ public:
   static constexpr Index columns() { return COLUMNS; }
 
 private:
+  template <typename Row>
+  void set(std::size_t i, const Row & row)
+  {
+    for (std::size_t k = 0; k < row.size(); ++k) {  // inlined, unlike std::copy
+      numbers_[i * COLUMNS + k] = row[k];
+    }
+  }
+
   static constexpr std::size_t place(Index i, Index k)
   {
     return static_cast<std::size_t>(i * COLUMNS + k);
