@@ -16,7 +16,7 @@ from pathlib import Path
 
 import rbdyn_ros as rb
 from benchmarks.six_robots import Robot
-from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.compiler import jit
 
 #: Functions of each robot, in the order of measurement.
 TRACED = ("step", "forward_dynamics", "inverse", "mass_matrix")

@@ -23,7 +23,7 @@ import numpy as np
 import rbdyn_ros as rb
 from benchmarks.robots import ROBOTS, path_of
 from rbdyn_ros.engine import forward
-from rbdyn_ros.engine.processor import processor
+from rbdyn_ros.engine.compiler.processor import processor
 from rbdyn_ros.measuring.turns import in_turns, median_ratio, repeated
 from rbdyn_ros.specialization import dynamics_derivatives as kernels
 from rbdyn_ros.specialization.derivatives import jacobian

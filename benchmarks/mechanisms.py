@@ -8,8 +8,8 @@ import mujoco
 import numpy as np
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.poses import compose, inverse
-from rbdyn_ros.description.types import Joint, Link
+from rbdyn_ros.description.parts.poses import compose, inverse
+from rbdyn_ros.description.parts.types import Joint, Link
 
 #: The stiffest constraints that MuJoCo allows at a timestep of 1 ms: solref at its lower bound,
 #: which is two timesteps, and solimp at its upper bound.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from rbdyn_ros.engine.processor import processor
+from rbdyn_ros.engine.compiler.processor import processor
 from rbdyn_ros.measuring.turns import Job
 from rbdyn_ros.specialization import machine
 from rbdyn_ros.specialization.calling import entry

@@ -21,7 +21,7 @@ import rbdyn_ros as rb
 from benchmarks import batch, compiling
 from benchmarks.peak import flops, peak_job
 from benchmarks.six_robots import Robot, chosen
-from rbdyn_ros.engine.processor import processor
+from rbdyn_ros.engine.compiler.processor import processor
 from rbdyn_ros.machine import machine
 from rbdyn_ros.measuring.peers import peers
 from rbdyn_ros.measuring.turns import (

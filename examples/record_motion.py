@@ -26,8 +26,8 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError
-from rbdyn_ros.identification.csv_files import read_table, write_csv
-from rbdyn_ros.identification.samples import checked_samples
+from rbdyn_ros.identification.data.csv_files import read_table, write_csv
+from rbdyn_ros.identification.data.samples import checked_samples
 from rbdyn_ros.loading.output import output_path
 
 #: Speed of the approach to the start [rad/s or m/s], and its shortest duration [s].

@@ -22,12 +22,12 @@ SPEC.loader.exec_module(affected)
             "test/engine/test_stops.py",
         ),
         (
-            "rbdyn_ros/engine/rne.py",
+            "rbdyn_ros/engine/tree/rne.py",
             "test/control/test_controller.py",
             "test/checks/test_numbers.py",
         ),
         (
-            "rbdyn_ros/ros/simulator/clock.py",
+            "rbdyn_ros/ros/simulator/graph/clock.py",
             "test/launch/test_sim_launch.py",
             "test/engine/test_stops.py",
         ),

@@ -10,8 +10,15 @@ from support.robots import find
 from support.smooth import smoothly
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.poses import Pose
-from rbdyn_ros.description.types import Description, Inertial, Joint, Link, Mimic, Trajectory
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.parts.types import (
+    Description,
+    Inertial,
+    Joint,
+    Link,
+    Mimic,
+    Trajectory,
+)
 from rbdyn_ros.loading.assets import bundled_robot
 
 BRICK = (

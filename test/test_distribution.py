@@ -130,7 +130,8 @@ def test_all_versions_are_one():
         re.search(r"^(\d+\.\d+\.\d+) \(\d{4}-\d\d-\d\d\)$", path.read_text(), re.MULTILINE)[1]
         for path in (ROOT / "CHANGELOG.rst", *ROOT.glob("rbdyn_*/CHANGELOG.rst"))
     }
-    assert packages == logs == {arguments()["version"]} == {rb.__version__}
+    cited = {re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)[1]}
+    assert packages == logs == cited == {arguments()["version"]} == {rb.__version__}
 
 
 def test_pip_takes_the_pythons_of_make_setup():

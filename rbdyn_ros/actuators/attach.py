@@ -12,7 +12,7 @@ import numpy as np
 from rbdyn_ros.actuators.reader import read_actuators
 from rbdyn_ros.actuators.specs import ActuatorSpec, delay_steps, quantity_of
 from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.description.checks.bounds import BOUNDS, within
+from rbdyn_ros.description.parts.bounds import BOUNDS, within
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, exactly, shown
 from rbdyn_ros.model.actuators import (
     CURVE_POINTS,

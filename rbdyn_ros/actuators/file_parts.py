@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from rbdyn_ros.actuators.specs import BEND, COGGING, LUGRE, ROOM, quantity_of
-from rbdyn_ros.description.checks.bounds import audit_range
 from rbdyn_ros.description.mechanism_files.forms import Form
 from rbdyn_ros.description.mechanism_files.yaml_text import Items, Node, YamlTable
+from rbdyn_ros.description.parts.bounds import audit_range
 from rbdyn_ros.errors import apart, exactly, quote
 from rbdyn_ros.model.actuators import CURVE_POINTS
 

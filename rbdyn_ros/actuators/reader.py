@@ -31,9 +31,9 @@ from pathlib import Path
 from rbdyn_ros.actuators.file_parts import ELASTIC, SATURATION, THERMAL, Part, read_parts
 from rbdyn_ros.actuators.specs import COGGING, LUGRE, ActuatorSpec, delay_steps
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.files import read_bytes
 from rbdyn_ros.description.mechanism_files.forms import Form
 from rbdyn_ros.description.mechanism_files.yaml_text import YamlTable, check_version, parse
+from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.errors import exactly, quote
 from rbdyn_ros.model.actuators import MAX_DELAY
 from rbdyn_ros.model.joints import JointClass

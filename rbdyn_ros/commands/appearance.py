@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rbdyn_ros.description.types import Description
+    from rbdyn_ros.description.parts.types import Description
     from rbdyn_ros.errors import Finding
 
 
@@ -54,9 +54,9 @@ def _findings(
     """Return the findings about the appearance; none if the document itself is refused."""
     from rbdyn_ros.checks.audit import Audit
     from rbdyn_ros.description.appearance.check import check_appearance
-    from rbdyn_ros.description.files import read_bytes
+    from rbdyn_ros.description.reading.files import read_bytes
+    from rbdyn_ros.description.reading.xacro_files import expand
     from rbdyn_ros.description.robot_files import URDF_SUFFIXES
-    from rbdyn_ros.description.urdf_files.xacro_files import expand
     from rbdyn_ros.errors import DescriptionError
 
     suffix, data = path.suffix.lower(), text

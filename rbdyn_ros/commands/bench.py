@@ -78,7 +78,7 @@ def _seconds(text: str) -> float:
 
 
 def _bench(options: argparse.Namespace) -> int:
-    from rbdyn_ros.engine.jit import DISABLED
+    from rbdyn_ros.engine.compiler.jit import DISABLED
     from rbdyn_ros.errors import RbdynError
     from rbdyn_ros.measuring.peers import peers
     from rbdyn_ros.measuring.turns import our_jobs

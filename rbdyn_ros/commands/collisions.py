@@ -11,8 +11,8 @@ from rbdyn_ros.commands.common import FileOf
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-    from rbdyn_ros.description.geometries import Contact
-    from rbdyn_ros.description.types import Description
+    from rbdyn_ros.description.parts.geometries import Contact
+    from rbdyn_ros.description.parts.types import Description
     from rbdyn_ros.model.model import Model
     from rbdyn_ros.report.self_collision import CollisionSamples
 
@@ -95,7 +95,7 @@ def check_options(options: argparse.Namespace) -> None:
 
 def wanted_contact(options: argparse.Namespace) -> bool | Contact:
     """Return the argument `contact` of the readers: sampling needs geometries, but no floor."""
-    from rbdyn_ros.description.geometries import Contact
+    from rbdyn_ros.description.parts.geometries import Contact
 
     geometries = Contact(obstacles=(), self_collision=False) if is_sampling(options) else False
     return options.contact or geometries

@@ -46,7 +46,7 @@ class FileOf:
 LONGEST_NAME = 200
 
 
-class RobotFile(FileOf):
+class RobotFileArgument(FileOf):
     """The type of an argument: a robot file, or the name of a robot that is installed."""
 
     def __call__(self, text: str) -> Path:
@@ -64,9 +64,9 @@ class RobotFile(FileOf):
             raise argparse.ArgumentTypeError(str(error)) from error
 
 
-ROBOT_FILE = RobotFile((".urdf", ".xacro", ".yaml", ".yml"))
+ROBOT_FILE = RobotFileArgument((".urdf", ".xacro", ".yaml", ".yml"))
 #: A robot file or a saved Model.
-MODEL_FILE = RobotFile((*ROBOT_FILE.suffixes, ".npz"))
+MODEL_FILE = RobotFileArgument((*ROBOT_FILE.suffixes, ".npz"))
 MODEL_FILE_HELP = (
     "a .urdf, .xacro, mechanism or scene .yaml file, a saved Model (.npz), or the name of a robot "
     "such as panda"
@@ -236,7 +236,7 @@ def standing(options: argparse.Namespace) -> Array:
 
 def _demand_file(path: Path) -> None:
     """Raise DescriptionError unless a robot is a file: the readers would also take URDF text."""
-    from rbdyn_ros.description.urdf_files.guard import refuse
+    from rbdyn_ros.description.reading.guard import refuse
     from rbdyn_ros.errors import quote
 
     try:

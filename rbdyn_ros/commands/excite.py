@@ -22,8 +22,8 @@ from rbdyn_ros.commands.common import (
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Array
     from rbdyn_ros.commands.parser import Commands
-    from rbdyn_ros.identification.excitation import Excitation
-    from rbdyn_ros.identification.sweeps import Sweeps
+    from rbdyn_ros.identification.excitation.excite import Excitation
+    from rbdyn_ros.identification.excitation.sweeps import Sweeps
 
 
 def add_excite(commands: Commands) -> None:
@@ -131,8 +131,8 @@ def _excite(options: argparse.Namespace) -> int:
 
 def _series(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
     """Return the report of a Fourier series, and what writes it."""
-    from rbdyn_ros.identification.excitation import check_informative, check_rate, excite
-    from rbdyn_ros.identification.search import ITERATIONS
+    from rbdyn_ros.identification.excitation.excite import check_informative, check_rate, excite
+    from rbdyn_ros.identification.excitation.search import ITERATIONS
     from rbdyn_ros.report.progress import rounds
 
     duration = 20.0 if options.duration is None else options.duration
@@ -158,7 +158,7 @@ def _series(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
 
 def _sweeps(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
     """Return the report of sweeps, and what writes them."""
-    from rbdyn_ros.identification.sweeps import sweeps
+    from rbdyn_ros.identification.excitation.sweeps import sweeps
 
     m, _ = load_robot(options)
     motion = sweeps(

@@ -16,8 +16,8 @@ def fix(path: Path, options: argparse.Namespace) -> bool:
     Raises:
         RbdynError: it is not a .urdf file, or has an error that cannot be repaired.
     """
-    from rbdyn_ros.description.files import read_bytes
-    from rbdyn_ros.description.urdf_files import guard
+    from rbdyn_ros.description.reading import guard
+    from rbdyn_ros.description.reading.files import read_bytes
     from rbdyn_ros.description.urdf_files.repair import repaired_text
     from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, quote
     from rbdyn_ros.loading.output import write_whole

@@ -30,9 +30,9 @@ from rbdyn_ros.commands.recorded import recorded
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Array
     from rbdyn_ros.commands.parser import Commands
-    from rbdyn_ros.identification.motion import Motion
-    from rbdyn_ros.identification.residuals import Residuals
-    from rbdyn_ros.identification.result import Identification
+    from rbdyn_ros.identification.data.motion import Motion
+    from rbdyn_ros.identification.equations.residuals import Residuals
+    from rbdyn_ros.identification.equations.result import Identification
     from rbdyn_ros.model.model import Model
 
 
@@ -131,7 +131,7 @@ def _identify(options: argparse.Namespace) -> int:
 def _usage(options: argparse.Namespace) -> str:
     """Return what is wrong with the options, before any work is done; "" if nothing is."""
     from rbdyn_ros.errors import ParameterError
-    from rbdyn_ros.identification.figure import SUFFIXES
+    from rbdyn_ros.identification.reports.figure import SUFFIXES
 
     arm_only = ("patch", "validate", "offset", "armature")
     if options.payload is not None and any(getattr(options, name) for name in arm_only):
@@ -157,10 +157,10 @@ def _usage(options: argparse.Namespace) -> str:
 
 def _identify_arm(m: Model, document: bytes, options: argparse.Namespace) -> int:
     from rbdyn_ros.control.base.friction import Friction
-    from rbdyn_ros.identification.fit import identify
-    from rbdyn_ros.identification.iterations import ITERATIONS
-    from rbdyn_ros.identification.report import report_dict, report_text
-    from rbdyn_ros.identification.warnings import why_no_patch
+    from rbdyn_ros.identification.equations.fit import identify
+    from rbdyn_ros.identification.equations.iterations import ITERATIONS
+    from rbdyn_ros.identification.equations.warnings import why_no_patch
+    from rbdyn_ros.identification.reports.report import report_dict, report_text
     from rbdyn_ros.report.progress import rounds
 
     rest, motion = recorded(m, options, options.recording)
@@ -192,7 +192,7 @@ def _identify_arm(m: Model, document: bytes, options: argparse.Namespace) -> int
 
 def _checked(found: Identification, rest: Array, motion: Motion) -> tuple[Residuals, Residuals]:
     from rbdyn_ros.control.base.friction import Friction
-    from rbdyn_ros.identification.residuals import validate
+    from rbdyn_ros.identification.equations.residuals import validate
 
     return (
         validate(found.prior, Friction.of_model(found.prior), motion, rest=rest),
@@ -202,8 +202,8 @@ def _checked(found: Identification, rest: Array, motion: Motion) -> tuple[Residu
 
 def _identify_payload(m: Model, options: argparse.Namespace) -> int:
     from rbdyn_ros.control.base.friction import Friction
-    from rbdyn_ros.identification.payload import identify_payload
-    from rbdyn_ros.identification.report import payload_dict, payload_text
+    from rbdyn_ros.identification.equations.payload import identify_payload
+    from rbdyn_ros.identification.reports.report import payload_dict, payload_text
 
     rest, motion = recorded(m, options, options.recording)
     friction = None if options.friction else Friction.of_model(m)
@@ -217,7 +217,7 @@ def _identify_payload(m: Model, options: argparse.Namespace) -> int:
 
 def _patched(document: bytes, found: Identification, path: Path | None) -> int:
     from rbdyn_ros.errors import ParameterError
-    from rbdyn_ros.identification.patch import patched_urdf_bytes
+    from rbdyn_ros.identification.reports.patch import patched_urdf_bytes
     from rbdyn_ros.loading.output import write_whole
 
     if path is None:
@@ -232,7 +232,7 @@ def _patched(document: bytes, found: Identification, path: Path | None) -> int:
 
 def _drawn(before: Residuals, after: Residuals, path: Path | None) -> int:
     from rbdyn_ros.errors import ParameterError
-    from rbdyn_ros.identification.figure import draw_efforts
+    from rbdyn_ros.identification.reports.figure import draw_efforts
 
     if path is None:
         return DONE

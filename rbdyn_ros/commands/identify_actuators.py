@@ -68,8 +68,8 @@ def identify_actuators_of(m: Model, options: argparse.Namespace) -> int:
         identify_actuators,
     )
     from rbdyn_ros.identification.actuators.identify import CUTOFF
-    from rbdyn_ros.identification.motion import dof_names
-    from rbdyn_ros.identification.signals import motor_angles, to_motion
+    from rbdyn_ros.identification.data.motion import dof_names
+    from rbdyn_ros.identification.data.signals import motor_angles, to_motion
 
     known = () if options.known is None else read_actuators(options.known, m)
     rest, samples = read_samples(m, options, options.recording)

@@ -33,7 +33,7 @@ _KERNELS = {
     "engine": "constants.survey-",
     "loop": "cycle.run-",
     "mimic joints and loops": "coupled._accelerate_by_address-",
-    "contact": "contact._by_address-",
+    "contact": "obstacles._by_address-",
 }
 
 # Run in child processes: rclpy may load libraries that do not fit, and this process must not keep
@@ -135,7 +135,7 @@ def extras() -> dict[str, dict[str, str | None]]:
 
 def cache() -> dict[str, Any]:
     """Return the folder of compiled kernels, its size and parts, and other versions' size."""
-    from rbdyn_ros.engine.jit import CACHE_DIRECTORY, DISABLED
+    from rbdyn_ros.engine.compiler.jit import CACHE_DIRECTORY, DISABLED
     from rbdyn_ros.runtime import compiled
 
     if not CACHE_DIRECTORY:

@@ -13,8 +13,8 @@ from rbdyn_ros.errors import ParameterError
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Array
-    from rbdyn_ros.identification.motion import Motion
-    from rbdyn_ros.identification.samples import Samples
+    from rbdyn_ros.identification.data.motion import Motion
+    from rbdyn_ros.identification.data.samples import Samples
     from rbdyn_ros.model.model import Model
 
 
@@ -27,8 +27,8 @@ def recorded(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, 
         ModelError: the robot cannot be identified.
         ParameterError: the recording is unusable, or not of this robot.
     """
-    from rbdyn_ros.identification.motion import dof_names
-    from rbdyn_ros.identification.signals import to_motion
+    from rbdyn_ros.identification.data.motion import dof_names
+    from rbdyn_ros.identification.data.signals import to_motion
 
     rest, samples = read_samples(m, options, path)
     dofs = [dof_names(m).index(name) for name in samples.names]
@@ -38,15 +38,15 @@ def recorded(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, 
 
 def read_samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, Samples]:
     """Return the positions (nv,) of joints at rest, and checked samples; as for recorded."""
-    from rbdyn_ros.identification.excitation import dofs_of_joints
-    from rbdyn_ros.identification.motion import check_identifiable, dof_names
-    from rbdyn_ros.identification.plausible import (
+    from rbdyn_ros.identification.data.motion import check_identifiable, dof_names
+    from rbdyn_ros.identification.data.plausible import (
         at_rest,
         plausible,
         stamp_warnings,
         unknown_places,
     )
-    from rbdyn_ros.identification.recordings import read_recording
+    from rbdyn_ros.identification.data.recordings import read_recording
+    from rbdyn_ros.identification.excitation.excite import dofs_of_joints
 
     check_identifiable(m)
     dofs = dofs_of_joints(m, options.joints)

@@ -98,7 +98,7 @@ def add_sim(commands: Commands) -> None:
 
 def _sim(options: argparse.Namespace) -> int:
     from rbdyn_ros.commands.interrupts import end_at_once
-    from rbdyn_ros.description.urdf_files.xacro_files import xacro_arguments
+    from rbdyn_ros.description.reading.xacro_files import xacro_arguments
     from rbdyn_ros.errors import ParameterError
     from rbdyn_ros.recording.writer import check_recordable
     from rbdyn_ros.ros import why_no_ros

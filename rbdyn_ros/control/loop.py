@@ -26,7 +26,7 @@ from rbdyn_ros.control.states.gate import SafetyGate
 from rbdyn_ros.errors import RbdynError
 
 if TYPE_CHECKING:
-    from rbdyn_ros.engine.jit import Vector
+    from rbdyn_ros.engine.compiler.jit import Vector
 
 
 class ControlLoop:

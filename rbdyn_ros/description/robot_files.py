@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rbdyn_ros.description.geometries import Contact
 from rbdyn_ros.description.mechanism_files import mechanism
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.parts.geometries import Contact
+from rbdyn_ros.description.parts.types import Description
+from rbdyn_ros.description.reading.guard import refuse
 from rbdyn_ros.description.urdf_files import urdf
-from rbdyn_ros.description.urdf_files.guard import refuse
 from rbdyn_ros.errors import Finding, ParameterError, quote
 
 MECHANISM_SUFFIXES = (".yaml", ".yml")

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rbdyn_ros.description import robot_files
-from rbdyn_ros.description.geometries import Contact
+from rbdyn_ros.description.parts.geometries import Contact
+from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.robot_files import (
     MECHANISM_SUFFIXES,
     URDF_SUFFIXES,
     check_source,
 )
 from rbdyn_ros.description.scene_files.scene import check_scene_options, is_scene, read_scene
-from rbdyn_ros.description.types import Description
 
 __all__ = ["MECHANISM_SUFFIXES", "URDF_SUFFIXES", "check_source", "read"]
 

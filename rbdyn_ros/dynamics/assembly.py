@@ -12,7 +12,7 @@ from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.dynamics.configuration import integrate_pos, slides
 from rbdyn_ros.dynamics.entry import public
 from rbdyn_ros.dynamics.stages import make_data
-from rbdyn_ros.engine.constants import survey
+from rbdyn_ros.engine.quantities.constants import survey
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.constraints import ROLL_ROWS
 from rbdyn_ros.model.data import Data

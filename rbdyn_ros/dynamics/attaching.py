@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from rbdyn_ros.arrays import Arrays, Ints
-from rbdyn_ros.description.poses import IN_PLACE, Pose, compose, inverse
+from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose, inverse
 from rbdyn_ros.dynamics.carrying import carry_data
 from rbdyn_ros.dynamics.entry import check_pair
 from rbdyn_ros.dynamics.stages import make_data

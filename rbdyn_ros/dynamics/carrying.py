@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.arrays import Ints
-from rbdyn_ros.engine.contact.contact_list import FEATURES
+from rbdyn_ros.model.contact_arrays import FEATURES
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.fields import Field

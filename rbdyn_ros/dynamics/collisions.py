@@ -53,7 +53,7 @@ class Distance(NamedTuple):
     normal: Array
 
 
-class Memory:
+class NearPairs:
     """What the queries of one Data keep from call to call, made by the first of them.
 
     Attributes:
@@ -168,7 +168,7 @@ def start_overlaps(m: Model) -> list[Distance]:
     return list(_overlaps(m)[1])
 
 
-def find_near(m: Model, d: Data, reach: float, skipped: Ints, memory: Memory) -> int:
+def find_near(m: Model, d: Data, reach: float, skipped: Ints, memory: NearPairs) -> int:
     """Write the pairs up to `reach` apart to found and out of the memory; return their number."""
     number: int = _near_pairs.call(
         *handles(m, d), reach, skipped, memory.place, memory.order, memory.axes, memory.found,
@@ -177,11 +177,11 @@ def find_near(m: Model, d: Data, reach: float, skipped: Ints, memory: Memory) ->
     return number
 
 
-def memory_of(m: Model, d: Data) -> Memory:
+def memory_of(m: Model, d: Data) -> NearPairs:
     """Return the memory of the queries of a Data."""
-    memory: Memory | None = vars(d).get("near")
+    memory: NearPairs | None = vars(d).get("near")
     if memory is None:
-        memory = vars(d)["near"] = Memory(m)
+        memory = vars(d)["near"] = NearPairs(m)
     return memory
 
 
@@ -196,7 +196,7 @@ def _overlaps(m: Model) -> tuple[Ints, Sequence[Distance]]:
     kept: tuple[Ints, Sequence[Distance]] | None = vars(m).get("start_overlaps")
     if kept is None:
         d = make_data(m)
-        memory, skipped = Memory(m), np.zeros(m.ndistance, np.int64)
+        memory, skipped = NearPairs(m), np.zeros(m.ndistance, np.int64)
         number = find_near(m, d, -TOUCHING, skipped, memory)
         listed, one_robot = [], of_one_robot(vars(m), m.distance_geom)
         for pair, row in zip(memory.found[:number].tolist(), memory.out, strict=False):

@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.numbers import finite
-from rbdyn_ros.description.joint_types import JOINT_SPECS
+from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
 from rbdyn_ros.dynamics.entry import Entry, check_vector
-from rbdyn_ros.engine import integrate as _integrate
-from rbdyn_ros.engine.jit import DISABLED
+from rbdyn_ros.engine.compiler.jit import DISABLED
+from rbdyn_ros.engine.step import integrate as _integrate
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.model.joints import TYPE_OF_NAME, JointClass, JointKind, JointType
 from rbdyn_ros.model.model import Model, check_model

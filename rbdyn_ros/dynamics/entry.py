@@ -11,8 +11,8 @@ import numpy as np
 from numba import types
 
 from rbdyn_ros.checks.numbers import count
-from rbdyn_ros.engine.jit import DISABLED
-from rbdyn_ros.engine.views import DATA, MODEL
+from rbdyn_ros.engine.compiler.jit import DISABLED
+from rbdyn_ros.engine.compiler.views import DATA, MODEL
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.inertia_pattern import MAX_M_ENTRIES

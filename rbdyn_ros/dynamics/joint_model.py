@@ -11,7 +11,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.dynamics.entry import public
 from rbdyn_ros.dynamics.stages import make_data
-from rbdyn_ros.engine.constants import isolated_joint
+from rbdyn_ros.engine.quantities.constants import isolated_joint
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model, check_model

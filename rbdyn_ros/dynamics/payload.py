@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.description.checks.inertials import as_six, inertia_faults
-from rbdyn_ros.description.poses import Pose
-from rbdyn_ros.description.types import Inertial
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.parts.types import Inertial
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.model.bodies import principal
 from rbdyn_ros.model.lumping import Body, Placement, lumped_inertia

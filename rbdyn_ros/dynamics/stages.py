@@ -17,14 +17,14 @@ from rbdyn_ros.dynamics.entry import (
     whole_steps,
 )
 from rbdyn_ros.dynamics.too_much import texts_of
-from rbdyn_ros.engine import crb as _crb
 from rbdyn_ros.engine import forward as _forward
-from rbdyn_ros.engine import kinematics as _kinematics
-from rbdyn_ros.engine import passive as _passive
-from rbdyn_ros.engine import rne as _rne
 from rbdyn_ros.engine.joints.ypr import NEAR_SINGULAR
 from rbdyn_ros.engine.quantities import energy as _energy
 from rbdyn_ros.engine.quantities import joint_forces as _joint_forces
+from rbdyn_ros.engine.step import passive as _passive
+from rbdyn_ros.engine.tree import crb as _crb
+from rbdyn_ros.engine.tree import kinematics as _kinematics
+from rbdyn_ros.engine.tree import rne as _rne
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.data import Data, restored
 from rbdyn_ros.model.model import FEW_STEPS, Model, check_model

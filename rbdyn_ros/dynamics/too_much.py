@@ -7,8 +7,7 @@ import math
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.engine.contact.law import IS_SPRING, MASS_BY_H, K
-from rbdyn_ros.engine.too_much import (
+from rbdyn_ros.engine.step.too_much import (
     CRUSHED_CONTACT,
     FAST,
     LOST,
@@ -18,6 +17,7 @@ from rbdyn_ros.engine.too_much import (
     STIFF_LIMIT,
     TURN_LIMIT,
 )
+from rbdyn_ros.model.contact_arrays import IS_SPRING, MASS_BY_H, K
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointClass, JointType
 from rbdyn_ros.model.model import Model

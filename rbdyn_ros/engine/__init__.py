@@ -1,1 +1,1 @@
-"""The simulation engine: Numba kernels of (m, d). This folder holds the tick of a tree."""
+"""The simulation engine: Numba kernels of (m, d). Its tick is forward.py, above the folders."""

@@ -4,9 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine import implicit, momentum  # noqa: F401  stages
-from rbdyn_ros.engine.aba import articulated, count_bad
-from rbdyn_ros.engine.accelerate import (
+from rbdyn_ros.engine.actuators import actuators  # noqa: F401  stages
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.compiler.optional import call_stage
+from rbdyn_ros.engine.constraints import coupled, equations, report, share  # noqa: F401  stages
+from rbdyn_ros.engine.contact.points import (  # noqa: F401  stages
+    memory,
+    obstacles,
+    pairs,
+    terrain,
+)
+from rbdyn_ros.engine.contact.solve import (  # noqa: F401  stages
+    coupled_bodies,
+    motion_forces,
+    solve_step,
+)
+from rbdyn_ros.engine.joints.follow import expand, follow_acceleration
+from rbdyn_ros.engine.step import (  # noqa: F401  stages
+    implicit,
+    locks,
+    momentum,
+)
+from rbdyn_ros.engine.step.accelerate import (
     accelerate,
     find_contacts,
     forces_at_qacc,
@@ -15,41 +34,22 @@ from rbdyn_ros.engine.accelerate import (
     solves,
     write_acceleration,
 )
-from rbdyn_ros.engine.actuators import actuators  # noqa: F401  stages
-from rbdyn_ros.engine.constraints import (  # noqa: F401  stages
-    coupled,
-    equations,
-    locks,
-    report,
-    share,
-)
-from rbdyn_ros.engine.contact import (  # noqa: F401  stages
-    coupled_bodies,
-    memory,
-    motion_forces,
-    obstacles,
-    pairs,
-    solve_step,
-    terrain,
-)
-from rbdyn_ros.engine.crb import crb, fill_dense
-from rbdyn_ros.engine.flight import exchange_bias, land, start_flight, write_kick_bias
-from rbdyn_ros.engine.follow import expand, follow_acceleration
-from rbdyn_ros.engine.integrate import (
+from rbdyn_ros.engine.step.integrate import (
     complete_tick,
     integrate,
     motion_stages,
     smooth_stages,
     velocity_stages,
 )
-from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.kinematics import com_pos, kinematics, poses
-from rbdyn_ros.engine.loads import subtract_xfrc
-from rbdyn_ros.engine.optional import call_stage
-from rbdyn_ros.engine.passive import passive
-from rbdyn_ros.engine.rne import body_accelerations, rne, rne_acc
+from rbdyn_ros.engine.step.passive import passive
+from rbdyn_ros.engine.step.too_much import overloaded_contacts, overloaded_joints, too_fast
 from rbdyn_ros.engine.stops import stop_solver  # noqa: F401  a stage
-from rbdyn_ros.engine.too_much import overloaded_contacts, overloaded_joints, too_fast
+from rbdyn_ros.engine.tree.aba import articulated, count_bad
+from rbdyn_ros.engine.tree.crb import crb, fill_dense
+from rbdyn_ros.engine.tree.flight import exchange_bias, land, start_flight, write_kick_bias
+from rbdyn_ros.engine.tree.kinematics import com_pos, kinematics, poses
+from rbdyn_ros.engine.tree.loads import subtract_xfrc
+from rbdyn_ros.engine.tree.rne import body_accelerations, rne, rne_acc
 
 #: What a step may warn of, beside what is in too_much.py: a joint that came near its singularity,
 #: contact forces that often do not converge, both for the first time, and contacts that did not
@@ -60,7 +60,7 @@ SINGULAR, UNSOLVED, DROPPED = 1, 2, 4
 FEW_UNSOLVED = 1000
 
 if TYPE_CHECKING:
-    from rbdyn_ros.engine.jit import Matrix
+    from rbdyn_ros.engine.compiler.jit import Matrix
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 
@@ -95,7 +95,7 @@ def make_constraint(m: Model, d: Data) -> None:
 def fwd_acceleration(m: Model, d: Data) -> None:
     """qacc and all forces of the next step, solved together; needs fwd_velocity.
 
-    Source: engine/accelerate.py.
+    Source: engine/step/accelerate.py.
     """
     passive(m, d)  # an earlier call has left the forces of its solution
     find_contacts(m, d)

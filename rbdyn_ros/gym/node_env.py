@@ -14,7 +14,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import count, finite
 from rbdyn_ros.errors import bad_argument
 from rbdyn_ros.gym.batch_env import action_efforts
-from rbdyn_ros.gym.simulation import Simulation
+from rbdyn_ros.gym.simulation import NodeSimulation
 from rbdyn_ros.loading.load import load
 from rbdyn_ros.ros.common.single_joints import SingleJoints
 
@@ -74,7 +74,9 @@ class NodeEnv(gymnasium.Env):  # type: ignore[misc, type-arg, unused-ignore]
         given |= {"time_mode": "lockstep", "lockstep_timeout": 0.0, "realtime": "off"}
         given["control_decimation"] = count("nstep", nstep, 1)
         given["urdf"] = str(Path(robot).resolve())
-        self.simulation = Simulation(given, nodes, float(finite("patience", patience, (), 0.0)))
+        self.simulation = NodeSimulation(
+            given, nodes, float(finite("patience", patience, (), 0.0))
+        )
         one = np.ones(len(self.actuated), np.float32)
         self.action_space = gymnasium.spaces.Box(-one, one)
         low, high = (np.asarray(x, np.float32) for x in self.limits())

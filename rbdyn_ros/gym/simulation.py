@@ -25,7 +25,7 @@ STARTING = 300.0
 ENDING = 10.0
 
 
-class Simulation:
+class NodeSimulation:
     """A simulator in lock-step with a client, in a ROS domain of their own.
 
     Args:

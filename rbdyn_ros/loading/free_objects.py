@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.description.build.entities import entity_of
-from rbdyn_ros.description.types import Description
-from rbdyn_ros.dynamics.collisions import TOUCHING, Memory, check_pairs, find_near
+from rbdyn_ros.description.parts.types import Description
+from rbdyn_ros.description.scenes.entities import entity_of
+from rbdyn_ros.dynamics.collisions import TOUCHING, NearPairs, check_pairs, find_near
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.errors import DescriptionError, Finding, quote
 from rbdyn_ros.loading.standing import touching
@@ -87,7 +87,7 @@ class _Search:
         self._source = description.source
         self._entities = {*description.objects, *description.robots}
         self._line = {joint.child: joint.line for joint in description.joints}
-        self._memory, self._skipped = Memory(m), np.zeros(m.ndistance, np.int64)
+        self._memory, self._skipped = NearPairs(m), np.zeros(m.ndistance, np.int64)
         bodies = [int(m.frame_bodyid[m.frame_id(name)]) for name in description.objects]
         self._tree = dict(zip(description.objects, bodies, strict=True))
         self._name = {body: name for name, body in self._tree.items()}

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.dynamics.entry import public
 from rbdyn_ros.dynamics.stages import make_data
-from rbdyn_ros.engine.kinematics import com_pos, com_vel, kinematics
+from rbdyn_ros.engine.tree.kinematics import com_pos, com_vel, kinematics
 from rbdyn_ros.errors import Finding, listing
 from rbdyn_ros.loading.mobility import LOCKED, mobility
 from rbdyn_ros.model.data import Data

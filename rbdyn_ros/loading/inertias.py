@@ -11,12 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Bools
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.dynamics.entry import Entry, public
 from rbdyn_ros.dynamics.stages import make_data
-from rbdyn_ros.engine.constants import move, survey
-from rbdyn_ros.engine.jit import DISABLED
-from rbdyn_ros.engine.views import MODEL
+from rbdyn_ros.engine.compiler.jit import DISABLED
+from rbdyn_ros.engine.compiler.views import MODEL
+from rbdyn_ros.engine.quantities.constants import move, survey
 from rbdyn_ros.errors import DescriptionError, Finding, Severity
 from rbdyn_ros.loading.geometries import with_masses
 from rbdyn_ros.loading.mobility import LOCKED, mobility

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.arrays import Bools, Ints
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.model.geom_pairs import FREE_DOFS, listed, masks_match
 from rbdyn_ros.model.graph import span
 from rbdyn_ros.model.model import Model, with_arrays

@@ -13,11 +13,11 @@ from rbdyn_ros.description.checks.check import check
 from rbdyn_ros.description.checks.constraints import audit_beside_loops
 from rbdyn_ros.description.checks.mimics import audit_mimics
 from rbdyn_ros.description.checks.passive import audit_chord, audit_loop_joint
-from rbdyn_ros.description.geometries import Contact
-from rbdyn_ros.description.joint_types import JOINT_SPECS, check_floating_base
+from rbdyn_ros.description.parts.geometries import Contact
+from rbdyn_ros.description.parts.joint_types import JOINT_SPECS, check_floating_base
+from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.scene_files.scene import is_scene, no_floating_scene
 from rbdyn_ros.description.source import check_source, read
-from rbdyn_ros.description.types import Description
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.dynamics.assembly import assemble, is_closed
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
@@ -33,6 +33,9 @@ from rbdyn_ros.model.compile import compile_model
 from rbdyn_ros.model.inertia_pattern import MAX_M_ENTRIES
 from rbdyn_ros.model.matching import Match
 from rbdyn_ros.model.model import Model
+
+#: Options that stay when objects come and go.
+OPTIONS = ("timestep", "gravity", "integrator", "passive", "exact_stops")
 
 
 def load_urdf(
@@ -168,8 +171,17 @@ def complete(
     floating_base: bool | str = False,
     strict: bool = True,
     mimic: bool = True,
+    before: Model | None = None,
 ) -> Model:
-    """Make a Model from a checked Description; arguments as for load_urdf.
+    """Make a Model from a checked Description.
+
+    Args:
+        description: checked.
+        floating_base: as for load_urdf.
+        strict: as for load_urdf.
+        mimic: as for load_urdf.
+        before: the Model of this scene with other objects. Parts that both have start where they
+            did, even if they overlap, and the options stay. None: there is no such Model.
 
     Raises:
         DescriptionError: a joint moves no inertia, no spline interpolates a trajectory, or a joint
@@ -186,46 +198,25 @@ def complete(
     findings = [*description.findings, *_audit_loops(model, description, strict)]
     if model.nv > 0 and model.nM == 0:
         findings.append(_too_large(model))
-    model, note = _assembled(model)
-    findings += note
-    model, note = placed_objects(model, description)
-    findings += note
+    if before is None:
+        model, note = _assembled(model)
+        findings += note
+        model, note = placed_objects(model, description)
+        findings += note
+    else:
+        qpos0 = Match(before, model).coordinates(before.qpos0, model.qpos0)
+        model = model.replaced(qpos0=qpos0)
     model, note = without_overlaps(model, description.states)
     findings += [*geometry_findings(model, description), *note]
-    if model.njnt == 0 or model.body_names[1] not in description.objects:
-        model, note = out_of_obstacles(model)
-        findings += note
-    findings += [*bodies_overlap(model), *outside_of_limits(model)]
-    return with_masses(with_inertias(model, description, findings, strict))
-
-
-def rearranged(
-    description: Description, before: Model, floating_base: bool | str = False, strict: bool = True
-) -> Model:
-    """Make the Model of a scene that has other objects than before.
-
-    What both have starts where it did, and the options stay. Objects may overlap.
-
-    Args:
-        description: checked.
-        before: the Model before.
-        floating_base: as for load_urdf.
-        strict: as for load_urdf.
-
-    Raises:
-        DescriptionError, ModelError: as `complete`.
-    """
-    model = compile_model(description, check_floating_base(floating_base))
-    check_user_functions(model)
-    findings = [*description.findings, *_audit_loops(model, description, strict)]
-    if model.nv > 0 and model.nM == 0:
-        findings.append(_too_large(model))
-    qpos0 = Match(before, model).coordinates(before.qpos0, model.qpos0)
-    model, note = without_overlaps(model.replaced(qpos0=qpos0), description.states)
-    findings += [*geometry_findings(model, description), *note]
+    if before is None:
+        if model.njnt == 0 or model.body_names[1] not in description.objects:
+            model, note = out_of_obstacles(model)
+            findings += note
+        findings += [*bodies_overlap(model), *outside_of_limits(model)]
     made = with_masses(with_inertias(model, description, findings, strict))
-    for name in ("timestep", "gravity", "integrator", "passive", "exact_stops"):
-        setattr(made.opt, name, getattr(before.opt, name))
+    if before is not None:
+        for name in OPTIONS:
+            setattr(made.opt, name, getattr(before.opt, name))
     return made
 
 

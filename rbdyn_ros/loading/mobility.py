@@ -7,8 +7,8 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.entry import public
 from rbdyn_ros.dynamics.stages import make_data
-from rbdyn_ros.engine.constants import survey
-from rbdyn_ros.engine.crb import crb
+from rbdyn_ros.engine.quantities.constants import survey
+from rbdyn_ros.engine.tree.crb import crb
 from rbdyn_ros.model.model import Model
 
 #: Below this part of the unconstrained mobility, a mobility is a rounding error.

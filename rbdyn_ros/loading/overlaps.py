@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from rbdyn_ros.description.geometries import GroupState
+from rbdyn_ros.description.parts.geometries import GroupState
 from rbdyn_ros.dynamics.collisions import (
     TOUCHING,
     Distance,
-    Memory,
+    NearPairs,
     find_near,
     named_distance,
     overlap_names,
@@ -78,7 +78,7 @@ def _with_pairs(m: Model, own: set[_Pair]) -> Model:
 
 def overlaps_in(m: Model, state: GroupState, reach: float = -TOUCHING) -> Iterator[Distance]:
     """Yield the pairs nearer than `reach` in a state, if it gives all joints between the two."""
-    d, memory, skipped = make_data(m), Memory(m), np.zeros(m.ndistance, np.int64)
+    d, memory, skipped = make_data(m), NearPairs(m), np.zeros(m.ndistance, np.int64)
     given = _given(m, state)
     for q in given:
         d.qpos[q] = given[q]

@@ -8,13 +8,13 @@ from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.checks.numbers import flag
-from rbdyn_ros.description.arguments import name as checked_name
+from rbdyn_ros.description.build.arguments import name as checked_name
 from rbdyn_ros.description.build.builder import SystemBuilder
-from rbdyn_ros.description.build.scene import SceneParts, scene_description
 from rbdyn_ros.description.checks.kinds import audit_exclude, audit_scene_kinds
-from rbdyn_ros.description.geometries import Exclusion, Obstacle
-from rbdyn_ros.description.objects import Object, Placed
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.parts.geometries import Exclusion, Obstacle
+from rbdyn_ros.description.parts.objects import Object, Placed
+from rbdyn_ros.description.parts.types import Description
+from rbdyn_ros.description.scenes.scene import SceneParts, scene_description
 from rbdyn_ros.errors import ParameterError, not_allowed
 from rbdyn_ros.loading.load import complete
 from rbdyn_ros.model.model import Model

@@ -6,8 +6,8 @@ import numpy as np
 
 from rbdyn_ros.arrays import Bools, Ints
 from rbdyn_ros.checks.numbers import count
-from rbdyn_ros.description.types import Description
-from rbdyn_ros.dynamics.collisions import TOUCHING, Memory, check_pairs, find_near
+from rbdyn_ros.description.parts.types import Description
+from rbdyn_ros.dynamics.collisions import TOUCHING, NearPairs, check_pairs, find_near
 from rbdyn_ros.dynamics.configuration import is_unlimited, random_qpos
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.loading.link_pairs import joined_links, separate_pairs, with_pairs
@@ -46,7 +46,7 @@ def sample_collisions(
     rng = np.random.default_rng(count("seed", seed, 0, 2**63 - 1))
     joined = joined_links(m, description)
     every = with_pairs(m, separate_pairs(m, joined))
-    d, memory = make_data(every), Memory(every)
+    d, memory = make_data(every), NearPairs(every)
     pairs = _link_pairs(m, every.distance_geom)
     numbers = {pair: n for n, pair in enumerate(sorted(set(pairs)))}
     which = np.array([numbers[pair] for pair in pairs], np.int64)
@@ -74,7 +74,7 @@ def sample_collisions(
     )
 
 
-def _touching(m: Model, d: Data, memory: Memory, which: Ints, number: int) -> Bools:
+def _touching(m: Model, d: Data, memory: NearPairs, which: Ints, number: int) -> Bools:
     """Return whether each pair of links overlaps at d.qpos."""
     skipped = np.zeros(m.ndistance, np.int64)
     found = memory.found[: find_near(m, d, -TOUCHING, skipped, memory)]

@@ -8,7 +8,7 @@ from rbdyn_ros.arrays import Ints
 from rbdyn_ros.dynamics.configuration import moves_to_limits
 from rbdyn_ros.dynamics.entry import public
 from rbdyn_ros.dynamics.stages import make_data
-from rbdyn_ros.engine.constants import touching as _kernel
+from rbdyn_ros.engine.quantities.constants import touching as _kernel
 from rbdyn_ros.errors import Finding, listing
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.joints import JointType

@@ -26,7 +26,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.urdf_files.guard import refuse
+from rbdyn_ros.description.reading.guard import refuse
 from rbdyn_ros.errors import (
     Finding,
     ParameterError,

@@ -6,8 +6,8 @@ import numpy as np
 
 from rbdyn_ros.arrays import NamedArrays
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.checks.bounds import BOUNDS
 from rbdyn_ros.description.checks.geometries import MOST_BITS, MOST_HEIGHTS
+from rbdyn_ros.description.parts.bounds import BOUNDS
 from rbdyn_ros.model.geoms import END_CORNERS, NO_LINK, GeomType
 from rbdyn_ros.model.number_rules import endless_friction
 from rbdyn_ros.model.pushing import FACE_CORNERS

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array, Arrays
 from rbdyn_ros.description.checks.inertials import as_six
-from rbdyn_ros.description.poses import Pose
-from rbdyn_ros.description.types import Spring
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.parts.types import Spring
 from rbdyn_ros.model.lumping import Placement, Tree, lumped_inertia
 from rbdyn_ros.model.rotation import mat_to_quat
 

@@ -27,7 +27,7 @@ ROW = S_DOT_AT + 6 * MAX_DOFS
 
 
 #: By name of an optional stage, the function that compiles it and returns its address; the
-#: engine enters them here (engine/optional.py).
+#: engine enters them here (engine/compiler/optional.py).
 STAGE_MAKERS: dict[str, Callable[[], int]] = {}
 
 

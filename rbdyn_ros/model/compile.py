@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rbdyn_ros.description.types import Description, Joint
+from rbdyn_ros.description.parts.types import Description, Joint
 from rbdyn_ros.errors import DescriptionError, Finding, ModelError
 from rbdyn_ros.model.actuators import no_actuators
 from rbdyn_ros.model.bodies import body_arrays, frame_arrays, spring_arrays
@@ -22,7 +22,7 @@ from rbdyn_ros.model.pushing import no_pairs, pushing, pushing_pairs
 def compile_model(description: Description, floating_base: str = "") -> Model:
     """Turn a checked description into a Model.
 
-    dof_inertia0 and geom_mass0 stay 0: engine/constants.py computes them.
+    dof_inertia0 and geom_mass0 stay 0: engine/quantities/constants.py computes them.
 
     Args:
         description: checked by description/checks.

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbdyn_ros.arrays import Arrays
-from rbdyn_ros.description.poses import Pose
-from rbdyn_ros.description.types import Constraint, Gear, Length, Roll
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.parts.types import Constraint, Gear, Length, Roll
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.lumping import Placement
 

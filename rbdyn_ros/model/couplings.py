@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbdyn_ros.arrays import Arrays, Ints
-from rbdyn_ros.description.types import Joint
+from rbdyn_ros.description.parts.types import Joint
 from rbdyn_ros.model.joints import JointClass
 
 

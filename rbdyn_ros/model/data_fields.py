@@ -195,7 +195,7 @@ DATA_FIELDS = (
     Field("rk_qvel", ("nv",), "Runge-Kutta: velocity at the start", stage="integrate"),
     Field("rk_rate", ("nv",), "Runge-Kutta: rate of the displacement", stage="integrate"),
     Field("rk_sum", (2, "nv"), "Runge-Kutta: weighted velocity, acceleration", stage="integrate"),
-    Field("flight_mode", ("nbody",), "of a root, see engine/flight.py", "int", "integrate"),
+    Field("flight_mode", ("nbody",), "of a root, see engine/tree/flight.py", "int", "integrate"),
     Field(
         "flight_work",
         ("nflying", 6),
@@ -246,7 +246,7 @@ DATA_FIELDS = (
         "contact",
     ),
     Field(
-        "contact_phase", (1,), "what to do with the list, see contact_list.py", "int", "contact"
+        "contact_phase", (1,), "what to do with the list, see contact_arrays.py", "int", "contact"
     ),
     Field(
         "contact_time",

@@ -101,7 +101,7 @@ def _bodies(primary: NamedArrays, kinds: Sequence[JointKind]) -> dict[str, NDArr
 
 
 def _in_flight(known: NamedArrays) -> dict[str, Ints]:
-    """Return the single bodies and the roots of the trees that engine/flight.py moves.
+    """Return the single bodies and the roots of the trees that engine/tree/flight.py moves.
 
     Loops, lines and gears are constraints at the end of a step as Euler's: their bodies are left
     out, as are rotors on a free joint and moments of inertia that no body can have.

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Arrays, Ints
-from rbdyn_ros.description.geometries import (
+from rbdyn_ros.description.meshes.hulls import hull_with_edges
+from rbdyn_ros.description.parts.geometries import (
     Box,
     Capsule,
     Cylinder,
@@ -29,9 +30,8 @@ from rbdyn_ros.description.geometries import (
     Surface,
     WorldShape,
 )
-from rbdyn_ros.description.meshes.hulls import hull_with_edges
-from rbdyn_ros.description.poses import rotate
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.parts.poses import rotate
+from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.model.graph import span
 from rbdyn_ros.model.lumping import Placement
 from rbdyn_ros.model.rotation import quat_to_mat

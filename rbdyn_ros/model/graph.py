@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from rbdyn_ros.description.types import Description, Joint
+from rbdyn_ros.description.parts.types import Description, Joint
 from rbdyn_ros.errors import Finding, ModelError
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Arrays, Bools, Ints, NamedArrays
-from rbdyn_ros.description.geometries import HeightField, Obstacle
+from rbdyn_ros.description.parts.geometries import HeightField, Obstacle
 from rbdyn_ros.model.geoms import GeomType
 
 #: In geom_touches: the obstacle is a height field.

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Arrays, Ints
-from rbdyn_ros.description.joint_types import JOINT_SPECS
-from rbdyn_ros.description.types import Joint, Limit
+from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
+from rbdyn_ros.description.parts.types import Joint, Limit
 from rbdyn_ros.model.bodies import pairs
 from rbdyn_ros.model.callbacks import MAX_PARAMETERS, registered_joint
 from rbdyn_ros.model.couplings import couplings, joint_classes, reflected

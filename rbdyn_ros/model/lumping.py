@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.description.poses import Pose
-from rbdyn_ros.description.types import Description, Inertial, Joint
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.parts.types import Description, Inertial, Joint
 from rbdyn_ros.model.graph import Edge, span
 from rbdyn_ros.model.rotation import cross_matrix, quat_to_mat
 

@@ -21,9 +21,9 @@ SIZES = {
     "nstiff": "joints with a spring",
     "nstop": "limits of joints and coordinates, and dofs with dry friction",
     "ncone": "limited ball joints",
-    "nflight": "single bodies on free joints, see engine/flight.py",
+    "nflight": "single bodies on free joints, see engine/tree/flight.py",
     "nflying": "nbody if there are any, else 0",
-    "nflighttree": "trees on free joints, see engine/momentum.py",
+    "nflighttree": "trees on free joints, see engine/step/momentum.py",
     "nypr": "yaw-pitch-roll joints",
     "nuser": "user-defined joints",
     "nloop": "joints that close loops",
@@ -68,7 +68,7 @@ SIZES = {
 }
 
 #: Optional stages of a Model: compiled when its first Data needs them, called by address
-#: (engine/optional.py). Their addresses are 0 where the Model does without.
+#: (engine/compiler/optional.py). Their addresses are 0 where the Model does without.
 STAGES = {
     "pose_stage": "pose of a joint that is not common",
     "motion_stage": "its motion axes",

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Arrays
-from rbdyn_ros.description.joint_types import JOINT_SPECS
-from rbdyn_ros.description.types import Joint, Trajectory
+from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
+from rbdyn_ros.description.parts.types import Joint, Trajectory
 from rbdyn_ros.errors import DescriptionError, Finding, quote
 
 DEGREE = 5

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import NamedArrays
-from rbdyn_ros.description.checks.bounds import BOUNDS
+from rbdyn_ros.description.parts.bounds import BOUNDS
 from rbdyn_ros.model.model_fields import AT_MOST_ONE, NOT_NEGATIVE, POSITIVE, UNLIMITED
 
 #: Products of larger numbers could be infinite.

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.errors import Finding, RbdynError
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.report.constraints import ConstraintRow, constraint_row, constraints_text

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rbdyn_ros.description.types import Constraint, Gear, Length
+from rbdyn_ros.description.parts.types import Constraint, Gear, Length
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.report.words import Row, cut, direction, numbers
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.description.joint_types import JOINT_SPECS, JointSpec
+from rbdyn_ros.description.parts.joint_types import JOINT_SPECS, JointSpec
 from rbdyn_ros.model.joints import TYPE_OF_NAME, JointClass, JointType
 from rbdyn_ros.model.model import Model, check_model
 from rbdyn_ros.model.rotation import quat_to_mat

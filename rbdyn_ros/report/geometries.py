@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rbdyn_ros.description.geometries import (
+from rbdyn_ros.description.parts.geometries import (
     Box,
     Capsule,
     Cylinder,

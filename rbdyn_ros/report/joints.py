@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rbdyn_ros.description.types import Joint, Limit
+from rbdyn_ros.description.parts.types import Joint, Limit
 from rbdyn_ros.report.tables import aligned
 from rbdyn_ros.report.words import finite_or_none
 

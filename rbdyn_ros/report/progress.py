@@ -10,7 +10,7 @@ from typing import Any
 
 from numba.core import event
 
-from rbdyn_ros.engine.jit import COMPILED, Kernel
+from rbdyn_ros.engine.compiler.jit import COMPILED, Kernel
 
 #: Shorter work shows no bar [s].
 PATIENCE = 1.0
@@ -125,5 +125,5 @@ def _called(function: Any) -> list[Any]:
         values += named
         values += [vars(module).get(name) for module in modules for name in code.co_names]
     kernels = [value for value in values if isinstance(value, COMPILED)]
-    # in place of a kernel, another one calls its linked code (engine/linking.py)
+    # in place of a kernel, another one calls its linked code (engine/compiler/linking.py)
     return [each.linked if isinstance(each, Kernel) else each for each in kernels]

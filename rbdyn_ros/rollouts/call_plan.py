@@ -17,10 +17,10 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from rbdyn_ros.engine import jit
-from rbdyn_ros.engine.addresses import call_address
-from rbdyn_ros.engine.optional import data_at, model_at
-from rbdyn_ros.engine.views import DATA, MODEL
+from rbdyn_ros.engine.compiler import jit
+from rbdyn_ros.engine.compiler.addresses import call_address
+from rbdyn_ros.engine.compiler.optional import data_at, model_at
+from rbdyn_ros.engine.compiler.views import DATA, MODEL
 from rbdyn_ros.rollouts.driver import (
     CACHE_DIRECTORY,
     array_at,

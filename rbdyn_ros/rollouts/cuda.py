@@ -21,7 +21,7 @@ from rbdyn_ros.specialization.cuda_code import (
     BLOCK,
     LONGEST_FUNCTION,
     THREADS,
-    Kernel,
+    CudaKernel,
     advance_kernel,
     gave_up,
     observe_kernel,
@@ -57,7 +57,7 @@ class Cuda:
         self.nbad = self._new(f"{nsim} robots", (nsim,), np.int64)
         self.diverged = self._new(f"{nsim} robots", (nsim,), np.bool_)
         self._memory: Mapping[str, Any] = {}
-        self._kernels: Sequence[tuple[Kernel, Any]] = ()
+        self._kernels: Sequence[tuple[CudaKernel, Any]] = ()
 
     def zeros(self, name: str, shape: tuple[int, ...]) -> Any:
         """Return new memory (*shape, nsim)."""
@@ -156,7 +156,7 @@ class Cuda:
 def kernels_of(
     m: Model, own: Mapping[str, Collection[int]], bound: Collection[str], number: np.dtype[Any],
     longest: int = LONGEST_FUNCTION,
-) -> list[Kernel]:  # fmt: skip
+) -> list[CudaKernel]:  # fmt: skip
     """Return the kernels of a Batch, in the order of their calls.
 
     Args:

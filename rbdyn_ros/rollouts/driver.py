@@ -17,8 +17,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
-from rbdyn_ros.engine import jit
-from rbdyn_ros.engine.addresses import INT64, call_address
+from rbdyn_ros.engine.compiler import jit
+from rbdyn_ros.engine.compiler.addresses import INT64, call_address
 
 #: Functions of a step: before the first step, at every step, and at every row of outputs.
 BEGIN, ADVANCE, OBSERVE = range(3)
@@ -91,7 +91,7 @@ class Kept(NamedTuple):
     segments: Any
 
 
-class Task(NamedTuple):
+class RolloutTask(NamedTuple):
     """Sizes of a call.
 
     Attributes:
@@ -122,7 +122,7 @@ class Work(NamedTuple):
         out: Rows, outputs.
         health: Health.
         kept: Kept.
-        task: Task.
+        task: RolloutTask.
     """
 
     ids: Any
@@ -132,7 +132,7 @@ class Work(NamedTuple):
     out: Rows
     health: Health
     kept: Kept
-    task: Task
+    task: RolloutTask
 
 
 def array_at(kind, size=8):
@@ -342,7 +342,7 @@ _WORK = types.NamedTuple(
         types.NamedTuple((types.float64[:, :, ::1], _INTS), Rows),
         types.NamedTuple((_INTS, types.boolean[::1], _INTS), Health),
         types.NamedUniTuple(types.int64[:, ::1], 2, Kept),
-        types.NamedUniTuple(_INT, len(Task._fields), Task),
+        types.NamedUniTuple(_INT, len(RolloutTask._fields), RolloutTask),
     ),
     Work,
 )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine import forward
-from rbdyn_ros.engine.views import MODEL, OPTIONS
+from rbdyn_ros.engine.compiler.views import MODEL, OPTIONS
 from rbdyn_ros.model.data import STAGES_AT
 from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.model import Model

@@ -16,8 +16,8 @@ from rbdyn_ros.rollouts.driver import (
     Health,
     Kept,
     Numbers,
+    RolloutTask,
     Rows,
-    Task,
     Work,
     compiled_drive,
 )
@@ -139,7 +139,7 @@ class Job:
         count = len(ids) or self._count
         blocks = -(-count // self._step.width)
         chunk = max(1, min(blocks // (PARTS * pool.threads), self._piece // max(1, nstep)))
-        task = Task(count, nstep, every or max(1, nstep), chunk, self._piece, self._goes_on)
+        task = RolloutTask(count, nstep, every or max(1, nstep), chunk, self._piece, self._goes_on)
         work = Work(
             ids, self._read, self._write, ctrl or self._nothing[0], out or self._nothing[1],
             self._health, self._kept, task,

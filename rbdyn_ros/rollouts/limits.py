@@ -9,7 +9,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.assembly import coordinate_limits
 from rbdyn_ros.dynamics.too_much import text_if_fast, texts_before
-from rbdyn_ros.engine.passive import NO_TIME
+from rbdyn_ros.engine.step.passive import NO_TIME
 from rbdyn_ros.model.model import Model
 
 #: A joint is far beyond its limit by this part of its range, and by this much [rad or m]; a limit

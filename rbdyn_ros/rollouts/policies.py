@@ -18,7 +18,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.dynamics import laws
 from rbdyn_ros.dynamics.commanded import reason_passive
-from rbdyn_ros.engine.jit import select
+from rbdyn_ros.engine.compiler.jit import select
 from rbdyn_ros.errors import bad_argument
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization.symbolic import Objects

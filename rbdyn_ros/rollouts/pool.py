@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.engine.interrupts import deferred
+from rbdyn_ros.engine.compiler.interrupts import deferred
 from rbdyn_ros.rollouts.driver import (
     BUSY,
     DONE,

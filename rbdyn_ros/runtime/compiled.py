@@ -18,7 +18,7 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 from numpy.typing import NDArray
 
-from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.compiler import jit
 from rbdyn_ros.nanoseconds import NANOSECONDS
 
 Words = NDArray[np.int64]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.compiler import jit
 from rbdyn_ros.errors import Finding, RbdynError, refusal
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.matching import Match

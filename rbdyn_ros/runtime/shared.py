@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.extending import typeof_impl
 
-from rbdyn_ros.engine.views import ViewType
+from rbdyn_ros.engine.compiler.views import ViewType
 from rbdyn_ros.model.data_fields import STICK_NUMBERS
 from rbdyn_ros.model.fields import Field
 from rbdyn_ros.model.model import Model

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rbdyn_ros.description.mechanism_files.yaml_text import Node, YamlTable
-from rbdyn_ros.description.types import Joint
+from rbdyn_ros.description.parts.types import Joint
 from rbdyn_ros.errors import quote
 from rbdyn_ros.sensors.noise_form import NoiseForm
 from rbdyn_ros.sensors.part_form import PartForm

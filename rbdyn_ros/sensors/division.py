@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.description.types import Description, Joint, Limit, Trajectory
+from rbdyn_ros.description.parts.types import Description, Joint, Limit, Trajectory
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.model.compile import compile_model
 from rbdyn_ros.model.joints import TYPE_OF_NAME, JointType

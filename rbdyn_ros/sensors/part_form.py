@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from rbdyn_ros.description.mechanism_files.forms import Form
 from rbdyn_ros.description.mechanism_files.yaml_text import Node, YamlTable
-from rbdyn_ros.description.types import Description, Joint
+from rbdyn_ros.description.parts.types import Description, Joint
 from rbdyn_ros.errors import quote
 from rbdyn_ros.model.model import Model
 

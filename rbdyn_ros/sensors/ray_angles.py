@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NoReturn
 
-from rbdyn_ros.description.urdf_files.guard import MAX_BYTES, refuse
+from rbdyn_ros.description.reading.guard import MAX_BYTES, refuse
 from rbdyn_ros.errors import DescriptionError, Finding, quote
 from rbdyn_ros.sensors.ray_specs import MAX_RAYS
 

@@ -38,10 +38,10 @@ from pathlib import Path
 from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.files import read_bytes
 from rbdyn_ros.description.mechanism_files.forms import Form
 from rbdyn_ros.description.mechanism_files.yaml_text import YamlTable, check_version, parse
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.parts.types import Description
+from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.errors import quote
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.sensors.body_reader import BodyForm

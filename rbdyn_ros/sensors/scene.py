@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.dynamics import stages as api
 from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.model.model import Model

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.description.poses import quat_mul
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.parts.poses import quat_mul
+from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.dynamics.ray_shapes import RayShapes
 from rbdyn_ros.errors import Finding, ModelError, listing, quote
 from rbdyn_ros.machine import cores

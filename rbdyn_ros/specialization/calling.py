@@ -9,8 +9,8 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic
 
-from rbdyn_ros.engine import jit
-from rbdyn_ros.engine.addresses import INT64, call_address
+from rbdyn_ros.engine.compiler import jit
+from rbdyn_ros.engine.compiler.addresses import INT64, call_address
 from rbdyn_ros.specialization.machine import CACHE_DIRECTORY
 
 

@@ -96,7 +96,7 @@ def gave_up(registers: int, local_memory: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class CudaKernel:
     """A kernel as text.
 
     Its parameters are: count, the number of robots of the call; ids, their numbers, or a null
@@ -114,7 +114,7 @@ class Kernel:
     text: str
 
 
-def source(kernels: Sequence[Kernel], real: Real) -> str:
+def source(kernels: Sequence[CudaKernel], real: Real) -> str:
     """Return the text of a file of kernels."""
     return "\n".join(
         [
@@ -128,7 +128,7 @@ def source(kernels: Sequence[Kernel], real: Real) -> str:
 def advance_kernel(
     once: Program, repeated: Program, state: Mapping[str, int], real: Real,
     longest: int = LONGEST_FUNCTION,
-) -> Kernel:  # fmt: skip
+) -> CudaKernel:  # fmt: skip
     """Return the kernel "advance" of a step.
 
     Args:
@@ -159,10 +159,10 @@ def advance_kernel(
         f"diverged[robot] = !({health or 'true'});",
     ]
     text = [*first.definition(), *each.definition(), *_kernel("advance", arguments, body)]
-    return Kernel("advance", (*state, *read), "\n".join(text))
+    return CudaKernel("advance", (*state, *read), "\n".join(text))
 
 
-def observe_kernel(program: Program, real: Real, longest: int = LONGEST_FUNCTION) -> Kernel:
+def observe_kernel(program: Program, real: Real, longest: int = LONGEST_FUNCTION) -> CudaKernel:
     """Return the kernel "observe", which computes outputs of a state."""
     read = _arrays(program, without=())
     arrays = (*read, *dict.fromkeys(array for array, *_ in program.outputs))
@@ -170,7 +170,7 @@ def observe_kernel(program: Program, real: Real, longest: int = LONGEST_FUNCTION
     whole = _Function("outputs", program, real, {}, arguments, longest)
     head = f"{real.name} state[1], invariant[1];"
     text = [*whole.definition(), *_kernel("observe", arguments, [head, whole.call()])]
-    return Kernel("observe", arrays, "\n".join(text))
+    return CudaKernel("observe", arrays, "\n".join(text))
 
 
 def _arrays(*programs: Program, without: Collection[str]) -> tuple[str, ...]:
@@ -259,14 +259,14 @@ class _Function:
             body.append(f"{name}({', '.join(arguments)});")
         return [*lines, *_lines(f"DEVICE {head}", [*body, *whole.stores])]
 
-    def _writer(self, names: Mapping[int, str]) -> _Writer:
-        return _Writer(self.program, self.real, self.local, names)
+    def _writer(self, names: Mapping[int, str]) -> _CudaWriter:
+        return _CudaWriter(self.program, self.real, self.local, names)
 
     def _place(self, array: str, k: int) -> str:
         return self.local.get((array, k)) or _entry(array, k)
 
 
-class _Writer(Writer):
+class _CudaWriter(Writer):
     """Writes statements for one robot; for the arguments see _Function and c_language.Writer."""
 
     def __init__(

@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.engine import forward, integrate
-from rbdyn_ros.engine.aba import implicit_damping
-from rbdyn_ros.engine.crb import crb, fill_dense
+from rbdyn_ros.engine import forward
 from rbdyn_ros.engine.joints.manifold import joint_qvel
 from rbdyn_ros.engine.quantities import derivatives as analytic
-from rbdyn_ros.engine.rne import rne_acc
+from rbdyn_ros.engine.step import integrate
+from rbdyn_ros.engine.tree.aba import implicit_damping
+from rbdyn_ros.engine.tree.crb import crb, fill_dense
+from rbdyn_ros.engine.tree.rne import rne_acc
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.options import IMPLICIT_DAMPING, RK4
 from rbdyn_ros.specialization.derivatives import Slopes, jacobian
@@ -77,11 +78,11 @@ def step_derivatives(m: Any, d: Any, out: Objects) -> None:
     out[nv:] = jacobian(_graph(d), d.qvel, along)
 
 
-class _Watched:
+class _WatchedData:
     """A Data that records the states of a step and the accelerations that led to them.
 
-    A step sets the time last when it moves to its next state (engine/integrate.py). At that moment
-    qpos and qvel are the new state, and qacc_step the acceleration that led to it.
+    A step sets the time last when it moves to its next state (engine/step/integrate.py). At that
+    moment qpos and qvel are the new state, and qacc_step the acceleration that led to it.
     """
 
     def __init__(self, d: Any) -> None:
@@ -106,7 +107,7 @@ def _along_trials(m: Any, d: Any) -> list[Slopes]:
     """
     graph, nv = _graph(d), m.nv
     along = _along_state(m, d) + _along_each(d.qfrc_applied)
-    watched, forces, start = _Watched(d), d.qfrc_applied.copy(), _state(d)
+    watched, forces, start = _WatchedData(d), d.qfrc_applied.copy(), _state(d)
     uncompiled(forward.substep)(m, watched)
     states = [start, *(state for state, _ in watched.moves)]
     dq: Any = np.eye(nv, 3 * nv)
@@ -127,7 +128,7 @@ def _along_trials(m: Any, d: Any) -> list[Slopes]:
     return along
 
 
-def _number_of_trials(watched: _Watched) -> int:
+def _number_of_trials(watched: _WatchedData) -> int:
     """Return the number of states in which accelerations were computed.
 
     Euler's step sets the time once. Runge-Kutta's step sets it for each of its three trial
@@ -147,8 +148,8 @@ def _put(d: Any, state: tuple[Any, Objects, Objects]) -> None:
 def _euler(m: Any, d: Any) -> Objects:
     """Take a step of Euler; return the derivatives of its end by its start, (2 nv, 3 nv).
 
-    Keep in line with `_euler` in engine/integrate.py, whose step for robots without constraints
-    and bodies in flight this is.
+    Keep in line with `_euler` in engine/step/integrate.py, whose step for robots without
+    constraints and bodies in flight this is.
     """
     h, nv = m.opt.timestep, m.nv
     by_position, slopes = along_positions(m, d), np.full((3, nv, nv), 0.0, object)

@@ -11,7 +11,7 @@ import numpy as np
 from llvmlite import ir
 from numpy.typing import NDArray
 
-from rbdyn_ros.engine.processor import processor
+from rbdyn_ros.engine.compiler.processor import processor
 from rbdyn_ros.specialization import machine
 from rbdyn_ros.specialization.llvm_code import POINTER, Module, load, store
 from rbdyn_ros.specialization.program import Program
@@ -73,7 +73,7 @@ def compile_lanes(
         assert slots[array][1] >= length
 
     def make() -> str:
-        memory = Memory({array: first for array, (first, _) in slots.items()}, lanes)
+        memory = LaneMemory({array: first for array, (first, _) in slots.items()}, lanes)
         module = Module(lanes, processor().vector_width)
         for name, program in programs.items():
             module.add(name, program, memory)
@@ -88,7 +88,7 @@ def compile_lanes(
     return Lanes(lanes, slots, size, machine.code(key, tuple(programs), make))
 
 
-class Memory:
+class LaneMemory:
     """All arrays in one memory of slots of W numbers.
 
     Args:

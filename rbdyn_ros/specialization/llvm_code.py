@@ -78,10 +78,10 @@ class Module:
         """Add a function that runs a program on the arrays its arguments point to."""
         blocks = cut(program, self.together)
         functions = [
-            _Writer(self, program, blocks, places, f"{name}.{k}").block(block)
+            _BlockWriter(self, program, blocks, places, f"{name}.{k}").block(block)
             for k, block in enumerate(blocks.blocks)
         ]
-        functions.append(_Writer(self, program, blocks, places, f"{name}.end").end())
+        functions.append(_BlockWriter(self, program, blocks, places, f"{name}.end").end())
         whole = ir.Function(self.ir, ir.FunctionType(ir.VoidType(), list(places.arguments)), name)
         builder = ir.IRBuilder(whole.append_basic_block())
         scratch = builder.alloca(DOUBLE, INT32(max(1, blocks.size * self.width)))
@@ -92,7 +92,7 @@ class Module:
         return whole
 
 
-class _Writer:
+class _BlockWriter:
     """Writes the function of one block; its last argument holds the values that blocks share."""
 
     def __init__(

@@ -16,8 +16,8 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
-from rbdyn_ros.engine import cache, jit
-from rbdyn_ros.engine.processor import processor
+from rbdyn_ros.engine.compiler import cache, jit
+from rbdyn_ros.engine.compiler.processor import processor
 from rbdyn_ros.errors import Finding, ModelError
 
 #: Cache of the code of Models, below a hash of all sources that determine it.

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.engine.jit import is_known, select
+from rbdyn_ros.engine.compiler.jit import is_known, select
 
 #: Functions of one number by their NumPy names, which are also methods of symbols.
 UNARY = ("sqrt", "sin", "cos", "tan", "exp", "log", "tanh", "floor", "fabs")

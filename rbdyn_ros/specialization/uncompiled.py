@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
-from rbdyn_ros.engine import optional
-from rbdyn_ros.engine.jit import COMPILED, select
+from rbdyn_ros.engine.compiler import optional
+from rbdyn_ros.engine.compiler.jit import COMPILED, select
 from rbdyn_ros.engine.joints.callbacks import call as compiled_call
 from rbdyn_ros.model import callbacks
 

@@ -17,7 +17,7 @@ from rbdyn_ros.codegen.ros2_control import package
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Ints
-    from rbdyn_ros.engine.jit import Matrix, Vector
+    from rbdyn_ros.engine.compiler.jit import Matrix, Vector
 
 PLACES, SCALE = 3, 0.5
 VIEWS = Path(package.__file__).parent / "templates/src/views.hpp"

@@ -74,7 +74,7 @@ def test_a_robot_that_is_refused(tmp_path):
 
 
 def test_plain_python_is_not_timed(monkeypatch):
-    monkeypatch.setattr("rbdyn_ros.engine.jit.DISABLED", True)
+    monkeypatch.setattr("rbdyn_ros.engine.compiler.jit.DISABLED", True)
     told = run("bench")
     assert told.returncode == 2
     assert "NUMBA_DISABLE_JIT" in told.stderr

@@ -15,7 +15,7 @@ import rbdyn_ros as rb
 from rbdyn_ros import machine
 from rbdyn_ros.commands import inventory
 from rbdyn_ros.commands.info import info_text
-from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.compiler import jit
 from rbdyn_ros.loading.assets import bundled_robot, bundled_robots
 from rbdyn_ros.runtime import compiled
 
@@ -43,13 +43,20 @@ def test_the_cache_holds_the_kernels():
     assert found["cache"]["bytes"] > 0
 
 
+def test_each_part_is_proved_by_a_kernel_of_the_package():
+    for prefix in inventory._KERNELS.values():
+        stem, _, name = prefix.rstrip("-").partition(".")
+        texts = [file.read_text() for file in Path(rb.__file__).parent.rglob(f"{stem}.py")]
+        assert any(f"\ndef {name}(" in text for text in texts), prefix
+
+
 def test_old_caches_count_as_other_versions(tmp_path, monkeypatch):
     ours, now = tmp_path / "ours", tmp_path / "ours" / "runtime-now"
     for folder, name in (
         (ours, "constants.survey-1.py311.nbi"),
         (ours / "runtime-old", "cycle.run-1.py311.nbi"),
         (now, "runtime.other-1.py311.nbi"),
-        (tmp_path / "other", "contact._by_address-1.py311.nbi"),
+        (tmp_path / "other", "obstacles._by_address-1.py311.nbi"),
     ):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(bytes(100))

@@ -16,7 +16,7 @@ from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.control.arm.settings import ControlSettings
 from rbdyn_ros.control.collisions.self_collision import SelfCollision
 from rbdyn_ros.control.laws.cartesian import CartesianImpedance
-from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.ros.arm.trajectories import TrajectoryController

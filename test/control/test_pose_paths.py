@@ -17,7 +17,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.control.arm.settings import ControlSettings
 from rbdyn_ros.control.collisions.self_collision import SelfCollision
 from rbdyn_ros.control.motion.paths import Path
-from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.ros.arm.trajectories import PositionTrajectoryController, TrajectoryController

@@ -8,7 +8,7 @@ from rbdyn_ros.control.base import state_kernels
 from rbdyn_ros.control.blind import velocity_vote
 from rbdyn_ros.control.states import gate_kernels
 from rbdyn_ros.dynamics.entry import Entry
-from rbdyn_ros.engine.jit import DISABLED
+from rbdyn_ros.engine.compiler.jit import DISABLED
 
 MODULES = (gate_kernels, state_kernels, velocity_vote)
 

@@ -16,7 +16,7 @@ from rbdyn_ros.control.laws.joint_laws import (
     JointImpedance,
     PDGravity,
 )
-from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.compiler import jit
 from rbdyn_ros.errors import ModelError
 
 if jit.DISABLED:

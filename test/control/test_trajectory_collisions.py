@@ -13,7 +13,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 import rbdyn_ros as rb
 from rbdyn_ros.control.arm.settings import ControlSettings
 from rbdyn_ros.control.collisions.self_collision import SelfCollision
-from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.ros.arm.trajectories import TrajectoryController

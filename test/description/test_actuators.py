@@ -8,8 +8,8 @@ import pytest
 from support.refusals import refused
 
 from rbdyn_ros.description.checks.check import check
-from rbdyn_ros.description.joint_types import JOINT_SPECS
-from rbdyn_ros.description.types import Description, Joint, Link, Trajectory
+from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
+from rbdyn_ros.description.parts.types import Description, Joint, Link, Trajectory
 from rbdyn_ros.errors import DescriptionError
 from rbdyn_ros.model.joints import JOINT_KINDS, TYPE_OF_NAME
 

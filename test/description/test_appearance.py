@@ -17,8 +17,8 @@ from rbdyn_ros.description.appearance.shapes import (
     Placeholder,
     read_appearance,
 )
-from rbdyn_ros.description.geometries import Box, Capsule, Cylinder, Points, Sphere
-from rbdyn_ros.description.poses import pose
+from rbdyn_ros.description.parts.geometries import Box, Capsule, Cylinder, Points, Sphere
+from rbdyn_ros.description.parts.poses import pose
 from rbdyn_ros.errors import DescriptionError, ParameterError
 
 BOX = '<box size="1 2 3"/>'

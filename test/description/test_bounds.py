@@ -7,8 +7,8 @@ import pytest
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.checks.bounds import BOUNDS
 from rbdyn_ros.description.mechanism_files import mechanism
+from rbdyn_ros.description.parts.bounds import BOUNDS
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import DescriptionError, ParameterError
 

@@ -11,8 +11,8 @@ import rbdyn_ros as rb
 from rbdyn_ros.description.build import shapes
 from rbdyn_ros.description.build.builder import SystemBuilder
 from rbdyn_ros.description.checks.check import check
-from rbdyn_ros.description.poses import pose
-from rbdyn_ros.description.types import (
+from rbdyn_ros.description.parts.poses import pose
+from rbdyn_ros.description.parts.types import (
     Description,
     Gear,
     GearTerm,

@@ -8,7 +8,7 @@ from support import robots
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.geometries import (
+from rbdyn_ros.description.parts.geometries import (
     FLOOR,
     Box,
     Capsule,
@@ -20,7 +20,7 @@ from rbdyn_ros.description.geometries import (
     Sphere,
     Surface,
 )
-from rbdyn_ros.description.poses import Pose, pose
+from rbdyn_ros.description.parts.poses import Pose, pose
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import DescriptionError, ParameterError
 from rbdyn_ros.loading.assets import bundled_robot

@@ -6,7 +6,7 @@ import pytest
 from support.refusals import refused
 
 from rbdyn_ros.description.checks.check import check
-from rbdyn_ros.description.types import Description, Joint, Limit, Link, Spring
+from rbdyn_ros.description.parts.types import Description, Joint, Limit, Link, Spring
 from rbdyn_ros.errors import DescriptionError
 
 

@@ -8,7 +8,7 @@ import pytest
 from support.refusals import refused
 
 from rbdyn_ros.description.checks.check import check
-from rbdyn_ros.description.types import (
+from rbdyn_ros.description.parts.types import (
     Description,
     Gear,
     GearTerm,

@@ -7,8 +7,8 @@ import pytest
 from support.refusals import refused
 
 from rbdyn_ros.description.checks.check import check
-from rbdyn_ros.description.poses import Pose
-from rbdyn_ros.description.types import Description, Inertial, Joint, Limit, Link, Mimic
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.parts.types import Description, Inertial, Joint, Limit, Link, Mimic
 from rbdyn_ros.errors import DescriptionError, Finding
 
 GOOD = Description(

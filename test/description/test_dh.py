@@ -11,8 +11,8 @@ from support.refusals import refused
 
 from rbdyn_ros.description.build.dh import DHRow, distal, proximal
 from rbdyn_ros.description.build.shapes import sphere
-from rbdyn_ros.description.poses import Pose, pose
-from rbdyn_ros.description.types import Limit
+from rbdyn_ros.description.parts.poses import Pose, pose
+from rbdyn_ros.description.parts.types import Limit
 from rbdyn_ros.errors import DescriptionError, ParameterError
 
 TYPES = ("revolute", "prismatic", "continuous")

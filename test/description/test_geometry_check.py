@@ -10,7 +10,7 @@ from support.refusals import refused
 import rbdyn_ros as rb
 from rbdyn_ros.description.build.contacts import check_contact
 from rbdyn_ros.description.checks.check import check
-from rbdyn_ros.description.geometries import (
+from rbdyn_ros.description.parts.geometries import (
     FLOOR,
     Box,
     Capsule,
@@ -23,8 +23,8 @@ from rbdyn_ros.description.geometries import (
     Sphere,
     Surface,
 )
-from rbdyn_ros.description.poses import Pose
-from rbdyn_ros.description.types import Description, Inertial, Joint, Link
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.parts.types import Description, Inertial, Joint, Link
 from rbdyn_ros.errors import DescriptionError, ParameterError
 
 BALL = Inertial(1.0, inertia=(0.1, 0.1, 0.1, 0.0, 0.0, 0.0))

@@ -7,9 +7,9 @@ import pytest
 from support.refusals import refused
 
 from rbdyn_ros.description.checks.check import check
-from rbdyn_ros.description.joint_types import JOINT_SPECS, JointSpec
-from rbdyn_ros.description.poses import Pose
-from rbdyn_ros.description.types import Description, Joint, Limit, Link, Mimic, Trajectory
+from rbdyn_ros.description.parts.joint_types import JOINT_SPECS, JointSpec
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.parts.types import Description, Joint, Limit, Link, Mimic, Trajectory
 from rbdyn_ros.errors import DescriptionError
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)

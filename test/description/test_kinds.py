@@ -9,7 +9,7 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.checks.check import check
-from rbdyn_ros.description.geometries import (
+from rbdyn_ros.description.parts.geometries import (
     Box,
     Capsule,
     Contact,
@@ -22,8 +22,8 @@ from rbdyn_ros.description.geometries import (
     Sphere,
     Surface,
 )
-from rbdyn_ros.description.poses import Pose
-from rbdyn_ros.description.types import (
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.parts.types import (
     Description,
     Gear,
     GearTerm,

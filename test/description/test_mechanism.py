@@ -9,8 +9,8 @@ from support.refusals import refused
 
 from rbdyn_ros.description.build import shapes
 from rbdyn_ros.description.mechanism_files import mechanism
-from rbdyn_ros.description.poses import Pose, pose
-from rbdyn_ros.description.types import (
+from rbdyn_ros.description.parts.poses import Pose, pose
+from rbdyn_ros.description.parts.types import (
     Gear,
     GearTerm,
     Inertial,

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rbdyn_ros.description.mechanism_files.mechanism import read_text
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.errors import RbdynError
 
 GOOD = b"""rbdyn_mechanism: 1

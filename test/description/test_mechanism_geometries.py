@@ -7,7 +7,8 @@ import pytest
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.geometries import (
+from rbdyn_ros.description.mechanism_files import mechanism
+from rbdyn_ros.description.parts.geometries import (
     FLOOR,
     Box,
     Capsule,
@@ -20,8 +21,7 @@ from rbdyn_ros.description.geometries import (
     Sphere,
     Surface,
 )
-from rbdyn_ros.description.mechanism_files import mechanism
-from rbdyn_ros.description.poses import pose
+from rbdyn_ros.description.parts.poses import pose
 from rbdyn_ros.errors import DescriptionError
 
 START = """\

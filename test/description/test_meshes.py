@@ -10,11 +10,11 @@ import pytest
 from support import robots
 from support.refusals import refused
 
-from rbdyn_ros.description.geometries import Contact
 from rbdyn_ros.description.meshes import files, hulls, meshes
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.hulls import hull_corners, reduced
 from rbdyn_ros.description.meshes.meshes import Meshes
+from rbdyn_ros.description.parts.geometries import Contact
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import DescriptionError
 

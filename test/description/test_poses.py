@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 from support.poses import matrix
 from support.refusals import refused
 
-from rbdyn_ros.description.poses import Pose, compose, inverse, pose, quat_mul, rotate
+from rbdyn_ros.description.parts.poses import Pose, compose, inverse, pose, quat_mul, rotate
 from rbdyn_ros.errors import ParameterError
 
 

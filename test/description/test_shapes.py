@@ -8,8 +8,8 @@ from scipy.spatial.transform import Rotation
 from support.refusals import refused
 
 from rbdyn_ros.description.build import shapes
-from rbdyn_ros.description.poses import pose
-from rbdyn_ros.description.types import Inertial
+from rbdyn_ros.description.parts.poses import pose
+from rbdyn_ros.description.parts.types import Inertial
 from rbdyn_ros.errors import ParameterError
 
 POINTS = 120  # along each edge of the grid

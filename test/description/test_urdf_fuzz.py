@@ -5,7 +5,7 @@ import time
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.urdf_files.urdf import read_text
 from rbdyn_ros.errors import RbdynError
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from rbdyn_ros.description.poses import Pose, quat_from_rpy
+from rbdyn_ros.description.parts.poses import Pose, quat_from_rpy
 from rbdyn_ros.description.urdf_files.urdf import read, read_text
 
 LIMIT = '<limit lower="-1" upper="2" effort="3" velocity="4"/>'

@@ -5,7 +5,7 @@ import pytest
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.poses import pose
+from rbdyn_ros.description.parts.poses import pose
 from rbdyn_ros.description.urdf_files.urdf import read_text
 from rbdyn_ros.errors import DescriptionError
 

@@ -240,7 +240,7 @@ def test_depth_is_refused_at_once():
 
 
 def test_size_and_number_of_elements_are_capped(monkeypatch):
-    from rbdyn_ros.description.urdf_files import guard
+    from rbdyn_ros.description.reading import guard
 
     monkeypatch.setattr(guard, "MAX_ELEMENTS", 3)
     with refused(DescriptionError, "too-many-elements"):

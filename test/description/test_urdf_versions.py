@@ -9,9 +9,9 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.appearance.shapes import read_appearance
-from rbdyn_ros.description.geometries import Capsule, Contact
-from rbdyn_ros.description.poses import quat_from_rpy, rotate, rpy_from_quat
-from rbdyn_ros.description.types import Limit
+from rbdyn_ros.description.parts.geometries import Capsule, Contact
+from rbdyn_ros.description.parts.poses import quat_from_rpy, rotate, rpy_from_quat
+from rbdyn_ros.description.parts.types import Limit
 from rbdyn_ros.description.urdf_files.urdf import read_text
 from rbdyn_ros.errors import DescriptionError
 

@@ -10,7 +10,7 @@ from support.documents import ROOT, blocks, of_language, page_names, text_of
 
 import rbdyn_ros as rb
 from rbdyn_ros import trials
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.parts.types import Description
 
 README = text_of("README.md")
 LANGUAGES = {"python", "bash", "console", "text", "yaml", "xml", "c", "cpp"}
@@ -152,6 +152,12 @@ def test_link_targets_exist(page):
 def prose(page):
     """Return a page without its code blocks."""
     return re.sub(r"^ *```.*?^ *```$", "", text_of(page), flags=re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", page_names())
+def test_nested_lists_are_indented_by_four(page):
+    """With less, mkdocs shows nested lists and tables as running text."""
+    assert not re.findall(r"^ {1,3}(?:[-*|]|\d+\.).*", prose(page), re.MULTILINE)
 
 
 @pytest.mark.parametrize("target", ["sim", "test", "setup", "lint", "bench", "docs"])

@@ -12,7 +12,7 @@ from support.differences import STEP, by_entry, by_position
 from support.smooth import smoothly
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.joint_types import JOINT_SPECS
+from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
 
 EXACT, DIFFERENCE = 1e-13, 1e-11
 

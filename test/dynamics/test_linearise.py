@@ -11,8 +11,8 @@ from support.differences import derivative
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.poses import Pose
-from rbdyn_ros.description.types import Description, Inertial, Joint, Link
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.parts.types import Description, Inertial, Joint, Link
 
 CURVED = ("floating", "spherical", "planar_fp", "planar_fs", "sixdof_fp", "sixdof_fs")
 MOMENTS = np.array([0.1, 0.2, 0.25])

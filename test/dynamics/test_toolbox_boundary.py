@@ -6,8 +6,8 @@ from support import forests, trees
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.poses import Pose
-from rbdyn_ros.description.types import Description, Joint, Limit, Link, Spring
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.parts.types import Description, Joint, Limit, Link, Spring
 
 #: name -> arguments after m and d; {frame} and {body} stand for names
 CALLS = {

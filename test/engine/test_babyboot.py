@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.poses import Pose
-from rbdyn_ros.description.types import Description, Inertial, Joint, Link
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.parts.types import Description, Inertial, Joint, Link
 
 GRAM, CM = 1e-3, 1e-2
 GRAM_CM2 = GRAM * CM * CM

@@ -12,7 +12,7 @@ TESTS = Path(__file__).resolve().parents[1]
 OUTSIDE = """
 from numba import types
 from rbdyn_ros.engine import jit
-from rbdyn_ros.engine.stack import stack_floats
+from rbdyn_ros.engine.compiler.stack import stack_floats
 
 def entry_of(k):
     return stack_floats(3, 1)[k, 0]

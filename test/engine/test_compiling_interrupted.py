@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rbdyn_ros.engine import interrupts, jit
+from rbdyn_ros.engine.compiler import interrupts, jit
 
 #: Bounds a hang, and nothing else [s].
 PATIENCE = 60.0

@@ -7,10 +7,10 @@ import pytest
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.build.entities import Weld, with_entity, with_welds, without_entity
-from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.scenes.entities import Weld, with_entity, with_welds, without_entity
 from rbdyn_ros.description.source import read
-from rbdyn_ros.loading.load import complete, rearranged
+from rbdyn_ros.loading.load import complete
 
 BALL = rb.Sphere(0.1)
 MASKS = [(0, 0), (1, 1), (2, 1), (1, 2), (4, 0), (0, 4)]
@@ -22,7 +22,7 @@ def test_welds_make_no_robot_of_two():
     m = complete(described)
 
     def pairs(weld):
-        new = rearranged(with_welds(described, [weld]), m)
+        new = complete(with_welds(described, [weld]), before=m)
         return {frozenset(new.geom_names[g] for g in pair) for pair in new.push_geom.tolist()}
 
     every = {frozenset(m.geom_names[g] for g in pair) for pair in m.push_geom.tolist()}

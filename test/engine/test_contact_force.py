@@ -8,8 +8,8 @@ from scipy.spatial.transform import Rotation
 from support import robots, touching
 
 import rbdyn_ros as rb
-from rbdyn_ros.engine.contact.contact_constants import DEEPEST, STICK, STIFF
-from rbdyn_ros.engine.contact.linearise import linearise_viscous
+from rbdyn_ros.engine.contact.law.contact_constants import DEEPEST, STICK, STIFF
+from rbdyn_ros.engine.contact.solve.linearise import linearise_viscous
 from rbdyn_ros.loading.assets import bundled_robot
 
 MASS = 2.0

@@ -8,7 +8,7 @@ import pytest
 from support import contact_referee, contact_scenes, states
 
 import rbdyn_ros as rb
-from rbdyn_ros.engine.contact.solve_step import STUBBORN
+from rbdyn_ros.engine.contact.solve.solve_step import STUBBORN
 
 EXAMPLE = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "contact_scenes.py"))
 SCENES = EXAMPLE["SCENES"]

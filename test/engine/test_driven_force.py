@@ -9,7 +9,7 @@ from support import mechanisms, states, trees
 from support.compare import Comparison
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.types import Mimic
+from rbdyn_ros.description.parts.types import Mimic
 
 MOTION = rb.Trajectory((0.0, 0.5, 1.0), ((1.0,), (1.6,), (2.3,)))
 SMALL = rb.Trajectory((0.0, 0.5, 1.0), ((0.4,), (0.6,), (0.5,)))

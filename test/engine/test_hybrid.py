@@ -15,7 +15,7 @@ from support.compare import Comparison, with_inverse
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.types import Gear, GearTerm, Mimic, Trajectory
+from rbdyn_ros.description.parts.types import Gear, GearTerm, Mimic, Trajectory
 from rbdyn_ros.model.joints import JointClass
 
 INTEGRATORS = ("euler", "implicit_damping", "rk4")

@@ -14,7 +14,7 @@ from support.compare import Comparison, with_inverse
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.types import Mimic, Trajectory
+from rbdyn_ros.description.parts.types import Mimic, Trajectory
 from rbdyn_ros.errors import ModelError, ParameterError
 from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.model.callbacks import STAGE_MAKERS

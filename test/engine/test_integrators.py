@@ -5,7 +5,7 @@ import pytest
 from support import states, trees
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.types import Description, Inertial, Joint, Link
+from rbdyn_ros.description.parts.types import Description, Inertial, Joint, Link
 
 DURATION = 0.128
 STEPS = (8, 16, 32)

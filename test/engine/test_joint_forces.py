@@ -9,7 +9,7 @@ from support.compare import Comparison
 from support.trees import rotation
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.types import (
+from rbdyn_ros.description.parts.types import (
     Description,
     Gear,
     GearTerm,

@@ -14,7 +14,7 @@ from scipy.spatial.transform import Rotation
 from support import states, trees
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.types import Description, Limit, Link
+from rbdyn_ros.description.parts.types import Description, Limit, Link
 from rbdyn_ros.engine.joints.ypr import SINGULAR
 from rbdyn_ros.model.joints import JOINT_KINDS, TYPE_OF_NAME, JointType
 from rbdyn_ros.textbook import jcalc as textbook

@@ -12,7 +12,7 @@ import numba
 import pytest
 from numba import types
 
-from rbdyn_ros.engine import cache, jit
+from rbdyn_ros.engine.compiler import cache, jit
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -6,8 +6,8 @@ from support import trees
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.poses import Pose
-from rbdyn_ros.description.types import Description, Inertial, Joint, Link
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.parts.types import Description, Inertial, Joint, Link
 
 LENGTH = 10_000
 

@@ -8,8 +8,8 @@ from scipy.spatial.transform import Rotation
 from support import robots, states, trees
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.poses import Pose
-from rbdyn_ros.description.types import Description, Inertial, Joint, Link
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.parts.types import Description, Inertial, Joint, Link
 
 TOLERANCE = 1e-12  # of the largest entry, for results that pass through M^-1 of small trees
 

@@ -13,7 +13,7 @@ from support import pinocchio_twin, robots, states, trees
 from support.compare import EPS, Comparison, with_inverse
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.types import Description, Joint, Link, Mimic, Trajectory
+from rbdyn_ros.description.parts.types import Description, Joint, Link, Mimic, Trajectory
 
 SINGLE = ("revolute", "prismatic", "helical", "rack_pinion")
 SEEDS = range(2, 18)

@@ -10,8 +10,8 @@ from support import states, trees
 from support.smooth import smoothly
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.types import Description, Inertial, Joint, Limit, Link
-from rbdyn_ros.engine.passive import STICTION_SPEED
+from rbdyn_ros.description.parts.types import Description, Inertial, Joint, Limit, Link
+from rbdyn_ros.engine.step.passive import STICTION_SPEED
 
 INERTIA = 0.7
 

@@ -13,7 +13,7 @@ from support import states, trees
 from support.compare import Comparison, with_inverse
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.types import Description, Link
+from rbdyn_ros.description.parts.types import Description, Link
 
 each_type = pytest.mark.parametrize("name", trees.LIBRARY)
 ROOT = "root_joint"

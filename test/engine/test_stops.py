@@ -5,8 +5,8 @@ import pytest
 import scipy.linalg
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.poses import Pose
-from rbdyn_ros.description.types import Inertial
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.parts.types import Inertial
 
 INTEGRATORS = ("euler", "implicit_damping", "rk4", "implicit", "implicit_midpoint")
 LENGTH, MASS = 0.5, 2.0

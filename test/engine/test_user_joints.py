@@ -11,10 +11,10 @@ from support.compare import Comparison, with_inverse
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.joint_types import JOINT_SPECS
-from rbdyn_ros.description.poses import pose
-from rbdyn_ros.description.types import Joint, Link
-from rbdyn_ros.engine.jit import DISABLED
+from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
+from rbdyn_ros.description.parts.poses import pose
+from rbdyn_ros.description.parts.types import Joint, Link
+from rbdyn_ros.engine.compiler.jit import DISABLED
 
 REGISTRATIONS = []
 

@@ -39,8 +39,9 @@ from rbdyn_ros.description.mechanism_files import mechanism
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.meshes import Meshes, read_parts
 from rbdyn_ros.description.meshes.textures import FORMATS, Materials, read_texture
+from rbdyn_ros.description.reading import guard, xacro_files, xacro_process
 from rbdyn_ros.description.scene_files.scene import read_scene
-from rbdyn_ros.description.urdf_files import guard, urdf, xacro_files, xacro_process
+from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.recording.reader import read_run

@@ -5,7 +5,7 @@ import numpy as np
 import rbdyn_ros as rb
 from rbdyn_ros.actuators import read_actuators_text
 from rbdyn_ros.control.motion.paths import Path
-from rbdyn_ros.identification.samples import Samples
+from rbdyn_ros.identification.data.samples import Samples
 from rbdyn_ros.model.actuators import CURRENT, TWIST, TWIST_RATE
 
 LINK = """<link name="{}"><inertial><origin xyz="0 0 -0.2"/><mass value="{}"/><inertia

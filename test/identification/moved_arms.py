@@ -5,8 +5,8 @@ from support import robots
 
 import rbdyn_ros as rb
 from rbdyn_ros.control.base.friction import Friction
-from rbdyn_ros.identification.motion import Motion, dof_names
-from rbdyn_ros.identification.residuals import validate
+from rbdyn_ros.identification.data.motion import Motion, dof_names
+from rbdyn_ros.identification.equations.residuals import validate
 
 ARM = "config/robots/seven_dof_arm.urdf"
 
@@ -58,7 +58,7 @@ def rubbing(m, seed=7):
 
 def wrong(m):
     """Return the robot with 0.7 of all masses, and centres of mass 2 cm aside."""
-    from rbdyn_ros.identification.inertia import change_of_frame, with_parameters
+    from rbdyn_ros.identification.equations.inertia import change_of_frame, with_parameters
 
     aside = change_of_frame(np.eye(3), np.array([0.02, -0.02, 0.02]))
     return with_parameters(m, 0.7 * rb.inertial_parameters(m).reshape(-1, 10) @ aside.T)

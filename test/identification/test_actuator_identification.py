@@ -13,10 +13,10 @@ from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.errors import ModelError, ParameterError
 from rbdyn_ros.identification import actuators_file, identify_actuators
 from rbdyn_ros.identification.actuators.identify import CUTOFF
-from rbdyn_ros.identification.motion import Motion
-from rbdyn_ros.identification.residuals import validate
-from rbdyn_ros.identification.signals import motor_angles, to_motion
-from rbdyn_ros.identification.sweeps import sweeps
+from rbdyn_ros.identification.data.motion import Motion
+from rbdyn_ros.identification.data.signals import motor_angles, to_motion
+from rbdyn_ros.identification.equations.residuals import validate
+from rbdyn_ros.identification.excitation.sweeps import sweeps
 
 #: The elbow hangs aside, so that its gear is loaded during slow sweeps, and fast ones cross
 #: balance.

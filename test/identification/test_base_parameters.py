@@ -7,9 +7,9 @@ from support import robots
 
 import rbdyn_ros as rb
 from rbdyn_ros.control.base.friction import Friction
-from rbdyn_ros.identification.base import base_parameters, condition
-from rbdyn_ros.identification.motion import dof_names
-from rbdyn_ros.identification.regressor import Extra, extra_columns, torque_regressor
+from rbdyn_ros.identification.data.motion import dof_names
+from rbdyn_ros.identification.equations.base import base_parameters, condition
+from rbdyn_ros.identification.equations.regressor import Extra, extra_columns, torque_regressor
 
 DOUBLE = """<robot name="double"><link name="base"/>
 <link name="upper"><inertial><origin xyz="0.2 0.01 0"/><mass value="3"/>

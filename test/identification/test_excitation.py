@@ -9,12 +9,12 @@ from support.robots import find
 
 import rbdyn_ros as rb
 from rbdyn_ros.errors import ModelError, ParameterError
-from rbdyn_ros.identification.base import base_parameters, condition
-from rbdyn_ros.identification.csv_files import read_table
-from rbdyn_ros.identification.excitation import check_informative, excite
-from rbdyn_ros.identification.fourier import rest_shapes, tables
-from rbdyn_ros.identification.motion import dof_names
-from rbdyn_ros.identification.regressor import torque_regressor
+from rbdyn_ros.identification.data.csv_files import read_table
+from rbdyn_ros.identification.data.motion import dof_names
+from rbdyn_ros.identification.equations.base import base_parameters, condition
+from rbdyn_ros.identification.equations.regressor import torque_regressor
+from rbdyn_ros.identification.excitation.excite import check_informative, excite
+from rbdyn_ros.identification.excitation.fourier import rest_shapes, tables
 from rbdyn_ros.loading.assets import bundled_robot
 
 GRIPPER = """<robot name="g"><link name="base"/>{links}

@@ -8,11 +8,11 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.control.base.friction import Friction
-from rbdyn_ros.identification.fit import identify
-from rbdyn_ros.identification.inertia import pseudo_inertia
-from rbdyn_ros.identification.motion import Motion, dof_names
-from rbdyn_ros.identification.payload import identify_payload
-from rbdyn_ros.identification.residuals import memory, validate
+from rbdyn_ros.identification.data.motion import Motion, dof_names
+from rbdyn_ros.identification.equations.fit import identify
+from rbdyn_ros.identification.equations.inertia import pseudo_inertia
+from rbdyn_ros.identification.equations.payload import identify_payload
+from rbdyn_ros.identification.equations.residuals import memory, validate
 
 ROBOTS = ["ur5_robot.urdf", "panda.urdf", "seven_dof_arm"]
 
@@ -289,7 +289,7 @@ def test_a_resting_robot_determines_only_its_weight():
 
 def test_an_impossible_prior_causes_a_warning_and_is_corrected():
     truth = load("seven_dof_arm")
-    from rbdyn_ros.identification.inertia import with_parameters
+    from rbdyn_ros.identification.equations.inertia import with_parameters
 
     x = rb.inertial_parameters(truth).reshape(-1, 10).copy()
     x[-1, 4:] *= 1e-6  # a point off the axis of its joint

@@ -9,17 +9,17 @@ from moved_arms import ARM, recorded, rubbing, wrong
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.identification.figure import draw_efforts
-from rbdyn_ros.identification.fit import identify
-from rbdyn_ros.identification.payload import identify_payload
-from rbdyn_ros.identification.report import (
+from rbdyn_ros.identification.equations.fit import identify
+from rbdyn_ros.identification.equations.payload import identify_payload
+from rbdyn_ros.identification.equations.residuals import validate
+from rbdyn_ros.identification.reports.figure import draw_efforts
+from rbdyn_ros.identification.reports.report import (
     LONGEST,
     payload_dict,
     payload_text,
     report_dict,
     report_text,
 )
-from rbdyn_ros.identification.residuals import validate
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,10 @@ from moved_arms import ARM, recorded, rubbing, wrong
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.identification.fit import identify
-from rbdyn_ros.identification.inertia import consistent_prior
-from rbdyn_ros.identification.motion import Motion
-from rbdyn_ros.identification.solve import Prior, solve
+from rbdyn_ros.identification.data.motion import Motion
+from rbdyn_ros.identification.equations.fit import identify
+from rbdyn_ros.identification.equations.inertia import consistent_prior
+from rbdyn_ros.identification.equations.solve import Prior, solve
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,10 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.control.base.friction import Friction
-from rbdyn_ros.identification.fit import identify
-from rbdyn_ros.identification.motion import Motion
-from rbdyn_ros.identification.payload import identify_payload
-from rbdyn_ros.identification.warnings import why_no_patch
+from rbdyn_ros.identification.data.motion import Motion
+from rbdyn_ros.identification.equations.fit import identify
+from rbdyn_ros.identification.equations.payload import identify_payload
+from rbdyn_ros.identification.equations.warnings import why_no_patch
 
 LOAD = 2.0, (0.02, -0.03, 0.08), (0.01, 0.012, 0.008, 0.001, 0.0, -0.0005)
 

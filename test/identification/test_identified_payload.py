@@ -6,7 +6,7 @@ from moved_arms import load, recorded, rubbing
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.identification.payload import identify_payload
+from rbdyn_ros.identification.equations.payload import identify_payload
 
 LOAD = 2.0, (0.02, -0.03, 0.08), (0.01, 0.012, 0.008, 0.001, 0.0, -0.0005)
 HANDS = {"ur5_robot.urdf": "tool0", "panda.urdf": "panda_hand", "seven_dof_arm": "tool"}

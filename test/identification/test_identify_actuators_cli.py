@@ -8,8 +8,8 @@ from identification.driven_arm import ACTUATORS, URDF, arm, driven, noisy
 from support.commands import run
 
 import rbdyn_ros as rb
-from rbdyn_ros.identification.csv_files import read_table, write_csv
-from rbdyn_ros.identification.sweeps import Sweeps
+from rbdyn_ros.identification.data.csv_files import read_table, write_csv
+from rbdyn_ros.identification.excitation.sweeps import Sweeps
 
 
 @pytest.fixture(scope="module")

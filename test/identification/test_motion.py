@@ -5,7 +5,13 @@ import pytest
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.identification.motion import Motion, dof_names, dofs_of, kept_samples, resting
+from rbdyn_ros.identification.data.motion import (
+    Motion,
+    dof_names,
+    dofs_of,
+    kept_samples,
+    resting,
+)
 
 GOOD = {
     "names": ("a", "b"),

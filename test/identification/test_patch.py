@@ -12,10 +12,10 @@ from support import robots
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.urdf_files import guard
-from rbdyn_ros.identification.fit import identify
-from rbdyn_ros.identification.inertia import with_parameters
-from rbdyn_ros.identification.patch import patched_urdf, patched_urdf_bytes
+from rbdyn_ros.description.reading import guard
+from rbdyn_ros.identification.equations.fit import identify
+from rbdyn_ros.identification.equations.inertia import with_parameters
+from rbdyn_ros.identification.reports.patch import patched_urdf, patched_urdf_bytes
 
 # fixed links, meshes, comments, mimic joints, nested packages of other tools
 NAMES = ["ur5_robot.urdf", "panda.urdf", "seven_dof_arm", "tiago_pro.urdf", "z1.urdf"]

@@ -8,8 +8,13 @@ from support.refusals import refused, worded
 
 import rbdyn_ros as rb
 from rbdyn_ros.errors import ParameterError
-from rbdyn_ros.identification.plausible import at_rest, plausible, stamp_warnings, unknown_places
-from rbdyn_ros.identification.samples import Samples
+from rbdyn_ros.identification.data.plausible import (
+    at_rest,
+    plausible,
+    stamp_warnings,
+    unknown_places,
+)
+from rbdyn_ros.identification.data.samples import Samples
 
 LINK = """<link name="{0}"><inertial><mass value="1"/><origin xyz="0.1 0 0"/>
 <inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>"""

@@ -8,9 +8,9 @@ import pytest
 from support.refusals import refused, worded
 
 from rbdyn_ros.errors import ParameterError
-from rbdyn_ros.identification.csv_files import write_csv
-from rbdyn_ros.identification.recordings import read_recording
-from rbdyn_ros.identification.samples import Samples
+from rbdyn_ros.identification.data.csv_files import write_csv
+from rbdyn_ros.identification.data.recordings import read_recording
+from rbdyn_ros.identification.data.samples import Samples
 
 pytest.importorskip("rosbags")
 from rosbags.rosbag2 import StoragePlugin, Writer
@@ -273,7 +273,7 @@ def test_a_missing_library_is_refused(tmp_path):
     path = bag_of(tmp_path, messages())
     code = (
         "import sys; sys.modules['rosbags'] = None\n"
-        "from rbdyn_ros.identification.recordings import read_recording\n"
+        "from rbdyn_ros.identification.data.recordings import read_recording\n"
         f"read_recording({str(path)!r}, ['elbow'])"
     )
     done = subprocess.run(

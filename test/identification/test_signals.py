@@ -5,8 +5,8 @@ import pytest
 from support.refusals import refused
 
 from rbdyn_ros.errors import ParameterError
-from rbdyn_ros.identification.samples import Samples
-from rbdyn_ros.identification.signals import saturated, to_motion
+from rbdyn_ros.identification.data.samples import Samples
+from rbdyn_ros.identification.data.signals import saturated, to_motion
 
 W = 2.0 * np.pi * np.array([0.3, 0.7])  # [rad/s]
 

@@ -7,8 +7,8 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.errors import ParameterError
-from rbdyn_ros.identification.csv_files import read_table
-from rbdyn_ros.identification.sweeps import sweeps
+from rbdyn_ros.identification.data.csv_files import read_table
+from rbdyn_ros.identification.excitation.sweeps import sweeps
 
 
 @pytest.fixture(scope="module")

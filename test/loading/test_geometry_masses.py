@@ -5,8 +5,8 @@ import pytest
 from support import robots, touching
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.geometries import FLOOR, Box, Geometry, Obstacle, Points, Sphere
-from rbdyn_ros.description.types import Description, Inertial, Joint, Link, Mimic
+from rbdyn_ros.description.parts.geometries import FLOOR, Box, Geometry, Obstacle, Points, Sphere
+from rbdyn_ros.description.parts.types import Description, Inertial, Joint, Link, Mimic
 from rbdyn_ros.loading import geometries
 from rbdyn_ros.loading.geometries import with_masses
 from rbdyn_ros.loading.mobility import mobility

@@ -7,12 +7,12 @@ import pytest
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.build.entities import floating_scene, with_entity, without_entity
-from rbdyn_ros.description.geometries import Contact
+from rbdyn_ros.description.parts.geometries import Contact
+from rbdyn_ros.description.scenes.entities import floating_scene, with_entity, without_entity
 from rbdyn_ros.description.source import read
 from rbdyn_ros.loading.free_objects import placed_entity
 from rbdyn_ros.loading.load import complete
-from rbdyn_ros.ros.simulator.places import Places
+from rbdyn_ros.ros.simulator.world.places import Places
 
 GRIPPER = "config/scenes/gripper.urdf"
 CUBE = rb.Box((0.1, 0.1, 0.1))

@@ -13,8 +13,8 @@ from support.refusals import refused, worded
 from support.systems import everything, register, swing, twist
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.geometries import Exclusion
-from rbdyn_ros.description.joint_types import JOINT_SPECS
+from rbdyn_ros.description.parts.geometries import Exclusion
+from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
 from rbdyn_ros.loading import storage
 from rbdyn_ros.loading.storage import load_model, save
 from rbdyn_ros.model import audit_arrays, audit_geoms, callbacks

@@ -8,7 +8,7 @@ import pytest
 from support import states, trees
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.types import Joint, Mimic, Trajectory
+from rbdyn_ros.description.parts.types import Joint, Mimic, Trajectory
 from rbdyn_ros.model.couplings import couplings, joint_classes, starts_by_class
 from rbdyn_ros.model.inertia_pattern import inertia_pattern
 from rbdyn_ros.model.joints import JointClass

@@ -5,7 +5,7 @@ import pytest
 from support import mechanisms
 
 import rbdyn_ros as rb
-from rbdyn_ros.identification.inertia import with_parameters
+from rbdyn_ros.identification.equations.inertia import with_parameters
 from rbdyn_ros.loading.geometries import with_masses
 from rbdyn_ros.loading.inertias import with_inertias
 from rbdyn_ros.model.model_fields import MODEL_FIELDS, PRIMARY, REPLACEABLE, SIZES

@@ -11,7 +11,7 @@ from support import robots, trees
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.types import Description, Joint, Link
+from rbdyn_ros.description.parts.types import Description, Joint, Link
 from rbdyn_ros.model.compile import compile_model
 from rbdyn_ros.model.graph import Graph
 

@@ -7,8 +7,8 @@ from support.refusals import refused
 from support.systems import everything, register
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.poses import Pose
-from rbdyn_ros.description.types import (
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.parts.types import (
     Description,
     Gear,
     GearTerm,

@@ -6,7 +6,7 @@ import pytest
 from support import trees
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.types import (
+from rbdyn_ros.description.parts.types import (
     Description,
     Inertial,
     Joint,

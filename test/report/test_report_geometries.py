@@ -4,7 +4,7 @@ import json
 from functools import cache
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.geometries import (
+from rbdyn_ros.description.parts.geometries import (
     FLOOR,
     Box,
     Capsule,
@@ -16,8 +16,8 @@ from rbdyn_ros.description.geometries import (
     Sphere,
     Surface,
 )
-from rbdyn_ros.description.poses import Pose
-from rbdyn_ros.description.types import Description, Inertial, Joint, Link
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.parts.types import Description, Inertial, Joint, Link
 from rbdyn_ros.report import report
 
 BALL = Inertial(2.0, inertia=(0.1, 0.1, 0.1, 0.0, 0.0, 0.0))

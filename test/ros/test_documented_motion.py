@@ -76,7 +76,7 @@ WATCHED = {
     ),
     # ros2_control is in no package registry: messages of its component stand for it
     "rbdyn sim seven_dof_arm.urdf.xacro": (
-        "ros/simulator/test_topic_based.py",
+        "ros/simulator/topics/test_topic_based.py",
         "test_the_sample_has_the_topics_of_the_node",
     ),
     "ros2 launch my_arm_control controller.launch.xml": (

@@ -7,7 +7,7 @@ import pytest
 from running import WALKING, commanded, rail, walk
 
 import rbdyn_ros as rb
-from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.compiler import jit
 from rbdyn_ros.runtime.types import EFFORT
 
 if jit.DISABLED:

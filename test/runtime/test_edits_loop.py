@@ -9,7 +9,7 @@ from support.refusals import refused
 from support.smooth import smoothly
 
 import rbdyn_ros as rb
-from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.compiler import jit
 
 if jit.DISABLED:
     pytest.skip("the loop is compiled only", allow_module_level=True)

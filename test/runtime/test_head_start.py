@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from rbdyn_ros.engine.jit import DISABLED
+from rbdyn_ros.engine.compiler.jit import DISABLED
 from rbdyn_ros.runtime import head_start as module
 from rbdyn_ros.runtime.head_start import head_start
 

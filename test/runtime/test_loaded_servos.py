@@ -9,7 +9,7 @@ from support.robots import find, load
 from support.rovers import EACH, SKID_STEER, TURTLEBOT3, TURTLEBOT4
 
 import rbdyn_ros as rb
-from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.compiler import jit
 
 if jit.DISABLED:
     pytest.skip("the loop is compiled only", allow_module_level=True)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from running import bundled_arm, commanded, wait_until
 
-from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.compiler import jit
 
 if jit.DISABLED:
     pytest.skip("the loop is compiled only", allow_module_level=True)

@@ -16,7 +16,7 @@ from running import (
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.compiler import jit
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.loading.assets import bundled_robot
 

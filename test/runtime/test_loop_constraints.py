@@ -8,8 +8,8 @@ from running import WALKING, states_over, states_until, walk
 from support.mechanisms import crank_slider_gap, four_bar
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.types import Trajectory
-from rbdyn_ros.engine import jit
+from rbdyn_ros.description.parts.types import Trajectory
+from rbdyn_ros.engine.compiler import jit
 
 if jit.DISABLED:
     pytest.skip("the loop is compiled only", allow_module_level=True)

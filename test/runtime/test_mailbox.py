@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.compiler import jit
 
 if jit.DISABLED:
     pytest.skip("the loop is compiled only", allow_module_level=True)

@@ -9,14 +9,14 @@ from running import WALKING, commanded, walk
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.build.entities import with_entity, without_entity
-from rbdyn_ros.engine import jit
+from rbdyn_ros.description.scenes.entities import with_entity, without_entity
+from rbdyn_ros.engine.compiler import jit
 
 if jit.DISABLED:
     pytest.skip("the loop is compiled only", allow_module_level=True)
 
 from rbdyn_ros.description.source import read
-from rbdyn_ros.loading.load import complete, rearranged
+from rbdyn_ros.loading.load import complete
 from rbdyn_ros.runtime.port import Port
 from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.runtime.types import EFFORT, POSITION, Faults, TrajectoryOrder, Wrench
@@ -39,7 +39,7 @@ def scene():
 
 def go_on(loop, described, of_new=None):
     """Exchange the objects of a loop; return the states read meanwhile."""
-    base = rearranged(described, loop.m)
+    base = complete(described, before=loop.m)
     read_states = []
 
     def drain(_):
@@ -165,7 +165,7 @@ def test_what_fails_between_two_ticks_changes_nothing(start):
         raise RuntimeError
 
     def change(loop, described):
-        base = rearranged(without_entity(described, "cube"), loop.m)
+        base = complete(without_entity(described, "cube"), before=loop.m)
         with pytest.raises(RuntimeError):
             loop.move(base, base, base.qpos0, refuse)
 

@@ -15,7 +15,7 @@ from support.port_clients import states_of
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.compiler import jit
 from rbdyn_ros.errors import RbdynError
 
 if jit.DISABLED:

@@ -7,7 +7,7 @@ import pytest
 from running import WALKING, bundled_arm, commanded, wait_until, walk
 
 import rbdyn_ros as rb
-from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.compiler import jit
 
 if jit.DISABLED:
     pytest.skip("the loop is compiled only", allow_module_level=True)

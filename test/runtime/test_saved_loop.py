@@ -8,7 +8,7 @@ from running import WALKING, bundled_arm, commanded, rail, walk
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.compiler import jit
 
 if jit.DISABLED:
     pytest.skip("the loop is compiled only", allow_module_level=True)

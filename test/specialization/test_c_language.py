@@ -9,7 +9,7 @@ import pytest
 from support.c_compilers import COMPILERS, compiled
 from support.refusals import refused
 
-from rbdyn_ros.engine.jit import select
+from rbdyn_ros.engine.compiler.jit import select
 from rbdyn_ros.errors import ModelError
 from rbdyn_ros.specialization.c_language import DOUBLE, FLOAT, statements
 from rbdyn_ros.specialization.program import program

@@ -7,7 +7,7 @@ import pytest
 from support import robots, specialised, specialised_models, trees
 
 import rbdyn_ros as rb
-from rbdyn_ros.engine.processor import processor
+from rbdyn_ros.engine.compiler.processor import processor
 from rbdyn_ros.specialization import machine
 from rbdyn_ros.specialization.blocks import BLOCK_LENGTH, SINCOS, SinCos, cut, sources, widths
 from rbdyn_ros.specialization.calling import entry

@@ -13,8 +13,8 @@ import pytest
 from support import specialised_models
 
 import rbdyn_ros as rb
-from rbdyn_ros.engine import cache
-from rbdyn_ros.engine.processor import processor
+from rbdyn_ros.engine.compiler import cache
+from rbdyn_ros.engine.compiler.processor import processor
 from rbdyn_ros.specialization import machine
 from rbdyn_ros.specialization.lanes import compile_lanes
 from rbdyn_ros.specialization.program import program

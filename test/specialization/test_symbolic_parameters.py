@@ -9,7 +9,7 @@ from support.compare import Comparison
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.types import Mimic
+from rbdyn_ros.description.parts.types import Mimic
 from rbdyn_ros.engine.forward import substep
 from rbdyn_ros.errors import ModelError
 from rbdyn_ros.specialization.program import hoist

@@ -10,7 +10,7 @@ from support import specialised, specialised_models
 from support.refusals import refused, worded
 
 import rbdyn_ros as rb
-from rbdyn_ros.engine.jit import is_known, is_zero, select
+from rbdyn_ros.engine.compiler.jit import is_known, is_zero, select
 from rbdyn_ros.errors import ModelError
 from rbdyn_ros.specialization import symbols, trace
 from rbdyn_ros.specialization.numpy_ops import UNARY

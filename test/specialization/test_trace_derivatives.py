@@ -20,8 +20,8 @@ from support.refusals import refused
 from support.smooth import smoothly, with_soft_limits
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.types import Description, Link, Spring
-from rbdyn_ros.engine.jit import select
+from rbdyn_ros.description.parts.types import Description, Link, Spring
+from rbdyn_ros.engine.compiler.jit import select
 from rbdyn_ros.specialization import dynamics_derivatives as traced
 from rbdyn_ros.specialization.derivatives import jacobian
 from rbdyn_ros.specialization.program import program

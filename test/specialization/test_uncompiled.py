@@ -11,9 +11,10 @@ import pytest
 from support import specialised, specialised_models
 
 import rbdyn_ros as rb
-from rbdyn_ros.engine import forward, jit
+from rbdyn_ros.engine import forward
+from rbdyn_ros.engine.compiler import jit
+from rbdyn_ros.engine.compiler.jit import COMPILED
 from rbdyn_ros.engine.forward import substep
-from rbdyn_ros.engine.jit import COMPILED
 from rbdyn_ros.specialization.functions import FUNCTIONS
 from rbdyn_ros.specialization.uncompiled import uncompiled
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 
 import rbdyn_ros as rb
-from rbdyn_ros.engine.aba import articulated
-from rbdyn_ros.engine.jit import DISABLED
-from rbdyn_ros.engine.kinematics import com_pos, com_vel, poses
-from rbdyn_ros.engine.rne import bias_force, rne_acc
+from rbdyn_ros.engine.compiler.jit import DISABLED
+from rbdyn_ros.engine.tree.aba import articulated
+from rbdyn_ros.engine.tree.kinematics import com_pos, com_vel, poses
+from rbdyn_ros.engine.tree.rne import bias_force, rne_acc
 from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.model_fields import DATA_STAGES
 from support import states

@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 import rbdyn_ros as rb
-from rbdyn_ros.engine.contact.contact_constants import DEEPEST, EMERGE, OUT, STICK, STIFF
-from rbdyn_ros.engine.contact.contact_list import FEATURES
-from rbdyn_ros.engine.contact.law import SIZE
-from rbdyn_ros.engine.contact.masses import SHARE
-from rbdyn_ros.engine.contact.rolling import LIES
-from rbdyn_ros.engine.contact.solve_step import STUBBORN
-from rbdyn_ros.engine.contact.surfaces import DEFAULT_SOLREF
-from rbdyn_ros.engine.flight import HELD, PLAIN
+from rbdyn_ros.engine.contact.law.contact_constants import DEEPEST, EMERGE, OUT, STICK, STIFF
+from rbdyn_ros.engine.contact.law.masses import SHARE
+from rbdyn_ros.engine.contact.law.surfaces import DEFAULT_SOLREF
+from rbdyn_ros.engine.contact.solve.rolling import LIES
+from rbdyn_ros.engine.contact.solve.solve_step import STUBBORN
+from rbdyn_ros.engine.tree.flight import HELD, PLAIN
+from rbdyn_ros.model.contact_arrays import FEATURES, SIZE
 from rbdyn_ros.model.geoms import GeomType
 
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.joint_types import JOINT_SPECS
-from rbdyn_ros.description.types import Description, Mimic, Trajectory
+from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
+from rbdyn_ros.description.parts.types import Description, Mimic, Trajectory
 from rbdyn_ros.model.joints import JointClass
 from support import states, trees
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 import rbdyn_ros as rb
-from rbdyn_ros.engine.flight import FLYING
-from rbdyn_ros.engine.too_much import TURN_LIMIT
+from rbdyn_ros.engine.step.too_much import TURN_LIMIT
+from rbdyn_ros.engine.tree.flight import FLYING
 from support.trees import rotation
 
 #: Part of the largest force that the balance may miss: a joint that friction holds keeps 1e-10 of

@@ -15,7 +15,7 @@ import numpy as np
 
 import rbdyn_ros as rb
 from rbdyn_ros.dynamics import stages
-from rbdyn_ros.engine.jit import DISABLED
+from rbdyn_ros.engine.compiler.jit import DISABLED
 from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.model_fields import DATA_STAGES
 

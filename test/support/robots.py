@@ -55,3 +55,19 @@ def find(name):
     if not FILES:
         pytest.skip("example-robot-data is not installed")
     return next(path for path in FILES if path.as_posix().endswith(f"/{name}"))
+
+
+#: A cart on rails in a room; the wall ahead is 5 m away from its origin, at x = 0.
+ROOM = """<robot name="cart">
+  <link name="room">
+    <collision><origin xyz="5.05 0 0"/><geometry><box size="0.1 8 9"/></geometry></collision>
+    <visual><origin xyz="4.05 0 0"/><geometry><box size="0.1 8 9"/></geometry></visual>
+  </link>
+  <joint name="rails" type="prismatic"><parent link="room"/><child link="cart"/>
+    <axis xyz="1 0 0"/><limit lower="-9" upper="9" effort="100" velocity="9"/></joint>
+  <link name="cart"><inertial><mass value="2"/>
+    <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
+  <joint name="mount" type="fixed"><parent link="cart"/><child link="laser"/>
+    <origin xyz="0.5 0 1.2"/></joint>
+  <link name="laser"/>
+</robot>"""

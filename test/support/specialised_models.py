@@ -7,8 +7,8 @@ from functools import cache
 import numpy as np
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.joint_types import JOINT_SPECS
-from rbdyn_ros.description.types import Mimic
+from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
+from rbdyn_ros.description.parts.types import Mimic
 from support import robots, states, trees
 from support.smooth import with_soft_limits
 

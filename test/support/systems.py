@@ -3,7 +3,7 @@
 import numpy as np
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.geometries import (
+from rbdyn_ros.description.parts.geometries import (
     Box,
     Capsule,
     Cylinder,
@@ -14,8 +14,8 @@ from rbdyn_ros.description.geometries import (
     Sphere,
     Surface,
 )
-from rbdyn_ros.description.poses import Pose
-from rbdyn_ros.description.types import (
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.parts.types import (
     Description,
     Gear,
     GearTerm,

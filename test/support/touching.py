@@ -4,7 +4,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 import rbdyn_ros as rb
-from rbdyn_ros.engine.contact.contact_constants import OUT, STIFF
+from rbdyn_ros.engine.contact.law.contact_constants import OUT, STIFF
 
 BALL = rb.Sphere(0.1)
 CUBE = rb.Box((0.2, 0.2, 0.2))

@@ -6,9 +6,9 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.joint_types import JOINT_SPECS, URDF_TYPES
-from rbdyn_ros.description.poses import Pose
-from rbdyn_ros.description.types import Description, Inertial, Joint, Limit, Link
+from rbdyn_ros.description.parts.joint_types import JOINT_SPECS, URDF_TYPES
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.parts.types import Description, Inertial, Joint, Limit, Link
 
 HINGES = ("revolute",)
 SIMPLE = ("revolute", "prismatic")

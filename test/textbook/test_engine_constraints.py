@@ -13,7 +13,7 @@ from support import trees
 from support.compare import Comparison
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.types import Mimic
+from rbdyn_ros.description.parts.types import Mimic
 from rbdyn_ros.dynamics.explicit import ExplicitConstraint
 from rbdyn_ros.textbook import constraints
 from rbdyn_ros.textbook.loops import loop_constraints

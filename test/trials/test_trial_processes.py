@@ -316,7 +316,7 @@ def test_the_controller_of_a_run_ends_with_its_worker(tmp_path):
     worker = workers.Worker(found)
     try:
         assert worker.channel.recv() == []
-        worker.give(workers._Given(isolated.Job([0])))
+        worker.give(workers._TriedJob(isolated.ShardJob([0])))
         deadline = time.monotonic() + 120.0
         while not own.exists() or not own.read_text():
             assert time.monotonic() < deadline

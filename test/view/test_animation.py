@@ -12,7 +12,7 @@ from support.systems import everything, register
 import rbdyn_ros as rb
 from rbdyn_ros.description.appearance.shapes import Appearance, read_appearance
 from rbdyn_ros.description.build import shapes
-from rbdyn_ros.description.types import Description, Joint, Link
+from rbdyn_ros.description.parts.types import Description, Joint, Link
 from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.view.pictures import animation
 from rbdyn_ros.view.pictures.animation import animate

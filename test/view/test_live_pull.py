@@ -5,7 +5,7 @@ import pytest
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.build.shapes import box
-from rbdyn_ros.description.types import Description, Link
+from rbdyn_ros.description.parts.types import Description, Link
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.view.live.pull import GRAVITY, MOST_WEIGHTS, RATE, HandSpring

@@ -18,7 +18,7 @@ from view_arm import ARM
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.appearance.shapes import Appearance, LinkShape
-from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.dynamics.assembly import is_closed
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.view.scene.scene import (

@@ -9,8 +9,8 @@ import pytest
 from support import robots
 
 from rbdyn_ros.description.appearance.shapes import MeshFile, Placeholder, read_appearance
-from rbdyn_ros.description.geometries import Box, Capsule, Cylinder, Points, Sphere
 from rbdyn_ros.description.meshes.files import UnusableMeshError
+from rbdyn_ros.description.parts.geometries import Box, Capsule, Cylinder, Points, Sphere
 from rbdyn_ros.view.scene import surfaces
 from rbdyn_ros.view.scene.creases import creased
 from rbdyn_ros.view.scene.surfaces import MARKER_COLOR, surfaces_of, surfaces_or_marker

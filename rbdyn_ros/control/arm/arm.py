@@ -23,7 +23,7 @@ from rbdyn_ros.model.model import Model, check_model
 
 if TYPE_CHECKING:
     from rbdyn_ros.control.arm.law_code import LawCode
-    from rbdyn_ros.engine.jit import Vector
+    from rbdyn_ros.engine.compiler.jit import Vector
     from rbdyn_ros.model.data import Data
 
 #: Mass [kg], centre of mass (3,) [m], inertia (6,) [kg m^2], see Arm.with_payload.

@@ -20,7 +20,7 @@ from rbdyn_ros.specialization.trace import Tracing
 from rbdyn_ros.specialization.uncompiled import uncompiled
 
 if TYPE_CHECKING:
-    from rbdyn_ros.engine.jit import Matrix
+    from rbdyn_ros.engine.compiler.jit import Matrix
 
 
 #: Arrays of the Model that payloads and the mounting change. The code reads them at every call.

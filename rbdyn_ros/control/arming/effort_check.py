@@ -17,7 +17,7 @@ from rbdyn_ros.control.states.measured import Measured
 from rbdyn_ros.errors import RbdynError, refusal
 
 if TYPE_CHECKING:
-    from rbdyn_ros.engine.jit import Matrix
+    from rbdyn_ros.engine.compiler.jit import Matrix
 
 #: Time constant of the average of measured efforts [s].
 AVERAGED = 0.1

@@ -16,7 +16,7 @@ from rbdyn_ros.errors import bad_argument
 from rbdyn_ros.model.model import Model
 
 if TYPE_CHECKING:
-    from rbdyn_ros.engine.jit import Vector
+    from rbdyn_ros.engine.compiler.jit import Vector
 
 
 #: Defaults of the speeds of Stribeck's curve and of the smoothing [rad/s or m/s].

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rbdyn_ros.dynamics.entry import Entry
-from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.compiler import jit
 
 if TYPE_CHECKING:
-    from rbdyn_ros.engine.jit import Vector
+    from rbdyn_ros.engine.compiler.jit import Vector
 
 _FOLDER = Path(__file__).parents[1]
 CACHE_DIRECTORY = jit.cache_below(

@@ -16,7 +16,7 @@ from rbdyn_ros.control.base.limits import MARGIN
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Ints
-    from rbdyn_ros.engine.jit import Matrix, Vector
+    from rbdyn_ros.engine.compiler.jit import Matrix, Vector
 
 #: Bounds of the time between two states, for rates and paths [s].
 SHORTEST, LONGEST = 1e-5, 0.02

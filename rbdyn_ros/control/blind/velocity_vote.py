@@ -23,7 +23,7 @@ from rbdyn_ros.nanoseconds import NANOSECONDS
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Ints
-    from rbdyn_ros.engine.jit import Matrix, Vector
+    from rbdyn_ros.engine.compiler.jit import Matrix, Vector
 
 #: Times over which positions and efforts are compared with velocities [s].
 WINDOW, REACH = 0.015, 0.1

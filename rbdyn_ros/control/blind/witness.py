@@ -23,7 +23,7 @@ from rbdyn_ros.dynamics.entry import check_mass_matrix, handles
 from rbdyn_ros.engine.forward import forward_dynamics, mass_matrix
 
 if TYPE_CHECKING:
-    from rbdyn_ros.engine.jit import Matrix, Vector
+    from rbdyn_ros.engine.compiler.jit import Matrix, Vector
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 

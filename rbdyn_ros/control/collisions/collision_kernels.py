@@ -12,7 +12,7 @@ from rbdyn_ros.engine.collision.near import near_pairs
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Ints
-    from rbdyn_ros.engine.jit import Cube, Matrix, Vector
+    from rbdyn_ros.engine.compiler.jit import Cube, Matrix, Vector
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.arrays import Bools
-from rbdyn_ros.description.types import Description
-from rbdyn_ros.dynamics.collisions import Memory, check_pairs, find_near
+from rbdyn_ros.description.parts.types import Description
+from rbdyn_ros.dynamics.collisions import NearPairs, check_pairs, find_near
 from rbdyn_ros.dynamics.configuration import random_qpos
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.loading.link_pairs import joined_links, separate_pairs, with_pairs
@@ -57,7 +57,7 @@ def with_guarded_pairs(
 
 def _near(m: Model, description: Description, margin: float) -> Bools:
     """Return whether each pair is nearer than the margin in poses that must be allowed."""
-    d, memory, skipped = make_data(m), Memory(m), np.zeros(m.ndistance, np.int64)
+    d, memory, skipped = make_data(m), NearPairs(m), np.zeros(m.ndistance, np.int64)
     near = np.zeros(m.ndistance, bool)
     near[memory.found[: find_near(m, d, margin, skipped, memory)]] = True
     numbers = {tuple(pair): n for n, pair in enumerate(m.distance_geom.tolist())}

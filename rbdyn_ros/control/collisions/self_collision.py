@@ -20,7 +20,7 @@ from rbdyn_ros.control.collisions.collision_kernels import (
 )
 from rbdyn_ros.control.collisions.uncontrolled import uncontrolled
 from rbdyn_ros.control.motion.paths import Path
-from rbdyn_ros.dynamics.collisions import Memory, check_pairs, find_near, start_overlaps
+from rbdyn_ros.dynamics.collisions import NearPairs, check_pairs, find_near, start_overlaps
 from rbdyn_ros.dynamics.entry import handles
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, refusal
@@ -62,7 +62,7 @@ class SelfCollision:
         self.overlaps = start_overlaps(m)
         self.model, self._dofs, self.margin = m, np.array(dofs, np.int64), margin
         self._reach = _reach_of_dofs(m)[self._dofs]
-        self._d, self._memory, self._lock = make_data(m), Memory(m), threading.Lock()
+        self._d, self._memory, self._lock = make_data(m), NearPairs(m), threading.Lock()
         overlapping = {(one.geom1, one.geom2) for one in self.overlaps}
         names, self._obstacle = m.geom_names, m.ngeomlink
         wanted = (

@@ -17,7 +17,7 @@ from rbdyn_ros.control.laws.rehearsal_kernels import rehearse
 from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.dynamics.entry import Entry, check_mass_matrix, handles, public
 from rbdyn_ros.dynamics.toolbox.inertia import frame_mobility, reflected_inertia
-from rbdyn_ros.engine.jit import DISABLED
+from rbdyn_ros.engine.compiler.jit import DISABLED
 from rbdyn_ros.engine.quantities.jacobian import frame_pose
 from rbdyn_ros.errors import bad_argument, quote, refusal
 

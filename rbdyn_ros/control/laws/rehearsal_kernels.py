@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.control.base.kernels import entry, kernel
 from rbdyn_ros.control.laws.frame_stiffness import EFFORT, X, cartesian_impedance
-from rbdyn_ros.engine.crb import solve_ltdl
 from rbdyn_ros.engine.quantities.terms import bias_term
+from rbdyn_ros.engine.tree.crb import solve_ltdl
 
 if TYPE_CHECKING:
-    from rbdyn_ros.engine.jit import Cube, Matrix, Vector
+    from rbdyn_ros.engine.compiler.jit import Cube, Matrix, Vector
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 

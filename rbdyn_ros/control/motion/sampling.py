@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rbdyn_ros.control.base.kernels import entry, kernel
-from rbdyn_ros.engine.hermite import hermite
+from rbdyn_ros.engine.algebra.hermite import hermite
 
 if TYPE_CHECKING:
-    from rbdyn_ros.engine.jit import Cube, Matrix, Vector
+    from rbdyn_ros.engine.compiler.jit import Cube, Matrix, Vector
 
 #: Bisections of a segment, to the precision of the numbers.
 HALVINGS = 60

@@ -17,7 +17,7 @@ from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.errors import apart, refusal
 
 if TYPE_CHECKING:
-    from rbdyn_ros.engine.jit import Matrix, Vector
+    from rbdyn_ros.engine.compiler.jit import Matrix, Vector
 
 #: A path may exceed a velocity limit by the rounding error of its polynomials.
 ROUNDING = 1.0 + 1e-6

@@ -19,7 +19,7 @@ from rbdyn_ros.nanoseconds import NANOSECONDS
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Ints
-    from rbdyn_ros.engine.jit import Vector
+    from rbdyn_ros.engine.compiler.jit import Vector
 
 #: Fastest rate at which NTP slews a clock.
 SLEW = 5e-4

@@ -14,7 +14,7 @@ from rbdyn_ros.control.base.state_kernels import LONGEST
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Ints
-    from rbdyn_ros.engine.jit import Matrix, Vector
+    from rbdyn_ros.engine.compiler.jit import Matrix, Vector
 
 
 #: Rows of the efforts (OUT, n): those of the law within their limits, whether the law exceeded the

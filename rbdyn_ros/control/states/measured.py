@@ -18,7 +18,7 @@ from rbdyn_ros.model.model import Model
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Ints
-    from rbdyn_ros.engine.jit import Matrix
+    from rbdyn_ros.engine.compiler.jit import Matrix
 
 #: Larger numbers are not measurements.
 LARGEST = 1e9

@@ -10,8 +10,8 @@ from rbdyn_ros.description.appearance.findings import CountingAudit, OnlyWarning
 from rbdyn_ros.description.appearance.shapes import WANTED, NamedMeshes, read_shapes
 from rbdyn_ros.description.meshes.files import MeshFiles
 from rbdyn_ros.description.meshes.textures import IMAGES
-from rbdyn_ros.description.urdf_files import guard
-from rbdyn_ros.description.urdf_files.guard import Element
+from rbdyn_ros.description.reading import guard
+from rbdyn_ros.description.reading.guard import Element
 from rbdyn_ros.description.urdf_files.portability import drops
 from rbdyn_ros.errors import Finding, quote
 

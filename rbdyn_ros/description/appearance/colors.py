@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
-from rbdyn_ros.description.urdf_files.guard import Element
+from rbdyn_ros.description.reading.guard import Element
 from rbdyn_ros.errors import Severity, quote
 
 Color = tuple[float, float, float, float]

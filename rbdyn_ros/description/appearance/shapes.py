@@ -18,16 +18,7 @@ from rbdyn_ros.description.appearance.findings import (
     OnlyWarnings,
 )
 from rbdyn_ros.description.build.renaming import root_of
-from rbdyn_ros.description.build.scene_objects import ROBOTS, placed_shapes
 from rbdyn_ros.description.checks.geometries import audit_place, audit_shape
-from rbdyn_ros.description.files import read_bytes
-from rbdyn_ros.description.geometries import (
-    Box,
-    Capsule,
-    Cylinder,
-    Points,
-    Sphere,
-)
 from rbdyn_ros.description.mechanism_files import yaml_text
 from rbdyn_ros.description.mechanism_files.forms import Form
 from rbdyn_ros.description.mechanism_files.geometries import read_geometries
@@ -35,8 +26,13 @@ from rbdyn_ros.description.mechanism_files.mechanism import ROBOT_SUFFIXES
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.meshes import Meshes, audit_scale
 from rbdyn_ros.description.meshes.textures import IMAGES
-from rbdyn_ros.description.objects import Object
-from rbdyn_ros.description.poses import IN_PLACE, Pose, Vec3
+from rbdyn_ros.description.parts.geometries import Box, Capsule, Cylinder, Points, Sphere
+from rbdyn_ros.description.parts.objects import Object
+from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Vec3
+from rbdyn_ros.description.reading import guard
+from rbdyn_ros.description.reading.files import read_bytes
+from rbdyn_ros.description.reading.guard import Element
+from rbdyn_ros.description.reading.xacro_files import expand
 from rbdyn_ros.description.robot_files import (
     MECHANISM_SUFFIXES,
     URDF_SUFFIXES,
@@ -44,11 +40,10 @@ from rbdyn_ros.description.robot_files import (
     read,
 )
 from rbdyn_ros.description.scene_files.scene import is_scene, read_parts
-from rbdyn_ros.description.urdf_files import guard, urdf
+from rbdyn_ros.description.scenes.scene_objects import ROBOTS, placed_shapes
+from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.description.urdf_files.collisions import ShapeReader
-from rbdyn_ros.description.urdf_files.guard import Element
 from rbdyn_ros.description.urdf_files.versions import version_of
-from rbdyn_ros.description.urdf_files.xacro_files import expand
 from rbdyn_ros.errors import Finding, listing, quote
 
 #: Maximum number of visuals, and of collisions; no browser shows more.

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.arguments import frame, name, number, vector
+from rbdyn_ros.description.build.arguments import frame, name, number, vector
 from rbdyn_ros.description.build.constraints import ConstraintBuilder
 from rbdyn_ros.description.build.fields import FIELDS
 from rbdyn_ros.description.build.geometries import GeometryBuilder
 from rbdyn_ros.description.checks.check import audit_built
-from rbdyn_ros.description.poses import IN_PLACE, ZERO, Pose, Vec3, pose
-from rbdyn_ros.description.types import (
+from rbdyn_ros.description.parts.poses import IN_PLACE, ZERO, Pose, Vec3, pose
+from rbdyn_ros.description.parts.types import (
     Description,
     Inertial,
     Joint,

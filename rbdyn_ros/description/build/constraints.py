@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rbdyn_ros.description.arguments import name, number, vector
-from rbdyn_ros.description.poses import ZERO, Vec3
-from rbdyn_ros.description.types import Constraint, Gear, GearTerm, Length, Roll
+from rbdyn_ros.description.build.arguments import name, number, vector
+from rbdyn_ros.description.parts.poses import ZERO, Vec3
+from rbdyn_ros.description.parts.types import Constraint, Gear, GearTerm, Length, Roll
 from rbdyn_ros.errors import exactly, not_allowed
 
 if TYPE_CHECKING:  # in typing from Python 3.11 on

@@ -17,7 +17,7 @@ from rbdyn_ros.description.checks.geometries import (
 )
 from rbdyn_ros.description.checks.kinds import audit_contact_kinds
 from rbdyn_ros.description.checks.names import audit_names
-from rbdyn_ros.description.geometries import (
+from rbdyn_ros.description.parts.geometries import (
     FLOOR,
     Contact,
     Exclusion,
@@ -26,7 +26,7 @@ from rbdyn_ros.description.geometries import (
     Obstacle,
     Surface,
 )
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.errors import Finding, ParameterError, listing, quote, shown
 
 _Part = TypeVar("_Part", Surface, Filter)

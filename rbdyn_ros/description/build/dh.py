@@ -17,11 +17,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.arguments import frame
+from rbdyn_ros.description.build.arguments import frame
 from rbdyn_ros.description.checks.check import audit_description
 from rbdyn_ros.description.checks.values import audit_finite
-from rbdyn_ros.description.poses import IN_PLACE, Pose, compose, inverse, pose
-from rbdyn_ros.description.types import Description, Inertial, Joint, Limit, Link
+from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose, inverse, pose
+from rbdyn_ros.description.parts.types import Description, Inertial, Joint, Limit, Link
 from rbdyn_ros.errors import quote
 
 TYPES = ("revolute", "continuous", "prismatic")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rbdyn_ros.description.arguments import number, numbers, vector
-from rbdyn_ros.description.poses import Pose
-from rbdyn_ros.description.types import Limit
+from rbdyn_ros.description.build.arguments import number, numbers, vector
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.parts.types import Limit
 from rbdyn_ros.errors import not_allowed
 
 Forces = tuple[tuple[float, ...], ...]

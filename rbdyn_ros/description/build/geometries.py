@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.description.arguments import frame, name, number, vector
-from rbdyn_ros.description.geometries import (
+from rbdyn_ros.description.build.arguments import frame, name, number, vector
+from rbdyn_ros.description.parts.geometries import (
     FLOOR,
     Filter,
     Geometry,
@@ -16,7 +16,7 @@ from rbdyn_ros.description.geometries import (
     Surface,
     WorldShape,
 )
-from rbdyn_ros.description.poses import IN_PLACE, Pose, Vec3
+from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Vec3
 from rbdyn_ros.errors import not_allowed
 
 if TYPE_CHECKING:  # in typing from Python 3.11 on

@@ -6,13 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from rbdyn_ros.description.types import (
-    Constraint,
-    Description,
-    Gear,
-    Joint,
-    Length,
-)
+from rbdyn_ros.description.parts.types import Constraint, Description, Gear, Joint, Length
 
 
 def root_of(description: Description) -> str:

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from rbdyn_ros.checks.numbers import finite
-from rbdyn_ros.description.arguments import frame, positive, vector
+from rbdyn_ros.description.build.arguments import frame, positive, vector
 from rbdyn_ros.description.meshes.hulls import NoHullError, hull_moments
-from rbdyn_ros.description.poses import IN_PLACE, Pose, Vec3, compose, rotate
-from rbdyn_ros.description.types import Inertial
+from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Vec3, compose, rotate
+from rbdyn_ros.description.parts.types import Inertial
 from rbdyn_ros.errors import Finding, ParameterError, not_allowed
 
 ALUMINIUM = 2.7e3  # [kg/m^3]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.joint_types import JointSpec
-from rbdyn_ros.description.poses import Vec3
-from rbdyn_ros.description.types import Joint
+from rbdyn_ros.description.parts.joint_types import JointSpec
+from rbdyn_ros.description.parts.poses import Vec3
+from rbdyn_ros.description.parts.types import Joint
 
 DEFAULT_AXIS = (1.0, 0.0, 0.0)
 ZERO_AXIS = 1e-6  # a shorter axis is a mistake, not a direction

@@ -14,8 +14,8 @@ from rbdyn_ros.description.checks.kinds import audit_kinds
 from rbdyn_ros.description.checks.mimics import audit_mimic_limits, audit_mimics
 from rbdyn_ros.description.checks.names import audit_names
 from rbdyn_ros.description.checks.topology import audit_references, audit_topology
-from rbdyn_ros.description.joint_types import JOINT_SPECS
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
+from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.errors import quote
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
 from rbdyn_ros.checks.audit import Audit, robot_element
-from rbdyn_ros.description.types import Description, Joint
+from rbdyn_ros.description.parts.types import Description, Joint
 from rbdyn_ros.errors import listing, quote
 
 

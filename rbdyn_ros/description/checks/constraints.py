@@ -9,8 +9,8 @@ from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.axes import unit_vector
 from rbdyn_ros.description.checks.connectivity import audit_links
 from rbdyn_ros.description.checks.values import audit_finite, audit_positive, audit_sign
-from rbdyn_ros.description.joint_types import JOINT_SPECS
-from rbdyn_ros.description.types import (
+from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
+from rbdyn_ros.description.parts.types import (
     Constraint,
     Description,
     Gear,

@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable
 import numpy as np
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.checks.bounds import audit_range
 from rbdyn_ros.description.checks.connectivity import audit_links
 from rbdyn_ros.description.checks.names import Named
 from rbdyn_ros.description.checks.values import (
@@ -18,7 +17,8 @@ from rbdyn_ros.description.checks.values import (
     audit_positive,
     audit_sign,
 )
-from rbdyn_ros.description.geometries import (
+from rbdyn_ros.description.parts.bounds import audit_range
+from rbdyn_ros.description.parts.geometries import (
     Box,
     Capsule,
     Cylinder,
@@ -33,8 +33,8 @@ from rbdyn_ros.description.geometries import (
     Surface,
     WorldShape,
 )
-from rbdyn_ros.description.poses import Pose
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.errors import exactly, listing, quote, shown
 
 #: Maximum number of corners of a geometry made in Python; meshes have far fewer (hulls.py).

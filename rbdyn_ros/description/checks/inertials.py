@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.values import audit_finite, audit_pose
-from rbdyn_ros.description.types import Link
+from rbdyn_ros.description.parts.types import Link
 from rbdyn_ros.errors import quote
 
 INERTIA_ROUNDING = 1e-6  # of the largest principal moment, for values printed with few digits

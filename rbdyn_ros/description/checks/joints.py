@@ -15,9 +15,9 @@ from rbdyn_ros.description.checks.limits import audit_limits, limits_are_numbers
 from rbdyn_ros.description.checks.motions import audit_motion
 from rbdyn_ros.description.checks.passive import audit_loop_joint
 from rbdyn_ros.description.checks.values import audit_finite, audit_pose, audit_sign
-from rbdyn_ros.description.joint_types import JOINT_SPECS, JointSpec
-from rbdyn_ros.description.poses import IN_PLACE, Pose
-from rbdyn_ros.description.types import Joint
+from rbdyn_ros.description.parts.joint_types import JOINT_SPECS, JointSpec
+from rbdyn_ros.description.parts.poses import IN_PLACE, Pose
+from rbdyn_ros.description.parts.types import Joint
 from rbdyn_ros.errors import apart, quote, shown
 
 #: Forces of a joint by itself, and their quantities.

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.checks.audit import Audit, robot_element
-from rbdyn_ros.description.geometries import (
+from rbdyn_ros.description.parts.geometries import (
     Contact,
     Exclusion,
     Filter,
@@ -26,8 +26,8 @@ from rbdyn_ros.description.geometries import (
     Surface,
     WorldShape,
 )
-from rbdyn_ros.description.objects import Object, Placed
-from rbdyn_ros.description.types import (
+from rbdyn_ros.description.parts.objects import Object, Placed
+from rbdyn_ros.description.parts.types import (
     Constraint,
     Description,
     Gear,

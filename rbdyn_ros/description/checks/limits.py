@@ -7,10 +7,10 @@ import operator
 from dataclasses import replace
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.checks.bounds import BOUNDS, within_or_unlimited
 from rbdyn_ros.description.checks.values import are_numbers
-from rbdyn_ros.description.joint_types import JointSpec
-from rbdyn_ros.description.types import Joint, Limit
+from rbdyn_ros.description.parts.bounds import BOUNDS, within_or_unlimited
+from rbdyn_ros.description.parts.joint_types import JointSpec
+from rbdyn_ros.description.parts.types import Joint, Limit
 from rbdyn_ros.errors import apart, shown
 
 LIMITED_TYPES = ("revolute", "prismatic")  # URDF requires a limit

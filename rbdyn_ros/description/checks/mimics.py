@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.checks.values import audit_finite
-from rbdyn_ros.description.joint_types import JOINT_SPECS
-from rbdyn_ros.description.types import Joint, Limit, Mimic
+from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
+from rbdyn_ros.description.parts.types import Joint, Limit, Mimic
 from rbdyn_ros.errors import apart, quote
 
 REACH = 1e-6  # [rad or m] tolerance for limits that were rounded in a file

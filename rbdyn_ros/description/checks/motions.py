@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.checks.bounds import audit_range
 from rbdyn_ros.description.checks.passive import without_forces
-from rbdyn_ros.description.joint_types import JointSpec
-from rbdyn_ros.description.types import Joint, Trajectory
+from rbdyn_ros.description.parts.bounds import audit_range
+from rbdyn_ros.description.parts.joint_types import JointSpec
+from rbdyn_ros.description.parts.types import Joint, Trajectory
 from rbdyn_ros.errors import apart, quote, shown
 
 CLOSURE = 1e-9  # of the largest position: rounding at the end of a period

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.types import Joint
+from rbdyn_ros.description.parts.types import Joint
 from rbdyn_ros.errors import listing, quote
 
 #: Fields of Joint and their default values.

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from rbdyn_ros.checks.audit import Audit, robot_element
 from rbdyn_ros.description.checks.connectivity import RigidBodies, audit_base, audit_rigid
 from rbdyn_ros.description.checks.mimics import chain
-from rbdyn_ros.description.types import Description, Joint, Link
+from rbdyn_ros.description.parts.types import Description, Joint, Link
 from rbdyn_ros.errors import listing, quote
 
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.checks.bounds import audit_range, within
-from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.parts.bounds import audit_range, within
+from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.errors import shown
 
 _FLOAT = frozenset((float,))

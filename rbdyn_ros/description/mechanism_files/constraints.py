@@ -8,8 +8,8 @@ from typing import Any
 from rbdyn_ros.description.build.constraints import centre_line
 from rbdyn_ros.description.mechanism_files.forms import Form
 from rbdyn_ros.description.mechanism_files.yaml_text import Node, YamlTable
-from rbdyn_ros.description.poses import Vec3
-from rbdyn_ros.description.types import Constraint, Gear, GearTerm, Length, Roll, Spring
+from rbdyn_ros.description.parts.poses import Vec3
+from rbdyn_ros.description.parts.types import Constraint, Gear, GearTerm, Length, Roll, Spring
 from rbdyn_ros.errors import ParameterError, listing, quote
 
 ENDS = ("from", "to")

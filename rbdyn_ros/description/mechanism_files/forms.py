@@ -9,9 +9,9 @@ from typing import TypeVar
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.checks.rotations import unit_quaternion
-from rbdyn_ros.description.checks.bounds import audit_range
 from rbdyn_ros.description.mechanism_files.yaml_text import Items, Node, Scalar, YamlTable
-from rbdyn_ros.description.poses import Pose, Vec3, quat_from_rpy
+from rbdyn_ros.description.parts.bounds import audit_range
+from rbdyn_ros.description.parts.poses import Pose, Vec3, quat_from_rpy
 from rbdyn_ros.errors import listing, quote
 
 # The digits are written out: [0-9] is ASCII only. No leading zeros: in YAML 1.1 010 is eight.

@@ -6,7 +6,11 @@ import math
 from pathlib import Path
 from typing import Any
 
-from rbdyn_ros.description.geometries import (
+from rbdyn_ros.description.mechanism_files.forms import AT, Form
+from rbdyn_ros.description.mechanism_files.height_fields import read_height_field
+from rbdyn_ros.description.mechanism_files.yaml_text import Node, YamlTable
+from rbdyn_ros.description.meshes.meshes import Meshes
+from rbdyn_ros.description.parts.geometries import (
     FLOOR,
     Box,
     Capsule,
@@ -21,11 +25,7 @@ from rbdyn_ros.description.geometries import (
     Surface,
     WorldShape,
 )
-from rbdyn_ros.description.mechanism_files.forms import AT, Form
-from rbdyn_ros.description.mechanism_files.height_fields import read_height_field
-from rbdyn_ros.description.mechanism_files.yaml_text import Node, YamlTable
-from rbdyn_ros.description.meshes.meshes import Meshes
-from rbdyn_ros.description.poses import Pose, Vec3
+from rbdyn_ros.description.parts.poses import Pose, Vec3
 from rbdyn_ros.errors import quote
 
 #: The key of a surface that is true or false; the others are numbers.

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from rbdyn_ros.description.checks.geometries import MOST_HEIGHTS
-from rbdyn_ros.description.geometries import HeightField
 from rbdyn_ros.description.mechanism_files.forms import Form
 from rbdyn_ros.description.mechanism_files.yaml_text import Node
-from rbdyn_ros.description.requests import note_opened
+from rbdyn_ros.description.parts.geometries import HeightField
+from rbdyn_ros.description.reading.requests import note_opened
 from rbdyn_ros.errors import quote
 
 PICTURES = (".png", ".tif", ".tiff")

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from rbdyn_ros.description.joint_types import JOINT_SPECS
 from rbdyn_ros.description.mechanism_files.forms import AT, Form
 from rbdyn_ros.description.mechanism_files.yaml_text import Items, Node, YamlTable
-from rbdyn_ros.description.poses import Pose
-from rbdyn_ros.description.types import Joint, Limit, Mimic, Trajectory
+from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.parts.types import Joint, Limit, Mimic, Trajectory
 from rbdyn_ros.errors import listing, quote
 
 #: Keys for the two ends of a joint and the poses of its frame there; and for a loop.

@@ -8,8 +8,8 @@ from dataclasses import replace
 from rbdyn_ros.description.build import shapes
 from rbdyn_ros.description.mechanism_files.forms import AT, Form, is_nothing
 from rbdyn_ros.description.mechanism_files.yaml_text import Items, Node, YamlTable
-from rbdyn_ros.description.poses import Pose
-from rbdyn_ros.description.types import Inertial, Link
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.parts.types import Inertial, Link
 from rbdyn_ros.errors import ParameterError, quote
 
 #: The function for each shape, and its required keys.

@@ -77,8 +77,6 @@ from pathlib import Path
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.build.contacts import check_contact, with_contact
 from rbdyn_ros.description.checks.check import audit_description
-from rbdyn_ros.description.files import read_bytes
-from rbdyn_ros.description.geometries import Contact
 from rbdyn_ros.description.mechanism_files.constraints import read_constraints, read_springs
 from rbdyn_ros.description.mechanism_files.forms import Form, is_nothing
 from rbdyn_ros.description.mechanism_files.geometries import (
@@ -96,9 +94,11 @@ from rbdyn_ros.description.mechanism_files.yaml_text import (
 )
 from rbdyn_ros.description.meshes.files import MeshFiles
 from rbdyn_ros.description.meshes.meshes import Meshes
-from rbdyn_ros.description.types import Description, Link
+from rbdyn_ros.description.parts.geometries import Contact
+from rbdyn_ros.description.parts.types import Description, Link
+from rbdyn_ros.description.reading.files import read_bytes
+from rbdyn_ros.description.reading.xacro_files import check_no_arguments
 from rbdyn_ros.description.urdf_files import urdf
-from rbdyn_ros.description.urdf_files.xacro_files import check_no_arguments
 from rbdyn_ros.errors import DescriptionError, Finding, quote
 
 VERSION = "rbdyn_mechanism"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.urdf_files.guard import MAX_BYTES, refuse
+from rbdyn_ros.description.reading.guard import MAX_BYTES, refuse
 from rbdyn_ros.errors import quote
 
 MAX_DEPTH = 16

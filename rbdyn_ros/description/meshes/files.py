@@ -11,8 +11,8 @@ from types import ModuleType
 from urllib.parse import unquote
 
 from rbdyn_ros.checks.names import kind_of
-from rbdyn_ros.description.requests import note_opened
-from rbdyn_ros.description.urdf_files.xacro_files import PACKAGE_NAME, find_package, folders
+from rbdyn_ros.description.reading.requests import note_opened
+from rbdyn_ros.description.reading.xacro_files import PACKAGE_NAME, find_package, folders
 from rbdyn_ros.errors import quote
 
 SUFFIXES = (".stl", ".dae", ".obj")

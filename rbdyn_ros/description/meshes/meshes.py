@@ -14,8 +14,6 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.checks.bounds import BOUNDS, audit_range
-from rbdyn_ros.description.geometries import Points
 from rbdyn_ros.description.meshes.dae import check_dae, without_materials
 from rbdyn_ros.description.meshes.decomposition import NoPartsError, convex_parts
 from rbdyn_ros.description.meshes.files import (
@@ -27,7 +25,9 @@ from rbdyn_ros.description.meshes.files import (
 )
 from rbdyn_ros.description.meshes.hulls import NoHullError, hull_corners, reduced
 from rbdyn_ros.description.meshes.textures import Materials
-from rbdyn_ros.description.poses import Vec3
+from rbdyn_ros.description.parts.bounds import BOUNDS, audit_range
+from rbdyn_ros.description.parts.geometries import Points
+from rbdyn_ros.description.parts.poses import Vec3
 from rbdyn_ros.errors import quote
 
 MAX_BYTES = 64 * 1024 * 1024

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rbdyn_ros.description.geometries import Shape
 from rbdyn_ros.description.mechanism_files.forms import AT, Form
 from rbdyn_ros.description.mechanism_files.geometries import (
     SHAPES,
@@ -17,8 +16,9 @@ from rbdyn_ros.description.mechanism_files.geometries import (
 from rbdyn_ros.description.mechanism_files.yaml_text import Node, YamlTable
 from rbdyn_ros.description.meshes.files import MeshFiles
 from rbdyn_ros.description.meshes.meshes import Meshes
-from rbdyn_ros.description.objects import Object
-from rbdyn_ros.description.poses import Pose
+from rbdyn_ros.description.parts.geometries import Shape
+from rbdyn_ros.description.parts.objects import Object
+from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.description.scene_files.surfaces import Surfaces
 from rbdyn_ros.errors import quote
 

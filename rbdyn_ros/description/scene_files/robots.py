@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rbdyn_ros.description.geometries import Contact, Filter, Surface
 from rbdyn_ros.description.mechanism_files.forms import AT, Form, is_nothing
 from rbdyn_ros.description.mechanism_files.geometries import filter_of
 from rbdyn_ros.description.mechanism_files.yaml_text import Items, Node, YamlTable
-from rbdyn_ros.description.objects import Placed
+from rbdyn_ros.description.parts.geometries import Contact, Filter, Surface
+from rbdyn_ros.description.parts.objects import Placed
 from rbdyn_ros.description.scene_files.surfaces import Surfaces
 from rbdyn_ros.errors import quote
 

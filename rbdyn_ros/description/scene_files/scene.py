@@ -46,9 +46,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.build.scene import SceneParts, scene_description
-from rbdyn_ros.description.files import read_bytes
-from rbdyn_ros.description.geometries import Contact, Exclusion, Obstacle
 from rbdyn_ros.description.mechanism_files.forms import Form, is_nothing
 from rbdyn_ros.description.mechanism_files.geometries import read_floor, read_obstacles
 from rbdyn_ros.description.mechanism_files.yaml_text import (
@@ -57,11 +54,14 @@ from rbdyn_ros.description.mechanism_files.yaml_text import (
     check_version,
     parse,
 )
-from rbdyn_ros.description.objects import Placed
+from rbdyn_ros.description.parts.geometries import Contact, Exclusion, Obstacle
+from rbdyn_ros.description.parts.objects import Placed
+from rbdyn_ros.description.parts.types import Description
+from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.scene_files.objects import ObjectReader
 from rbdyn_ros.description.scene_files.robots import RobotReader, read_pairs
 from rbdyn_ros.description.scene_files.surfaces import Surfaces
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.scenes.scene import SceneParts, scene_description
 from rbdyn_ros.errors import Finding, ParameterError, quote
 
 VERSION = "rbdyn_scene"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from rbdyn_ros.description.checks.geometries import audit_surface
-from rbdyn_ros.description.geometries import Surface
 from rbdyn_ros.description.mechanism_files.forms import Form
 from rbdyn_ros.description.mechanism_files.geometries import SURFACE, read_surface
 from rbdyn_ros.description.mechanism_files.yaml_text import Node, YamlTable
+from rbdyn_ros.description.parts.geometries import Surface
 from rbdyn_ros.errors import quote
 
 

@@ -1,1 +1,1 @@
-"""URDF and xacro: guard, expand, prune, parse."""
+"""URDF: prune, parse, repair."""

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 from rbdyn_ros.checks.audit import Audit, robot_element
-from rbdyn_ros.description.geometries import Box, Capsule, Cylinder, Geometry, Sphere
 from rbdyn_ros.description.meshes.meshes import LEFT_OUT, Meshes
-from rbdyn_ros.description.poses import ZERO, Pose, Vec3
-from rbdyn_ros.description.urdf_files.guard import Element
+from rbdyn_ros.description.parts.geometries import Box, Capsule, Cylinder, Geometry, Sphere
+from rbdyn_ros.description.parts.poses import ZERO, Pose, Vec3
+from rbdyn_ros.description.reading.guard import Element
 from rbdyn_ros.description.urdf_files.prune import Pruner
 from rbdyn_ros.description.urdf_files.pruned import pose_of, vector
 from rbdyn_ros.description.urdf_files.schema import SCHEMA, Tag

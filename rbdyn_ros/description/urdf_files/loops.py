@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
-from rbdyn_ros.description.poses import Pose
-from rbdyn_ros.description.types import Joint
-from rbdyn_ros.description.urdf_files.guard import Element
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.parts.types import Joint
+from rbdyn_ros.description.reading.guard import Element
 from rbdyn_ros.description.urdf_files.pruned import pose_of, vector
 from rbdyn_ros.description.urdf_files.schema import LOOPS
 

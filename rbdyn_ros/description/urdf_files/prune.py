@@ -16,9 +16,9 @@ from rbdyn_ros.checks.rotations import NEARLY
 from rbdyn_ros.description.checks.joints import audit_type
 from rbdyn_ros.description.checks.limits import LIMITED_TYPES
 from rbdyn_ros.description.checks.values import audit_finite
-from rbdyn_ros.description.joint_types import LOOP_TYPES, URDF_TYPES
-from rbdyn_ros.description.poses import rpy_from_quat
-from rbdyn_ros.description.urdf_files.guard import Element, refuse
+from rbdyn_ros.description.parts.joint_types import LOOP_TYPES, URDF_TYPES
+from rbdyn_ros.description.parts.poses import rpy_from_quat
+from rbdyn_ros.description.reading.guard import Element, refuse
 from rbdyn_ros.description.urdf_files.misplaced import (
     Place,
     place_of_attribute,

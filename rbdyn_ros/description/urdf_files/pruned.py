@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
-from rbdyn_ros.description.poses import ZERO, Pose, Vec3, pose
+from rbdyn_ros.description.parts.poses import ZERO, Pose, Vec3, pose
 
 
 def pose_of(element: ET.Element) -> Pose:

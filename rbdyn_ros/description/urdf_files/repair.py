@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.description.checks.bounds import BOUNDS, OUT_OF_RANGE
+from rbdyn_ros.description.parts.bounds import BOUNDS, OUT_OF_RANGE
 from rbdyn_ros.description.urdf_files.collisions import SHAPES
 from rbdyn_ros.description.urdf_files.document import Document, first_child, is_element, remove
 from rbdyn_ros.description.urdf_files.schema import NEW_LIMITS, UNLIMITED

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.checks.names import kind_of
-from rbdyn_ros.description.checks.bounds import BOUNDS
-from rbdyn_ros.description.files import read_bytes
-from rbdyn_ros.description.geometries import Exclusion, GroupState
-from rbdyn_ros.description.urdf_files import guard
+from rbdyn_ros.description.parts.bounds import BOUNDS
+from rbdyn_ros.description.parts.geometries import Exclusion, GroupState
+from rbdyn_ros.description.reading import guard
+from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, quote, shown
 
 SUFFIX = ".srdf"

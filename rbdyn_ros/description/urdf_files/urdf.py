@@ -15,19 +15,20 @@ from xml.etree import ElementTree as ET
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.build.contacts import check_contact, with_contact
 from rbdyn_ros.description.checks.check import audit_description
-from rbdyn_ros.description.files import read_bytes
-from rbdyn_ros.description.geometries import Contact
-from rbdyn_ros.description.joint_types import LOOP_TYPES, URDF_TYPES
 from rbdyn_ros.description.meshes.files import MeshFiles
 from rbdyn_ros.description.meshes.meshes import Meshes
-from rbdyn_ros.description.poses import Pose, quat_from_rpy
-from rbdyn_ros.description.types import Description, Inertial, Joint, Limit, Link, Mimic
-from rbdyn_ros.description.urdf_files import collisions, guard
+from rbdyn_ros.description.parts.geometries import Contact
+from rbdyn_ros.description.parts.joint_types import LOOP_TYPES, URDF_TYPES
+from rbdyn_ros.description.parts.poses import Pose, quat_from_rpy
+from rbdyn_ros.description.parts.types import Description, Inertial, Joint, Limit, Link, Mimic
+from rbdyn_ros.description.reading import guard
+from rbdyn_ros.description.reading.files import read_bytes
+from rbdyn_ros.description.reading.xacro_files import check_no_arguments, expand
+from rbdyn_ros.description.urdf_files import collisions
 from rbdyn_ros.description.urdf_files.loops import take_loops
 from rbdyn_ros.description.urdf_files.prune import prune
 from rbdyn_ros.description.urdf_files.schema import NEW_LIMITS, WANTED
 from rbdyn_ros.description.urdf_files.srdf import SrdfSource, check_srdf
-from rbdyn_ros.description.urdf_files.xacro_files import check_no_arguments, expand
 from rbdyn_ros.errors import quote
 
 _TYPES = tuple(dict.fromkeys((*URDF_TYPES, *LOOP_TYPES)))

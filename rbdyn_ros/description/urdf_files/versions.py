@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.urdf_files.guard import Element
+from rbdyn_ros.description.reading.guard import Element
 from rbdyn_ros.errors import listing, quote
 
 Version = tuple[int, int]

@@ -18,7 +18,7 @@ from rbdyn_ros.dynamics.entry import Entry, check_pair, handles
 from rbdyn_ros.dynamics.toolbox.clearance import MovedPairs, clearance_of, moved_pairs
 from rbdyn_ros.dynamics.toolbox.ik import dof_limits, joint_names, mark_joint
 from rbdyn_ros.dynamics.toolbox.ik_targets import targets_of
-from rbdyn_ros.engine.constants import survey
+from rbdyn_ros.engine.quantities.constants import survey
 from rbdyn_ros.engine.quantities.differential_ik import pose_error, separation_rows
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, RbdynError
 from rbdyn_ros.model.data import Data
@@ -141,7 +141,7 @@ def differential_ik(
     return step / dt
 
 
-class _Problem(NamedTuple):
+class _VelocityProblem(NamedTuple):
     """What does not depend on the configuration.
 
     Attributes:
@@ -159,18 +159,18 @@ class _Problem(NamedTuple):
     loops: Bools
 
 
-def _problem(m: Model, d: Data, fixed: tuple[str, ...]) -> _Problem:
-    kept: dict[Any, _Problem] = vars(d).setdefault("differential_ik", {})
+def _problem(m: Model, d: Data, fixed: tuple[str, ...]) -> _VelocityProblem:
+    kept: dict[Any, _VelocityProblem] = vars(d).setdefault("differential_ik", {})
     if fixed not in kept:
         kept[fixed] = _new_problem(m, fixed)
     return kept[fixed]
 
 
-def _new_problem(m: Model, fixed: tuple[str, ...]) -> _Problem:
+def _new_problem(m: Model, fixed: tuple[str, ...]) -> _VelocityProblem:
     dofs = _moving(m, fixed)
     at, limits = dof_limits(m, dofs)
     fastest = motion_limits(m)[0, dofs]
-    return _Problem(dofs, at, limits, fastest, holonomic_rows(m))
+    return _VelocityProblem(dofs, at, limits, fastest, holonomic_rows(m))
 
 
 def _moving(m: Model, fixed: tuple[str, ...]) -> Ints:
@@ -236,7 +236,7 @@ def _posture_rows(m: Model, d: Data, task: PostureTask, name: str) -> tuple[Arra
 
 
 def _bounds(
-    m: Model, d: Data, problem: _Problem, dt: float, distance: float | None
+    m: Model, d: Data, problem: _VelocityProblem, dt: float, distance: float | None
 ) -> tuple[Array, Array, Array, Any]:
     """Return rows A (k, n), bounds of the step and the rows (n + k), and marks of equalities."""
     low, high = _step_limits(d, problem, dt)
@@ -258,7 +258,7 @@ def _bounds(
     )
 
 
-def _step_limits(d: Data, problem: _Problem, dt: float) -> tuple[Array, Array]:
+def _step_limits(d: Data, problem: _VelocityProblem, dt: float) -> tuple[Array, Array]:
     """Return the smallest and the largest step of each dof that moves; 0 is always between."""
     q = np.where(problem.at >= 0, d.qpos[problem.at], 0.0)
     fastest = np.minimum(problem.fastest * dt, UNBOUNDED)

@@ -10,7 +10,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.entry import Entry, check_pair, public
-from rbdyn_ros.engine.jit import DISABLED
+from rbdyn_ros.engine.compiler.jit import DISABLED
 from rbdyn_ros.engine.quantities.jacobian import LOCAL, LOCAL_WORLD_ALIGNED, WORLD
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
 from rbdyn_ros.model.model import Model

@@ -17,7 +17,7 @@ from rbdyn_ros.dynamics.entry import Entry, check_pair, handles
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.dynamics.toolbox.clearance import clearance_of, moved_pairs
 from rbdyn_ros.dynamics.toolbox.ik_targets import targets_of
-from rbdyn_ros.engine.constants import survey
+from rbdyn_ros.engine.quantities.constants import survey
 from rbdyn_ros.engine.quantities.ik.targets import solve_targets
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, quote
 from rbdyn_ros.model.data import Data
@@ -221,7 +221,7 @@ def _result(found: Array, report: Array, single: bool) -> IkResult:
     return IkResult(found, report[:, SOLVED] == 1.0, place, turn, loop, steps, used, near)
 
 
-class _Problem(NamedTuple):
+class _IkProblem(NamedTuple):
     """What may move for a frame, and the memory of its solution; see Task and Space."""
 
     dofs: Ints
@@ -229,8 +229,8 @@ class _Problem(NamedTuple):
     space: tuple[Any, ...]
 
 
-def _problem(m: Model, d: Data, kind: tuple[int, tuple[str, ...], bool, bool]) -> _Problem:
-    kept: dict[Any, _Problem] = vars(d).setdefault("ik", {})
+def _problem(m: Model, d: Data, kind: tuple[int, tuple[str, ...], bool, bool]) -> _IkProblem:
+    kept: dict[Any, _IkProblem] = vars(d).setdefault("ik", {})
     if kind not in kept:
         kept[kind] = _new_problem(m, *kind)
     return kept[kind]
@@ -238,7 +238,7 @@ def _problem(m: Model, d: Data, kind: tuple[int, tuple[str, ...], bool, bool]) -
 
 def _new_problem(
     m: Model, frame: int, fixed: tuple[str, ...], position: bool, rotation: bool
-) -> _Problem:
+) -> _IkProblem:
     dofs = _moving_dofs(m, frame, fixed)
     joints = m.dof_jntid[dofs]
     at, limits = dof_limits(m, dofs)
@@ -261,7 +261,7 @@ def _new_problem(
         np.zeros((2, rows)), np.zeros((2, m.nv)), np.zeros(len(dofs), np.int64),
         np.zeros((2, m.nq)),
     )  # fmt: skip
-    return _Problem(dofs, arrays, space)
+    return _IkProblem(dofs, arrays, space)
 
 
 def _weight(m: Model, frame: int) -> float:

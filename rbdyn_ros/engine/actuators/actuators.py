@@ -20,8 +20,8 @@ import numpy as np
 
 from rbdyn_ros.engine.actuators.lugre import advance_bristles, lugre_torque
 from rbdyn_ros.engine.actuators.motor import advance_motor, motor_torque
-from rbdyn_ros.engine.jit import inline, is_zero, kernel, select
-from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
+from rbdyn_ros.engine.compiler.jit import inline, is_zero, kernel, select
+from rbdyn_ros.engine.compiler.optional import data_at, model_at, optional_stage
 from rbdyn_ros.model.actuators import TWIST, TWIST_RATE
 
 #: Columns of actuator_work: force on the joint and its fall with the speed of the joint; speed of

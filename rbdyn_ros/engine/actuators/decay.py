@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.jit import inline, select
+from rbdyn_ros.engine.compiler.jit import inline, select
 
 #: exp(-x) is 1.6e-28 here, and less beyond.
 FARTHEST = 64.0

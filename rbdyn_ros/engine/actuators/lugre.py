@@ -12,7 +12,7 @@ the end of the step. At a constant speed it is exact; no stiffness is too large 
 from __future__ import annotations
 
 from rbdyn_ros.engine.actuators.decay import decay, mean_decay
-from rbdyn_ros.engine.jit import inline, kernel, select
+from rbdyn_ros.engine.compiler.jit import inline, kernel, select
 from rbdyn_ros.model.actuators import BRISTLE
 
 #: Columns of actuator_work: what is left of z after a step, and the growth of z by speed.

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.engine.actuators.decay import decay, mean_decay
-from rbdyn_ros.engine.jit import inline, is_zero, kernel, select
+from rbdyn_ros.engine.compiler.jit import inline, is_zero, kernel, select
 from rbdyn_ros.model.actuators import (
     CURRENT,
     CURVE_POINTS,

@@ -5,11 +5,11 @@ A rim has no farthest point along its axis, so Newton's method (smooth.py) canno
 
 from __future__ import annotations
 
+from rbdyn_ros.engine.algebra.spatial import ZERO3, add3, dot3, scaled3, sub3
 from rbdyn_ros.engine.collision.kinds import CYLINDER
 from rbdyn_ros.engine.collision.simplex import WEIGHT, weighted
 from rbdyn_ros.engine.collision.support import farthest
-from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.spatial import ZERO3, add3, dot3, scaled3, sub3
+from rbdyn_ros.engine.compiler.jit import inline, kernel
 
 #: Cosine of the angle to an axis at which an end may be nearest.
 END_COSINE = 0.9

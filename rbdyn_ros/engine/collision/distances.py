@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from rbdyn_ros.engine.algebra.spatial import dot3, scaled3
 from rbdyn_ros.engine.collision.kinds import CAPSULE, CYLINDER, PLANE, SPHERE
-from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.spatial import dot3, scaled3
+from rbdyn_ros.engine.compiler.jit import inline, kernel
 
 UP = (0.0, 0.0, 1.0)
 ASIDE = (1.0, 0.0, 0.0)  # also leads away from a capsule's axis

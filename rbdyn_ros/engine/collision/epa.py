@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rbdyn_ros.engine.algebra.spatial import ZERO3, add3, dot3, load3, scaled3, sub3
 from rbdyn_ros.engine.collision.polytope import (
     MAX_CORNERS,
     MAX_EDGES,
@@ -27,16 +28,8 @@ from rbdyn_ros.engine.collision.simplex import ROW, copy_rows, weighted
 from rbdyn_ros.engine.collision.smooth import has_cylinder, is_least, refined
 from rbdyn_ros.engine.collision.support import farthest
 from rbdyn_ros.engine.collision.tetrahedron import filled, points_around
-from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.spatial import (
-    ZERO3,
-    add3,
-    dot3,
-    load3,
-    scaled3,
-    sub3,
-)
-from rbdyn_ros.engine.stack import stack_floats, stack_ints
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 
 DEPTH_TOLERANCE = 1e-11  # the surface and the bound of the depth agree to this part of the size
 FLAT_THICKNESS = 1e-12  # a tetrahedron is flat if it is thinner than this part of the size

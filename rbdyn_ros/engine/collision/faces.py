@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from rbdyn_ros.engine.algebra.spatial import ZERO3, dot3, load3
 from rbdyn_ros.engine.collision.kinds import BOX, CAPSULE, CYLINDER, SPHERE
 from rbdyn_ros.engine.collision.support import support
-from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.spatial import ZERO3, dot3, load3
+from rbdyn_ros.engine.compiler.jit import inline, kernel
 
 #: Points of an end of a cylinder, on its rim; the first is the one that faces the direction.
 END_POINTS = 8

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from rbdyn_ros.engine.algebra.spatial import ZERO3, dot3, scaled3
 from rbdyn_ros.engine.collision.simplex import ROW, copy_rows, nearest, put
 from rbdyn_ros.engine.collision.smooth import has_cylinder, refined
 from rbdyn_ros.engine.collision.support import farthest
-from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.spatial import ZERO3, dot3, scaled3
-from rbdyn_ros.engine.stack import stack_floats, stack_ints
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 
 MAX_ITERATIONS = 200  # polytopes take some ten, cylinders up to a hundred
 GAP = 1e-12  # upper minus lower bound of the squared distance, as a part of it

@@ -12,11 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.collision.clipping import POINTS, part_above, write_point
-from rbdyn_ros.engine.collision.faces import face
-from rbdyn_ros.engine.collision.support import farthest, radius_of
-from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.spatial import (
+from rbdyn_ros.engine.algebra.spatial import (
     add3,
     cross3,
     dot3,
@@ -26,7 +22,11 @@ from rbdyn_ros.engine.spatial import (
     sub3,
     transposed,
 )
-from rbdyn_ros.engine.stack import stack_floats, stack_ints
+from rbdyn_ros.engine.collision.clipping import POINTS, part_above, write_point
+from rbdyn_ros.engine.collision.faces import face
+from rbdyn_ros.engine.collision.support import farthest, radius_of
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 from rbdyn_ros.model.pushing import FACE_CORNERS
 
 #: A direction of edges counts only if it separates further than faces by this part of the size.

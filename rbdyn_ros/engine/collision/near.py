@@ -12,12 +12,12 @@ import numpy as np
 
 from rbdyn_ros.engine.collision.pair import measure
 from rbdyn_ros.engine.collision.sweep import bound, place_geom, sort, sweep
-from rbdyn_ros.engine.jit import kernel
-from rbdyn_ros.engine.kinematics import poses
+from rbdyn_ros.engine.compiler.jit import kernel
+from rbdyn_ros.engine.tree.kinematics import poses
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Ints
-    from rbdyn_ros.engine.jit import Matrix, Vector
+    from rbdyn_ros.engine.compiler.jit import Matrix, Vector
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 

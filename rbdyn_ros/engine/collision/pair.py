@@ -4,16 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.collision.epa import epa
-from rbdyn_ros.engine.collision.gjk import gjk
-from rbdyn_ros.engine.collision.kinds import BOX, CAPSULE, CYLINDER, PLANE, SPHERE
-from rbdyn_ros.engine.collision.rounds import from_plane, of_ball, of_rounds
-from rbdyn_ros.engine.collision.simplex import ROW, weighted
-from rbdyn_ros.engine.collision.smooth import is_least
-from rbdyn_ros.engine.collision.support import farthest, radius_of
-from rbdyn_ros.engine.collision.sweep import BOUND_MARGIN, pose_of
-from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.spatial import (
+from rbdyn_ros.engine.algebra.spatial import (
     ZERO3,
     add3,
     dot3,
@@ -24,7 +15,16 @@ from rbdyn_ros.engine.spatial import (
     sub3,
     transposed,
 )
-from rbdyn_ros.engine.stack import stack_floats, stack_ints
+from rbdyn_ros.engine.collision.epa import epa
+from rbdyn_ros.engine.collision.gjk import gjk
+from rbdyn_ros.engine.collision.kinds import BOX, CAPSULE, CYLINDER, PLANE, SPHERE
+from rbdyn_ros.engine.collision.rounds import from_plane, of_ball, of_rounds
+from rbdyn_ros.engine.collision.simplex import ROW, weighted
+from rbdyn_ros.engine.collision.smooth import is_least
+from rbdyn_ros.engine.collision.support import farthest, radius_of
+from rbdyn_ros.engine.collision.sweep import BOUND_MARGIN, pose_of
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 
 
 @inline

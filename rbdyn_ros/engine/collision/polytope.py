@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from rbdyn_ros.engine.algebra.spatial import ZERO3, cross3, dot3, load3, scaled3, store3, sub3
 from rbdyn_ros.engine.collision.simplex import nearest
-from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.spatial import ZERO3, cross3, dot3, load3, scaled3, store3, sub3
+from rbdyn_ros.engine.compiler.jit import inline, kernel
 
 MAX_CORNERS, MAX_FACES, MAX_EDGES = 256, 512, 512
 OPEN = 4  # column of planes: the distance of a face; infinite if no lesser depth is behind it

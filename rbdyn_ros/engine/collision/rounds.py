@@ -8,11 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.collision.distances import distance
-from rbdyn_ros.engine.collision.kinds import SPHERE
-from rbdyn_ros.engine.collision.support import radius_of, support
-from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.spatial import (
+from rbdyn_ros.engine.algebra.spatial import (
     ZERO3,
     add3,
     cross3,
@@ -23,6 +19,10 @@ from rbdyn_ros.engine.spatial import (
     sub3,
     transposed,
 )
+from rbdyn_ros.engine.collision.distances import distance
+from rbdyn_ros.engine.collision.kinds import SPHERE
+from rbdyn_ros.engine.collision.support import radius_of, support
+from rbdyn_ros.engine.compiler.jit import inline, kernel
 
 UP = (0.0, 0.0, 1.0)
 

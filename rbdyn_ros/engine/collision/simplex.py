@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.spatial import ZERO3, add3, cross3, dot3, load3, scaled3, sub3
+from rbdyn_ros.engine.algebra.spatial import ZERO3, add3, cross3, dot3, load3, scaled3, sub3
+from rbdyn_ros.engine.compiler.jit import inline, kernel
 
 ROW = 10  # numbers of a row
 WEIGHT = 9

@@ -20,14 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.collision.cylinder_ends import at_end
-from rbdyn_ros.engine.collision.distances import distance
-from rbdyn_ros.engine.collision.kinds import BOX, CYLINDER
-from rbdyn_ros.engine.collision.simplex import ROW, WEIGHT, weighted
-from rbdyn_ros.engine.collision.smooth_step import newton_step, place_features
-from rbdyn_ros.engine.collision.support import farthest
-from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.spatial import (
+from rbdyn_ros.engine.algebra.spatial import (
     ZERO3,
     add3,
     dot3,
@@ -37,6 +30,13 @@ from rbdyn_ros.engine.spatial import (
     sub3,
     transposed,
 )
+from rbdyn_ros.engine.collision.cylinder_ends import at_end
+from rbdyn_ros.engine.collision.distances import distance
+from rbdyn_ros.engine.collision.kinds import BOX, CYLINDER
+from rbdyn_ros.engine.collision.simplex import ROW, WEIGHT, weighted
+from rbdyn_ros.engine.collision.smooth_step import newton_step, place_features
+from rbdyn_ros.engine.collision.support import farthest
+from rbdyn_ros.engine.compiler.jit import inline, kernel
 
 MAX_STEPS = 8  # Newton's method takes three or four
 LAST_STEP = 1e-7  # a step by less [rad] is the last one: the next would be its square

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from rbdyn_ros.engine.algebra.spatial import ZERO3, add3, cross3, dot3, load3, scaled3, sub3
 from rbdyn_ros.engine.collision.simplex import ROW, WEIGHT
 from rbdyn_ros.engine.collision.support import HIGH_RIM
-from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.spatial import ZERO3, add3, cross3, dot3, load3, scaled3, sub3
+from rbdyn_ros.engine.compiler.jit import inline, kernel
 
 LONGEST_STEP = 0.5  # [rad]
 IN_LINE = 1e-6  # sine of the angle between points of three pairs that count as on a line

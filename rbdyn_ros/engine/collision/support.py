@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.collision.kinds import BOX, CAPSULE, CYLINDER, SPHERE
-from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.spatial import (
+from rbdyn_ros.engine.algebra.spatial import (
     ZERO3,
     add3,
     dot3,
@@ -20,6 +18,8 @@ from rbdyn_ros.engine.spatial import (
     sub3,
     transposed,
 )
+from rbdyn_ros.engine.collision.kinds import BOX, CAPSULE, CYLINDER, SPHERE
+from rbdyn_ros.engine.compiler.jit import inline, kernel
 
 #: Numbers of a point on a rim of a cylinder, which is not a corner.
 LOW_RIM, HIGH_RIM = -1, -2

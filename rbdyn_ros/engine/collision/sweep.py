@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.collision.kinds import PLANE
-from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.spatial import (
+from rbdyn_ros.engine.algebra.spatial import (
     add3,
     dot3,
     load3,
@@ -22,6 +20,8 @@ from rbdyn_ros.engine.spatial import (
     store3,
     sub3,
 )
+from rbdyn_ros.engine.collision.kinds import PLANE
+from rbdyn_ros.engine.compiler.jit import inline, kernel
 
 #: Columns of `place` after position and rotation: lower and upper corner of the bounding box,
 #: radius of the bounding sphere, the way that the geometry goes in a step.

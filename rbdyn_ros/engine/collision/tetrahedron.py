@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from rbdyn_ros.engine.algebra.spatial import ZERO3, add3, cross3, dot3, load3, scaled3, sub3
 from rbdyn_ros.engine.collision.simplex import put
 from rbdyn_ros.engine.collision.smooth_step import tangents
 from rbdyn_ros.engine.collision.support import farthest
-from rbdyn_ros.engine.jit import kernel
-from rbdyn_ros.engine.spatial import ZERO3, add3, cross3, dot3, load3, scaled3, sub3
+from rbdyn_ros.engine.compiler.jit import kernel
 
 #: Slope of the directions around that of a known depth, and the directions in the tangent plane.
 STEEP = 2.0

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.aba import applied_bias, implicit_damping
+from rbdyn_ros.engine.algebra.spatial import dot6, load6, store6
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.compiler.optional import call_stage, data_at, model_at, optional_stage
 from rbdyn_ros.engine.constraints.project import bend, respond
-from rbdyn_ros.engine.contact.contact_damping import add_contact_slopes
-from rbdyn_ros.engine.crb import factor, half_solve, mul_triangle, other_half
-from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.loads import reflect, sum_subtrees
-from rbdyn_ros.engine.optional import call_stage, data_at, model_at, optional_stage
-from rbdyn_ros.engine.spatial import dot6, load6, store6
-from rbdyn_ros.engine.stops.stiffen import add_stops
+from rbdyn_ros.engine.tree.aba import applied_bias, implicit_damping
+from rbdyn_ros.engine.tree.contact_damping import add_contact_slopes
+from rbdyn_ros.engine.tree.crb import factor, half_solve, mul_triangle, other_half
+from rbdyn_ros.engine.tree.loads import reflect, sum_subtrees
+from rbdyn_ros.engine.tree.stiffen import add_stops
 from rbdyn_ros.model.options import ACCELERATION, FORCE, IMPLICIT, POSITION, VELOCITY
 
 #: Largest correction of a step [rad or m]; a mechanism that starts with open constraints closes

@@ -10,23 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.constraints.loops import loop_equations
-from rbdyn_ros.engine.constraints.wrenches import (
-    NO_LENGTH,
-    add_to_row,
-    attach,
-    clear,
-    gear_rows,
-    length_rows,
-    point_acceleration_bias,
-    point_velocity,
-    roll_rows,
-    turn_rate,
-)
-from rbdyn_ros.engine.follow import is_driven
-from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
-from rbdyn_ros.engine.spatial import (
+from rbdyn_ros.engine.algebra.spatial import (
     add3,
     cross3,
     dot3,
@@ -36,6 +20,24 @@ from rbdyn_ros.engine.spatial import (
     mat_vec,
     scaled3,
     sub3,
+)
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.compiler.optional import data_at, model_at, optional_stage
+from rbdyn_ros.engine.constraints.loops import loop_equations
+from rbdyn_ros.engine.constraints.wrenches import (
+    add_to_row,
+    attach,
+    clear,
+    gear_rows,
+    length_rows,
+    roll_rows,
+)
+from rbdyn_ros.engine.joints.follow import is_driven
+from rbdyn_ros.engine.tree.points import (
+    NO_LENGTH,
+    point_acceleration_bias,
+    point_velocity,
+    turn_rate,
 )
 from rbdyn_ros.model.constraints import ROLL_ROWS
 

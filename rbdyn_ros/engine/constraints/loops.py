@@ -9,14 +9,7 @@ Source: RBDA eq 3.36, 3.38, 3.44.
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.constraints.subspaces import complement, orthonormalise, solve_upper
-from rbdyn_ros.engine.constraints.wrenches import attach, point_velocity, turn_rate
-from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.joints.groups import log_mat
-from rbdyn_ros.engine.joints.jcalc import joint_motion, joint_pose, joint_velocity
-from rbdyn_ros.engine.joints.library import guess_position
-from rbdyn_ros.engine.joints.manifold import integrate_joint
-from rbdyn_ros.engine.spatial import (
+from rbdyn_ros.engine.algebra.spatial import (
     IDENTITY,
     ZERO3,
     ZERO6,
@@ -37,6 +30,14 @@ from rbdyn_ros.engine.spatial import (
     sub3,
     transposed,
 )
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.constraints.subspaces import complement, orthonormalise, solve_upper
+from rbdyn_ros.engine.constraints.wrenches import attach
+from rbdyn_ros.engine.joints.groups import log_mat
+from rbdyn_ros.engine.joints.jcalc import joint_motion, joint_pose, joint_velocity
+from rbdyn_ros.engine.joints.library import guess_position
+from rbdyn_ros.engine.joints.manifold import integrate_joint
+from rbdyn_ros.engine.tree.points import point_velocity, turn_rate
 
 #: Most Newton steps for the position of a loop joint. With axes fixed in its frames one step
 #: suffices, and a second confirms it.

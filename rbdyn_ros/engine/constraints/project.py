@@ -15,6 +15,7 @@ Source: RBDA eq 3.17; qr.py.
 
 from __future__ import annotations
 
+from rbdyn_ros.engine.compiler.jit import inline, is_known, kernel
 from rbdyn_ros.engine.constraints.qr import (
     UNSURE,
     decompose,
@@ -25,8 +26,7 @@ from rbdyn_ros.engine.constraints.qr import (
     shortest,
 )
 from rbdyn_ros.engine.constraints.wrenches import roll_rows
-from rbdyn_ros.engine.crb import half_solve
-from rbdyn_ros.engine.jit import inline, is_known, kernel
+from rbdyn_ros.engine.tree.crb import half_solve
 from rbdyn_ros.model.constraints import ROLL_ROWS
 from rbdyn_ros.model.options import FORCE
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.jit import inline, is_zero, kernel, select
+from rbdyn_ros.engine.compiler.jit import inline, is_zero, kernel, select
 
 #: A row whose remainder is shorter than this part of its size counts as dependent on the others.
 #: It is larger than rounding errors require: when a mechanism passes a singular pose, two rows are

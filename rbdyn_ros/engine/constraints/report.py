@@ -5,13 +5,13 @@ Source: RBDA eq 3.15, 3.17.
 
 from __future__ import annotations
 
+from rbdyn_ros.engine.algebra.spatial import dot6, load6
+from rbdyn_ros.engine.compiler.jit import kernel
+from rbdyn_ros.engine.compiler.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.constraints.qr import multipliers
 from rbdyn_ros.engine.constraints.share import take_constraint_forces
-from rbdyn_ros.engine.jit import kernel
-from rbdyn_ros.engine.loads import body_loads, load_drives, reflect, sum_subtrees
-from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
-from rbdyn_ros.engine.spatial import dot6, load6
-from rbdyn_ros.engine.springs import spring_loads
+from rbdyn_ros.engine.tree.loads import body_loads, load_drives, reflect, sum_subtrees
+from rbdyn_ros.engine.tree.springs import spring_loads
 from rbdyn_ros.model.options import FORCE
 
 

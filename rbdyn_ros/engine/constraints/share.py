@@ -9,6 +9,9 @@ Source: RBDA eq 3.14, 3.15.
 
 from __future__ import annotations
 
+from rbdyn_ros.engine.algebra.spatial import load6, scaled6
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.compiler.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.constraints.project import choose_rows
 from rbdyn_ros.engine.constraints.qr import (
     decompose,
@@ -18,11 +21,8 @@ from rbdyn_ros.engine.constraints.qr import (
     turn,
 )
 from rbdyn_ros.engine.constraints.wrenches import gear_rows
-from rbdyn_ros.engine.follow import is_driven
-from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.loads import add_to_drive, relieve_drives
-from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
-from rbdyn_ros.engine.spatial import load6, scaled6
+from rbdyn_ros.engine.joints.follow import is_driven
+from rbdyn_ros.engine.tree.loads import add_to_drive, relieve_drives
 
 #: Rows of joints without actuator whose lengths differ by less than this part count as equal, so
 #: rounding errors do not choose among them. Where the joints demand more than the constraints can

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.jit import kernel
+from rbdyn_ros.engine.compiler.jit import kernel
 
 #: A row shorter than this fraction of its first length depends on the rows before it.
 DEPENDENT = 1e-10

@@ -1,16 +1,13 @@
-"""Velocities at points, wrenches and accelerations of bodies, for constraint equations."""
+"""Rows of constraint equations: wrenches on bodies, their rates and accelerations."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.follow import is_driven
-from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.spatial import add3, cross3, dot6, load3, load6, sub3
+from rbdyn_ros.engine.algebra.spatial import add3, cross3, dot6, load3, load6, sub3
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.joints.follow import is_driven
 from rbdyn_ros.model.constraints import ROLL_ROWS
-
-#: Two points closer than this [m] have no direction between them.
-NO_LENGTH = 1e-12
 
 
 @inline
@@ -80,23 +77,3 @@ def add_to_row(m, d, r, body, W):
 @inline
 def _square(s, i):
     return s[i] * s[i] + s[i + 1] * s[i + 1] + s[i + 2] * s[i + 2]
-
-
-@inline
-def turn_rate(d, body):
-    """Return the angular velocity of a body."""
-    return d.cvel[body, 0], d.cvel[body, 1], d.cvel[body, 2]
-
-
-@inline
-def point_velocity(m, d, body, x):
-    """Return the velocity of the point of a body that is at x in the world."""
-    v = load6(d.cvel, body)
-    arm = sub3(x, load3(d.subtree_com, m.body_rootid[body]))
-    return add3((v[3], v[4], v[5]), cross3((v[0], v[1], v[2]), arm))
-
-
-@inline
-def point_acceleration_bias(m, d, body, x):
-    """Return w x v of a point: its acceleration minus the spatial one (RBDA eq 2.48)."""
-    return cross3(turn_rate(d, body), point_velocity(m, d, body, x))

@@ -1,7 +1,7 @@
 """Contact: points, forces, and their effect on a step.
 
-Read it in this order: obstacles, pairs and terrain find points, which contact_list lists; start
-writes velocities and, with contact_constants, the constants of law; linearise makes the law
-linear, and body_sums adds it up for the dynamics; solve_step finds the forces of a step with
-them, until convergence says that they are exact.
+In points/, obstacles, pairs and terrain find points, which contact_list lists; start writes
+velocities and, with contact_constants, the constants of the law. In law/, force has the law, and
+body_sums adds it up for the dynamics. In solve/, linearise makes the law linear, and solve_step
+finds the forces of a step, until convergence says that they are exact.
 """

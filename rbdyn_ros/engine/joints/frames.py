@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.jit import inline
-from rbdyn_ros.engine.spatial import (
+from rbdyn_ros.engine.algebra.spatial import (
     ZERO3,
     add3,
     cross3,
@@ -16,6 +15,7 @@ from rbdyn_ros.engine.spatial import (
     quat_at,
     quat_to_mat,
 )
+from rbdyn_ros.engine.compiler.jit import inline
 
 
 @inline

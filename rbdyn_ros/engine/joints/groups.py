@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.jit import inline, select
-from rbdyn_ros.engine.spatial import add3, cross3, quat_at, quat_mul, scaled3, unit_quat
+from rbdyn_ros.engine.algebra.spatial import add3, cross3, quat_at, quat_mul, scaled3, unit_quat
+from rbdyn_ros.engine.compiler.jit import inline, select
 
 
 @inline

@@ -14,7 +14,26 @@ Source: RBDA table 4.1 and sections 4.4, 4.5 (jcalc); names and layout are MuJoC
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.algebra.spatial import (
+    IDENTITY,
+    ZERO3,
+    add3,
+    add_scaled6,
+    cross_motion,
+    load3,
+    load6,
+    load9,
+    mat_mul,
+    mat_vec,
+    scaled3,
+    store3,
+    store6,
+    store9,
+    sub3,
+    transposed,
+)
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.compiler.optional import call_stage, data_at, model_at, optional_stage
 from rbdyn_ros.engine.joints.frames import (
     frame_p,
     frame_s,
@@ -33,25 +52,6 @@ from rbdyn_ros.engine.joints.library import (
     add_apparent,
     library_motion,
     library_successor,
-)
-from rbdyn_ros.engine.optional import call_stage, data_at, model_at, optional_stage
-from rbdyn_ros.engine.spatial import (
-    IDENTITY,
-    ZERO3,
-    add3,
-    add_scaled6,
-    cross_motion,
-    load3,
-    load6,
-    load9,
-    mat_mul,
-    mat_vec,
-    scaled3,
-    store3,
-    store6,
-    store9,
-    sub3,
-    transposed,
 )
 from rbdyn_ros.model.joints import JointType
 

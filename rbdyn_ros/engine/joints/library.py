@@ -7,7 +7,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.algebra.spatial import (
+    add3,
+    add_scaled6,
+    cross3,
+    dot3,
+    load3,
+    load6,
+    load9,
+    mat_mul,
+    mat_vec,
+    scaled3,
+    store6,
+    sub3,
+)
+from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.joints.callbacks import call
 from rbdyn_ros.engine.joints.frames import (
     frame_p,
@@ -23,20 +37,6 @@ from rbdyn_ros.engine.joints.frames import (
     write_turns,
 )
 from rbdyn_ros.engine.joints.ypr import YPR, yaw_pitch_roll, ypr_motion
-from rbdyn_ros.engine.spatial import (
-    add3,
-    add_scaled6,
-    cross3,
-    dot3,
-    load3,
-    load6,
-    load9,
-    mat_mul,
-    mat_vec,
-    scaled3,
-    store6,
-    sub3,
-)
 from rbdyn_ros.model.callbacks import R_AT, S_AT, S_DOT_AT
 from rbdyn_ros.model.joints import JointType
 

@@ -11,7 +11,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.jit import inline, kernel, select
+from rbdyn_ros.engine.algebra.spatial import (
+    add3,
+    cross3,
+    cross_motion,
+    mat_vec,
+    quat_at,
+    quat_mul,
+    scaled3,
+    sub3,
+    transposed,
+)
+from rbdyn_ros.engine.compiler.jit import inline, kernel, select
 from rbdyn_ros.engine.joints.frames import quat_mat
 from rbdyn_ros.engine.joints.groups import (
     integrate_quat,
@@ -25,17 +36,6 @@ from rbdyn_ros.engine.joints.groups import (
 )
 from rbdyn_ros.engine.joints.jcalc import BALL, FREE, HINGE, SLIDE
 from rbdyn_ros.engine.joints.library import PLANAR_FP, PLANAR_FS, SIXDOF_FP, SIXDOF_FS
-from rbdyn_ros.engine.spatial import (
-    add3,
-    cross3,
-    cross_motion,
-    mat_vec,
-    quat_at,
-    quat_mul,
-    scaled3,
-    sub3,
-    transposed,
-)
 
 
 @inline

@@ -15,9 +15,9 @@ from numba.extending import intrinsic
 
 from rbdyn_ros.checks.numbers import count
 from rbdyn_ros.description.build.builder import SystemBuilder
-from rbdyn_ros.description.joint_types import JOINT_SPECS, JointSpec
-from rbdyn_ros.description.types import Joint
-from rbdyn_ros.engine.jit import COMPILED, DISABLED, OPTIONS
+from rbdyn_ros.description.parts.joint_types import JOINT_SPECS, JointSpec
+from rbdyn_ros.description.parts.types import Joint
+from rbdyn_ros.engine.compiler.jit import COMPILED, DISABLED, OPTIONS
 from rbdyn_ros.engine.joints.callbacks import SIGNATURE
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.model.callbacks import (

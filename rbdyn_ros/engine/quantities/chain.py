@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.follow import expand
-from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.joints.jcalc import common_motion, uncommon_motion
-from rbdyn_ros.engine.kinematics import centres, pose_after, poses
-from rbdyn_ros.engine.spatial import (
+from rbdyn_ros.engine.algebra.spatial import (
     IDENTITY,
     ZERO3,
     load3,
@@ -18,6 +14,10 @@ from rbdyn_ros.engine.spatial import (
     store9,
     sub3,
 )
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.joints.follow import expand
+from rbdyn_ros.engine.joints.jcalc import common_motion, uncommon_motion
+from rbdyn_ros.engine.tree.kinematics import centres, pose_after, poses
 
 
 @kernel

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.crb import composite_inertia
-from rbdyn_ros.engine.jit import kernel
-from rbdyn_ros.engine.kinematics import com_pos, com_vel, poses
-from rbdyn_ros.engine.quantities.coordinates import acts_on, clear
-from rbdyn_ros.engine.quantities.rates import (
+from rbdyn_ros.engine.algebra.spatial import add6, dot3, dot6, inertia_times, load6, load10
+from rbdyn_ros.engine.compiler.jit import kernel
+from rbdyn_ros.engine.joints.coordinates import acts_on, clear
+from rbdyn_ros.engine.tree.crb import composite_inertia
+from rbdyn_ros.engine.tree.kinematics import com_pos, com_vel, poses
+from rbdyn_ros.engine.tree.rates import (
     axis_rates,
     composite_rates,
     load12,
     rate_times,
     rate_times_left,
 )
-from rbdyn_ros.engine.spatial import add6, dot3, dot6, inertia_times, load6, load10
 
 if TYPE_CHECKING:
-    from rbdyn_ros.engine.jit import Matrix
+    from rbdyn_ros.engine.compiler.jit import Matrix
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 

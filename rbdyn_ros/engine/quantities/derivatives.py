@@ -17,25 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.crb import composite_inertia, solve_rows
-from rbdyn_ros.engine.forward import aba
-from rbdyn_ros.engine.integrate import smooth_stages, velocity_stages
-from rbdyn_ros.engine.jit import inline, is_zero, kernel
-from rbdyn_ros.engine.joints.jcalc import carried_from
-from rbdyn_ros.engine.kinematics import com_pos, poses
-from rbdyn_ros.engine.passive import passive_slopes, smooth_passive
-from rbdyn_ros.engine.quantities.coordinates import acts_on, clear
-from rbdyn_ros.engine.quantities.inverse_mass import factored, write_inverse_mass
-from rbdyn_ros.engine.quantities.rates import (
-    axis_accelerations,
-    axis_rates,
-    composite_rates,
-    load12,
-    rate_times,
-    rate_times_left,
-)
-from rbdyn_ros.engine.rne import rne_acc
-from rbdyn_ros.engine.spatial import (
+from rbdyn_ros.engine.algebra.spatial import (
     add3,
     add6,
     cross3,
@@ -55,10 +37,28 @@ from rbdyn_ros.engine.spatial import (
     store9,
     sub3,
 )
+from rbdyn_ros.engine.compiler.jit import inline, is_zero, kernel
+from rbdyn_ros.engine.forward import aba
+from rbdyn_ros.engine.joints.coordinates import acts_on, clear
+from rbdyn_ros.engine.joints.jcalc import carried_from
+from rbdyn_ros.engine.quantities.inverse_mass import factored, write_inverse_mass
+from rbdyn_ros.engine.step.integrate import smooth_stages, velocity_stages
+from rbdyn_ros.engine.step.passive import passive_slopes, smooth_passive
 from rbdyn_ros.engine.stops.stop_law import exact_stops
+from rbdyn_ros.engine.tree.crb import composite_inertia, solve_rows
+from rbdyn_ros.engine.tree.kinematics import com_pos, poses
+from rbdyn_ros.engine.tree.rates import (
+    axis_accelerations,
+    axis_rates,
+    composite_rates,
+    load12,
+    rate_times,
+    rate_times_left,
+)
+from rbdyn_ros.engine.tree.rne import rne_acc
 
 if TYPE_CHECKING:
-    from rbdyn_ros.engine.jit import Cube
+    from rbdyn_ros.engine.compiler.jit import Cube
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.jit import brief, kernel
+from rbdyn_ros.engine.algebra.spatial import dot3, mat_mul, transposed
+from rbdyn_ros.engine.compiler.jit import brief, kernel
+from rbdyn_ros.engine.joints.coordinates import acts_on, clear
 from rbdyn_ros.engine.joints.groups import log_mat
 from rbdyn_ros.engine.quantities.chain import follow_chain, motion_about
-from rbdyn_ros.engine.quantities.coordinates import acts_on, clear
 from rbdyn_ros.engine.quantities.jacobian import pose_and_jacobian
-from rbdyn_ros.engine.spatial import dot3, mat_mul, transposed
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Ints
-    from rbdyn_ros.engine.jit import Matrix, Vector
+    from rbdyn_ros.engine.compiler.jit import Matrix, Vector
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.jit import brief, is_zero, kernel
+from rbdyn_ros.engine.algebra.spatial import (
+    dot3,
+    load6,
+    load9,
+    mat_vec,
+    symmetric_times,
+    transposed,
+)
+from rbdyn_ros.engine.compiler.jit import brief, is_zero, kernel
 from rbdyn_ros.engine.joints.manifold import joint_stretch
-from rbdyn_ros.engine.kinematics import axes, body_velocities, poses
 from rbdyn_ros.engine.quantities.momentum import com_twist
-from rbdyn_ros.engine.spatial import dot3, load6, load9, mat_vec, symmetric_times, transposed
-from rbdyn_ros.engine.springs import spring_energy
+from rbdyn_ros.engine.tree.kinematics import axes, body_velocities, poses
+from rbdyn_ros.engine.tree.springs import spring_energy
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rbdyn_ros.engine.crb import crb, factor_m, half_solve, subtract
-from rbdyn_ros.engine.jit import kernel
-from rbdyn_ros.engine.kinematics import com_pos, poses
-from rbdyn_ros.engine.quantities.coordinates import clear
+from rbdyn_ros.engine.compiler.jit import kernel
+from rbdyn_ros.engine.joints.coordinates import clear
 from rbdyn_ros.engine.quantities.jacobian import frame_jacobian
+from rbdyn_ros.engine.tree.crb import crb, factor_m, half_solve, subtract
+from rbdyn_ros.engine.tree.kinematics import com_pos, poses
 
 if TYPE_CHECKING:
-    from rbdyn_ros.engine.jit import Matrix, Vector
+    from rbdyn_ros.engine.compiler.jit import Matrix, Vector
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 

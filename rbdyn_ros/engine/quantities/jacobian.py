@@ -13,13 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.follow import follow, follow_acceleration
-from rbdyn_ros.engine.jit import brief, inline, kernel
-from rbdyn_ros.engine.kinematics import axes, com_vel, poses
-from rbdyn_ros.engine.quantities.chain import follow_chain, motion_about
-from rbdyn_ros.engine.quantities.coordinates import acts_on, clear
-from rbdyn_ros.engine.quantities.rates import axis_rates
-from rbdyn_ros.engine.spatial import (
+from rbdyn_ros.engine.algebra.spatial import (
     ZERO3,
     ZERO6,
     add3,
@@ -38,9 +32,15 @@ from rbdyn_ros.engine.spatial import (
     sub3,
     transposed,
 )
+from rbdyn_ros.engine.compiler.jit import brief, inline, kernel
+from rbdyn_ros.engine.joints.coordinates import acts_on, clear
+from rbdyn_ros.engine.joints.follow import follow, follow_acceleration
+from rbdyn_ros.engine.quantities.chain import follow_chain, motion_about
+from rbdyn_ros.engine.tree.kinematics import axes, com_vel, poses
+from rbdyn_ros.engine.tree.rates import axis_rates
 
 if TYPE_CHECKING:
-    from rbdyn_ros.engine.jit import Matrix, Vector
+    from rbdyn_ros.engine.compiler.jit import Matrix, Vector
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 

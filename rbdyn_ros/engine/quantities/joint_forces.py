@@ -7,12 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.dense import solve_square
-from rbdyn_ros.engine.follow import follow_acceleration
-from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.joints.frames import frame_s
-from rbdyn_ros.engine.loads import body_loads, sum_subtrees
-from rbdyn_ros.engine.spatial import (
+from rbdyn_ros.engine.algebra.dense import solve_square
+from rbdyn_ros.engine.algebra.spatial import (
     ZERO6,
     add6,
     add_scaled6,
@@ -26,7 +22,11 @@ from rbdyn_ros.engine.spatial import (
     sub3,
     transposed,
 )
-from rbdyn_ros.engine.springs import spring_wrenches
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.joints.follow import follow_acceleration
+from rbdyn_ros.engine.joints.frames import frame_s
+from rbdyn_ros.engine.tree.loads import body_loads, sum_subtrees
+from rbdyn_ros.engine.tree.springs import spring_wrenches
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data

@@ -10,13 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.crb import composite_inertia
-from rbdyn_ros.engine.jit import brief, inline
-from rbdyn_ros.engine.kinematics import axes, body_velocities, centres, com_pos, com_vel, poses
-from rbdyn_ros.engine.quantities.chain import motion_about
-from rbdyn_ros.engine.quantities.coordinates import acts_on, clear
-from rbdyn_ros.engine.rne import bias_force
-from rbdyn_ros.engine.spatial import (
+from rbdyn_ros.engine.algebra.spatial import (
     ZERO6,
     add3,
     add6,
@@ -32,9 +26,22 @@ from rbdyn_ros.engine.spatial import (
     symmetric_times,
     transposed,
 )
+from rbdyn_ros.engine.compiler.jit import brief, inline
+from rbdyn_ros.engine.joints.coordinates import acts_on, clear
+from rbdyn_ros.engine.quantities.chain import motion_about
+from rbdyn_ros.engine.tree.crb import composite_inertia
+from rbdyn_ros.engine.tree.kinematics import (
+    axes,
+    body_velocities,
+    centres,
+    com_pos,
+    com_vel,
+    poses,
+)
+from rbdyn_ros.engine.tree.rne import bias_force
 
 if TYPE_CHECKING:
-    from rbdyn_ros.engine.jit import Matrix, Vector
+    from rbdyn_ros.engine.compiler.jit import Matrix, Vector
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 

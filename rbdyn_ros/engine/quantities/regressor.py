@@ -11,12 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.follow import follow_acceleration
-from rbdyn_ros.engine.jit import brief, inline, kernel
-from rbdyn_ros.engine.kinematics import axes, body_velocities, com_pos, com_vel, poses
-from rbdyn_ros.engine.quantities.coordinates import acts_on, clear
-from rbdyn_ros.engine.rne import bias_force, body_accelerations
-from rbdyn_ros.engine.spatial import (
+from rbdyn_ros.engine.algebra.spatial import (
     add3,
     cross3,
     dot3,
@@ -27,9 +22,14 @@ from rbdyn_ros.engine.spatial import (
     sub3,
     transposed,
 )
+from rbdyn_ros.engine.compiler.jit import brief, inline, kernel
+from rbdyn_ros.engine.joints.coordinates import acts_on, clear
+from rbdyn_ros.engine.joints.follow import follow_acceleration
+from rbdyn_ros.engine.tree.kinematics import axes, body_velocities, com_pos, com_vel, poses
+from rbdyn_ros.engine.tree.rne import bias_force, body_accelerations
 
 if TYPE_CHECKING:
-    from rbdyn_ros.engine.jit import Matrix, Vector
+    from rbdyn_ros.engine.compiler.jit import Matrix, Vector
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 

@@ -7,15 +7,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.jit import brief, inline
-from rbdyn_ros.engine.kinematics import axes, com_pos, com_vel, poses
-from rbdyn_ros.engine.loads import reflect
-from rbdyn_ros.engine.quantities.coordinates import acts_on
-from rbdyn_ros.engine.rne import bias_force, project, rne
-from rbdyn_ros.engine.spatial import add_scaled6, cross3, dot6, load3, load6, store6, sub3
+from rbdyn_ros.engine.algebra.spatial import (
+    add_scaled6,
+    cross3,
+    dot6,
+    load3,
+    load6,
+    store6,
+    sub3,
+)
+from rbdyn_ros.engine.compiler.jit import brief, inline
+from rbdyn_ros.engine.joints.coordinates import acts_on
+from rbdyn_ros.engine.tree.kinematics import axes, com_pos, com_vel, poses
+from rbdyn_ros.engine.tree.loads import reflect
+from rbdyn_ros.engine.tree.rne import bias_force, project, rne
 
 if TYPE_CHECKING:
-    from rbdyn_ros.engine.jit import Vector
+    from rbdyn_ros.engine.compiler.jit import Vector
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 

@@ -10,21 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rbdyn_ros.engine.collision.distances import distance
-from rbdyn_ros.engine.collision.kinds import CAPSULE, CYLINDER, PLANE, SPHERE
-from rbdyn_ros.engine.jit import CACHE_DIRECTORY, OPTIONS, inline, kernel, kernels_in
-from rbdyn_ros.engine.kinematics import poses
-from rbdyn_ros.engine.rays.tree import (
-    COUNT,
-    DEEPEST,
-    FIRST,
-    HIGH,
-    LOW,
-    descend,
-    enters,
-    next_node,
-)
-from rbdyn_ros.engine.spatial import (
+from rbdyn_ros.engine.algebra.spatial import (
     add3,
     cross3,
     dot3,
@@ -37,11 +23,25 @@ from rbdyn_ros.engine.spatial import (
     sub3,
     transposed,
 )
-from rbdyn_ros.engine.stack import stack_floats, stack_ints
+from rbdyn_ros.engine.collision.distances import distance
+from rbdyn_ros.engine.collision.kinds import CAPSULE, CYLINDER, PLANE, SPHERE
+from rbdyn_ros.engine.compiler.jit import CACHE_DIRECTORY, OPTIONS, inline, kernel, kernels_in
+from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
+from rbdyn_ros.engine.rays.tree import (
+    COUNT,
+    DEEPEST,
+    FIRST,
+    HIGH,
+    LOW,
+    descend,
+    enters,
+    next_node,
+)
+from rbdyn_ros.engine.tree.kinematics import poses
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Ints
-    from rbdyn_ros.engine.jit import Matrix
+    from rbdyn_ros.engine.compiler.jit import Matrix
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.stack import stack_floats, stack_ints
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Ints
-    from rbdyn_ros.engine.jit import Matrix
+    from rbdyn_ros.engine.compiler.jit import Matrix
 
 #: Columns of a node; a box has the first six.
 LOW, HIGH, FIRST, COUNT, NODE = 0, 3, 6, 7, 8

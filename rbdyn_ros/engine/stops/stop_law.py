@@ -31,10 +31,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.algebra.spatial import dot3, load3, store3
+from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.joints.manifold import ball_angle
-from rbdyn_ros.engine.one_sided import spring_of_mass
-from rbdyn_ros.engine.spatial import dot3, load3, store3
+from rbdyn_ros.engine.stops.one_sided import spring_of_mass
 from rbdyn_ros.model.options import FORCE
 
 #: Pieces of the law of friction beside 0, in which it holds.

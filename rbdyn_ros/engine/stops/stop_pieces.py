@@ -10,8 +10,8 @@ kernels: stop_solver.py, and with contact solve_step.py.
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.jit import inline, kernel
-from rbdyn_ros.engine.spatial import load3
+from rbdyn_ros.engine.algebra.spatial import load3
+from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.stops.stop_law import (
     AGAINST,
     ALONG,

@@ -7,7 +7,7 @@ slope of the potential along the way, a directional derivative.
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.jit import kernel
+from rbdyn_ros.engine.compiler.jit import kernel
 from rbdyn_ros.engine.stops.stop_law import along_cone, cone_force, has_stop, stop_force
 from rbdyn_ros.engine.stops.stop_pieces import cone_force_used, force_used
 

@@ -9,9 +9,8 @@ contact the contact solver (contact/solve_step.py) does the same for contacts an
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.aba import accelerate_step
-from rbdyn_ros.engine.jit import kernel
-from rbdyn_ros.engine.optional import data_at, model_at, optional_stage
+from rbdyn_ros.engine.compiler.jit import kernel
+from rbdyn_ros.engine.compiler.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.stops.stop_pieces import (
     find_wrong_pieces,
     keep_stops,
@@ -23,6 +22,7 @@ from rbdyn_ros.engine.stops.stop_pieces import (
     take_pieces_at_iterate,
 )
 from rbdyn_ros.engine.stops.stop_potential import potential_slope
+from rbdyn_ros.engine.tree.aba import accelerate_step
 
 #: Passes of dynamics in a step, and those of them that only change pieces.
 MAX_PASSES, MAX_SWITCHES = 30, 3

@@ -19,7 +19,7 @@ from scipy.optimize import minimize_scalar
 
 from rbdyn_ros.arrays import Array, Bools
 from rbdyn_ros.identification.actuators.estimate import Estimate, covariance, deviation, solution
-from rbdyn_ros.identification.motion import Motion
+from rbdyn_ros.identification.data.motion import Motion
 
 #: Columns of the equations; RISE is that of Fs - Fc, SPEED the derivative by vs.
 SCALE, CONSTANT, COULOMB, VISCOUS, ROTOR, RISE, SPEED = range(7)

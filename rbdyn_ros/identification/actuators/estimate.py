@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.identification.residuals import memory
+from rbdyn_ros.identification.equations.residuals import memory
 
 #: A number is found if its standard deviation is at most this part of it.
 LARGEST_STD = 0.1

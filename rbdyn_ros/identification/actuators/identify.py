@@ -25,8 +25,8 @@ from rbdyn_ros.identification.actuators.estimate import Estimate
 from rbdyn_ros.identification.actuators.found import Findings
 from rbdyn_ros.identification.actuators.gear import identify_gear, take_elastic
 from rbdyn_ros.identification.actuators.gear_fit import transmitting
-from rbdyn_ros.identification.motion import CODE, Motion
-from rbdyn_ros.identification.residuals import validate
+from rbdyn_ros.identification.data.motion import CODE, Motion
+from rbdyn_ros.identification.equations.residuals import validate
 from rbdyn_ros.model.model import Model
 
 #: Dry friction of the robot description below this speed is smooth [rad/s or m/s].

@@ -14,8 +14,8 @@ from launch_ros.actions import Node
 
 from rbdyn_ros.control.arm.arm import mounted_gravity
 from rbdyn_ros.control.base.limits import Limits
+from rbdyn_ros.description.reading.xacro_files import xacro_arguments
 from rbdyn_ros.description.source import read
-from rbdyn_ros.description.urdf_files.xacro_files import xacro_arguments
 from rbdyn_ros.errors import ParameterError, RbdynError
 from rbdyn_ros.loading.load import complete
 from rbdyn_ros.ros.arm import parameters as arm_params

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.build.scene import SceneParts
-from rbdyn_ros.description.geometries import FLOOR, Contact, HeightField, Obstacle
-from rbdyn_ros.description.objects import Placed
-from rbdyn_ros.description.poses import Pose, compose, inverse
+from rbdyn_ros.description.parts.geometries import FLOOR, Contact, HeightField, Obstacle
+from rbdyn_ros.description.parts.objects import Placed
+from rbdyn_ros.description.parts.poses import Pose, compose, inverse
+from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.scene_files.scene import read_parts
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.scenes.scene import SceneParts
 from rbdyn_ros.errors import Finding, ParameterError, listing, quote
 
 

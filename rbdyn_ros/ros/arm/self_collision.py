@@ -11,12 +11,12 @@ from rbdyn_ros.arrays import Ints
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.control.collisions.guarded_pairs import with_guarded_pairs
 from rbdyn_ros.control.collisions.self_collision import SelfCollision
-from rbdyn_ros.description.geometries import Contact
+from rbdyn_ros.description.parts.geometries import Contact
+from rbdyn_ros.description.parts.types import Description
+from rbdyn_ros.description.reading.xacro_files import xacro_arguments
 from rbdyn_ros.description.source import MECHANISM_SUFFIXES, read
-from rbdyn_ros.description.types import Description
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.description.urdf_files.srdf import SrdfSource
-from rbdyn_ros.description.urdf_files.xacro_files import xacro_arguments
 from rbdyn_ros.dynamics.collisions import overlap_text
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, listing, quote
 from rbdyn_ros.loading.load import complete

@@ -14,7 +14,7 @@ from rbdyn_ros.control.motion.cartesian_path import cartesian_path, check_frame
 from rbdyn_ros.control.motion.handover import way_into
 from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.control.position_controller import PositionController
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.errors import apart, listing, quote, refusal
 from rbdyn_ros.model.graph import span

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rbdyn_ros.checks.names import name_faults
-from rbdyn_ros.description.types import Description
+from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.dynamics.commanded import reason_passive
 from rbdyn_ros.errors import refusal
 from rbdyn_ros.model.joints import JointClass

@@ -13,7 +13,8 @@ from rclpy.node import Node
 from std_msgs.msg import String
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.build.scene import SceneParts
+from rbdyn_ros.description.parts.types import Description
+from rbdyn_ros.description.reading.xacro_files import xacro_arguments
 from rbdyn_ros.description.scene_files.scene import (
     check_scene_options,
     is_scene,
@@ -21,10 +22,9 @@ from rbdyn_ros.description.scene_files.scene import (
     read_parts,
     read_scene,
 )
+from rbdyn_ros.description.scenes.scene import SceneParts
 from rbdyn_ros.description.source import MECHANISM_SUFFIXES, read
-from rbdyn_ros.description.types import Description
 from rbdyn_ros.description.urdf_files import urdf
-from rbdyn_ros.description.urdf_files.xacro_files import xacro_arguments
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.loading.load import complete
 from rbdyn_ros.model.model import Model

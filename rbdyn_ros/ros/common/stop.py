@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from numba import typeof, types
 
-from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.compiler import jit
 from rbdyn_ros.errors import Finding, RbdynError
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime import compiled

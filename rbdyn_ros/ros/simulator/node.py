@@ -24,19 +24,24 @@ from rbdyn_ros.ros.common import parameters, process
 from rbdyn_ros.ros.common.answer import attempt, parameters_result
 from rbdyn_ros.ros.common.qos import reliable
 from rbdyn_ros.ros.simulator import parameters as params
-from rbdyn_ros.ros.simulator.claims import CLOCK, Claims
-from rbdyn_ros.ros.simulator.clock import ClockClaim
-from rbdyn_ros.ros.simulator.publisher import Publisher
-from rbdyn_ros.ros.simulator.record import NodeRecorder, NodeRecording, RecordedTopics, RobotNode
-from rbdyn_ros.ros.simulator.robot import Robot
-from rbdyn_ros.ros.simulator.saved_states import open_saved_states
-from rbdyn_ros.ros.simulator.services import open_services
+from rbdyn_ros.ros.simulator.graph.claims import CLOCK, Claims
+from rbdyn_ros.ros.simulator.graph.clock import ClockClaim
+from rbdyn_ros.ros.simulator.robot.robot import Robot
+from rbdyn_ros.ros.simulator.robot.simulation import Simulation
+from rbdyn_ros.ros.simulator.services.saved_states import open_saved_states
+from rbdyn_ros.ros.simulator.services.services import open_services
+from rbdyn_ros.ros.simulator.services.standard import StandardServices, open_standard
+from rbdyn_ros.ros.simulator.services.time_services import TimeServices
+from rbdyn_ros.ros.simulator.services.view import open_view
 from rbdyn_ros.ros.simulator.setup import Setup
-from rbdyn_ros.ros.simulator.simulation import Simulation
-from rbdyn_ros.ros.simulator.standard import StandardServices, open_standard
 from rbdyn_ros.ros.simulator.statistics import Statistics
-from rbdyn_ros.ros.simulator.time_services import TimeServices
-from rbdyn_ros.ros.simulator.view import open_view
+from rbdyn_ros.ros.simulator.topics.publisher import Publisher
+from rbdyn_ros.ros.simulator.topics.record import (
+    NodeRecorder,
+    NodeRecording,
+    RecordedTopics,
+    RobotNode,
+)
 from rbdyn_ros.runtime.wakeup import Wakeup
 from rbdyn_ros.view.live.process import ViewProcess
 

@@ -13,9 +13,9 @@ from rbdyn_ros.ros.common.diagnostics import Diagnostics
 from rbdyn_ros.ros.common.interfaces import message_class
 from rbdyn_ros.ros.common.qos_reports import for_publisher
 from rbdyn_ros.ros.common.status import Status
-from rbdyn_ros.ros.simulator.alarms import has_locked_drive
-from rbdyn_ros.ros.simulator.diagnosis import Observation, diagnose
-from rbdyn_ros.ros.simulator.robot import Robot
+from rbdyn_ros.ros.simulator.robot.robot import Robot
+from rbdyn_ros.ros.simulator.topics.alarms import has_locked_drive
+from rbdyn_ros.ros.simulator.topics.diagnosis import Observation, diagnose
 from rbdyn_ros.runtime.timing import Window
 
 

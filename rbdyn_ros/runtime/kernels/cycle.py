@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.accelerate import sum_contacts
-from rbdyn_ros.engine.follow import expand
+from rbdyn_ros.engine.algebra.spatial import add3, cross3, load3, sub3
+from rbdyn_ros.engine.compiler.optional import call_stage, data_at, model_at
 from rbdyn_ros.engine.forward import substep
-from rbdyn_ros.engine.integrate import smooth_stages
-from rbdyn_ros.engine.optional import call_stage, data_at, model_at
-from rbdyn_ros.engine.spatial import add3, cross3, load3, sub3
+from rbdyn_ros.engine.joints.follow import expand
+from rbdyn_ros.engine.step.accelerate import sum_contacts
+from rbdyn_ros.engine.step.integrate import smooth_stages
 from rbdyn_ros.model.data_fields import STICK_NUMBERS
 from rbdyn_ros.runtime.compiled import kernel, load_acquire, notify, steady_clock, store_release
 from rbdyn_ros.runtime.kernels.channel import clear_channel, deliver, measure, pass_commands

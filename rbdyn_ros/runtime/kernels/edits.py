@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.contact.contact_list import FEATURES, bodies_of_pair
-from rbdyn_ros.engine.follow import expand
+from rbdyn_ros.engine.contact.points.contact_list import bodies_of_pair
+from rbdyn_ros.engine.joints.follow import expand
+from rbdyn_ros.model.contact_arrays import FEATURES
 from rbdyn_ros.runtime.compiled import copy_memory, kernel, word_at
 from rbdyn_ros.runtime.kernels.channel import clear_channel, wait_a_tick
 from rbdyn_ros.runtime.kernels.efforts import forget_commands

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.kinematics import com_pos, com_vel, poses
-from rbdyn_ros.engine.passive import STICTION_SPEED, springs
-from rbdyn_ros.engine.rne import bias_force
+from rbdyn_ros.engine.step.passive import STICTION_SPEED, springs
+from rbdyn_ros.engine.tree.kinematics import com_pos, com_vel, poses
+from rbdyn_ros.engine.tree.rne import bias_force
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime.compiled import kernel
 from rbdyn_ros.runtime.kernels import noise

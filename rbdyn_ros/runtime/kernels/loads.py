@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.optional import call_stage
-from rbdyn_ros.engine.passive import STICTION_SPEED
-from rbdyn_ros.engine.rne import rne_acc
+from rbdyn_ros.engine.compiler.optional import call_stage
+from rbdyn_ros.engine.step.passive import STICTION_SPEED
 from rbdyn_ros.engine.stops.stop_law import exact_stops
+from rbdyn_ros.engine.tree.rne import rne_acc
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime.compiled import kernel
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.engine.kinematics import poses
-from rbdyn_ros.engine.spatial import cross3, load3, load9, mat_vec, sub3
+from rbdyn_ros.engine.algebra.spatial import cross3, load3, load9, mat_vec, sub3
+from rbdyn_ros.engine.tree.kinematics import poses
 from rbdyn_ros.runtime.compiled import kernel
 from rbdyn_ros.runtime.mailbox import fetch
 from rbdyn_ros.runtime.shared import NPUSH

@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.checks.bounds import audit_range
 from rbdyn_ros.description.mechanism_files.forms import Form
 from rbdyn_ros.description.mechanism_files.yaml_text import Node, Scalar, YamlTable
+from rbdyn_ros.description.parts.bounds import audit_range
 from rbdyn_ros.errors import apart, exactly, quote
 from rbdyn_ros.trials.distributions import (
     Choice,

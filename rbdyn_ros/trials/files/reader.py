@@ -65,8 +65,8 @@ from rbdyn_ros.actuators import ActuatorsDocument, with_actuators
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.checks.names import kind_of
 from rbdyn_ros.checks.numbers import count
-from rbdyn_ros.description.files import read_bytes
 from rbdyn_ros.description.mechanism_files.yaml_text import YamlTable, check_version, parse
+from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.scene_files.scene import is_scene
 from rbdyn_ros.errors import RbdynError, exactly
 from rbdyn_ros.loading.load import load as load_model

@@ -29,7 +29,7 @@ Work = Callable[[Trial, int], Run]
 
 
 @dataclass(frozen=True)
-class Job:
+class ShardJob:
     """Runs that a process simulates.
 
     Attributes:

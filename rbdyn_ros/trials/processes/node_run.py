@@ -92,7 +92,7 @@ def run_node(trial: Trial, seed: int, quiet: bool = True, recorded: Path | None 
 
     assert trial.controller.node is not None
     deadline = time.monotonic() + trial.allowance.time
-    watched = _Watched(trial, seed)
+    watched = _WatchedRun(trial, seed)
     qpos, qvel = watched.start
     os.environ.update(own_domain().environment)
     with tempfile.TemporaryDirectory(prefix="rbdyn_trial_") as folder:
@@ -133,7 +133,7 @@ class _RunEndedError(Exception):
         self.status = status
 
 
-class _Watched:
+class _WatchedRun:
     """Measures the states of one run.
 
     Args:

@@ -15,7 +15,7 @@ from typing import Any
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import RbdynError
-from rbdyn_ros.trials.processes.isolated import Job, run_isolated
+from rbdyn_ros.trials.processes.isolated import ShardJob, run_isolated
 from rbdyn_ros.trials.simulation.runs import Run, run_shard
 from rbdyn_ros.trials.simulation.simulated import Simulated
 from rbdyn_ros.trials.trial import Trial
@@ -64,7 +64,7 @@ def _no_commands(time: float, seen: Array, reference: Array, commands: Array) ->
     """Command nothing."""
 
 
-def runs_of(trial: Trial, job: Job) -> list[Run]:
+def runs_of(trial: Trial, job: ShardJob) -> list[Run]:
     """Return the facts of runs; the runs of a Python controller are in children."""
     if trial.controller.isolated:
         return [run_isolated(trial, seed, job.quiet, job.work) for seed in job.seeds]

@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from rbdyn_ros.errors import RbdynError, refusal
-from rbdyn_ros.trials.processes.isolated import Job, Work
+from rbdyn_ros.trials.processes.isolated import ShardJob, Work
 from rbdyn_ros.trials.simulation.runs import LOST, Run, failed, shards
 from rbdyn_ros.trials.trial import Trial
 
@@ -30,10 +30,10 @@ ENDING = 5.0
 
 
 @dataclass
-class _Given:
+class _TriedJob:
     """A job, and how many processes have ended with it."""
 
-    job: Job
+    job: ShardJob
     tried: int = 0
 
 
@@ -66,12 +66,12 @@ class Worker:
                 start_new_session=True,  # Ctrl-C ends the trial, which ends its processes
             )
         self.channel: Connection[Any, Any] = Connection(ours.detach())
-        self.given: _Given | None = None
+        self.given: _TriedJob | None = None
         self.idle = False
         self.deadline = time.monotonic() + STARTING + trial.allowance.time
         self._send(trial)
 
-    def give(self, given: _Given | None) -> None:
+    def give(self, given: _TriedJob | None) -> None:
         """Let the process do this job; None: nothing is left."""
         self.given, self.idle = given, given is None
         if given is not None:
@@ -106,7 +106,9 @@ def run_in_workers(trial: Trial, seeds: Sequence[int], count: int) -> Iterator[l
     Raises:
         RbdynError: the code of the user cannot be loaded or compiled, or takes too long to load.
     """
-    yield from _done(trial, deque(_Given(Job(shard)) for shard in shards(trial, seeds)), count)
+    yield from _done(
+        trial, deque(_TriedJob(ShardJob(shard)) for shard in shards(trial, seeds)), count
+    )
 
 
 def run_in_worker(trial: Trial, seed: int, *, quiet: bool = True, work: Work | None = None) -> Run:
@@ -124,12 +126,12 @@ def run_in_worker(trial: Trial, seed: int, *, quiet: bool = True, work: Work | N
     Raises:
         RbdynError: as run_in_workers.
     """
-    jobs = deque([_Given(Job([seed], quiet, work))])
+    jobs = deque([_TriedJob(ShardJob([seed], quiet, work))])
     (run,) = [run for runs in _done(trial, jobs, 1) for run in runs]
     return run
 
 
-def _done(trial: Trial, left: deque[_Given], count: int) -> Iterator[list[Run]]:
+def _done(trial: Trial, left: deque[_TriedJob], count: int) -> Iterator[list[Run]]:
     """Yield the facts of the runs of jobs, which `count` processes do."""
     workers = [Worker(trial) for _ in range(min(count, len(left)))]
     try:
@@ -179,7 +181,7 @@ def _check_started(trial: Trial, workers: Sequence[Worker]) -> None:
                       "slow-start")  # fmt: skip
 
 
-def _given_up(trial: Trial, worker: Worker, left: deque[_Given]) -> list[Run]:
+def _given_up(trial: Trial, worker: Worker, left: deque[_TriedJob]) -> list[Run]:
     """Queue the runs of a process that has ended again; return them as lost after the last try."""
     worker.channel.close()
     status, given = worker.wait(time.monotonic() + ENDING), worker.given
@@ -187,7 +189,7 @@ def _given_up(trial: Trial, worker: Worker, left: deque[_Given]) -> list[Run]:
         text = f"a process of the trial ended with status {status} while it loaded the trial"
         raise refusal(text, "worker-ended")
     if given.tried < RETRIES:
-        left.appendleft(_Given(given.job, given.tried + 1))
+        left.appendleft(_TriedJob(given.job, given.tried + 1))
         return []
     why = f"the process of the run ended {given.tried + 1} times, last with status {status}"
     return [failed(trial, seed, LOST, why) for seed in given.job.seeds]

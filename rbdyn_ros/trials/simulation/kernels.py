@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.compiler import jit
 from rbdyn_ros.rollouts import driver
 from rbdyn_ros.rollouts.driver import call_memory
 from rbdyn_ros.runtime.kernels import noise

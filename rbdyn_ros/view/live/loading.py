@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from rbdyn_ros.description.appearance.shapes import Appearance, read_appearance
 from rbdyn_ros.errors import Finding, RbdynError, quote
-from rbdyn_ros.loading.load import complete, rearranged
+from rbdyn_ros.loading.load import complete
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.view.live.link import Cast
 
@@ -42,7 +42,7 @@ def moved(cast: Cast, before: Model, looks: Appearance) -> tuple[Model, Appearan
     Raises:
         RbdynError: the Model cannot be made.
     """
-    m = rearranged(cast.description, before, cast.floating_base, cast.strict)
+    m = complete(cast.description, cast.floating_base, cast.strict, before=before)
     known = set(m.frame_names)
     visuals, collisions = (
         tuple(look for look in shapes if look.link in known)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.description.joint_types import JOINT_SPECS
+from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
 from rbdyn_ros.dynamics.configuration import usual_ranges
 from rbdyn_ros.model.joints import JointClass, JointType
 from rbdyn_ros.model.model import Model

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.appearance.shapes import LinkShape, MeshFile, Placeholder
-from rbdyn_ros.description.geometries import Box, Capsule, Cylinder, Points, Shape, Sphere
 from rbdyn_ros.description.meshes.files import UnusableMeshError
 from rbdyn_ros.description.meshes.textures import Pixels, find_texture, read_texture
+from rbdyn_ros.description.parts.geometries import Box, Capsule, Cylinder, Points, Shape, Sphere
 from rbdyn_ros.errors import Finding, quote
 from rbdyn_ros.model.geoms import GeomType
 from rbdyn_ros.model.model import Model

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.appearance.colors import Color
 from rbdyn_ros.description.appearance.shapes import AnyShape, MeshFile, Placeholder
-from rbdyn_ros.description.geometries import Box, Cylinder, Points, Sphere
 from rbdyn_ros.description.meshes.files import UnusableMeshError
 from rbdyn_ros.description.meshes.hulls import NoHullError, hull_corners
 from rbdyn_ros.description.meshes.meshes import MeshPart, read_parts, scaled
 from rbdyn_ros.description.meshes.textures import Materials
+from rbdyn_ros.description.parts.geometries import Box, Cylinder, Points, Sphere
 from rbdyn_ros.errors import Finding, quote
 from rbdyn_ros.model.height_fields import field_triangles
 from rbdyn_ros.view.scene.creases import Faces, creased

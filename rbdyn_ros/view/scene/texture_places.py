@@ -12,7 +12,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.appearance.shapes import AnyShape
-from rbdyn_ros.description.geometries import Box, Capsule, Cylinder, Sphere
+from rbdyn_ros.description.parts.geometries import Box, Capsule, Cylinder, Sphere
 from rbdyn_ros.view.scene.surfaces import Places, TriangleSurface
 
 

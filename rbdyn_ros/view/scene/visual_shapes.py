@@ -15,8 +15,8 @@ from rbdyn_ros.description.appearance.shapes import (
     Placeholder,
     read_appearance,
 )
-from rbdyn_ros.description.geometries import Points
 from rbdyn_ros.description.meshes.files import UnusableMeshError
+from rbdyn_ros.description.parts.geometries import Points
 from rbdyn_ros.dynamics.ray_shapes import RayShape, RayShapes, hull_triangles, obstacle_shapes
 from rbdyn_ros.errors import Finding, quote
 from rbdyn_ros.model.geoms import GEOM_TYPES, size_of

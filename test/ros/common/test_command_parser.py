@@ -14,7 +14,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.dynamics.configuration import moved_starts
 from rbdyn_ros.ros.common.commands import command_parser
 from rbdyn_ros.ros.common.single_joints import SingleJoints
-from rbdyn_ros.ros.simulator.start import start_position
+from rbdyn_ros.ros.simulator.robot.start import start_position
 from rbdyn_ros.runtime.types import EFFORT
 
 BOX = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)

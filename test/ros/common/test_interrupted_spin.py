@@ -14,7 +14,7 @@ import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
 import rclpy
 from rclpy.executors import ExternalShutdownException
-from rbdyn_ros.engine.interrupts import deferred
+from rbdyn_ros.engine.compiler.interrupts import deferred
 {before}
 rclpy.init()
 {after}

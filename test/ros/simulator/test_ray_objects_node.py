@@ -7,7 +7,7 @@ pytest.importorskip("simulation_interfaces.srv", reason="simulation_interfaces i
 
 from sensor_msgs.msg import Range
 from standard_services import done
-from test_range_topics import ROOM
+from support.robots import ROOM
 from test_spawning_node import pytestmark, spawn  # noqa: F401 - a fixture and a mark
 
 SENSORS = """rbdyn_sensors: 1

@@ -20,7 +20,7 @@ from rbdyn_ros.recording.reader import read_run
 from rbdyn_ros.recording.schemas import STATE, Schemas
 from rbdyn_ros.recording.topics import Messages
 from rbdyn_ros.recording.writer import RunFile
-from rbdyn_ros.ros.simulator.record import NodeRecording, definition, type_name
+from rbdyn_ros.ros.simulator.topics.record import NodeRecording, definition, type_name
 
 SENSORS = """
 rbdyn_sensors: 1

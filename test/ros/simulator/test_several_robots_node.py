@@ -16,7 +16,7 @@ from tf2_msgs.msg import TFMessage
 import rbdyn_ros as rb
 from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.nanoseconds import nanoseconds
-from rbdyn_ros.ros.simulator.simulation import Simulation
+from rbdyn_ros.ros.simulator.robot.simulation import Simulation
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.settings import LoopSettings
 

@@ -18,8 +18,8 @@ from std_msgs.msg import Float64MultiArray, String
 
 import rbdyn_ros as rb
 from rbdyn_ros.ros.common.qos import LATCHED
-from rbdyn_ros.ros.simulator.spawned_robots import SpawnedRobots
-from rbdyn_ros.ros.simulator.world import SpawnedRobot
+from rbdyn_ros.ros.simulator.robot.spawned_robots import SpawnedRobots
+from rbdyn_ros.ros.simulator.world.world import SpawnedRobot
 
 pytestmark = pytest.mark.skipif(
     not hasattr(srv, "SpawnEntity"), reason="simulation_interfaces is older than rbdyn_ros"

@@ -23,9 +23,9 @@ from tf2_msgs.msg import TFMessage
 import rbdyn_ros as rb
 from rbdyn_ros.errors import RbdynError, refusal
 from rbdyn_ros.nanoseconds import nanoseconds
-from rbdyn_ros.ros.simulator.entities import MOST_SPAWNED
-from rbdyn_ros.ros.simulator.payloads import Payloads
-from rbdyn_ros.ros.simulator.robot import Robot
+from rbdyn_ros.ros.simulator.robot.payloads import Payloads
+from rbdyn_ros.ros.simulator.robot.robot import Robot
+from rbdyn_ros.ros.simulator.world.entities import MOST_SPAWNED
 
 pytestmark = pytest.mark.skipif(
     not hasattr(srv, "SpawnEntity"), reason="simulation_interfaces is older than rbdyn_ros"

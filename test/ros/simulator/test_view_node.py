@@ -15,7 +15,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.ros.common.commands import command_parser
-from rbdyn_ros.ros.simulator.view import ViewedSimulation
+from rbdyn_ros.ros.simulator.services.view import ViewedSimulation
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.settings import LoopSettings
 

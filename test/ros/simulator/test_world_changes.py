@@ -15,7 +15,7 @@ from rclpy.parameter import Parameter
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.compiler import jit
 
 if jit.DISABLED:
     pytest.skip("the loop is compiled only", allow_module_level=True)
@@ -23,10 +23,10 @@ if jit.DISABLED:
 from rbdyn_ros.errors import ModelError, ParameterError, RbdynError
 from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.ros.simulator.embedded import embedded
-from rbdyn_ros.ros.simulator.saved_states import SavedStates
+from rbdyn_ros.ros.simulator.services.saved_states import SavedStates
 from rbdyn_ros.ros.simulator.setup import Setup
-from rbdyn_ros.ros.simulator.world import SpawnedRobot
-from rbdyn_ros.ros.simulator.world_files import read_world
+from rbdyn_ros.ros.simulator.world.world import SpawnedRobot
+from rbdyn_ros.ros.simulator.world.world_files import read_world
 from rbdyn_ros.runtime.types import Wrench
 
 SHELF = """<robot name="shelf"><link name="board"><inertial><mass value="2"/>

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.integrate import integrate_pos
-from rbdyn_ros.engine.jit import kernel
+from rbdyn_ros.engine.compiler.jit import kernel
 from rbdyn_ros.engine.quantities.ik.rows import errors
 from rbdyn_ros.engine.quantities.ik.step import LEAST, clip, find_step
+from rbdyn_ros.engine.step.integrate import integrate_pos
 
 #: Steps of one attempt; slower ones end in a local minimum.
 MAX_STEPS = 60

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.integrate import differentiate_pos, integrate_pos
-from rbdyn_ros.engine.jit import kernel
+from rbdyn_ros.engine.compiler.jit import kernel
 from rbdyn_ros.engine.quantities.ik.descent import descend
 from rbdyn_ros.engine.quantities.ik.rows import Task, errors
 from rbdyn_ros.engine.quantities.ik.step import LEAST, LONGEST_STEP, clip, free_step
+from rbdyn_ros.engine.step.integrate import differentiate_pos, integrate_pos
 
 #: Steps towards a posture, and the largest one that counts as arrived [rad or m].
 POSTURE_STEPS, ARRIVED = 200, 1e-7

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rbdyn_ros.engine.jit import inline, kernel
+from rbdyn_ros.engine.algebra.spatial import mat_mul, transposed
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.compiler.optional import call_stage
 from rbdyn_ros.engine.joints.groups import log_mat
-from rbdyn_ros.engine.kinematics import axes, poses
-from rbdyn_ros.engine.optional import call_stage
 from rbdyn_ros.engine.quantities.jacobian import pose_and_jacobian
-from rbdyn_ros.engine.spatial import mat_mul, transposed
+from rbdyn_ros.engine.tree.kinematics import axes, poses
 
 
 class Task(NamedTuple):

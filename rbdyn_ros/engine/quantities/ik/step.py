@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.engine.jit import kernel
-from rbdyn_ros.engine.spatial import quat_at
+from rbdyn_ros.engine.algebra.spatial import quat_at
+from rbdyn_ros.engine.compiler.jit import kernel
 
 #: The longest step of a dof [rad or m]; slides, which bend no way, may go as far as the target is.
 LONGEST_STEP = 1.0

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rbdyn_ros.engine.integrate import integrate_pos
-from rbdyn_ros.engine.jit import brief, kernel
+from rbdyn_ros.engine.algebra.spatial import IDENTITY, cross3, dot3, mat_mul, transposed
+from rbdyn_ros.engine.compiler.jit import brief, kernel
 from rbdyn_ros.engine.quantities.ik.descent import descend
 from rbdyn_ros.engine.quantities.ik.posture import take_posture, turn_back
 from rbdyn_ros.engine.quantities.ik.rows import Space, Task, look, rotation_of
 from rbdyn_ros.engine.quantities.ik.step import clip, shift
-from rbdyn_ros.engine.spatial import IDENTITY, cross3, dot3, mat_mul, transposed
+from rbdyn_ros.engine.step.integrate import integrate_pos
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Ints
-    from rbdyn_ros.engine.jit import Matrix, Vector
+    from rbdyn_ros.engine.compiler.jit import Matrix, Vector
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 

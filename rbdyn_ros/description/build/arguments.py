@@ -1,0 +1,45 @@
+"""Check what a caller in Python hands to a builder, before anything is built from it."""
+
+from __future__ import annotations
+
+from rbdyn_ros.checks.numbers import finite
+from rbdyn_ros.description.parts.bounds import BOUNDS
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.errors import not_allowed
+
+
+def number(what: str, value: object) -> float:
+    """Return a finite number."""
+    return finite(what, value, element="")
+
+
+def positive(what: str, value: object, quantity: str) -> float:
+    """Return a number in the range of a quantity of bounds.BOUNDS, above 0."""
+    bound = BOUNDS[quantity]
+    above = None if bound.low > 0.0 else 0.0
+    return finite(what, value, low=bound.low, high=bound.high, above=above, element="")
+
+
+def numbers(what: str, value: object, count: int | None = None) -> tuple[float, ...]:
+    """Return a sequence of finite numbers, of a given length if there is one."""
+    return tuple(finite(what, value, (count,), element="").tolist())
+
+
+def vector(what: str, value: object) -> tuple[float, float, float]:
+    """Return three finite numbers."""
+    x, y, z = numbers(what, value, 3)
+    return (x, y, z)
+
+
+def name(what: str, value: object) -> str:
+    """Return a string that is not empty."""
+    if not isinstance(value, str) or not value.strip():
+        raise not_allowed(what, value, "a name")
+    return value
+
+
+def frame(what: str, value: object) -> Pose:
+    """Return a Pose."""
+    if not isinstance(value, Pose):
+        raise not_allowed(what, value, "a Pose")
+    return value

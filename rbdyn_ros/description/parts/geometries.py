@@ -1,0 +1,240 @@
+"""Contact geometry: shapes of links and obstacles of the world, as plain frozen data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rbdyn_ros.description.parts.poses import (
+    IN_PLACE,
+    Pose,
+    Vec3,
+    keep_floats,
+    keep_points,
+    keep_rows,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sphere:
+    """A sphere around the origin of its frame; radius in [m]."""
+
+    radius: float
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A box around the origin of its frame; edge lengths along x, y and z [m]."""
+
+    size: Vec3
+
+    def __post_init__(self) -> None:
+        keep_floats(self, "size", always=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Cylinder:
+    """A cylinder along z, around the origin of its frame [m]."""
+
+    radius: float
+    length: float
+
+
+@dataclass(frozen=True, slots=True)
+class Capsule:
+    """A cylinder along z with a half sphere on each end; length of the cylinder alone [m]."""
+
+    radius: float
+    length: float
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Corners of a convex body in its frame [m]; for a mesh the corners of its convex hull."""
+
+    points: tuple[Vec3, ...]
+
+    def __post_init__(self) -> None:
+        keep_points(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """The half space below z = 0 of its frame; for obstacles only."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeightField:
+    """Terrain: the solid below a grid of heights, around the origin of its frame; for obstacles.
+
+    Four neighbouring heights span two triangles: the cell is cut from its corner of small x and y
+    to that of large x and y. Beside the grid there is nothing.
+
+    Attributes:
+        heights: (rows, columns), at least (2, 2), of z [m]; rows along y, columns along x, the
+            first at small y and small x. An array or nested sequences.
+        size: lengths along x and y [m].
+    """
+
+    heights: tuple[tuple[float, ...], ...]
+    size: tuple[float, float]
+
+    def __post_init__(self) -> None:
+        keep_rows(self, "heights")
+        keep_floats(self, "size", always=True)
+
+
+Shape = Sphere | Box | Cylinder | Capsule | Points
+WorldShape = Plane | Sphere | Box | HeightField
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """Contact properties of a geometry, at each contact point.
+
+    Attributes:
+        friction: Coulomb coefficient, dimensionless.
+        time_constant: decay time of a penetration [s]; stiffness and damping follow from it and
+            the mass at the point, so that light and heavy links behave alike. The default, with
+            a damping_ratio of 1, is near-rigid instead: half of a penetration goes in a step.
+        damping_ratio: of the contact spring; 1 is critical.
+        stiffness: [N/m], instead of the value from the time constant.
+        damping: [N s/m], instead of the value from the time constant.
+        viscosity: coefficient of viscous friction [N s/m], instead of Coulomb friction.
+        restitution: part of the closing speed that an impact gives back, 0 to 1.
+        torsional: greatest torque about the normal per normal force [m]: for a soft finger 2/3 mu
+            times the radius of its patch.
+        rolling: greatest torque across the normal per normal force [m].
+        limit_surface: whether the friction and the torsional friction of a single point share an
+            ellipsoid, as those of a patch do: what slides then resists a spin less.
+    """
+
+    friction: float = 0.8
+    time_constant: float = 1e-6
+    damping_ratio: float = 1.0
+    stiffness: float | None = None
+    damping: float | None = None
+    viscosity: float | None = None
+    restitution: float = 0.0
+    torsional: float = 0.0
+    rolling: float = 0.0
+    limit_surface: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which geometries a geometry touches.
+
+    Two geometries touch if a bit of the contype of one is in the conaffinity of the other:
+    (contype1 & conaffinity2) || (contype2 & conaffinity1), MuJoCo's rule.
+
+    Attributes:
+        contype: bits of the groups that the geometry belongs to, 0 to 2^31 - 1.
+        conaffinity: bits of the groups that it touches, 0 to 2^31 - 1.
+    """
+
+    contype: int = 1
+    conaffinity: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """A shape fixed to a link.
+
+    Attributes:
+        origin: frame of the shape in the link frame.
+        filter: which other geometries touch it.
+    """
+
+    name: str
+    link: str
+    shape: Shape
+    origin: Pose = IN_PLACE
+    surface: Surface = Surface()
+    line: int | None = None
+    filter: Filter = Filter()
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """A shape fixed in the world.
+
+    Attributes:
+        origin: frame of the shape in the world.
+        friction: a contact has the smaller of this and the friction of the geometry.
+        filter: which geometries touch it.
+        velocity: of its surface, in the axes of the shape [m/s]: a conveyor belt. The part along
+            the surface moves what touches it, by friction; the shape stays where it is.
+    """
+
+    name: str
+    shape: WorldShape
+    origin: Pose = IN_PLACE
+    friction: float = math.inf
+    line: int | None = None
+    filter: Filter = Filter()
+    velocity: Vec3 = (0.0, 0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        keep_floats(self, "velocity")
+
+
+FLOOR = Obstacle("floor", Plane())
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """Two links, geometries or obstacles that may overlap.
+
+    No distance query lists the pair, and the two do not push each other. A link stands for all
+    its geometries.
+
+    Attributes:
+        links: whether the names are those of links only, as in an SRDF.
+    """
+
+    first: str
+    second: str
+    line: int | None = None
+    links: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GroupState:
+    """A pose of some joints in which a robot may stand, from an SRDF.
+
+    Attributes:
+        positions: by the name of a joint with one coordinate [rad or m].
+    """
+
+    name: str
+    positions: Mapping[str, float]
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """What the `<collision>` elements of a robot touch, and their surfaces.
+
+    Attributes:
+        obstacles: of the world; by default a floor at z = 0.
+        surface: of all geometries not in `surfaces`.
+        surfaces: by the name of a geometry or of a link.
+        exclude: pairs of names of links, geometries or obstacles that do not push each other, and
+            that `collisions` leaves out.
+        self_collision: whether links of one robot push each other, except those that overlap at
+            qpos0 or in a pose of the SRDF. Free bodies and several robots always do.
+        filters: by the name of a geometry, of a link or of an obstacle: which geometries it
+            touches.
+        decompose: whether a mesh that is not convex becomes several convex geometries (needs the
+            package coacd) instead of its convex hull. Parts are numbered after the first one.
+    """
+
+    obstacles: tuple[Obstacle, ...] = (FLOOR,)
+    surface: Surface = Surface()
+    surfaces: Mapping[str, Surface] = field(default_factory=dict)
+    exclude: tuple[tuple[str, str], ...] = ()
+    self_collision: bool = True
+    filters: Mapping[str, Filter] = field(default_factory=dict)
+    decompose: bool = False

@@ -1,0 +1,68 @@
+"""The parts of a scene beside its obstacles: robots in their places, and free objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rbdyn_ros.description.parts.geometries import Contact, Filter, Shape, Surface
+from rbdyn_ros.description.parts.poses import IN_PLACE, Pose
+
+NO_OBSTACLES = Contact(obstacles=())
+
+#: A shape, several shapes, or the path of a robot file or a mesh.
+Look = Shape | Sequence[Shape | tuple[Shape, Pose]] | str | Path
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """A free object of a scene: a rigid body, or a robot file without actuators.
+
+    Attributes:
+        name: of the object, its link, its floating joint and its geometry.
+        shape: a Sphere, Box, Cylinder, Capsule or Points; a list of shapes, or of pairs (shape,
+            pose in the object); the path of a mesh (.stl, .obj, .dae), whose convex hull counts;
+            or the path of a .urdf, .xacro or mechanism .yaml file.
+        mass: [kg], of all shapes together, which are of one density.
+        density: [kg/m^3], instead of the mass. A robot file has masses of its own.
+        pose: where it starts, in the world.
+        surface: contact properties; None: those of the file, or a default Surface.
+        scale: of a mesh along its axes.
+        filter: which geometries touch it; None: as its file says, or all.
+        decompose: whether a mesh that is not convex, also of a robot file, becomes several convex
+            geometries (needs the package coacd) instead of its convex hull.
+    """
+
+    name: str
+    shape: Look
+    mass: float | None = None
+    density: float | None = None
+    pose: Pose = IN_PLACE
+    surface: Surface | None = None
+    scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    line: int | None = None
+    filter: Filter | None = None
+    decompose: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A robot of a scene and its place.
+
+    Attributes:
+        source: path of a .urdf, .xacro or mechanism .yaml file, URDF text, a SystemBuilder or a
+            Description.
+        pose: of its root link in the world; where it starts if the base floats.
+        floating_base: whether the root link moves freely.
+        contact: surfaces and filters of its geometries, and pairs of them that may overlap.
+        start: positions at qpos0 by the names of joints with one coordinate [rad or m].
+    """
+
+    source: Any
+    pose: Pose = IN_PLACE
+    floating_base: bool = False
+    contact: Contact = NO_OBSTACLES
+    start: Mapping[str, float] = field(default_factory=dict)
+    line: int | None = None

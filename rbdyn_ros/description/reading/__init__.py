@@ -1,0 +1,1 @@
+"""Read files and text that may come from anybody: size, paths, XML, xacro."""

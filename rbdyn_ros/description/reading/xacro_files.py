@@ -1,0 +1,217 @@
+"""Expand xacro files.
+
+xacro evaluates Python, so it runs on files that a user names, never on text, and in a process of
+its own, whose time and memory are limited: an expression such as ${9**9**9} has no end.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.names import kind_of
+from rbdyn_ros.description.reading.guard import refuse
+from rbdyn_ros.description.reading.requests import is_for_others
+from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, not_allowed, quote
+from rbdyn_ros.share import PACKAGE, share_dir
+
+PACKAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+#: The limits of a file; large robots need a second and 100 MiB.
+LONGEST = 30  # [s of CPU time]
+MEMORY = 4 << 30  # [bytes]
+#: An answer that takes longer waits for something, such as a pipe that it includes [s].
+PATIENCE = 300.0
+
+#: Why a service reads no xacro file.
+NOT_FOR_OTHERS = (
+    "a xacro file can run Python and read files, so no service expands one; expand it by the "
+    "command xacro and name the URDF"
+)
+
+#: The process gets the modules of this one, and nothing from the working directory.
+_COMMAND = """
+import json, sys
+request = json.load(sys.stdin)
+sys.path[:] = request.pop("modules")
+from rbdyn_ros.description.reading import xacro_process
+xacro_process.answer(**request)
+"""
+
+
+def xacro_arguments(words: Iterable[str]) -> dict[str, str]:
+    """Return the values by name of words `name:=value`, as the command xacro takes them.
+
+    Raises:
+        ParameterError: a word has another form, or a name stands twice.
+    """
+    values: dict[str, str] = {}
+    for word in words:
+        name, parts, value = word.partition(":=")
+        twice = name in values
+        if not parts or not name.strip() or twice:
+            why = f"names {quote(name)} a second time" if twice else "has no name and value"
+            text = f"xacro argument {quote(word, 200)} {why}; write name:=value, each name once"
+            raise ParameterError(Finding("xacro-args", text, "error", name, None, word))
+        values[name] = value
+    return values
+
+
+def texts_of(xacro_args: Mapping[str, object] | None) -> dict[str, str]:
+    """Return the values of xacro arguments as text.
+
+    xacro and launch files write booleans as true and false; True becomes "true", 0.5 "0.5".
+
+    Raises:
+        ParameterError: it is not a mapping, or a value is no text, path, bool or finite number.
+    """
+    given = {} if xacro_args is None else xacro_args
+    if not isinstance(given, Mapping):
+        raise not_allowed("xacro_args", given, "a mapping of names to values", "xacro_args")
+    return {name: _text(name, value) for name, value in given.items()}
+
+
+def _text(name: object, value: object) -> str:
+    if not isinstance(name, str):
+        allowed = "a string"
+        raise not_allowed("the name of a xacro argument", name, allowed, "xacro_args")
+    if isinstance(value, str | os.PathLike):
+        return os.fspath(value)
+    plain = value
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
+        plain = getattr(value, "item", lambda: value)()  # without importing NumPy
+    if isinstance(plain, bool):
+        return "true" if plain else "false"
+    if not isinstance(plain, int | float) or not math.isfinite(plain):
+        allowed = "a string, a path, a bool or a finite number"
+        raise not_allowed(f"the xacro argument {quote(name)}", value, allowed, name)
+    return str(plain)
+
+
+def folders(package_dirs: object) -> tuple[Path, ...]:
+    """Return the folders of the argument `package_dirs`: a path, or a list of paths.
+
+    Raises:
+        ParameterError: it is anything else.
+    """
+    if isinstance(package_dirs, str | os.PathLike):
+        return (Path(package_dirs),)
+    allowed = "a path or a list of paths"
+    if isinstance(package_dirs, bytes) or not isinstance(package_dirs, Iterable):
+        raise not_allowed("package_dirs", package_dirs, allowed, "package_dirs")
+    found = tuple(package_dirs)
+    for folder in found:
+        if not isinstance(folder, str | os.PathLike):
+            raise not_allowed("package_dirs", folder, allowed, "package_dirs")
+    return tuple(map(Path, found))
+
+
+def check_no_arguments(xacro_args: Mapping[str, object] | None, path: Path) -> None:
+    """Raise DescriptionError if there are xacro arguments for a file that is not a xacro file."""
+    if names := list(texts_of(xacro_args)):
+        text = (
+            f"this is not a .xacro file, so it takes no xacro arguments; found "
+            f"{', '.join(map(quote, names))}"
+        )
+        refuse("xacro-args", text, str(path), found=", ".join(names), allowed="none")
+
+
+def find_package(name: str, package_dirs: Sequence[str | Path] = ()) -> Path | None:
+    """Return the share folder of a ROS package, or None.
+
+    Args:
+        name: name of the package.
+        package_dirs: folders to search first; each may contain the package or be it. Then the
+            sourced ROS workspaces are searched. This package is found without them, too.
+    """
+    if not PACKAGE_NAME.fullmatch(name):
+        return None
+    for folder in folders(package_dirs):
+        if folder.resolve().name == name and folder.is_dir():
+            return folder.resolve()
+        if kind_of(folder / name) == "folder":
+            return (folder / name).resolve()
+    try:
+        packages = importlib.import_module("ament_index_python.packages")
+        return Path(packages.get_package_share_directory(name))
+    except (ImportError, LookupError, ValueError, OSError):
+        pass  # no ROS here, no workspace sourced, or no such package
+    try:
+        return share_dir() if name == PACKAGE else None
+    except ParameterError:
+        return None
+
+
+def expand(
+    path: Path,
+    audit: Audit,
+    package_dirs: Sequence[str | Path] = (),
+    xacro_args: Mapping[str, object] | None = None,
+) -> str:
+    """Expand a xacro file to URDF text, the same lines as the command ``xacro`` prints.
+
+    Args:
+        path: the file.
+        audit: receives the warnings of xacro.
+        package_dirs: folders to search for packages of ``$(find ...)``, before ROS.
+        xacro_args: values for ``$(arg ...)``.
+
+    Raises:
+        DescriptionError: another process asked for the file; xacro is not installed, cannot
+            expand the file, or needs more than LONGEST seconds or MEMORY; or the file has no
+            argument of a given name.
+    """
+    if is_for_others():
+        refuse("xacro-request", NOT_FOR_OTHERS, str(path), found=str(path), allowed="a URDF")
+    request = {
+        "modules": sys.path,
+        "path": str(path),
+        "package_dirs": list(map(str, folders(package_dirs))),
+        "xacro_args": texts_of(xacro_args),
+        "longest": LONGEST,
+        "memory": MEMORY,
+    }
+    answer = _answer(json.dumps(request, default=str), path)
+    if "finding" in answer:
+        raise DescriptionError(Finding(**answer["finding"]), str(path))
+    for line in answer["warnings"]:
+        audit.add("warning", "xacro", "", None, f"xacro: {line}")
+    text: str = answer["text"]
+    return text
+
+
+def _answer(request: str, path: Path) -> dict[str, Any]:
+    """Return the answer of the process that expands the file."""
+    command = [sys.executable, "-I", "-c", _COMMAND]
+    try:
+        done = subprocess.run(  # noqa: S603 - this Python, without a shell
+            command, input=request, capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
+    except subprocess.TimeoutExpired:
+        _refuse_slow(path, f"does not end within {PATIENCE:g} s")
+    if done.returncode == -signal.SIGXCPU:
+        _refuse_slow(path, f"needs more than {LONGEST:g} s for this file")
+    if done.returncode != 0 or not done.stdout:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        text = f"xacro crashed on this file, with status {done.returncode}: {quote(last, 300)}"
+        refuse("xacro", text, str(path), found=last[:300])
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def _refuse_slow(path: Path, what: str) -> NoReturn:
+    text = (
+        f"xacro {what}; look for powers, long ranges, and macros or properties that multiply; or "
+        "expand it by the command xacro and load the URDF"
+    )
+    refuse("xacro-too-slow", text, str(path), allowed=f"files that take less than {LONGEST:g} s")

@@ -1,0 +1,1 @@
+"""Scenes of robots and objects, joined to one description."""

@@ -1,0 +1,77 @@
+"""Read a part of a scene, and join it to the other parts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.build.builder import SystemBuilder
+from rbdyn_ros.description.build.contacts import check_contact, with_contact
+from rbdyn_ros.description.checks.check import check
+from rbdyn_ros.description.parts.geometries import Contact
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.parts.types import Description
+from rbdyn_ros.description.robot_files import read
+from rbdyn_ros.errors import RbdynError
+
+#: The name of the base of a scene.
+WORLD = "world"
+
+
+def described(
+    source: Any, contact: Contact, package_dirs: Sequence[str | Path], audit: Audit
+) -> Description:
+    """Return the Description of a robot or an object; raise RbdynError for one that is refused."""
+    if isinstance(source, SystemBuilder | Description):
+        own = source.description() if isinstance(source, SystemBuilder) else source
+        checked = check(own, strict=audit.strict)
+        wanted = replace(contact, obstacles=checked.obstacles)
+        more = Audit(strict=audit.strict)
+        found = with_contact(checked, check_contact(wanted), more)
+        more.raise_errors(checked.source)
+        return found
+    return read(source, strict=audit.strict, package_dirs=package_dirs, contact=contact)
+
+
+def add_findings(error: RbdynError, owner: str, line: int | None, audit: Audit) -> None:
+    """Add the errors about a part of the scene."""
+    for finding in error.findings:
+        at = f"line {finding.line}: " if finding.line is not None else ""
+        where = f"{error.source}: {at}" if error.source else at
+        text = f"{where}{finding.message}"
+        audit.error(finding.code, owner, line, text, found=finding.found, allowed=finding.allowed)
+
+
+def without_lines(robot: Description) -> Description:
+    """Return a description without the line numbers of its own file."""
+    names = ("links", "joints", "springs", "constraints", "geometries", "obstacles", "exclusions",
+             "states")  # fmt: skip
+    plain: dict[str, Any] = {
+        name: tuple(replace(part, line=None) for part in getattr(robot, name)) for name in names
+    }
+    findings = tuple(replace(finding, line=None) for finding in robot.findings)
+    return replace(robot, findings=findings, **plain)
+
+
+def with_all_of(scene: Description, more: Description) -> Description:
+    """Return a scene with all parts of another description."""
+    names = ("links", "joints", "springs", "constraints", "geometries", "obstacles", "exclusions",
+             "states", "findings")  # fmt: skip
+    both: dict[str, Any] = {name: (*getattr(scene, name), *getattr(more, name)) for name in names}
+    pushes = scene.self_collision and more.self_collision
+    return replace(scene, self_collision=pushes, **both)
+
+
+def coordinates(pose: Pose) -> tuple[float, ...]:
+    """Return the position of a floating joint."""
+    return (*pose.pos, *pose.quat)
+
+
+def free_name(wanted: str, taken: Collection[str]) -> str:
+    """Return a name, with underscores appended until it is not taken."""
+    while wanted in taken:
+        wanted += "_"
+    return wanted

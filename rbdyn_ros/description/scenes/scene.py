@@ -1,0 +1,234 @@
+"""Join robots, free objects and obstacles into one Description."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.build.renaming import renamed, root_of
+from rbdyn_ros.description.checks.check import audit_description
+from rbdyn_ros.description.checks.names import audit_names
+from rbdyn_ros.description.checks.values import audit_pose
+from rbdyn_ros.description.parts.geometries import FLOOR, Exclusion, Obstacle
+from rbdyn_ros.description.parts.objects import Object, Placed
+from rbdyn_ros.description.parts.poses import IN_PLACE
+from rbdyn_ros.description.parts.types import Description, Joint, Link
+from rbdyn_ros.description.scenes.joining import (
+    WORLD,
+    add_findings,
+    coordinates,
+    described,
+    free_name,
+    with_all_of,
+    without_lines,
+)
+from rbdyn_ros.description.scenes.scene_objects import with_object
+from rbdyn_ros.errors import RbdynError, listing, quote
+
+ROOT_JOINT, MOUNT = "root_joint", "mount"
+
+
+@dataclass(frozen=True, slots=True)
+class SceneParts:
+    """The parts of a scene.
+
+    Attributes:
+        name: of the scene.
+        robots: by name; the names of their parts begin with it and a slash, unless it is empty.
+        objects: free objects.
+        obstacles: shapes fixed in the world.
+        floor: whether there is a floor at height 0, if no obstacle is called floor.
+        exclude: pairs of links, objects, geometries or obstacles that do not push each other.
+        about: a description for people.
+        tags: words by which scenes are chosen.
+    """
+
+    name: str
+    robots: Mapping[str, Placed]
+    objects: Sequence[Object]
+    obstacles: Sequence[Obstacle]
+    floor: bool = True
+    exclude: Sequence[Exclusion] = ()
+    about: str = ""
+    tags: Sequence[str] = ()
+
+
+def scene_description(
+    parts: SceneParts,
+    audit: Audit,
+    source: str = "",
+    package_dirs: Sequence[str | Path] = (),
+) -> Description:
+    """Return the Description of a scene, in normal form unless the audit has errors.
+
+    The base is a link without mass, fixed to the world. Each robot stands on it by a fixed or a
+    floating joint, each object by a floating joint of its name.
+
+    Args:
+        parts: of the scene.
+        audit: receives all errors.
+        source: file of the scene, for messages.
+        package_dirs: folders to search for packages of robots and meshes.
+    """
+    audit_parts(parts, audit)
+    read = {
+        name: _robot(name, placed, package_dirs, audit) for name, placed in parts.robots.items()
+    }
+    robots = {name: found for name, found in read.items() if found is not None}
+    base = _base(robots, parts.robots)
+    joined = Description(parts.name, (Link(base),), (), source or parts.name, base=base)
+    for name, robot in robots.items():
+        joined = with_robot(joined, robot, name, parts.robots[name])
+    audit.partial |= len(robots) < len(parts.robots)
+    return with_parts(joined, parts, audit, package_dirs)
+
+
+def with_parts(
+    joined: Description,
+    parts: SceneParts,
+    audit: Audit,
+    package_dirs: Sequence[str | Path] = (),
+) -> Description:
+    """Return a scene of robots with the other parts, in normal form unless the audit has errors.
+
+    Args:
+        joined: the robots.
+        parts: their names are different from each other.
+        audit: receives all errors.
+        package_dirs: as for scene_description.
+    """
+    _audit_taken(joined, parts, audit)
+    seen: set[str] = set()
+    for item in parts.objects:
+        if item.name not in seen:
+            joined = with_object(joined, item, package_dirs, audit)
+        seen.add(item.name)
+    audit.partial |= bool(audit.errors)
+    obstacles = [*joined.obstacles, *parts.obstacles]
+    if parts.floor and FLOOR.name not in {obstacle.name for obstacle in obstacles}:
+        obstacles.insert(0, FLOOR)
+    excluded = (*joined.exclusions, *parts.exclude)
+    joined = replace(joined, obstacles=tuple(obstacles), exclusions=excluded)
+    return joined if audit.errors else audit_description(joined, audit)
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    name: str
+    line: int | None
+
+
+def audit_parts(parts: SceneParts, audit: Audit) -> None:
+    """Add an error for every name that two parts of a scene have."""
+    audit_names("part of the scene", _named(parts), audit)
+
+
+def _named(parts: SceneParts) -> list[_Named]:
+    robots = [_Named(name, robot.line) for name, robot in parts.robots.items() if name]
+    others: list[Object | Obstacle] = [*parts.objects, *parts.obstacles]
+    return [*robots, *(_Named(item.name, item.line) for item in others)]
+
+
+def _audit_taken(robots: Description, parts: SceneParts, audit: Audit) -> None:
+    """Add an error for objects and obstacles with the name of a part of the robots.
+
+    An object has a link, a joint and geometries; an obstacle is named beside geometries only.
+    """
+    shapes = {geometry.name: "a geometry" for geometry in robots.geometries}
+    joints = {joint.name: "a joint" for joint in robots.joints}
+    taken = {**shapes, **joints, **{link.name: "a link" for link in robots.links}}
+    _audit_items(parts.objects, taken, audit)
+    _audit_items(parts.obstacles, shapes, audit)
+
+
+def audit_beside_robots(parts: SceneParts, names: Collection[str], audit: Audit) -> None:
+    """Add an error for objects and obstacles with the name of a robot that is there already."""
+    robots = dict.fromkeys(names, "a robot")
+    _audit_items([*parts.objects, *parts.obstacles], robots, audit)
+
+
+def _audit_items(
+    items: Sequence[Object | Obstacle], taken: Mapping[str, str], audit: Audit
+) -> None:
+    """Add an error for every item with a taken name; `taken` says of what."""
+    for item in items:
+        if item.name in taken:
+            kind = "object" if isinstance(item, Object) else "obstacle"
+            text = f"{taken[item.name]} of the scene has this name; choose another"
+            audit.error("duplicate-name", f"{kind} {quote(item.name)}", item.line, text)
+
+
+def _base(robots: Mapping[str, Description], placed: Mapping[str, Placed]) -> str:
+    """Return the name of the base: the root of the only robot if it is the world already."""
+    robot = robots.get("")
+    if robot is None:
+        return WORLD
+    links = {link.name for link in robot.links}
+    if WORLD not in links:
+        return WORLD
+    at_home = placed[""].pose == IN_PLACE and not placed[""].floating_base
+    return WORLD if at_home and root_of(robot) == WORLD else free_name("scene", links)
+
+
+def _robot(
+    name: str, placed: Placed, package_dirs: Sequence[str | Path], audit: Audit
+) -> Description | None:
+    """Return the Description of a robot with its surfaces; None after an error."""
+    owner = f"robot {quote(name)}" if name else "the robot"
+    if not audit_pose("pose", placed.pose, owner, placed.line, audit):
+        return None
+    try:
+        found = described(placed.source, placed.contact, package_dirs, audit)
+    except RbdynError as error:
+        add_findings(error, owner, placed.line, audit)
+        return None
+    return _started(without_lines(found), placed, owner, audit)
+
+
+def with_robot(joined: Description, robot: Description, name: str, placed: Placed) -> Description:
+    """Return a scene with one more robot."""
+    prefix = f"{name}/" if name else ""
+    robot = renamed(robot, lambda old: f"{prefix}{old}")
+    root, base = root_of(robot), joined.base
+    taken = {joint.name for joint in robot.joints}
+    if placed.floating_base:
+        joint = Joint(
+            free_name(f"{prefix}{ROOT_JOINT}", taken),
+            "floating",
+            base,
+            root,
+            actuated=False,
+            start=coordinates(placed.pose),
+        )
+    else:
+        joint = Joint(
+            free_name(f"{prefix}{MOUNT}", taken), "fixed", base, root, origin=placed.pose
+        )
+    own = () if root == base else (joint,)
+    links = robot.links if root != base else tuple(x for x in robot.links if x.name != base)
+    joined = replace(
+        joined,
+        links=(*joined.links, *links),
+        joints=(*joined.joints, *own),
+        robots=(*joined.robots, root),
+    )
+    if root == base:  # its root may have mass
+        root_link = next(link for link in robot.links if link.name == base)
+        joined = replace(joined, links=(root_link, *joined.links[1:]))
+    return with_all_of(joined, replace(robot, links=()))
+
+
+def _started(robot: Description, placed: Placed, owner: str, audit: Audit) -> Description:
+    """Return a robot whose joints start at given positions; these joints have its line."""
+    known, start, line = {joint.name: joint for joint in robot.joints}, placed.start, placed.line
+    for name in start:
+        if name not in known:
+            message = f"its start names {quote(name)}, which is no joint{audit.hint(name, known)}"
+            audit.error("unknown-joint", owner, line, message, found=name, allowed=listing(known))
+    joints = tuple(
+        replace(joint, start=(start[joint.name],), line=line) if joint.name in start else joint
+        for joint in robot.joints
+    )
+    return replace(robot, joints=joints)

@@ -1,0 +1,182 @@
+"""Add a free object to a scene: from shapes, from a mesh, or from a robot file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.build import shapes
+from rbdyn_ros.description.build.arguments import vector
+from rbdyn_ros.description.build.renaming import renamed, root_of
+from rbdyn_ros.description.checks.values import audit_pose
+from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
+from rbdyn_ros.description.meshes.meshes import Meshes
+from rbdyn_ros.description.parts.geometries import (
+    Box,
+    Capsule,
+    Contact,
+    Cylinder,
+    Filter,
+    Geometry,
+    Points,
+    Shape,
+    Sphere,
+    Surface,
+)
+from rbdyn_ros.description.parts.objects import Object
+from rbdyn_ros.description.parts.poses import IN_PLACE, Pose
+from rbdyn_ros.description.parts.types import Description, Inertial, Joint, Link
+from rbdyn_ros.description.scenes.joining import (
+    WORLD,
+    add_findings,
+    coordinates,
+    described,
+    with_all_of,
+    without_lines,
+)
+from rbdyn_ros.description.urdf_files.urdf import is_text
+from rbdyn_ros.errors import RbdynError, not_allowed, quote
+
+MESHES = (".stl", ".obj", ".dae")
+ROBOTS = (".urdf", ".xacro", ".xml", ".yaml", ".yml")
+SHAPES = (
+    "a Sphere, Box, Cylinder, Capsule or Points, a list of shapes or of pairs (shape, pose), or "
+    f"the path of a file {', '.join((*ROBOTS, *MESHES))}"
+)
+_INERTIALS: dict[type, Callable[..., Inertial]] = {
+    Box: lambda box, **more: shapes.box(box.size, **more),
+    Sphere: lambda ball, **more: shapes.sphere(ball.radius, **more),
+    Cylinder: lambda tube, **more: shapes.cylinder(tube.radius, tube.length, **more),
+    Capsule: lambda tube, **more: shapes.capsule(tube.radius, tube.length, **more),
+    Points: lambda hull, **more: shapes.hull(hull.points, **more),
+}
+
+
+def with_object(
+    joined: Description,
+    item: Object,
+    package_dirs: Sequence[str | Path],
+    audit: Audit,
+    acts: bool = False,
+) -> Description:
+    """Return a scene with one more object; without it after an error.
+
+    Args:
+        joined: the scene.
+        item: the object.
+        package_dirs: as for build.scene.scene_description.
+        audit: receives all errors.
+        acts: whether the joints of a robot file keep their actuators. If it has some and its root
+            is the link `world`, it does not float and is not among the objects of the scene.
+    """
+    fixed, owner = False, f"object {quote(item.name)}"
+    if not audit_pose("pose", item.pose, owner, item.line, audit):
+        return joined
+    try:
+        if is_robot_file(item.shape):
+            made, is_fixed = _of_file(item, package_dirs, audit, acts)
+            fixed = is_fixed and acts and any(joint.actuated for joint in made.joints)
+        else:
+            made = _of_shapes(item, package_dirs)
+    except RbdynError as error:
+        add_findings(error, owner, item.line, audit)
+        return joined
+    except UnusableMeshError as error:
+        audit.error(error.code, owner, item.line, f"the mesh {quote(str(item.shape))} {error}")
+        return joined
+    if not any(link.inertial is not None and link.inertial.mass > 0.0 for link in made.links):
+        text = "it has no mass, so it cannot move freely; give a link an <inertial>"
+        audit.error("no-mass", owner, item.line, text)
+        return joined
+    if fixed:
+        root = root_of(joined)
+        joint = Joint(item.name, "fixed", root, item.name, item.pose, line=item.line)
+        robots = (*joined.robots, item.name)
+        joined = replace(joined, joints=(*joined.joints, joint), robots=robots)
+        return with_all_of(joined, made)
+    joint = Joint(
+        item.name,
+        "floating",
+        root_of(joined),
+        item.name,
+        actuated=False,
+        start=coordinates(item.pose),
+        line=item.line,
+    )
+    joined = replace(joined, joints=(*joined.joints, joint))
+    return replace(with_all_of(joined, made), objects=(*joined.objects, item.name))
+
+
+def is_robot_file(shape: object) -> bool:
+    """Return whether the shape of an object is a robot file or the text of a URDF."""
+    if isinstance(shape, str) and is_text(shape):
+        return True
+    return isinstance(shape, str | Path) and Path(shape).suffix.lower() in ROBOTS
+
+
+def _of_file(
+    item: Object, package_dirs: Sequence[str | Path], audit: Audit, acts: bool
+) -> tuple[Description, bool]:
+    """Return an object from a robot file, and whether its root was the link `world`.
+
+    Its root has the name of the object. Its joints have no actuators unless it `acts`.
+    """
+    if item.mass is not None or item.density is not None:
+        what = "mass" if item.mass is not None else "density"
+        raise not_allowed(f"the {what}", getattr(item, what), "None: the file has the masses")
+    surface = item.surface or Surface()
+    contact = Contact(obstacles=(), surface=surface, decompose=item.decompose)
+    found = without_lines(described(item.shape, contact, package_dirs, audit))
+    root = root_of(found)
+    named = renamed(found, lambda old: item.name if old == root else f"{item.name}/{old}")
+    joints = tuple(
+        replace(joint, actuated=acts and joint.actuated and joint.type != "fixed")
+        for joint in named.joints
+    )
+    filtered = tuple(replace(x, filter=item.filter or x.filter) for x in named.geometries)
+    made = replace(named, joints=joints, geometries=filtered, obstacles=())
+    return made, root == WORLD
+
+
+def _of_shapes(item: Object, package_dirs: Sequence[str | Path]) -> Description:
+    """Return an object of shapes."""
+    placed = placed_shapes(item, package_dirs)
+    parts = [_INERTIALS[type(shape)](shape, density=1.0, at=at) for shape, at in placed]
+    whole = shapes.combine(*parts)
+    inertial = shapes.scaled(whole, density=item.density, mass=item.mass)
+    names = [item.name] if len(placed) == 1 else [f"{item.name}_{k}" for k in range(len(placed))]
+    surface, masks = item.surface or Surface(), item.filter or Filter()
+    geometries = tuple(
+        Geometry(name, item.name, shape, at, surface, item.line, masks)
+        for name, (shape, at) in zip(names, placed, strict=True)
+    )
+    return Description(
+        item.name, (Link(item.name, inertial, item.line),), (), geometries=geometries
+    )
+
+
+def placed_shapes(item: Object, package_dirs: Sequence[str | Path]) -> list[tuple[Shape, Pose]]:
+    """Return the shapes of an object and their places; raise ParameterError for anything else."""
+    shape: Any = item.shape
+    if isinstance(shape, str | Path):
+        path = Path(shape)
+        if path.suffix.lower() not in MESHES:
+            raise not_allowed("the shape", shape, SHAPES)
+        local = "://" not in str(shape)
+        meshes = Meshes(MeshFiles(path.parent if local else None, package_dirs))
+        name, scale = path.name if local else str(shape), vector("the scale", item.scale)
+        if item.decompose:
+            return [(part, IN_PLACE) for part in meshes.convex(name, scale)]
+        return [(meshes.points(name, scale), IN_PLACE)]
+    if item.decompose:
+        raise not_allowed("decompose", True, "False for shapes: they are convex")
+    listed = shape if isinstance(shape, list | tuple) else [shape]
+    pairs = [
+        one if isinstance(one, tuple) and len(one) == 2 else (one, IN_PLACE) for one in listed
+    ]
+    if not pairs or not all(isinstance(a, Shape) and isinstance(b, Pose) for a, b in pairs):
+        raise not_allowed("the shape", shape, SHAPES)
+    return pairs

@@ -1,0 +1,1 @@
+"""Spatial vectors, small matrices and one polynomial, as tuples in registers."""

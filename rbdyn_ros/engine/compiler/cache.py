@@ -1,0 +1,202 @@
+"""Machine code on disk, in files with checksums.
+
+A file begins with the hash of its content. A damaged file counts as missing: it is removed, and
+its code is compiled and written again. Without a folder that can be written the program goes on,
+and says so once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import logging
+import os
+import pickle
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from types import CodeType, SimpleNamespace
+from typing import Any
+
+from numba.core.caching import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    IndexDataCacheFile,
+    UserProvidedCacheLocator,
+)
+
+from rbdyn_ros.engine.compiler import linking
+
+_HASH = hashlib.sha256().digest_size
+_PACKAGE = Path(__file__).resolve().parents[2]
+_log = logging.getLogger(__name__)
+_warned: list[str] = []
+
+
+def read(file: str | Path) -> bytes | None:
+    """Return the content of a file; None if it is missing or damaged."""
+    try:
+        whole = Path(file).read_bytes()
+    except OSError:
+        return None
+    content = whole[_HASH:]
+    if hashlib.sha256(content).digest() == whole[:_HASH]:
+        return content
+    with contextlib.suppress(OSError):
+        Path(file).unlink()
+    return None
+
+
+def write(file: str | Path, content: bytes) -> None:
+    """Write a file, completely or not at all; if that fails, go on without it."""
+    folder = Path(file).parent
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=folder)
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(hashlib.sha256(content).digest() + content)
+            Path(name).replace(file)
+        finally:
+            Path(name).unlink(missing_ok=True)
+    except OSError as error:
+        warn_once(folder, error.strerror or str(error))
+
+
+def warn_once(folder: str | Path, reason: str) -> None:
+    """Log, once in a process, that code is compiled again at every start."""
+    if not _warned:
+        _warned.append(reason)
+        _log.warning(
+            "machine code cannot be kept in %s (%s), so every start compiles it again; free space "
+            "there, or set XDG_CACHE_HOME to a folder that this user can write",
+            folder,
+            reason,
+        )
+
+
+def _unpickled(content: bytes) -> Any:
+    return pickle.loads(content)  # noqa: S301 - the folder is this user's own
+
+
+@functools.cache
+def _subfolder(source: str) -> Path:
+    """Return the folder of a source's files; all copies of this package have the same ones.
+
+    They may share code because the name of the cache contains a hash of the package's sources.
+    """
+    path = Path(source).resolve()
+    if path.is_relative_to(_PACKAGE):
+        return path.relative_to(_PACKAGE).parent
+    return Path(UserProvidedCacheLocator.get_suitable_cache_subpath(source))
+
+
+class _Locator(UserProvidedCacheLocator):
+    """Finds a function's files in a folder, which may be one that cannot be written.
+
+    The name of the folder contains a hash of the package's sources, so a function of the package
+    is never an old one. Numba would compile it again when its line moves.
+    """
+
+    def __init__(self, function: Any, source: str, folder: str) -> None:
+        self._py_file, self._function = source, function
+        self._cache_path = str(Path(folder, _subfolder(source)))
+
+    def get_disambiguator(self) -> str:
+        return _code_hash(self._function.__code__, self._function.__doc__)
+
+    def get_source_stamp(self) -> Any:
+        own = Path(self._py_file).resolve().is_relative_to(_PACKAGE)
+        return None if own else super().get_source_stamp()
+
+    def ensure_cache_path(self) -> None:
+        """Leave the folder to `write`."""
+
+
+def _code_hash(code: CodeType, doc: str | None) -> str:
+    """Return a hash of a function's code; it tells functions of one name in a file apart.
+
+    Args:
+        code: of the function.
+        doc: its docstring.
+    """
+    return hashlib.sha256(repr(_parts(code, doc)).encode()).hexdigest()[:16]
+
+
+def _parts(code: CodeType, doc: str | None) -> tuple[object, ...]:
+    consts = [
+        _parts(each, None) if isinstance(each, CodeType) else each if each != doc else None
+        for each in code.co_consts
+    ]
+    return code.co_code, code.co_names, code.co_varnames, code.co_freevars, consts
+
+
+class _Files(IndexDataCacheFile):
+    """The index and the data files of one function; a data file also holds its key.
+
+    Two processes that compile different overloads at once may choose one name for both.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        super().save(key, (key, data))
+
+    def load(self, key: Any) -> Any:
+        found = super().load(key)
+        return found[1] if found is not None and found[0] == key else None
+
+    def _load_index(self) -> dict[Any, str]:
+        content = read(self._index_path)
+        stamp, overloads = _unpickled(content) if content is not None else (None, {})
+        return overloads if stamp == self._stamp() else {}
+
+    def _save_index(self, overloads: dict[Any, str]) -> None:
+        write(self._index_path, self._dump((self._stamp(), overloads)))
+
+    def _stamp(self) -> Any:
+        return self._version, self._source_stamp
+
+    def _load_data(self, name: str) -> Any:
+        content = read(self._data_path(name))
+        return None if content is None else _unpickled(content)
+
+    def _save_data(self, name: str, data: Any) -> None:
+        write(self._data_path(name), self._dump(data))
+
+
+class _Implementation(CompileResultCacheImpl):
+    def __init__(self, function: Any, folder: str) -> None:
+        locator = functools.partial(_Locator, folder=folder)
+        self._locator_classes = [SimpleNamespace(from_function=locator)]
+        super().__init__(function)
+
+
+class _LinkedImplementation(_Implementation):
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        return linking.rebuilt(target_context, payload)
+
+
+class KernelCache(FunctionCache):
+    """Numba's cache of the overloads of a function, in files with checksums.
+
+    Args:
+        function: the Python function.
+        folder: where its files are.
+        linked: whether other kernels call it, see linking.py.
+    """
+
+    def __init__(self, function: Callable[..., Any], folder: str, linked: bool = False) -> None:
+        kind = _LinkedImplementation if linked else _Implementation
+        self._impl_class = functools.partial(kind, folder=folder)
+        super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file: Any = _Files(self._cache_path, self._impl.filename_base, stamp)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the code of a signature, or None.
+
+        Numba's own method would first load all that the compiler knows about types, and SciPy's
+        linear algebra, which takes half of the time of a start. The compiler loads it anyway.
+        """
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)

@@ -1,0 +1,267 @@
+"""How kernels are compiled and cached.
+
+With NUMBA_DISABLE_JIT=1 kernels stay plain Python, for debugging and tracing.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import llvmlite
+import numba
+import numpy as np
+from numba import types
+from numba.core.ccallback import CFunc
+from numba.core.dispatcher import Dispatcher
+from numba.core.sigutils import normalize_signature
+from numba.extending import overload, typeof_impl
+from numpy.typing import NDArray
+
+from rbdyn_ros.engine.compiler import (
+    linking,
+    views,  # noqa: F401  makes Model and Data known to Numba
+)
+from rbdyn_ros.engine.compiler.cache import KernelCache, warn_once
+from rbdyn_ros.engine.compiler.interrupts import deferred, deferring
+from rbdyn_ros.engine.compiler.processor import processor
+from rbdyn_ros.engine.compiler.source_hash import sources_hash
+
+Vector = NDArray[np.float64]  # (n,), contiguous
+Matrix = NDArray[np.float64]  # (n, n), contiguous
+Cube = NDArray[np.float64]  # (k, n, n), contiguous
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: Folder of the code of kernels that others call, in each cache.
+LINKED = "linked"
+#: Folder of the hashes of sources, beside the caches.
+SOURCES = "sources"
+
+DISABLED = bool(numba.config.DISABLE_JIT)
+# without Numba's runtime a kernel cannot allocate, and no reference is counted
+OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}, "_nrt": False}
+
+_PACKAGE = Path(__file__).resolve().parents[2]
+
+
+def _inputs_hash(folder: Path) -> str:
+    """Return a hash of all inputs of the machine code; Numba itself checks one file only."""
+    versions = f"{sys.version} {numba.__version__} {llvmlite.__version__}"
+    digest = hashlib.sha256(f"{versions} {OPTIONS}".encode())
+    digest.update(repr(processor()).encode())
+    digest.update(str(numba.config.BOUNDSCHECK).encode())
+    sources = [*_PACKAGE.glob("engine/**/*.py"), *_PACKAGE.glob("model/*.py")]
+    digest.update(sources_hash(sources, folder / SOURCES))
+    return digest.hexdigest()[:16]
+
+
+def _private_directory(path: Path) -> bool:
+    """Make a directory for this user only (it holds machine code); return whether that worked."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.chmod(0o700)
+        return path.stat().st_uid == os.getuid() and os.access(path, os.W_OK)
+    except OSError:
+        return False
+
+
+def _cache_directory() -> str:
+    """Return the directory of the machine code, in the user's cache or a temporary one, or ""."""
+    parents = [_user_cache(), _temporary_cache()]
+    for parent in parents:
+        if parent and _private_directory(parent):
+            folder = parent / _inputs_hash(parent)
+            if _private_directory(folder):
+                return str(folder)
+    warn_once(parents[0] or "the cache of this user", "it cannot be made or written")
+    return ""
+
+
+def _temporary_cache() -> Path | None:
+    try:
+        return Path(tempfile.gettempdir(), f"rbdyn_ros_{os.getuid()}")
+    except OSError:  # no folder for temporary files can be written
+        return None
+
+
+def _user_cache() -> Path | None:
+    given = os.environ.get("XDG_CACHE_HOME")
+    try:
+        return Path(given or "~/.cache").expanduser() / "rbdyn_ros"
+    except RuntimeError:  # a user without a home, as in some containers
+        return None
+
+
+#: Folder of the engine's machine code; "" if none can be made, or nothing is compiled.
+CACHE_DIRECTORY = "" if DISABLED else _cache_directory()
+
+
+def cache_below(name: str, sources: Iterable[Path]) -> str:
+    """Return a subdirectory of the engine's cache; edits of `sources` do not affect the engine."""
+    if not CACHE_DIRECTORY:
+        return ""
+    folder = Path(CACHE_DIRECTORY)
+    code = sources_hash(sources, folder.parent / SOURCES).hex()
+    return str(folder / f"{name}-{code[:16]}")
+
+
+class Kernel:
+    """A compiled function, as Numba's dispatcher, which is made when somebody needs it.
+
+    To make those of all kernels takes a fifth of a start, which needs only a few of them.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], options: dict[str, Any], directory: str
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self._options, self._directory = options, directory
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.dispatcher, name)
+
+    def __call__(self, *args: Any) -> Any:
+        return self.dispatcher(*args)
+
+    @functools.cached_property
+    def dispatcher(self) -> Any:
+        """The dispatcher for calls from Python; kernels that call it take the code of `linked`."""
+        made = _dispatcher(self.py_func, self._options, self._directory, False)
+        # Numba asks for these when a kernel calls another one
+        made.get_call_template = self._call_template
+        made.get_overload = self._overload
+        return made
+
+    def _call_template(self, args: Any, kws: Any) -> Any:
+        return self.linked.get_call_template(args, kws)
+
+    def _overload(self, signature: Any) -> Any:
+        return self.linked.get_overload(signature)
+
+    @functools.cached_property
+    def linked(self) -> Any:
+        """The dispatcher for calls from other kernels; it has no machine code: linking.py."""
+        return _dispatcher(self.py_func, self._options, self._directory, True)
+
+
+#: What Numba or this module has compiled.
+COMPILED = (Dispatcher, Kernel)
+
+
+@typeof_impl.register(Kernel)
+def _typeof_kernel(value: Kernel, context: object) -> Any:
+    return types.Dispatcher(value.dispatcher)
+
+
+def compile_cached(
+    function: Callable[P, R], options: dict[str, Any], directory: str
+) -> Callable[P, R]:
+    """Compile a function and keep its machine code in `directory`; plain Python if DISABLED."""
+    made: Any = function if DISABLED else Kernel(function, options, directory)
+    return made
+
+
+def _dispatcher(
+    function: Callable[..., Any], options: dict[str, Any], directory: str, linked: bool
+) -> Any:
+    extra = linking.OPTIONS if linked else {}
+    pipeline = {"pipeline_class": linking.LinkedCompiler} if linked else {}
+    compiled = numba.njit(**options, **extra, **pipeline)(function)
+    _keep_in(directory, compiled, function, linked)
+    compiled.compile = deferring(compiled.compile)
+    return compiled
+
+
+def callback(function: Callable[P, R], signature: Any, directory: str) -> CFunc:
+    """Return a function compiled to be called by its address; its code is kept in `directory`."""
+    made = CFunc(function, normalize_signature(signature), {}, dict(OPTIONS))
+    _keep_in(directory, made, function)
+    with deferred():
+        made.compile()
+    return made
+
+
+def _keep_in(
+    directory: str, compiled: Any, function: Callable[..., Any], linked: bool = False
+) -> None:
+    """Make Numba keep the code of a function in a directory; without one nothing is kept."""
+    if directory and Path(function.__code__.co_filename).is_file():
+        folder = str(Path(directory, LINKED)) if linked else directory
+        compiled._cache = KernelCache(function, folder, linked)
+
+
+def is_cached(kernel: Any, directory: str) -> bool:
+    """Return whether machine code of a kernel is in `directory`, or nothing is compiled."""
+    if DISABLED or not directory:
+        return DISABLED
+    function = kernel.py_func
+    name = f"{Path(function.__code__.co_filename).stem}.{function.__qualname__}"
+    found = Path(directory).rglob(f"{name}-*.nbi")
+    return any(LINKED not in file.parts for file in found)
+
+
+def kernels_in(
+    directory: str, options: dict[str, Any] = OPTIONS
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator that compiles kernels and caches them in `directory`.
+
+    Kernels are called by other kernels and by ordinary Numba code.
+    """
+
+    def kernel(function: Callable[P, R]) -> Callable[P, R]:
+        return compile_cached(function, options, directory)
+
+    return kernel
+
+
+kernel = kernels_in(CACHE_DIRECTORY)
+
+#: Compile a kernel that takes less time, for any robot, than Python grants a thread (5 ms): called
+#: from Python it keeps the GIL, because to release it takes a twelfth of a small robot's call.
+brief = kernels_in(CACHE_DIRECTORY, {**OPTIONS, "nogil": False})
+
+#: Compile a kernel that is always inlined: tuples of numbers then stay in registers.
+inline = kernels_in(CACHE_DIRECTORY, {**OPTIONS, "forceinline": True})
+
+
+def select(condition, yes, no):
+    """Choose without a branch; a symbol, which has no truth value, uses its own select."""
+    if hasattr(condition, "select"):
+        return condition.select(yes, no)
+    return yes if condition else no
+
+
+@overload(select)
+def _select_compiled(condition, yes, no):
+    return lambda condition, yes, no: yes if condition else no
+
+
+def is_known(x):
+    """Return whether a number is known at this time; False for a symbol."""
+    return not hasattr(x, "select")
+
+
+@overload(is_known)
+def _is_known_compiled(x):
+    return lambda x: True  # noqa: ARG005
+
+
+def is_zero(x):
+    """Return whether a term with this factor can be left out; False for a symbol."""
+    return is_known(x) and x == 0.0
+
+
+@overload(is_zero)
+def _is_zero_compiled(x):
+    return lambda x: x == 0.0

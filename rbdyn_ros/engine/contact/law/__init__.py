@@ -1,0 +1,1 @@
+"""The law of a contact: its constants, its force at a velocity, the sums over bodies."""

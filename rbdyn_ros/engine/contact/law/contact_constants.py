@@ -1,0 +1,239 @@
+"""The constants of a contact in a step: contact_spring and contact_grip, for force.py.
+
+By default a contact is near-rigid: slope = STIFF m / h, m the mass that the point moves, and
+push = slope OUT (-dist) / h, so that OUT of a penetration goes in a step. A stiffer spring sways
+faster, and the implicit step damps a sway by its frequency squared: a tall stack comes to rest. m
+comes from masses.py; surfaces.py mixes the surfaces of the two geometries.
+
+With (t, z) = geom_solref of one's own, k = m / (t z)^2 and b = 2 z sqrt(k m): a penetration decays
+in t for robots of any size. t is at least the shortest time that a step resolves, h / pi, and
+between two moving bodies h / (2 pi). k carries the weight of the tree at depth DEEPEST. A spring
+in a step is that of one_sided.py; the mass that bounds it is geom_mass0 alone.
+
+A contact with restitution e that closes faster than four steps of free fall leaves with e times
+its speed: slope is nearly rigid, and push leads to that velocity. One that leaves that fast may
+come back with e times its speed, before it presses: with e = 1 and no friction the forces of a
+step then do no work, however many contacts there are. With friction see impacts.py.
+
+Source: Castro et al., An unconstrained convex formulation of compliant contact, 2022 (near-rigid
+k); MuJoCo's solref; Moreau, Unilateral contact and dry friction in finite freedom dynamics, 1988
+(restitution).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.engine.algebra.spatial import dot3
+from rbdyn_ros.engine.compiler.jit import inline
+from rbdyn_ros.engine.contact.law.body_sums import of_one_pair
+from rbdyn_ros.engine.contact.law.force import is_viscous
+from rbdyn_ros.engine.contact.law.masses import mass_of_step, masses_of, turning_size
+from rbdyn_ros.engine.contact.law.surfaces import (
+    grip_of,
+    in_series,
+    is_rigid,
+    restitution_of,
+    spring_of,
+    springs_tie,
+    viscosity_of,
+)
+from rbdyn_ros.engine.stops.one_sided import late_slopes, spring_in_step
+from rbdyn_ros.model.contact_arrays import (
+    EDGE,
+    IS_SPRING,
+    MASS_BY_H,
+    MOST_PUSH,
+    MU,
+    PENALTY,
+    PUSH,
+    ROLLING,
+    SIZE,
+    SLOPE,
+    TORSIONAL,
+    TURN_PENALTY,
+    WIDTH,
+    B,
+    K,
+)
+
+DEEPEST = 1e-3  # [m], of contacts with a time constant of their own
+
+#: D = STICK m / h.
+STICK = 10.0
+
+#: slope = BOUNCE m / h of a contact that bounces.
+BOUNCE = 1e4
+
+#: slope = STIFF m / h of a near-rigid contact, and the part of a penetration that goes in a step.
+STIFF, OUT = 3e4, 0.5
+
+#: slope = SOFT m / h of near-rigid contacts in a step that the solver does not find with STIFF.
+SOFT = 30.0
+
+#: Speed [m/s] at which a near-rigid contact, or one as stiff as a step resolves, comes out of an
+#: obstacle: a body that is put into one does not shoot out of it.
+EMERGE = 0.3
+
+#: Slowest closing speed that bounces, in steps of free fall.
+SLOWEST_BOUNCE = 4.0
+
+
+@inline
+def prepare(m, d, c, leaving):
+    """Write the constants of contact c for this step: contact_spring and contact_grip."""
+    if c > 0 and of_one_pair(d, c - 1, c):
+        _copy_constants(d, c)
+    else:
+        _write_constants(m, d, c)
+    h, spring = m.opt.timestep, d.contact_spring[c]
+    if is_viscous(d, c):
+        closed = _is_closed(d, c, h * leaving)
+        d.contact_grip[c, PENALTY] = viscosity_of(m, d, c) if closed else 0.0
+    spring[WIDTH] = 0.0
+    if spring[IS_SPRING] > 0.0:
+        push, slope, spring[EDGE], spring[WIDTH] = spring_in_step(
+            spring[K], spring[B], spring[MASS_BY_H], h, d.contact_dist[c], leaving
+        )
+    else:
+        push, slope = -spring[K] * d.contact_dist[c], spring[B] + h * spring[K]
+    if spring[MOST_PUSH] > 0.0:
+        push = min(push, spring[MOST_PUSH])
+        spring[WIDTH] = 0.0
+    spring[PUSH], spring[SLOPE] = push, slope
+    if bounces(m, d, c, leaving):
+        rebound(m, d, c, leaving, 1.0)
+
+
+@inline
+def bounces(m, d, c, leaving):
+    """Return whether the restitution of a contact acts."""
+    if restitution_of(m, d, c) == 0.0:
+        return False
+    return abs(leaving) > SLOWEST_BOUNCE * m.opt.timestep * _gravity(m)
+
+
+@inline
+def rebound(m, d, c, leaving, share):
+    """Write push and slope of a contact that leaves with a share of its restitution."""
+    h, e, spring = m.opt.timestep, share * restitution_of(m, d, c), d.contact_spring[c]
+    _, free, _ = masses_of(m, d, c)
+    spring[SLOPE] = BOUNCE * free / h
+    spring[PUSH] = -spring[SLOPE] * e * leaving
+    if leaving < 0.0:  # a free mass then leaves with exactly e times its speed
+        spring[PUSH] -= (e + 1.0) * leaving * free / h
+    spring[WIDTH] = 0.0
+
+
+@inline
+def _is_closed(d, c, way):
+    """Return whether a contact presses, or will after `way` along its normal: a gap does not."""
+    return d.contact_pressed[c] > 0.0 or d.contact_dist[c] + min(way, 0.0) <= 0.0
+
+
+@inline
+def _copy_constants(d, c):
+    """Copy the constants of the contact before."""
+    for k in range(K, IS_SPRING + 1):
+        d.contact_spring[c, k] = d.contact_spring[c - 1, k]
+    for k in range(SIZE + 1):
+        d.contact_grip[c, k] = d.contact_grip[c - 1, k]
+
+
+@inline
+def _write_constants(m, d, c):
+    """Write contact_grip, and the columns of contact_spring that all contacts of a pair share."""
+    h, g = m.opt.timestep, spring_of(m, d, c)
+    (mass, _, tree), shortest = masses_of(m, d, c), _shortest(m, d, c)
+    k, b = _spring(m, g, shortest, mass, tree)
+    geom1, geom2 = d.contact_geom[c]
+    if in_series(m, geom1, geom2):
+        k, b = _series(m, geom1, geom2, mass)
+    elif springs_tie(m, geom1, geom2):
+        _, other = _spring(m, geom1 if g == geom2 else geom2, shortest, mass, tree)
+        b = max(b, other)
+    spring, slope, by_h = d.contact_spring[c], b + h * k, mass / h
+    spring[IS_SPRING] = 0.0 if is_rigid(m, g) else 1.0
+    if spring[IS_SPRING] > 0.0:
+        by_h = mass_of_step(m, d, c) / h
+        late, beyond = late_slopes(k, b, by_h, h)
+        slope = late + beyond
+    spring[K], spring[B], spring[MASS_BY_H] = k, b, by_h
+    stiff = m.geom_stiffness[g] == 0.0 and m.geom_solref[g, 0] <= shortest
+    spring[MOST_PUSH] = EMERGE * slope if stiff else 0.0
+    mu, torsional, rolling, size = grip_of(m, d, c)
+    if viscosity_of(m, d, c) >= 0.0:
+        d.contact_grip[c, MU] = np.inf
+    else:
+        d.contact_grip[c, PENALTY], d.contact_grip[c, MU] = STICK * mass / h, mu
+    d.contact_grip[c, TURN_PENALTY] = 0.0
+    if torsional > 0.0 or rolling > 0.0:
+        size = turning_size(m, d, c, mass, size)
+        d.contact_grip[c, TURN_PENALTY] = STICK * mass * size * size / h
+    d.contact_grip[c, TORSIONAL], d.contact_grip[c, ROLLING] = torsional, rolling
+    d.contact_grip[c, SIZE] = size
+
+
+@inline
+def _shortest(m, d, c):
+    """Return the shortest time constant."""
+    return (1.0 if d.contact_body[c, 0] == 0 else 0.5) * m.opt.timestep / np.pi
+
+
+@inline
+def _spring(m, g, shortest, mass, tree):
+    """Return stiffness and damping."""
+    h, ratio = m.opt.timestep, m.geom_solref[g, 1]
+    k, b = m.geom_stiffness[g], m.geom_damping[g]
+    if is_rigid(m, g):
+        slope = STIFF * mass / h
+        return OUT * slope / h, (1.0 - OUT) * slope
+    if k == 0.0:
+        t = max(m.geom_solref[g, 0], shortest)
+        k = max(mass / (t * t * ratio * ratio), _least_stiffness(m, tree, h))
+    return k, b if b >= 0.0 else 2.0 * ratio * np.sqrt(k * mass)
+
+
+@inline
+def _series(m, geom1, geom2, mass):
+    """Return stiffness and damping of two springs in a row, each with its damper beside it.
+
+    A damper moves by the share of its spring, k / k1. One given by a damping ratio is that of the
+    contact: with equal ratios the contact has this ratio.
+    """
+    k1, k2 = m.geom_stiffness[geom1], m.geom_stiffness[geom2]
+    k = 1.0 / (1.0 / k1 + 1.0 / k2)
+    critical = 2.0 * np.sqrt(k * mass)
+    b1 = _damping_of_share(m, geom1, k / k1, critical)
+    return k, b1 + _damping_of_share(m, geom2, k / k2, critical)
+
+
+@inline
+def _damping_of_share(m, g, share, critical):
+    """Return the damping that a geometry with this share of the deflection adds to a contact."""
+    b = m.geom_damping[g]
+    return share * share * b if b >= 0.0 else share * m.geom_solref[g, 1] * critical
+
+
+@inline
+def soften(m, d, c):
+    """Make a near-rigid contact softer; one that bounces, or is soft, stays as it is."""
+    spring = d.contact_spring[c]
+    stiff = spring[B] + m.opt.timestep * spring[K]  # BOUNCE is a third of it
+    if is_rigid(m, spring_of(m, d, c)) and spring[SLOPE] > 0.5 * stiff:
+        push, part = spring[PUSH], SOFT / STIFF
+        spring[PUSH] = max(part * push, min(push, d.contact_lagged[c, 0]))
+        spring[SLOPE] *= part
+
+
+@inline
+def _gravity(m):
+    g = (m.opt.gravity[0], m.opt.gravity[1], m.opt.gravity[2])
+    return np.sqrt(dot3(g, g))
+
+
+@inline
+def _least_stiffness(m, tree, h):
+    """Return the stiffness that carries the weight of a tree at depth DEEPEST."""
+    g = _gravity(m)
+    return tree * g / max(DEEPEST, 2.0 * g * h * h)

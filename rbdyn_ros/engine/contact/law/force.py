@@ -1,0 +1,133 @@
+"""The force of a contact point at a velocity: near-rigid or a spring, friction, restitution.
+
+With n the normal, u the velocity of geom2 relative to geom1 at the point, at the end of the step,
+u_n along n and u_t across it, w the relative angular velocity:
+
+    f_n = max(0, push - slope u_n), near-rigid: push = -k dist, slope = b + h k
+    f_t = the part of (memory - D u_t) within the disc of radius mu f_n
+    the same for the torque along n (torsional f_n) and across it (rolling f_n), over w
+
+Where contacts are the corners of a line or a face, u_t is the velocity of its centre of pressure,
+and friction has a third component, against spin: the disc is a ball (patches.py).
+
+The memory is the friction of the step before. A step without slip has u_t = (memory - f_t) / D, so
+a body that rests under a constant load does not move, for any D: D only says how far a change of
+load moves it, h / D per newton. The radius of the disc uses a lagged normal force (lagged.py),
+so the friction of a sliding body never lifts it.
+
+A spring-damper has the force of one_sided.py, which in the first and the last step of a contact is
+not linear in u_n. The constants push, slope, D and mu of a contact in a step are in contact_spring
+and contact_grip (contact_constants.py).
+
+Source: Cundall, Strack, A discrete numerical model for granular assemblies, 1979 (memory);
+Rockafellar, Monotone operators and the proximal point algorithm, 1976 (why rest is exact).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.engine.algebra.spatial import ZERO3, dot3, load3, scaled3, sub3
+from rbdyn_ros.engine.compiler.jit import inline
+from rbdyn_ros.engine.stops.one_sided import at_its_edge
+from rbdyn_ros.model.contact_arrays import (
+    EDGE,
+    MASS_BY_H,
+    MU,
+    PENALTY,
+    PUSH,
+    ROLLING,
+    SLIP,
+    SLOPE,
+    TORSIONAL,
+    TURN_PENALTY,
+    WIDTH,
+    K,
+)
+
+
+@inline
+def has_torque(d, c):
+    """Return whether a contact has torsional or rolling friction."""
+    return d.contact_grip[c, TURN_PENALTY] > 0.0
+
+
+@inline
+def is_viscous(d, c):
+    """Return whether the friction of a contact is viscous."""
+    return d.contact_grip[c, MU] == np.inf
+
+
+@inline
+def slip_of(slope):
+    """Return the unit direction of the slip, zero without slip, from the slope of a contact."""
+    return slope[SLIP], slope[SLIP + 1], slope[SLIP + 2]
+
+
+@inline
+def normal_force(d, c, leaving):
+    """Return the normal force of a contact, and its slope -df / du_n."""
+    slope = d.contact_spring[c, SLOPE]
+    force = d.contact_spring[c, PUSH] - slope * leaving
+    if d.contact_spring[c, WIDTH] != 0.0:
+        spring = -d.contact_spring[c, K] * d.contact_dist[c]
+        past = leaving - d.contact_spring[c, EDGE]
+        force, slope = at_its_edge(force, slope, spring, past, d.contact_spring[c, WIDTH])
+    return (force, slope) if force > 0.0 else (0.0, 0.0)
+
+
+@inline
+def first_lagged(d, c, leaving):
+    """Return a guess of the normal force of a step that starts with the velocity `leaving`.
+
+    It is the normal force of the step before. A new contact carries its load, and stops a free
+    mass.
+    """
+    if d.contact_pressed[c] > 0.0:
+        return d.contact_pressed[c]
+    slope = d.contact_spring[c, SLOPE]
+    stops = slope / (1.0 + slope / d.contact_spring[c, MASS_BY_H])
+    return max(0.0, d.contact_spring[c, PUSH] - stops * leaving)
+
+
+@inline
+def project_to_disc(wanted, radius, penalty):
+    """Return the projection of `wanted` onto the disc, its slope s, and the unit slip direction t.
+
+    -df / du = s (1 - t t^T) in the plane of the disc, or in space if it is a ball. Inside the disc
+    t is zero, and s is `penalty`; on a disc without radius it is 0.
+    """
+    length = np.sqrt(dot3(wanted, wanted))
+    if length <= radius:
+        return wanted, penalty if radius > 0.0 else 0.0, ZERO3
+    share = radius / length
+    return scaled3(wanted, share), penalty * share, scaled3(wanted, 1.0 / length)
+
+
+@inline
+def friction(d, c, u, lagged):
+    """Return friction at its velocity u, its slope and slip, see project_to_disc."""
+    penalty = d.contact_grip[c, PENALTY]
+    if is_viscous(d, c):
+        return scaled3(u, -penalty), penalty, ZERO3
+    wanted = sub3(load3(d.contact_memory, c), scaled3(u, penalty))
+    return project_to_disc(wanted, d.contact_grip[c, MU] * lagged, penalty)
+
+
+@inline
+def torsional_torque(d, c, memory, w, normal, lagged):
+    """Return the torque of torsional friction at the angular velocity w, and its slope."""
+    penalty, most = d.contact_grip[c, TURN_PENALTY], d.contact_grip[c, TORSIONAL] * lagged
+    wanted = dot3(normal, memory) - penalty * dot3(normal, w)
+    if abs(wanted) <= most:
+        return wanted, penalty if most > 0.0 else 0.0
+    return np.copysign(most, wanted), 0.0
+
+
+@inline
+def rolling_torque(d, c, memory, w, normal, lagged):
+    """Return the torque of rolling friction at the angular velocity w, its slope and slip."""
+    penalty = d.contact_grip[c, TURN_PENALTY]
+    wanted = sub3(memory, scaled3(w, penalty))
+    wanted = sub3(wanted, scaled3(normal, dot3(normal, wanted)))
+    return project_to_disc(wanted, d.contact_grip[c, ROLLING] * lagged, penalty)

@@ -1,0 +1,267 @@
+"""When two geometries touch in a step: the time at which their contact points are looked for.
+
+A body that moves far in a step touches what lies on its path, with the normal of the place where
+it touches. Two that only pass each other do not touch. Geometries on a straight path have a gap
+that is convex in time, so its tangents find the first time at which they are FLUSH into each
+other, or the time of the least gap. A body that turns has no such tangents: while there is a gap,
+a bound of the closing speed takes their place, and the search never goes past the first touch.
+
+The normal is taken at the depth FLUSH, because at the first touch it is any normal of an edge or a
+corner: a box that slides from one tile to the next one, 1 nm deep, touches the side of the next
+tile first, but what it is FLUSH into is this side only if the tile is higher.
+
+Points found at that time are carried back with their geometry to the start of the step. Their gap
+there is what they close along the normal until they touch.
+
+Source: Mirtich, Impulse-based dynamic simulation of rigid body systems, 1996 (conservative
+advancement); Kelley, The cutting-plane method for solving convex programs, 1960 (tangents).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.engine.algebra.spatial import (
+    add3,
+    add_scaled3,
+    cross3,
+    dot3,
+    load3,
+    mat_mul,
+    mat_vec,
+    scaled3,
+    sub3,
+    transposed,
+)
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.contact.law.contact_constants import DEEPEST
+from rbdyn_ros.engine.contact.law.masses import SHARE
+from rbdyn_ros.engine.contact.law.surfaces import is_rigid
+from rbdyn_ros.engine.contact.points.contact_list import (
+    FLAT,
+    SLOWLY,
+    flush_depth,
+    near,
+    still_way,
+)
+from rbdyn_ros.engine.joints.frames import turn
+
+#: Part of the thickness of the thicker of two geometries that a depth is at most.
+FLUSH_PART = 0.1
+
+#: Most times at which a pair is looked at in a step.
+LOOKS = 16
+
+#: Way after a step, as a part of the depth, that is still of the step.
+LATER = 3.0
+
+#: Width of a face, as a part of the depth, up to which it may be that of two edges.
+SLIVER = 3.0
+
+#: Times of two geometries that do not touch: far from each other, and near.
+NEVER, NEAR = -1.0, -2.0
+
+
+@inline
+def touch_depth(m, g, o):
+    """Return the depth at which two geometries are looked at: FLUSH, and what their springs give.
+
+    A spring gives up to twice what one contact gives under the weight of the tree.
+    """
+    depth = flush_depth(m) + 2.0 * max(_give(m, g, o), _give(m, o, g))
+    half, other = load3(m.geom_half, g), load3(m.geom_half, o)
+    thick = max(min(half[0], half[1], half[2]), min(other[0], other[1], other[2]))
+    return min(depth, FLUSH_PART * thick) if thick > 0.0 else flush_depth(m)
+
+
+@inline
+def _give(m, g, o):
+    """Return how far a spring of geometry g gives under the weight of the tree of g or of o."""
+    if is_rigid(m, g):
+        return 0.0
+    body, other = m.body_rootid[m.geom_bodyid[g]], m.body_rootid[m.geom_bodyid[o]]
+    mass = max(m.body_subtreemass[body] if body > 0 else 0.0, m.body_subtreemass[other])
+    up = (m.opt.gravity[0], m.opt.gravity[1], m.opt.gravity[2])
+    gravity, k = np.sqrt(dot3(up, up)), m.geom_stiffness[g]
+    if k > 0.0:
+        return mass * gravity / k
+    t = m.geom_solref[g, 0] * m.geom_solref[g, 1]
+    return min(gravity * t * t / SHARE, max(DEEPEST, near(m)))
+
+
+@inline
+def moved_by(p, R, v, w, t):
+    """Return a pose after the time t, at velocities v and w."""
+    rate = np.sqrt(dot3(w, w))
+    if rate * t > 0.0:
+        R = mat_mul(turn(scaled3(w, 1.0 / rate), rate * t), R)
+    return add_scaled3(p, v, t), R
+
+
+@inline
+def carried_back(x, p, R, q, T):
+    """Return a point of a body at the pose q, T when the body is at the pose p, R."""
+    return add3(p, mat_vec(R, mat_vec(transposed(T), sub3(x, q))))
+
+
+@inline
+def begin_search(way, flush, v):
+    """Return the state of a search for the time of a touch.
+
+    The state is the tangents, see next_look; the way in the step and the depth at which the search
+    ends; the number of looks, and 1 where the search is over; the gap and the normal at the start,
+    and the normal of the deepest look. v stands for the normals before the first look.
+    """
+    return _first_tangents(np.inf), way, flush, 0.0, 0.0, 0.0, v, v
+
+
+@inline
+def goes_on(state):
+    """Return whether a search needs one more look."""
+    return state[4] == 0.0 and state[3] < LOOKS
+
+
+@inline
+def time_of_look(state):
+    """Return the time of the next look of a search."""
+    return state[0][0]
+
+
+@inline
+def look(m, state, dist, rate, normal):
+    """Return the state of a search after a look.
+
+    Args:
+        m: the Model.
+        state: the state before.
+        dist: the distance at the time of the look, negative inside.
+        rate: the speed at which it closes, a bound of it where there is a gap.
+        normal: at the time of the look.
+    """
+    tangents, way, flush, looks, _over, gap, now, then = state
+    if looks == 0.0:
+        gap, now = dist, normal
+        tangents = _first_tangents(_last_time(m, gap, way, flush))
+    looked = tangents[0]
+    tangents, ends = next_look(tangents, dist, rate, flush)
+    if tangents[7] == looked:
+        then = normal
+    return tangents, way, flush, looks + 1.0, 1.0 if ends else 0.0, gap, now, then
+
+
+@inline
+def _first_tangents(last):
+    return 0.0, -1.0, 0.0, 0.0, last, np.inf, 0.0, 0.0, np.inf
+
+
+@inline
+def _last_time(m, gap, way, flush):
+    """Return the time at which a search ends.
+
+    It goes on after the step as far as it takes to be FLUSH into something, and a pair that is
+    near is followed for some steps.
+    """
+    last = m.opt.timestep * (1.0 + 2.0 * flush / way)
+    return last / SLOWLY if gap < near(m) else last
+
+
+@inline
+def next_look(tangents, gap, rate, flush):
+    """Return the tangents of a gap after a look, and whether the search is over.
+
+    Args:
+        tangents: the time of the present look; the last time before the touch, the gap then and
+            how fast it closes, at most; the same after the least gap; the time of the least gap
+            found, and this gap.
+        gap: the distance at the time of the look, negative inside.
+        rate: the speed at which it closes, a bound of it where there is a gap.
+        flush: the depth at which the search ends.
+    """
+    t, low, gap_low, rate_low, high, gap_high, rate_high, best, least = tangents
+    if gap < least + FLAT * flush and (gap <= 0.0 or least > 0.0):  # of two as deep the later one
+        best, least = t, gap
+    if rate > 0.0:
+        low, gap_low, rate_low = t, gap, rate
+    else:
+        high, gap_high, rate_high = t, gap, rate
+    over = gap <= -flush or low < 0.0 or gap == np.inf
+    if not over:
+        t = low + (gap_low + flush) / rate_low
+        if not t < high:
+            t = high
+            if gap_high < np.inf:  # between two tangents
+                t = (gap_low - gap_high + rate_low * low - rate_high * high) / (
+                    rate_low - rate_high
+                )
+        reached = gap_low - rate_low * (t - low)  # the gap is not smaller there
+        over = reached > 0.0 or reached > least - FLAT * flush or not (t > low and t <= high)
+    return (t, low, gap_low, rate_low, high, gap_high, rate_high, best, least), over
+
+
+@inline
+def touch_time(m, state):
+    """Return the time of a touch.
+
+    If nothing touches it is NEVER, or NEAR if the gap at the start is small.
+    """
+    tangents = state[0]
+    if tangents[8] <= 0.0:
+        return tangents[7]
+    if state[4] == 0.0:  # the search was given up
+        return tangents[0]
+    return NEAR if state[5] < near(m) else NEVER
+
+
+@inline
+def time_of_points(m, state):
+    """Return the time at which the points of a touch are looked for: that of the touch, or now.
+
+    Near geometries that keep their normal touch where they are near: where a wheel rolls, other
+    points of it are nearest later.
+    """
+    t, way, gap = touch_time(m, state), state[1], state[5]
+    turned = sub3(state[7], state[6])
+    alike = way * way * dot3(turned, turned) < still_way(m) * still_way(m)
+    return 0.0 if t > 0.0 and gap < near(m) and alike else t
+
+
+@kernel
+def is_sliver(points, number, flush):
+    """Return whether contact points are on a line, or nearly.
+
+    Two edges that are FLUSH side by side look like this, and which face they are of is by chance.
+    """
+    first, farthest, most = load3(points, 0), (0.0, 0.0, 0.0), 0.0
+    for n in range(1, number):
+        way = sub3(load3(points, n), first)
+        if dot3(way, way) > most:
+            farthest, most = way, dot3(way, way)
+    for n in range(1, number):
+        aside = cross3(sub3(load3(points, n), first), farthest)
+        if dot3(aside, aside) > SLIVER * SLIVER * flush * flush * most:
+            return False
+    return True
+
+
+@inline
+def gap_before(m, normal, dist, v, t):
+    """Return the gap at the start of a path of a point that has the gap `dist` at the time t.
+
+    A point that is inside without coming nearer, as on the next tile, but only after the step,
+    does not touch yet: its gap is infinite.
+    """
+    early = (t - m.opt.timestep) * np.sqrt(dot3(v, v)) > LATER * flush_depth(m)
+    before = dist - t * dot3(normal, v)
+    return np.inf if early and before < 0.0 else before
+
+
+@inline
+def closing_rate(dist, normal, v, w, lever, radius):
+    """Return how fast a turning geometry of a radius closes a gap: at most, while it is open.
+
+    `lever` leads from its origin to the nearest point.
+    """
+    if dist > 0.0:
+        across = cross3(normal, w)
+        return -dot3(normal, v) + np.sqrt(dot3(across, across)) * radius
+    return -dot3(normal, v) - dot3(normal, cross3(w, lever))

@@ -1,0 +1,260 @@
+"""Contact of two boxes: a face of one with the part of the other above it, or two edges.
+
+Two boxes can be separated along fifteen directions: six of faces, nine of pairs of edges. The
+contact is along the direction of least penetration. If it belongs to a face, the nearest face of
+the other box is clipped along the sides of that face, and its corners are the contact points. Each
+corner has a name: the corner of the box, or the edge and the side that cut it. With the face and
+the side of the other box this is the feature of the contact.
+
+Source: Gottschalk, Lin, Manocha, OBBTree, 1996 (the fifteen directions); Sutherland, Hodgman,
+Reentrant polygon clipping, 1974.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.engine.algebra.spatial import (
+    ZERO3,
+    add3,
+    cross3,
+    dot3,
+    mat_mul,
+    mat_vec,
+    scaled3,
+    sub3,
+    transposed,
+)
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
+
+#: Most points; rounding errors of a tiny face could make more than eight.
+BOX_POINTS = 12
+#: Edges count only if they are further apart than faces by this part of the size.
+FACES_FIRST = 1e-3
+#: Numbers of a corner: 4 of its own, 8 edges cut by each of 4 sides. Pairs of faces: one of the 12
+#: of both boxes, and one of the 6 of the other box.
+NAMES = 36
+FACE_PAIRS = 72
+PARALLEL_EDGES = 1e-6  # square of the sine of the angle between two edges
+
+
+@kernel
+def box_points(p_A, R_A, a, p_B, R_B, b, reach, points, names):
+    """Write the contact points of two boxes, up to the distance `reach`.
+
+    Args:
+        p_A: centre of box A in the world.
+        R_A: its rotation.
+        a: its half edges.
+        p_B: as p_A, of box B.
+        R_B: as R_A.
+        b: as a.
+        reach: largest distance.
+        points: (BOX_POINTS, 4), receives points of A in the world, and their distances from B.
+        names: (BOX_POINTS, 1), receives their features.
+
+    Returns:
+        How many points there are, and the unit normal of all of them, from B to A.
+    """
+    # A in B, and B in A
+    C, t = mat_mul(transposed(R_B), R_A), mat_vec(transposed(R_B), sub3(p_A, p_B))
+    C_T, t_A = transposed(C), mat_vec(transposed(R_A), sub3(p_B, p_A))
+    of_B, apart_B = _best_face(t, C, b, a)
+    of_A, apart_A = _best_face(t_A, C_T, a, b)
+    apart = max(apart_A, apart_B)
+    bias = FACES_FIRST * min(a[0], a[1], a[2], b[0], b[1], b[2])
+    pair, apart_edges = _best_edges(t, C, b, a, min(apart + bias, reach))
+    if max(apart, apart_edges) >= reach:
+        return 0, ZERO3
+    if apart_edges > apart + bias:
+        return _edges(p_B, R_B, t, C, b, a, pair, apart_edges, points, names)
+    if apart_B >= apart_A - bias:
+        return _face(reach, p_B, R_B, t, C, b, a, of_B, True, points, names)
+    return _face(reach, p_A, R_A, t_A, C_T, a, b, of_A, False, points, names)
+
+
+@kernel
+def box_gap(p_A, R_A, a, p_B, R_B, b, reach):
+    """Return the largest distance of two boxes along any of the fifteen directions, and this one.
+
+    The arguments are as in box_points, and so is the direction; beyond `reach` it is any.
+    """
+    C, t = mat_mul(transposed(R_B), R_A), mat_vec(transposed(R_B), sub3(p_A, p_B))
+    C_T, t_A = transposed(C), mat_vec(transposed(R_A), sub3(p_B, p_A))
+    of_B, apart_B = _best_face(t, C, b, a)
+    of_A, apart_A = _best_face(t_A, C_T, a, b)
+    apart = max(apart_A, apart_B)
+    if apart < reach:
+        bias = FACES_FIRST * min(a[0], a[1], a[2], b[0], b[1], b[2])
+        pair, apart_edges = _best_edges(t, C, b, a, apart + bias)
+        if apart_edges > apart:
+            n, square = _across(C, pair)
+            n = scaled3(n, (1.0 if dot3(n, t) >= 0.0 else -1.0) / np.sqrt(square))
+            return apart_edges, mat_vec(R_B, n)
+    if apart_B >= apart_A:
+        return apart_B, mat_vec(R_B, scaled3(_axis(of_B), 1.0 if t[of_B] >= 0.0 else -1.0))
+    return apart_A, mat_vec(R_A, scaled3(_axis(of_A), -1.0 if t_A[of_A] >= 0.0 else 1.0))
+
+
+@inline
+def _column(C, j):
+    return C[j], C[3 + j], C[6 + j]
+
+
+@kernel
+def _best_face(t, C, own, other):
+    """Return the face direction of a box along which the other, at t, C, is farthest away."""
+    best, most = 0, -np.inf
+    for k in range(3):
+        reach = (
+            other[0] * abs(C[3 * k]) + other[1] * abs(C[3 * k + 1]) + other[2] * abs(C[3 * k + 2])
+        )
+        apart = abs(t[k]) - own[k] - reach
+        if apart > most:
+            best, most = k, apart
+    return best, most
+
+
+@kernel
+def _best_edges(t, C, own, other, least):
+    """Return the same for pairs of edges: 3 times the own axis plus the other box's axis.
+
+    Pairs along which the other box is at most `least` away are left out.
+    """
+    best, most = 0, -np.inf
+    for pair in range(9):
+        n, square = _across(C, pair)
+        if square > PARALLEL_EDGES:
+            apart = abs(dot3(t, n))
+            for k in range(3):
+                apart -= own[k] * abs(n[k]) + other[k] * abs(dot3(_column(C, k), n))
+            # apart is not yet divided by the length of n; so few pairs need the root
+            if apart * abs(apart) > least * abs(least) * square:
+                apart /= np.sqrt(square)
+                if apart > most:
+                    best, most = pair, apart
+    return best, most
+
+
+@inline
+def _across(C, pair):
+    """Return the direction perpendicular to two edges, not normalised, and its squared length."""
+    n = cross3(_axis(pair // 3), _column(C, pair % 3))
+    return n, dot3(n, n)
+
+
+@inline
+def _axis(k):
+    return 1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0
+
+
+@kernel
+def _face(reach, p, R, t, C, own, other, k, of_B, points, names):
+    """Write the corners of the part of the other box above face k of the own box.
+
+    They are clipped as (u, v, w) in the face's axes, w along its normal.
+    """
+    clip, clip_names = stack_floats(BOX_POINTS, 3), stack_ints(BOX_POINTS, 2)
+    sign = 1.0 if t[k] >= 0.0 else -1.0
+    u, v = (k + 1) % 3, (k + 2) % 3
+    number, towards = _facing(clip, clip_names, t, C, other, k, sign, u, v)
+    number = _clip(clip, clip_names, number, own[u], own[v])
+    face = 2 * k + (1 if sign > 0.0 else 0) + (6 if of_B else 0)
+    first_feature = (6 * face + towards) * NAMES
+    n = mat_vec(R, scaled3(_axis(k), sign))
+    normal = n if of_B else scaled3(n, -1.0)
+    kept = 0
+    for c in range(number):
+        dist = clip[c, 2] - own[k]
+        if dist < reach:
+            x = add3(scaled3(_axis(u), clip[c, 0]), scaled3(_axis(v), clip[c, 1]))
+            x = add3(x, scaled3(_axis(k), sign * clip[c, 2]))
+            x = add3(p, mat_vec(R, x))
+            if not of_B:  # it is a point of B
+                x = add3(x, scaled3(normal, dist))
+            points[kept, 0], points[kept, 1], points[kept, 2] = x
+            points[kept, 3] = dist
+            names[kept, 0] = first_feature + clip_names[c, 0]
+            kept += 1
+    return kept, normal
+
+
+@kernel
+def _facing(clip, names, t, C, other, k, sign, u, v):
+    """Write the corners of the other box's face that faces face k.
+
+    Returns their number, 4, and the number of that face, 0 to 5.
+    """
+    j, most = 0, -1.0
+    for n in range(3):
+        if abs(C[3 * k + n]) > most:
+            j, most = n, abs(C[3 * k + n])
+    towards = -1.0 if sign * C[3 * k + j] > 0.0 else 1.0
+    centre = add3(t, scaled3(_column(C, j), towards * other[j]))
+    e = scaled3(_column(C, (j + 1) % 3), other[(j + 1) % 3])
+    f = scaled3(_column(C, (j + 2) % 3), other[(j + 2) % 3])
+    for c in range(4):  # around the face
+        x = add3(centre, scaled3(e, 1.0 if c == 0 or c == 3 else -1.0))
+        x = add3(x, scaled3(f, 1.0 if c < 2 else -1.0))
+        clip[c, 0], clip[c, 1], clip[c, 2] = x[u], x[v], sign * x[k]
+        names[c, 0] = names[c, 1] = c
+    return 4, 2 * j + (1 if towards > 0.0 else 0)
+
+
+@kernel
+def _clip(old, names, number, half_u, half_v):
+    """Cut a polygon to |u| <= half_u, |v| <= half_v; return its number of corners.
+
+    A corner has two names: its own, and that of the edge that begins at it: 0 to 3 of the face, 4
+    to 7 cut by a side.
+    """
+    new, new_names = stack_floats(BOX_POINTS, 3), stack_ints(BOX_POINTS, 2)
+    for side in range(4):  # an even number: the last polygon is in `old` again
+        axis, end = side // 2, 1.0 if side % 2 == 0 else -1.0
+        limit = half_u if axis == 0 else half_v
+        kept = 0
+        for c in range(number):
+            after = (c + 1) % number
+            inside, next_inside = limit - end * old[c, axis], limit - end * old[after, axis]
+            if inside >= 0.0 and kept < BOX_POINTS:
+                for x in range(3):
+                    new[kept, x] = old[c, x]
+                new_names[kept, 0], new_names[kept, 1] = names[c, 0], names[c, 1]
+                kept += 1
+            crosses = (inside > 0.0 and next_inside < 0.0) or (inside < 0.0 and next_inside > 0.0)
+            if crosses and kept < BOX_POINTS:
+                share = inside / (inside - next_inside)
+                for x in range(3):
+                    new[kept, x] = old[c, x] + share * (old[after, x] - old[c, x])
+                new_names[kept, 0] = 4 + 8 * side + names[c, 1]
+                new_names[kept, 1] = 4 + side if inside > 0.0 else names[c, 1]
+                kept += 1
+        old, new = new, old
+        names, new_names = new_names, names
+        number = kept
+    return number
+
+
+@kernel
+def _edges(p, R, t, C, own, other, pair, apart, points, names):
+    """Write the point at which two edges cross."""
+    i, j = pair // 3, pair % 3
+    n, square = _across(C, pair)
+    n = scaled3(n, (1.0 if dot3(n, t) >= 0.0 else -1.0) / np.sqrt(square))
+    on_own, on_other = (0.0, 0.0, 0.0), t
+    for k in range(3):
+        if k != i:
+            on_own = add3(on_own, scaled3(_axis(k), own[k] if n[k] >= 0.0 else -own[k]))
+        if k != j:
+            axis = _column(C, k)
+            side = -other[k] if dot3(axis, n) >= 0.0 else other[k]
+            on_other = add3(on_other, scaled3(axis, side))
+    # on_other + s e is nearest to the line of the own edge
+    e, between = _column(C, j), sub3(on_other, on_own)
+    s = (e[i] * between[i] - dot3(e, between)) / (1.0 - e[i] * e[i])
+    x = add3(p, mat_vec(R, add3(on_other, scaled3(e, s))))
+    points[0, 0], points[0, 1], points[0, 2] = x
+    points[0, 3] = apart
+    names[0, 0] = FACE_PAIRS * NAMES + pair
+    return 1, mat_vec(R, n)

@@ -1,0 +1,223 @@
+"""The list of contacts: who touches where, in the order of pairs of geometries and features.
+
+A contact is between geom1 and geom2, numbers in geom_names: geom1 is of the world, or the
+lower number of two on moving bodies. The normal points from geom1 to geom2, and forces and
+velocities are those of geom2, relative to geom1.
+
+A feature is a number of a contact point within its pair of geometries: a corner, the rank of a
+point on a rim, an edge cut by a side. It is the same from step to step, so contact_key finds the
+contact again in the list of the step before.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.engine.algebra.spatial import (
+    ZERO3,
+    add3,
+    dot3,
+    load3,
+    load6,
+    scaled3,
+    store3,
+    sub3,
+)
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.tree.points import moved_point, point_velocity, turn_rate
+from rbdyn_ros.model.contact_arrays import AT_END, FEATURES
+
+#: A gap of CLOSED_GAP h^2 counts as closed: twice the way of a fall from rest in a step h [m/s^2].
+CLOSED_GAP = 20.0
+
+#: Depth [m] up to which surfaces side by side are one: FLUSH, and FLUSH_FALL h^2 [m/s^2], which is
+#: what some hundred bodies on top of each other sink in, with near-rigid contacts.
+FLUSH, FLUSH_FALL = 1e-6, 0.2
+
+#: Part of this depth that makes no difference.
+FLAT = 0.01
+
+#: Part of its gap that a point closes slowly in a step.
+SLOWLY = 0.25
+
+
+@kernel
+def list_obstacle_contact(m, d, g, o, x, normal, dist, feature, touches):
+    """List the contact of geometry g with obstacle o at x, at distance `dist` along `normal`.
+
+    `touches` says whether the two touch on their path, see approach.py.
+    """
+    body = m.geom_bodyid[g]
+    v, change = point_velocity(m, d, body, x), change_of_velocity(m, d, body, x)
+    if _is_listed(m, g, o, dist, dot3(normal, v), dot3(normal, change), touches):
+        append(m, d, pair_number(m, g, o), o, g, 0, body, x, normal, dist, feature, 0.0)
+
+
+@inline
+def pair_number(m, g, o):
+    """Return the number of the pair of a geometry and an obstacle."""
+    return g * m.nobstacle + o - m.ngeomlink
+
+
+@inline
+def bodies_of_pair(m, pair):
+    """Return the bodies of the pair of a contact_key, -1 if it is none.
+
+    Pairs with obstacles come first, then those of push_geom, then those with height fields.
+    """
+    obstacles, others = m.ngeomlink * m.nobstacle, pair - m.ngeomlink * m.nobstacle
+    if others >= 0 and others < m.npush:
+        return m.geom_bodyid[m.push_geom[others, 0]], m.geom_bodyid[m.push_geom[others, 1]]
+    at = pair if others < 0 else others - m.npush
+    if at < 0 or at >= obstacles:
+        return -1, -1
+    return 0, m.geom_bodyid[at // m.nobstacle]
+
+
+@kernel
+def list_contact(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature, touches):
+    """List the contact of two geometries at x, at distance `dist` along `normal`, from 1 to 2.
+
+    `pair` is the number of the pair: pairs come in ascending order. `touches` is as in
+    list_obstacle_contact.
+    """
+    v = sub3(point_velocity(m, d, body2, x), point_velocity(m, d, body1, x))
+    change = sub3(change_of_velocity(m, d, body2, x), change_of_velocity(m, d, body1, x))
+    if _is_listed(m, geom1, geom2, dist, dot3(normal, v), dot3(normal, change), touches):
+        append(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature, 0.0)
+
+
+@inline
+def reach_of(m, d, body, centre, radius):
+    """Return the largest distance at which a point of a body in a ball can make contact."""
+    v, w = point_velocity(m, d, body, centre), turn_rate(d, body)
+    speed = np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * radius
+    if d.contact_phase[0] == AT_END:
+        v = add3(v, change_of_velocity(m, d, body, centre))
+        w = add3(w, change_of_turn_rate(m, d, body))
+        speed = max(speed, np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * radius)
+    return m.opt.timestep * speed + near(m)
+
+
+@inline
+def change_of_velocity(m, d, body, x):
+    """Return what the step adds to the velocity of a point, zero until its forces are known.
+
+    What bodies that are hit on their way leave out of it is subtracted (hits.py).
+    """
+    if d.contact_phase[0] != AT_END:
+        return ZERO3
+    a = load6(d.iterate_a, body)
+    arm = sub3(x, load3(d.subtree_com, m.body_rootid[body]))
+    change = scaled3(moved_point(a, arm), m.opt.timestep - d.body_hit[body])
+    return add3(change, load3(d.body_shift, body))
+
+
+@inline
+def change_of_turn_rate(m, d, body):
+    """Return what the step adds to the angular velocity of a body, as change_of_velocity."""
+    if d.contact_phase[0] != AT_END:
+        return ZERO3
+    return scaled3(load3(d.iterate_a, body), m.opt.timestep)
+
+
+@inline
+def velocity_in_step(m, d, body, x, late):
+    """Return the velocity of the point of a body at x: at the start of the step, or at its end."""
+    v = point_velocity(m, d, body, x)
+    return add3(v, change_of_velocity(m, d, body, x)) if late > 0 else v
+
+
+@inline
+def turn_rate_in_step(m, d, body, late):
+    """Return the angular velocity of a body, as velocity_in_step."""
+    w = turn_rate(d, body)
+    return add3(w, change_of_turn_rate(m, d, body)) if late > 0 else w
+
+
+@inline
+def paths(d):
+    """Return the number of paths on which geometries may touch.
+
+    The first is at the velocities of the start of the step, the second at those of its end.
+    """
+    return 2 if d.contact_phase[0] == AT_END else 1
+
+
+@inline
+def near(m):
+    """Return the largest gap that counts as closed."""
+    return CLOSED_GAP * m.opt.timestep * m.opt.timestep
+
+
+@inline
+def still_way(m):
+    """Return the way up to which two geometries rest against each other in a step."""
+    return FLAT * flush_depth(m)
+
+
+@inline
+def flush_depth(m):
+    """Return the depth from which on the normal of a contact counts, see approach.py."""
+    return FLUSH + FLUSH_FALL * m.opt.timestep * m.opt.timestep
+
+
+@inline
+def _is_listed(m, geom1, geom2, dist, leaving, change, touches):
+    """Return whether a point is listed: it is inside, or would be at the end of the step.
+
+    Without restitution it is also listed if the step's forces close its gap (`change`, what they
+    add to the velocity `leaving`, see late_contacts.py), or if it rests within `near`, so that a
+    push is passed on in the same step. Of geometries that do not touch on their path only such
+    points are listed, and of these only those that come nearer SLOWLY or not at all.
+    """
+    way, late = m.opt.timestep * leaving, m.opt.timestep * change
+    if touches and (dist < 0.0 or dist + way < 0.0):
+        return True
+    if m.geom_restitution[geom1] > 0.0 or m.geom_restitution[geom2] > 0.0:
+        return False
+    if touches and dist + way + late < 0.0:
+        return True
+    rests = max(dist, abs(way)) < near(m)
+    return rests and (touches or way > -max(still_way(m), SLOWLY * dist))
+
+
+@inline
+def append(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature, t):
+    """Add a contact at the time t of the step to the list.
+
+    What does not fit in does not act, and is counted.
+    """
+    c = d.ncon
+    if c == m.ncontact:
+        d.ndropped = d.ndropped + 1
+        return
+    d.ncon = c + 1
+    d.contact_geom[c, 0], d.contact_geom[c, 1] = geom1, geom2
+    d.contact_body[c, 0], d.contact_body[c, 1] = body1, body2
+    d.contact_key[c] = pair * FEATURES + feature
+    store3(d.contact_pos, c, x)
+    store3(d.contact_normal, c, normal)
+    d.contact_dist[c], d.contact_time[c] = dist, t
+
+
+@kernel
+def order(d, first):
+    """Sort the contacts of a pair, from number `first` on, by their keys."""
+    for last in range(first + 1, d.ncon):
+        c = last
+        while c > first and d.contact_key[c] < d.contact_key[c - 1]:
+            _exchange(d, c, c - 1)
+            c -= 1
+
+
+@inline
+def _exchange(d, a, b):
+    """Exchange two contacts of one pair."""
+    d.contact_key[a], d.contact_key[b] = d.contact_key[b], d.contact_key[a]
+    d.contact_dist[a], d.contact_dist[b] = d.contact_dist[b], d.contact_dist[a]
+    x, normal = load3(d.contact_pos, a), load3(d.contact_normal, a)
+    store3(d.contact_pos, a, load3(d.contact_pos, b))
+    store3(d.contact_normal, a, load3(d.contact_normal, b))
+    store3(d.contact_pos, b, x)
+    store3(d.contact_normal, b, normal)

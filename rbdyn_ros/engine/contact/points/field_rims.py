@@ -1,0 +1,116 @@
+"""Contacts of the rims of a cylinder with the triangles of a height field.
+
+A rim touches a triangle at its lowest point for the normal of the triangle, if this point is above
+the triangle: in a valley both sides hold it. Two more points, a third of a turn apart, resist
+tilting as on a plane.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.engine.algebra.spatial import (
+    add3,
+    add_scaled3,
+    dot3,
+    load3,
+    mat_vec,
+    store3,
+    sub3,
+)
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
+from rbdyn_ros.engine.contact.points.height_grid import (
+    FIRST_TRIANGLE,
+    SAME_POINT,
+    first_last,
+    grid_of,
+    is_known,
+    is_on,
+    list_corner,
+    list_field_contact,
+    plane_of,
+    triangle_under,
+)
+from rbdyn_ros.engine.contact.points.rims import UPRIGHT_TILT, lowest_angle, on_rim
+
+#: Most triangles that a rim touches: the deepest. A pit has three or four sides.
+MAX_TRIANGLES = 8
+
+#: Columns of a point of a rim: the point, the normal, the distance.
+NORMAL, DIST, COLUMNS = 3, 6, 7
+
+
+@kernel
+def list_rims(m, d, g, o, R, t, reach):
+    """List the contacts of a cylinder at R, t in the frame of the field."""
+    first = d.ncon
+    for end in range(2):
+        points, names = stack_floats(MAX_TRIANGLES, COLUMNS), stack_ints(MAX_TRIANGLES, 1)
+        z = m.geom_size[g, 1] if end == 1 else -m.geom_size[g, 1]
+        centre = add3(t, mat_vec(R, (0.0, 0.0, z)))
+        number = _lowest_points(m, g, o, R, centre, reach, points, names)
+        if number > 1:
+            _list_points(m, d, g, o, points, names, number, end, first)
+        triangle, _dist, up = triangle_under(m, o, grid_of(m, o), centre)
+        if triangle < 0:
+            _triangle, _dist, up = triangle_under(m, o, grid_of(m, o), t)
+        angle = lowest_angle(R, up)
+        for n in range(3):
+            a, b = on_rim(m, g, angle, n)
+            x = add3(t, mat_vec(R, (a, b, z)))
+            if not is_known(m, d, o, x, first, SAME_POINT * m.geom_size[g, 0]):
+                list_corner(m, d, g, o, x, 2 * n + end, reach)
+        if number == 1:  # most often it is the first of the three, whose number is always the same
+            _list_points(m, d, g, o, points, names, number, end, first)
+
+
+@kernel
+def _lowest_points(m, g, o, R, centre, reach, points, names):
+    """Find the lowest points of a rim for the triangles below them; return their number."""
+    grid, radius = grid_of(m, o), m.geom_size[g, 0]
+    _adr, rows, columns, cell_x, cell_y = grid
+    size, axis, number = load3(m.geom_size, o), (R[2], R[5], R[8]), 0
+    r0, r1 = first_last(centre[1], radius, size[1], cell_y, rows)
+    c0, c1 = first_last(centre[0], radius, size[0], cell_x, columns)
+    for r in range(r0, r1):
+        for c in range(c0, c1):
+            for lower in range(2):
+                height, up = plane_of(m, o, grid, r, c, lower == 1, centre)
+                out = add_scaled3(up, axis, -dot3(up, axis))
+                sine = np.sqrt(dot3(out, out))
+                dist = height - radius * sine
+                if sine < UPRIGHT_TILT or not dist < reach:
+                    continue
+                x = add_scaled3(centre, out, -radius / sine)
+                if is_on(m, o, grid, r, c, lower == 1, x):
+                    name = 2 * (r * columns + c) + lower
+                    number = _keep(points, names, number, x, up, dist, name, SAME_POINT * radius)
+    return number
+
+
+@inline
+def _keep(points, names, number, x, up, dist, name, near):
+    """Keep a point if it is new and one of the deepest; return how many there are."""
+    place = min(number, MAX_TRIANGLES - 1)
+    for n in range(number):
+        between = sub3(load3(points, n), x)
+        if dot3(between, between) < near * near:
+            return number
+        if number == MAX_TRIANGLES and points[n, DIST] > points[place, DIST]:
+            place = n
+    if number < MAX_TRIANGLES or dist < points[place, DIST]:
+        store3(points, place, x)
+        points[place, NORMAL], points[place, NORMAL + 1], points[place, NORMAL + 2] = up
+        points[place, DIST], names[place, 0] = dist, name
+    return min(number + 1, MAX_TRIANGLES)
+
+
+@kernel
+def _list_points(m, d, g, o, points, names, number, end, first):
+    """List points of a rim that are not listed yet."""
+    for n in range(number):
+        x, feature = load3(points, n), FIRST_TRIANGLE + 2 * names[n, 0] + end
+        if not is_known(m, d, o, x, first, SAME_POINT * m.geom_size[g, 0]):
+            up = (points[n, NORMAL], points[n, NORMAL + 1], points[n, NORMAL + 2])
+            list_field_contact(m, d, g, o, x, up, points[n, DIST], feature, True)

@@ -1,0 +1,241 @@
+"""Bodies in flight that are hit within a step: they move on by their old velocity until then.
+
+Where the normal between two bodies turns on their way to each other, a contact acts as it is at
+the time t of the touch: each body has its arm to the point from where it then is. The position
+after the step is that of a body that moves by its old velocity until t, and by the new one then,
+
+    x' = x + t v + (h - t) v' = x + h (v' - t a)
+
+so that the impulses J and -J act at one point, and the angular momentum stays what it is: about a
+fixed point, that of m v' at x' changes by (x + t v) x J. Of the bodies in flight (flight.py) only
+the centre of mass does so; they turn by their new angular velocity. That needs one time for all
+impacts of a body, so only the first one acts.
+
+A rebound can lead into the next body within the step. Such a pair has restitution, so it is not
+listed (contact_list.py). The two stay where they touch, but keep their velocities: the next step
+finds the impact. What they leave out is along their velocities, so momentum and angular momentum
+stay what they are. Under gravity their common centre of mass still falls or rises, so that the
+energy does, too.
+"""
+
+from __future__ import annotations
+
+from rbdyn_ros.engine.algebra.spatial import (
+    ZERO3,
+    add3,
+    add_scaled3,
+    dot3,
+    load3,
+    load6,
+    load9,
+    mat_vec,
+    scaled3,
+    store3,
+    sub3,
+    transposed,
+)
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.contact.points.contact_list import append, change_of_velocity
+from rbdyn_ros.engine.tree.flight import PLAIN, has_drive
+from rbdyn_ros.engine.tree.points import point_velocity
+from rbdyn_ros.model.contact_arrays import AT_END, NORMAL
+from rbdyn_ros.model.options import EULER
+
+
+@kernel
+def flies(m, d, body):
+    """Return whether a body is a single one in flight, whose motion in a step is its own."""
+    if m.opt.integrator_id == EULER:
+        return False
+    for n in range(m.nflight):
+        if m.flight_bodyid[n] == body:
+            return not has_drive(m, d, body)
+    return False
+
+
+@inline
+def centre_velocity(m, d, body):
+    """Return the velocity of the centre of mass of a body's tree."""
+    return point_velocity(m, d, body, load3(d.subtree_com, m.body_rootid[body]))
+
+
+@inline
+def centre_at_touch(m, d, c, body):
+    """Return the centre of mass of a body's tree at the time of a contact."""
+    x, t = load3(d.subtree_com, m.body_rootid[body]), d.contact_time[c]
+    return add_scaled3(x, centre_velocity(m, d, body), t) if t > 0.0 else x
+
+
+@inline
+def as_at_start(m, d, body, x, t):
+    """Return where a point that a body has at the time t is at the start of the step."""
+    return add_scaled3(x, centre_velocity(m, d, body), -t) if t > 0.0 else x
+
+
+@inline
+def place_on(m, d, c, body):
+    """Return the point of a contact on one of its bodies at the start of the step."""
+    return as_at_start(m, d, body, load3(d.contact_pos, c), d.contact_time[c])
+
+
+@kernel
+def list_hit(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature, t):
+    """List a contact of bodies in flight at the time t of the step."""
+    x1, x2, h = as_at_start(m, d, body1, x, t), as_at_start(m, d, body2, x, t), m.opt.timestep
+    leaving = dot3(normal, _relative(m, d, body1, body2, x1, x2, False))
+    if dist + (h - t) * leaving < 0.0:
+        dist, t, d.hits[0] = max(dist, 0.0), min(t, h), 1
+        append(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature, t)
+
+
+@kernel
+def clear_hits(m, d):
+    """Forget what was hit."""
+    if d.hits[0] != 0:
+        d.hits[0] = 0
+        for i in range(m.nbody):
+            d.body_hit[i] = 0.0
+            store3(d.body_shift, i, ZERO3)
+
+
+@kernel
+def keep_first_hits(m, d):
+    """Take hits off the list whose bodies have another contact with a body, or an earlier hit.
+
+    These bodies stop where they touch.
+    """
+    kept = 0
+    for c in range(d.ncon):
+        if d.contact_time[c] > 0.0 and not _is_first(d, c):
+            _stop_bodies(m, d, c)
+            d.contact_time[c] = -d.contact_time[c]
+    for c in range(d.ncon):
+        if d.contact_time[c] >= 0.0:
+            _copy_contact(d, c, kept)
+            kept += 1
+    d.ncon = kept
+
+
+@inline
+def _stop_bodies(m, d, c):
+    """Stop the bodies of a hit."""
+    body1, body2, normal = d.contact_body[c, 0], d.contact_body[c, 1], load3(d.contact_normal, c)
+    x1, x2 = place_on(m, d, c, body1), place_on(m, d, c, body2)
+    leaving = dot3(normal, _relative(m, d, body1, body2, x1, x2, False))
+    gap = d.contact_dist[c] - d.contact_time[c] * leaving
+    stop_before(m, d, body1, body2, x1, x2, normal, gap)
+
+
+@inline
+def _is_first(d, c):
+    """Return whether the bodies of a hit have no other contact and no earlier hit."""
+    (body1, body2), t, first = d.contact_body[c], abs(d.contact_time[c]), True
+    for n in range(d.ncon):
+        one, other, time = d.contact_body[n, 0], d.contact_body[n, 1], abs(d.contact_time[n])
+        shares = one > 0 and (one in (body1, body2) or other in (body1, body2))
+        same = one == body1 and other == body2 and time == t
+        if shares and not same:
+            first = first and time > 0.0 and (time > t or (time == t and n > c))
+    return first
+
+
+@inline
+def _copy_contact(d, c, place):
+    """Copy what the list has of a contact to another place."""
+    d.contact_key[place], d.contact_dist[place] = d.contact_key[c], d.contact_dist[c]
+    d.contact_time[place] = d.contact_time[c]
+    store3(d.contact_pos, place, load3(d.contact_pos, c))
+    store3(d.contact_normal, place, load3(d.contact_normal, c))
+    for side in range(2):
+        d.contact_geom[place, side] = d.contact_geom[c, side]
+        d.contact_body[place, side] = d.contact_body[c, side]
+
+
+@kernel
+def find_hits(d):
+    """Write when bodies are hit by contacts that press; needs the forces."""
+    for c in range(d.ncon):
+        t = d.contact_time[c]
+        if t > 0.0 and d.contact_end[c, NORMAL] > 0.0:
+            d.hits[0] = 1
+            for side in range(2):
+                d.body_hit[d.contact_body[c, side]] = t
+
+
+@kernel
+def stop_before(m, d, body1, body2, x1, x2, normal, dist):
+    """Let two bodies that touch at the end of their ways stay where they do.
+
+    The points x1 and x2 of both have the distance `dist` at the start of the step.
+    """
+    h = m.opt.timestep
+    gap = dist + h * dot3(normal, _relative(m, d, body1, body2, x1, x2, True))
+    v1, v2 = _velocity_after(m, d, body1), _velocity_after(m, d, body2)
+    closing = dot3(normal, sub3(v1, v2))
+    if gap >= 0.0 or -gap > h * closing or not flies(m, d, body1) or not flies(m, d, body2):
+        return
+    d.hits[0] = 1
+    falls, part = _fall(m, body1, body2, v1, v2), -gap / (closing * h)
+    _shift(d, body1, scaled3(sub3(falls, v1), part))
+    _shift(d, body2, scaled3(sub3(falls, v2), part))
+
+
+@inline
+def _fall(m, body1, body2, v1, v2):
+    """Return the velocity along gravity of the common centre of mass of two bodies."""
+    g, mass1, mass2 = m.opt.gravity, m.body_mass[body1], m.body_mass[body2]
+    down = (g[0], g[1], g[2])
+    square = dot3(down, down)
+    if square == 0.0:
+        return ZERO3
+    speed = (mass1 * dot3(down, v1) + mass2 * dot3(down, v2)) / (mass1 + mass2)
+    return scaled3(down, speed / square)
+
+
+@inline
+def _relative(m, d, body1, body2, x1, x2, after):
+    """Return the velocity of the point x2 of body2 relative to the point x1 of body1."""
+    v = sub3(point_velocity(m, d, body2, x2), point_velocity(m, d, body1, x1))
+    if after:
+        v = add3(v, change_of_velocity(m, d, body2, x2))
+        v = sub3(v, change_of_velocity(m, d, body1, x1))
+    return v
+
+
+@inline
+def _velocity_after(m, d, body):
+    """Return the velocity of the centre of mass of a body at the end of the step.
+
+    Until the forces are known, it is that of the start.
+    """
+    v, a = centre_velocity(m, d, body), load6(d.iterate_a, body)
+    at_end = d.contact_phase[0] == AT_END
+    return add_scaled3(v, (a[3], a[4], a[5]), m.opt.timestep) if at_end else v
+
+
+@inline
+def _shift(d, body, v):
+    store3(d.body_shift, body, add3(load3(d.body_shift, body), v))
+
+
+@kernel
+def hold_back(m, d):
+    """Add to body_shift that bodies that are hit go on by their old velocity until then."""
+    if d.hits[0] != 0:
+        for i in range(m.nbody):
+            if d.body_hit[i] > 0.0:
+                a = load6(d.a, i)
+                _shift(d, i, scaled3((a[3], a[4], a[5]), -d.body_hit[i]))
+
+
+@kernel
+def move_hits(m, d):
+    """Add body_shift to the motion of the step, which is in flight_work."""
+    if d.hits[0] == 0:
+        return
+    for n in range(m.nflight):
+        i = m.flight_bodyid[n]
+        if d.flight_mode[i] != PLAIN:
+            shift = mat_vec(transposed(load9(m.body_mat, i)), load3(d.body_shift, i))
+            for k in range(3):
+                d.flight_work[i, k] += shift[k]

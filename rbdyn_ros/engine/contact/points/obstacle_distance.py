@@ -1,0 +1,57 @@
+"""The distance of points and lines of the world to an obstacle."""
+
+from __future__ import annotations
+
+from rbdyn_ros.engine.algebra.spatial import (
+    add3,
+    dot3,
+    load3,
+    load9,
+    mat_vec,
+    scaled3,
+    sub3,
+    transposed,
+)
+from rbdyn_ros.engine.collision.distances import distance
+from rbdyn_ros.engine.collision.kinds import PLANE
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+
+GOLDEN = 0.6180339887498949
+GOLDEN_STEPS = 40  # they find a point to 1e-8 of the length of the line
+
+
+@inline
+def from_obstacle(m, o, x):
+    """Return the distance of a point of the world to an obstacle, and the direction away."""
+    R = load9(m.geom_mat, o)
+    local = mat_vec(transposed(R), sub3(x, load3(m.geom_pos, o)))
+    dist, away = distance(m.geom_type[o], load3(m.geom_size, o), local)
+    return dist, mat_vec(R, away)
+
+
+@inline
+def distance_to_obstacle(m, o, x):
+    """Return the distance of a point of the world to an obstacle."""
+    if m.geom_type[o] == PLANE:  # the same number, at less cost
+        up = (m.geom_mat[o, 2], m.geom_mat[o, 5], m.geom_mat[o, 8])
+        return dot3(up, sub3(x, load3(m.geom_pos, o)))
+    dist, _ = from_obstacle(m, o, x)
+    return dist
+
+
+@kernel
+def nearest_on_line(m, o, p, line, tilt):
+    """Return the place (0 to 1) on a line nearest to a box, with its far end `tilt` higher.
+
+    The distance to a convex body is convex along a line, so golden-section search finds it.
+    """
+    low, high = 0.0, 1.0
+    for _ in range(GOLDEN_STEPS):
+        a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+        at_a, _n = from_obstacle(m, o, add3(p, scaled3(line, a)))
+        at_b, _n = from_obstacle(m, o, add3(p, scaled3(line, b)))
+        if at_a + tilt * a < at_b + tilt * b:
+            high = b
+        else:
+            low = a
+    return 0.5 * (low + high)

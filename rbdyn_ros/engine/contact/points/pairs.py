@@ -1,0 +1,342 @@
+"""Contacts between geometries of two bodies: the pairs of push_geom that are near, pair by pair.
+
+A stage of its own, which a Model needs only if bodies push each other, or if a cylinder or mesh
+can touch an obstacle with an edge. Other contacts with obstacles are in obstacles.py.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.engine.algebra.spatial import (
+    add3,
+    add_scaled3,
+    dot3,
+    load3,
+    mat_vec,
+    scaled3,
+    sub3,
+)
+from rbdyn_ros.engine.collision.clipping import POINTS
+from rbdyn_ros.engine.collision.kinds import BOX
+from rbdyn_ros.engine.collision.manifold import manifold
+from rbdyn_ros.engine.collision.pair import in_order, nearest_points, relative
+from rbdyn_ros.engine.collision.support import radius_of
+from rbdyn_ros.engine.collision.sweep import (
+    WAY,
+    bound,
+    bounds_near,
+    place_geom,
+    pose_of,
+    sort,
+    store_pose,
+    sweep,
+)
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.compiler.optional import data_at, model_at, optional_stage
+from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
+from rbdyn_ros.engine.contact.law.surfaces import is_rigid
+from rbdyn_ros.engine.contact.points.approach import (
+    NEAR,
+    NEVER,
+    begin_search,
+    carried_back,
+    closing_rate,
+    gap_before,
+    goes_on,
+    is_sliver,
+    look,
+    moved_by,
+    time_of_look,
+    time_of_points,
+    touch_depth,
+)
+from rbdyn_ros.engine.contact.points.boxes import BOX_POINTS, box_gap, box_points
+from rbdyn_ros.engine.contact.points.contact_list import (
+    list_contact,
+    order,
+    paths,
+    reach_of,
+    still_way,
+    turn_rate_in_step,
+    velocity_in_step,
+)
+from rbdyn_ros.engine.contact.points.hits import flies, list_hit, stop_before
+from rbdyn_ros.model.contact_arrays import AT_END
+from rbdyn_ros.model.data_fields import AXIS
+
+#: Up to so many pairs it is faster to test each pair than to sweep.
+PAIRS_WITHOUT_SWEEP = 1000
+
+#: Cosine of the angle up to which two normals are about the same.
+SAME_NORMAL = 0.7
+
+#: Part of the speed along the normal that is as fast.
+SAME_SPEED = 0.5
+
+#: In place of a path: the geometries are where both touch; they touch later in the step with
+#: another normal than now, which the next step finds.
+AT_TOUCH, LATE_TOUCH = 2, 3
+
+
+@optional_stage("pair_stage")
+def _by_address(table, row):
+    list_pairs(model_at(table), data_at(table, row))
+
+
+@kernel
+def list_pairs(m, d):
+    """List the contacts of the pairs of push_geom, in their order."""
+    place, found = d.geom_place, d.push_found
+    for g in range(m.nplace):
+        place_geom(m, d, g, place)
+        centre, i = load3(place, g), m.geom_bodyid[g]
+        place[g, WAY] = reach_of(m, d, i, centre, m.geom_rbound[g])
+        bound(m, g, place, place[g, WAY])
+    if m.npush > PAIRS_WITHOUT_SWEEP:
+        number = sweep(
+            m, m.nplace, place, d.sweep_order, m.push_geom, m.push_adr, m.push_num, found
+        )
+        if number <= len(found):
+            sort(found, number)
+            for n in range(number):
+                _list_pair(m, d, found[n])
+            return
+    for pair in range(m.npush):  # few pairs, or too many near ones to list
+        if bounds_near(m, place, m.push_geom[pair, 0], m.push_geom[pair, 1]):
+            _list_pair(m, d, pair)
+
+
+@kernel
+def _list_pair(m, d, pair):
+    """List the contacts of a pair, up to the way that the two can close in the step.
+
+    The one on the lighter tree moves, relative to the other one.
+    """
+    g, h = m.push_geom[pair, 0], m.push_geom[pair, 1]
+    reach, first = d.geom_place[g, WAY] + d.geom_place[h, WAY], d.ncon
+    mover = _lighter(m, g, h)
+    p, R = pose_of(d.geom_place, mover)
+    for late in range(paths(d)):
+        v, w = _relative_velocity(m, d, g, h, mover, p, late)
+        t = _time_of_touch(m, d, pair, g, h, mover, v, w, reach)
+        if t == NEVER or (late > 0 and t == NEAR):
+            continue
+        _list_at(m, d, pair, g, h, mover, v, w, t, late, reach)
+        if d.ncon > first:
+            break
+    store_pose(d.geom_place, mover, p, R)
+    order(d, first)
+
+
+@inline
+def _lighter(m, g, h):
+    """Return the geometry of a pair whose tree is the lighter one; the world is the heaviest."""
+    root, other = m.body_rootid[m.geom_bodyid[g]], m.body_rootid[m.geom_bodyid[h]]
+    if root == 0 or other == 0:
+        return g if other == 0 else h
+    return g if m.body_subtreemass[root] < m.body_subtreemass[other] else h
+
+
+@inline
+def _relative_velocity(m, d, g, h, mover, x, late):
+    """Return the velocity of a geometry at x relative to the other one, and the angular one."""
+    body, other = m.geom_bodyid[mover], m.geom_bodyid[g if mover == h else h]
+    v, w = velocity_in_step(m, d, body, x, late), turn_rate_in_step(m, d, body, late)
+    if other > 0:
+        v = sub3(v, velocity_in_step(m, d, other, x, late))
+        w = sub3(w, turn_rate_in_step(m, d, other, late))
+    return v, w
+
+
+@kernel
+def _time_of_touch(m, d, pair, g, h, mover, v, w, reach):
+    """Return the time at which two geometries touch on their paths; the mover is then there."""
+    radius, flush, place = m.geom_rbound[mover], touch_depth(m, g, h), d.geom_place
+    way = m.opt.timestep * (np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * radius)
+    if way < still_way(m):
+        return 0.0
+    (p, R), search = pose_of(place, mover), begin_search(way, flush, v)
+    while goes_on(search):
+        q, T = moved_by(p, R, v, w, time_of_look(search))
+        store_pose(place, mover, q, T)
+        dist, normal, x = _gap(m, d, pair, g, h, mover, reach)
+        rate = closing_rate(dist, normal, v, w, sub3(x, q), radius)
+        search = look(m, search, dist, rate, normal)
+    store_pose(place, mover, p, R)
+    return time_of_points(m, search)
+
+
+@kernel
+def _gap(m, d, pair, g, h, mover, reach):
+    """Return the distance of two geometries, the normal towards the mover, and the place."""
+    other = g if mover == h else h
+    p, R = pose_of(d.geom_place, mover)
+    if m.geom_type[g] == BOX and m.geom_type[h] == BOX:
+        q, T = pose_of(d.geom_place, other)
+        half, block = load3(m.geom_size, mover), load3(m.geom_size, other)
+        dist, normal = box_gap(p, R, half, q, T, block, reach)
+        return dist, normal, p
+    a, b, _swapped = in_order(m, g, h)
+    dist, normal, x, _y = _nearest(m, d, pair, a, b, reach)
+    p, R = pose_of(d.geom_place, a)
+    normal = scaled3(mat_vec(R, normal), 1.0 if mover == b else -1.0)
+    return dist, normal, add3(p, mat_vec(R, x))
+
+
+@kernel
+def _nearest(m, d, pair, a, b, reach):
+    """Return distance, normal and nearest points of two geometries in order, in A."""
+    nowhere = stack_floats(1, AXIS)
+    for k in range(AXIS):
+        nowhere[0, k] = 0.0
+    axis = d.push_axis[pair] if pair < len(d.push_axis) else nowhere[0]
+    R, t = relative(d.geom_place, a, b)
+    return nearest_points(m, a, b, R, t, reach, axis)
+
+
+@kernel
+def _list_at(m, d, pair, g, h, mover, v, w, t, late, reach):
+    """List the points at which two geometries touch at the time t of a path."""
+    place = d.geom_place
+    p, R = pose_of(place, mover)
+    body_g, body_h, other = m.geom_bodyid[g], m.geom_bodyid[h], g if mover == h else h
+    x, B = pose_of(place, other)
+    if t > 0.0:
+        if body_g > 0 and body_h > 0 and _as_now(m, d, pair, g, h, mover, v, w, t, reach):
+            t = 0.0
+        elif late == 0 and _both_fly(m, d, g, h):
+            late = AT_TOUCH
+            _fly_on(m, d, mover, t)
+            _fly_on(m, d, other, t)
+        else:
+            late = LATE_TOUCH if late > 0 and _both_fly(m, d, g, h) else late
+            q, T = moved_by(p, R, v, w, t)
+            store_pose(place, mover, q, T)
+    if m.geom_type[g] == BOX and m.geom_type[h] == BOX:
+        _boxes(m, d, pair, g, h, mover, p, R, t, late, reach)
+    else:
+        _hulls(m, d, pair, g, h, mover, p, R, t, late, reach)
+    store_pose(place, other, x, B)
+
+
+@inline
+def _both_fly(m, d, g, h):
+    """Return whether two rigid geometries are of bodies in flight, which can be hit on their way.
+
+    The gap of a spring is that of the start of the step.
+    """
+    if not is_rigid(m, g) or not is_rigid(m, h):
+        return False
+    return flies(m, d, m.geom_bodyid[g]) and flies(m, d, m.geom_bodyid[h])
+
+
+@inline
+def _fly_on(m, d, g, t):
+    """Put a geometry where its body leads it until the time t."""
+    (p, R), body = pose_of(d.geom_place, g), m.geom_bodyid[g]
+    v, w = velocity_in_step(m, d, body, p, 0), turn_rate_in_step(m, d, body, 0)
+    q, T = moved_by(p, R, v, w, t)
+    store_pose(d.geom_place, g, q, T)
+
+
+@kernel
+def _as_now(m, d, pair, g, h, mover, v, w, t, reach):
+    """Return whether two moving geometries touch with about the normal that they have now.
+
+    They then keep the points of the start, where the arms of both are right, so that a force that
+    is central turns neither.
+    """
+    place = d.geom_place
+    p, R = pose_of(place, mover)
+    dist, now, _x = _gap(m, d, pair, g, h, mover, reach)
+    q, T = moved_by(p, R, v, w, t)
+    store_pose(place, mover, q, T)
+    _dist, then, _x = _gap(m, d, pair, g, h, mover, reach)
+    store_pose(place, mover, p, R)
+    same = dot3(now, then) > SAME_NORMAL and dot3(then, v) < SAME_SPEED * dot3(now, v)
+    return same and dist < reach
+
+
+@kernel
+def _boxes(m, d, pair, g, h, mover, p_0, R_0, t, late, reach):
+    points, names = stack_floats(BOX_POINTS, 4), stack_ints(BOX_POINTS, 1)
+    p, R = pose_of(d.geom_place, g)
+    q, T = pose_of(d.geom_place, h)
+    half, other = load3(m.geom_size, g), load3(m.geom_size, h)
+    number, normal = box_points(q, T, other, p, R, half, reach, points, names)
+    if t == 0.0 and _beside(m, d, pair, g, h, mover, normal, reach, points, number):
+        return
+    for n in range(number):  # points of h
+        x = sub3(load3(points, n), scaled3(normal, 0.5 * points[n, 3]))
+        _list_carried(
+            m, d, pair, g, h, mover, p_0, R_0, t, late, x, normal, points[n, 3], names[n, 0]
+        )
+
+
+@kernel
+def _hulls(m, d, pair, g, h, mover, p_0, R_0, t, late, reach):
+    points, names = stack_floats(POINTS, 4), stack_ints(POINTS, 1)
+    a, b, swapped = in_order(m, g, h)
+    nearest = _nearest(m, d, pair, a, b, reach)
+    if not nearest[0] < reach:
+        return
+    R, t_AB = relative(d.geom_place, a, b)
+    number, normal = manifold(m, a, b, R, t_AB, nearest, reach, points, names)
+    p, R_A = pose_of(d.geom_place, a)
+    normal = scaled3(mat_vec(R_A, normal), -1.0 if swapped else 1.0)
+    round_ones = radius_of(m, a) + radius_of(m, b) > 0.0
+    beside = t == 0.0 and not round_ones
+    if beside and _beside(m, d, pair, g, h, mover, normal, reach, points, number):
+        return
+    for n in range(number):
+        x = add3(p, mat_vec(R_A, load3(points, n)))
+        _list_carried(
+            m, d, pair, g, h, mover, p_0, R_0, t, late, x, normal, points[n, 3], names[n, 0]
+        )
+
+
+@kernel
+def _beside(m, d, pair, g, h, mover, normal, reach, points, number):
+    """Return whether two edges are FLUSH side by side: pushed together, the two do not meet.
+
+    Nothing holds them apart along the normal, which is by chance that of a side.
+    """
+    deepest, flush = np.inf, touch_depth(m, g, h)
+    for n in range(number):
+        deepest = min(deepest, points[n, 3])
+    if not abs(deepest) < flush or not is_sliver(points, number, flush):
+        return False
+    p, R = pose_of(d.geom_place, mover)
+    towards = 2.0 * flush if mover == g else -2.0 * flush
+    store_pose(d.geom_place, mover, add_scaled3(p, normal, towards), R)
+    pushed, _normal, _x = _gap(m, d, pair, g, h, mover, reach)
+    store_pose(d.geom_place, mover, p, R)
+    return pushed > deepest - flush and pushed > -flush
+
+
+@inline
+def _list_carried(m, d, pair, g, h, mover, p, R, t, late, x, normal, dist, feature):
+    """List a contact at the time t of a path, at the start of which the mover is at p, R.
+
+    The normal points from g to h; a geometry of the world is geom1.
+    """
+    key, body_g, body_h = m.ngeomlink * m.nobstacle + pair, m.geom_bodyid[g], m.geom_bodyid[h]
+    if late == AT_TOUCH:
+        list_hit(m, d, key, g, h, body_g, body_h, x, normal, dist, feature, t)
+        return
+    if t > 0.0:
+        q, T = pose_of(d.geom_place, mover)
+        x = carried_back(x, p, R, q, T)
+        v, _w = _relative_velocity(m, d, g, h, h, x, late)
+        dist = gap_before(m, normal, dist, v, t)
+    number = d.ncon
+    if late == LATE_TOUCH:
+        stop_before(m, d, body_g, body_h, x, x, normal, dist)
+    elif body_h == 0:
+        flipped = scaled3(normal, -1.0)
+        list_contact(m, d, key, h, g, body_h, body_g, x, flipped, dist, feature, t != NEAR)
+    else:
+        list_contact(m, d, key, g, h, body_g, body_h, x, normal, dist, feature, t != NEAR)
+        if d.contact_phase[0] == AT_END and d.ncon == number and body_g > 0 and t != NEAR:
+            stop_before(m, d, body_g, body_h, x, x, normal, dist)

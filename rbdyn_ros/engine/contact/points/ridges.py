@@ -1,0 +1,318 @@
+"""Contacts of geometries with the convex edges and corners of a height field.
+
+An edge or a corner touches at its point that is deepest in the geometry. An edge between triangles
+of one plane is not convex, and an edge counts only for normals between those of its triangles.
+Each is looked at when the geometry touches it on its path in the step (approach.py).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.engine.algebra.spatial import (
+    ZERO3,
+    add3,
+    add_scaled3,
+    cross3,
+    dot3,
+    load3,
+    mat_vec,
+    scaled3,
+    sub3,
+    transposed,
+)
+from rbdyn_ros.engine.collision.distances import distance
+from rbdyn_ros.engine.collision.kinds import MESH
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.contact.points.approach import (
+    NEAR,
+    NEVER,
+    begin_search,
+    carried_back,
+    gap_before,
+    goes_on,
+    look,
+    moved_by,
+    time_of_look,
+    time_of_points,
+)
+from rbdyn_ros.engine.contact.points.contact_list import flush_depth, paths, still_way
+from rbdyn_ros.engine.contact.points.height_grid import (
+    FIRST_EDGE,
+    FIRST_PEAK,
+    corner_of,
+    field_turn_rate,
+    field_velocity,
+    first_last,
+    grid_of,
+    list_field_contact,
+)
+from rbdyn_ros.model.height_fields import PEAK
+
+MAX_TANGENTS, HALVE_EVERY = 60, 4  # steps of a search; one of so many halves
+BESIDE_POINT = 1e-6  # part of an edge: the two sides of its nearest point
+NO_END = 1e-3  # part of an edge near an end, which is a corner
+END_MARGIN = 1e-3  # part of a common line by which its ends are taken further inside
+POINT_LENGTH = 0.02  # part of an edge that counts as one point
+LEVEL_SLOPE = 2e-3  # slope [rad] below which an edge lies along a face
+CONE_SLACK = 1e-6  # angle [rad] by which a normal may be outside those of an edge
+LEAST_UP = 0.05  # height of a normal: the field pushes upwards
+OPPOSITE = 0.1  # length of a mixture of two normals below which they are opposite
+DISTANCE_TOLERANCE = 1e-17  # distance [m] by which a search may miss the least
+
+
+@kernel
+def ridges(m, d, g, o, R, t, half, reach):
+    """Add the contacts of the convex edges and corners of the field below a geometry."""
+    grid, size = grid_of(m, o), load3(m.geom_size, o)
+    adr, rows, columns, cell_x, cell_y = grid
+    low = t[2] - half[2]
+    r0, r1 = first_last(t[1], half[1], size[1], cell_y, rows)
+    c0, c1 = first_last(t[0], half[0], size[0], cell_x, columns)
+    for r in range(r0, r1 + 1):
+        for c in range(c0, c1 + 1):
+            flags = m.field_ridge[adr + r * columns + c]
+            if flags == 0:
+                continue
+            p = corner_of(m, o, grid, r, c)
+            if flags & PEAK and p[2] >= low:
+                dist, _away = _solid(m, g, R, t, p)
+                if dist < reach:
+                    _peak(m, d, g, o, grid, R, t, r, c, p, dist)
+            for k in range(3):
+                if flags & (1 << k):
+                    q = corner_of(m, o, grid, r + (k != 0), c + (k != 1))
+                    if max(p[2], q[2]) >= low and _is_beside(m, g, R, t, p, q, reach):
+                        line = sub3(q, p)
+                        place = _deepest(m, g, R, t, p, line, 0.0, reach)
+                        if place >= 0.0:
+                            _edge(m, d, g, o, grid, R, t, r, c, k, p, line, place)
+
+
+@inline
+def _is_beside(m, g, R, t, p, q, reach):
+    """Return whether an edge from p to q reaches into the bounding box of a geometry."""
+    turn = transposed(R)
+    a, b = mat_vec(turn, sub3(p, t)), mat_vec(turn, sub3(q, t))
+    for n in range(3):
+        most = m.geom_half[g, n] + reach
+        if min(a[n], b[n]) > most or max(a[n], b[n]) < -most:
+            return False
+    return True
+
+
+@kernel
+def _peak(m, d, g, o, grid, R, t, r, c, p, dist):
+    """Add the contact of a corner of the field, where it touches on a path of the step."""
+    first = d.ncon
+    for late in range(paths(d)):
+        path = _path(m, d, g, o, t, late)
+        time = 0.0 if dist < 0.0 else _time_of_touch(m, g, R, t, p, ZERO3, path)
+        if time != NEVER:
+            _peak_at(m, d, g, o, grid, R, t, r, c, p, path, time)
+        if d.ncon > first or dist < 0.0:
+            return
+
+
+@inline
+def _path(m, d, g, o, t, late):
+    """Return the velocities of a geometry at t, in the frame of the field."""
+    return field_velocity(m, d, g, o, t, late), field_turn_rate(m, d, g, o, late)
+
+
+@kernel
+def _peak_at(m, d, g, o, grid, R, t, r, c, p, path, time):
+    """Add the contact of a corner of the field at a time of a path."""
+    q, T = moved_by(t, R, path[0], path[1], max(time, 0.0))
+    dist, away = _solid(m, g, T, q, p)
+    normal = scaled3(away, -1.0)
+    if normal[2] < LEAST_UP:
+        return
+    _adr, rows, columns, _cell_x, _cell_y = grid
+    for n in range(6):  # its neighbours: east, north, north-east, and opposite
+        sign = 1 if n < 3 else -1
+        rr, cc = r + sign * (n % 3 != 0), c + sign * (n % 3 != 1)
+        if rr >= 0 and rr < rows and cc >= 0 and cc < columns:
+            way = sub3(corner_of(m, o, grid, rr, cc), p)
+            if dot3(normal, way) > CONE_SLACK * np.sqrt(dot3(way, way)):
+                return
+    x, feature = add_scaled3(p, normal, dist), FIRST_PEAK + r * grid[2] + c
+    _list_carried(m, d, g, o, R, t, q, T, path, time, x, normal, dist, feature)
+
+
+@inline
+def _list_carried(m, d, g, o, R, t, q, T, path, time, x, normal, dist, feature):
+    """List a contact that a geometry has at the pose q, T at a time of a path from t, R."""
+    if time > 0.0:
+        x = carried_back(x, t, R, q, T)
+        v = add3(path[0], cross3(path[1], sub3(x, t)))
+        dist = gap_before(m, normal, dist, v, time)
+    list_field_contact(m, d, g, o, x, normal, dist, feature, time != NEAR)
+
+
+@kernel
+def _edge(m, d, g, o, grid, R, t, r, c, k, p, line, place):
+    """Add the contacts of an edge of the field: where it is deepest in the geometry on its path.
+
+    An edge along a face of the geometry touches at both ends of its part below the face.
+    """
+    dist, _away = _solid(m, g, R, t, add_scaled3(p, line, place))
+    first = d.ncon
+    for late in range(paths(d)):
+        path = _path(m, d, g, o, t, late)
+        time = 0.0 if dist < 0.0 else _time_of_touch(m, g, R, t, p, line, path)
+        if time != NEVER:
+            _edge_at(m, d, g, o, grid, R, t, r, c, k, p, line, path, time, place)
+        if d.ncon > first or dist < 0.0:
+            return
+
+
+@kernel
+def _time_of_touch(m, g, R, t, p, line, path):
+    """Return the time at which a geometry touches an edge, or a corner, of the field on a path."""
+    (v, w), radius, flush = path, m.geom_rbound[g], flush_depth(m)
+    way = m.opt.timestep * (np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * radius)
+    if way < still_way(m):
+        return 0.0
+    search = begin_search(way, flush, v)
+    while goes_on(search):
+        q, T = moved_by(t, R, v, w, time_of_look(search))
+        place = _deepest(m, g, T, q, p, line, 0.0, np.inf)
+        x = add_scaled3(p, line, place)
+        dist, away = _solid(m, g, T, q, x)
+        rate = dot3(away, add3(v, cross3(w, sub3(x, q))))
+        search = look(m, search, dist, rate, away)
+    return time_of_points(m, search)
+
+
+@kernel
+def _edge_at(m, d, g, o, grid, R_0, t_0, r, c, k, p, line, path, time, place):
+    """Add the contacts of an edge of the field at a time of a path from t_0, R_0.
+
+    `place` is where it is deepest at the start.
+    """
+    length = np.sqrt(dot3(line, line))
+    t, R = moved_by(t_0, R_0, path[0], path[1], max(time, 0.0))
+    if time > 0.0:
+        place = _deepest(m, g, R, t, p, line, 0.0, np.inf)
+    low = high = place
+    there, _away = _solid(m, g, R, t, add_scaled3(p, line, place))
+    before, _away = _solid(m, g, R, t, add_scaled3(p, line, place - POINT_LENGTH))
+    after, _away = _solid(m, g, R, t, add_scaled3(p, line, place + POINT_LENGTH))
+    tilt = LEVEL_SLOPE * length
+    if min(before, after) - there < POINT_LENGTH * tilt:  # it lies along a face
+        low = _deepest(m, g, R, t, p, line, tilt, np.inf)
+        high = _deepest(m, g, R, t, p, line, -tilt, np.inf)
+        inside = END_MARGIN * (high - low)  # at its ends another face is as near
+        low, high = low + inside, high - inside
+    first = FIRST_EDGE + 6 * (r * grid[2] + c) + 2 * k
+    if low > NO_END and low < 1.0 - NO_END:
+        _edge_point(m, d, g, o, grid, R_0, t_0, R, t, r, c, k, p, line, low, path, time, first)
+    if high > max(low, NO_END) and high < 1.0 - NO_END:
+        _edge_point(
+            m, d, g, o, grid, R_0, t_0, R, t, r, c, k, p, line, high, path, time, first + 1
+        )
+
+
+@kernel
+def _deepest(m, g, R, t, p, line, tilt, reach):
+    """Return the place (0 to 1) on a line nearest to a geometry, with its far end `tilt` higher.
+
+    It is -1 if the line is farther away than `reach`. The distance to a convex body is convex
+    along a line: it is above its tangents, and its least is between two of opposite slopes.
+
+    Source: Kelley, The cutting-plane method for solving convex programs, 1960.
+    """
+    low, high, place = 0.0, 1.0, 0.5
+    at_low, down = _along(m, g, R, t, p, line, tilt, low)
+    at_high, up = _along(m, g, R, t, p, line, tilt, high)
+    if down >= 0.0:
+        return 0.0 if at_low < reach else -1.0
+    if up <= 0.0:
+        return 1.0 if at_high < reach else -1.0
+    for n in range(MAX_TANGENTS):
+        place = (at_high - up * high - at_low + down * low) / (down - up)
+        least = at_low + down * (place - low)
+        if least >= reach:
+            return -1.0
+        if n % HALVE_EVERY == HALVE_EVERY - 1 or not (place > low and place < high):
+            place = 0.5 * (low + high)
+        here, slope = _along(m, g, R, t, p, line, tilt, place)
+        if here - least <= DISTANCE_TOLERANCE or slope == 0.0:
+            break
+        if slope < 0.0:
+            low, at_low, down = place, here, slope
+        else:
+            high, at_high, up = place, here, slope
+    return place
+
+
+@inline
+def _along(m, g, R, t, p, line, tilt, place):
+    """Return the distance at a place on a line, and its slope."""
+    dist, away = _solid(m, g, R, t, add_scaled3(p, line, place))
+    return dist + tilt * place, dot3(away, line) + tilt
+
+
+@kernel
+def _edge_point(m, d, g, o, grid, R_0, t_0, R, t, r, c, k, p, line, place, path, time, feature):
+    """Add the contact of a point of an edge, unless another part of the field is nearer there.
+
+    Where an edge of the geometry crosses, the normal is the mixture of those on both sides that is
+    perpendicular to the field's edge: with w1 n1 + w2 n2 = w n, the distance along n is 1 / w of
+    that along n1 and n2. In the middle of a thin geometry both sides are opposite: the one that
+    leads down counts, so the field pushes upwards.
+    """
+    x = add_scaled3(p, line, place)
+    dist, away = _solid(m, g, R, t, x)
+    _b, before = _solid(m, g, R, t, add_scaled3(p, line, place - BESIDE_POINT))
+    _a, after = _solid(m, g, R, t, add_scaled3(p, line, place + BESIDE_POINT))
+    slope1, slope2 = dot3(before, line), dot3(after, line)
+    if slope1 < 0.0 and slope2 > 0.0:
+        share = slope2 / (slope2 - slope1)
+        away = add3(scaled3(before, share), scaled3(after, 1.0 - share))
+        if dot3(away, away) < OPPOSITE * OPPOSITE:
+            away = before if before[2] < after[2] else after
+    size = np.sqrt(dot3(away, away))
+    normal, dist = scaled3(away, -1.0 / size), dist / size
+    if normal[2] < LEAST_UP:
+        return
+    _adr, rows, columns, _cell_x, _cell_y = grid
+    for side in range(2):  # the third corners of its triangles
+        rr = r + (k != 2) if side == 0 else r + (k == 2) - (k == 0)
+        cc = c + 1 if side == 0 else c - (k == 1)
+        if rr >= 0 and rr < rows and cc >= 0 and cc < columns:
+            way = sub3(corner_of(m, o, grid, rr, cc), p)
+            way = add_scaled3(way, line, -dot3(way, line) / dot3(line, line))
+            if dot3(normal, way) > CONE_SLACK * np.sqrt(dot3(way, way)):
+                return
+    x = add_scaled3(x, normal, dist)
+    _list_carried(m, d, g, o, R_0, t_0, t, R, path, time, x, normal, dist, feature)
+
+
+@inline
+def _solid(m, g, R, t, x):
+    """Return the distance of a point of the field to a geometry at R, t, and the way out."""
+    local = mat_vec(transposed(R), sub3(x, t))
+    if m.geom_type[g] == MESH:
+        dist, away = _from_hull(m, g, local)
+    else:
+        dist, away = distance(m.geom_type[g], load3(m.geom_size, g), local)
+    return dist, mat_vec(R, away)
+
+
+@kernel
+def _from_hull(m, g, x):
+    """Return the largest signed distance of a point to the planes of a hull's faces, its normal.
+
+    Inside it is the signed distance, outside a positive lower bound of it; without faces it is
+    infinity.
+    """
+    most, best = -np.inf, (0.0, 0.0, 1.0)
+    for f in range(m.geom_faceadr[g], m.geom_faceadr[g] + m.geom_facenum[g]):
+        corner = m.geom_vertadr[g] + m.face_vert[m.face_vertadr[f]]
+        normal = load3(m.face_normal, f)
+        dist = dot3(normal, sub3(x, load3(m.vert_pos, corner)))
+        if dist > most:
+            most, best = dist, normal
+    return (np.inf, best) if most == -np.inf else (most, best)

@@ -1,0 +1,86 @@
+"""The start of a step: velocities, arms and constants of the contacts."""
+
+from __future__ import annotations
+
+from rbdyn_ros.engine.algebra.spatial import (
+    ZERO3,
+    add3,
+    add_scaled3,
+    dot3,
+    load3,
+    load9,
+    mat_vec,
+    scaled3,
+    store3,
+    sub3,
+)
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.contact.law.body_sums import clear_sums
+from rbdyn_ros.engine.contact.law.contact_constants import prepare
+from rbdyn_ros.engine.contact.law.force import has_torque
+from rbdyn_ros.engine.contact.law.masses import find_heaviest, join_trees
+from rbdyn_ros.engine.contact.law.patches import spin_of, spread_friction
+from rbdyn_ros.engine.contact.points.hits import place_on
+from rbdyn_ros.engine.tree.points import point_velocity
+from rbdyn_ros.model.contact_arrays import NORMAL
+
+
+@kernel
+def start_contacts(m, d):
+    """Write the velocities and the constants of the contacts; needs recall."""
+    clear_sums(m, d)
+    d.nmutual = 0
+    for c in range(d.ncon):
+        if d.contact_body[c, 0] > 0:
+            d.nmutual = d.nmutual + 1
+    if m.nloop > 0:
+        join_trees(m, d)
+    if d.nmutual > 0:
+        find_heaviest(m, d)
+    for c in range(d.ncon):
+        body1, body2 = d.contact_body[c, 0], d.contact_body[c, 1]
+        v = velocity_of(m, d, c)
+        store3(d.contact_arm2, c, _arm(m, d, c, body2))
+        if body1 > 0:
+            store3(d.contact_arm1, c, _arm(m, d, c, body1))
+        normal = load3(d.contact_normal, c)
+        leaving = dot3(normal, v)
+        prepare(m, d, c, leaving)
+        store3(d.contact_vel, c, add_scaled3(v, normal, -leaving))
+        d.contact_vel[c, NORMAL] = leaving
+        store3(d.contact_lever, c, ZERO3)
+        store3(d.contact_force, c, ZERO3)
+        store3(d.contact_torque, c, ZERO3)
+        if has_torque(d, c):
+            store3(d.contact_spin, c, spin_of(d, c))
+    spread_friction(m, d)
+
+
+@inline
+def velocity_of(m, d, c):
+    """Return the velocity of geom2 at a contact, relative to geom1, at the start of the step."""
+    body1, body2 = d.contact_body[c, 0], d.contact_body[c, 1]
+    v = add3(point_velocity(m, d, body2, place_on(m, d, c, body2)), _belts(m, d, c))
+    return sub3(v, point_velocity(m, d, body1, place_on(m, d, c, body1))) if body1 > 0 else v
+
+
+@inline
+def _arm(m, d, c, body):
+    """Return the way from the centre of mass of a body's tree to a contact."""
+    return sub3(place_on(m, d, c, body), load3(d.subtree_com, m.body_rootid[body]))
+
+
+@inline
+def _belts(m, d, c):
+    """Return the velocity of the surface of geom2 relative to that of geom1, moved by belts."""
+    return sub3(_belt(m, d, c, 1), _belt(m, d, c, 0))
+
+
+@inline
+def _belt(m, d, c, side):
+    """Return the velocity of a geometry's surface relative to its body, along the surface."""
+    v = load3(m.geom_velocity, d.contact_geom[c, side])
+    if v[0] == 0.0 and v[1] == 0.0 and v[2] == 0.0:
+        return ZERO3
+    v, normal = mat_vec(load9(d.xmat, d.contact_body[c, side]), v), load3(d.contact_normal, c)
+    return sub3(v, scaled3(normal, dot3(normal, v)))

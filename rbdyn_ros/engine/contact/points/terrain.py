@@ -1,0 +1,131 @@
+"""Contacts of geometries with height fields: the solid below a grid of triangles.
+
+A stage of its own, which a Model needs only if it has a height field. A geometry touches
+
+- the triangles below its corners, as a plane; a sphere or an end of a capsule touches all those on
+  which its nearest point lies, and a rim of a cylinder those below its lowest points
+  (`field_rims.py`);
+- the convex edges and corners of the field (`ridges.py`).
+
+So a flat field, which has none, is a plane: nothing stumbles over its inner edges. Corners and
+spheres touch the triangles on which their path meets the ground in the step.
+
+Source: Ericson, Real-Time Collision Detection, 2005, section 5.1.5 (regions of a triangle).
+"""
+
+from __future__ import annotations
+
+from rbdyn_ros.engine.algebra.spatial import (
+    add3,
+    add_scaled3,
+    dot3,
+    load3,
+    load9,
+    mat_mul,
+    mat_vec,
+    sub3,
+    transposed,
+)
+from rbdyn_ros.engine.collision.kinds import CAPSULE, CYLINDER, SPHERE
+from rbdyn_ros.engine.compiler.jit import kernel
+from rbdyn_ros.engine.compiler.optional import data_at, model_at, optional_stage
+from rbdyn_ros.engine.contact.points.contact_list import near, order, paths, reach_of
+from rbdyn_ros.engine.contact.points.field_rims import list_rims
+from rbdyn_ros.engine.contact.points.height_grid import (
+    FIRST_TRIANGLE,
+    SAME_POINT,
+    field_velocity,
+    first_last,
+    grid_of,
+    is_known,
+    is_on,
+    list_corner,
+    list_field_contact,
+    plane_of,
+    triangle_under,
+)
+from rbdyn_ros.engine.contact.points.ridges import ridges
+from rbdyn_ros.model.height_fields import BY_FIELD
+
+
+@optional_stage("terrain_stage")
+def _by_address(table, row):
+    terrain(model_at(table), data_at(table, row))
+
+
+@kernel
+def terrain(m, d):
+    """List the contacts of the geometries of moving bodies with height fields."""
+    for g in range(m.ngeommoving):
+        for o in range(m.ngeomlink, m.ngeom):
+            if m.geom_touches[g, o - m.ngeomlink] == BY_FIELD:
+                first = d.ncon
+                _list_field(m, d, g, o)
+                order(d, first)
+
+
+@kernel
+def _list_field(m, d, g, o):
+    i, F_T = m.geom_bodyid[g], transposed(load9(m.geom_mat, o))
+    B = mat_mul(F_T, load9(d.xmat, i))  # the body in the field
+    b = mat_vec(F_T, sub3(load3(d.xpos, i), load3(m.geom_pos, o)))
+    R, t = mat_mul(B, load9(m.geom_mat, g)), add3(b, mat_vec(B, load3(m.geom_pos, g)))
+    centre = add3(load3(d.xpos, i), mat_vec(load9(d.xmat, i), load3(m.geom_pos, g)))
+    reach = reach_of(m, d, i, centre, m.geom_rbound[g])
+    half, size = load3(m.geom_half, g), load3(m.geom_size, o)
+    x = abs(R[0]) * half[0] + abs(R[1]) * half[1] + abs(R[2]) * half[2] + reach
+    y = abs(R[3]) * half[0] + abs(R[4]) * half[1] + abs(R[5]) * half[2] + reach
+    z = abs(R[6]) * half[0] + abs(R[7]) * half[1] + abs(R[8]) * half[2] + reach
+    if not (abs(t[0]) <= size[0] + x and abs(t[1]) <= size[1] + y):
+        return
+    kind = m.geom_type[g]
+    if kind == SPHERE or kind == CAPSULE:
+        for n in range(m.geom_vertnum[g]):
+            at = add3(t, mat_vec(R, load3(m.vert_pos, m.geom_vertadr[g] + n)))
+            _ball(m, d, g, o, at, n, reach)
+    elif kind == CYLINDER:
+        list_rims(m, d, g, o, R, t, reach)
+    else:
+        for n in range(m.geom_vertnum[g]):
+            at = add3(t, mat_vec(R, load3(m.vert_pos, m.geom_vertadr[g] + n)))
+            list_corner(m, d, g, o, at, n, reach)
+    ridges(m, d, g, o, R, t, (x, y, z), reach)
+
+
+@kernel
+def _ball(m, d, g, o, x, end, reach):
+    """Add the contacts of a sphere at x with triangles: those with the foot of x on them."""
+    grid, first, radius = grid_of(m, o), d.ncon, m.geom_radius[g]
+    triangle, dist, normal = triangle_under(m, o, grid, x)
+    if triangle >= 0 and dist < 0.0:  # its centre is in the ground
+        at = add_scaled3(x, normal, -radius)
+        feature = FIRST_TRIANGLE + 2 * triangle + end
+        list_field_contact(m, d, g, o, at, normal, dist - radius, feature, True)
+        return
+    _adr, rows, columns, cell_x, cell_y = grid
+    size, most = load3(m.geom_size, o), radius + reach
+    r0, r1 = first_last(x[1], most, size[1], cell_y, rows)
+    c0, c1 = first_last(x[0], most, size[0], cell_x, columns)
+    for r in range(r0, r1):
+        for c in range(c0, c1):
+            for lower in range(2):
+                dist, normal = plane_of(m, o, grid, r, c, lower == 1, x)
+                if not (dist >= 0.0 and dist < most):
+                    continue
+                at = add_scaled3(x, normal, -radius)
+                if is_known(m, d, o, at, first, SAME_POINT * radius):
+                    continue
+                triangle = 2 * (r * columns + c) + lower
+                feature = FIRST_TRIANGLE + 2 * triangle + end
+                for late in range(paths(d)):
+                    v, t = field_velocity(m, d, g, o, x, late), 0.0
+                    if dist - radius >= near(m):  # where it touches the plane in the step
+                        rate = -dot3(normal, v)
+                        if not rate * m.opt.timestep > dist - radius:
+                            continue
+                        t = (dist - radius) / rate
+                    foot = add_scaled3(add_scaled3(x, v, t), normal, -dist)
+                    foot = add_scaled3(foot, normal, -t * dot3(normal, v))
+                    if is_on(m, o, grid, r, c, lower == 1, foot):
+                        list_field_contact(m, d, g, o, at, normal, dist - radius, feature, True)
+                        break

@@ -1,0 +1,1 @@
+"""The solution of a step with contacts."""

@@ -1,0 +1,95 @@
+"""The lagged normal forces, which bound friction: moved until they are those of the solution.
+
+Friction moves the normal forces, so lagged forces that took over those of the last solution would
+approach them by a constant part each time, or not at all. The last few moves and what they
+changed give a better one: the combination of them that leaves the smallest gap.
+
+Source: Anderson, Iterative procedures for nonlinear integral equations, 1965 (type II).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.model.data_fields import LAGGED_MOVES
+
+#: Part of the gap by which a force moves if the move uses no earlier ones.
+GAP_SHARE = 0.5
+
+#: Earlier moves are forgotten if all but this part of the effect of a move, its change of the gap,
+#: is a combination of theirs.
+NEW_EFFECT = 1e-2
+
+
+@kernel
+def move_lagged(d):
+    """Move contact_lagged so that contact_gap, the normal force beyond it, becomes small."""
+    if d.lagged_count[0] > 0:
+        _take_move(d)
+    for c in range(d.ncon):
+        d.contact_lagged[c, 1] = d.contact_lagged[c, 0]
+        d.contact_gap[c, 1] = d.contact_gap[c, 0]
+        d.contact_lagged[c, 0] += d.contact_gap[c, 0]
+    for n in range(d.lagged_pairs[0]):
+        share = 0.0
+        for c in range(d.ncon):
+            share += d.lagged_effect[c, n] * d.contact_gap[c, 0]
+        for c in range(d.ncon):
+            d.contact_lagged[c, 0] -= share * (d.lagged_effect[c, n] + d.lagged_move[c, n])
+    for c in range(d.ncon):
+        d.contact_lagged[c, 0] = max(d.contact_lagged[c, 0], 0.0)
+    d.lagged_count[0] += 1
+
+
+@kernel
+def approach_lagged(d):
+    """Move contact_lagged by a part of contact_gap, as contacts go back and forth."""
+    for c in range(d.ncon):
+        d.contact_lagged[c, 1] = d.contact_lagged[c, 0]
+        d.contact_gap[c, 1] = d.contact_gap[c, 0]
+        d.contact_lagged[c, 0] = max(d.contact_lagged[c, 0] + GAP_SHARE * d.contact_gap[c, 0], 0.0)
+    d.lagged_pairs[0] = 0
+    d.lagged_count[0] += 1
+
+
+@kernel
+def _take_move(d):
+    """Add the last move to lagged_move, and the change of the gap to lagged_effect, orthonormal.
+
+    Older moves are forgotten where the move contradicts them: it has no effect of its own beside
+    theirs, or the gap has grown.
+    """
+    n, gap, last = d.lagged_pairs[0], 0.0, 0.0
+    for c in range(d.ncon):
+        gap += d.contact_gap[c, 0] * d.contact_gap[c, 0]
+        last += d.contact_gap[c, 1] * d.contact_gap[c, 1]
+    if n == LAGGED_MOVES or gap > last or not _take_as(d, n):
+        n = 0
+        _take_as(d, n)
+    d.lagged_pairs[0] = n + 1
+
+
+@inline
+def _take_as(d, n):
+    """Take the last move as column n; return whether its effect is a new one."""
+    size, rest = 0.0, 0.0
+    for c in range(d.ncon):
+        d.lagged_move[c, n] = d.contact_lagged[c, 0] - d.contact_lagged[c, 1]
+        effect = d.contact_gap[c, 0] - d.contact_gap[c, 1]
+        d.lagged_effect[c, n] = effect
+        size += effect * effect
+    for k in range(n):
+        share = 0.0
+        for c in range(d.ncon):
+            share += d.lagged_effect[c, k] * d.lagged_effect[c, n]
+        for c in range(d.ncon):
+            d.lagged_effect[c, n] -= share * d.lagged_effect[c, k]
+            d.lagged_move[c, n] -= share * d.lagged_move[c, k]
+    for c in range(d.ncon):
+        rest += d.lagged_effect[c, n] * d.lagged_effect[c, n]
+    scale = 1.0 / np.sqrt(rest) if rest > 0.0 else 0.0
+    for c in range(d.ncon):
+        d.lagged_effect[c, n] *= scale
+        d.lagged_move[c, n] *= scale
+    return rest > NEW_EFFECT * NEW_EFFECT * size

@@ -1,0 +1,89 @@
+"""A pass of dynamics with the contacts linearised (linearise.py), and the iterate it leads to."""
+
+from __future__ import annotations
+
+from rbdyn_ros.engine.algebra.spatial import (
+    ZERO6,
+    add_scaled3,
+    add_scaled6,
+    dot3,
+    load3,
+    load6,
+    scaled6,
+    store6,
+    sub3,
+)
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.compiler.optional import call_stage
+from rbdyn_ros.engine.joints.follow import is_driven
+from rbdyn_ros.engine.tree.aba import accelerate_step
+from rbdyn_ros.engine.tree.points import moved_point
+from rbdyn_ros.model.options import IMPLICIT
+
+
+@kernel
+def pass_once(m, d):
+    """Write qacc_step and a, the accelerations of the bodies."""
+    if d.nmutual > 0:
+        call_stage(m.coupled_bodies_stage, m, d)
+        _spread(m, d)
+        return
+    accelerate_step(m, d, m.opt.timestep)
+    if d.accelerate_stage != 0 or m.opt.integrator_id >= IMPLICIT:
+        _spread(m, d)
+
+
+@kernel
+def _spread(m, d):
+    store6(d.a, 0, ZERO6)
+    for i in range(1, m.nbody):
+        a, j = load6(d.a, m.body_parentid[i]), i - 1
+        first = m.jnt_dofadr_all[j]
+        for k in range(first, first + m.jnt_dofnum[j]):
+            if k < m.nv:
+                a = add_scaled6(a, load6(d.cdof_all, k), d.qacc_step[k])
+            elif not is_driven(m, k):
+                follows = m.jnt_mimic_ratio[j] * d.qacc_step[m.jnt_dofadr[j]]
+                a = add_scaled6(a, load6(d.cdof_all, k), follows)
+        store6(d.a, i, a)
+
+
+@inline
+def moved_contact(d, c, accelerations):
+    """Return how bodies accelerate a contact: what friction sees, along the normal, their turn."""
+    there, turn = relative_acceleration(d, c, accelerations)
+    normal = load3(d.contact_normal, c)
+    away = dot3(normal, there)
+    across = add_scaled3(there, normal, -away)
+    return add_scaled3(across, load3(d.contact_lever, c), dot3(normal, turn)), away, turn
+
+
+@inline
+def relative_acceleration(d, c, accelerations):
+    """Return how bodies accelerate the point of a contact, and their turn: body 2 from body 1."""
+    a = load6(accelerations, d.contact_body[c, 1])
+    there = moved_point(a, load3(d.contact_arm2, c))
+    if d.contact_body[c, 0] > 0:
+        b = load6(accelerations, d.contact_body[c, 0])
+        there = sub3(there, moved_point(b, load3(d.contact_arm1, c)))
+        a = add_scaled6(a, b, -1.0)
+    return there, (a[0], a[1], a[2])
+
+
+@kernel
+def keep_iterate(m, d):
+    """Write iterate_a and iterate_qacc: the present accelerations."""
+    for i in range(m.nbody):
+        store6(d.iterate_a, i, load6(d.a, i))
+    for k in range(m.nv):
+        d.iterate_qacc[k] = d.qacc_step[k]
+
+
+@kernel
+def move_iterate(m, d, share):
+    """Write iterate_a and iterate_qacc: the old ones moved by `share` towards the present ones."""
+    for i in range(m.nbody):
+        kept = scaled6(load6(d.iterate_a, i), 1.0 - share)
+        store6(d.iterate_a, i, add_scaled6(kept, load6(d.a, i), share))
+    for k in range(m.nv):
+        d.iterate_qacc[k] += share * (d.qacc_step[k] - d.iterate_qacc[k])

@@ -1,0 +1,245 @@
+"""The contact forces of a step: Newton's method over the articulated-body pass.
+
+For given normal forces in the discs of friction the forces are the slope of a convex potential, so
+Newton's method with a line search converges. An iteration is one pass of dynamics with the
+contacts linearised (linearise.py) and one look at the law where it leads to. Once the forces are
+settled for the lagged normal forces, these move (lagged.py), and where that does not end, by
+Newton's method, too (lagged_newton.py). Where moving bodies touch each other, the pass factors a
+matrix (coupled_bodies.py).
+
+Contacts that begin in the step because of the forces are then listed, too, and the iteration goes
+on (late_contacts.py).
+
+A body at rest needs one pass: its memory is the solution. In a step that STUBBORN passes have not
+solved, near-rigid contacts become softer. One that has not converged after MAX_PASSES is counted
+in nunsolved. Its lagged forces then stay as they are, and the problem that is left is convex: the
+normal forces are exact, and friction takes energy away. If that does not converge in HELD_PASSES,
+friction is viscous.
+
+Source: Baraff, Witkin, Large steps in cloth simulation, 1998 (one iteration); Castro et al., An
+unconstrained convex formulation of compliant contact, 2022 (line search); Castro et al.,
+Irrotational contact fields, 2023 (lagged normal forces).
+"""
+
+from __future__ import annotations
+
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.compiler.optional import data_at, model_at, optional_stage
+from rbdyn_ros.engine.contact.law.contact_constants import soften
+from rbdyn_ros.engine.contact.points.hits import find_hits, hold_back
+from rbdyn_ros.engine.contact.solve.arcs import follow_arcs
+from rbdyn_ros.engine.contact.solve.convergence import (
+    FORCE_TOLERANCE,
+    compare_with_law,
+    write_step_and_forces,
+)
+from rbdyn_ros.engine.contact.solve.impacts import weaken_rebounds, work_of_impacts
+from rbdyn_ros.engine.contact.solve.lagged import move_lagged
+from rbdyn_ros.engine.contact.solve.lagged_newton import newton_step
+from rbdyn_ros.engine.contact.solve.late_contacts import list_late_contacts
+from rbdyn_ros.engine.contact.solve.line_search import contact_line_search
+from rbdyn_ros.engine.contact.solve.linearise import (
+    linearise_after_step,
+    linearise_at_iterate,
+    linearise_at_start,
+    linearise_viscous,
+)
+from rbdyn_ros.engine.contact.solve.passes import keep_iterate, move_iterate, pass_once
+from rbdyn_ros.engine.stops.stop_law import exact_stops
+from rbdyn_ros.engine.stops.stop_pieces import (
+    find_wrong_pieces,
+    keep_stops,
+    move_stop_iterate,
+    settle_still,
+    start_stops,
+    stop_viscously,
+    switch_wrong_pieces,
+    take_pieces_at_iterate,
+)
+from rbdyn_ros.engine.stops.stop_solver import MAX_SWITCHES
+
+#: Passes of dynamics in a step.
+MAX_PASSES = 200
+
+#: Passes after which near-rigid contacts become softer.
+STUBBORN = 60
+
+#: Passes at the end in which the lagged forces no longer move.
+HELD_PASSES = 20
+
+#: Times that a step looks for contacts that begin in it.
+LATE_LISTS = 3
+
+#: Times that an impact which adds energy is solved with another part of its restitution.
+CHORDS = 4
+
+#: The lagged forces move where the law misses less than this part of what they miss.
+SETTLED = 0.3
+
+#: The same for moves by Newton's method, which follow after EASY others.
+EXACTLY_SETTLED, EASY = 0.1, 6
+
+
+@optional_stage("solve_step_stage")
+def _by_address(table, row):
+    solve_step(model_at(table), data_at(table, row))
+
+
+@kernel
+def solve_step(m, d):
+    """Write qacc_step, the acceleration of the step, and the contact forces in it."""
+    stops, passes = exact_stops(m, d), 0
+    follow_arcs(m, d)
+    linearise_at_start(m, d)
+    if stops:
+        start_stops(m, d)
+    solved, exact = _solve(m, d, stops, False)
+    for _ in range(LATE_LISTS):
+        if not exact:
+            break
+        if not list_late_contacts(m, d):
+            break
+        passes += d.solver_niter
+        if stops:
+            move_stop_iterate(m, d, 1.0)
+        follow_arcs(m, d)
+        linearise_at_iterate(m, d)
+        solved, exact = _solve(m, d, stops, True)
+    if exact:
+        gained = work_of_impacts(m, d)
+        if gained > 0.0:
+            passes += d.solver_niter
+            solved, exact = _solve_without_gain(m, d, stops, gained)
+    find_hits(d)
+    hold_back(m, d)
+    d.solver_niter += passes
+    if not exact:
+        d.nunsolved = d.nunsolved + 1
+    if stops:
+        if solved and settle_still(m, d):
+            pass_once(m, d)
+            write_step_and_forces(m, d)
+        keep_stops(m, d, solved)
+
+
+@kernel
+def _solve(m, d, stops, moved):
+    """Find the forces for the contacts on the list.
+
+    `moved` says whether there is an iterate, from which the line search starts. Returns whether
+    the forces are those of the law for the lagged forces, and whether these are right.
+    """
+    solved = exact = softer = False
+    switches = held = 0
+    _restart_lagged(d)
+    n = d.solver_niter = 0
+    while held < HELD_PASSES:
+        if n >= STUBBORN and not softer:
+            softer = True
+            _soften(m, d)
+        pass_once(m, d)
+        n += 1
+        held += n > MAX_PASSES
+        d.solver_niter = n
+        wrong_piece = stops and find_wrong_pieces(m, d)  # a joint stops, or no longer does
+        if wrong_piece and switches < MAX_SWITCHES:
+            switch_wrong_pieces(m, d)
+            switches += 1
+            continue
+        if not wrong_piece:
+            switches = 0
+        solved = exact = write_step_and_forces(m, d) and not wrong_piece
+        if solved:
+            break
+        missed, disc, wrong, most, gained, curve, before = compare_with_law(d)
+        there = missed <= FORCE_TOLERANCE * most and not wrong_piece
+        exact = there and wrong <= FORCE_TOLERANCE * most
+        solved = exact or (there and n >= MAX_PASSES)
+        if solved:
+            break
+        # at the solution for these lagged forces the slopes are rounding errors
+        share = contact_line_search(m, d, gained, curve, before) if moved and not there else 1.0
+        if moved:
+            move_iterate(m, d, share)
+        else:
+            keep_iterate(m, d)
+        moved = True
+        if stops:
+            move_stop_iterate(m, d, share)
+        if share == 1.0 and n < MAX_PASSES and not wrong_piece:
+            n += _move_lagged_forces(m, d, missed, disc, wrong)
+        linearise_after_step(m, d, share)
+        if wrong_piece:
+            take_pieces_at_iterate(m, d)
+    if not solved:
+        linearise_viscous(m, d)
+        if stops:
+            stop_viscously(m, d)
+        pass_once(m, d)
+        write_step_and_forces(m, d)
+    return solved, exact
+
+
+@kernel
+def _solve_without_gain(m, d, stops, gained):
+    """Solve the step again with the largest share of restitution that adds no energy (impacts.py).
+
+    Returns what `_solve` does. `gained` is the work with all of the restitution.
+    """
+    low, high, passes = 0.0, 1.0, 0
+    solved, exact = _solve_again(m, d, stops, low)
+    lost, work = work_of_impacts(m, d), 0.0
+    for _ in range(CHORDS):
+        if not exact or lost >= 0.0:
+            break
+        passes += d.solver_niter
+        share = low + (high - low) * lost / (lost - gained)
+        solved, exact = _solve_again(m, d, stops, share)
+        work = work_of_impacts(m, d)
+        if work > 0.0:
+            high, gained = share, work
+        else:
+            low, lost = share, work
+    if not exact or work > 0.0:
+        passes += d.solver_niter
+        solved, exact = _solve_again(m, d, stops, low)
+    d.solver_niter += passes
+    return solved, exact
+
+
+@inline
+def _solve_again(m, d, stops, share):
+    """Solve from the present solution, with a share of the restitution."""
+    keep_iterate(m, d)
+    if stops:
+        move_stop_iterate(m, d, 1.0)
+    weaken_rebounds(m, d, share)
+    linearise_at_iterate(m, d)
+    return _solve(m, d, stops, True)
+
+
+@inline
+def _move_lagged_forces(m, d, missed, disc, wrong):
+    """Move the lagged forces if the forces are settled; return the passes of dynamics it took."""
+    if d.lagged_count[0] < EASY:
+        if missed <= SETTLED * disc:
+            move_lagged(d)
+    elif missed <= EXACTLY_SETTLED * disc:
+        return newton_step(m, d, wrong)
+    return 0
+
+
+@inline
+def _restart_lagged(d):
+    """Forget how the lagged forces have moved."""
+    d.lagged_count[0] = d.lagged_pairs[0] = 0
+    d.lagged_missed[0] = 0.0
+
+
+@kernel
+def _soften(m, d):
+    """Go on with softer contacts from the present iterate."""
+    for c in range(d.ncon):
+        soften(m, d, c)
+    _restart_lagged(d)
+    linearise_after_step(m, d, 0.0)

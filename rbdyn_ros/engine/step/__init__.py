@@ -1,0 +1,1 @@
+"""One timestep: the law of its forces, the integrators, and what it warns of."""

@@ -1,0 +1,213 @@
+"""Forces the robot makes by itself: damping, dry friction, joint limits, springs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rbdyn_ros.engine.compiler.jit import inline, is_zero, kernel, select
+from rbdyn_ros.engine.compiler.optional import call_stage
+from rbdyn_ros.engine.joints.manifold import ball_angle, joint_stretch
+from rbdyn_ros.engine.stops.stop_law import exact_stops, find_stops
+from rbdyn_ros.engine.tree.springs import spring_forces
+from rbdyn_ros.model.options import EULER, RK4
+
+if TYPE_CHECKING:
+    from rbdyn_ros.model.data import Data
+    from rbdyn_ros.model.model import Model
+
+#: Below this speed [rad/s or m/s] dry friction of the smooth law is viscous.
+STICTION_SPEED = 1e-3
+
+#: Time constant [s] of the smooth law's limits whose own is shorter than any timestep, if damping
+#: is explicit: a faster damper is unstable where a joint moves much less than dof_inertia0.
+SOFT = 0.02
+
+#: Time constants [s] up to this are shorter than any timestep.
+NO_TIME = 1e-5
+
+
+@kernel
+def passive(m: Model, d: Data) -> None:
+    """Write qfrc_passive and dof_viscosity; zero where opt.passive is off; needs com_vel.
+
+    Damping is -b v. A spring in a joint pulls it to qpos_spring by -jnt_stiffness times the
+    distance. Spring-dampers between points act along their line; only damping in joints is in
+    dof_viscosity.
+
+    Dry friction and limits are those of stops/stop_law.py at the present velocity: a joint that
+    stands still has the friction of the last step. forward and step then write the forces of their
+    solution, damping at the end of the step included (accelerate.py).
+
+    With opt.exact_stops off, and in specialised code, they are a smooth function of position and
+    velocity. Dry friction F is then damping of coefficient F / max(|v|, STICTION_SPEED), so it is
+    implicit in the step: a joint that F holds against a load T creeps at STICTION_SPEED T / F. A
+    joint beyond its limit by r meets a spring and damper k = I / (t z)^2, b = 2 I / t with (t, z)
+    = jnt_solref and I = dof_inertia0: time constant t and damping ratio z. By default t is two
+    timesteps, with the integrators euler and rk4 it is SOFT. Source: MuJoCo's solref.
+    """
+    _forces(m, d, m.opt.exact_stops == 0 or d.step_stage != 0)
+    if m.opt.passive and exact_stops(m, d):
+        if m.ncone > 0 and d.accelerate_stage == 0:  # the exact limit of a ball joint needs M
+            _limit_balls_smoothly(m, d)
+        find_stops(m, d)
+
+
+@kernel
+def smooth_passive(m, d):
+    """Write qfrc_passive and dof_viscosity by the smooth law; no joint stands still."""
+    _forces(m, d, True)
+
+
+@kernel
+def _forces(m, d, smooth):
+    for k in range(m.nv):
+        d.dof_viscosity[k] = m.dof_damping[k]
+    d.nstopped = d.damped = 0
+    if smooth:
+        _rub_smoothly(m, d)
+    for k in range(m.nv):
+        d.qfrc_passive[k] = -d.dof_viscosity[k] * d.qvel[k]
+    if smooth:
+        _limit_smoothly(m, d)
+    if m.nstiff + m.nspring > 0:
+        springs(m, d)
+    if not m.opt.passive:
+        for k in range(m.nv):
+            d.dof_viscosity[k] = 0.0
+            d.qfrc_passive[k] = 0.0
+    if m.nu > 0:
+        call_stage(m.actuator_stage, m, d)
+
+
+@kernel
+def _rub_smoothly(m, d):
+    for k in range(m.nv):
+        v = d.qvel[k]
+        speed = select(v < 0.0, -v, v)
+        slide = m.dof_frictionloss[k] / select(speed > STICTION_SPEED, speed, STICTION_SPEED)
+        d.dof_viscosity[k] += slide
+
+
+@kernel
+def _limit_balls_smoothly(m, d):
+    for j in range(m.njnt):
+        if m.jnt_limited[j] and m.jnt_dofnum[j] == 3:
+            _cone(m, d, j)
+
+
+@kernel
+def _limit_smoothly(m, d):
+    for j in range(m.njnt):
+        if m.jnt_limited[j]:
+            _limit(m, d, j)
+    if m.nlimit > 0:
+        _coordinate_limits(m, d)
+
+
+@kernel
+def springs(m, d):
+    """Add the forces of springs in joints and between points to qfrc_passive; needs com_vel."""
+    if m.nstiff > 0:
+        for j in range(m.njnt):
+            if not is_zero(m.jnt_stiffness[j]):
+                _joint_spring(m, d, j)
+    spring_forces(m, d)
+
+
+@kernel
+def _coordinate_limits(m, d):
+    for c in range(m.nlimit):
+        k = m.limit_dofid[c]
+        j = m.dof_jntid[k]
+        q = d.qpos[m.jnt_qposadr[j] + k - m.jnt_dofadr[j]]
+        _push_back(m, d, j, k, q, m.limit_range[c, 0], m.limit_range[c, 1])
+
+
+@inline
+def _limit(m, d, j):
+    if m.jnt_dofnum[j] == 1:
+        lower, upper = m.jnt_range[j, 0], m.jnt_range[j, 1]
+        _push_back(m, d, j, m.jnt_dofadr[j], d.qpos[m.jnt_qposadr[j]], lower, upper)
+    else:
+        _cone(m, d, j)
+
+
+@inline
+def _push_back(m, d, j, k, q, lower, upper):
+    below, above = lower - q, q - upper
+    # overshoot, positive towards positive force; zero inside
+    beyond = select(below > 0.0, below, select(above > 0.0, -above, 0.0))
+    stiffness, damping = _stop(m, j, m.dof_inertia0[k])
+    damping = select(beyond != 0.0, damping, 0.0)
+    d.qfrc_passive[k] += stiffness * beyond - damping * d.qvel[k]
+    d.dof_viscosity[k] += damping
+
+
+@inline
+def _stop(m, j, inertia):
+    """Return stiffness and damping of the end stops of joint j."""
+    # a spring faster than two steps would ring
+    slowest, timestep = m.jnt_solref[j, 0], m.opt.timestep
+    explicit = m.opt.integrator_id == EULER or m.opt.integrator_id == RK4
+    slowest = select(slowest > NO_TIME, slowest, SOFT if explicit else 0.0)
+    t = select(slowest > 2.0 * timestep, slowest, 2.0 * timestep)
+    ratio = m.jnt_solref[j, 1]
+    return inertia / (t * t * ratio * ratio), 2.0 * inertia / t
+
+
+@kernel
+def _cone(m, d, j):
+    """Limit the angle of a ball joint from its zero position to jnt_range[1], as in MuJoCo."""
+    k = m.jnt_dofadr[j]
+    axis, angle = ball_angle(d.qpos, m.jnt_qposadr[j])
+    beyond = select(angle > m.jnt_range[j, 1], angle - m.jnt_range[j, 1], 0.0)
+    for n in range(3):
+        stiffness, damping = _stop(m, j, m.dof_inertia0[k + n])
+        damping = select(beyond > 0.0, damping, 0.0)
+        along = axis[0] if n == 0 else axis[1] if n == 1 else axis[2]
+        d.qfrc_passive[k + n] -= stiffness * beyond * along + damping * d.qvel[k + n]
+        d.dof_viscosity[k + n] += damping
+
+
+@kernel
+def _joint_spring(m, d, j):
+    joint_stretch(m, j, d.qpos, m.qpos_spring, d.stretch)
+    for k in range(m.jnt_dofadr[j], m.jnt_dofadr[j] + m.jnt_dofnum[j]):
+        d.qfrc_passive[k] -= m.jnt_stiffness[j] * d.stretch[k]
+
+
+@kernel
+def passive_slopes(m, d, dq, dv):
+    """Subtract the derivatives of qfrc_passive from dq and dv, both (nv, nv); needs kinematics.
+
+    Dry friction and limits are differentiated by the smooth law: the exact one has a jump where a
+    joint stands still, and no slope.
+
+    Springs in joints with quaternions, limited ball joints and spring-dampers between points are
+    not covered: the caller refuses them.
+    """
+    for k in range(m.nv):
+        v = d.qvel[k]
+        slides = v > STICTION_SPEED or v < -STICTION_SPEED
+        friction = 0.0 if slides else m.dof_frictionloss[k] / STICTION_SPEED
+        dv[k, k] += m.dof_damping[k] + friction
+    for j in range(m.njnt):
+        k, q = m.jnt_dofadr[j], m.jnt_qposadr[j]
+        if m.jnt_limited[j]:
+            _stop_slope(m, j, k, d.qpos[q], m.jnt_range[j, 0], m.jnt_range[j, 1], dq, dv)
+        if m.jnt_stiffness[j] > 0.0:
+            for n in range(k, k + m.jnt_dofnum[j]):
+                dq[n, n] += m.jnt_stiffness[j]
+    for c in range(m.nlimit):
+        k = m.limit_dofid[c]
+        j = m.dof_jntid[k]
+        q = d.qpos[m.jnt_qposadr[j] + k - m.jnt_dofadr[j]]
+        _stop_slope(m, j, k, q, m.limit_range[c, 0], m.limit_range[c, 1], dq, dv)
+
+
+@inline
+def _stop_slope(m, j, k, q, lower, upper, dq, dv):
+    if q < lower or q > upper:
+        stiffness, damping = _stop(m, j, m.dof_inertia0[k])
+        dq[k, k] += stiffness
+        dv[k, k] += damping

@@ -1,0 +1,112 @@
+"""What a timestep cannot carry: stiff springs, bodies that are crushed, turn too fast or are lost.
+
+`step` looks for springs in joints at the start, and for the others after its last timestep.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rbdyn_ros.engine.algebra.spatial import dot3, load3
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.contact.law.contact_constants import bounces
+from rbdyn_ros.engine.joints.jcalc import BALL, FREE
+from rbdyn_ros.model.contact_arrays import IS_SPRING, MASS_BY_H, NORMAL, PUSH, K
+from rbdyn_ros.model.joints import JointClass
+
+#: What is found: a sum of these. The first two are found once until a reset.
+FAST, LOST = 8, 16
+STIFF_CONTACT, CRUSHED_CONTACT, STIFF_JOINT, STIFF_LIMIT = 256, 512, 1024, 2048
+
+#: Rigid contacts are reported that are pressed deeper than this [m].
+DEEP = 1e-3
+
+#: Time constants [s] up to this are not given by a user.
+NO_TIME = 1e-5
+
+#: A body that tumbles turns too fast if it turns by more in a step [rad].
+TURN_LIMIT = 0.5
+
+FREE_CLASS = int(JointClass.FREE)
+
+
+@kernel
+def overloaded_contacts(m, d):
+    """Return STIFF_CONTACT and CRUSHED_CONTACT if the last timestep had one."""
+    stiff = crushed = 0
+    for c in range(d.ncon):
+        normal = load3(d.contact_normal, c)
+        force = dot3(normal, load3(d.contact_force, c))
+        if d.contact_spring[c, IS_SPRING] > 0.0:
+            if force > 0.0 and _is_too_stiff(m, d, c):
+                stiff = STIFF_CONTACT
+        elif _goes_deeper(m, d, c, force):
+            crushed = CRUSHED_CONTACT
+    return stiff + crushed
+
+
+@inline
+def _goes_deeper(m, d, c, force):
+    """Return whether a rigid contact is deep and its force cannot push it out."""
+    if d.contact_dist[c] >= -DEEP or force <= d.contact_spring[c, PUSH]:
+        return False
+    return not bounces(m, d, c, d.contact_vel[c, NORMAL])
+
+
+@inline
+def _is_too_stiff(m, d, c):
+    """Return whether the spring of a contact exceeds m / h^2, and a user gave it."""
+    if m.opt.timestep * d.contact_spring[c, K] <= d.contact_spring[c, MASS_BY_H]:
+        return False
+    geom1, geom2 = d.contact_geom[c, 0], d.contact_geom[c, 1]
+    given = m.geom_stiffness[geom1] > 0.0 or m.geom_stiffness[geom2] > 0.0
+    return given or max(m.geom_solref[geom1, 0], m.geom_solref[geom2, 0]) > NO_TIME
+
+
+@kernel
+def overloaded_joints(m):
+    """Return STIFF_JOINT and STIFF_LIMIT if a spring in a joint exceeds inertia / h^2."""
+    h2, spring, limit = m.opt.timestep * m.opt.timestep, 0, 0
+    for k in range(m.nv):
+        if h2 * m.jnt_stiffness[m.dof_jntid[k]] > m.dof_inertia0[k]:
+            spring = STIFF_JOINT
+    for j in range(m.njnt):
+        t, ratio = m.jnt_solref[j, 0], m.jnt_solref[j, 1]
+        if m.jnt_limited[j] and t > NO_TIME and h2 > t * t * ratio * ratio:
+            limit = STIFF_LIMIT
+    return spring + limit if m.opt.passive else 0
+
+
+@inline
+def too_fast(m, d):
+    """Return FAST or LOST if a body turns too fast or is lost, and none has before."""
+    return 0 if _is_slow(m, d) else _look_closer(m, d)
+
+
+@inline
+def _is_slow(m, d):
+    """Return whether all velocities are finite and far from that of a body that turns too fast."""
+    most, slow = 0.5 * TURN_LIMIT / m.opt.timestep, True
+    for k in range(m.nv):
+        slow = slow and abs(d.qvel[k]) < most  # also false for NaN
+    return slow
+
+
+@kernel
+def _look_closer(m, d):
+    """Do what too_fast does, body by body."""
+    finite, fastest = True, 0.0
+    for k in range(m.nv):
+        finite = finite and abs(d.qvel[k]) < np.inf
+    for j in range(m.njnt):
+        if m.jnt_class[j] == FREE_CLASS and (m.jnt_type[j] == FREE or m.jnt_type[j] == BALL):
+            k = m.jnt_dofadr[j] + m.jnt_dofnum[j] - 3
+            w = (d.qvel[k], d.qvel[k + 1], d.qvel[k + 2])
+            fastest = max(fastest, dot3(w, w))
+    if not finite:
+        d.nlost = d.nlost + 1
+        return LOST if d.nlost == 1 else 0
+    if m.opt.timestep * np.sqrt(fastest) > TURN_LIMIT:
+        d.nfast = d.nfast + 1
+        return FAST if d.nfast == 1 else 0
+    return 0

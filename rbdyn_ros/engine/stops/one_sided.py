@@ -1,0 +1,100 @@
+"""A spring-damper that pushes and never pulls, in a step: of a contact, of a joint's limit.
+
+The motion begins and ends within a step, so the force of a step is not that of its start. With q
+the distance (negative inside), q0 = q - h v and q1 = q + h u its values a step earlier and later,
+
+    f = -k q                     while all three are inside
+    f = -k q q1 / (q1 - q0)      where q0 is outside
+    f = -k q q0 / (q0 - q1)      where q1 is outside
+
+So m (u^2 - v^2) / 2 = k (q0 q - q q1) / 2, with q0 and q1 zero outside: a spring without damping
+gives back the speed, whatever the timestep, in systems of many bodies and contacts, too.
+
+A damper acts at the mean of v and u. Its force jumps where the contact begins, so it counts from
+the moment of the touch, the force of a step standing for half a step before and half a step after
+its start. With it, the contact ends where the sum of both forces is zero, instead of q.
+
+A step resolves h^2 k <= m and h b <= 2 m. What of h k exceeds m / h acts as a damper, and what of
+b exceeds 2 m / h acts at the end of the step: neither sways.
+
+Source: Gonzalez, Time integration and discrete Hamiltonian systems, 1996 (a force that is the
+slope of the potential between two places); Hairer, Lubich, Wanner, Geometric numerical
+integration illustrated by the Stoermer-Verlet method, 2003 (two steps).
+"""
+
+from __future__ import annotations
+
+from rbdyn_ros.engine.compiler.jit import inline
+
+#: Least width of the transition at an end, as a part of the way inside.
+NARROW = 0.01
+
+#: Newton steps for the velocity of a single mass: the force is convex or concave.
+NEWTON_STEPS = 8
+
+
+@inline
+def late_slopes(k, b, by_h, h):
+    """Return the parts of the damper and of the spring that act at the end of a step.
+
+    They are slopes of the force; by_h is the mass over h.
+    """
+    return max(0.5 * b, b - by_h), max(0.0, h * k - by_h)
+
+
+@inline
+def spring_in_step(k, b, by_h, h, dist, leaving):
+    """Return push, slope, edge and width of a spring-damper at `dist`, moving at `leaving`.
+
+    The force at the velocity u is push - slope u; where width is not zero, see `at_its_edge`.
+    """
+    late, beyond = late_slopes(k, b, by_h, h)
+    before, push, edge, width = dist - h * leaving, -k * dist, 0.0, 0.0
+    if dist >= 0.0:
+        part = max(0.0, 0.5 + dist / (h * leaving)) if dist + h * leaving < 0.0 else 0.0
+        push = push if beyond > 0.0 else 0.0
+    elif before > 0.0:
+        part, edge = min(1.0, 0.5 + dist / (h * leaving)), -dist / h
+        width = -max(before, -NARROW * dist) / h
+    else:
+        part, ahead = 1.0, h * k + b
+        edge = push / ahead
+        width = max(push + (h * k - b) * leaving, NARROW * push) / ahead
+    return push - part * (b - late) * leaving, part * late + beyond, edge, width
+
+
+@inline
+def at_its_edge(force, slope, spring, past, width):
+    """Return force and slope in the first (width < 0) or the last step.
+
+    Args:
+        force: push - slope u.
+        slope: of `force`.
+        spring: -k q.
+        past: u - edge.
+        width: of the transition.
+    """
+    if width > 0.0:
+        if past <= 0.0:
+            return force, slope
+        part = width / (width + past)
+        return force * part, (slope + max(force, 0.0) / (width + past)) * part
+    if past >= 0.0:
+        return force - spring, slope
+    part = width / (width + past)
+    return force - spring * part, slope - spring * part * part / width
+
+
+@inline
+def spring_of_mass(k, b, by_h, h, dist, leaving):
+    """Return push and slope of the force in a step, linear about the motion of a single mass."""
+    push, slope, edge, width = spring_in_step(k, b, by_h, h, dist, leaving)
+    if width == 0.0:
+        return push, slope
+    u, force, steep = leaving, push - slope * leaving, slope
+    for _ in range(NEWTON_STEPS):
+        force, steep = at_its_edge(push - slope * u, slope, -k * dist, u - edge, width)
+        if force <= 0.0:
+            force = steep = 0.0
+        u -= (by_h * (u - leaving) - force) / (by_h + steep)
+    return force + steep * u, steep

@@ -1,0 +1,1 @@
+"""Recursions over the bodies of a tree: poses, velocities, forces, inertias, accelerations."""

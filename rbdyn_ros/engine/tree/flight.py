@@ -1,0 +1,367 @@
+"""Free bodies in flight: their energy and their momentum stay what they are.
+
+A step of a single body on a free joint is a kick and a drift. The kick changes the velocities by
+the forces of the step alone, at the pose of its start. In the drift the body moves without forces:
+its centre of mass straight on, and it turns by exp(h W) with
+
+    J (w' - w) = -h' W x J W,  W = (w + w') / 2,  h' = 2 tan(h |W| / 2) / |W|,
+
+J and w about the centre of mass in body axes. The first equation keeps the energy w . J w / 2, as
+its right side is normal to W; with this h' it also is R' J w' = R J w, the angular momentum. The
+velocities then are turned over to the frame of the body, wherever it is. A body that turns about
+a principal axis, or does not turn, moves as in Euler's semi-implicit step.
+
+What touches the world, directly or by other bodies, is held: contacts act against gyroscopic
+torque within the step. They are solved with the torque at the start. With the impulse that they
+then have, w' solves J (w' - w) = impulse - h' W x J W: its work alone changes the energy. The body
+turns by w', for which the contacts were solved, and keeps it.
+
+Source: Simo, Wong, Unconditionally stable algorithms for rigid body dynamics that exactly preserve
+energy and momentum, 1991; Strang, On the construction and comparison of difference schemes, 1968
+(splitting). The first iteration is Kahan's method of 1993.
+"""
+
+from __future__ import annotations
+
+from rbdyn_ros.engine.algebra.spatial import (
+    ZERO3,
+    add3,
+    add_scaled3,
+    cross3,
+    dot3,
+    load3,
+    load6,
+    load9,
+    mat_vec,
+    scaled3,
+    select3,
+    store6,
+    sub3,
+    symmetric_times,
+)
+from rbdyn_ros.engine.compiler.jit import inline, is_known, is_zero, kernel
+from rbdyn_ros.engine.joints.frames import quat_mat
+from rbdyn_ros.model.contact_arrays import NORMAL
+from rbdyn_ros.model.options import FORCE, IMPLICIT, IMPLICIT_DAMPING, IMPLICIT_MIDPOINT, RK4
+
+#: flight_mode of a root: of a tree that moves as in Euler's step, of a single body in flight or
+#: held by what touches it, and of a tree in flight (momentum.py). Odd ones touch nothing.
+PLAIN, FLYING, HELD, TREE = 0, 1, 2, 3
+
+#: Iterations of Newton's method. What the equation misses, as a part of the momentum, where the
+#: next iteration is exact, and where nothing has to be solved.
+ITERATIONS, NEAR, EXACT = 5, 1e-9, 1e-15
+
+#: A body that turns by more in a step [rad] keeps its angular velocity.
+LARGEST_TURN = 1.5
+
+#: One that turns by less [rad] has the gyroscopic torque of the start for the whole step.
+SLIGHT = 1e-6
+
+
+@kernel
+def start_flight(m, d, h, tries):
+    """Write flight_mode and the bias forces of the kick.
+
+    `tries` says whether rk4 uses trial states, in which nothing is kicked.
+    """
+    second_order = m.opt.integrator_id == RK4 or m.opt.integrator_id == IMPLICIT_MIDPOINT
+    singles = second_order or m.opt.integrator_id == IMPLICIT_DAMPING
+    if m.opt.integrator_id == RK4 and tries:
+        second_order = singles = False
+    if m.ncontact > 0:  # with mutual contacts all implicit integrators take one step
+        singles = singles or (m.opt.integrator_id == IMPLICIT and d.nmutual > 0)
+    for i in range(m.nbody):
+        d.flight_mode[i] = PLAIN
+    for n in range(m.nflight):
+        i = m.flight_bodyid[n]
+        d.flight_mode[i] = FLYING if singles and not has_drive(m, d, i) else PLAIN
+    for n in range(m.nflighttree):
+        i = m.flight_rootid[n]
+        d.flight_mode[i] = TREE if second_order and not has_drive(m, d, i) else PLAIN
+    if singles and m.ncontact > 0 and d.ncon > 0:
+        _find_held(m, d)
+    write_kick_bias(m, d, h)
+
+
+@kernel
+def write_kick_bias(m, d, h):
+    """Write flight_work: the bias force that replaces cfrc_bias in the step; needs flight_mode."""
+    g = m.opt.gravity
+    for n in range(m.nflight):
+        i = m.flight_bodyid[n]
+        mass, torque = m.body_mass[i], ZERO3
+        if d.flight_mode[i] == HELD:
+            torque = mat_vec(load9(d.xmat, i), _gyroscopic(m, d, i, h))
+        x, y, z = torque
+        store6(d.flight_work, i, (x, y, z, -mass * g[0], -mass * g[1], -mass * g[2]))
+
+
+@inline
+def has_drive(m, d, i):
+    """Return whether dofs of a body have a given acceleration."""
+    driven = False
+    if d.accelerate_stage != 0:
+        for k in range(m.body_dofadr[i], m.body_dofadr[i] + 6):
+            driven = driven or d.drive_mode[k] != FORCE
+    return driven
+
+
+@kernel
+def _find_held(m, d):
+    """Mark what touches something that is not in flight, directly or by others, as held."""
+    found = True
+    while found:
+        found = False
+        for c in range(d.ncon):
+            root1, root2 = m.body_rootid[d.contact_body[c, 0]], m.body_rootid[d.contact_body[c, 1]]
+            flies1, flies2 = d.flight_mode[root1] % 2 == 1, d.flight_mode[root2] % 2 == 1
+            if flies1 != flies2:
+                changed = root1 if flies1 else root2
+                d.flight_mode[changed] = HELD if d.flight_mode[changed] == FLYING else PLAIN
+                found = True
+
+
+@kernel
+def fly(m, d, h):
+    """Change qacc_step to the end of the drift, and write the motion of the step to flight_work.
+
+    Needs start_flight and the accelerations of the kick.
+    """
+    if m.ncontact > 0 and d.ncon > 0:
+        _find_free(m, d, h)
+    for n in range(m.nflight):
+        i = m.flight_bodyid[n]
+        if d.flight_mode[i] != PLAIN:
+            _drift(m, d, i, h)
+
+
+@kernel
+def _find_free(m, d, h):
+    """Let held bodies fly that nothing presses in this step: take gyroscopic torque back."""
+    for n in range(m.nflight):
+        i = m.flight_bodyid[n]
+        d.flight_mode[i] = -d.flight_mode[i] if d.flight_mode[i] == HELD else d.flight_mode[i]
+    for c in range(d.ncon):
+        if d.contact_end[c, NORMAL] > 0.0:
+            for side in range(2):
+                i = d.contact_body[c, side]
+                d.flight_mode[i] = abs(d.flight_mode[i])
+    for n in range(m.nflight):
+        i = m.flight_bodyid[n]
+        if d.flight_mode[i] < 0:
+            d.flight_mode[i] = FLYING
+            x, y, z = inertia_columns(load6(m.body_fullinertia, i))
+            change = scaled3(solved3(x, y, z, _gyroscopic(m, d, i, h)), h)
+            k, R = m.body_dofadr[i], quat_mat(d.qpos, m.jnt_qposadr[i - 1] + 3)
+            _accelerate(d, k + 3, change, h)
+            away = mat_vec(R, cross3(change, load3(m.body_ipos, i)))
+            _accelerate(d, k, scaled3(away, -1.0), h)  # the centre of mass goes on as before
+
+
+@inline
+def _accelerate(d, k, change, h):
+    for n in range(3):
+        d.qacc_step[k + n] += change[n] / h
+
+
+@inline
+def _gyroscopic(m, d, i, h):
+    """Return the gyroscopic torque w x J w of a body at the start of the step, in its axes."""
+    k, J = m.body_dofadr[i] + 3, load6(m.body_fullinertia, i)
+    w = (d.qvel[k], d.qvel[k + 1], d.qvel[k + 2])
+    return select3(is_slow(w, h), cross3(w, symmetric_times(J, w)), ZERO3)
+
+
+@inline
+def _drift(m, d, i, h):
+    k, r = m.body_dofadr[i], load3(m.body_ipos, i)
+    v, w = _end_of_kick(d, k, h), _end_of_kick(d, k + 3, h)
+    mean = after = w
+    if d.flight_mode[i] == FLYING:
+        mean, after = turn(load6(m.body_fullinertia, i), w, ZERO3, h)
+        _accelerate(d, k + 3, sub3(after, w), h)
+    elif not _is_slight(d, k + 3, w, h):
+        mean = after = _pressed_turn(m, d, i, w, h)
+        _accelerate(d, k + 3, sub3(after, w), h)
+    if not (is_zero(r[0]) and is_zero(r[1]) and is_zero(r[2])):
+        # the frame goes round the centre of mass, which goes straight on
+        R = quat_mat(d.qpos, m.jnt_qposadr[i - 1] + 3)
+        t = scaled3(mean, half_step(mean, h))
+        com_vel = cross3(w, r)
+        _accelerate(d, k, mat_vec(R, _frame_turns(com_vel, t, cross3(after, r))), h)
+        away = scaled3(turned_away(t, r), -1.0 / h)
+        v = add3(v, mat_vec(R, add3(com_vel, away)))
+    x, y, z = v
+    store6(d.flight_work, i, (x, y, z, mean[0], mean[1], mean[2]))
+
+
+@inline
+def _frame_turns(com_vel, t, end):
+    """Return how the velocity of the frame changes, that of the centre of mass being constant.
+
+    com_vel and `end` are those of the centre of mass from the frame before and after the turn.
+    """
+    return sub3(com_vel, add3(end, turned_away(t, end)))
+
+
+@kernel
+def land(m, d, h):
+    """Replace qacc, that of the whole step, by that of the kick; inverse of `fly`.
+
+    The drift is reversible: from w' it leads back to the end of the kick.
+    """
+    for n in range(m.nflight):
+        i = m.flight_bodyid[n]
+        if d.flight_mode[i] != PLAIN:
+            _go_back(m, d, i, h)
+
+
+@inline
+def _go_back(m, d, i, h):
+    k, J, r = m.body_dofadr[i], load6(m.body_fullinertia, i), load3(m.body_ipos, i)
+    start = (d.qvel[k + 3], d.qvel[k + 4], d.qvel[k + 5])
+    after = add_scaled3(start, (d.qacc[k + 3], d.qacc[k + 4], d.qacc[k + 5]), h)
+    mean = kicked = after
+    if d.flight_mode[i] == FLYING:
+        mean, kicked = turn(J, after, ZERO3, -h)
+    elif not _is_slight(d, k + 3, after, h):
+        W = scaled3(add3(start, after), 0.5)
+        impulse = symmetric_times(J, sub3(after, start))
+        impulse = add_scaled3(impulse, cross3(W, symmetric_times(J, W)), 2.0 * half_step(W, h))
+        x, y, z = inertia_columns(J)
+        impulse = add_scaled3(impulse, _gyroscopic(m, d, i, h), -h)
+        kicked = add3(start, solved3(x, y, z, impulse))
+    change = sub3(kicked, after)
+    for n in range(3):
+        d.qacc[k + 3 + n] += change[n] / h
+    if not (is_zero(r[0]) and is_zero(r[1]) and is_zero(r[2])):
+        R = quat_mat(d.qpos, m.jnt_qposadr[i - 1] + 3)
+        t = scaled3(mean, half_step(mean, h))
+        change = mat_vec(R, _frame_turns(cross3(kicked, r), t, cross3(after, r)))
+        for n in range(3):
+            d.qacc[k + n] -= change[n] / h
+
+
+@kernel
+def exchange_bias(m, d):
+    """Exchange cfrc_bias of bodies in flight and the bias force of their kick, in flight_work."""
+    for n in range(m.nflight):
+        i = m.flight_bodyid[n]
+        if d.flight_mode[i] != PLAIN:
+            for c in range(6):
+                d.cfrc_bias[i, c], d.flight_work[i, c] = d.flight_work[i, c], d.cfrc_bias[i, c]
+
+
+@inline
+def _end_of_kick(d, k, h):
+    return (
+        d.qvel[k] + h * d.qacc_step[k], d.qvel[k + 1] + h * d.qacc_step[k + 1],
+        d.qvel[k + 2] + h * d.qacc_step[k + 2],
+    )  # fmt: skip
+
+
+@inline
+def _is_slight(d, k, after, h):
+    """Return whether the gyroscopic torque of a step differs from that at its start by nothing."""
+    w = (d.qvel[k], d.qvel[k + 1], d.qvel[k + 2])
+    return h * h * (dot3(w, w) + dot3(after, after)) < SLIGHT * SLIGHT
+
+
+@inline
+def _pressed_turn(m, d, i, after, h):
+    """Return w' with the impulse of the contacts, the gyroscopic torque being that of the mean.
+
+    The contacts are solved with that of the start, so the impulse is right where they hold the
+    body against it. The work of the impulse is then all that changes the energy.
+    """
+    k, J = m.body_dofadr[i] + 3, load6(m.body_fullinertia, i)
+    w, torque = (d.qvel[k], d.qvel[k + 1], d.qvel[k + 2]), _gyroscopic(m, d, i, h)
+    impulse = add_scaled3(symmetric_times(J, sub3(after, w)), torque, h)
+    mean, _end = turn(J, w, impulse, h)
+    return add_scaled3(scaled3(mean, 2.0), w, -1.0)
+
+
+@inline
+def is_single(m, d, i):
+    """Return whether a body is a single one, in flight or held."""
+    return m.nflight > 0 and (d.flight_mode[i] == FLYING or d.flight_mode[i] == HELD)
+
+
+@kernel
+def exchange_motion(m, d, qvel):
+    """Exchange velocities of bodies in flight and those that move them, which are in flight_work.
+
+    After the motion a second call puts them back.
+    """
+    for n in range(m.nflight):
+        i = m.flight_bodyid[n]
+        if d.flight_mode[i] != PLAIN:
+            k = m.body_dofadr[i]
+            for c in range(6):
+                qvel[k + c], d.flight_work[i, c] = d.flight_work[i, c], qvel[k + c]
+
+
+@inline
+def half_step(W, h):
+    """Return tan(h |W| / 2) / |W|: half the time after which a turn counts as straight."""
+    y = 0.25 * h * h * dot3(W, W)
+    # Pade: to the last digit up to a turn of 0.6 rad in a step, to 3e-6 up to 2 rad
+    return 0.5 * h * (945.0 - y * (105.0 - y)) / (945.0 - y * (420.0 - 15.0 * y))
+
+
+@inline
+def turned_away(t, x):
+    """Return (exp(h W) - 1) x with t = tan(h |W| / 2) W / |W|."""
+    tx = cross3(t, x)
+    return scaled3(add3(tx, cross3(t, tx)), 2.0 / (1.0 + dot3(t, t)))
+
+
+@inline
+def turn(J, w, impulse, h):
+    """Return the mean of the angular velocity, and that at the end of a turn without impulse.
+
+    The mean W solves J (W - w) + s W x J W = impulse / 2.
+    """
+    momentum, W, last = symmetric_times(J, w), w, False
+    aim = add_scaled3(momentum, impulse, 0.5)
+    for n in range(ITERATIONS):
+        s = half_step(W, h)
+        JW = symmetric_times(J, W)
+        missed = add_scaled3(sub3(JW, aim), cross3(W, JW), s)
+        if is_known(s):
+            error, scale = dot3(missed, missed), dot3(aim, aim)
+            if n == 0 and error <= EXACT * EXACT * scale:
+                return w, w
+            last = error <= NEAR * NEAR * scale
+        x, y, z = inertia_columns(J)
+        x = add_scaled3(x, add3(cross3(W, x), cross3((1.0, 0.0, 0.0), JW)), s)
+        y = add_scaled3(y, add3(cross3(W, y), cross3((0.0, 1.0, 0.0), JW)), s)
+        z = add_scaled3(z, add3(cross3(W, z), cross3((0.0, 0.0, 1.0), JW)), s)
+        W = sub3(W, solved3(x, y, z, missed))
+        if last:
+            break
+    t = scaled3(W, -half_step(W, h))
+    x, y, z = inertia_columns(J)
+    after = solved3(x, y, z, add3(momentum, turned_away(t, momentum)))
+    slow = is_slow(w, h)
+    return select3(slow, W, w), select3(slow, after, w)
+
+
+@inline
+def is_slow(w, h):
+    """Return whether a body turns so little in a step that gyroscopic torque can be solved for."""
+    return h * h * dot3(w, w) < LARGEST_TURN * LARGEST_TURN
+
+
+@inline
+def inertia_columns(J):
+    return (J[0], J[3], J[4]), (J[3], J[1], J[5]), (J[4], J[5], J[2])
+
+
+@inline
+def solved3(x, y, z, f):
+    """Return the solution of three equations, x, y and z being the columns of the matrix."""
+    yz = cross3(y, z)
+    f = scaled3(f, 1.0 / dot3(x, yz))
+    return dot3(f, yz), dot3(f, cross3(z, x)), dot3(f, cross3(x, y))

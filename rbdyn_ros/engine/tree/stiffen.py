@@ -1,0 +1,46 @@
+"""Terms that joints which stop add to the matrix of a step, and a lower bound of its pivots.
+
+aba.py adds the slopes of the stops to D; steps that need M add them to its diagonal.
+"""
+
+from __future__ import annotations
+
+from rbdyn_ros.engine.compiler.jit import inline, kernel, select
+
+#: Part of dof_inertia0 below which the inertia of a dof is lost in rounding.
+MIN_INERTIA = 1e-6
+
+
+@inline
+def bounded_pivot(m, k, D):
+    """Return the pivot D of a dof, but at least MIN_INERTIA of the dof's own inertia.
+
+    A limit can hold joints where M is singular, as at the gimbal lock of three hinges. There the
+    smallest force would spin their massless motion so fast that no later step could follow.
+    Source: Gill, Murray, Newton-type methods for unconstrained and linearly constrained
+    optimization, 1974 (a positive bound for the pivots).
+    """
+    least = MIN_INERTIA * m.dof_inertia0[k]
+    return select(D > 0.0, select(least < D, D, least), D)  # count_bad counts what is not positive
+
+
+@kernel
+def add_stops(m, d, step):
+    """Add step times stop_slope to the diagonal of qLD, and the limits of ball joints."""
+    for k in range(m.nv):
+        d.qLD[m.M_rowadr[k] + m.M_rownnz[k] - 1] += step * d.stop_slope[k]
+    if m.ncone > 0:
+        _add_cones(m, d, step)
+
+
+@kernel
+def _add_cones(m, d, step):
+    c = 0
+    for j in range(m.njnt):
+        if m.jnt_limited[j] and m.jnt_dofnum[j] == 3:
+            k, axis, slope = m.jnt_dofadr[j], d.cone_axis[c], step * d.cone_slope[c]
+            for i in range(3):
+                diagonal = m.M_rowadr[k + i] + m.M_rownnz[k + i] - 1
+                for n in range(i + 1):
+                    d.qLD[diagonal - i + n] += slope * axis[i] * axis[n]
+            c += 1

@@ -1,0 +1,1 @@
+"""Recordings, and the motions that they become."""

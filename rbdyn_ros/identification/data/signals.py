@@ -1,0 +1,274 @@
+"""Turn measured samples into a motion: resample, filter and differentiate.
+
+Positions and efforts pass the same filter, forward and backward. Forward and backward, so that
+efforts and accelerations are not delayed against each other. The same, because an equation that
+is linear in accelerations and efforts still holds if both are filtered equally ("parallel
+filtering"). The regressor is linear in accelerations, and nearly linear in the small changes that
+a filter well above the motion's frequencies makes to positions and velocities.
+
+Source: Gautier, 1997, Dynamic identification of robots with power model; Khalil, Dombre, 2002,
+Modeling, Identification and Control of Robots, ch. 12.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.interpolate import make_interp_spline
+from scipy.ndimage import maximum_filter1d
+from scipy.signal import butter, savgol_filter, sosfiltfilt, welch
+
+from rbdyn_ros.arrays import Array, Bools
+from rbdyn_ros.checks.numbers import finite
+from rbdyn_ros.errors import apart
+from rbdyn_ros.identification.data.motion import SATURATED, Motion
+from rbdyn_ros.identification.data.samples import Samples
+from rbdyn_ros.recording.bags import recording_error
+
+#: Order of the Butterworth filter; forward and backward it acts as one of twice the order.
+ORDER = 4
+#: Default cutoff as a multiple of the highest frequency of the motion. That frequency bounds all
+#: but the fraction REST_OF_POWER of the power of the velocities.
+CUTOFF_RATIO, REST_OF_POWER = 10.0, 0.01
+#: Least default cutoff, as gravity and friction vary faster than the joints [Hz].
+LEAST_CUTOFF = 5.0
+#: Largest cutoff as a fraction of the Nyquist frequency.
+MOST_OF_NYQUIST = 0.8
+#: Default rate of the motion, as a multiple of the cutoff.
+RATE_RATIO = 5.0
+#: Time cut off at both ends because of transients of the filter [1 / cutoff].
+TRIMMED = 2.0
+#: Gaps are interpolated up to this many periods or this time [s], whichever is longer.
+LONGEST_GAP = 5.0, 0.1
+#: Efforts interpolated over more than this many periods are not used.
+BRIDGED = 3.5
+#: Shortest and longest period of a recording [s].
+PERIODS = 1e-5, 0.2
+#: Largest deviation of stamps from a regular grid, as a fraction of the period.
+REGULAR = 1e-3
+#: Largest relative difference of measured velocities from differentiated positions.
+AGREEMENT = 0.02
+#: An extreme value is a saturation if it occurs this often, in this fraction of the samples, ...
+FLAT = 10, 0.01
+#: ... FLATNESS times as often as the NEXT neighbouring values, of LEVELS values or more.
+FLATNESS, NEXT, LEVELS = 10.0, 5, 20
+
+
+def to_motion(
+    samples: Samples,
+    cutoff: float | None = None,
+    rate: float | None = None,
+    effort_limits: ArrayLike | None = None,
+) -> Motion:
+    """Return a motion for identification.
+
+    Samples are interpolated linearly to a regular grid if necessary, filtered by a Butterworth
+    filter without delay, differentiated by central differences of fourth order, cut at both ends,
+    and downsampled. (Linearly, as a curve through two stamps that are closer than the sampling
+    period would overshoot.)
+
+    Measured velocities of a joint are used, and differentiated to its acceleration, if they have
+    less noise in the pass band than the differentiated position and agree with it within 2 %, as
+    far as noise allows: drives often report delayed or filtered velocities.
+
+    Args:
+        samples: samples of a recording.
+        cutoff: cutoff of the low-pass filter [Hz]; None: ten times the highest frequency of the
+            motion, at least 5 Hz, and at most what the sampling rate allows.
+        rate: rate of the motion's samples [Hz]; None: five times the cutoff. The result has the
+            nearest rate that skipping samples allows.
+        effort_limits: (n,) [N m or N], 0 or infinite where there is none. Efforts at their limits
+            and next to them in time, where the filter spreads them, are marked as unusable. So
+            are efforts that a drive cuts off below its limit, and interpolated ones in a gap.
+
+    Raises:
+        ParameterError: an argument is not allowed, or the recording is too short or too sparse or
+            has a gap.
+    """
+    for name, value in (("cutoff", cutoff), ("rate", rate)):
+        if value is not None:
+            finite(f"the {name}", value, above=0.0, code=f"bad-{name}", element="recording")
+    period = regular_period(samples.time)
+    usable = ~saturated(samples.effort, effort_limits)
+    qpos, qvel, effort, usable = _regular(samples, period, usable)
+    cutoff = _cutoff(cutoff, qpos, period)
+    low_pass = butter(ORDER, cutoff, output="sos", fs=1.0 / period)
+    trimmed = int(np.ceil(TRIMMED / cutoff / period))
+    if len(qpos) < 4 * trimmed:
+        text = (
+            f"the recording lasts {samples.time[-1]:.3g} s; a cutoff of {cutoff:.3g} Hz needs at "
+            f"least {4 * trimmed * period:.3g} s"
+        )
+        raise recording_error("short-recording", text)
+
+    def smooth(rows: Array) -> Array:
+        # extends both ends, point-mirrored, by the length that is cut off later
+        return np.asarray(sosfiltfilt(low_pass, rows, axis=0, padlen=trimmed), np.float64)
+
+    q = smooth(qpos)
+    qd, qdd = _derivative(q, period, 1), _derivative(q, period, 2)
+    if qvel is not None:
+        v = smooth(qvel)
+        better = _better(qpos - q, qvel - v, qd, v, cutoff, period)
+        qd, qdd = np.where(better, v, qd), np.where(better, _derivative(v, period, 1), qdd)
+    step = max(1, int(1.0 / (period * (RATE_RATIO * cutoff if rate is None else rate))))
+    kept = slice(trimmed, len(q) - trimmed, step)
+    time = np.arange(len(q), dtype=np.float64)[kept] * period
+    wide = 2 * int(np.ceil(1.0 / cutoff / period)) + 1  # width of the filter
+    return Motion(
+        samples.names,
+        time,
+        q[kept],
+        qd[kept],
+        qdd[kept],
+        smooth(effort)[kept],
+        fast_qvel=qd,
+        thin=lambda rows: smooth(rows)[kept],
+        kept=None if usable.all() else ~maximum_filter1d(~usable, wide, axis=0)[kept],
+    )
+
+
+def motor_angles(samples: Samples, motion: Motion) -> dict[str, Array]:
+    """Return the angles of motors (p,) at the times of a motion of these samples, by joint."""
+    if not samples.motors or motion.thin is None:
+        return {}
+    names, rows = tuple(samples.motors), np.column_stack(list(samples.motors.values()))
+    return dict(zip(names, motion.thin(_on_grid(samples.time, rows)).T, strict=True))
+
+
+def _on_grid(time: Array, rows: Array) -> Array:
+    """Return rows (p, k) at multiples of the period."""
+    grid, is_regular = _grid(time, regular_period(time))
+    return rows if is_regular else np.asarray(make_interp_spline(time, rows, k=1)(grid))
+
+
+def _grid(time: Array, period: float) -> tuple[Array, bool]:
+    """Return multiples of the period until the last time, and whether these are the times."""
+    grid = period * np.arange(round(time[-1] / period) + 1)
+    if len(grid) == len(time) and np.abs(time - grid).max() <= REGULAR * period:
+        return grid, True
+    grid[-1] = time[-1]
+    return grid, False
+
+
+def _cutoff(cutoff: float | None, qpos: Array, period: float) -> float:
+    """Return the cutoff [Hz]; None: ten times the highest frequency of positions (p, n)."""
+    most = 0.5 * MOST_OF_NYQUIST / period
+    if cutoff is None:
+        return min(max(CUTOFF_RATIO * _highest_frequency(qpos, period), LEAST_CUTOFF), most)
+    if cutoff > most:
+        found, highest = apart(cutoff, most, digits=4)
+        text = (
+            f"the cutoff of {found} Hz is too high for samples at {1.0 / period:.4g} Hz; "
+            f"allowed is at most {highest} Hz"
+        )
+        raise recording_error("high-cutoff", text)
+    return cutoff
+
+
+def saturated(effort: Array, limits: ArrayLike | None = None) -> Bools:
+    """Return which efforts are saturated, (p, n).
+
+    These are efforts at the limits (n,), and measured (not filtered) efforts that a drive cuts
+    off: many samples share the largest or least value, and few have the values next to it. Coarse
+    quantisation differs: there the value at the top of a curve is less than ten times as frequent
+    as its neighbours.
+    """
+    top = np.full(effort.shape[1], np.inf)
+    if limits is not None:
+        given = np.broadcast_to(np.asarray(limits, np.float64), top.shape)
+        top = np.where(given > 0.0, SATURATED * given, np.inf)
+    marks: Bools = np.abs(effort) >= top
+    for j, column in enumerate(effort.T):
+        values, counts = np.unique(column, return_counts=True)
+        for ends, often in ((values, counts), (values[::-1], counts[::-1])):
+            if len(ends) >= LEVELS and _is_flat(often, len(column)):
+                marks[:, j] |= np.abs(column - ends[-1]) <= (1.0 - SATURATED) * np.abs(ends[-1])
+    return marks
+
+
+def _is_flat(counts: NDArray[np.int64], samples: int) -> bool:
+    """Whether the last value is a saturation, from the counts of all values."""
+    here, beside = int(counts[-1]), float(counts[-1 - NEXT : -1].mean())
+    return here >= max(FLAT[0], FLAT[1] * samples) and here > FLATNESS * beside
+
+
+def regular_period(time: Array) -> float:
+    """Return the period of samples without a gap [s].
+
+    Raises:
+        ParameterError: there is a gap, or the period is implausible for a recording of an arm.
+    """
+    steps = np.diff(time)
+    period = float(np.median(steps))
+    if not PERIODS[0] <= period <= PERIODS[1]:
+        found, low, high = apart(period, *PERIODS, digits=3)
+        text = f"the samples are {found} s apart; allowed is {low} to {high} s. "
+        text += "Is the time in seconds?"
+        raise recording_error("odd-period", text)
+    k = int(np.argmax(steps))
+    if steps[k] > max(LONGEST_GAP[0] * period, LONGEST_GAP[1]):
+        text = (
+            f"the recording has no samples from {time[k]:.3f} to {time[k + 1]:.3f} s; cut it "
+            "there, or record again"
+        )
+        raise recording_error("gap", text)
+    # an integer number of periods, so that the grid does not drift from a regular clock
+    return float(time[-1]) / max(1, round(float(time[-1]) / period))
+
+
+def _regular(
+    samples: Samples, period: float, usable: Bools
+) -> tuple[Array, Array | None, Array, Bools]:
+    """Return positions, velocities, efforts and usable marks at multiples of the period."""
+    time = samples.time
+    grid, is_regular = _grid(time, period)
+    if is_regular:
+        return samples.qpos, samples.qvel, samples.effort, usable
+
+    def on_grid(rows: Array) -> Array:
+        return np.asarray(make_interp_spline(time, rows, k=1)(grid), np.float64)
+
+    qvel = None if samples.qvel is None else on_grid(samples.qvel)
+    # between two samples efforts are usable if both are, and if they are neighbours
+    on_grid_usable = on_grid(usable.astype(np.float64)) > 1.0 - REGULAR
+    after = np.searchsorted(time, grid).clip(1, len(time) - 1)
+    on_grid_usable[time[after] - time[after - 1] > BRIDGED * period] = False
+    return on_grid(samples.qpos), qvel, on_grid(samples.effort), on_grid_usable
+
+
+def _highest_frequency(qpos: Array, period: float) -> float:
+    """Return the frequency below which nearly all power of the velocities lies.
+
+    Differentiation amplifies noise with frequency, so the noise floor is subtracted first.
+    """
+    length = min(len(qpos), round(20.0 / period))
+    frequency, density = welch(qpos, 1.0 / period, "hann", length, detrend="linear", axis=0)
+    density = np.clip(density - 3.0 * np.median(density, axis=0), 0.0, None)
+    power = np.cumsum(frequency[:, np.newaxis] ** 2 * density, axis=0)
+    moving = power[-1] > 0.0
+    if not moving.any():
+        return 0.0
+    first = np.argmax(power[:, moving] >= (1.0 - REST_OF_POWER) * power[-1, moving], axis=0)
+    return float(frequency[first].max())
+
+
+def _derivative(rows: Array, period: float, order: int) -> Array:
+    # five points and a polynomial of fourth degree: the central differences of fourth order
+    derived: Array = savgol_filter(rows, 5, 4, deriv=order, delta=period, axis=0)
+    return derived
+
+
+def _better(
+    noise_q: Array, noise_v: Array, qd: Array, v: Array, cutoff: float, period: float
+) -> NDArray[np.bool_]:
+    """Return for which joints measured velocities are better than differentiated positions.
+
+    Differentiation amplifies white noise below the cutoff f by 2 pi f / sqrt(3). The two may
+    differ by what the filter leaves of this noise.
+    """
+    derived = 2.0 * np.pi * cutoff / np.sqrt(3.0) * noise_q.std(axis=0)
+    left = derived * np.sqrt(2.0 * cutoff * period)
+    agrees = (v - qd).std(axis=0) <= np.hypot(AGREEMENT * qd.std(axis=0), left)
+    better: NDArray[np.bool_] = (noise_v.std(axis=0) < derived) & agrees
+    return better

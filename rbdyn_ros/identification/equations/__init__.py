@@ -1,0 +1,1 @@
+"""Equations of a motion, their unknowns, and their solution."""

@@ -1,0 +1,147 @@
+"""Identify a Model from a motion: inertia, friction, offsets, rotors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.checks.numbers import finite
+from rbdyn_ros.control.base.friction import Friction
+from rbdyn_ros.identification.data.motion import Motion, dofs_of
+from rbdyn_ros.identification.equations.base import base_parameters
+from rbdyn_ros.identification.equations.inertia import consistent_prior, with_parameters
+from rbdyn_ros.identification.equations.iterations import Progress, deviations, silent, solved
+from rbdyn_ros.identification.equations.reduced import Equations, equations
+from rbdyn_ros.identification.equations.residuals import Residuals, validate
+from rbdyn_ros.identification.equations.result import Identification
+from rbdyn_ros.identification.equations.solve import Prior
+from rbdyn_ros.identification.equations.unknowns import Unknowns, unknowns_of
+from rbdyn_ros.identification.equations.warnings import (
+    joint_warnings,
+    parameter_warnings,
+    patch_warnings,
+)
+from rbdyn_ros.model.model import Model
+
+
+def identify(
+    m: Model,
+    motion: Motion,
+    *,
+    friction: Friction | None = None,
+    offset: bool = False,
+    armature: bool = False,
+    smoothing: float = 0.01,
+    strength: float = 0.01,
+    rest: ArrayLike | None = None,
+    progress: Progress | None = None,
+) -> Identification:
+    """Identify the inertia of all bodies and the friction of all joints from a motion.
+
+    The method is least squares, with joints weighted by their residuals, over physically
+    consistent parameters: every pseudo-inertia is positive definite and friction is not negative.
+    Parameters that the motion does not excite stay close to the prior, see solve.py.
+
+    Args:
+        m: the prior; m.opt.gravity is the gravity of the recording in the axes of the base link.
+        motion: the recorded motion.
+        friction: known friction of all dofs; None: identify viscous and Coulomb friction.
+        offset: identify a constant effort of each joint.
+        armature: identify the rotor inertia of each joint; False: take it from m.
+        smoothing: speed at which 76 percent of Coulomb friction acts [rad/s or m/s].
+        strength: weight of the prior, relative to data that determine everything to 100 percent.
+            Well excited parameters do not depend on it.
+        rest: (nv,) positions of joints that are not in the motion; None: qpos0.
+        progress: called with a message after every iteration.
+
+    Raises:
+        ModelError: as check_identifiable.
+        ParameterError: the motion does not fit the Model, all its efforts are 0, its numbers are
+            too large, or an argument is not allowed.
+    """
+    dofs, report = dofs_of(m, motion), progress or silent
+    weight = finite("the strength", strength, above=0.0, element="")
+    kinds = ["armature"] * armature + ["offset"] * offset
+    unknowns = unknowns_of(m, motion, dofs, friction, smoothing, kinds, rest)
+    bodies, changed = consistent_prior(m)
+    prior = Prior(bodies, unknowns.positive, unknowns.scale)
+    report(f"{len(motion.time)} samples of {len(dofs)} joints")
+    eqs = equations(m, unknowns, unknowns.effort())
+    fit = _Fit(unknowns, prior, eqs, validate(m, unknowns.friction, motion, rest=rest))
+    x, sigma = solved(eqs, prior, weight, unknowns, fit.residuals, report)
+    found = fit.result(x, sigma)
+    grave = patch_warnings(unknowns, found)
+    warnings = (*joint_warnings(unknowns, changed), *found.warnings, *grave)
+    return replace(found, warnings=warnings, grave=tuple(grave))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fit:
+    """The equations, and the meaning of their solutions x."""
+
+    unknowns: Unknowns
+    prior: Prior
+    eqs: Equations
+    before: Residuals
+
+    def robot(self, x: Array) -> tuple[Model, Friction, Array]:
+        """Return the Model, the friction and the offsets of a solution."""
+        size = self.prior.bodies.size
+        friction, armature, offset = self.unknowns.found(x[size:])
+        m = with_parameters(self.unknowns.m, x[:size].reshape(-1, 10)).replaced(
+            dof_damping=friction.viscous,
+            dof_frictionloss=friction.coulomb,
+            dof_armature=armature,
+        )
+        return m, friction, offset
+
+    def residuals(self, x: Array) -> Residuals:
+        """Return the residuals of a solution."""
+        m, friction, offset = self.robot(x)
+        u = self.unknowns
+        return validate(m, friction, u.motion, offset, rest=u.rest)
+
+    def held(self, x: Array) -> Residuals | None:
+        """Return the residuals without identified rotors and offsets; None if there are none."""
+        u = self.unknowns
+        if not any(extra.kind in ("armature", "offset") for extra in u.extras):
+            return None
+        m, friction, _ = self.robot(x)
+        plain = m.replaced(dof_armature=u.m.dof_armature)
+        return validate(plain, friction, u.motion, rest=u.rest)
+
+    def result(self, x: Array, sigma: Array) -> Identification:
+        """Return a solution with standard deviations and warnings about weak parameters."""
+        m, friction, offset = self.robot(x)
+        u, size = self.unknowns, self.prior.bodies.size
+        base = base_parameters(u.m, u.dofs, rest=u.rest)
+        A = self.eqs.weighted(sigma)[0]
+        seen = np.concatenate([base.regressor(A[:, :size]), A[:, size:]], axis=1)
+        std, number = deviations(seen, base.rank)
+        return Identification(
+            prior=u.m,
+            m=m,
+            friction=friction,
+            offset=offset,
+            base=base,
+            base_values=base.combination @ x[:size],
+            base_std=std[: base.rank],
+            friction_std=_friction_std(u, std[base.rank :]),
+            condition=number,
+            before=self.before,
+            after=self.residuals(x),
+            held=self.held(x),
+            warnings=tuple(parameter_warnings(base, std[: base.rank], self.prior, number)),
+        )
+
+
+def _friction_std(unknowns: Unknowns, std: Array) -> Array:
+    rows = np.full((2, unknowns.m.nv), np.nan)
+    kinds = ("viscous", "coulomb")
+    for extra, value in zip(unknowns.extras, std, strict=True):
+        if extra.kind in kinds:
+            rows[kinds.index(extra.kind), unknowns.dofs[extra.column]] = value
+    return rows

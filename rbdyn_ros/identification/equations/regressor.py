@@ -1,0 +1,62 @@
+"""Regressors of the efforts: inertia of all bodies, friction, offsets, rotors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.dynamics.stages import make_data
+from rbdyn_ros.dynamics.toolbox.regressors import joint_torque_regressor
+from rbdyn_ros.identification.data.motion import Motion, check_identifiable
+from rbdyn_ros.model.model import Model
+
+
+def torque_regressor(m: Model, qpos: Array, qvel: Array, qacc: Array) -> Array:
+    """Return the regressor Y (p, nv, 10 (nbody - 1)) of samples (p, nv), including gravity.
+
+    Y @ inertial_parameters gives the inverse dynamics without rotors and friction. Mimic joints
+    are included exactly.
+
+    Raises:
+        ModelError: as check_identifiable.
+    """
+    check_identifiable(m)
+    d = make_data(m)
+    Y = np.empty((len(qpos), m.nv, 10 * (m.nbody - 1)))
+    for row, position, velocity, acceleration in zip(Y, qpos, qvel, qacc, strict=True):
+        d.qpos[:], d.qvel[:], d.qacc[:] = position, velocity, acceleration
+        row[:] = joint_torque_regressor(m, d)
+    return Y
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """An unknown of one joint.
+
+    Attributes:
+        kind: "viscous", "coulomb", "armature" or "offset".
+        column: column of the joint in the motion.
+    """
+
+    kind: str
+    column: int
+
+
+def extra_columns(kind: str, motion: Motion, smoothing: Array) -> Array:
+    """Return the regressor columns (p, n) of a kind of Extra.
+
+    Args:
+        kind: kind of Extra.
+        motion: the motion.
+        smoothing: (n,) smoothing of the joints' Coulomb friction.
+    """
+    if kind == "viscous":
+        return motion.qvel
+    if kind == "coulomb":
+        with np.errstate(over="ignore"):  # tanh is 1 then
+            return motion.of_velocity(lambda qvel: np.tanh(qvel / smoothing))
+    if kind == "armature":
+        return motion.qacc
+    return np.ones(motion.qvel.shape)

@@ -1,0 +1,52 @@
+"""Result of an identification."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.control.base.friction import Friction
+from rbdyn_ros.identification.equations.base import BaseParameters
+from rbdyn_ros.identification.equations.residuals import Residuals
+from rbdyn_ros.model.model import Model
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Identification:
+    """A robot identified from a motion.
+
+    Attributes:
+        prior: the Model before.
+        m: the identified Model; friction is in dof_damping and dof_frictionloss, rotor inertia in
+            dof_armature.
+        friction: friction of all dofs (nv,). Values that were not identified are the given ones or
+            those of the prior.
+        offset: (nv,) constant efforts [N m or N]; 0 where not identified.
+        base: the combinations of inertial parameters that the efforts depend on.
+        base_values: (b,) identified values of the base parameters [SI].
+        base_std: (b,) their standard deviations [SI].
+        friction_std: (2, nv) standard deviations of viscous and Coulomb friction; NaN where not
+            identified.
+        condition: condition number of the base regressor, with columns scaled to length 1.
+        before: efforts of the motion predicted by the prior.
+        after: efforts predicted by the identified Model.
+        held: efforts predicted without the identified rotors and offsets, which a URDF cannot
+            hold; None if none were identified.
+        warnings: messages about the recording and the result.
+        grave: warnings because of which the robot description should not be patched.
+    """
+
+    prior: Model
+    m: Model
+    friction: Friction
+    offset: Array
+    base: BaseParameters
+    base_values: Array
+    base_std: Array
+    friction_std: Array
+    condition: float
+    before: Residuals
+    after: Residuals
+    held: Residuals | None = None
+    warnings: tuple[str, ...] = ()
+    grave: tuple[str, ...] = ()

@@ -1,0 +1,215 @@
+"""Least squares over physically consistent parameters: a convex problem, by Newton's method.
+
+It minimises over x = [parameters of bodies, positive coefficients c, free coefficients o]
+
+    |A x - b|^2 / 2 + g sum_k D(J_k, P_k) + g sum_c (c/p - log(c/p) - 1) + g sum_o (o/s)^2 / 2
+
+with pseudo-inertias J, prior pseudo-inertias P, and D(J, P) = tr(P^-1 J) - log det(P^-1 J) - 4. D
+is zero for J = P, infinite at the boundary of consistent bodies, convex, and independent of frames
+and units. So it keeps every body consistent and determines the directions that the data do not
+excite. In the limit g -> 0 the data are fitted exactly.
+Source: Lee, Wensing, Park, Geometric robot dynamic identification: a convex programming
+approach, 2020.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import block_diag, solve_triangular
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.identification.data.motion import beyond_calculation, check_calculable
+from rbdyn_ros.identification.equations.inertia import BASIS, pseudo_inertia
+
+#: Factor by which g decreases until it has the wanted value.
+SHRINK = 0.1
+#: Largest number of Newton steps for one g; a few are usual.
+MOST_STEPS = 60
+#: Singular values below this fraction of the largest one are rounding.
+UNSEEN = 1e-12
+#: Shortest fraction of a Newton step.
+SHORTEST = 1e-10
+#: Newton decrement at which the iteration stops, in units of g.
+DONE = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prior:
+    """Expected values of the unknowns.
+
+    Attributes:
+        bodies: (k, 10) consistent parameters of bodies.
+        positive: (c,) expected positive coefficients.
+        scale: (o,) magnitudes of the free coefficients, whose expected value is 0.
+    """
+
+    bodies: Array
+    positive: Array
+    scale: Array
+
+    @property
+    def start(self) -> Array:
+        """Return x of the prior."""
+        return np.concatenate([self.bodies.ravel(), self.positive, 0.0 * self.scale])
+
+    def metric(self) -> Array:
+        """Return L: |L^-1 dx| is the size of a change relative to the prior.
+
+        L L^T is the inverse of the Hessian of D at the prior.
+        """
+        _, _, C = _divergence(self.start, self)
+        L: Array = np.linalg.inv(np.linalg.qr(C, mode="r"))
+        return L
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _FitProblem:
+    """The problem in coordinates z, in which the Hessian of the data is diagonal.
+
+    Attributes:
+        seen: (N,) square roots of the diagonal.
+        target: (N,) value of seen z that fits the data exactly.
+        basis: (N, N): x = prior.start + basis z.
+        prior: prior with N entries.
+    """
+
+    seen: Array
+    target: Array
+    basis: Array
+    prior: Prior
+
+    def x(self, z: Array) -> Array:
+        """Return x at z."""
+        found: Array = self.prior.start + self.basis @ z
+        return found
+
+    def miss(self, z: Array) -> Array:
+        """Return the residuals of the data (N,)."""
+        return np.asarray(self.seen * z - self.target)
+
+    def value(self, z: Array) -> float:
+        """Return the terms of the prior; infinite if z is not consistent."""
+        return _value(self.x(z), self.prior)
+
+
+def solve(A: Array, b: Array, prior: Prior, strength: float, start: Array | None = None) -> Array:
+    """Return the x that minimises the sum in the header of this file.
+
+    Args:
+        A: (r, N), in units of a standard deviation.
+        b: (r,), in units of a standard deviation.
+        prior: prior with N entries.
+        strength: g; with 1 the prior weighs as much as data that determine everything to 100 %.
+        start: a consistent x to start from; None: the prior.
+
+    Raises:
+        ParameterError: A, b or an intermediate result is not finite.
+    """
+    try:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            return _solved(A, b, prior, strength, start)
+    except np.linalg.LinAlgError:
+        raise beyond_calculation() from None
+
+
+def _solved(A: Array, b: Array, prior: Prior, strength: float, start: Array | None) -> Array:
+    L = prior.metric()
+    scaled, rest = A @ L, b - A @ prior.start
+    check_calculable(scaled, rest)
+    U, S, Vt = np.linalg.svd(scaled, full_matrices=True)
+    seen, target = np.zeros((2, len(Vt)))
+    seen[: len(S)] = np.where(UNSEEN * S[0] < S, S, 0.0)
+    target[: len(S)] = U.T[: len(S)] @ rest
+    problem = _FitProblem(seen, target, L @ Vt.T, prior)
+    x = prior.start if start is None else start
+    z = Vt @ np.linalg.solve(L, x - prior.start)
+    if not np.isfinite(problem.value(z)):  # rounding at the boundary
+        z = np.zeros(len(z))
+    weight = max(strength, float(np.sum(problem.miss(z) ** 2)) / len(z))
+    while True:
+        z = _descend(z, problem, weight)
+        if weight <= strength:
+            return problem.x(z)
+        weight = max(strength, SHRINK * weight)
+
+
+def _descend(z: Array, problem: _FitProblem, weight: float) -> Array:
+    """Minimise over z for one weight of the prior, from a consistent z."""
+    seen, rooted = problem.seen, np.sqrt(weight)
+    for _ in range(MOST_STEPS):
+        value, slope, curve = _divergence(problem.x(z), problem.prior)
+        # H = M^T M, gradient = M^T rest: a least-squares step avoids squares of large numbers
+        M = np.concatenate([np.diag(seen), rooted * (curve @ problem.basis)])
+        rest = np.concatenate([problem.miss(z), rooted * slope])
+        check_calculable(M, rest)
+        size = np.linalg.norm(M, axis=0)
+        Q, R = np.linalg.qr(M / size)
+        along = Q.T @ rest
+        step = -solve_triangular(R, along) / size
+        decrease = float(along @ along)
+        if not decrease > DONE * weight:
+            break
+        length = _length(z, step, decrease, value, problem, weight)
+        if length == 0.0:
+            break
+        z = z + length * step
+    return z
+
+
+def _length(
+    z: Array, step: Array, decrease: float, value: float, problem: _FitProblem, weight: float
+) -> float:
+    """Return the fraction of a step that decreases the sum; 0 if rounding hides the decrease.
+
+    Each term is subtracted separately: the sum of large squares would lose digits.
+    """
+    miss, along = problem.miss(z), problem.seen * step
+    length = 1.0
+    while length > SHORTEST:
+        change = length * float(along @ (miss + 0.5 * length * along))
+        change += weight * (problem.value(z + length * step) - value)
+        if change <= -1e-4 * length * decrease:
+            return length
+        length *= 0.5
+    return 0.0
+
+
+def _divergence(x: Array, prior: Prior) -> tuple[float, Array, Array]:
+    """Return the terms of the prior: value, slope r (n,) and curve C (n, N).
+
+    C^T C is their Hessian in x, C^T r their gradient.
+    """
+    bodies, positive, free = _parts(x, prior)
+    half = np.linalg.cholesky(pseudo_inertia(bodies))
+    back = np.linalg.inv(half)
+    # Hessian tr(J^-1 E_i J^-1 E_j), gradient tr((P^-1 - J^-1) E_i), J = half half^T
+    curves = np.einsum("kab,ibc,kdc->kadi", back, BASIS, back).reshape(-1, 16, 10)
+    inverse = np.linalg.inv(pseudo_inertia(prior.bodies))
+    relative = np.swapaxes(half, 1, 2) @ inverse @ half
+    slopes = [(relative - np.eye(4)).ravel(), positive / prior.positive - 1.0, free / prior.scale]
+    curve = block_diag(*curves, np.diag(1.0 / positive), np.diag(1.0 / prior.scale))
+    return _value(x, prior), np.concatenate(slopes), curve
+
+
+def _value(x: Array, prior: Prior) -> float:
+    """Return the terms of the prior; infinite if x is not consistent."""
+    bodies, positive, free = _parts(x, prior)
+    if not (positive > 0.0).all():
+        return float("inf")
+    try:
+        half = np.linalg.cholesky(pseudo_inertia(bodies))
+    except np.linalg.LinAlgError:
+        return float("inf")
+    over = np.linalg.solve(np.linalg.cholesky(pseudo_inertia(prior.bodies)), half)
+    values = np.linalg.svd(over, compute_uv=False) ** 2
+    ratio = positive / prior.positive
+    total = np.sum(values - np.log(values) - 1.0) + np.sum(ratio - np.log(ratio) - 1.0)
+    return float(total + 0.5 * np.sum((free / prior.scale) ** 2))
+
+
+def _parts(x: Array, prior: Prior) -> tuple[Array, Array, Array]:
+    """Split x into bodies (k, 10), positive coefficients (c,) and free ones (o,)."""
+    k, c = prior.bodies.size, len(prior.positive)
+    return x[:k].reshape(-1, 10), x[k : k + c], x[k + c :]

@@ -1,0 +1,166 @@
+"""Unknowns of the joints: friction, rotors and offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rbdyn_ros.arrays import Array, Bools, Ints
+from rbdyn_ros.checks.numbers import finite
+from rbdyn_ros.control.base.friction import Friction
+from rbdyn_ros.errors import Finding, ParameterError, quote
+from rbdyn_ros.identification.data.motion import Motion, kept_samples, resting
+from rbdyn_ros.identification.equations.regressor import Extra
+from rbdyn_ros.identification.equations.residuals import friction_effort
+from rbdyn_ros.model.model import Model
+
+#: Friction is identified if a joint is faster than this multiple of the smoothing ...
+MOVING = 5.0
+#: ... in this fraction of its samples, ...
+MOVING_SHARE = 0.1
+#: ... and no more than this fraction of them is saturated.
+MOST_LOST = 0.5
+#: Prior friction of a joint without one, as a fraction of its largest effort.
+GUESS = 0.01
+#: Least effort scale of a joint, as a fraction of the largest effort of all joints.
+CARRIES_NOTHING = 1e-6
+#: Least measurable effort [N m or N].
+NO_EFFORT = 1e-6
+#: Least number of usable samples of a joint.
+LEAST_KEPT = 10
+
+
+class Unknowns:
+    """Unknown coefficients of the joints of a motion.
+
+    Args:
+        m: the Model; it gives the armature of joints whose rotor is known.
+        motion: motion of its joints.
+        dofs: (n,) dof of each joint of the motion.
+        friction: friction of all dofs; the prior where it is unknown.
+        kinds: kinds of Extra, "offset" last. Friction and rotors are not identified for joints
+            that hardly moved or whose drives were saturated most of the time.
+        rest: (nv,) positions of joints that are not in the motion; None: qpos0.
+
+    Attributes:
+        extras: the unknowns, in the order of the solution.
+        moved: (n,) joints that moved fast enough to identify friction.
+        kept: (p, n) samples whose drive was not saturated.
+        lost: (n,) fraction of the samples of each joint that are not kept.
+        largest: (n,) largest absolute effort of each joint [N m or N].
+        positive: prior of the positive coefficients.
+        scale: magnitudes of the free coefficients, the offsets.
+
+    Raises:
+        ParameterError: all efforts are 0, a joint has too few samples below its effort limit, or
+            rest is not nv numbers.
+    """
+
+    def __init__(
+        self,
+        m: Model,
+        motion: Motion,
+        dofs: Ints,
+        friction: Friction,
+        kinds: Sequence[str],
+        rest: ArrayLike | None = None,
+    ) -> None:
+        self.m, self.motion, self.dofs, self.friction = m, motion, dofs, friction
+        self.rest = resting(m, rest)
+        speed = np.quantile(np.abs(motion.qvel), 1.0 - MOVING_SHARE, axis=0)
+        self.moved: Bools = speed > MOVING * friction.smoothing[dofs]
+        self.kept = kept_samples(m, motion, dofs)
+        self.lost = 1.0 - self.kept.mean(axis=0)
+        _check_samples(motion, self.kept)
+        self.largest = _largest(motion)
+        shown = np.flatnonzero(self.moved & (self.lost <= MOST_LOST)).tolist()
+        every = range(len(dofs))
+        self.extras = tuple(
+            Extra(kind, i) for kind in kinds for i in (every if kind == "offset" else shown)
+        )
+        sizes = [self._size(extra) for extra in self.extras]
+        constants = len(every) if "offset" in kinds else 0
+        self.positive = np.array(sizes[: len(sizes) - constants], np.float64)
+        self.scale = np.array(sizes[len(sizes) - constants :], np.float64)
+
+    def _size(self, extra: Extra) -> float:
+        i, k, guess = extra.column, self.dofs[extra.column], GUESS * self.largest[extra.column]
+        if extra.kind == "viscous":
+            return float(self.friction.viscous[k] or guess / np.abs(self.motion.qvel[:, i]).max())
+        if extra.kind == "coulomb":
+            return float(self.friction.coulomb[k] or guess)
+        if extra.kind == "armature":
+            change = float(np.abs(self.motion.qacc[:, i]).max()) or 1.0
+            return float(self.m.dof_armature[k] or guess / change)
+        return float(guess)
+
+    def effort(self) -> Array:
+        """Return the efforts without known friction and rotors, (p, n)."""
+        values = {"armature": self.m.dof_armature.copy(), "offset": np.zeros(self.m.nv)}
+        values |= {
+            "viscous": self.friction.viscous.copy(),
+            "coulomb": self.friction.coulomb.copy(),
+        }
+        for extra in self.extras:
+            values[extra.kind][self.dofs[extra.column]] = 0.0
+        known = replace(self.friction, viscous=values["viscous"], coulomb=values["coulomb"])
+        if any(extra.kind == "coulomb" for extra in self.extras):
+            known = replace(known, stribeck=np.zeros(self.m.nv))
+        rotors = values["armature"][self.dofs] * self.motion.qacc
+        effort: Array = (
+            self.motion.effort - rotors - friction_effort(known, self.motion, self.dofs)
+        )
+        return effort
+
+    def found(self, values: Array) -> tuple[Friction, Array, Array]:
+        """Return friction, armature and offsets (nv,) of a solution."""
+        rows = {"viscous": self.friction.viscous.copy(), "coulomb": self.friction.coulomb.copy()}
+        rows |= {"armature": self.m.dof_armature.copy(), "offset": np.zeros(self.m.nv)}
+        for extra, value in zip(self.extras, values, strict=True):
+            rows[extra.kind][self.dofs[extra.column]] = value
+        friction = replace(self.friction, viscous=rows["viscous"], coulomb=rows["coulomb"])
+        return friction, rows["armature"], rows["offset"]
+
+
+def unknowns_of(
+    m: Model,
+    motion: Motion,
+    dofs: Ints,
+    friction: Friction | None,
+    smoothing: float,
+    kinds: Sequence[str],
+    rest: ArrayLike | None,
+) -> Unknowns:
+    """Return the unknowns of some kinds, and the unknowns of friction if it is None."""
+    smooth = finite("the smoothing", smoothing, above=0.0, element="")
+    start = friction or Friction.of(m.nv, m.dof_damping, m.dof_frictionloss, smoothing=smooth)
+    fitted = ["viscous", "coulomb"] if friction is None else []
+    return Unknowns(m, motion, dofs, start.check_dofs(m.nv), [*fitted, *kinds], rest)
+
+
+def _largest(motion: Motion) -> Array:
+    """Return the largest absolute effort of each joint (n,), never 0."""
+    largest = np.abs(motion.effort).max(axis=0)
+    if largest.max() < NO_EFFORT:
+        text = (
+            f"the largest effort of the motion is {largest.max():.3g} N m or N, so the drives "
+            f"seem to report none; allowed is {NO_EFFORT:g} or more"
+        )
+        raise ParameterError(Finding("no-efforts", text, "error", "motion"))
+    # the efforts of a joint that carries nothing are rounding, not accurate data
+    return np.asarray(np.maximum(largest, CARRIES_NOTHING * largest.max()))
+
+
+def _check_samples(motion: Motion, kept: Bools) -> None:
+    counts = kept.sum(axis=0)
+    short = [i for i in range(len(counts)) if counts[i] < LEAST_KEPT]
+    if short:
+        name = motion.names[short[0]]
+        text = (
+            f"joint {quote(name)} has {counts[short[0]]} samples below its effort limit; it needs "
+            f"at least {LEAST_KEPT}, better some seconds of motion"
+        )
+        raise ParameterError(Finding("too-few-samples", text, "error", name))

@@ -1,0 +1,240 @@
+"""Warnings about a recording and about an identified result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.errors import quote
+from rbdyn_ros.identification.data.motion import dof_names
+from rbdyn_ros.identification.equations.base import BaseParameters
+from rbdyn_ros.identification.equations.regressor import extra_columns
+from rbdyn_ros.identification.equations.residuals import Residuals
+from rbdyn_ros.identification.equations.result import Identification
+from rbdyn_ros.identification.equations.solve import Prior
+from rbdyn_ros.identification.equations.unknowns import MOST_LOST, Unknowns
+
+#: Largest standard deviation of a base parameter, relative to its prior.
+DOUBTFUL = 0.3
+#: Condition numbers of a motion above which model errors are amplified, and of an unusable one.
+POOR, TOO_POOR = 100.0, 1e4
+#: Largest change of the total mass: URDFs are often wrong about links, rarely about the whole arm.
+MASS_RATIO = 2.0
+#: Largest residuals, as a fraction of the largest efforts; a good model leaves a few percent.
+UNEXPLAINED = 0.15
+#: Least friction of a real joint, as a fraction of its largest effort.
+NOTHING = 2e-3
+#: Residuals are friction if it explains this fraction of their power, ...
+ALONG = 0.5
+#: ... and noise if they are below this fraction of the largest effort.
+SEEN = 0.02
+#: Standard deviations above which a payload is significant.
+SURE = 3.0
+#: Largest standard deviations of a payload's centre of mass [m] and moments by mass [m^2].
+FAR, SPREAD = 0.05, 0.01
+#: Number of names that a warning lists.
+MOST_NAMED = 8
+
+
+def why_no_patch(found: Identification) -> str:
+    """Return why a result should not replace the robot description; "" if nothing is wrong.
+
+    The reasons are also in found.warnings, one message each.
+    """
+    return "; ".join(found.grave)
+
+
+def joint_warnings(unknowns: Unknowns, changed: Sequence[str] = ()) -> list[str]:
+    """Return warnings about joints, and about bodies with an impossible prior inertia."""
+    m, motion, found = unknowns.m, unknowns.motion, []
+    resting = [
+        f"{name} at {unknowns.rest[k]:.4g}"
+        for k, name in enumerate(dof_names(m))
+        if name not in motion.names
+    ]
+    if resting:
+        found.append(f"not in the motion, assumed to rest: {_listed(resting)}")
+    still = [name for name, fast in zip(motion.names, unknowns.moved, strict=True) if not fast]
+    if still:
+        found.append(f"moved too little, so their friction is kept: {_listed(still)}")
+    for i, name in enumerate(motion.names):
+        lost = int(np.sum(~unknowns.kept[:, i]))
+        if lost:
+            kept = "; its friction is kept" if unknowns.lost[i] > MOST_LOST else ""
+            found.append(
+                f"{lost} of {len(motion.time)} samples of {quote(name)} are at the effort limit "
+                f"or in a gap and are skipped{kept}"
+            )
+    if changed:
+        found.append(
+            "these bodies have an impossible inertia in the robot description; the nearest "
+            f"possible one is the prior: {_listed(changed)}"
+        )
+    return found
+
+
+def parameter_warnings(
+    base: BaseParameters, std: Array, prior: Prior, condition: float
+) -> list[str]:
+    """Return warnings about weakly excited base parameters with standard deviations std (b,)."""
+    found = []
+    if POOR < condition <= TOO_POOR:
+        found.append(
+            f"the condition number of the motion is {condition:.3g}; up to {POOR:g} is good. A "
+            "better motion moves all joints at once, far and in both directions"
+        )
+    size = prior.bodies.size
+    spread = np.linalg.norm(base.combination @ prior.metric()[:size, :size], axis=1)
+    weak = [name for name, doubt in zip(base.names, std > DOUBTFUL * spread, strict=True) if doubt]
+    if weak:
+        found.append(
+            f"the motion hardly excites {len(weak)} of {base.rank} base parameters, which stay "
+            f"near the prior: {_listed([name.split(' ')[0] for name in weak])}"
+        )
+    return found
+
+
+def patch_warnings(unknowns: Unknowns, found: Identification) -> list[str]:
+    """Return the reasons for which a result must not patch a URDF."""
+    reasons = (
+        too_poor(found.condition),
+        _of_mass(found),
+        _unexplained(found.after),
+        _of_friction(unknowns, found),
+        saturated(unknowns),
+        along_velocity(unknowns, found.after.measured - found.after.predicted),
+        _of_held(found),
+    )
+    return [text for text in reasons if text]
+
+
+def payload_warnings(
+    unknowns: Unknowns, mass: float, std: Array, condition: float, after: Residuals
+) -> list[str]:
+    """Return warnings about a payload of a mass [kg]; std (10,) as in PayloadEstimate."""
+    found = joint_warnings(unknowns)
+    if mass < SURE * std[0]:
+        found.append(
+            f"the efforts show no payload: {mass:.3g} kg is below {SURE:g} standard "
+            f"deviations of {std[0]:.2g} kg"
+        )
+    elif not (std[1:4] < FAR * mass).all():
+        found.append(
+            "the motion hardly determines the centre of mass and the inertia; turn the link "
+            "about horizontal axes"
+        )
+    elif not (std[4:] < SPREAD * mass).all():
+        found.append("the motion hardly determines the inertia; move faster")
+    rest = after.measured - after.predicted
+    found += [too_poor(condition), saturated(unknowns), along_velocity(unknowns, rest)]
+    return [text for text in (*found, _unexplained(after)) if text]
+
+
+def too_poor(condition: float) -> str:
+    """Return a warning about a poorly conditioned motion, or ""."""
+    if condition <= TOO_POOR:
+        return ""
+    return (
+        f"the motion is too poor: the condition number of its equations is {condition:.3g}, "
+        f"allowed is {TOO_POOR:g}; `rbdyn excite` makes a better motion"
+    )
+
+
+def saturated(unknowns: Unknowns) -> str:
+    """Return a warning about joints whose drives were mostly saturated, or ""."""
+    names, lost = unknowns.motion.names, unknowns.lost
+    most = [f"{quote(names[i])} {lost[i]:.0%}" for i in np.flatnonzero(lost > MOST_LOST)]
+    if not most:
+        return ""
+    return (
+        f"the drives were saturated in most samples of {_listed(most)}; allowed is "
+        f"{MOST_LOST:.0%}. Move slower, or with less load"
+    )
+
+
+def along_velocity(unknowns: Unknowns, rest: Array) -> str:
+    """Return a warning about joints whose residuals (p, n) look like friction, or ""."""
+    motion, found = unknowns.motion, []
+    smoothing = unknowns.friction.smoothing[unknowns.dofs]
+    columns = [extra_columns(kind, motion, smoothing) for kind in ("viscous", "coulomb")]
+    for i in np.flatnonzero(unknowns.moved):
+        kept = unknowns.kept[:, i]
+        left, slides = rest[kept, i], np.column_stack([column[kept, i] for column in columns])
+        share = _explained(slides, left)
+        loud = np.sqrt(np.mean(left**2)) > SEEN * unknowns.largest[i]
+        if loud and share > ALONG:
+            found.append(f"{quote(motion.names[i])} {share:.0%}")
+    if not found:
+        return ""
+    return (
+        "the residuals follow the velocity, as if friction were missing in the model or efforts "
+        f"had the wrong sign: {_listed(found)} of their power. Identify friction, or check the "
+        "signs"
+    )
+
+
+def _explained(columns: Array, rest: Array) -> float:
+    """Return the fraction of the power of rest (k,) that the best combination of columns has."""
+    lengths = np.linalg.norm(columns, axis=0)
+    fit = np.linalg.lstsq(columns / np.where(lengths > 0.0, lengths, 1.0), rest, rcond=None)[0]
+    explained = (columns / np.where(lengths > 0.0, lengths, 1.0)) @ fit
+    power = float(np.sum(rest**2))
+    return float(np.sum(explained**2)) / power if power > 0.0 else 0.0
+
+
+def _of_mass(found: Identification) -> str:
+    before, after = (float(m.body_mass[1:].sum()) for m in (found.prior, found.m))
+    if before <= 0.0 or before / MASS_RATIO <= after <= before * MASS_RATIO:
+        return ""
+    return (
+        f"the moving bodies had {before:.4g} kg in total and are identified with {after:.4g} kg. "
+        f"A change by more than a factor of {MASS_RATIO:g} suggests efforts or positions in other "
+        "units, a wrong sign, or efforts that the drives cut off"
+    )
+
+
+def _unexplained(after: Residuals) -> str:
+    largest = np.abs(after.measured).max(axis=0)
+    share = float(np.linalg.norm(after.rms) / np.linalg.norm(largest))
+    if share <= UNEXPLAINED:
+        return ""
+    return (
+        f"the model leaves {100.0 * share:.3g} percent of the largest efforts unexplained; "
+        f"allowed are {100.0 * UNEXPLAINED:g}. Check the joints with large residuals: units, "
+        "signs, end stops, collisions, missing friction"
+    )
+
+
+def _of_friction(unknowns: Unknowns, found: Identification) -> str:
+    identified = [e for e in unknowns.extras if e.kind in ("viscous", "coulomb")]
+    if not identified:
+        return ""
+    for extra in identified:
+        k, i = unknowns.dofs[extra.column], extra.column
+        fastest = np.abs(unknowns.motion.qvel[:, i]).max()
+        value = found.friction.coulomb[k] + found.friction.viscous[k] * fastest
+        if value > NOTHING * unknowns.largest[i]:
+            return ""
+    return (
+        "no joint has friction, which is impossible for a real arm; efforts may have the wrong "
+        "sign, or be commands instead of measurements"
+    )
+
+
+def _of_held(found: Identification) -> str:
+    if found.held is None:
+        return ""
+    before, held = np.linalg.norm(found.before.rms), np.linalg.norm(found.held.rms)
+    if held <= before:
+        return ""
+    return (
+        f"without rotors and offsets, which a URDF cannot hold, the RMS residual is {held:.4g}, "
+        f"more than the {before:.4g} of the present robot description"
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more

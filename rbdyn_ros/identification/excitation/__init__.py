@@ -1,0 +1,1 @@
+"""Motions to record: well conditioned for identification, or sweeps at constant speeds."""

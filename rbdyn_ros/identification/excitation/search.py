@@ -1,0 +1,113 @@
+"""Search for the best conditioned motion within the limits."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import minimize
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.dynamics.stages import make_data
+from rbdyn_ros.dynamics.toolbox.regressors import inertial_parameters
+from rbdyn_ros.identification.equations.base import base_parameters, condition
+from rbdyn_ros.identification.equations.iterations import Progress
+from rbdyn_ros.identification.equations.regressor import torque_regressor
+from rbdyn_ros.identification.excitation.bounds import Bounds, effort_ratio
+from rbdyn_ros.identification.excitation.fourier import rest_shapes, tables
+from rbdyn_ros.model.model import Model
+
+#: The search starts from the best of this many random series.
+STARTS = 60
+#: Iterations of the search; each evaluates as many motions as there are unknowns.
+ITERATIONS = 20
+MOST_MOTIONS = 20_000
+#: Samples per motion in the search, and per period of the highest harmonic in checks of limits.
+COARSE, FINE = 80, 100
+#: Margin for extrema between the fine samples.
+ROUNDING = 0.998
+
+
+class Search:
+    """Searches for coefficients with a small condition number.
+
+    The unknowns are the shapes of the joints' motions; the amplitudes follow from the bounds.
+    """
+
+    def __init__(self, m: Model, bounds: Bounds, harmonics: int, period: float) -> None:
+        self.m, self.bounds = m, bounds
+        self.shapes = rest_shapes(harmonics)
+        coarse = np.linspace(0.0, period, COARSE, endpoint=False)
+        self.coarse = tables(harmonics, period, coarse)
+        self.fine = tables(harmonics, period, np.linspace(0.0, period, fine_count(harmonics)))
+        self.base = base_parameters(m, bounds.dofs)
+        self.inertia = inertial_parameters(m)
+        # weight efforts by the size of the joint's drive
+        finite = bounds.effort[np.isfinite(bounds.effort)]
+        ordinary = float(np.median(finite)) if len(finite) else 1.0
+        self.weight = np.where(np.isfinite(bounds.effort), bounds.effort, ordinary)
+
+    def best(self, rng: np.random.Generator, report: Progress) -> Array:
+        """Return the best coefficients (2 h, n)."""
+        n = len(self.bounds.dofs)
+        starts = rng.normal(size=(STARTS, self.shapes.shape[1] * n))
+        costs = [self.cost(start) for start in starts]
+        start = starts[int(np.argmin(costs))]
+        report(f"best of {STARTS} random motions: condition number {np.exp(min(costs)):.4g}")
+
+        def after_iteration(intermediate_result: object) -> None:
+            cost = float(getattr(intermediate_result, "fun", np.nan))
+            report(f"condition number {np.exp(cost):.4g}")
+
+        found = minimize(
+            self.cost,
+            start,
+            method="L-BFGS-B",
+            options={"maxiter": ITERATIONS, "maxfun": MOST_MOTIONS},
+            callback=after_iteration,
+        )
+        return self.within_efforts(self.coefficients(found.x))
+
+    def coefficients(self, unknowns: Array) -> Array:
+        """Return coefficients of a motion that meets all bounds except effort."""
+        n = len(self.bounds.dofs)
+        coefficients = self.shapes @ unknowns.reshape(-1, n)
+        return coefficients * (ROUNDING * self.bounds.scale(self.fine @ coefficients))
+
+    def cost(self, unknowns: Array) -> float:
+        """Return the logarithm of the condition number, plus a penalty for excessive efforts."""
+        rows = of_robot(self.bounds, self.coarse @ self.coefficients(unknowns))
+        Y = torque_regressor(self.m, *rows)
+        efforts = Y @ self.inertia + rows[2] * self.m.dof_armature
+        excess = np.abs(efforts / self.bounds.effort).max() - 1.0
+        return float(np.log(self._condition(Y)) + 10.0 * max(0.0, excess))
+
+    def condition(self, coefficients: Array) -> float:
+        """Return the condition number of a motion."""
+        rows = of_robot(self.bounds, self.coarse @ coefficients)
+        return self._condition(torque_regressor(self.m, *rows))
+
+    def _condition(self, Y: Array) -> float:
+        dofs = self.bounds.dofs
+        weighted = self.base.regressor(Y[:, dofs]) / self.weight[dofs, np.newaxis]
+        return condition(weighted.reshape(-1, self.base.rank))
+
+    def within_efforts(self, coefficients: Array) -> Array:
+        """Scale a motion down around its centre until it meets the effort bounds."""
+        d, shrink = make_data(self.m), 1.0
+        while True:
+            rows = of_robot(self.bounds, self.fine @ (shrink * coefficients))
+            if (effort_ratio(self.m, d, self.bounds, rows) <= 1.0).all():
+                return shrink * coefficients
+            shrink *= 0.95  # ends, as the efforts suffice at the centre
+
+
+def of_robot(bounds: Bounds, rows: Array) -> Array:
+    """Return the motion of all joints (3, t, nv) from one around the centre (3, t, n)."""
+    full = np.zeros((3, rows.shape[1], len(bounds.centre)))
+    full[:, :, bounds.dofs] = rows
+    full[0] += bounds.centre
+    return full
+
+
+def fine_count(harmonics: int) -> int:
+    """Return the number of samples at which limits are checked."""
+    return FINE * harmonics + 1

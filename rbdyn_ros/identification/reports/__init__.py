@@ -1,0 +1,1 @@
+"""What was identified: as text, as a figure, in a URDF."""

@@ -1,0 +1,208 @@
+"""Reports of an identification as text and as JSON."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rbdyn_ros.identification.data.motion import dof_names
+from rbdyn_ros.identification.equations.payload import PayloadEstimate
+from rbdyn_ros.identification.equations.residuals import Residuals
+from rbdyn_ros.identification.equations.result import Identification
+from rbdyn_ros.report.tables import aligned
+from rbdyn_ros.report.words import Row, cut, finite_or_none, numbers
+
+#: Longest name of a base parameter; in a long arm it can combine hundreds of parameters.
+LONGEST = 200
+
+
+def report_text(found: Identification, checked: tuple[Residuals, Residuals] | None = None) -> str:
+    """Return tables of residuals, friction and bodies.
+
+    Args:
+        found: result of identify.
+        checked: residuals of another motion, by the prior and by the identified Model.
+    """
+    parts = [_residual_table("efforts of the motion", found.before, found.after)]
+    if checked is not None:
+        parts.append(_residual_table("efforts of the validation motion", *checked))
+    if found.held is not None:
+        title = "efforts of the motion without rotors and offsets, which a URDF cannot hold"
+        parts.append(_residual_table(title, found.before, found.held))
+    parts += [_friction_table(found), *_rotor_table(found), _body_table(found)]
+    parts += [_base_lines(found), *_warnings(found.warnings)]
+    return "\n\n".join("\n".join(part) for part in parts) + "\n"
+
+
+def report_dict(
+    found: Identification, checked: tuple[Residuals, Residuals] | None = None
+) -> dict[str, Any]:
+    """Return the report as numbers for JSON; unknown ones are None. Arguments as report_text."""
+    m, report = found.m, {"robot": found.m.name, "condition": finite_or_none(found.condition)}
+    report["residuals"] = _residuals(found.before, found.after)
+    if checked is not None:
+        report["validation"] = _residuals(*checked)
+    if found.held is not None:
+        report["residuals_of_urdf"] = _residuals(found.before, found.held)
+    report["joints"] = [
+        {
+            "name": name,
+            "viscous": float(found.friction.viscous[k]),
+            "viscous_std": finite_or_none(found.friction_std[0, k]),
+            "coulomb": float(found.friction.coulomb[k]),
+            "coulomb_std": finite_or_none(found.friction_std[1, k]),
+            "offset": float(found.offset[k]),
+            "armature": float(m.dof_armature[k]),
+        }
+        for k, name in enumerate(dof_names(m))
+    ]
+    report["bodies"] = [
+        {"name": name, "prior": _body(found.prior, i), "identified": _body(m, i)}
+        for i, name in enumerate(m.body_names[1:], start=1)
+    ]
+    report["base_parameters"] = [
+        {"name": _shortened(name), "value": float(value), "std": finite_or_none(std)}
+        for name, value, std in zip(
+            found.base.names, found.base_values, found.base_std, strict=True
+        )
+    ]
+    report["warnings"] = list(found.warnings)
+    report["no_patch"] = list(found.grave)
+    return report
+
+
+def payload_text(found: PayloadEstimate) -> str:
+    """Return a payload, the residuals without and with it, and the warnings."""
+    lines = [
+        f"payload at link '{found.link}'",
+        f"  mass            {found.mass:.4g} kg, standard deviation {found.std[0]:.2g}",
+        f"  centre of mass  {numbers(found.com)} m, deviations up to {numbers(found.com_std)}",
+        f"  inertia         {numbers(found.inertia)} kg m^2 (xx yy zz xy xz yz, about it)",
+        f"  condition number of the motion {found.condition:.3g}",
+    ]
+    table = _residual_table("efforts without and with it", found.before, found.after)
+    parts = [lines, table, *_warnings(found.warnings)]
+    return "\n\n".join("\n".join(part) for part in parts) + "\n"
+
+
+def payload_dict(found: PayloadEstimate) -> dict[str, Any]:
+    """Return the report of a payload as numbers for JSON; unknown ones are None."""
+    names = found.after.names
+    return {
+        "link": found.link,
+        "mass": found.mass,
+        "com": found.com.tolist(),
+        "inertia": found.inertia.tolist(),
+        "std": [finite_or_none(value) for value in found.std],
+        "com_std": [finite_or_none(value) for value in found.com_std],
+        "condition": finite_or_none(found.condition),
+        "rms_before": dict(zip(names, map(finite_or_none, found.before.rms), strict=True)),
+        "rms_after": dict(zip(names, map(finite_or_none, found.after.rms), strict=True)),
+        "warnings": list(found.warnings),
+    }
+
+
+def _warnings(messages: tuple[str, ...]) -> list[list[str]]:
+    return [["warnings", *(f"  {text}" for text in messages)]] if messages else []
+
+
+_RESIDUAL_HEAD = ("joint", "RMS before", "RMS after", "of full scale", "of the largest")
+
+
+def _residual_table(title: str, before: Residuals, after: Residuals) -> list[str]:
+    rows: list[Row] = [_RESIDUAL_HEAD]
+    for i, name in enumerate(after.names):
+        shares = (
+            f"{before.share[i]:.2%} -> {after.share[i]:.2%}",
+            f"{after.share_of_peak[i]:.2%}",
+        )
+        texts = (f"{before.rms[i]:.4g}", f"{after.rms[i]:.4g}", *shares)
+        known = (text.replace("nan%", "-").replace("nan", "-") for text in texts)
+        rows.append((cut(name), *known))
+    return [f"{title} [N m or N]", *aligned(rows)]
+
+
+_FRICTION_HEAD = ("joint", "viscous before", "after", "Coulomb before", "after")
+
+
+def _friction_table(found: Identification) -> list[str]:
+    old, friction = found.prior, found.friction
+    rows: list[Row] = [_FRICTION_HEAD]
+    for k, name in enumerate(dof_names(found.m)):
+        viscous = _with_std(friction.viscous[k], found.friction_std[0, k])
+        coulomb = _with_std(friction.coulomb[k], found.friction_std[1, k])
+        before = f"{old.dof_damping[k]:.4g}", f"{old.dof_frictionloss[k]:.4g}"
+        rows.append((cut(name), before[0], viscous, before[1], coulomb))
+    return ["friction [N m s/rad or N s/m; N m or N]", *aligned(rows)]
+
+
+_ROTOR_HEAD = ("joint", "armature before", "after [kg m^2 or kg]", "offset [N m or N]")
+
+
+def _rotor_table(found: Identification) -> list[list[str]]:
+    """Return the table of rotors and offsets; empty if there are none."""
+    old, new = found.prior.dof_armature, found.m.dof_armature
+    if found.held is None and not new.any():
+        return []
+    rows: list[Row] = [_ROTOR_HEAD]
+    for k, name in enumerate(dof_names(found.m)):
+        rows.append((cut(name), f"{old[k]:.4g}", f"{new[k]:.4g}", f"{found.offset[k]:.4g}"))
+    return [["rotors and offsets, which a URDF cannot hold", *aligned(rows)]]
+
+
+_BODY_HEAD = ("body", "mass before", "after [kg]", "centre of mass moved by [m]")
+
+
+def _body_table(found: Identification) -> list[str]:
+    old, m = found.prior, found.m
+    rows: list[Row] = [_BODY_HEAD]
+    for i, name in enumerate(m.body_names[1:], start=1):
+        shift = np.asarray(m.body_ipos[i] - old.body_ipos[i])
+        masses = f"{old.body_mass[i]:.4g}", f"{m.body_mass[i]:.4g}"
+        rows.append((cut(name), *masses, " ".join(f"{value:+.4f}" for value in shift)))
+    total = f"{old.body_mass.sum():.4g}", f"{m.body_mass.sum():.4g}"
+    return [
+        "bodies (links that are fixed to each other are one body)",
+        *aligned([*rows, ("total", *total, "")]),
+    ]
+
+
+def _base_lines(found: Identification) -> list[str]:
+    text = (
+        f"{found.base.rank} base inertial parameters, condition number of the motion "
+        f"{found.condition:.3g}"
+    )
+    return [text, "  efforts determine only such combinations, not the masses of single bodies"]
+
+
+def _with_std(value: float, std: float) -> str:
+    return f"{value:.4g}" if math.isnan(std) else f"{value:.4g} +- {std:.1g}"
+
+
+def _residuals(before: Residuals, after: Residuals) -> list[dict[str, Any]]:
+    return [
+        {
+            "joint": name,
+            "full_scale": finite_or_none(after.full_scale[i]),
+            "rms_before": finite_or_none(before.rms[i]),
+            "rms_after": finite_or_none(after.rms[i]),
+            "share_before": finite_or_none(before.share[i]),
+            "share_after": finite_or_none(after.share[i]),
+            "share_of_peak_after": finite_or_none(after.share_of_peak[i]),
+        }
+        for i, name in enumerate(after.names)
+    ]
+
+
+def _body(m: Any, i: int) -> dict[str, Any]:
+    return {
+        "mass": float(m.body_mass[i]),
+        "com": m.body_ipos[i].tolist(),
+        "inertia": m.body_fullinertia[i].tolist(),
+    }
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= LONGEST else name[:LONGEST] + "..."

@@ -1,0 +1,23 @@
+"""Columns of the arrays of contacts in Data, and what their numbers mean."""
+
+from __future__ import annotations
+
+#: Columns of contact_spring.
+PUSH, SLOPE, K, B, MASS_BY_H, MOST_PUSH, IS_SPRING, EDGE, WIDTH = 0, 1, 2, 3, 4, 5, 6, 7, 8
+
+#: Columns of contact_grip.
+PENALTY, MU, TURN_PENALTY, TORSIONAL, ROLLING, SIZE = 0, 1, 2, 3, 4, 5
+
+#: Column of the normal in contact_vel, contact_change, contact_step, contact_load and contact_end.
+#: The three columns before it are those of friction.
+NORMAL = 3
+
+#: Columns of contact_force_slope and contact_torque_slope; the slip has three.
+ALONG, ACROSS, SLIP = 0, 1, 2
+
+#: Values of contact_phase: list and prepare, at start velocities; list only, with end velocities
+#: too; prepare only.
+AT_START, AT_END, PREPARE = 0, 1, 2
+
+#: Features of a pair; the corners of a mesh are some of them.
+FEATURES = 1 << 24

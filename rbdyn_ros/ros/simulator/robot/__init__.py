@@ -1,0 +1,1 @@
+"""One simulated robot with its loop, and all robots of a process together."""

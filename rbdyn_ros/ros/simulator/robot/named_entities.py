@@ -1,0 +1,306 @@
+"""The robots of a process, and the objects and obstacles of their scenes, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.description.parts.geometries import Obstacle
+from rbdyn_ros.description.parts.objects import Object
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.scenes.scene import ROOT_JOINT
+from rbdyn_ros.errors import refusal
+from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.ros.common.convert import xyzw
+from rbdyn_ros.ros.simulator.robot.robot import Robot
+from rbdyn_ros.ros.simulator.world.places import Part
+from rbdyn_ros.ros.simulator.world.world import EntityInfo, SpawnedRobot
+from rbdyn_ros.ros.simulator.world.world_files import WorldFile
+from rbdyn_ros.runtime.state import LoopState
+
+Vector = Sequence[float]
+#: Two vectors: position (3,) and quaternion xyzw (4,), or linear and angular velocity, (3,) each.
+Pair = tuple[Vector, Vector]
+#: Position (3,), quaternion xyzw (4,), linear velocity (3,), angular velocity (3,), acceleration
+#: [linear; angular] (6,) of the origin of an entity's root link; all in world axes.
+Motion = tuple[Vector, Vector, Vector, Vector, Vector]
+
+
+class NamedEntities:
+    """Finds entities by name, spawns and deletes them, and moves their root links.
+
+    For any thread.
+
+    Args:
+        robots: at least one.
+    """
+
+    def __init__(self, robots: Sequence[Robot]) -> None:
+        self._robots = robots
+
+    @property
+    def _found(self) -> dict[str, _Entity]:
+        return _entities(self._robots)
+
+    @property
+    def has_world(self) -> bool:
+        """Whether a world is loaded; without one time stands still."""
+        return all(robot.entities.world.file is not None for robot in self._robots)
+
+    def check_world(self) -> None:
+        """Raise RbdynError if no world is loaded."""
+        if not self.has_world:
+            raise refusal("no world is loaded; load one by load_world first", "no-world")
+
+    @property
+    def started(self) -> bool:
+        """Whether the loops of all robots run."""
+        return all(robot.loop.running for robot in self._robots)
+
+    def names(self) -> list[str]:
+        """Return the names of the robots, and of the objects of their scenes."""
+        return list(self._found)
+
+    def kind(self, name: str) -> str:
+        """Return robot, object (it is free) or obstacle (it is fixed)."""
+        return self._found[name].kind
+
+    def info(self, name: str) -> EntityInfo | None:
+        """Return a client's info of an entity, or None."""
+        entity = self._found[name]
+        return entity.robot.entities.world.infos.get(entity.own)
+
+    def set_info(self, name: str, info: EntityInfo) -> None:
+        """Keep a client's info of an entity, until it is deleted or the world is reset."""
+        entity = self._found[name]
+        entity.robot.entities.set_info(entity.own, info)
+
+    @property
+    def world_file(self) -> WorldFile | None:
+        """The world that is loaded."""
+        return self._robots[0].entities.world.file
+
+    @property
+    def first_scene(self) -> Path | None:
+        """The path of the scene that the simulator was started with."""
+        given = self._robots[0].given
+        return given.path if given.is_scene else None
+
+    def spawn(self, entity: Object | Obstacle, robot: SpawnedRobot | None = None) -> bool:
+        """Add an entity to the world, see Entities.spawn; return whether it is a robot."""
+        self.check_world()
+        entities = self.only_robot().entities
+        entities.spawn(entity, robot)
+        return entity.name in entities.world.robots
+
+    def namespaces(self) -> list[str]:
+        """Return the namespaces of all robots."""
+        robot = self._robots[0]
+        spawned = robot.entities.world.robots.values()
+        return [robot.node.get_namespace(), *(one.namespace for one in spawned)]
+
+    def delete(self, name: str) -> None:
+        """Remove an object or a spawned obstacle, see Entities.delete."""
+        entity = self._found[name]
+        if entity.is_first:
+            raise refusal(
+                f"'{name}' is a robot that the simulator was started with; only objects, "
+                "obstacles and spawned robots can be deleted"
+            )
+        self.only_robot().entities.delete(entity.own)
+
+    def taken(self) -> set[str]:
+        """Return the names that a new entity cannot have.
+
+        The joints of a spawned robot are those that begin with its name and a slash, so it cannot
+        be called shelf beside shelf/drawer.
+        """
+        names = [*self._found, *self.only_robot().entities.world.taken]
+        return {*names, *(name.partition("/")[0] for name in self._found)}
+
+    def bounds(self, name: str) -> tuple[Vector, Vector]:
+        """Return the corners of the box around an entity, in the frame of its root link."""
+        entity = self._found[name]
+        low, high = entity.robot.entities.bounds(entity.own)
+        return low.tolist(), high.tolist()
+
+    def shapes(self, name: str) -> list[Part]:
+        """Return the shapes of an entity in the world, where they are now."""
+        entity = self._found[name]
+        return entity.robot.entities.placed(entity.own)
+
+    def only_robot(self) -> Robot:
+        """Return the robot; raise RbdynError if there are several, or it does not run."""
+        if len(self._robots) > 1:
+            raise refusal(
+                "the robots of this process do not share a world; objects can be spawned and "
+                "deleted, and worlds loaded, with one robot, or with several robots in one scene"
+            )
+        if not self.started:
+            raise refusal("the simulation has not started: activate the node first")
+        return self._robots[0]
+
+    def state(self, name: str) -> Motion:
+        """Return pose and motion of the root link of a robot or an object."""
+        return self.states([name])[0][1]
+
+    def states(self, names: Sequence[str]) -> list[tuple[int, Motion]]:
+        """Return stamp [ns] and motion of entities; entities of one loop are of one state."""
+        found, latest = self._found, dict[Robot, LoopState]()
+        for robot in {found[name].robot for name in names}:
+            latest[robot] = robot.loop.readout.latest()
+        return [
+            (entity.robot.stamp_ns(state.tick), self._motion(entity, state))
+            for entity in map(found.__getitem__, names)
+            for state in (latest[entity.robot],)
+        ]
+
+    def _motion(self, entity: _Entity, state: LoopState) -> Motion:
+        if (at := entity.at) is not None:
+            return at.pos, xyzw(at.quat).tolist(), (0.0,) * 3, (0.0,) * 3, (0.0,) * 6
+        if entity.joint < 0:
+            return (0.0,) * 3, (0.0, 0.0, 0.0, 1.0), (0.0,) * 3, (0.0,) * 3, (0.0,) * 6
+        q, k = entity.addresses
+        qpos, qvel, qacc = state.qpos[q:], state.qvel[k:], state.qacc[k:]
+        R = quat_to_mat(qpos[3:7])
+        # qvel of a free joint is linear in world axes, angular in body axes; the derivative of
+        # R w is R w', since w x w = 0
+        acceleration = np.concatenate([qacc[:3], R @ qacc[3:6]])
+        pose = qpos[:3].tolist(), xyzw(qpos[3:7]).tolist()
+        return *pose, qvel[:3].tolist(), (R @ qvel[3:6]).tolist(), acceleration.tolist()
+
+    def set_state(self, name: str, pose: Pair | None, twist: Pair | None) -> None:
+        """Set pose or twist of the root link, or both, in world axes.
+
+        Args:
+            name: of the entity.
+            pose: position, and quaternion of length near 1; checked by the caller. None: it
+                stays; time may run meanwhile.
+            twist: linear and angular velocity. None: it stays; of a pose alone the angular
+                velocity is that of the latest state.
+
+        Raises:
+            RbdynError: it is a robot that is fixed to the world, it is attached, it is an
+                obstacle that would move or be inside something, or the loop does not answer.
+        """
+        entity = self._found[name]
+        if entity.kind == "obstacle":
+            _place_obstacle(entity, pose, twist)
+            return
+        if entity.joint < 0:
+            raise refusal(f"'{name}' is fixed to the world; only a floating base can be moved")
+        entity.robot.entities.world.check_loose(entity.joint)
+        m = entity.robot.m
+        qpos, qvel = np.zeros(m.nq), np.zeros(m.nv)
+        given_qpos, given_qvel = np.zeros(m.nq, np.bool_), np.zeros(m.nv, np.bool_)
+        q, k = entity.addresses
+        _, turn, _, angular, _ = self.state(name)
+        if pose is not None:
+            position, turn = pose
+            qpos[q : q + 7] = np.concatenate([position, _wxyz(turn)])
+            given_qpos[q : q + 7] = True
+        if twist is not None:
+            qvel[k : k + 3], angular = twist
+            given_qvel[k : k + 3] = True
+        # in the axes of the body, so a pose alone changes it too
+        qvel[k + 3 : k + 6] = quat_to_mat(_wxyz(turn)).T @ angular
+        given_qvel[k + 3 : k + 6] = True
+        entity.robot.loop.plant.set_state(qpos, qvel, given_qpos, given_qvel)
+
+
+def _wxyz(quaternion: Vector) -> Array:
+    """Return a unit quaternion wxyz from one xyzw of length near 1."""
+    unit: Array = np.roll(quaternion, 1) / float(np.linalg.norm(quaternion))
+    return unit
+
+
+def _place_obstacle(entity: _Entity, pose: Pair | None, twist: Pair | None) -> None:
+    if twist is not None and any((*twist[0], *twist[1])):
+        raise refusal(f"'{entity.own}' is an obstacle, so its twist must be zero")
+    if pose is not None:
+        x, y, z = map(float, pose[0])
+        at = Pose((x, y, z), tuple(_wxyz(pose[1]).tolist()))
+        entity.robot.entities.place_obstacle(entity.own, at)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entity:
+    """A robot or an object.
+
+    Attributes:
+        robot: that it is, or whose scene it belongs to.
+        joint: its floating joint; -1: it is fixed to the world.
+        own: its name in this scene; empty: it is the only robot of the start.
+        kind: robot, object or obstacle.
+        at: its pose in the world, if it is fixed there; None: at the origin.
+        is_first: whether it is a robot of the start.
+    """
+
+    robot: Robot
+    joint: int
+    own: str = ""
+    kind: str = "robot"
+    at: Pose | None = None
+    is_first: bool = False
+
+    @property
+    def addresses(self) -> tuple[int, int]:
+        """First numbers of its joint in qpos and in qvel."""
+        m = self.robot.m
+        return int(m.jnt_qposadr[self.joint]), int(m.jnt_dofadr[self.joint])
+
+
+def _entities(robots: Sequence[Robot]) -> dict[str, _Entity]:
+    """Return the robots, and the objects and obstacles of their scenes, by name."""
+    found: dict[str, _Entity] = {}
+    for robot in robots:
+        found |= _first_robots(robot)
+    for robot in robots:
+        prefix = f"{robot.name}/" if robot.name else ""
+        world = robot.entities.world
+        for name in robot.given.description.objects:
+            kind = "robot" if name in world.robots else "object"
+            found[prefix + name] = _Entity(robot, robot.m.jnt_id(name), name, kind)
+        for name, one in world.robots.items():
+            if one.pose is not None:
+                found[prefix + name] = _Entity(robot, -1, name, "robot", one.pose)
+        for item in world.loose.obstacles:
+            entity = _Entity(robot, -1, item.name, "obstacle", item.origin)
+            found.setdefault(prefix + item.name, entity)
+    return found
+
+
+def _first_robots(robot: Robot) -> dict[str, _Entity]:
+    """Return the robot of the start, or all robots of its scene, by name."""
+    parts, name = robot.given.parts, robot.name or robot.entities.robot_name
+    if parts is None or not parts.robots:
+        joint = 0 if _is_floating(robot) else -1
+        return {name: _Entity(robot, joint, is_first=True)}
+    prefix = f"{robot.name}/" if robot.name else ""
+    return {
+        f"{prefix}{own}" if own else name: _Entity(
+            robot,
+            _root_joint(robot, own) if placed.floating_base else -1,
+            own,
+            at=None if placed.floating_base else placed.pose,
+            is_first=True,
+        )
+        for own, placed in parts.robots.items()
+    }
+
+
+def _root_joint(robot: Robot, own: str) -> int:
+    """Return the joint on which a robot of a scene floats."""
+    given, wanted = robot.given.description, f"{own}/{ROOT_JOINT}" if own else ROOT_JOINT
+    roots = (joint.name for joint in given.joints if joint.parent == given.base)
+    return robot.m.jnt_id(next(name for name in roots if name.rstrip("_") == wanted))
+
+
+def _is_floating(robot: Robot) -> bool:
+    """Whether the root link moves freely."""
+    return bool(robot.values.floating_base) and robot.m.jnt_type[0] == JointType.FREE

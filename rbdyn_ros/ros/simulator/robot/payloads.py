@@ -1,0 +1,156 @@
+"""The payloads and the gravity of a simulated robot, which may change while it moves."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rbdyn_ros.checks.names import chosen
+from rbdyn_ros.dynamics.payload import with_payload
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.ros.common.magnitudes import (
+    LARGEST_GRAVITY,
+    LARGEST_STATE,
+    REQUEST,
+    check_magnitude,
+)
+from rbdyn_ros.ros.simulator.topics.sensors import SensorTopics
+from rbdyn_ros.runtime.loop import Loop
+from rbdyn_ros.sensors.scene import Payload
+
+#: Payloads by link, and gravity.
+SavedPayloads = tuple[dict[str, Payload], tuple[float, ...]]
+
+
+class Payloads:
+    """Changes payloads and gravity; for any thread.
+
+    Every change starts from the Model that was loaded. They survive every reset;
+    `restore` removes them.
+
+    Args:
+        loop: simulates the robot.
+        sensors: measure on it, or None.
+
+    Attributes:
+        m: the Model with the present payloads and gravity.
+    """
+
+    def __init__(self, loop: Loop, sensors: SensorTopics | None) -> None:
+        self._loop, self._sensors = loop, sensors
+        self._payloads: dict[str, Payload] = {}
+        self._gravity = self._loaded_gravity = tuple(loop.m.opt.gravity)
+        self._lock = threading.Lock()
+        self.m = loop.m
+
+    def set_payload(
+        self, link: str, mass: float, com: Sequence[float], inertia: Sequence[float]
+    ) -> None:
+        """Attach a rigid body to a link, in place of its last one; mass 0 removes the last one.
+
+        Args:
+            link: its name.
+            mass: [kg].
+            com: (3,) centre of mass in the link's frame [m].
+            inertia: (6,) Ixx Iyy Izz Ixy Ixz Iyz about the com, in the link's axes [kg m^2].
+
+        Raises:
+            RbdynError: link or body is refused, or the loop does not answer.
+        """
+        chosen([link], self.m.frame_names, "link", **REQUEST)
+        check_magnitude("the payload", [mass, *com, *inertia], LARGEST_STATE)
+        payload = link, mass, tuple(com), tuple(inertia)
+        with self._lock:
+            others = {name: p for name, p in self._payloads.items() if name != link}
+            self._exchange({**others, link: payload}, self._gravity)
+
+    def set_gravity(self, gravity: Sequence[float]) -> None:
+        """Change gravity (3,), in world axes [m/s^2].
+
+        Raises:
+            RbdynError: it is refused, or the loop does not answer.
+        """
+        check_magnitude("gravity", gravity, LARGEST_GRAVITY)
+        with self._lock:
+            self._exchange(self._payloads, tuple(gravity))
+
+    def restore(self) -> None:
+        """Remove all payloads, and return to the gravity of the loaded robot.
+
+        Raises:
+            RbdynError: the loop does not answer.
+        """
+        with self._lock:
+            if self._payloads or self._gravity != self._loaded_gravity:
+                self._exchange({}, self._loaded_gravity)
+
+    def saved(self) -> SavedPayloads:
+        """Return payloads and gravity for `load`."""
+        with self._lock:
+            return dict(self._payloads), self._gravity
+
+    def load(self, saved: SavedPayloads) -> None:
+        """Return to saved payloads and gravity.
+
+        Raises:
+            RbdynError: the loop does not answer.
+        """
+        with self._lock:
+            if saved != (self._payloads, self._gravity):
+                self._exchange(*saved)
+
+    def changes(self) -> bytes:
+        """Return the payloads and the gravity that differ from the loaded robot's, as bytes."""
+        with self._lock:
+            payloads, gravity = sorted(self._payloads.items()), self._gravity
+        parts = [
+            link.encode() + b"\0" + _bytes(mass) + _bytes(com) + _bytes(inertia)
+            for link, (_, mass, com, inertia) in payloads
+        ]
+        if gravity != self._loaded_gravity:
+            parts.append(_bytes(gravity))
+        return b"".join(parts)
+
+    def move(self, base: Model, exchange: Callable[[Model, tuple[Payload, ...]], Model]) -> None:
+        """Go on with a Model that has other objects; payloads of links that are gone end.
+
+        Args:
+            base: the Model without payloads.
+            exchange: makes the loop go on with the Model that has them, and with what remains;
+                returns the Model with which it goes on.
+        """
+        with self._lock:
+            known = set(base.frame_names)
+            kept = {link: payload for link, payload in self._payloads.items() if link in known}
+            m = _loaded(base, kept, self._gravity)
+            self.m = exchange(m, tuple(kept.values()))
+            self._payloads = kept
+
+    def all(self) -> tuple[Payload, ...]:
+        """Return the present payloads."""
+        with self._lock:
+            return tuple(self._payloads.values())
+
+    def _exchange(self, payloads: dict[str, Payload], gravity: tuple[float, ...]) -> None:
+        m = _loaded(self._loop.m, payloads, gravity)
+        self._loop.plant.exchange(m)
+        kept = {link: payload for link, payload in payloads.items() if payload[1] > 0.0}
+        self._payloads, self._gravity, self.m = kept, gravity, m
+        if self._sensors is not None:
+            self._sensors.use(m, tuple(kept.values()))
+
+
+def _loaded(base: Model, payloads: dict[str, Payload], gravity: tuple[float, ...]) -> Model:
+    """Return a Model with payloads and gravity."""
+    m = base.replaced()
+    for _, payload in sorted(payloads.items()):  # the same bits in whatever order they came
+        m = with_payload(m, *payload)
+    m.opt.gravity = gravity
+    return m
+
+
+def _bytes(numbers: ArrayLike) -> bytes:
+    return (np.asarray(numbers, np.float64) + 0.0).tobytes()  # -0 is 0

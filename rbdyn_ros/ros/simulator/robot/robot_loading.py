@@ -1,0 +1,227 @@
+"""A robot before its loop and topics: Model, start, parsers of its commands, sensors."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from rclpy.node import Node
+
+from rbdyn_ros.actuators import with_actuators
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.description.appearance.shapes import Appearance
+from rbdyn_ros.dynamics.configuration import moved_starts
+from rbdyn_ros.dynamics.ray_shapes import RayShapes
+from rbdyn_ros.model.joints import JointType
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.ros.common import ik_query, parameters, source
+from rbdyn_ros.ros.common.commands import CommandParser, command_parser
+from rbdyn_ros.ros.common.dynamics_query import warm as warm_queries
+from rbdyn_ros.ros.common.single_joints import SingleJoints
+from rbdyn_ros.ros.common.specialize import specialized
+from rbdyn_ros.ros.common.trajectory import TrajectoryParser
+from rbdyn_ros.ros.simulator import parameters as params
+from rbdyn_ros.ros.simulator.robot.faults import make_faults
+from rbdyn_ros.ros.simulator.robot.start import start_position
+from rbdyn_ros.ros.simulator.robot.visible import Visible
+from rbdyn_ros.ros.simulator.setup import Setup
+from rbdyn_ros.ros.simulator.topics.sensors import SensorTopics
+from rbdyn_ros.ros.simulator.topics.topic_based import TopicBasedParser
+from rbdyn_ros.runtime.head_start import head_start, is_compiled
+from rbdyn_ros.runtime.loop import warm
+from rbdyn_ros.runtime.step_code import StepCode
+from rbdyn_ros.runtime.types import Faults
+
+STARTS_ELSEWHERE = (
+    "joints whose limits exclude 0 start elsewhere: {}. Parameters {}<joint> set other starts"
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadedRobot:
+    """What a robot needs for its loop and its topics.
+
+    Attributes:
+        m, given: its Model, and where that came from.
+        period_ns: of a tick [ns].
+        commands, trajectories, bridge: parsers of messages; without topic-based commands of
+            ros2_control `bridge` is None.
+        start: qpos at the start (nq,).
+        faults: of the parameters.
+        sensors: topics of its sensors; None without a sensor file.
+    """
+
+    m: Model
+    given: source.Source
+    period_ns: int
+    commands: CommandParser
+    trajectories: TrajectoryParser
+    bridge: TopicBasedParser | None
+    start: Array
+    faults: Faults
+    sensors: SensorTopics | None
+
+
+def load_robot(
+    node: Node,
+    values: SimpleNamespace,
+    setup: Setup | None,
+    stop: threading.Event,
+    fallback: Path | None,
+) -> LoadedRobot:
+    """Find the robot, make its Model and compile its kernels.
+
+    Args:
+        node: has its parameters and topics.
+        values: of the parameters; `floating_base` of a scene is set here.
+        setup: of a simulator inside another program, or None.
+        stop: ends the wait for a robot_description.
+        fallback: file of the robot if the parameters name none.
+
+    Raises:
+        RbdynError: a parameter or the robot is refused.
+    """
+    with head_start() as finished:
+        m, given = _find(node, values, setup, stop, fallback)
+        loaded = _prepare(node, values, setup, m, given)
+        _compile(node, m, values.specialize, finished)
+    return loaded
+
+
+def _find(
+    node: Node,
+    values: SimpleNamespace,
+    setup: Setup | None,
+    stop: threading.Event,
+    fallback: Path | None,
+) -> tuple[Model, source.Source]:
+    """Return the Model and where it came from."""
+
+    def announce(_: source.Source) -> None:
+        if not is_compiled():
+            text = "compiling the engine, first run only (about half a minute) ..."
+            node.get_logger().info(text)
+
+    equip = functools.partial(_equipped, values)
+    m, given = source.load_robot(node, values, stop, fallback, announce, equip)
+    if given.is_scene:
+        first = m.njnt > 0 and m.body_names[1] not in given.description.objects
+        values.floating_base = bool(first and m.jnt_type[0] == JointType.FREE)
+    return (m if setup is None else setup.change(m)), given
+
+
+def _equipped(values: SimpleNamespace, m: Model) -> Model:
+    """Return the Model with the options and the actuators of the parameters."""
+    m.opt.timestep = values.timestep
+    m.opt.gravity = values.gravity
+    m.opt.integrator = values.integrator
+    m.opt.exact_stops = values.exact_stops
+    return with_actuators(m, values.actuators) if values.actuators else m
+
+
+def _prepare(
+    node: Node, values: SimpleNamespace, setup: Setup | None, m: Model, given: source.Source
+) -> LoadedRobot:
+    period_ns = values.control_decimation * round(values.timestep * NANOSECONDS)
+    commands = command_parser(m, given.description, values.partial_commands)
+    trajectories = TrajectoryParser(m, commands)
+    bridge = _bridge(values, commands)
+    start = _start(node, setup, m)
+    _declare_facts(node, m, commands, start)
+    faults = make_faults(m, vars(values))
+    sensors = _open_sensors(node, values, m, given, period_ns)
+    for warning in parameters.unknown(node, params.PARAMETERS, (params.INITIAL,)):
+        node.get_logger().warning(warning)
+    return LoadedRobot(m, given, period_ns, commands, trajectories, bridge, start, faults, sensors)
+
+
+def _bridge(values: SimpleNamespace, commands: CommandParser) -> TopicBasedParser | None:
+    if not values.topic_based_commands:
+        return None
+    kinds = ("position", "velocity", "effort")
+    joints = {kind: getattr(values, f"topic_based_{kind}_joints") for kind in kinds}
+    return TopicBasedParser(commands, joints)
+
+
+def _start(node: Node, setup: Setup | None, m: Model) -> Array:
+    """Return qpos at the start; log which joints do not start at 0."""
+    overrides = parameters.overrides(node)
+    given = {k: v for k, v in overrides.items() if k.startswith(params.INITIAL)}
+    start = start_position(m, given)
+    if setup is not None and setup.qpos is not None:
+        start = setup.qpos
+    if moved := moved_starts(m, start):
+        node.get_logger().info(STARTS_ELSEWHERE.format(moved, params.INITIAL))
+    return start
+
+
+def _declare_facts(node: Node, m: Model, commands: CommandParser, start: Array) -> None:
+    """Declare read-only parameters that describe the robot."""
+    facts: dict[str, Any] = {
+        "effort_command_joints": list(commands.joints.names) or [""],
+        "model_sha256": m.sha256(),
+    }
+    free = SingleJoints.free(m)
+    for name, address in zip(free.names, free.qposadr, strict=True):
+        facts[params.INITIAL + name] = float(start[address])
+    # `start` has the values that the user set
+    parameters.declare_facts(node, facts)
+
+
+def _open_sensors(
+    node: Node, values: SimpleNamespace, m: Model, given: source.Source, period_ns: int
+) -> SensorTopics | None:
+    if not values.sensors:
+        return None
+    visible = functools.cache(lambda: Visible(m, given))
+    warned = False
+
+    def visuals(world: Model) -> RayShapes:
+        """Return the shapes that sensors see whose `sees` is visual."""
+        nonlocal warned
+        shapes = visible().shapes(world)
+        for finding in () if warned else shapes.findings:
+            node.get_logger().warning(str(finding))
+        warned = True
+        return shapes
+
+    def looks(world: Model) -> Appearance:
+        """Return the appearance of a Model, for colour cameras."""
+        return visible().looks(world)
+
+    return SensorTopics(
+        node,
+        m,
+        given.description,
+        Path(values.sensors),
+        period_ns,
+        values.frame_prefix,
+        values.seed,
+        visuals,
+        looks,
+        values.time_mode == "realtime",
+    )
+
+
+def _compile(node: Node, m: Model, specialize: bool, finished: Callable[[], object]) -> None:
+    """Compile the kernels of the loop and the services.
+
+    Args:
+        node: logs what is specialised.
+        m: the robot.
+        specialize: whether its timesteps are specialised.
+        finished: waits until another process has compiled the loop.
+    """
+    if specialize:
+        what = f"timesteps of '{m.name}' specialised"
+        specialized(node, what, lambda: StepCode(m))
+    warm_queries(m)
+    ik_query.warm(m)
+    finished()
+    warm(m, specialize)

@@ -1,0 +1,215 @@
+"""All robots of a process as one simulation: their common time, their states and their world."""
+
+from __future__ import annotations
+
+import threading
+import time as clock
+from collections.abc import Callable, Iterable, Sequence
+
+from rbdyn_ros.description.scenes.scene import SceneParts
+from rbdyn_ros.errors import Finding, RbdynError, refusal
+from rbdyn_ros.ros.simulator.robot.named_entities import NamedEntities
+from rbdyn_ros.ros.simulator.robot.robot import Robot, SavedRobot
+from rbdyn_ros.ros.simulator.world.world import World
+from rbdyn_ros.ros.simulator.world.world_files import WorldFile
+
+#: Longest wait for commands that are on their way to the loop [s].
+DELIVERY = 0.05
+
+
+class Simulation:
+    """Controls the time, the states and the world of all robots; for any thread.
+
+    Args:
+        robots: at least one.
+        stop: set to end the process.
+
+    Attributes:
+        entities: the robots, objects and obstacles, by name.
+        active: whether the node's lifecycle lets time run.
+    """
+
+    def __init__(self, robots: Sequence[Robot], stop: threading.Event) -> None:
+        self.robots, self._stop = robots, stop
+        self.entities = NamedEntities(robots)
+        self._times = [robot.loop.time for robot in robots]
+        self.active = False
+
+    @property
+    def world_frame(self) -> str:
+        """Name of the world frame in messages."""
+        frame: str = self.robots[0].values.world_frame
+        return frame or "world"
+
+    @property
+    def tick(self) -> int:
+        """The tick of the first robot."""
+        return self._times[0].tick
+
+    @property
+    def paused(self) -> bool:
+        """Whether a request paused the time, or the node is not active."""
+        return not self.active or self._requested_pause
+
+    @property
+    def _requested_pause(self) -> bool:
+        return all(time.paused for time in self._times)
+
+    @property
+    def diverged(self) -> bool:
+        """Whether the state of a robot diverged."""
+        return any(time.diverged for time in self._times)
+
+    @property
+    def as_loaded(self) -> bool:
+        """Whether objects, attachments, payloads and gravity are those that were loaded."""
+        return all(
+            robot.entities.as_loaded and not robot.payloads.changes() for robot in self.robots
+        )
+
+    def pause(self, paused: bool) -> None:
+        """Pause all robots at the same tick, or resume.
+
+        Raises:
+            RbdynError: the node is not active, no world is loaded, or a loop does not answer.
+        """
+        if not (paused and self.entities.started):
+            self._check_active()
+        if not paused:
+            self.entities.check_world()
+        starts = paused and not self._requested_pause
+        for time in self._times:
+            time.request_pause(paused)
+        _all(time.wait_for_pause for time in self._times)
+        if starts:
+            self._align()
+
+    def _align(self) -> None:
+        """Step robots that paused some ticks earlier than another one."""
+        moving = [time for time in self._times if not time.diverged]
+        latest = max((time.tick for time in moving), default=0)
+        behind = [time for time in moving if time.tick < latest]
+        for time in behind:
+            time.request_steps(latest - time.tick)
+        _all(time.wait_for_steps for time in behind)
+
+    def _check_active(self) -> None:
+        if not self.active:
+            raise refusal("the node is not active: make the lifecycle transition activate first")
+
+    def check_ready(self) -> None:
+        """Raise RbdynError if no step can be made now; wait a moment for commands."""
+        self._check_active()
+        self.entities.check_world()
+        if not self.paused:
+            raise refusal("the simulation runs; pause it first")
+        # the thread that waits here may have to receive the commands
+        give_up = clock.monotonic() + DELIVERY
+        while not all(time.ready for time in self._times):
+            if clock.monotonic() > give_up:
+                raise refusal("lock-step waits for the commands of this tick: send them first")
+            clock.sleep(2e-3)
+
+    def step(self, ticks: int) -> None:
+        """Make ticks while paused.
+
+        Raises:
+            RbdynError: the node is not active, no world is loaded, or a loop does not answer; the
+                remaining ticks are cancelled.
+        """
+        self._check_active()
+        self.entities.check_world()
+        for time in self._times:
+            time.request_steps(ticks)
+        try:
+            _all(time.wait_for_steps for time in self._times)
+        except RbdynError:
+            for time in self._times:
+                time.cancel_steps()
+            raise
+
+    def reset(self, time: bool = False, state: bool = False, robot: bool = False) -> None:
+        """Reset all robots, see Robot.reset."""
+
+        def reset_of(each: Robot) -> Callable[[], None]:
+            return lambda: each.reset(time, state, robot)
+
+        _all(reset_of(each) for each in self.robots)
+
+    def save_state(self) -> list[SavedRobot]:
+        """Return the whole state of all robots.
+
+        Raises:
+            RbdynError: several robots run, a state diverged, or a loop does not answer.
+        """
+        self._check_together()
+        return [robot.save_state() for robot in self.robots]
+
+    def load_state(self, saved: Sequence[SavedRobot]) -> None:
+        """Go on from a state that save_state returned: all robots, and their time.
+
+        Raises:
+            RbdynError: several robots run, or a loop does not answer.
+        """
+        self._check_together()
+
+        def load_of(robot: Robot, state: SavedRobot) -> Callable[[], None]:
+            return lambda: robot.load_state(state)
+
+        _all(load_of(*pair) for pair in zip(self.robots, saved, strict=True))
+
+    def _check_together(self) -> None:
+        """Raise RbdynError if the robots are not at one tick."""
+        if not self.entities.started:
+            raise refusal("the simulation has not started: activate the node first")
+        if len(self.robots) > 1 and not self.paused:
+            raise refusal(
+                "pause the simulation first: the robots of one process are saved and loaded at "
+                "one tick"
+            )
+
+    def state_hash(self) -> str:
+        """Return the state hashes of all robots, joined by a space."""
+        return " ".join(robot.state_hash() for robot in self.robots)
+
+    def quit(self) -> None:
+        """End the process."""
+        self._stop.set()
+
+    def load_world(self, file: WorldFile, parts: SceneParts) -> list[Finding]:
+        """Load another world in place of the present one, see Entities.loaded; time is paused.
+
+        If it is refused, nothing changes. A state that diverged stays frozen: reset it next.
+        """
+        world, warnings = self.entities.only_robot().entities.loaded(file, parts)
+        self._enter(world)
+        return warnings
+
+    def unload_world(self) -> None:
+        """Leave the robots of the start alone; time is paused, and a reset must follow."""
+        self._enter(self.entities.only_robot().entities.robots_alone())
+
+    def _enter(self, world: World) -> None:
+        paused = self.paused
+        self.pause(True)
+        try:
+            self.entities.only_robot().entities.enter(world, resets=True)
+        except RbdynError:
+            if not paused:
+                self.pause(False)
+            raise
+
+
+def _all(acts: Iterable[Callable[[], None]]) -> None:
+    """Call all functions, then raise the first RbdynError."""
+    errors = [error for act in acts if (error := _error(act)) is not None]
+    if errors:
+        raise errors[0]
+
+
+def _error(act: Callable[[], None]) -> RbdynError | None:
+    try:
+        act()
+    except RbdynError as error:
+        return error
+    return None

@@ -1,0 +1,95 @@
+"""The services ~/save_state and ~/load_state: whole states by name, kept while the node runs."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from rclpy.node import Node
+
+from rbdyn_ros.errors import did_you_mean, listing, quote, refusal
+from rbdyn_ros.ros.common.answer import serve
+from rbdyn_ros.ros.common.interfaces import own_services
+from rbdyn_ros.ros.simulator.robot.robot import SavedRobot
+from rbdyn_ros.ros.simulator.robot.simulation import Simulation
+
+#: States of one simulation that are kept at once.
+MOST_STATES = 32
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+class SavedStates:
+    """The saved states of all robots of a process.
+
+    Args:
+        simulation: saved and loaded.
+    """
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        self._states: dict[str, list[SavedRobot]] = {}
+
+    def save(self, name: str) -> str:
+        """Save the present state under a name, in place of an older one; return a message.
+
+        Raises:
+            RbdynError: the name is not allowed, there are too many states, or it cannot be saved.
+        """
+        if not _NAME.fullmatch(name):
+            raise refusal(
+                f"the name of the state is {quote(name)}; allowed are 1 to 64 letters, digits, "
+                "'_', '.' and '-'",
+                "bad-name",
+            )
+        if name not in self._states and len(self._states) == MOST_STATES:
+            raise refusal(
+                f"{MOST_STATES} states are saved already, the most there can be; save under one "
+                f"of their names: {listing(self._states)}",
+                "too-many-states",
+            )
+        self._states[name] = self._simulation.save_state()
+        return f"saved: {listing(self._states, MOST_STATES)}"
+
+    def load(self, name: str) -> str:
+        """Go on from the state of a name; return a message.
+
+        Raises:
+            RbdynError: there is no such state, or it cannot be loaded.
+        """
+        if name not in self._states:
+            known = listing(self._states, MOST_STATES) if self._states else "none"
+            hint = did_you_mean(name, self._states)
+            raise refusal(
+                f"there is no saved state {quote(name)}{hint}; saved are: {known}", "unknown-state"
+            )
+        self._simulation.load_state(self._states[name])
+        return f"at the state {quote(name)}"
+
+
+def open_saved_states(node: Node, simulation: Simulation) -> None:
+    """Offer the services under `~/`, or warn that rbdyn_interfaces lacks their types."""
+    states = SavedStates(simulation)
+
+    def save(request: Any, response: Any) -> str:
+        try:
+            return states.save(request.name)
+        finally:
+            response.state_hash = simulation.state_hash()
+
+    def load(request: Any, response: Any) -> str:
+        try:
+            return states.load(request.name)
+        finally:
+            response.state_hash = simulation.state_hash()
+
+    try:
+        srv = own_services()
+        kinds = srv.SaveState, srv.LoadState
+    except (ImportError, AttributeError):
+        node.get_logger().warning(
+            "rbdyn_interfaces is not installed or is older than rbdyn_ros: the services "
+            "save_state and load_state are off"
+        )
+        return
+    serve(node, kinds[0], "~/save_state", save)
+    serve(node, kinds[1], "~/load_state", load)

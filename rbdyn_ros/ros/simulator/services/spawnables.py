@@ -1,0 +1,228 @@
+"""What can be spawned: from the resource of a request to an object or an obstacle.
+
+A resource is the text of a URDF, the URI of a robot file or a mesh, or a primitive shape:
+``primitive:box?size=0.1,0.1,0.1&mass=0.2``. A primitive without mass and density is fixed in the
+world. A file is named by its path, ``file:///path`` or ``package://name/path``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+from rbdyn_ros.checks.names import kind_of
+from rbdyn_ros.checks.numbers import finite
+from rbdyn_ros.description.parts.geometries import (
+    Box,
+    Capsule,
+    Cylinder,
+    Obstacle,
+    Sphere,
+    Surface,
+)
+from rbdyn_ros.description.parts.objects import Object
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.reading.xacro_files import NOT_FOR_OTHERS
+from rbdyn_ros.description.scenes.scene_objects import MESHES, ROBOTS
+from rbdyn_ros.description.urdf_files.urdf import is_text
+from rbdyn_ros.errors import RbdynError, did_you_mean, listing, quote
+from rbdyn_ros.ros.common.magnitudes import REQUEST
+from rbdyn_ros.ros.simulator.world.result import ResultError
+from rbdyn_ros.ros.simulator.world.uris import path_of
+
+#: Result codes of SpawnEntity.
+NAME_NOT_UNIQUE, NAME_INVALID, UNSUPPORTED_FORMAT, NO_RESOURCE = 101, 102, 103, 104
+NAMESPACE_INVALID, PARSE_ERROR, MISSING_ASSETS, INVALID_POSE = 105, 106, 107, 109
+
+PRIMITIVE = "primitive:"
+#: The shape of each primitive, and its lengths [m] with their number.
+SHAPES: dict[str, tuple[Callable[..., Any], dict[str, int]]] = {
+    "box": (Box, {"size": 3}),
+    "sphere": (Sphere, {"radius": 1}),
+    "cylinder": (Cylinder, {"radius": 1, "length": 1}),
+    "capsule": (Capsule, {"radius": 1, "length": 1}),
+}
+#: Properties of primitives: mass [kg], density [kg/m^3], and of the surface.
+MASSES, SURFACE = ("mass", "density"), ("friction", "restitution")
+#: Of a robot file: 0 leaves out its actuators.
+ACTUATORS = "actuators"
+#: Suffixes of the files that can be spawned, as spawn_formats of the features.
+FORMATS = ("urdf", "stl", "obj", "dae")
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+#: Examples for GetSpawnables: a URI and a description.
+EXAMPLES = (
+    ("primitive:box?size=0.1,0.1,0.1&mass=0.2", "a free box; edge lengths [m], mass [kg]"),
+    ("primitive:sphere?radius=0.05&density=500", "a free sphere; radius [m], density [kg/m^3]"),
+    ("primitive:cylinder?radius=0.05&length=0.2&mass=0.5", "a free cylinder along z"),
+    ("primitive:capsule?radius=0.05&length=0.2&mass=0.5", "a free capsule along z"),
+    ("primitive:box?size=1,1,0.1", "a box without mass or density is fixed in the world"),
+)
+
+
+def chosen_name(wanted: str, may_rename: bool, uri: str, taken: Collection[str]) -> str:
+    """Return the name of a new entity.
+
+    Args:
+        wanted: by the request; empty: after the resource, if it may be renamed.
+        may_rename: whether a number may be added.
+        uri: of the resource, or its text.
+        taken: the names that it cannot have.
+
+    Raises:
+        ResultError: the name is invalid or taken.
+    """
+    name = wanted or (_name_of(uri) if may_rename else "")
+    if not _NAME.fullmatch(name):
+        text = (
+            f"the name is {quote(name)}; allowed are 1 to 64 letters, digits, '_', '.' and '-', "
+            "or with allow_renaming an empty name"
+        )
+        raise ResultError(NAME_INVALID, text)
+    if name in taken and not may_rename:
+        text = f"the name {quote(name)} is taken already; choose another, or set allow_renaming"
+        raise ResultError(NAME_NOT_UNIQUE, text)
+    number, free = 1, name
+    while free in taken:
+        number, free = number + 1, f"{name}_{number}"
+    return free
+
+
+def _name_of(uri: str) -> str:
+    if is_text(uri):
+        found = re.search(r"<robot\b[^>]*?\bname\s*=\s*[\"']([A-Za-z0-9_.-]{1,60})[\"']", uri)
+        return found[1] if found else "object"
+    stem = uri.removeprefix(PRIMITIVE).partition("?")[0] if _is_primitive(uri) else Path(uri).stem
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", stem)[:60] or "object"
+
+
+def entity_of(name: str, uri: str, text: str, pose: Pose) -> Object | Obstacle:
+    """Return the object or obstacle of a resource.
+
+    Args:
+        name: of the entity.
+        uri: see the module.
+        text: of a URDF, used if the URI is empty.
+        pose: in the world.
+
+    Raises:
+        ResultError: the resource is refused.
+    """
+    if not uri and not text.strip():
+        raise ResultError(NO_RESOURCE, "the request has neither a URI nor a resource_string")
+    if not uri:
+        if not text.lstrip().startswith("<"):
+            why = "the resource_string does not begin with '<'; allowed is the text of a URDF"
+            raise ResultError(UNSUPPORTED_FORMAT, why)
+        return Object(name, text, pose=pose)
+    if _is_primitive(uri):
+        try:
+            return _primitive(name, uri.removeprefix(PRIMITIVE), pose)
+        except ResultError:
+            raise
+        except RbdynError as error:
+            raise ResultError(PARSE_ERROR, f"{quote(uri, 200)}: {error}") from error
+    place, _, query = uri.partition("?")
+    path = _path(place)
+    suffix = path.suffix.lower()
+    if suffix == ".xacro":
+        raise ResultError(UNSUPPORTED_FORMAT, NOT_FOR_OTHERS)
+    if suffix not in (*ROBOTS, *MESHES):
+        suffixes = ", ".join(one for one in (*ROBOTS, *MESHES) if one != ".xacro")
+        allowed = f"'{PRIMITIVE}...' and the suffixes {suffixes}"
+        why = f"the format of {quote(uri, 200)} is unknown; allowed are {allowed}"
+        raise ResultError(UNSUPPORTED_FORMAT, why)
+    if kind_of(path) != "file":
+        raise ResultError(MISSING_ASSETS, f"there is no file {quote(str(path), 200)}")
+    known = (ACTUATORS,) if suffix in ROBOTS else (*MASSES, *SURFACE)
+    given = _numbers(query, dict.fromkeys(known, 1))
+    if suffix in MESHES and not set(MASSES) & set(given):
+        raise ResultError(PARSE_ERROR, "a mesh needs a mass or a density: ...?mass=0.5")
+    masses: dict[str, Any] = {key: given[key][0] for key in MASSES if key in given}
+    return Object(name, path, pose=pose, surface=_surface(given), **masses)
+
+
+def has_actuators(uri: str) -> bool:
+    """Return whether the actuators of a robot file act: unless its URI has `?actuators=0`.
+
+    Args:
+        uri: that entity_of took.
+    """
+    return float(dict(parse_qsl(uri.partition("?")[2])).get(ACTUATORS, 1.0)) != 0.0
+
+
+def _is_primitive(uri: str) -> bool:
+    return uri.startswith(PRIMITIVE)
+
+
+def _path(uri: str) -> Path:
+    try:
+        return path_of(uri)
+    except RbdynError as error:
+        raise ResultError(MISSING_ASSETS, str(error)) from error
+
+
+def _primitive(name: str, words: str, pose: Pose) -> Object | Obstacle:
+    kind, _, query = words.partition("?")
+    if kind not in SHAPES:
+        hint = did_you_mean(kind, SHAPES)
+        text = f"there is no primitive {quote(kind)}{hint}; allowed are {listing(SHAPES)}"
+        raise ResultError(UNSUPPORTED_FORMAT, text)
+    make, lengths = SHAPES[kind]
+    given = _numbers(query, {**lengths, **dict.fromkeys((*MASSES, *SURFACE), 1)})
+    if missing := [key for key in lengths if key not in given]:
+        raise ResultError(PARSE_ERROR, f"the primitive {kind} needs {' and '.join(missing)}")
+    shape = make(*(given[key] if n > 1 else given[key][0] for key, n in lengths.items()))
+    masses: dict[str, Any] = {key: given[key][0] for key in MASSES if key in given}
+    if masses:
+        return Object(name, shape, pose=pose, surface=_surface(given), **masses)
+    if not isinstance(shape, Box | Sphere):
+        text = f"a {kind} needs a mass or a density; without them only boxes and spheres are fixed"
+        raise ResultError(PARSE_ERROR, text)
+    if "restitution" in given:
+        text = f"a fixed {kind} has no restitution; set it on the moving object"
+        raise ResultError(PARSE_ERROR, text)
+    friction: dict[str, Any] = {"friction": given["friction"][0]} if "friction" in given else {}
+    return Obstacle(name, shape, pose, **friction)
+
+
+def _surface(given: dict[str, tuple[float, ...]]) -> Surface | None:
+    values: dict[str, Any] = {key: given[key][0] for key in SURFACE if key in given}
+    return Surface(**values) if values else None
+
+
+def _numbers(query: str, allowed: dict[str, int]) -> dict[str, tuple[float, ...]]:
+    """Return the numbers of a query by their keys; `allowed` has how many each key has."""
+    found: dict[str, tuple[float, ...]] = {}
+    try:
+        fields = parse_qsl(query, keep_blank_values=True, max_num_fields=20)
+    except ValueError as error:
+        raise ResultError(PARSE_ERROR, "the URI has more than 20 numbers") from error
+    for key, text in fields:
+        if key not in allowed or key in found:
+            what = "is given twice" if key in found else f"is unknown{did_you_mean(key, allowed)}"
+            known = listing(allowed)
+            raise ResultError(PARSE_ERROR, f"{quote(key)} {what}; allowed are {known}")
+        found[key] = _parsed(key, text, allowed[key])
+    return found
+
+
+def _parsed(key: str, text: str, count: int) -> tuple[float, ...]:
+    try:
+        numbers = [float(word) for word in text.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) != count:
+        what = f"{count} numbers with commas between them" if count > 1 else "a number"
+        raise ResultError(PARSE_ERROR, f"{key} is {quote(text)}; allowed is {what}")
+    if key == ACTUATORS:
+        if numbers[0] not in (0.0, 1.0):
+            raise ResultError(PARSE_ERROR, f"{key} is {quote(text)}; allowed are 0 and 1")
+        return tuple(numbers)
+    above = None if key in SURFACE else 0.0
+    if count == 1:
+        return (float(finite(key, numbers[0], above=above, **REQUEST)),)
+    return tuple(finite(key, numbers, (count,), above=above, **REQUEST).tolist())

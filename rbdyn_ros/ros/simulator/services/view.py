@@ -1,0 +1,220 @@
+"""The simulation behind the view in the browser: orders pass the same checks as messages."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from rbdyn_ros.checks.numbers import count, finite
+from rbdyn_ros.dynamics.instant import Instant
+from rbdyn_ros.errors import ParameterError, refusal
+from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.ros.common.answer import attempt
+from rbdyn_ros.ros.common.magnitudes import REQUEST
+from rbdyn_ros.ros.simulator.robot.robot import Robot
+from rbdyn_ros.ros.simulator.robot.simulation import Simulation
+from rbdyn_ros.ros.simulator.services.wrenches import wrench_on
+from rbdyn_ros.sensors.sights import Sight
+from rbdyn_ros.view.live.link import Cast, Numbers
+from rbdyn_ros.view.live.process import MISSING, ViewProcess, start_view
+from rbdyn_ros.view.live.watched import Watched
+from rbdyn_ros.view.web.server import is_local
+
+#: Stream of the view's wrenches; no frame of a message has this name.
+STREAM = "~view"
+MOST_TICKS = 100_000
+
+LOCKSTEP = (
+    "in lock-step every effort is for one tick, so sliders have no effect; command the joints "
+    "from a controller"
+)
+NO_SPEED = "time_mode is '{}'; the speed can be set in mode realtime only"
+
+
+class ViewedSimulation:
+    """The robots of a node for a view, see view.live.link.Simulated.
+
+    Every order returns the reason of a refusal, or an empty string.
+
+    Args:
+        node: has the parameter real_time_factor.
+        simulation: has the robots.
+    """
+
+    def __init__(self, node: Node, simulation: Simulation) -> None:
+        self._node, self._simulation = node, simulation
+        self._robots = list(simulation.robots)
+        self._watched = [Watched(robot.loop) for robot in self._robots]
+        self._driven: dict[int, frozenset[str]] = {}
+
+    def instants(self, energy: bool = False) -> list[Instant]:
+        """Return the present state of all robots, with their energies if wanted."""
+        return [watched.instant(energy) for watched in self._watched]
+
+    def recast(self, robot: int) -> Cast | None:
+        """Return a robot with the objects of the last instant; None if others are there now."""
+        watched, shown = self._watched[robot], self._robots[robot]
+        world = shown.entities.world
+        if world.m is not watched.m:
+            return None
+        return replace(
+            cast_of(shown),
+            description=world.description,
+            floating_base=world.floating,
+            world=watched.world,
+        )
+
+    def sights(self, robot: int) -> list[Sight]:
+        """Return the latest readings of the lidars and cameras of a robot."""
+        sensors = self._robots[robot].sensors
+        return [] if sensors is None else sensors.sights()
+
+    def pause(self, paused: bool) -> str:
+        """Pause or resume time."""
+        return _reason(lambda: self._simulation.pause(paused))
+
+    def step(self, ticks: int) -> str:
+        """Make ticks while paused."""
+
+        def act() -> None:
+            wanted = count("ticks", ticks, 1, MOST_TICKS, **REQUEST)
+            self._simulation.check_ready()
+            self._simulation.step(wanted)
+            if self._simulation.diverged:
+                raise refusal("the state diverged; reset the simulation")
+
+        return _reason(act)
+
+    def reset(self) -> str:
+        """Put all robots at their start positions, at rest; time goes on."""
+        return _reason(lambda: self._simulation.reset(time=False, state=True))
+
+    def set_speed(self, factor: float) -> str:
+        """Set the node's parameter real_time_factor."""
+
+        def act() -> None:
+            mode = self._robots[0].values.time_mode
+            if mode != "realtime":
+                raise refusal(NO_SPEED.format(mode))
+            speed = finite("the speed", factor, **REQUEST)
+            result = self._node.set_parameters([Parameter("real_time_factor", value=speed)])[0]
+            if not result.successful:
+                raise refusal(result.reason)
+
+        return _reason(act)
+
+    def push(
+        self,
+        robot: int,
+        link: str,
+        point: Numbers,
+        force: Numbers,
+        torque: Numbers,
+        duration: float,
+    ) -> str:
+        """Apply a wrench to a link, in place of the view's last one."""
+
+        def act() -> None:
+            loop = self._robots[robot].loop
+            wrench = wrench_on(loop.m, link, point, force, torque, "world", duration)
+            loop.orders.push(wrench, STREAM)
+
+        return _reason(act)
+
+    def drive(self, robot: int, efforts: Mapping[str, float]) -> str:
+        """Command efforts, like a message on joint_commands."""
+
+        def act() -> None:
+            _command(self._robots[robot], efforts)
+            self._driven[robot] = self._driven.get(robot, frozenset()) | frozenset(efforts)
+
+        return _reason(act)
+
+    def release(self, robot: int) -> str:
+        """Let the view's commands expire: on_timeout takes over at once."""
+        driven = self._driven.pop(robot, frozenset())
+        if not driven:
+            return ""
+        expired = self._robots[robot].values.command_timeout + 1.0
+        arrival_ns = time.monotonic_ns() - round(expired * NANOSECONDS)
+        zeros = dict.fromkeys(driven, 0.0)
+        return _reason(lambda: _command(self._robots[robot], zeros, arrival_ns))
+
+
+def _reason(act: Callable[[], None]) -> str:
+    """Do an action; return the reason of its refusal, or an empty string."""
+    return attempt(act)[1]
+
+
+def _command(robot: Robot, efforts: Mapping[str, float], arrival_ns: int | None = None) -> None:
+    if robot.values.time_mode == "lockstep":
+        raise refusal(LOCKSTEP)
+    parser = robot.commands
+    if parser.partial == "reject":  # the other joints get zero, as without a command
+        efforts = dict.fromkeys(parser.joints.names, 0.0) | dict(efforts)
+    command = parser.by_name(list(efforts), effort=list(efforts.values()))
+    robot.loop.orders.command(command, arrival_ns=arrival_ns)
+
+
+def cast_of(robot: Robot, imports: Sequence[Path] = ()) -> Cast:
+    """Return a robot for the view; `imports` are the files of its joint types and motions."""
+    values, given = robot.values, robot.given
+    refusals = {"drive": LOCKSTEP} if values.time_mode == "lockstep" else {}
+    if values.time_mode != "realtime":
+        refusals["set_speed"] = NO_SPEED.format(values.time_mode)
+    return Cast(
+        name=robot.name,
+        description=given.description,
+        floating_base=values.floating_base and not given.is_scene,
+        strict=values.strict,
+        text="" if given.is_scene else given.text,
+        path=given.path,
+        imports=tuple(Path(path).absolute() for path in imports),
+        timestep=robot.loop.period_ns * 1e-9,
+        joints=robot.commands.joints.names,
+        command_timeout=values.command_timeout,
+        time_mode=values.time_mode,
+        speed=values.real_time_factor,
+        refusals=refusals,
+        sees=robot.sensors is not None and robot.sensors.sees,
+    )
+
+
+def open_view(
+    node: Node, simulation: Simulation, values: SimpleNamespace, imports: Sequence[Path] = ()
+) -> ViewProcess | None:
+    """Show the robots of a node in a browser if the parameter view is true; see start_view.
+
+    Return None with a warning if the view cannot start; the simulation goes on.
+    """
+    if not values.view:
+        return None
+    logger = node.get_logger()
+
+    def report(severity: str, message: str) -> None:
+        if severity == "info":
+            logger.info(message)
+        else:  # rclpy accepts one severity from each line of code
+            logger.warning(message)
+
+    casts = [cast_of(robot, imports) for robot in simulation.robots]
+    try:
+        if not is_local(values.view_address):
+            where = f"the view listens at {values.view_address}"
+            report("warning", f"{where}: anyone who reaches it can move the robot")
+        return start_view(
+            casts,
+            ViewedSimulation(node, simulation),
+            port=values.view_port,
+            address=values.view_address,
+            say=report,
+        )
+    except ParameterError as error:
+        report("info" if error.code == MISSING else "warning", f"{error}; there is no view")
+        return None

@@ -1,0 +1,1 @@
+"""What one robot publishes and what commands it receives: topics, and the checks of messages."""

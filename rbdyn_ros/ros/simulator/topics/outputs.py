@@ -1,0 +1,288 @@
+"""Topics that publish the states of a robot."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rclpy.node import Node
+from rosgraph_msgs.msg import Clock
+from std_msgs.msg import String
+
+from rbdyn_ros.description.parts.types import Description
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.ros.common import convert
+from rbdyn_ros.ros.common.convert import Prepared
+from rbdyn_ros.ros.common.qos import LATCHED
+from rbdyn_ros.ros.common.single_joints import SingleJoints
+from rbdyn_ros.ros.common.source import Source
+from rbdyn_ros.ros.common.stamps import TickStamps
+from rbdyn_ros.ros.simulator.topics.alarms import Alarms
+from rbdyn_ros.ros.simulator.topics.driver import SimulatedDriver
+from rbdyn_ros.ros.simulator.topics.markers import WrenchMarkers
+from rbdyn_ros.ros.simulator.topics.record import NodeRecorder
+from rbdyn_ros.ros.simulator.topics.sensors import SensorTopics
+from rbdyn_ros.ros.simulator.topics.state_topics import (
+    JointStates,
+    MotorStates,
+    ObjectPoses,
+    Odometry,
+    Transforms,
+)
+from rbdyn_ros.ros.simulator.topics.ticker import Ticker
+from rbdyn_ros.runtime.loop import Loop
+from rbdyn_ros.runtime.state import LoopState
+
+#: Interval at which the last state is repeated while time is paused [s].
+HEARTBEAT = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cadence:
+    """Periods of publishing [ticks].
+
+    Attributes:
+        states, transforms, clock: of these topics.
+        hand_over: period in which the loop hands states over: the greatest common divisor.
+    """
+
+    states: int
+    transforms: int
+    clock: int
+    hand_over: int
+
+    @staticmethod
+    def of(values: SimpleNamespace, period_ns: int, others: Iterable[int] = ()) -> Cadence:
+        """Return the periods of the parameters; `others` are the periods of sensors."""
+        rates = values.publish_rate, values.tf_rate, values.clock_rate
+        every = [max(1, round(NANOSECONDS / (rate * period_ns))) for rate in rates]
+        if values.time_mode == "lockstep":  # every tick is answered
+            every[0] = every[2] = 1
+        states, transforms, clock = every
+        return Cadence(states, transforms, clock, math.gcd(*every, *others))
+
+
+class Outputs:
+    """Publishes the states of a robot on all its topics; for one thread.
+
+    Args:
+        node: publishes.
+        loop: of the robot.
+        source: of the robot.
+        values: the parameters.
+        cadence: of the topics.
+        stamps: of the ticks of the loop.
+        clock: publisher of /clock; None: another node publishes it.
+        others: sensors and markers, published from the same states.
+        recorder: records every state before it is published, or None.
+        watch: called with every record of the loop before it is published, or None.
+        reset_name: of the service to call after divergence.
+
+    Attributes:
+        lock: held while a state is published.
+        spawned: joint_states of robots that were spawned.
+        describes: whether it publishes robot_description.
+    """
+
+    spawned: tuple[JointStates, ...] = ()
+
+    def __init__(
+        self,
+        node: Node,
+        loop: Loop,
+        source: Source,
+        values: SimpleNamespace,
+        cadence: Cadence,
+        stamps: TickStamps,
+        clock: Any,
+        others: Iterable[SensorTopics | WrenchMarkers] = (),
+        reset_name: str = "",
+        recorder: NodeRecorder | None = None,
+        watch: Callable[[LoopState], object] | None = None,
+    ) -> None:
+        self._watch = watch
+        self._node, self._loop, self._stamps, self._values = node, loop, stamps, values
+        self.lock = threading.RLock()
+        m = loop.m
+        driver = SimulatedDriver.of(loop, values)
+        self._joint_states = JointStates(node, m, SingleJoints.all(m), driver)
+        self._motors = MotorStates(node, m) if m.nu else None
+        self._transforms = self._make_transforms(source.description, values)
+        self._odometry = self._make_odometry(values)
+        names = source.description.objects
+        self._objects = self._make_objects(names) if names else None
+        self._others, self._recorder = tuple(others), recorder
+        self._clock = clock
+        marked = Clock(clock=convert.time_message(Prepared.MARK_STAMP))
+        self._clock_bytes = Prepared(marked, 0)
+        self.describes = bool(source.text) and not source.received
+        if self.describes:
+            self._description = node.create_publisher(String, "robot_description", LATCHED)
+            self._description.publish(String(data=source.text))
+        self._state_tick = Ticker(cadence.states)
+        self._tf_tick = Ticker(cadence.transforms)
+        self._clock_tick = Ticker(cadence.clock)
+        self._alarms = Alarms(node.get_logger(), reset_name)
+        self._last_state: LoopState | None = None
+        self._delivered: LoopState | None = None
+        self._published = 0.0  # time of the last publication, steady clock [s]
+
+    def _make_transforms(self, description: Description, values: SimpleNamespace) -> Any:
+        if not values.publish_tf:
+            return None
+        m, world, prefix = self._loop.m, values.world_frame, values.frame_prefix
+        try:
+            return Transforms(self._node, m, description, world, prefix)
+        except ImportError:
+            self._node.get_logger().warning("tf2_msgs is not installed: no /tf and no /tf_static")
+            return None
+
+    def _make_odometry(self, values: SimpleNamespace) -> Any:
+        if not values.floating_base:
+            return None
+        m, world, prefix = self._loop.m, values.world_frame, values.frame_prefix
+        try:
+            return Odometry(self._node, m, world, prefix)
+        except ImportError:
+            self._node.get_logger().info("nav_msgs is not installed: no odom")
+            return None
+
+    def _make_objects(self, names: Sequence[str]) -> Any:
+        world, prefix = self._values.world_frame, self._values.frame_prefix
+        try:
+            return ObjectPoses(self._node, self._loop.m, names, world, prefix)
+        except ImportError:
+            self._node.get_logger().warning("tf2_msgs is not installed: no object_poses")
+            return None
+
+    @property
+    def measured_tick(self) -> int:
+        """Tick of the newest state on joint_states; -1: none yet."""
+        delivered = self._delivered
+        return -1 if delivered is None else delivered.measured_tick
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """The frames of the transforms, each with its topic."""
+        return self._transforms.frames if self._transforms is not None else ()
+
+    def publish_next(self) -> bool:
+        """Publish the next state of the loop; return whether there was one."""
+        with self.lock:
+            state = self._loop.readout.next_state(0.0)
+            if state is not None:
+                self.publish(state)
+            return state is not None
+
+    def drain(self) -> None:
+        """Publish all states that the loop has handed over."""
+        while self.publish_next():
+            pass
+
+    def prepare(
+        self, m: Model, description: Description, robots: Collection[str] = ()
+    ) -> Callable[[], None]:
+        """Return the switch to a Model with other objects.
+
+        All that can fail is done here; call the result only while locked and drained.
+
+        Args:
+            m: the Model.
+            description: it was made from this.
+            robots: that were spawned: their joint states have topics of their own.
+        """
+        if self._objects is None and description.objects:
+            self._objects = self._make_objects(())
+        joints = SingleJoints.all(m).without(tuple(f"{name}/" for name in robots))
+        commits = [self._joint_states.prepare(m, joints)]
+        if self._motors is not None:
+            commits.append(self._motors.prepare(m))
+        if self._transforms is not None:
+            commits.append(self._transforms.prepare(m, description))
+        if self._objects is not None:
+            commits.append(self._objects.prepare(m, description.objects))
+        commits += [x.prepare(m) for x in self._others if isinstance(x, WrenchMarkers)]
+
+        def commit() -> None:
+            for part in commits:
+                part()
+            self._go_on()
+
+        return commit
+
+    def _go_on(self) -> None:
+        """Take the first state of another Model."""
+        state = self._loop.readout.next_state(1.0)  # of the same tick as the last one
+        if state is None:
+            return
+        self._last_state = state
+        self._delivered = state if state.measured_tick >= 0 else None
+        if self._objects is not None:
+            self._objects.publish(self._stamps.of(state.tick), state)
+
+    def publish(self, state: LoopState) -> None:
+        """Publish a state on all topics that are due; /clock after all others."""
+        self._alarms.report(self._loop.m, state)
+        if self._watch is not None:
+            self._watch(state)
+        last, self._last_state = self._last_state, state
+        if last is not None and (state.epoch, state.tick) == (last.epoch, last.tick):
+            return
+        self._published = time.monotonic()
+        if last is not None and state.epoch != last.epoch:
+            self._delivered = None  # it is of another time
+        stamp = self._stamps.of(state.tick)
+        if self._recorder is not None:
+            self._recorder.take(stamp, state)
+        if self._state_tick.due(state):
+            if state.measured_tick >= 0:
+                self._delivered = state
+                measured = self._stamps.of(state.measured_tick)
+                for states in (self._joint_states, *self.spawned):
+                    states.publish(measured, state)
+            self._publish_beside(stamp, state)
+        if self._transforms is not None and self._tf_tick.due(state):
+            self._transforms.publish(stamp, state)
+        for other in self._others:
+            other.publish(stamp, state)
+        if self._clock is not None and self._clock_tick.due(state):
+            self._clock.publish(self._clock_bytes.filled(stamp, _NO_NUMBERS))
+
+    def _publish_beside(self, stamp: int, state: LoopState) -> None:
+        """Publish the due messages that carry the stamp of the state itself, as joint_states."""
+        for topic in (self._motors, self._odometry, self._objects):
+            if topic is not None:
+                topic.publish(stamp, state)
+
+    def beat(self, now: float) -> None:
+        """Repeat the last state while time is paused, for late subscribers."""
+        with self.lock:
+            self._beat(now)
+
+    def _beat(self, now: float) -> None:
+        control, state = self._loop.time, self._last_state
+        still = control.paused or control.diverged or control.waiting
+        if state is None or not still or now < self._published + HEARTBEAT:
+            return
+        self._published = now
+        stamp = self._stamps.of(state.tick)
+        if self._delivered is not None and not self._loop.plant.faults.link_loss:
+            measured = self._stamps.of(self._delivered.measured_tick)
+            for states in (self._joint_states, *self.spawned):
+                states.publish(measured, self._delivered)
+        self._publish_beside(stamp, state)
+        if self._transforms is not None:
+            self._transforms.repeat(stamp, state)
+        if self._clock is not None:
+            self._clock.publish(self._clock_bytes.filled(stamp, _NO_NUMBERS))
+
+
+_NO_NUMBERS: NDArray[np.float64] = np.empty(0)

@@ -1,0 +1,59 @@
+"""The thread that publishes the states of all robots of a process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+
+from rbdyn_ros.ros.simulator.topics.outputs import Outputs
+from rbdyn_ros.runtime.wakeup import Wakeup
+
+#: Heartbeats are checked this often [s].
+POLL = 0.1
+
+
+class Publisher:
+    """Waits for the wake-up of all loops and publishes every state.
+
+    Args:
+        wakeup: of the loops.
+        robots: the outputs of each.
+
+    Attributes:
+        failure: the error that ended the thread.
+    """
+
+    def __init__(self, wakeup: Wakeup, robots: Sequence[Outputs]) -> None:
+        self.failure: BaseException | None = None
+        self._wakeup, self._robots = wakeup, robots
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="rbdyn-publish")
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop publishing; return when the thread has ended."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._serve()
+        except BaseException as error:  # noqa: BLE001 - the main thread raises it
+            self.failure = error
+
+    def _serve(self) -> None:
+        checked = 0.0
+        while not self._stopping.is_set():
+            self._wakeup.wait(POLL)
+            for outputs in self._robots:
+                while outputs.publish_next() and not self._stopping.is_set():
+                    pass
+            now = time.monotonic()
+            if now > checked + POLL:  # one robot may be still while others move
+                checked = now
+                for outputs in self._robots:
+                    outputs.beat(now)

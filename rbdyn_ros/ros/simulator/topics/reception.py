@@ -1,0 +1,159 @@
+"""The topics that command a robot: each message is parsed, then given to the loop or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from rbdyn_ros.errors import refusal
+from rbdyn_ros.nanoseconds import nanoseconds
+from rbdyn_ros.ros.common.answer import MessageLog
+from rbdyn_ros.ros.common.commands import CommandParser
+from rbdyn_ros.ros.common.endpoints import with_sender
+from rbdyn_ros.ros.common.interfaces import message_class
+from rbdyn_ros.ros.common.qos import reliable
+from rbdyn_ros.ros.common.qos_reports import for_subscription
+from rbdyn_ros.ros.common.stamps import TickStamps
+from rbdyn_ros.ros.common.trajectory import TrajectoryParser
+from rbdyn_ros.ros.simulator.topics.commanders import AnswerAges, CommanderWatch
+from rbdyn_ros.ros.simulator.topics.driver import SimulatedDriver
+from rbdyn_ros.ros.simulator.topics.topic_based import TOPIC, TopicBasedParser
+from rbdyn_ros.runtime.loop import Loop
+from rbdyn_ros.runtime.types import Command
+
+
+class Reception:
+    """Subscribes to the command topics of a robot.
+
+    Args:
+        node: subscribes.
+        loop: gets the commands.
+        commands: parses them.
+        trajectories: parses trajectories; None: the topic is not offered.
+        bridge: parses messages of ros2_control's topic based hardware, or None.
+        stamps: of the ticks of the loop.
+        ages: refuses commands that answer an old state, while time runs in real time.
+        driver: adds terms to efforts, or None.
+
+    Attributes:
+        log: of accepted and rejected messages.
+        ages: as the argument.
+        watch: logs that commands stopped.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        loop: Loop,
+        commands: CommandParser,
+        trajectories: TrajectoryParser | None,
+        bridge: TopicBasedParser | None,
+        stamps: TickStamps,
+        ages: AnswerAges,
+        driver: SimulatedDriver | None = None,
+    ) -> None:
+        self._driver = driver
+        self._node, self._loop = node, loop
+        self._commands, self._trajectories, self._bridge = commands, trajectories, bridge
+        self._stamps, self._mode, self.ages = stamps, loop.settings.time_mode, ages
+        self.watch = CommanderWatch(node, loop)
+        self.log = MessageLog(node.get_logger().warning)
+        self._subscribe(JointState, "joint_commands", self._on_joint_command)
+        self._subscribe(Float64MultiArray, "effort_commands", self._on_efforts)
+        self._subscribe_to(
+            "rbdyn_interfaces", "JointCommand", "joint_commands_by_mode", self._on_command_by_mode
+        )
+        if trajectories is not None:
+            self._subscribe_to(
+                "trajectory_msgs", "JointTrajectory", "joint_trajectory", self._on_trajectory
+            )
+        if bridge is not None:
+            self._subscribe(JointState, TOPIC, self._on_bridge)
+
+    def use(self, commands: CommandParser) -> None:
+        """Parse commands for the joints of a Model with other objects from now on."""
+        self._commands = commands
+
+    def _subscribe(self, kind: Any, topic: str, take: Callable[[Any], None]) -> None:
+        def on_message(message: Any, sender: bytes | None) -> None:
+            if self.log.passed(topic, take, message):
+                self.watch.note(topic, sender)
+
+        events = for_subscription(self._node, topic)
+        self._node.create_subscription(
+            kind, topic, with_sender(on_message), reliable(10), event_callbacks=events
+        )
+
+    def _subscribe_to(
+        self, package: str, kind: str, topic: str, take: Callable[[Any], None]
+    ) -> None:
+        """Subscribe to a topic whose type may not be installed."""
+        message = message_class(self._node, package, kind, topic)
+        if message is not None:
+            self._subscribe(message, topic, take)
+
+    def _on_joint_command(self, message: JointState) -> None:
+        command = self._commands.by_name(
+            message.name, message.position, message.velocity, message.effort
+        )
+        self._give(command, message.header)
+
+    def _on_command_by_mode(self, message: Any) -> None:
+        command = self._commands.by_mode(
+            message.name,
+            message.mode,
+            message.position,
+            message.velocity,
+            message.effort,
+            message.stiffness,
+            message.damping,
+        )
+        self._give(command, message.header)
+
+    def _on_efforts(self, message: Float64MultiArray) -> None:
+        self._give(self._commands.in_order(message.data), None)
+
+    def _on_bridge(self, message: JointState) -> None:
+        assert self._bridge is not None
+        command = self._bridge.parse(
+            message.name, message.position, message.velocity, message.effort
+        )
+        self._give(command, message.header)
+
+    def _give(self, command: Command, header: Any) -> None:
+        """Give a command to the loop; in lock-step for the tick of its stamp."""
+        tick = None
+        stamp = nanoseconds(header.stamp) if header else 0
+        if self._mode == "lockstep":
+            tick = self._stamped_tick(stamp)
+        elif self._mode == "realtime":
+            self.ages.check(stamp)
+        if self._driver is not None:
+            command = self._driver.added(command)
+        self._loop.orders.command(command, tick)
+
+    def _stamped_tick(self, stamp: int) -> int | None:
+        """Return the tick of a command.
+
+        While time runs freely, the answer to a past tick also makes the loop wait again.
+        """
+        time, now = self._loop.time, self._loop.time.tick
+        tick = self._stamps.tick_of(stamp)
+        if time.locked or tick is None or tick > now or stamp <= 0:
+            self._stamps.check(stamp, now)
+        return tick
+
+    def _on_trajectory(self, message: Any) -> None:
+        assert self._trajectories is not None
+        now = self._stamps.of(self._loop.time.tick)
+        trajectory = self._trajectories.parse(message, now)
+        if self._loop.time.diverged:
+            raise refusal("the state diverged; reset first")
+        if trajectory:
+            self._loop.orders.track(trajectory)
+        else:
+            self._loop.orders.stop_tracking()

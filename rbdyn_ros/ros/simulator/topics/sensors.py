@@ -1,0 +1,311 @@
+"""Topics of the robot's sensors.
+
+IMU            <name>/data      sensor_msgs/Imu; <name>/data_raw without orientation (REP 145)
+force/torque   <name>/wrench    geometry_msgs/WrenchStamped, like ros2_control's broadcaster
+contact        <name>/contact   std_msgs/Bool, and <name>/wrench
+lidar, range   see range_topics.py
+depth, color   see camera_topics.py
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from sensor_msgs.msg import Imu
+from std_msgs.msg import Bool
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.description.appearance.shapes import Appearance
+from rbdyn_ros.description.parts.types import Description
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.ros.common import convert
+from rbdyn_ros.ros.common.convert import Prepared
+from rbdyn_ros.ros.common.qos import reliable
+from rbdyn_ros.ros.common.throttle import Throttle
+from rbdyn_ros.ros.simulator.topics.camera_topics import ColorTopics, DepthTopics
+from rbdyn_ros.ros.simulator.topics.range_topics import RangeTopic
+from rbdyn_ros.ros.simulator.topics.renderers import AppearanceOf, Renderers
+from rbdyn_ros.ros.simulator.topics.sensor_work import SensorWork, Topics
+from rbdyn_ros.ros.simulator.topics.shared_memory import SharedReadings
+from rbdyn_ros.runtime.state import LoopState
+from rbdyn_ros.sensors.camera_specs import ColorSpec, DepthSpec
+from rbdyn_ros.sensors.noise import variance
+from rbdyn_ros.sensors.ray_specs import LidarSpec, RangeSpec
+from rbdyn_ros.sensors.reader import read_sensors
+from rbdyn_ros.sensors.scene import Payload
+from rbdyn_ros.sensors.sights import Sight, sight
+from rbdyn_ros.sensors.specs import ContactSpec, ForceTorqueSpec, ImuSpec, NoiseSpec, Spec
+from rbdyn_ros.sensors.suite import (
+    ContactReading,
+    ImuReading,
+    Reading,
+    Suite,
+    Visuals,
+    WrenchReading,
+)
+
+#: Best-effort subscribers match too and get the latest messages.
+QOS = reliable(10)
+
+#: Sensors read without subscribers for so long after a view asked for them [s].
+WATCHED = 2.0
+
+NOT_MEASURED = -1.0  # first element of a covariance: the message lacks the quantity
+
+
+class SensorTopics:
+    """The topics of all sensors of a robot.
+
+    `publish` is for the publishing thread, the rest for any thread.
+
+    Args:
+        node: publishes.
+        m: the robot as it was loaded.
+        description: of the robot.
+        sensors: path of a sensors file, or its specs.
+        period_ns: length of a tick [ns].
+        frame_prefix: of the names of frames.
+        seed: of the noise.
+        visuals: returns the shapes of a Model that sensors see whose `sees` is visual.
+        looks: returns the appearance of a Model, for colour cameras.
+        threaded: whether a thread of its own measures lidars, range sensors and cameras, see
+            sensor_work.py.
+
+    Raises:
+        DescriptionError: the file is refused.
+        ModelError: m was not made from the description, or rays have nothing to meet.
+        ParameterError: pictures cannot be drawn on this machine.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        m: Model,
+        description: Description,
+        sensors: str | Path | Sequence[Spec],
+        period_ns: int,
+        frame_prefix: str = "",
+        seed: int = 0,
+        visuals: Visuals | None = None,
+        looks: AppearanceOf = lambda _: Appearance(),
+        threaded: bool = False,
+    ) -> None:
+        if isinstance(sensors, str | Path):
+            specs: Sequence[Spec] = read_sensors(sensors, m, description, period_ns=period_ns)
+        else:
+            specs = sensors
+        self._suite = Suite(m, description, specs, period_ns, seed, visuals)
+        self._logger, self._unfinite = node.get_logger(), Throttle()
+        for note in self._suite.notes:
+            self._logger.warning(note)
+        self._renderers = renderers = Renderers(looks, self._suite.specs)
+        if note := renderers.start(self._suite):
+            self._logger.info(note)
+        for finding in renderers.findings:
+            self._logger.warning(finding)
+        topics = (_topic(node, spec, frame_prefix, renderers) for spec in self._suite.specs)
+        topic_of = dict(enumerate(topics))
+        self._slow = {k: x for k, x in topic_of.items() if isinstance(x, Topics)}
+        self._topics = {k: x for k, x in topic_of.items() if not isinstance(x, Topics)}
+        self._sensor_work = SensorWork(period_ns, threaded)
+        self._shared = SharedReadings(self._suite.specs)
+        self._threaded, self._watched_until = threaded, 0.0
+
+    def publish(self, stamp_ns: int, state: LoopState) -> None:
+        """Publish the due readings that have subscribers.
+
+        Noise depends on the tick alone, so it is the same for any subscribers. Readings that are
+        not finite are not published.
+        """
+        due = self._suite.due(state)
+        if self._slow:
+            watched = self._threaded and time.monotonic() < self._watched_until
+            slow = {
+                k: self._slow[k]
+                for k in due
+                if k in self._slow and (watched or self._slow[k].is_heard())
+            }
+            self._sensor_work.take(self._suite, slow, stamp_ns, state)
+        heard = {k for k in due if k in self._topics and self._topics[k].is_heard()}
+        wanted = [k for k in due if k in heard or k in self._shared.wanted]
+        for k, reading in self._suite.measure(wanted, state):
+            if _is_finite(reading):
+                self._shared.take(k, reading)
+                if k in heard:
+                    self._topics[k].publish(stamp_ns, reading)
+            elif self._unfinite.due(time.monotonic()):
+                why = (
+                    f"sensor '{self._suite.specs[k].name}' is not published: its reading is not "
+                    "finite, since forces or motions are too large (skipped so far: "
+                    f"{self._unfinite.count})"
+                )
+                self._logger.warning(why)
+        self._shared.write(state.tick)
+
+    @property
+    def value_names(self) -> tuple[str, ...]:
+        """Names of all readings of IMUs and force/torque sensors, as ros2_control has them."""
+        return self._shared.names
+
+    def share(self, write: Callable[[int, Array], None]) -> None:
+        """Give `write` these readings, NaN before the first, for each tick from now on."""
+        self._shared.share(write)
+
+    @property
+    def sees(self) -> bool:
+        """Whether there are lidars, range sensors or cameras."""
+        return bool(self._slow)
+
+    def sights(self) -> list[Sight]:
+        """Return the latest readings of lidars, range sensors and cameras; for any thread.
+
+        In real time they read for WATCHED more seconds, also without subscribers.
+        """
+        self._watched_until = time.monotonic() + WATCHED
+        return [sight(topic.spec, reading) for topic, reading in self._sensor_work.readings()]
+
+    @property
+    def dropped(self) -> int:
+        """Number of readings of lidars, range sensors and cameras that were dropped."""
+        return self._sensor_work.dropped
+
+    def close(self) -> None:
+        """End thread and process of lidars and cameras, when nothing publishes any more."""
+        self._renderers.stop()  # the thread may wait for a picture
+        self._sensor_work.close()
+        self._renderers.close()
+
+    @property
+    def every(self) -> tuple[int, ...]:
+        """The period of each sensor [ticks]."""
+        return self._suite.every
+
+    def use(self, plant: Model, payloads: Sequence[Payload] = ()) -> None:
+        """Measure on a robot with other gravity or payloads, see Suite.use."""
+        self._suite.use(plant, payloads)
+
+    def prepare(
+        self, m: Model, description: Description, plant: Model, payloads: Sequence[Payload]
+    ) -> Callable[[], None]:
+        """Return the switch to a Model with other objects, see Suite.move.
+
+        Call it while nothing publishes.
+        """
+        suite = copy(self._suite)
+        suite.move(m, description, plant, payloads)
+
+        def commit() -> None:
+            self._suite = suite
+
+        return commit
+
+    def reseed(self, seed: int, tick: int = 0) -> None:
+        """Restart the noise at a tick, with a seed."""
+        self._suite.reseed(seed, tick)
+
+
+def _is_finite(reading: Reading) -> bool:
+    numbers = (getattr(reading, field.name) for field in fields(reading))
+    return all(n is None or bool(np.isfinite(n).all()) for n in numbers)
+
+
+class _Topic:
+    _publisher: Publisher[Any]
+
+    def is_heard(self) -> bool:
+        return self._publisher.get_subscription_count() > 0
+
+
+class _ImuTopic(_Topic):
+    def __init__(self, node: Node, spec: ImuSpec, prefix: str) -> None:
+        message = imu_message(spec, prefix + spec.link)
+        self._prepared = Prepared(message, 10 if spec.orientation else 6)
+        topic = f"{spec.name}/data" if spec.orientation else f"{spec.name}/data_raw"
+        self._publisher = node.create_publisher(Imu, topic, QOS)
+
+    def publish(self, stamp_ns: int, reading: Reading) -> None:
+        assert isinstance(reading, ImuReading)
+        numbers = [reading.angular_velocity, reading.linear_acceleration]
+        if reading.orientation is not None:
+            numbers.append(convert.xyzw(reading.orientation))
+        self._publisher.publish(self._prepared.filled(stamp_ns, np.concatenate(numbers)))
+
+
+class _WrenchTopic(_Topic):
+    def __init__(self, node: Node, name: str, frame: str) -> None:
+        message = WrenchStamped()
+        message.header.stamp = convert.time_message(Prepared.MARK_STAMP)
+        message.header.frame_id = frame
+        f, n = message.wrench.force, message.wrench.torque
+        f.x, f.y, f.z, n.x, n.y, n.z = convert.marks(0, 6)
+        self._prepared = Prepared(message, 6)
+        self._publisher = node.create_publisher(WrenchStamped, f"{name}/wrench", QOS)
+
+    def publish(self, stamp_ns: int, reading: Reading) -> None:
+        assert isinstance(reading, WrenchReading)
+        numbers = np.concatenate([reading.force, reading.torque])
+        self._publisher.publish(self._prepared.filled(stamp_ns, numbers))
+
+
+class _ContactTopics(_Topic):
+    def __init__(self, node: Node, name: str, frame: str) -> None:
+        self._wrench = _WrenchTopic(node, name, frame)
+        self._publisher = node.create_publisher(Bool, f"{name}/contact", QOS)
+
+    def is_heard(self) -> bool:
+        return super().is_heard() or self._wrench.is_heard()
+
+    def publish(self, stamp_ns: int, reading: Reading) -> None:
+        assert isinstance(reading, ContactReading)
+        self._publisher.publish(Bool(data=reading.touching))
+        self._wrench.publish(stamp_ns, reading)
+
+
+def _topic(
+    node: Node, spec: Spec, prefix: str, renderers: Renderers
+) -> _ImuTopic | _WrenchTopic | _ContactTopics | Topics:
+    if isinstance(spec, LidarSpec | RangeSpec):
+        return RangeTopic(node, spec, prefix)
+    if isinstance(spec, DepthSpec):
+        return DepthTopics(node, spec, prefix, renderers)
+    if isinstance(spec, ColorSpec):
+        return ColorTopics(node, spec, prefix, renderers)
+    if isinstance(spec, ImuSpec):
+        return _ImuTopic(node, spec, prefix)
+    if isinstance(spec, ForceTorqueSpec):
+        return _WrenchTopic(node, spec.name, prefix + spec.frame)
+    assert isinstance(spec, ContactSpec)
+    return _ContactTopics(node, spec.name, prefix + spec.link)
+
+
+def imu_message(spec: ImuSpec, frame: str) -> Imu:
+    """Return an Imu with marks for `Prepared`: angular velocity, acceleration, quaternion xyzw.
+
+    A covariance has the variances of the noise on its diagonal; all zero: unknown.
+    """
+    message = Imu()
+    message.header.stamp = convert.time_message(Prepared.MARK_STAMP)
+    message.header.frame_id = frame
+    w, a, q = message.angular_velocity, message.linear_acceleration, message.orientation
+    w.x, w.y, w.z, a.x, a.y, a.z = convert.marks(0, 6)
+    message.angular_velocity_covariance = _covariance(spec, "angular_velocity")
+    message.linear_acceleration_covariance = _covariance(spec, "linear_acceleration")
+    if spec.orientation:
+        q.x, q.y, q.z, q.w = convert.marks(6, 4)
+        message.orientation_covariance = _covariance(spec, "orientation")
+    else:
+        message.orientation_covariance = np.array([NOT_MEASURED, *[0.0] * 8])
+    return message
+
+
+def _covariance(spec: ImuSpec, quantity: str) -> Array:
+    return np.diag(variance(spec.noise.get(quantity, NoiseSpec()))).reshape(9)

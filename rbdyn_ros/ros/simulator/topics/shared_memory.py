@@ -1,0 +1,117 @@
+"""A robot's shared memory: who commands through it, and the readings of sensors in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.ros.common.answer import MessageLog
+from rbdyn_ros.ros.common.convert import xyzw
+from rbdyn_ros.ros.simulator.topics.commanders import AnswerAges, CommanderWatch
+from rbdyn_ros.runtime.port import Port
+from rbdyn_ros.sensors.specs import ForceTorqueSpec, ImuSpec, Spec
+from rbdyn_ros.sensors.suite import ImuReading, Reading, WrenchReading
+
+_XYZ = ("x", "y", "z")
+#: Interfaces of the sensors of ros2_control, in the order of `_numbers`.
+WRENCH = tuple(f"{part}.{axis}" for part in ("force", "torque") for axis in _XYZ)
+IMU = (
+    *(f"{part}.{axis}" for part in ("angular_velocity", "linear_acceleration") for axis in _XYZ),
+    *(f"orientation.{axis}" for axis in (*_XYZ, "w")),
+)
+
+
+class SharedMemory:
+    """Logs and counts what the other process does; for one thread.
+
+    Args:
+        port: the memory.
+        watch: logs that commands stopped.
+        log: of refused messages.
+        ages: counts commands that answered an old state.
+
+    """
+
+    def __init__(
+        self, port: Port, watch: CommanderWatch, log: MessageLog, ages: AnswerAges
+    ) -> None:
+        self._port, self._watch, self._log, self._ages = port, watch, log, ages
+        self._accepted = self._refused = self._late = 0
+
+    @property
+    def accepted(self) -> int:
+        """Number of accepted records of commands."""
+        return self._port.accepted
+
+    def poll(self) -> None:
+        """Note new commands, and log new refusals."""
+        port = self._port
+        process, accepted, refused, late = port.client, port.accepted, port.refused, port.late
+        self._ages.late += late - self._late
+        if refused > self._refused:
+            self._log.reject(f"shared memory '{port.name}'", port.why_refused())
+        if accepted > self._accepted:
+            who = f"process {process}" if process else "a process that has ended"
+            self._watch.note_process(f"{who} through shared memory '{port.name}'")
+        self._accepted, self._refused, self._late = accepted, refused, late
+
+    def close(self) -> None:
+        """Remove the memory; only when the loop has ended."""
+        self._port.close()
+
+
+class SharedReadings:
+    """The readings of IMUs and force/torque sensors as one row of numbers.
+
+    Args:
+        specs: of all sensors.
+
+    Attributes:
+        names: of the numbers, such as imu/orientation.x.
+        wanted: numbers of the sensors whose readings are written.
+    """
+
+    def __init__(self, specs: Sequence[Spec]) -> None:
+        self._start: dict[int, int] = {}
+        names: list[str] = []
+        for k, spec in enumerate(specs):
+            if isinstance(spec, ImuSpec | ForceTorqueSpec):
+                self._start[k] = len(names)
+                names += [f"{spec.name}/{interface}" for interface in _interfaces(spec)]
+        self.names = tuple(names)
+        self.wanted: frozenset[int] = frozenset()
+        self._numbers = np.full(len(names), np.nan)
+        self._write: Callable[[int, Array], None] | None = None
+
+    def share(self, write: Callable[[int, Array], None]) -> None:
+        """Write the row by `write(tick, numbers)` from now on."""
+        self._write, self.wanted = write, frozenset(self._start)
+
+    def take(self, k: int, reading: Reading) -> None:
+        """Keep the reading of sensor k, if it is in the row."""
+        if k in self._start:
+            numbers = _numbers(reading)
+            self._numbers[self._start[k] :][: len(numbers)] = numbers
+
+    def write(self, tick: int) -> None:
+        """Write the row as it is at a tick."""
+        if self._write is not None:
+            self._write(tick, self._numbers)
+
+
+def _interfaces(spec: ImuSpec | ForceTorqueSpec) -> Sequence[str]:
+    if isinstance(spec, ForceTorqueSpec):
+        return WRENCH
+    return IMU if spec.orientation else IMU[:6]
+
+
+def _numbers(reading: Reading) -> Array:
+    if isinstance(reading, WrenchReading):
+        return np.concatenate([reading.force, reading.torque])
+    assert isinstance(reading, ImuReading)
+    parts = [reading.angular_velocity, reading.linear_acceleration]
+    if reading.orientation is not None:
+        parts.append(xyzw(reading.orientation))
+    return np.concatenate(parts)

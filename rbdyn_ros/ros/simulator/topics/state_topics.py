@@ -1,0 +1,218 @@
+"""The topics of a robot's state: joint_states, motor_states, /tf, object_poses and odom."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+from rbdyn_ros.description.parts.types import Description
+from rbdyn_ros.dynamics.stages import make_data
+from rbdyn_ros.engine.tree.kinematics import poses
+from rbdyn_ros.model.actuators import TWIST
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.ros.common import convert
+from rbdyn_ros.ros.common.convert import Prepared
+from rbdyn_ros.ros.common.qos import LATCHED, reliable
+from rbdyn_ros.ros.common.qos_reports import for_publisher
+from rbdyn_ros.ros.common.single_joints import SingleJoints
+from rbdyn_ros.ros.simulator.topics.driver import SimulatedDriver
+from rbdyn_ros.runtime.state import LoopState
+
+#: Number of states kept for a slow subscriber: a pause of a second loses none.
+HISTORY = 1000
+
+
+class JointStates:
+    """Publishes joint_states: the measurements that have arrived.
+
+    Args:
+        node: publishes.
+        m: the Model.
+        joints: of the messages.
+        driver: leaves terms out of measured efforts, or None.
+    """
+
+    def __init__(
+        self, node: Node, m: Model, joints: SingleJoints, driver: SimulatedDriver | None = None
+    ) -> None:
+        self._driver = driver
+        self.prepare(m, joints)()
+        self._publisher = node.create_publisher(
+            JointState,
+            "joint_states",
+            reliable(HISTORY),
+            event_callbacks=for_publisher(node, "joint_states"),
+        )
+
+    def prepare(self, m: Model, joints: SingleJoints) -> Callable[[], None]:
+        """Return the switch to a Model with other objects."""
+        n = len(joints.names)
+        qpos, qvel, effort = np.zeros(m.nqall), np.zeros(m.nvall), np.zeros(m.nvall)
+        qpos[joints.qposadr] = convert.marks(0, n)
+        qvel[joints.dofadr] = convert.marks(n, n)
+        effort[joints.dofadr] = convert.marks(2 * n, n)
+        marked = convert.joint_state(joints, Prepared.MARK_STAMP, qpos, qvel, effort)
+        prepared = Prepared(marked, 3 * n)
+        # indices of the message's numbers among the measured ones
+        pick = np.concatenate([k * m.nvall + joints.dofadr for k in range(3)])
+
+        def commit() -> None:
+            self._prepared, self._pick = prepared, pick
+
+        return commit
+
+    def publish(self, stamp_ns: int, state: LoopState) -> None:
+        measured = state.measured if self._driver is None else self._driver.reported(state)
+        self._publisher.publish(self._prepared.filled(stamp_ns, measured[self._pick]))
+
+
+class MotorStates:
+    """Publishes motor_states: angles and speeds of the motors, before their gears.
+
+    They are those of the state itself, without noise and delay of measurements.
+    """
+
+    def __init__(self, node: Node, m: Model) -> None:
+        self.prepare(m)()
+        self._publisher = node.create_publisher(JointState, "motor_states", reliable(HISTORY))
+
+    def prepare(self, m: Model) -> Callable[[], None]:
+        """Return the switch to a Model with other objects."""
+        n, joints = m.nu, m.dof_jntid[m.actuator_dofid]
+        message = JointState(name=[m.jnt_names[j] for j in joints])
+        message.header.stamp = convert.time_message(Prepared.MARK_STAMP)
+        message.position, message.velocity = convert.marks(0, n), convert.marks(n, n)
+        prepared, places = Prepared(message, 2 * n), m.jnt_qposadr[joints]
+
+        def commit() -> None:
+            self._m, self._prepared, self._qposadr = m, prepared, places
+
+        return commit
+
+    def publish(self, stamp_ns: int, state: LoopState) -> None:
+        m, twist = self._m, self._m.actuator_actadr + TWIST
+        position = state.qpos[self._qposadr] + state.act[twist]
+        velocity = state.qvel[m.actuator_dofid] + state.act[twist + 1]
+        numbers = np.concatenate([m.actuator_gear * position, m.actuator_gear * velocity])
+        self._publisher.publish(self._prepared.filled(stamp_ns, numbers))
+
+
+class Transforms:
+    """Publishes /tf and, once, /tf_static.
+
+    Attributes:
+        frames: the frames, each with its topic.
+    """
+
+    def __init__(
+        self, node: Node, m: Model, description: Description, world: str, prefix: str
+    ) -> None:
+        self._message = importlib.import_module("tf2_msgs.msg").TFMessage
+        self._node, self._world, self._prefix = node, world, prefix
+        self._static = node.create_publisher(self._message, "/tf_static", LATCHED)
+        self._publisher = node.create_publisher(self._message, "/tf", reliable(100))
+        self._subscribers = 0
+        self.prepare(m, description)()
+
+    def prepare(self, m: Model, description: Description) -> Callable[[], None]:
+        """Return the switch to a Model with other objects."""
+        tf_message = self._message
+        moving, fixed = convert.tf_tree(m, description, self._world, self._prefix)
+        d = make_data(m)
+        poses(m, d)
+        rows = convert.Poses(m, fixed).at(d.xpos, d.xmat)
+        stamp = self._node.get_clock().now().nanoseconds
+        static = tf_message(transforms=convert.transforms(fixed, stamp, rows))
+        numbers = np.array(convert.marks(0, 7 * len(moving))).reshape(-1, 7)
+        marked = convert.transforms(moving, Prepared.MARK_STAMP, numbers)
+        prepared = Prepared(tf_message(transforms=marked), 7 * len(moving)) if moving else None
+        topic, places = self._publisher.topic_name, convert.Poses(m, moving)
+        frames = tuple(f"{link.name} on {topic}" for link in (*moving, *fixed))
+
+        def commit() -> None:
+            self._m, self._d, self._poses = m, d, places
+            self._prepared, self.frames = prepared, frames
+            self._static.publish(static)
+
+        return commit
+
+    def publish(self, stamp_ns: int, state: LoopState) -> None:
+        if self._prepared is None:
+            return
+        # computed from this state, so no transform is a tick late
+        self._d.qpos, self._d.time = state.qpos, state.time
+        poses(self._m, self._d)
+        rows = self._poses.at(self._d.xpos, self._d.xmat)
+        self._publisher.publish(self._prepared.filled(stamp_ns, rows.reshape(-1)))
+
+    def repeat(self, stamp_ns: int, state: LoopState) -> None:
+        """Publish again for new subscribers only: tf2 warns about repeated transforms."""
+        count = self._publisher.get_subscription_count()
+        if count > self._subscribers:
+            self.publish(stamp_ns, state)
+        self._subscribers = count
+
+
+class ObjectPoses:
+    """Publishes object_poses: the poses of the free objects of a scene in the world.
+
+    The message is one of TF, but not for /tf: it has the rate of joint_states, and one parent.
+    """
+
+    def __init__(
+        self, node: Node, m: Model, names: Sequence[str], world: str, prefix: str
+    ) -> None:
+        self._message = importlib.import_module("tf2_msgs.msg").TFMessage
+        self._world, self._prefix = world, prefix
+        self._publisher = node.create_publisher(self._message, "object_poses", reliable(10))
+        self.prepare(m, names)()
+
+    def prepare(self, m: Model, names: Sequence[str]) -> Callable[[], None]:
+        """Return the switch to a Model with other objects."""
+        links = [
+            convert.LinkFrames(m.frame_id(name), -1, self._world or "world", self._prefix + name)
+            for name in names
+        ]
+        d, places = make_data(m), convert.Poses(m, links)
+        numbers = np.array(convert.marks(0, 7 * len(links))).reshape(-1, 7)
+        marked = convert.transforms(links, Prepared.MARK_STAMP, numbers)
+        message = self._message(transforms=marked)
+        prepared = Prepared(message, 7 * len(links)) if links else None
+
+        def commit() -> None:
+            self._m, self._d, self._poses, self._prepared = m, d, places, prepared
+
+        return commit
+
+    def publish(self, stamp_ns: int, state: LoopState) -> None:
+        if self._publisher.get_subscription_count() == 0:
+            return
+        if self._prepared is None:  # the last object was deleted
+            self._publisher.publish(self._message())
+            return
+        self._d.qpos, self._d.time = state.qpos, state.time
+        poses(self._m, self._d)
+        rows = self._poses.at(self._d.xpos, self._d.xmat)
+        self._publisher.publish(self._prepared.filled(stamp_ns, rows.reshape(-1)))
+
+
+class Odometry:
+    """Publishes odom: pose and twist of the root link on a floating base.
+
+    nav_msgs defines the twist in the child frame; qvel has only its angular part there.
+    """
+
+    def __init__(self, node: Node, m: Model, world: str, prefix: str) -> None:
+        odometry = importlib.import_module("nav_msgs.msg").Odometry
+        # the pose needs a frame even if TF has none above the root link
+        message = convert.odometry(odometry(), world or "world", prefix + m.body_names[1])
+        self._prepared = Prepared(message, 13)
+        self._publisher = node.create_publisher(odometry, "odom", reliable(10))
+
+    def publish(self, stamp_ns: int, state: LoopState) -> None:
+        numbers = convert.odometry_numbers(state.qpos[:7], state.qvel[:6])
+        self._publisher.publish(self._prepared.filled(stamp_ns, numbers))

@@ -1,0 +1,1 @@
+"""The objects and obstacles of a robot, which come, go and move while time runs."""

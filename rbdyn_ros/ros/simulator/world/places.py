@@ -1,0 +1,104 @@
+"""Where links and shapes of a simulated world are, at one state."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.description.parts.geometries import (
+    Box,
+    Capsule,
+    Cylinder,
+    HeightField,
+    Plane,
+    Points,
+    Sphere,
+)
+from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose, inverse
+from rbdyn_ros.description.parts.types import Description
+from rbdyn_ros.description.scenes.entities import entity_of
+from rbdyn_ros.dynamics.stages import make_data
+from rbdyn_ros.dynamics.toolbox.frames import frame_pose
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
+
+
+class Places:
+    """The poses of links.
+
+    Args:
+        m: the Model.
+        qpos: (nq,) position.
+        time: [s], for joints with a prescribed motion.
+    """
+
+    def __init__(self, m: Model, qpos: Array, time: float) -> None:
+        self._m, self._d = m, make_data(m)
+        self._d.qpos, self._d.time = qpos, time
+
+    def of(self, link: str) -> Pose:
+        """Return the pose of a link in the world."""
+        pos, mat = frame_pose(self._m, self._d, link)
+        return Pose(tuple(pos.tolist()), tuple(mat_to_quat(mat).tolist()))
+
+    def parts(self, description: Description, name: str, others: Collection[str]) -> list[Part]:
+        """Return the shapes of an entity in its root link; arguments as for `placed`."""
+        m = self._m
+        moving = [link for link in m.frame_names if m.frame_bodyid[m.frame_id(link)] > 0]
+        own = [link for link in m.frame_names if name and entity_of(link, others) == name]
+        back = inverse(self.of((own or moving or m.frame_names)[0]))
+        placed = self.placed(description, name, others)
+        return [replace(part, pose=compose(back, part.pose)) for part in placed]
+
+    def placed(self, description: Description, name: str, others: Collection[str]) -> list[Part]:
+        """Return the shapes of an entity in the world.
+
+        Args:
+            description: of the scene.
+            name: of an object or a robot; empty: the robot of the start without a name.
+            others: the names of all objects and robots that have one.
+        """
+        return [
+            Part(geom.shape, compose(self.of(geom.link), geom.origin))
+            for geom in description.geometries
+            if entity_of(geom.link, others) == name
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A shape and its pose."""
+
+    shape: object
+    pose: Pose = IN_PLACE
+
+    @property
+    def corners(self) -> tuple[Array, Array]:
+        """The lowest and the highest corner of the box around it."""
+        pos, mat, shape = np.array(self.pose.pos), quat_to_mat(self.pose.quat), self.shape
+        if isinstance(shape, Points):
+            points = pos + np.asarray(shape.points) @ mat.T
+            return points.min(axis=0), points.max(axis=0)
+        if isinstance(shape, Plane):  # without an end, but for its upper side
+            top = 0.0 if self.pose == IN_PLACE else np.inf
+            return np.full(3, -np.inf), np.array([np.inf, np.inf, top])
+        if isinstance(shape, HeightField):
+            heights = np.asarray(shape.heights)
+            low, high = heights.min(), heights.max()
+            box = Box((*shape.size, float(high - low)))
+            middle = Pose((0.0, 0.0, float(low + high) / 2.0))
+            return Part(box, compose(self.pose, middle)).corners
+        half = np.zeros(3)
+        if isinstance(shape, Box):
+            half = np.abs(mat) @ (0.5 * np.asarray(shape.size))
+        elif isinstance(shape, Sphere):
+            half = np.full(3, shape.radius)
+        elif isinstance(shape, Capsule):
+            half = np.abs(mat[:, 2]) * 0.5 * shape.length + shape.radius
+        elif isinstance(shape, Cylinder):
+            rim = np.sqrt(np.maximum(1.0 - mat[:, 2] ** 2, 0.0))
+            half = np.abs(mat[:, 2]) * 0.5 * shape.length + rim * shape.radius
+        return pos - half, pos + half

@@ -1,0 +1,37 @@
+"""Files of requests: a path, ``file:///path`` or ``package://name/path``."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+from rbdyn_ros.description.reading.xacro_files import find_package
+from rbdyn_ros.errors import quote, refusal
+
+#: The scheme of a URI and what follows it.
+_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
+
+
+def path_of(uri: str) -> Path:
+    """Return the path that a URI names.
+
+    Raises:
+        RbdynError: the scheme is another one, or there is no such package.
+    """
+    found = _URI.fullmatch(uri)
+    if found is None:
+        return Path(unquote(uri))
+    scheme, place = found[1].lower(), found[2]
+    if scheme == "file":
+        return Path(unquote(re.sub(r"^localhost(?=/)", "", place)))
+    if scheme != "package":
+        raise refusal(
+            f"the URI {quote(uri, 200)} has the scheme {quote(found[1])}; allowed are a path, "
+            "file:///path and package://name/path"
+        )
+    package, _, rest = place.partition("/")
+    folder = find_package(package)
+    if folder is None:
+        raise refusal(f"the package {quote(package)} is not found; source its ROS workspace")
+    return folder / unquote(rest)

@@ -1,0 +1,163 @@
+"""World files: scenes of objects and obstacles, by a URI or as a text, or found in folders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.names import kind_of
+from rbdyn_ros.description.scene_files.scene import is_scene, parts_of, read_parts, read_title
+from rbdyn_ros.description.scenes.scene import SceneParts
+from rbdyn_ros.errors import DescriptionError, RbdynError, listing, quote
+from rbdyn_ros.ros.simulator.world.result import ResultError, first_finding, of_files
+from rbdyn_ros.ros.simulator.world.uris import path_of
+
+#: Results of every service.
+NOT_FOUND, OPERATION_FAILED = 2, 4
+#: Result codes of LoadWorld.
+UNSUPPORTED_FORMAT, NO_RESOURCE, PARSE_ERROR = 101, 102, 103
+MISSING_ASSETS, UNSUPPORTED_ASSETS, UNSUPPORTED_ELEMENTS = 104, 105, 106
+#: Result codes by the codes of findings; PARSE_ERROR for all others.
+CODES = {
+    **dict.fromkeys(("mesh-missing", "package-not-found", "no-such-file"), MISSING_ASSETS),
+    **dict.fromkeys(("mesh-format", "mesh-address", "mesh-outside"), UNSUPPORTED_ASSETS),
+    **dict.fromkeys(("mesh-too-large", "bad-mesh"), UNSUPPORTED_ASSETS),
+    "not-a-scene": UNSUPPORTED_FORMAT,
+    "unknown-key": UNSUPPORTED_ELEMENTS,
+    "object-overlaps": OPERATION_FAILED,
+}
+SUFFIXES = (".yaml", ".yml")
+#: Most files that a folder may have.
+MOST_FILES = 1000
+#: The name of a text in messages.
+TEXT = Path("resource_string")
+
+
+@dataclass(frozen=True, slots=True)
+class WorldFile:
+    """A world that can be loaded.
+
+    Attributes:
+        name: of the world.
+        uri: of its file, or empty.
+        text: its content, if there is no file.
+        about: a description for people.
+        tags: words by which worlds are chosen.
+    """
+
+    name: str
+    uri: str
+    text: str = ""
+    about: str = ""
+    tags: tuple[str, ...] = ()
+
+
+#: The worlds of a robot that was started without a scene.
+FLOOR_ONLY = WorldFile("floor", "", "rbdyn_scene: 1\n", "a floor at height 0")
+NOTHING = WorldFile("empty", "", "rbdyn_scene: 1\nfloor: false\n", "nothing beside the robot")
+
+
+def read_world(
+    uri: str, text: str, start: Path | None, strict: bool = True
+) -> tuple[WorldFile, SceneParts]:
+    """Return a world and its parts.
+
+    Args:
+        uri: of a scene file.
+        text: of a scene file, used if the URI is empty.
+        start: the scene that the simulator was started with, the only one that may have robots.
+        strict: as for load_urdf.
+
+    Raises:
+        ResultError: the resource is refused.
+        DescriptionError: its content is refused.
+    """
+    if not uri and not text.strip():
+        raise ResultError(NO_RESOURCE, "the request has neither a URI nor a resource_string")
+    path, audit = _file(uri) if uri else TEXT, Audit(strict=strict)
+    parts = read_parts(path, audit) if uri else parts_of(text, path, audit)
+    audit.raise_errors(str(path))
+    if parts.robots and not (uri and is_same(path, start)):
+        named = [name for name in parts.robots if name]
+        what = f"the robots {listing(named)}" if named else "a robot"
+        text = f"the world {quote(parts.name)} has {what}; a world has objects and obstacles only"
+        raise ResultError(UNSUPPORTED_ELEMENTS, f"{text}: spawn its robots after it is loaded")
+    return world_file(parts, uri, "" if uri else text), parts
+
+
+def world_file(parts: SceneParts, uri: str, text: str = "") -> WorldFile:
+    """Return the world of the parts of a scene."""
+    return WorldFile(parts.name, uri, text, parts.about, tuple(parts.tags))
+
+
+def refused_world(error: DescriptionError, opened: Sequence[Path], logger: Any) -> ResultError:
+    """Return the refusal of a world with errors: the first one, with file and line.
+
+    Args:
+        error: of the world.
+        opened: the files that were opened.
+        logger: gets what the answer leaves out.
+    """
+    source, code = f"{error.source}: " if error.source else "", error.findings[0].code
+    shown = not opened or code == "object-overlaps"
+    reason = first_finding(error) if shown else of_files(error, logger)
+    return ResultError(CODES.get(code, PARSE_ERROR), f"{source}{reason}")
+
+
+def worlds_at(uri: str, start: Path | None) -> Iterator[WorldFile]:
+    """Return the worlds of a source: a folder, or one file.
+
+    Files that are no scenes, have robots of their own, or whose title cannot be read are left out.
+
+    Raises:
+        ResultError: there is no such folder or file, or the folder has too many files.
+    """
+    path = _path(uri)
+    if not (kind := kind_of(path)):
+        raise ResultError(NOT_FOUND, f"there is no folder or file {quote(str(path), 200)}")
+    try:
+        listed = list(islice(path.iterdir(), MOST_FILES + 1)) if kind == "folder" else [path]
+    except OSError as error:
+        text = f"the folder {quote(str(path), 200)} cannot be read: {error.strerror}"
+        raise ResultError(OPERATION_FAILED, text) from error
+    if len(listed) > MOST_FILES:
+        text = f"the folder {quote(str(path), 200)} has more than {MOST_FILES} files"
+        raise ResultError(OPERATION_FAILED, f"{text}; name a smaller folder or a file")
+    for file in sorted(listed):
+        audit = Audit()
+        try:
+            if not is_scene(file):
+                continue
+            title = read_title(file, audit)
+        except RbdynError:
+            continue
+        if not audit.errors and (not title.has_robots or is_same(file, start)):
+            yield WorldFile(title.name, str(file.absolute()), "", title.about, title.tags)
+
+
+def _file(uri: str) -> Path:
+    path = _path(uri)
+    if path.suffix.lower() not in SUFFIXES:
+        why = f"the format of {quote(uri, 200)} is unknown; a world is a scene file"
+        raise ResultError(UNSUPPORTED_FORMAT, f"{why} {' or '.join(SUFFIXES)}")
+    if kind_of(path) != "file":
+        raise ResultError(NOT_FOUND, f"there is no file {quote(str(path), 200)}")
+    return path
+
+
+def _path(uri: str) -> Path:
+    try:
+        return path_of(uri)
+    except RbdynError as error:
+        raise ResultError(NOT_FOUND, str(error)) from error
+
+
+def is_same(path: Path, other: Path | None) -> bool:
+    try:
+        return other is not None and path.samefile(other)
+    except (OSError, ValueError):  # one of them is gone
+        return False

@@ -1,0 +1,37 @@
+"""Which node publishes /clock."""
+
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+
+from rbdyn_ros.ros.simulator.graph.clock import AUDIBLE, DISCOVERY, publishes
+
+
+def decides(others=(), heard=False, earlier=False, waited=DISCOVERY):
+    return publishes("/me", others, heard, earlier, waited)
+
+
+def test_a_node_alone_publishes_after_the_time_of_discovery():
+    assert decides(waited=DISCOVERY - 0.1) is None
+    assert decides()
+
+
+def test_the_time_of_a_node_that_has_ended_or_is_later_does_not_count():
+    assert decides(heard=True)
+
+
+@pytest.mark.parametrize("heard", [True, False])
+def test_a_later_simulator_does_not_publish(heard):
+    assert decides(heard=heard, earlier=True, waited=0.0) is False
+
+
+@pytest.mark.parametrize("other", ["/first", "/then"])
+def test_a_node_that_hears_another_one_does_not_publish(other):
+    assert decides([other], heard=True, waited=DISCOVERY - 0.1) is None  # it may be later
+    assert decides([other], heard=True) is False
+
+
+@pytest.mark.parametrize(("other", "expected"), [("/first", False), ("/then", True)])
+def test_of_silent_nodes_the_first_by_name_publishes(other, expected):
+    assert decides([other], waited=DISCOVERY + AUDIBLE - 0.1) is None
+    assert decides([other], waited=DISCOVERY + AUDIBLE) is expected

@@ -1,0 +1,72 @@
+"""POSIX extended regular expressions by Python's `re`, and hostile patterns."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.refusals import refused
+
+import rbdyn_ros as rb
+from rbdyn_ros.ros.simulator.services.name_filter import matching
+
+NAMES = ["arm", "left_arm", "right_arm_2", "", "aaa", "a-b]c", "Panda 7", "x^2$", "\u00e9\u00e9a"]
+PATTERNS = [
+    "arm", "^arm$", "(left|right)_arm", "a{2}", "a{4}", "^a{2,}$", "^a{1,2}$", "a?b", "[a-c]+_",
+    "[^a-z]", "[]x]", "a|b|", "^$", "()", "(a|b)?c", "x\\^2\\$", ".r.", "[0-9]$", "^(aa){1}$",
+    "(left_)?arm", "[a-]b", "\u00e9+a", "(ar)+m", "a b",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_it_agrees_with_re(pattern):
+    assert matching(pattern, NAMES) == [name for name in NAMES if re.search(pattern, name)]
+
+
+@given(st.text("ab()|*+?.^$", max_size=12), st.text("ab", max_size=8))
+def test_random_patterns_agree_with_re(pattern, name):
+    try:
+        found = matching(pattern, [name])
+    except rb.RbdynError:
+        return
+    assert bool(found) == bool(re.search(pattern, name))
+
+
+def test_classes_and_backslashes_in_brackets():
+    assert matching("^[[:alpha:]_]+[[:digit:]]$", ["arm_7", "7_arm"]) == ["arm_7"]
+    assert matching("[[:upper:][:space:]]", ["arm_7", "Arm", "an arm"]) == ["Arm", "an arm"]
+    assert matching("[\\d]", ["7", "d", "\\"]) == ["d", "\\"]
+
+
+#: Python's `re` would take years for these, or at least seconds.
+HOSTILE = [
+    "(a+)+$",
+    "(a|a)*b",
+    "(a*)*b",
+    "(a?)*b",
+    "a?" * 100 + "b",
+    "((((a*)*)*)*)*c",
+    "(a|a)" * 40 + "b",
+    "(" * 20 + "a" + "){2}" * 20 + "b",
+    "(((){255}){255}){255}",
+    "a*" * 120 + "b",
+    "(((a?){255}){255}){255}b",
+]
+
+
+@pytest.mark.parametrize("pattern", HOSTILE)
+def test_hostile_patterns_are_refused(pattern):
+    with refused(rb.RbdynError, "pattern"):
+        matching(pattern, ["a" * 60 + "!"])
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *("(a", "a)", "a[b", "*a", "a{2", "a{3,2}", "a{999}b{1000}", "[z-a]", "(" * 256),
+        *("a{2}{2}", "a**", "(?:a)", "[\n-\t]", "a" * 257, "a\\d", "a\\", "[[:letter:]]"),
+    ],
+)
+def test_invalid_patterns_are_refused(pattern):
+    with refused(rb.RbdynError, "pattern"):
+        matching(pattern, NAMES)
