@@ -87,7 +87,7 @@ def _subscript(node: ast.Subscript, body: Body) -> Text:
         case ast.Subscript(ast.Attribute(matrix, "shape"), ast.Constant(0 | 1 as axis)):
             owner = expression(matrix, body)
             if owner.kind == "Matrix":
-                return Text(f"{owner.text}.{('rows', 'columns')[axis]}()", "int")
+                return Text(f"{owner.text}.{'columns' if axis else 'rows'}()", "int")
     owner = expression(node.value, body)
     indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     places = [expression(index, body) for index in indices]

@@ -77,6 +77,8 @@ public:
   explicit Arm(const ArmSettings & settings)
   : settings_(settings), inspection_(settings.limits), efforts_(settings.limits)
   {
+    tracking_ = rows_of(settings.tracking);
+    floating_ = GainRows(Dofs{}, every(settings.gravity_damping));
     const double pause = settings.gate.state_timeout;
     longest_held_ = std::max(state_kernels::LONGEST, -std::expm1(-pause / gate::HELD) * pause);
   }
@@ -295,7 +297,7 @@ private:
     return gains;
   }
 
-  void set_soft_gains(const Dofs & inertia) { soft_ = soft_gains(inertia); }
+  void set_soft_gains(const Dofs & inertia) { soft_ = rows_of(soft_gains(inertia)); }
 
   // states
 
@@ -485,8 +487,8 @@ private:
     move_target(reference);
     check_target();
     compute_mode(wanted);
-    actuation.command(
-      mode() == Mode::gravity ? state_.v : target_.desired().v, state_.q, wanted);
+    const Vector<const double> desired = target_.desired().row(1);
+    actuation.command(mode() == Mode::gravity ? state_.v : desired, state_.q, wanted);
     const Index unfit = release(wanted, holding_, step_admitted_, false);
     if (unfit >= 0) {
       const auto joint = static_cast<std::size_t>(unfit);
@@ -543,7 +545,7 @@ private:
   {
     const double tolerance = settings_.tracking_tolerance;
     if (mode() == Mode::computed_torque && tolerance > 0.0) {
-      const Dofs & aim = target_.desired().q;
+      const auto aim = target_.desired().row(0);
       const Index worst = tracking::straying(aim, state_.q, PLACE, tolerance);
       if (worst >= 0) {
         const auto i = static_cast<std::size_t>(worst);
@@ -560,16 +562,16 @@ private:
   /// Write the efforts of the mode, without those that the robot adds itself.
   void compute_mode(Dofs & wanted)
   {
-    const Desired & desired = target_.desired();
+    const Motion & desired = target_.desired();
     switch (mode()) {
       case Mode::gravity:
-        compute(laws::damped_gravity, state_, {}, {{}, every(settings_.gravity_damping)}, wanted);
+        compute(laws::damped_gravity, state_, desired, floating_, wanted);
         break;
       case Mode::pd_gravity:
         compute(laws::pd_gravity, state_, desired, soft_, wanted);
         break;
       case Mode::computed_torque:
-        compute(laws::computed_torque, state_, desired, settings_.tracking, wanted);
+        compute(laws::computed_torque, state_, desired, tracking_, wanted);
         break;
       case Mode::impedance:
         compute(laws::joint_impedance, state_, desired, soft_, wanted);
@@ -590,7 +592,7 @@ private:
   EffortGate efforts_;
   Target target_;
   Ending ending_;
-  Gains soft_;
+  GainRows tracking_, soft_, floating_;
   UpdateClock clock_;
   Witness witness_;
   VelocityVote vote_;

@@ -30,19 +30,24 @@ struct Gains
   Dofs damping{};
 };
 
+/// The desired motion and the gains as the kernels take them.
+using Motion = Table<3, DOFS>;
+using GainRows = Table<2, DOFS>;
+
+inline Motion rows_of(const Desired & desired) { return Motion(desired.q, desired.v, desired.a); }
+inline GainRows rows_of(const Gains & gains) { return GainRows(gains.stiffness, gains.damping); }
+
 /// A law of the joints, see dynamics/laws.py in rbdyn_ros.
 using Law = void (*)(Data &, Matrix<const double>, Matrix<const double>, Vector<double>);
 
 /// Compute the efforts of a law.
 inline void compute(
-  Law law, const State & state, const Desired & desired, const Gains & gains, Dofs & effort)
+  Law law, const State & state, const Motion & desired, const GainRows & gains, Dofs & effort)
 {
   Data d;
   d.qpos = state.q;
   d.qvel = state.v;
-  law(
-    d, Table<3, DOFS>(desired.q, desired.v, desired.a),
-    Table<2, DOFS>(gains.stiffness, gains.damping), effort);
+  law(d, desired, gains, effort);
 }
 
 /// g(q): the efforts that hold the robot.
@@ -80,7 +85,7 @@ struct Actuation
   bool own_gravity = false;  // the robot adds its gravity to every command
 
   /// Turn efforts into commands, in place: with friction at some velocities, without own gravity.
-  void command(const Dofs & rubbing, const Dofs & q, Dofs & effort) const
+  void command(Vector<const double> rubbing, const Dofs & q, Dofs & effort) const
   {
     add_friction(rubbing, 1.0, effort);
     add_own(q, -1.0, effort);
@@ -103,7 +108,7 @@ struct Actuation
   }
 
 private:
-  void add_friction(const Dofs & v, double sign, Dofs & effort) const
+  void add_friction(Vector<const double> v, double sign, Dofs & effort) const
   {
     if (share > 0.0) {
       static constexpr Dofs STRIBECK{}, SPEED = every(friction::STRIBECK_VELOCITY);

@@ -24,7 +24,7 @@ constexpr std::array<const char *, DOFS> NAMES{@{joint_names}};
 /// The degree of freedom of each controlled joint, and the other degrees of freedom.
 constexpr std::array<Index, CONTROLLED> PLACE{@{places}};
 constexpr std::size_t UNCONTROLLED = DOFS - CONTROLLED;
-constexpr std::array<std::size_t, UNCONTROLLED> OTHERS{@{other_places}};
+constexpr std::array<Index, UNCONTROLLED> OTHERS{@{other_places}};
 
 /// Limits of the controlled joints: positions [rad or m], velocities [per s], efforts [N m or N],
 /// power [W], gain of speed [rad/s^2 or m/s^2].
