@@ -198,6 +198,7 @@ class Controller(ControlLoop):
         self._witness.begin()
         self._vote.forget()
         self._ending.begin()
+        self._coasting.end()
         self.gate.held = 0.0
 
     @property
@@ -411,7 +412,13 @@ class Controller(ControlLoop):
                 check_holdable(arm, limits, qpos)
             self._effort_check.check_payload(arm)
         self.arm = arm
-        for part in (self._modes, self._effort_check, self._ending, self._witness):
+        for part in (
+            self._modes,
+            self._effort_check,
+            self._ending,
+            self._witness,
+            self._coasting,
+        ):
             part.use(arm)
         self._blend()
 
@@ -453,6 +460,7 @@ class Controller(ControlLoop):
             with ignored:
                 self.rehearsed(self._modes.pose)
         self.on_state(self.names, *rows, 4 * step, 4 * step)
+        self._bridge(4 * step, 1e-3)
         self.on_watch(NANOSECONDS)
         self.on_state(self.names, *rows, 5 * step, 5 * step)
 

@@ -17,6 +17,7 @@ from rbdyn_ros.control.arming.start_up import StartUpTest
 from rbdyn_ros.control.base.faults import Fault
 from rbdyn_ros.control.base.kernels import copy, entry
 from rbdyn_ros.control.base.state_kernels import SHORTEST
+from rbdyn_ros.control.blind.coasting import Coasting
 from rbdyn_ros.control.blind.endings import Ending
 from rbdyn_ros.control.blind.velocity_vote import VelocityVote
 from rbdyn_ros.control.blind.witness import ANYTHING, BY_HAND, CONTACT, FROZEN, PASSED, Witness
@@ -64,6 +65,7 @@ class ControlLoop:
         self._ending = Ending(arm, settings, gate.limits)
         self._witness = Witness(arm, self._dofs, gate.limits.effort)
         self._vote = VelocityVote(arm.m.nv)
+        self._coasting = Coasting(arm)
         self._holding, self._commanded = np.zeros(arm.m.nv), np.zeros(arm.m.nv)
         self._unknown = np.full(arm.m.nv, np.nan)
         self._returned = np.zeros(len(self.names))
@@ -115,6 +117,10 @@ class ControlLoop:
             self._average(self.gate.step)
             if self._test is not None:
                 return self._tried(self._test, dt)
+            if self.gate.clock.late and self._moves():
+                self._advance_target()
+                return self._bridge(arrival, dt)
+            self._coasting.end()
             return None if self.mode == "idle" else self._sent(self._answer(dt))
 
     def _look(self, arrival: int) -> Fault | None:
@@ -128,6 +134,9 @@ class ControlLoop:
         slow = gate.too_slow()
         if slow is not None:
             return slow
+        if gate.clock.late:  # no evidence about the efforts sent since then
+            witness.pause()
+            return None
         contact = gate.limits.contact if self.mode == "impedance" else 0.0
         blocked = BY_HAND if self.mode == "gravity" else max(CONTACT, contact)
         if gate.fault is not None:
@@ -161,12 +170,46 @@ class ControlLoop:
         """Return efforts for an arm whose state is unknown, or None; now: steady clock [ns]."""
         if not self.armed or self.gate.fault is None:
             return None
-        end = self._ending
+        end, coasting = self._ending, self._coasting
         dt = end.since(now)
-        wanted = end.blind(now, self.gate.measured.qpos, self._velocity())
+        if coasting.active:
+            wanted = end.blind(now, *coasting.foreseen(now))
+            coasting.end()
+        else:
+            wanted = end.blind(now, self.gate.measured.qpos, self._velocity())
         if wanted is None:
             return None
         return self._sent(self.gate.release_own(wanted, wanted, dt, end.state == "silent"))
+
+    def _moves(self) -> bool:
+        """Whether efforts computed from old states would move the arm."""
+        return self.armed and not self.settings.dry_run
+
+    def _bridge(self, now: int, dt: float) -> Array | None:
+        """Return efforts for an arm whose newest state is late.
+
+        Args:
+            now: steady clock [ns].
+            dt: time since the last effort of the law [s].
+        """
+        if self.gate.fault is not None:
+            return self._answer_blindly(now)
+        gate, coasting = self.gate, self._coasting
+        if coasting.active:
+            dt = coasting.since(now)
+        else:
+            self._start_to_coast(now)
+        wanted = coasting.effort(now)
+        return self._sent(gate.release_own(wanted, wanted, dt))
+
+    def _start_to_coast(self, now: int) -> None:
+        """Let the arm coast from where the efforts sent have taken it since its newest state."""
+        gate, seen, k = self.gate, self.gate.measured, self._dofs
+        late, fastest = gate.clock.lag + gate.age(now), gate.limits.velocity
+        qacc = self._witness.acceleration(seen.qpos, seen.qvel, self._commands())
+        speed = seen.qvel + late * qacc
+        speed[k] = np.clip(speed[k], -fastest, fastest)
+        self._coasting.begin(now, seen.qpos + 0.5 * late * (seen.qvel + speed), speed)
 
     def _tried(self, test: StartUpTest, dt: float) -> Array | None:
         """Return the efforts of the start-up test, or of the mode once the arm has passed it."""
@@ -226,7 +269,7 @@ class ControlLoop:
             last = self._ending.state == "silent"
             return self.gate.release_own(wanted, self._holding, dt, last)
         if self.armed:
-            self._tracker.advance(min(self.gate.step, self.gate.settings.state_timeout))
+            self._advance_target()
             self._check_target()
         else:
             self._tracker.rest_at(seen.qpos)
@@ -237,6 +280,10 @@ class ControlLoop:
         if self.gate.unfit is not None:
             self._trip(self.gate.unfit)
         return effort
+
+    def _advance_target(self) -> None:
+        """Move the target by the time since the last state."""
+        self._tracker.advance(min(self.gate.step, self.gate.settings.state_timeout))
 
     def _hold_at(self, qpos: Array) -> None:
         """Compute the commands that hold the arm."""
@@ -281,9 +328,11 @@ class ControlLoop:
             if wrong is not None:
                 self._trip(wrong)
             wrong = wrong or self._wrong
-            if wrong is None or not wrong.blind:
-                return None
-            return self._answer_blindly(now)
+            if wrong is not None and wrong.blind:
+                return self._answer_blindly(now)
+            if self.gate.fault is None and self._moves() and self.gate.is_late(now, self.period):
+                return self._bridge(now, self.gate.age(now))
+            return None
 
     def concerns(self, names: Sequence[str]) -> bool:
         """Whether a message with these joints is a state of the arm."""

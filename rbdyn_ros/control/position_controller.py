@@ -149,6 +149,10 @@ class PositionController(Controller):
         """Efforts are not known, so nothing is compared with them."""
         return None
 
+    def _moves(self) -> bool:
+        """Whether old states would move the arm: it follows its target whatever they say."""
+        return False
+
     def _answer(self, _dt: float) -> Array | None:
         """Return the positions for a valid state."""
         seen = self.gate.measured

@@ -20,7 +20,7 @@ from support.lies import LIES
 import rbdyn_ros as rb
 from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.control.base.friction import Friction
-from rbdyn_ros.control.base.limits import Limits
+from rbdyn_ros.control.base.limits import LATENCY, Limits
 from rbdyn_ros.control.base.state_kernels import LONGEST
 from rbdyn_ros.control.blind.endings import Ending
 from rbdyn_ros.control.controller import Controller
@@ -171,8 +171,16 @@ class Pair:
     def __call__(self, q, v, reference=None):
         """Send a state to both, compare their answers, and return the efforts."""
         self.now += round(H * NANOSECONDS)
-        expected = self.python(q, v)
-        answer = self.native.update(q, v, H, reference)
+        return self.compared(self.python(q, v), self.native.update(q, v, H, reference))
+
+    def without_state(self, q):
+        """Let time pass without a state, and compare."""
+        self.now += round(H * NANOSECONDS)
+        expected = self.controller.on_watch(self.now)
+        return self.compared(expected, self.native.update(q, 0.0 * q, H, readable=False))
+
+    def compared(self, expected, answer):
+        """Compare the answers, and return the efforts, or None if there are none."""
         if expected is None:
             assert answer != EFFORTS
             return None
@@ -193,14 +201,20 @@ def plant(m, d, effort, limits, push=0.0):
     rb.step(m, d)
 
 
+def rough_plant(m):
+    """Return the arm with its friction, of which the controllers compensate half."""
+    rough = m.replaced()
+    rough.opt.passive, rough.opt.exact_stops = True, False  # at rest the numbers do not repeat
+    return rough
+
+
 @pytest.mark.parametrize("which", ["code", "partial"])
 @pytest.mark.parametrize("mode", ["gravity", "computed_torque", "impedance"])
 def test_the_loop_sends_the_efforts_of_arm_controller(which, mode, request):
     """A push moves the arm; another mode stops it; a harder push is a fault, and it is held."""
     code = request.getfixturevalue(which)
     pair = Pair(code, mode, friction=0.5, tracking_tolerance=0.5)
-    rough = pair.m.replaced()  # with the friction of which half is compensated
-    rough.opt.passive, rough.opt.exact_stops = True, False  # at rest the numbers do not repeat
+    rough = rough_plant(pair.m)
     d = rb.make_data(rough)
     d.qpos[:] = BENT
     for k in range(100):
@@ -243,6 +257,33 @@ def test_an_arm_whose_states_lie_is_braked_as_by_arm_controller(code, lie):
         plant(pair.m, d, effort, pair.limits)
     assert pair.native.fault[1]
     assert phases >= {"blind", "silent"}
+
+
+@pytest.mark.parametrize("missing", [40, 60, 300])
+@pytest.mark.parametrize("mode", ["gravity", "computed_torque"])
+def test_an_arm_whose_states_are_missing_coasts_as_by_arm_controller(code, mode, missing):
+    """For 40 ms between other states, for 60 ms, and for ever."""
+    pair = Pair(code, mode, friction=0.5, tracking_tolerance=0.5)
+    rough = rough_plant(pair.m)
+    d = rb.make_data(rough)
+    d.qpos[:] = BENT
+    for _ in range(100):
+        effort = pair(d.qpos.copy(), d.qvel.copy()).copy()
+        plant(rough, d, effort, pair.limits, 6.0)
+    answers = []
+    for _ in range(missing):
+        answers.append(pair.without_state(d.qpos.copy()))
+        effort = effort if answers[-1] is None else answers[-1].copy()
+        plant(rough, d, effort, pair.limits)
+    assert all(answer is None for answer in answers[:19])
+    if missing == 300:
+        assert pair.native.fault == ("age", True)
+        assert pair.native.phase == "silent"
+        return
+    assert all(answer is not None for answer in answers[20:])
+    for _ in range(100):
+        plant(rough, d, pair(d.qpos.copy(), d.qvel.copy()), pair.limits)
+    assert pair.native.phase == "running"
 
 
 @pytest.mark.parametrize("period", [np.nan, -1.0, -0.001, 1e7])
@@ -351,7 +392,9 @@ def test_an_unreadable_state_is_a_fault_when_it_is_old(code):
     native, still = started(code), np.zeros(7)
     timeout = round(GateSettings().state_timeout / H) - 1
     answers = [native.update(BENT, still, H, readable=False) for _ in range(timeout)]
-    assert set(answers) == {KEEP}
+    late = round(LATENCY / H)
+    assert set(answers[:late]) == {KEEP}
+    assert set(answers[late:]) == {EFFORTS}  # the arm coasts
     assert native.fault == ("", False)
     assert native.update(BENT, still, 2 * H, readable=False) == EFFORTS
     assert native.fault == ("age", True)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from battery import FARTHEST, FASTEST, Case, beyond, lied, moving
 from closed_loop import FILES, SEVEN
-from support.lies import LOOP, NONE, Lie
+from support.lies import LOOP, NONE, Lie, lie_of
 
 import rbdyn_ros as rb
 from rbdyn_ros.control.base.faults import Fault
@@ -26,10 +26,11 @@ TRUE = Lie("true", "values", "true states", (NONE,), None, (LOOP,))
 
 @dataclasses.dataclass(frozen=True)
 class Blocked(Case):
-    """A case without a lie, whose joint is blocked from the onset on."""
+    """A case whose joint is blocked from the onset on, with true states if it has no lie."""
 
     joint: int = 0
     by: str = BRAKE
+    after: float = 0.0  # the onset [s]
 
 
 def cases(robots=(FILES[0], "panda.urdf", SEVEN), speeds=SPEEDS, **more):
@@ -43,8 +44,11 @@ class Block:
 
     def __init__(self, case):
         self.joint, self.by, self.place, self.way = case.joint, case.by, None, 0.0
+        self.after = case.after
 
-    def __call__(self, loop, _time):
+    def __call__(self, loop, time):
+        if time < self.after:
+            return
         m, d, k = loop.plant, loop.d, loop.dofs[self.joint]
         if self.place is None:
             self.place, self.way = d.qpos[k], np.sign(d.qvel[k]) or 1.0
@@ -59,12 +63,13 @@ class Block:
 
 def ran(case, trusted=False, blocks=True):
     """Return the loop after a run, its positions and its largest speed as a part of a limit."""
-    loop = moving(dataclasses.replace(case, lie="", joint=0, by=""))
+    loop = moving(dataclasses.replace(case, lie="", joint=0, by="", after=0.0))
     if trusted:
         loop.controller._trip(Fault("target", "a trusted fault"))
     battery.HARNESS[TRUE.name] = Block(case) if blocks else (lambda _loop, _time: None)
+    lie = dataclasses.replace(lie_of(case.lie), name=TRUE.name) if blocks and case.lie else TRUE
     try:
-        q, v, _ = lied(loop, TRUE)
+        q, v, _ = lied(loop, lie)
     finally:
         del battery.HARNESS[TRUE.name]
     k = loop.dofs
@@ -74,6 +79,7 @@ def ran(case, trusted=False, blocks=True):
 @functools.cache
 def references(case):
     """Return the positions of the references, and the largest speed of a blocked, braked arm."""
+    case = dataclasses.replace(case, lie="")
     runs = [ran(case, True), ran(case, True, False), ran(case, False, False)]
     return np.concatenate([run[1] for run in runs]), runs[0][2]
 

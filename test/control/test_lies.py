@@ -75,6 +75,17 @@ CASES += [
     Case("frozen_joint", "hold", 0.2, "kinova.urdf", period=0.004),
     Case("swapped", "gravity", 1.0, SEVEN, period=0.004),
 ]
+#: A light arm without friction went up to 0.5 rad too far, with 205 % of a velocity limit, on the
+#: last effort before the states were missing or late.
+MISSING = (
+    ("loss", "impedance", "panda.urdf", 0.001),
+    ("lag_75_ms", "computed_torque", "panda.urdf", 0.001),
+    ("clock_stops", "impedance", "panda.urdf", 0.001),
+    ("lag_200_ms", "hold", "panda.urdf", 0.004),
+    ("loss", "computed_torque", KINOVA, 0.004),
+    ("lag_200_ms", "hold", KINOVA, 0.004),
+)
+CASES += [Case(lie, mode, 1.0, file, period=h) for lie, mode, file, h in MISSING]
 
 
 #: Cases outside the bound, as the guide of wrong states says, and their largest shares: distance

@@ -14,7 +14,7 @@ from rbdyn_ros.control.arming import effort_check
 from rbdyn_ros.control.base import limits
 from rbdyn_ros.control.base import state_kernels as states
 from rbdyn_ros.control.base.faults import FAULTS, REMEDIES
-from rbdyn_ros.control.blind import endings, velocity_vote, witness
+from rbdyn_ros.control.blind import coasting, endings, velocity_vote, witness
 from rbdyn_ros.control.laws import sampled
 from rbdyn_ros.control.motion import tracking
 from rbdyn_ros.control.states import gate, measured
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 #: Modules of arm_controller whose constants the hand-written code uses.
 MODULES = (
-    *(limits, gate, measured, states, endings, velocity_vote, witness, tracking, effort_check),
-    sampled,
+    *(limits, gate, measured, states, coasting, endings, velocity_vote, witness, tracking),
+    *(effort_check, sampled),
 )
 #: Settings whose defaults it uses, by the namespace of their constants.
 DEFAULTS: dict[str, tuple[type[Any], tuple[str, ...]]] = {

@@ -166,6 +166,20 @@ class Witness:
         )
         return worst
 
+    def acceleration(self, qpos: Array, qvel: Array, effort: Array) -> Array:
+        """Return the accelerations (nv,) at a state under commands, with the push.
+
+        Args:
+            qpos: (nv,) position; this and the next two are own arrays.
+            qvel: (nv,) velocity.
+            effort: (nv,) commands [N m or N].
+        """
+        if not self._arm.is_plain:
+            effort = self._arm.applied(effort, qpos, qvel, self._applied)
+        _accelerate.call(self._m_at, self._d_at, qpos, qvel, effort)
+        found: Array = self._d.qacc + self.push
+        return found
+
     def hears_nothing(self) -> bool:
         """Whether a measured effort does not follow the commands: then the states are old."""
         return bool((self._memory[DEAF] > UNHEARD).any())
@@ -200,10 +214,21 @@ def _look(
     memory: Matrix,
 ) -> int:
     """Compare a state with the prediction under the applied efforts, as _witness."""
+    _predict(m, d, qpos, qvel, applied)
+    return _witness(d.qacc, qpos, qvel, told, felt, dt, contact, blocked, dofs, dense, memory)
+
+
+@entry
+def _accelerate(m: Model, d: Data, qpos: Vector, qvel: Vector, applied: Vector) -> None:
+    _predict(m, d, qpos, qvel, applied)
+
+
+@kernel
+def _predict(m: Model, d: Data, qpos: Vector, qvel: Vector, applied: Vector) -> None:
+    """Compute the accelerations of a state under the applied efforts."""
     for k in range(m.nv):
         d.qpos[k], d.qvel[k], d.qfrc_applied[k] = qpos[k], qvel[k], applied[k]
     forward_dynamics(m, d)
-    return _witness(d.qacc, qpos, qvel, told, felt, dt, contact, blocked, dofs, dense, memory)
 
 
 @kernel

@@ -59,6 +59,11 @@ class StateClock:
         """Delay of the newest state relative to the fastest one [s]."""
         return float(self._numbers[LAG])
 
+    @property
+    def late(self) -> bool:
+        """Whether the newest state came with more than the largest lag."""
+        return bool(self._times[LATE_SINCE] > 0)
+
     def forget(self) -> None:
         """Take the next state as one without delay: a clock that stood still stays behind."""
         self._times[BEGUN] = 0

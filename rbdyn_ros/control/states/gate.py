@@ -29,6 +29,8 @@ from rbdyn_ros.nanoseconds import NANOSECONDS
 #: Time over which the mean time that an effort acts is taken [s]. It may be LONGEST, or what one
 #: pause of state_timeout makes of it.
 HELD = 0.25
+#: States are missing after this many periods without one, if that is more than the largest lag.
+MISSED = 2.0
 #: After a fault efforts may change this many times as fast: they may have to stop an arm that
 #: wrong states set in motion.
 HASTE = 5.0
@@ -186,12 +188,27 @@ class SafetyGate:
         text = f"states came every {1e3 * self.held:.0f} ms, or in bursts with such pauses"
         return Fault("age", f"{text}; allowed is {1e3 * most:.0f} ms on average", blind=True)
 
+    def is_late(self, now: int, period: float) -> bool:
+        """Whether the newest state is too old to be answered.
+
+        Args:
+            now: steady clock [ns].
+            period: mean time between two states [s], or NaN.
+        """
+        most = min(self.limits.latency, self.settings.state_timeout)
+        most = max(most, MISSED * period)
+        return self.clock.late or self.age(now) > most
+
+    def age(self, now: int) -> float:
+        """Return the time since the newest state arrived [s]; now: steady clock [ns]."""
+        arrival = self.measured.arrival
+        return math.inf if arrival is None else (now - arrival) / NANOSECONDS
+
     def watch(self, now: int) -> Fault | None:
         """Return a fault if the newest state is too old; `now` is on the steady clock [ns]."""
-        arrival = self.measured.arrival
-        if arrival is None:
+        if self.measured.arrival is None:
             return Fault("age", "no state of the arm has arrived yet", blind=True)
-        age = (now - arrival) / NANOSECONDS
+        age = self.age(now)
         if age <= self.settings.state_timeout:
             return None
         allowed = f"allowed is {self.settings.state_timeout:g} s"

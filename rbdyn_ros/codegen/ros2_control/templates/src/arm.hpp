@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "clock.hpp"
+#include "coasting.hpp"
 #include "ending.hpp"
 #include "gate.hpp"
 #include "laws.hpp"
@@ -141,6 +142,7 @@ public:
     efforts_.begin(first);
     witness_.begin();
     vote_.forget();
+    coasting_.end();
     return why;
   }
 
@@ -331,7 +333,11 @@ private:
         trip(old);
         blind_ = true;
       }
-      return blind_ ? answer_blindly() : Answer::keep;
+      if (blind_) {
+        return answer_blindly();
+      }
+      const bool sound = !faulty_.load(std::memory_order_relaxed);
+      return sound && is_late(age) ? bridge(age) : Answer::keep;
     }
     Verdict wrong = admit(input);
     if (step_admitted_ > 0.0) {
@@ -349,7 +355,15 @@ private:
       trip(wrong);
       ending_.doubt(wrong);
     }
-    return wrong.blind ? answer_blindly() : answer_seeing(input.reference);
+    if (wrong.blind) {
+      return answer_blindly();
+    }
+    if (clock_.late()) {
+      move_target(input.reference);
+      return bridge(step_admitted_);
+    }
+    coasting_.end();
+    return answer_seeing(input.reference);
   }
 
   /// Accept or reject a state, and return its fault; step_admitted_ is the time since the last one
@@ -415,6 +429,10 @@ private:
     }
     if (!(held_ <= longest_held_)) {
       return {Fault::age, true, false, 0, held_, longest_held_};
+    }
+    if (clock_.late()) {  // no evidence about the efforts sent since then
+      witness_.pause();
+      return {};
     }
     const bool soft = mode() == Mode::impedance || mode() == Mode::pd_gravity;
     const double contact = soft ? settings_.limits.contact : 0.0;
@@ -497,11 +515,58 @@ private:
     return Answer::efforts;
   }
 
+  /// Whether the newest state is too old to be answered; age: since it arrived [s].
+  bool is_late(double age) const
+  {
+    const double most = std::min(settings_.gate.latency_limit, settings_.gate.state_timeout);
+    return clock_.late() || age > std::max(most, gate::MISSED * settings_.period);
+  }
+
+  /// Answer a state that is late; dt: time since the last effort of the law [s].
+  Answer bridge(double dt)
+  {
+    if (faulty_.load(std::memory_order_relaxed)) {
+      return answer_blindly();
+    }
+    if (coasting_.active()) {
+      dt = coasting_.since(now_);
+    } else {
+      start_to_coast();
+    }
+    Dofs wanted{};
+    coasting_.effort(now_, settings_.ending.actuation, wanted);
+    release(wanted, wanted, dt, false);
+    return Answer::efforts;
+  }
+
+  /// Let the arm coast from where the efforts sent have taken it since its newest state.
+  void start_to_coast()
+  {
+    const double late = clock_.lag() + seconds(seen_, now_);
+    Dofs a{};
+    forward_dynamics(state_, settings_.ending.actuation.applied(commands(), state_), a);
+    State expected = state_;
+    for (std::size_t k = 0; k < DOFS; ++k) {
+      expected.v[k] += late * (a[k] + witness_.push[k]);
+    }
+    for (std::size_t i = 0; i < CONTROLLED; ++i) {
+      const double fastest = settings_.limits.velocity[i];
+      double & v = expected.v[PLACE[i]];
+      v = std::min(std::max(v, -fastest), fastest);
+    }
+    for (std::size_t k = 0; k < DOFS; ++k) {
+      expected.q[k] += 0.5 * late * (state_.v[k] + expected.v[k]);
+    }
+    coasting_.begin(now_, expected);
+  }
+
   Answer answer_blindly()
   {
     const double dt = std::max(ending_.since(now_), 0.0);
     Dofs wanted{};
-    if (!ending_.blindly(now_, {state_.q, voted()}, settings_.ending, wanted)) {
+    const State trusted = coasting_.active() ? coasting_.foreseen(now_) : State{state_.q, voted()};
+    coasting_.end();
+    if (!ending_.blindly(now_, trusted, settings_.ending, wanted)) {
       return Answer::silent;
     }
     release(wanted, wanted, dt, ending_.phase() == Phase::silent);
@@ -596,6 +661,7 @@ private:
   UpdateClock clock_;
   Witness witness_;
   VelocityVote vote_;
+  Coasting coasting_;
   State state_;       // the last one accepted
   Dofs holding_{};    // commands that held the arm there
   Verdict fault_;

@@ -30,6 +30,9 @@ public:
   /// Delay of the newest update relative to the fastest one [s].
   double lag() const { return numbers_[clock::LAG]; }
 
+  /// Whether the newest update came with more than the largest delay.
+  bool late() const { return times_[clock::LATE_SINCE] > 0; }
+
   /// Take the next update as one without delay.
   void forget() { times_[clock::BEGUN] = 0; }
 

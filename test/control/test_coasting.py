@@ -1,0 +1,75 @@
+"""An armed arm whose newest state is late coasts by the model, until states come or a fault."""
+
+import numpy as np
+import pytest
+from battery import Case, moving
+from closed_loop import armed, model
+
+from rbdyn_ros.control.arm.arm import Arm
+from rbdyn_ros.control.base.friction import Friction
+from rbdyn_ros.control.blind.coasting import DAMPING, Coasting
+
+PANDA = "panda.urdf"
+
+
+def without_states(loop, duration):
+    """Run without states; return the largest error of the speed that the arm should have."""
+    k, worst = loop.dofs, 0.0
+    loop.publish = False
+    loop.run(0.03)
+    begun, v = loop.now, loop.d.qvel[k].copy()
+    while loop.now < begun + (duration - 0.03) * 1e9:
+        loop.tick()
+        due = v * np.exp(-DAMPING * (loop.now - begun) * 1e-9)
+        worst = max(worst, float(np.abs(loop.d.qvel[k] - due).max()))
+    loop.publish = True
+    return worst
+
+
+@pytest.mark.parametrize("mode", ["hold", "computed_torque", "impedance"])
+def test_a_light_arm_slows_down_gently_while_states_are_missing(mode):
+    """The last effort of the law threw it: joints were off by 2 rad/s and more after 60 ms."""
+    loop = moving(Case("loss", mode, 1.0, PANDA))
+    assert np.abs(loop.d.qvel).max() > 1.0
+    assert without_states(loop, 0.07) < 0.1
+    assert loop.controller.fault is None
+
+
+def test_the_law_goes_on_when_states_come_in_time():
+    loop = moving(Case("loss", "computed_torque", 0.2, PANDA))
+    without_states(loop, 0.06)
+    assert loop.controller._coasting.active
+    loop.run(1.0)
+    assert not loop.controller._coasting.active
+    assert loop.controller.fault is None
+    assert np.abs(loop.controller.progress().desired[0] - loop.d.qpos[loop.dofs]).max() < 1e-3
+
+
+def test_late_states_do_not_delay_a_path():
+    loop = moving(Case("loss", "computed_torque", 0.2))
+    target, seen = loop.controller.progress().desired[0], []
+    for k in range(70):
+        seen.append(loop.state())
+        loop.publish = k >= 30
+        old = seen[max(k - 30, 0)]
+        loop.tick(**{row: old[row] for row in ("position", "velocity", "stamp")})
+    assert loop.controller._coasting.active
+    assert loop.controller.fault is None
+    moved = loop.controller.progress().desired[0] - target
+    np.testing.assert_allclose(moved, 0.039 * loop.controller.progress().desired[1], atol=1e-3)
+
+
+def test_a_coasting_arm_overcomes_no_friction():
+    m = model()
+    q, v = np.linspace(-1.0, 1.0, m.nv), np.linspace(1.0, -0.5, m.nv)
+    coasting = Coasting(Arm(m, friction=Friction.of(m.nv, 1.0, 5.0)))
+    coasting.begin(0, q, v)
+    expected = Arm(m).inverse_dynamics(q, v, -DAMPING * v, np.empty(m.nv))
+    np.testing.assert_allclose(coasting.effort(0), expected, atol=1e-12)
+
+
+def test_an_arm_in_a_dry_run_does_not_coast():
+    loop = armed(dry_run=True)
+    loop.publish = False
+    loop.run(0.07)
+    assert loop.answer is None
