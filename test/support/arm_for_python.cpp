@@ -40,7 +40,7 @@ void write(const Verdict & verdict, double * out)
 
 struct GateParts
 {
-  Limits limits;
+  explicit GateParts(const Limits & limits) : inspection(limits), efforts(limits) {}
   Inspection inspection;
   EffortGate efforts;
 };
@@ -97,13 +97,13 @@ void ending_delete(EndingParts * parts) { delete parts; }
 
 void * gate_new(double acceleration, const double * rows)
 {
-  auto * gate = new GateParts;
-  gate->limits.acceleration = acceleration;
-  for (Joints * row : {&gate->limits.lower, &gate->limits.upper, &gate->limits.velocity,
-                       &gate->limits.effort, &gate->limits.power, &gate->limits.gain}) {
+  Limits limits;
+  limits.acceleration = acceleration;
+  for (Joints * row : {&limits.lower, &limits.upper, &limits.velocity, &limits.effort,
+                       &limits.power, &limits.gain}) {
     rows = take(*row, rows);
   }
-  return gate;
+  return new GateParts(limits);
 }
 
 void gate_judge(
@@ -112,7 +112,7 @@ void gate_judge(
 {
   write(
     gate->inspection.judge(
-      state_of(q, v), state_of(q0, v0), step, gate->efforts.released(), gate->limits),
+      state_of(q, v), state_of(q0, v0), step, gate->efforts.released()),
     out);
 }
 
@@ -120,7 +120,7 @@ void gate_begin(GateParts * gate, const double * effort)
 {
   Joints first{};
   take(first, effort);
-  gate->efforts.begin(first, gate->limits);
+  gate->efforts.begin(first);
 }
 
 int gate_release(
@@ -131,10 +131,9 @@ int gate_release(
   take(law, wanted);
   take(hold, holding);
   take(place, q);
-  const std::size_t unfit =
-    gate->efforts.release(law, hold, place, rate, dt, blend_time, gate->limits);
+  const Index unfit = gate->efforts.release(law, hold, place, rate, dt, blend_time);
   std::memcpy(out, gate->efforts.released().data(), sizeof(Joints));
-  return unfit == CONTROLLED ? -1 : int(unfit);
+  return int(unfit);
 }
 
 void gate_delete(GateParts * gate) { delete gate; }
@@ -203,7 +202,7 @@ int arm_event(Arm * arm) { return int(arm->event()); }
 void arm_kick(Arm * arm, const double * q, const double * v)
 {
   arm->*place_of_state = state_of(q, v);
-  arm->*place_of_inspection = Inspection();
+  arm->*place_of_inspection = Inspection(Limits());
   (arm->*place_of_witness).pause();
   (arm->*place_of_vote).forget();
 }

@@ -16,6 +16,7 @@ from rbdyn_ros.codegen.project import CProject
 from rbdyn_ros.codegen.ros2_control import tables
 from rbdyn_ros.codegen.ros2_control.expected import expected
 from rbdyn_ros.codegen.ros2_control.folder import write_tree
+from rbdyn_ros.codegen.ros2_control.kernels import translated
 from rbdyn_ros.codegen.self_test import self_test
 from rbdyn_ros.codegen.source import source
 from rbdyn_ros.control.arm.arm import check_arm
@@ -80,7 +81,7 @@ class ControlPackage:
 
     def _values(self) -> dict[str, str]:
         """Return the texts of the places in the templates."""
-        m, names = self.code.m, self.limits.names
+        m, names, kernels = self.code.m, self.limits.names, translated()
         return {
             "package": self.name,
             "namespace": f"rbdyn_{self.name}",
@@ -89,7 +90,8 @@ class ControlPackage:
             "robot_xml": escape(m.name),
             "joints_yaml": json.dumps(list(names)),
             "references_yaml": json.dumps([f"{self.name}/{name}" for name in names]),
-            "constants": tables.constants(),
+            "constants": tables.constants(kernels.modules),
+            "kernels": kernels.text(),
             "fault_names": tables.fault_names(),
             "fault_rows": tables.fault_rows(),
             "lies": tables.lies(),

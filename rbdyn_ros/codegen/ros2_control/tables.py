@@ -3,56 +3,36 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import math
-from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rbdyn_ros.codegen.kernels.texts import is_constant
 from rbdyn_ros.control.arm.settings import ControlSettings
 from rbdyn_ros.control.arming import effort_check
 from rbdyn_ros.control.base import limits
 from rbdyn_ros.control.base import state_kernels as states
 from rbdyn_ros.control.base.faults import FAULTS, REMEDIES
-from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.control.blind import coasting, endings, velocity_vote, witness
 from rbdyn_ros.control.laws import sampled
 from rbdyn_ros.control.motion import tracking
-from rbdyn_ros.control.states import clock, gate, measured
+from rbdyn_ros.control.states import gate, measured
 from rbdyn_ros.dynamics.configuration import position_ranges
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from types import ModuleType
+
     from rbdyn_ros.arrays import Array
     from rbdyn_ros.control.base.limits import Limits
     from rbdyn_ros.model.model import Model
 
-#: Constants of arm_controller that the generated code uses, by their modules.
-CONSTANTS = {
-    limits: ("MARGIN", "OVERSHOOT", "ACCELERATION", "LATENCY"),
-    gate: ("HASTE", "HELD", "MISSED"),
-    measured: ("LARGEST",),
-    states: (
-        *("SHORTEST", "LONGEST", "BRIEF", "RECENT", "LONG", "ODD", "STRANGE", "DRIFTED", "JOLT"),
-        *("JOLTED", "SHARE", "EXPLAINED", "MEASURING", "GAINED"),
-    ),
-    endings: (
-        *("BRAKING", "REST", "RESTING", "LONGEST_BRAKING", "CALM", "CALM_SPEED", "GRACE"),
-        *("EXCEEDED", "LEARNING", "GROWTH", "FAST_SHARE", "FAST", "HELD", "CARRIED"),
-        *("NEAR", "ALIKE"),
-    ),
-    coasting: ("DAMPING",),
-    velocity_vote: ("WINDOW", "REACH", "SPACING", "REMEMBERED"),
-    witness: (
-        *("RATE", "STEADY_RATE", "FROZEN", "PASSED", "STILL", "STILL_SPEED", "AGREES", "MOVED"),
-        *("STOPPED", "CONTACT", "BY_HAND", "ANYTHING", "HEARD", "FOLLOWED", "DELAY", "UNHEARD"),
-        *("RECENT", "INERTIA_EVERY", "NOISY", "SUDDEN", "LEAST", "NOISES"),
-    ),
-    clock: ("SLEW", "LASTING", "FASTER"),
-    tracking: ("STANDING", "STOPPING", "QUICKEST", "ROUNDING"),
-    effort_check: ("FASTEST", "TOLERATED"),
-    sampled: ("LARGEST",),
-}
+#: Modules of arm_controller whose constants the hand-written code uses.
+MODULES = (
+    *(limits, gate, measured, states, coasting, endings, velocity_vote, witness, tracking),
+    *(effort_check, sampled),
+)
 #: Settings whose defaults it uses, by the namespace of their constants.
 DEFAULTS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     "gate": (gate.GateSettings, ("state_timeout", "effort_rate", "blend_time")),
@@ -75,25 +55,31 @@ def defaults() -> dict[str, float]:
     return found
 
 
-def constants() -> str:
-    """Return the constants as namespaces of C++."""
-    rows: dict[str, dict[str, float]] = {}
-    for module, names in CONSTANTS.items():
-        space = module.__name__.rpartition(".")[2]
-        rows[space] = {name: getattr(module, name) for name in names}
-    smoothing = inspect.signature(Friction.of).parameters["smoothing"].default
-    rows["friction"] = {"SMOOTHING": smoothing}
+def constants(modules: Mapping[str, ModuleType]) -> str:
+    """Return the constants as namespaces of C++.
+
+    Args:
+        modules: modules of translated kernels, by their namespaces.
+    """
+    every = {module.__name__.rpartition(".")[2]: module for module in MODULES} | dict(modules)
+    rows: dict[str, dict[str, float]] = {
+        space: {name: value for name, value in vars(module).items() if is_constant(name, value)}
+        for space, module in every.items()
+    }
     given = defaults()
     for space, (_, names) in DEFAULTS.items():
         rows.setdefault(space, {}).update({name.upper(): given[name] for name in names})
-    return "\n\n".join("\n".join(_namespace(space, row)) for space, row in rows.items())
+    return "\n\n".join("\n".join(_namespace(space, row)) for space, row in rows.items() if row)
 
 
 def _namespace(space: str, row: dict[str, float]) -> Iterator[str]:
     yield f"namespace {space}"
     yield "{"
     for name, value in row.items():
-        yield f"constexpr double {name} = {number(value)};"
+        if isinstance(value, int):
+            yield f"constexpr Index {name} = {value};"
+        else:
+            yield f"constexpr double {name} = {number(value)};"
     yield f"}}  // namespace {space}"
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from rbdyn_ros.engine.compiler.jit import Vector
 
 
+#: Defaults of the speeds of Stribeck's curve and of the smoothing [rad/s or m/s].
+STRIBECK_VELOCITY, SMOOTHING = 0.1, 0.01
 #: These must be above 0, as the model divides by them.
 _SPEEDS = ("stribeck_velocity", "smoothing")
 
@@ -64,8 +66,8 @@ class Friction:
         viscous: ArrayLike = 0.0,
         coulomb: ArrayLike = 0.0,
         stribeck: ArrayLike = 0.0,
-        stribeck_velocity: ArrayLike = 0.1,
-        smoothing: ArrayLike = 0.01,
+        stribeck_velocity: ArrayLike = STRIBECK_VELOCITY,
+        smoothing: ArrayLike = SMOOTHING,
     ) -> Friction:
         """Return the friction of nv joints; each value is one number or one per joint.
 
@@ -113,7 +115,7 @@ class Friction:
         if not (is_vector(qvel, n, False) and is_vector(out, n, True)):
             text = f"qvel and out must be contiguous float64 arrays of {n} entries"
             raise bad_argument("qvel", text)
-        _write_effort.call(
+        write_effort.call(
             qvel,
             self.viscous,
             self.coulomb,
@@ -126,7 +128,7 @@ class Friction:
 
 
 @entry
-def _write_effort(
+def write_effort(
     qvel: Vector,
     viscous: Vector,
     coulomb: Vector,
@@ -136,9 +138,10 @@ def _write_effort(
     out: Vector,
 ) -> None:
     for k in range(len(out)):
-        v = qvel[k]
-        ratio = v / stribeck_velocity[k]
-        dry = coulomb[k] + stribeck[k] * np.exp(-ratio * ratio)
+        v, dry = qvel[k], coulomb[k]
+        if stribeck[k] > 0.0:
+            ratio = v / stribeck_velocity[k]
+            dry += stribeck[k] * np.exp(-ratio * ratio)
         out[k] = viscous[k] * v + dry * np.tanh(v / smoothing[k])
 
 

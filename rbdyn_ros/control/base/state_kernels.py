@@ -35,6 +35,9 @@ EXPLAINED = 2.0
 MEASURING = 0.005
 #: Kinds of faults of a state.
 POSITION, VELOCITY, MOVED, UNLIKE, ACCELERATION, POWER, GAIN = 1, 2, 3, 4, 5, 6, 7
+#: What is found (FOUND,): the kind of the first fault, its joint, the kind of fault that makes it
+#: blind, and the numbers that show the first one.
+KIND, JOINT, BLIND, VALUE, ALLOWED, FOUND = range(6)
 #: Gains of speed are measured over the time in which a limit allows this much, for noise
 #: [rad/s or m/s].
 GAINED = 0.5
@@ -47,8 +50,10 @@ WAY, REFERENCE, AGE, JUMP, SLOW, SINCE, ROWS = 3, 4, 5, 6, 7, 8, 9
 
 @entry
 def inspect(
-    state: Matrix,
-    before: Matrix,
+    qpos: Vector,
+    qvel: Vector,
+    last_qpos: Vector,
+    last_qvel: Vector,
     dofs: Ints,
     rows: Matrix,
     acceleration: float,
@@ -59,29 +64,35 @@ def inspect(
 ) -> bool:
     """Return whether a state has no fault; write one into `found`.
 
-    Positions are checked before velocities. `found` has the kind of the first fault, the joint,
-    and the kind that makes it blind.
+    Positions are checked before velocities. `found` is written as FOUND says.
     """
-    qpos, qvel = state[0], state[1]
-    found[0] = found[2] = 0.0
+    found[KIND] = found[BLIND] = 0.0
     for i in range(len(dofs)):
         q = qpos[dofs[i]]
-        if found[0] == 0.0 and not rows[0, i] - MARGIN <= q <= rows[1, i] + MARGIN:
-            found[0], found[1] = POSITION, i
+        if found[KIND] == 0.0 and not rows[0, i] - MARGIN <= q <= rows[1, i] + MARGIN:
+            report(POSITION, i, q, rows[0, i] if q < rows[0, i] else rows[1, i], found)
     for i in range(len(dofs)):
-        if found[0] == 0.0 and not abs(qvel[dofs[i]]) <= rows[2, i]:
-            found[0], found[1] = VELOCITY, i
+        v = qvel[dofs[i]]
+        if found[KIND] == 0.0 and not abs(v) <= rows[2, i]:
+            report(VELOCITY, i, v, rows[2, i], found)
     for i in range(len(dofs)):
         k = dofs[i]
-        travelled = 0.5 * step * (qvel[k] + before[1, k])
-        if step < np.inf and jumped(qpos[k] - before[0, k], travelled, qvel[k], rows[2, i], step):
-            found[2] = MOVED
-            if found[0] == 0.0 or found[0] == VELOCITY:
-                found[0], found[1] = MOVED, i
-    if found[2] == 0.0:
-        compare(qpos, qvel, before, dofs, step, memory, found)
+        travelled = 0.5 * step * (qvel[k] + last_qvel[k])
+        moved = qpos[k] - last_qpos[k]
+        if step < np.inf and jumped(moved, travelled, qvel[k], rows[2, i], step):
+            found[BLIND] = MOVED
+            if found[KIND] == 0.0 or found[KIND] == VELOCITY:
+                report(MOVED, i, moved, rows[2, i] * step, found)
+    if found[BLIND] == 0.0:
+        compare(qpos, qvel, last_qpos, last_qvel, dofs, step, memory, found)
         judge_change(qvel, dofs, rows, acceleration, effort, step, memory, found)
-    return bool(found[0] == 0.0)
+    return bool(found[KIND] == 0.0)
+
+
+@kernel
+def report(kind: int, i: int, value: float, allowed: float, found: Vector) -> None:
+    """Write a fault of a joint, and the numbers that show it."""
+    found[KIND], found[JOINT], found[VALUE], found[ALLOWED] = kind, i, value, allowed
 
 
 @kernel
@@ -97,7 +108,8 @@ def jumped(moved: float, travelled: float, speed: float, fastest: float, step: f
 def compare(
     qpos: Vector,
     qvel: Vector,
-    before: Matrix,
+    last_qpos: Vector,
+    last_qvel: Vector,
     dofs: Ints,
     step: float,
     memory: Matrix,
@@ -111,22 +123,28 @@ def compare(
     brief, recent, kept = np.exp(-step / BRIEF), np.exp(-step / RECENT), np.exp(-step / LONG)
     for i in range(len(dofs)):
         k = dofs[i]
-        travelled = 0.5 * step * (qvel[k] + before[1, k])
-        off = qpos[k] - before[0, k] - travelled
+        travelled = 0.5 * step * (qvel[k] + last_qvel[k])
+        off = qpos[k] - last_qpos[k] - travelled
         memory[0, i] = brief * memory[0, i] + off if steady else 0.0
         memory[1, i] = recent * memory[1, i] + off if steady else 0.0
         if steady:
             memory[2, i] = kept * memory[2, i] + off
             memory[WAY, i] = kept * memory[WAY, i] + abs(travelled)
-        jolted = abs(qvel[k] - before[1, k]) > JOLT
+        jolted = abs(qvel[k] - last_qvel[k]) > JOLT
         memory[JUMP, i] = BRIEF if jolted else memory[JUMP, i] - step
         odd = JOLTED if memory[JUMP, i] > 0.0 else ODD
-        quick = max(abs(memory[0, i]) / odd, abs(memory[1, i]) / STRANGE)
-        slow = abs(memory[2, i]) / (DRIFTED + SHARE * memory[WAY, i])
-        if not max(quick, slow) <= 1.0:
-            found[2] = UNLIKE
-            if found[0] == 0.0 or found[0] == VELOCITY:
-                found[0], found[1] = UNLIKE, i
+        drifted = DRIFTED + SHARE * memory[WAY, i]
+        first, second = abs(memory[0, i]) / odd, abs(memory[1, i]) / STRANGE
+        worst = max(first, second, abs(memory[2, i]) / drifted)
+        if not worst <= 1.0:
+            found[BLIND] = UNLIKE
+            if found[KIND] == 0.0 or found[KIND] == VELOCITY:
+                if first == worst:
+                    report(UNLIKE, i, abs(memory[0, i]), odd, found)
+                elif second == worst:
+                    report(UNLIKE, i, abs(memory[1, i]), STRANGE, found)
+                else:
+                    report(UNLIKE, i, abs(memory[2, i]), drifted, found)
 
 
 @kernel
@@ -147,14 +165,14 @@ def judge_change(
         if not memory[AGE, i] <= LONGEST:  # the first state, or a pause
             memory[REFERENCE, i], memory[AGE, i] = v, 0.0
         elif memory[AGE, i] >= MEASURING:
-            fast = abs(v - memory[REFERENCE, i]) > acceleration * memory[AGE, i]
-            if fast and found[0] == 0.0:
-                found[0], found[1] = ACCELERATION, i
+            change = abs(v - memory[REFERENCE, i])
+            if change > acceleration * memory[AGE, i] and found[KIND] == 0.0:
+                report(ACCELERATION, i, change / memory[AGE, i], acceleration, found)
             memory[REFERENCE, i], memory[AGE, i] = v, 0.0
         if rows[5, i] < np.inf:
             judge_gain(v, i, rows[5, i], step, memory, found)
-        if found[0] == 0.0 and abs(effort[i] * v) > rows[4, i]:
-            found[0], found[1] = POWER, i
+        if found[KIND] == 0.0 and abs(effort[i] * v) > rows[4, i]:
+            report(POWER, i, abs(effort[i] * v), rows[4, i], found)
 
 
 @kernel
@@ -164,6 +182,7 @@ def judge_gain(v: float, i: int, most: float, step: float, memory: Matrix, found
     if not step <= LONGEST:  # the first state, or a pause
         memory[SLOW, i], memory[SINCE, i] = v, 0.0
     elif memory[SINCE, i] >= max(MEASURING, GAINED / most):
-        if found[0] == 0.0 and abs(v) - abs(memory[SLOW, i]) > most * memory[SINCE, i]:
-            found[0], found[1] = GAIN, i
+        gained = abs(v) - abs(memory[SLOW, i])
+        if found[KIND] == 0.0 and gained > most * memory[SINCE, i]:
+            report(GAIN, i, gained / memory[SINCE, i], most, found)
         memory[SLOW, i], memory[SINCE, i] = v, 0.0

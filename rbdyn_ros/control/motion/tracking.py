@@ -17,7 +17,7 @@ from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.errors import apart, refusal
 
 if TYPE_CHECKING:
-    from rbdyn_ros.engine.compiler.jit import Vector
+    from rbdyn_ros.engine.compiler.jit import Matrix, Vector
 
 #: A path may exceed a velocity limit by the rounding error of its polynomials.
 ROUNDING = 1.0 + 1e-6
@@ -75,7 +75,7 @@ class PathTracker:
             qpos: (nv,) position, an own array.
             tolerance: [rad or m].
         """
-        k: int = _straying.call(self.target.qpos, qpos, self._dofs, tolerance)
+        k: int = straying.call(self.target.qpos, qpos, self._dofs, tolerance)
         return k
 
     def stop(self, low: Array, high: Array) -> None:
@@ -88,14 +88,13 @@ class PathTracker:
         place, velocity, _ = self.rows
         self._motion, self.idle = (), math.inf
         self.stops += 1
-        speed = np.abs(velocity)
+        limits = (np.ascontiguousarray(limit, np.float64) for limit in (low, high))
+        time: float = stopping_time.call(self.target.rows, self._dofs, *limits)
         self.target.rows[2] = 0.0
-        if (speed <= STANDING).all():
+        if time == 0.0:
             self.target.rows[1] = 0.0
             return
         # a polynomial from this velocity to rest covers half of velocity times time
-        left = np.where(velocity > 0.0, high - place, place - low)
-        time = float(np.clip((2.0 * left / np.maximum(speed, STANDING)).min(), QUICKEST, STOPPING))
         still = np.zeros_like(velocity)
         places = np.stack([place, place + 0.5 * time * velocity])
         velocities = np.stack([velocity, still])
@@ -220,10 +219,23 @@ class PathTracker:
 
 
 @entry
-def _straying(target: Vector, qpos: Vector, dofs: Ints, tolerance: float) -> int:
+def straying(target: Vector, qpos: Vector, dofs: Ints, tolerance: float) -> int:
     worst, farthest = -1, tolerance
     for i in range(len(dofs)):
         off = abs(target[dofs[i]] - qpos[dofs[i]])
         if off > farthest:
             worst, farthest = i, off
     return worst
+
+
+@entry
+def stopping_time(target: Matrix, dofs: Ints, low: Vector, high: Vector) -> float:
+    """Return the time in which a target stops within its position limits [s]; 0: it stands."""
+    stands, time = True, STOPPING
+    for i in range(len(dofs)):
+        q, v = target[0, dofs[i]], target[1, dofs[i]]
+        speed = abs(v)
+        stands = stands and speed <= STANDING
+        left = high[i] - q if v > 0.0 else q - low[i]
+        time = min(time, 2.0 * left / max(speed, STANDING))
+    return 0.0 if stands else max(time, QUICKEST)

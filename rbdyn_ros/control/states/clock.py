@@ -10,7 +10,16 @@ lead.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rbdyn_ros.control.base.kernels import entry, kernel
 from rbdyn_ros.nanoseconds import NANOSECONDS
+
+if TYPE_CHECKING:
+    from rbdyn_ros.arrays import Ints
+    from rbdyn_ros.engine.compiler.jit import Vector
 
 #: Fastest rate at which NTP slews a clock.
 SLEW = 5e-4
@@ -19,6 +28,14 @@ LASTING = 0.02
 #: Largest rate of the states' clock relative to the steady clock. Effort rates and paths depend on
 #: the states' clock, so it may not run faster for long.
 FASTER = 1.1
+#: Times (TIMES,) [ns]: whether there was a state, its stamp and its arrival; the last arrival of a
+#: state that was not late, and the first late one since then, or 0.
+BEGUN, STAMP, ARRIVAL, TIMELY, LATE_SINCE, TIMES = range(6)
+#: Numbers (NUMBERS,): the base [ns]; how far the clock ran ahead, the lag, and the numbers that
+#: show a fault [s].
+BASE, AHEAD, LAG, VALUE, ALLOWED, NUMBERS = range(6)
+#: Verdicts on a stamp.
+RIGHT, JUMPED, TOO_FAST, LATE = range(4)
 
 
 class StateClock:
@@ -29,31 +46,27 @@ class StateClock:
         simulated: the stamps are of a simulator, whose clock may run at any speed.
 
     Attributes:
-        lag: delay of the newest state relative to the fastest one [s].
         code: clock or latency if the newest stamp is wrong, else empty.
     """
 
     def __init__(self, timeout: float, simulated: bool) -> None:
         self._timeout, self._simulated = timeout, simulated
-        self.lag, self.code = 0.0, ""
-        self._begun = False
-        self._stamp = self._arrival = 0
-        self._restart(0, 0)
+        self._times, self._numbers = np.zeros(TIMES, np.int64), np.zeros(NUMBERS)
+        self.code = ""
+
+    @property
+    def lag(self) -> float:
+        """Delay of the newest state relative to the fastest one [s]."""
+        return float(self._numbers[LAG])
 
     @property
     def late(self) -> bool:
         """Whether the newest state came with more than the largest lag."""
-        return self._late_since > 0
+        return bool(self._times[LATE_SINCE] > 0)
 
     def forget(self) -> None:
         """Take the next state as one without delay: a clock that stood still stays behind."""
-        self._begun = False
-
-    def _restart(self, stamp: int, arrival: int) -> None:
-        """Take a state as one without delay."""
-        self._base, self._ahead = float(arrival - stamp), 0.0  # base [ns], ahead [s]
-        self._timely, self._late_since = arrival, 0  # [ns]
-        self.lag = 0.0
+        self._times[BEGUN] = 0
 
     def judge(self, stamp: int, arrival: int, latency: float) -> str:
         """Judge a new state; return the reason of `code`, or an empty string.
@@ -63,56 +76,88 @@ class StateClock:
             arrival: time of arrival on the steady clock [ns].
             latency: largest lag that may last [s]; the timeout counts if it is shorter.
         """
-        step = (stamp - self._stamp) / NANOSECONDS
-        waited = (arrival - self._arrival) / NANOSECONDS
-        self._stamp, self._arrival = stamp, arrival
-        self.code = ""
-        if not self._begun:
-            self._begun = True
-            self._restart(stamp, arrival)
-            return ""
-        passed = 0.0 if self._simulated else waited
-        if not (step >= 0.0 and step - passed <= self._timeout):
-            self._restart(stamp, arrival)
-            return self._jumped(step, passed)
-        if self._simulated:
-            return ""
-        self._compare(float(arrival - stamp), waited)
-        if not self._ahead <= self._timeout:
-            return self._runs_ahead()
-        if self.lag <= min(latency, self._timeout):
-            self._timely, self._late_since = arrival, 0
-            return ""
-        return self._lags(arrival, latency)
-
-    def _jumped(self, step: float, waited: float) -> str:
-        self.code = "clock"
-        return (
-            f"the clock of the states jumped: it advanced by {step:.6f} s while "
-            f"{waited:.6f} s passed; at most {self._timeout:g} s more is allowed"
+        numbers, timeout = self._numbers, self._timeout
+        verdict = judge.call(
+            stamp, arrival, latency, timeout, self._simulated, self._times, numbers
         )
-
-    def _compare(self, offset: float, waited: float) -> None:
-        """Update base and lag, and how far stamps ran ahead beyond the allowed rate."""
-        base, ahead = self._base + SLEW * waited * NANOSECONDS, self._ahead
-        if offset < base:
-            ahead += (base - offset) / NANOSECONDS
-            base = offset
-        self._base, self.lag = base, (offset - base) / NANOSECONDS
-        self._ahead = max(0.0, ahead - (FASTER - 1.0) * waited)
-
-    def _runs_ahead(self) -> str:
-        self.code, self._ahead = "clock", 0.0
-        return f"the clock of the states runs more than {FASTER:g} times as fast as real time"
-
-    def _lags(self, arrival: int, latency: float) -> str:
-        self._late_since = self._late_since or arrival
-        late = (arrival - self._timely) / NANOSECONDS
-        lasts = (arrival - self._late_since) / NANOSECONDS > LASTING
-        if not (late > self._timeout and lasts) and self.lag <= self._timeout:
+        if verdict == RIGHT:
+            self.code = ""
             return ""
-        self.code = "latency"
+        self.code = "latency" if verdict == LATE else "clock"
+        if verdict == JUMPED:
+            return (
+                f"the clock of the states jumped: it advanced by {numbers[VALUE]:.6f} s while "
+                f"{numbers[ALLOWED] - timeout:.6f} s passed; at most {timeout:g} s more is allowed"
+            )
+        if verdict == TOO_FAST:
+            return f"the clock of the states runs more than {FASTER:g} times as fast as real time"
+        late = (arrival - int(self._times[TIMELY])) / NANOSECONDS
         return (
             f"for {late:.3f} s every state was late, the newest by {1e3 * self.lag:.1f} ms; "
             f"latency_limit is {1e3 * latency:g} ms"
         )
+
+
+@entry
+def judge(
+    stamp: int,
+    arrival: int,
+    latency: float,
+    timeout: float,
+    simulated: bool,
+    times: Ints,
+    numbers: Vector,
+) -> int:
+    """Judge a new state; return RIGHT, JUMPED, TOO_FAST or LATE."""
+    step, waited = seconds(times[STAMP], stamp), seconds(times[ARRIVAL], arrival)
+    times[STAMP], times[ARRIVAL] = stamp, arrival
+    if times[BEGUN] == 0:
+        times[BEGUN] = 1
+        restart(stamp, arrival, times, numbers)
+        return RIGHT
+    passed = 0.0 if simulated else waited
+    if not (step >= 0.0 and step - passed <= timeout):
+        restart(stamp, arrival, times, numbers)
+        numbers[VALUE], numbers[ALLOWED] = step, passed + timeout
+        return JUMPED
+    if simulated:
+        return RIGHT
+    compare(float(arrival - stamp), waited, numbers)
+    if not numbers[AHEAD] <= timeout:
+        numbers[VALUE], numbers[ALLOWED], numbers[AHEAD] = numbers[AHEAD], timeout, 0.0
+        return TOO_FAST
+    lag = numbers[LAG]
+    if lag <= min(latency, timeout):
+        times[TIMELY], times[LATE_SINCE] = arrival, 0
+        return RIGHT
+    if times[LATE_SINCE] == 0:
+        times[LATE_SINCE] = arrival
+    lasts = seconds(times[LATE_SINCE], arrival) > LASTING
+    if not (seconds(times[TIMELY], arrival) > timeout and lasts) and lag <= timeout:
+        return RIGHT
+    numbers[VALUE], numbers[ALLOWED] = lag, latency
+    return LATE
+
+
+@kernel
+def restart(stamp: int, arrival: int, times: Ints, numbers: Vector) -> None:
+    """Take a state as one without delay."""
+    numbers[BASE], numbers[AHEAD], numbers[LAG] = float(arrival - stamp), 0.0, 0.0
+    times[TIMELY], times[LATE_SINCE] = arrival, 0
+
+
+@kernel
+def compare(offset: float, waited: float, numbers: Vector) -> None:
+    """Update base and lag, and how far stamps ran ahead beyond the allowed rate."""
+    base, ahead = numbers[BASE] + SLEW * waited * NANOSECONDS, numbers[AHEAD]
+    if offset < base:
+        ahead += (base - offset) / NANOSECONDS
+        base = offset
+    numbers[BASE], numbers[LAG] = base, (offset - base) / NANOSECONDS
+    numbers[AHEAD] = max(0.0, ahead - (FASTER - 1.0) * waited)
+
+
+@kernel
+def seconds(first: int, last: int) -> float:
+    """Return the time between two times [ns] in seconds."""
+    return (last - first) / NANOSECONDS

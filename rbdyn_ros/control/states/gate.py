@@ -239,18 +239,18 @@ class SafetyGate:
         self, wanted: Array, holding: Array, dt: float, at_once: bool = False
     ) -> Array:
         """Return the efforts as `release` does, from arrays that the caller made itself."""
-        dt = min(dt, LONGEST)
         rate = self.settings.effort_rate * (1.0 if self.fault is None else HASTE)
-        inspection, since = self._inspection, self._since_start
+        inspection = self._inspection
         k = gate_kernels.release.call(
             wanted,
             holding,
             self.measured.qpos,
             inspection.dofs,
             inspection.rows,
-            since == 0.0,
-            math.inf if at_once else rate * dt,
-            _share(since / self.settings.blend_time),
+            math.inf if at_once else rate,
+            dt,
+            self._since_start,
+            self.settings.blend_time,
             self._out,
         )
         self.unfit = None
@@ -260,10 +260,5 @@ class SafetyGate:
                 "not a finite number"
             )
             self.unfit = Fault("effort", text)
-        self._since_start += dt
+        self._since_start += min(dt, LONGEST)
         return self.effort
-
-
-def _share(x: float) -> float:
-    """Decrease smoothly from 1 to 0 as x increases from 0 to 1."""
-    return 0.5 + 0.5 * math.cos(math.pi * x) if x < 1.0 else 0.0

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rbdyn_ros.control.base.kernels import entry, kernel
+from rbdyn_ros.control.base.state_kernels import LONGEST
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Ints
@@ -28,18 +29,21 @@ def release(
     qpos: Vector,
     dofs: Ints,
     rows: Matrix,
-    starts: bool,
-    step: float,
-    share: float,
+    rate: float,
+    dt: float,
+    since_start: float,
+    blend_time: float,
     out: Matrix,
 ) -> int:
     """Write the efforts that may be commanded; return the first joint whose law is NaN, or -1.
 
     `wanted` are the efforts of the law, `holding` those that hold the arm (nv,). An effort changes
-    by `step` at most, and for NaN it is kept. `share` of the difference at the start is left; if
-    the arm `starts`, the law itself has no rate.
+    by a rate at most, and for NaN it is kept. The difference at a bumpless start decays within
+    `blend_time`; when the arm starts, the law itself has no rate.
     """
-    found = -1
+    starts, found = since_start == 0.0, -1
+    step = rate * min(dt, LONGEST) if rate < np.inf else np.inf
+    share = share_left(since_start / blend_time)
     for i in range(len(dofs)):
         tau, hold, q = wanted[dofs[i]], holding[dofs[i]], qpos[dofs[i]]
         if not (np.isnan(tau) or np.isnan(hold)):
@@ -50,6 +54,12 @@ def release(
             out[DIFFERENCE, i] = out[RELEASED, i] - out[LIMITED, i]
         blend(hold, q, rows, step, share, i, out)
     return found
+
+
+@kernel
+def share_left(x: float) -> float:
+    """Decrease smoothly from 1 to 0 as x increases from 0 to 1."""
+    return 0.5 + 0.5 * np.cos(np.pi * x) if x < 1.0 else 0.0
 
 
 @kernel

@@ -12,18 +12,18 @@ from rbdyn_ros.control.base.limits import OVERSHOOT, Limits
 from rbdyn_ros.control.base.state_kernels import (
     ACCELERATION,
     AGE,
-    DRIFTED,
+    ALLOWED,
+    BLIND,
+    FOUND,
     GAIN,
-    JOLTED,
-    JUMP,
+    JOINT,
+    KIND,
     MOVED,
-    ODD,
     POSITION,
     POWER,
     ROWS,
-    SHARE,
-    STRANGE,
     UNLIKE,
+    VALUE,
     WAY,
     inspect,
 )
@@ -47,8 +47,8 @@ class Inspection:
 
     def __init__(self, seen: Measured, limits: Limits) -> None:
         n = len(limits.names)
-        self._seen = seen
-        self._memory, self._found = np.zeros((ROWS, n)), np.zeros(3)
+        self._seen, self._last = seen, (seen.before[0], seen.before[1])
+        self._memory, self._found = np.zeros((ROWS, n)), np.zeros(FOUND)
         self._memory[AGE] = math.inf
         self.use(limits)
 
@@ -65,7 +65,7 @@ class Inspection:
     @property
     def moved(self) -> bool:
         """Whether the state is so far from the last one that it should be taken back."""
-        return bool(self._found[2] == MOVED)
+        return bool(self._found[BLIND] == MOVED)
 
     def judge(self, step: float, effort: Array) -> Fault | None:
         """Return the fault of the newest state, or None.
@@ -76,8 +76,9 @@ class Inspection:
         """
         seen, found = self._seen, self._found
         fine = inspect.call(
-            seen.state,
-            seen.before,
+            seen.qpos,
+            seen.qvel,
+            *self._last,
             self.dofs,
             self.rows,
             self._acceleration,
@@ -88,10 +89,11 @@ class Inspection:
         )
         if fine:
             return None
-        return self._fault(int(found[0]), int(found[1]), step, effort)
+        return self._fault(int(found[KIND]), int(found[JOINT]), step, effort)
 
     def _fault(self, kind: int, k: int, step: float, effort: Array) -> Fault:
-        limits, blind = self._limits, bool(self._found[2] > 0.0)
+        limits, found = self._limits, self._found
+        blind = bool(found[BLIND] > 0.0)
         name, dof = limits.names[k], limits.dofs[k]
         place, speed = self._seen.qpos[dof], self._seen.qvel[dof]
         fastest = f"its velocity limit is {limits.velocity[k]:.6g}"
@@ -100,10 +102,10 @@ class Inspection:
             text = f"joint '{name}' is at {place:.6g}, beyond its limits {bounds}"
             return Fault("position", text, blind)
         if kind == UNLIKE:
-            off, allowed = self._deviation(k)
             text = (
                 f"joint '{name}' does not move at its measured velocity, {speed:.4g}: its "
-                f"positions are {off:.3g} away from there; allowed is {allowed:.3g}"
+                f"positions are {found[VALUE]:.3g} away from there; allowed is "
+                f"{found[ALLOWED]:.3g}"
             )
             return Fault("velocity", text, blind, MIXED_UP)
         if kind == ACCELERATION:
@@ -120,24 +122,11 @@ class Inspection:
             return Fault("acceleration", text, blind)
         if kind == POWER:
             text = (
-                f"joint '{name}' works with {abs(effort[k] * speed):.4g} W, {effort[k]:.4g} at "
+                f"joint '{name}' works with {found[VALUE]:.4g} W, {effort[k]:.4g} at "
                 f"velocity {speed:.4g}; its limit is {limits.power[k]:.4g} W"
             )
             return Fault("power", text, blind)
         if kind == MOVED:
-            moved = place - self._seen.before[0, dof]
-            text = f"joint '{name}' moved by {moved:.6g} in {step:.6f} s; {fastest}"
+            text = f"joint '{name}' moved by {found[VALUE]:.6g} in {step:.6f} s; {fastest}"
             return Fault("velocity", text, True, MIXED_UP)
         return Fault("velocity", f"joint '{name}' moves at {speed:.6g}; {fastest}", blind)
-
-    def _deviation(self, k: int) -> tuple[float, float]:
-        """Return the worst deviation of positions from integrated velocities, and its bound."""
-        memory = self._memory[:, k]
-        bounds = (
-            JOLTED if memory[JUMP] > 0.0 else ODD,
-            STRANGE,
-            DRIFTED + SHARE * memory[WAY],
-        )
-        off = np.abs(memory[: len(bounds)])
-        worst = int((off / bounds).argmax())
-        return float(off[worst]), float(bounds[worst])

@@ -9,7 +9,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 
 #include "clock.hpp"
 #include "coasting.hpp"
@@ -76,7 +75,14 @@ enum class Answer : int { efforts, keep, silent };
 class Arm
 {
 public:
-  explicit Arm(const ArmSettings & settings) : settings_(settings) {}
+  explicit Arm(const ArmSettings & settings)
+  : settings_(settings), inspection_(settings.limits), efforts_(settings.limits)
+  {
+    tracking_ = rows_of(settings.tracking);
+    floating_ = GainRows(Dofs{}, every(settings.gravity_damping));
+    const double pause = settings.gate.state_timeout;
+    longest_held_ = std::max(state_kernels::LONGEST, -std::expm1(-pause / gate::HELD) * pause);
+  }
 
   // These three may be read by any thread.
   Mode mode() const { return mode_.load(std::memory_order_acquire); }
@@ -123,10 +129,9 @@ public:
       return why;
     }
     state_ = state;
-    inspection_ = Inspection();
-    (void)inspection_.judge(
-      state, state, std::numeric_limits<double>::infinity(), first, settings_.limits);
-    idle_ = std::numeric_limits<double>::infinity();
+    inspection_ = Inspection(settings_.limits);
+    (void)inspection_.judge(state, state, INFINITE, first);
+    idle_ = INFINITE;
     step_ = state_kernels::SHORTEST;
     held_ = 0.0;
     begun_ = blind_ = false;
@@ -134,7 +139,7 @@ public:
     mode_.store(mode, std::memory_order_release);
     target_.rest_at(state.q);
     set_soft_gains(inertia);
-    efforts_.begin(first, settings_.limits);
+    efforts_.begin(first);
     witness_.begin();
     vote_.forget();
     coasting_.end();
@@ -157,7 +162,7 @@ public:
     mode_.store(mode, std::memory_order_release);
     target_.stop_from(state_, settings_.limits);
     set_soft_gains(inertia);
-    efforts_.begin(efforts_.released(), settings_.limits);
+    efforts_.begin(efforts_.released());
   }
 
   /// Answer a state.
@@ -176,7 +181,8 @@ public:
                                     : input.steady;
     const Answer answer = this->answer(input);
     if (answer == Answer::efforts) {
-      effort = efforts_.released();
+      const auto sent = efforts_.released();
+      std::copy(sent.begin(), sent.end(), effort.begin());
     }
     if (faulty_.load(std::memory_order_relaxed)) {
       phase_.store(ending_.phase(), std::memory_order_release);
@@ -293,7 +299,7 @@ private:
     return gains;
   }
 
-  void set_soft_gains(const Dofs & inertia) { soft_ = soft_gains(inertia); }
+  void set_soft_gains(const Dofs & inertia) { soft_ = rows_of(soft_gains(inertia)); }
 
   // states
 
@@ -377,7 +383,7 @@ private:
     Verdict clock = clock_.judge(time_, now_, settings_.gate);
     const bool jumped = clock.fault == Fault::clock;
     const double passed = jumped ? std::max(seconds(seen_, now_), 0.0) : step;
-    wrong = inspection_.judge(state, state_, passed, efforts_.released(), settings_.limits);
+    wrong = inspection_.judge(state, state_, passed, efforts_.released());
     moved_ = wrong.moved;
     if (jumped && wrong.blind) {
       clock.blind = true;
@@ -421,11 +427,8 @@ private:
     if (ending_.disbelieves(now_, state_)) {
       return ending_.lie();
     }
-    const double pause = settings_.gate.state_timeout;
-    const double most =
-      std::max(state_kernels::LONGEST, -std::expm1(-pause / gate::HELD) * pause);
-    if (!(held_ <= most)) {
-      return {Fault::age, true, false, 0, held_, most};
+    if (!(held_ <= longest_held_)) {
+      return {Fault::age, true, false, 0, held_, longest_held_};
     }
     if (clock_.late()) {  // no evidence about the efforts sent since then
       witness_.pause();
@@ -436,7 +439,7 @@ private:
     Testimony given;
     given.applied = actuation.applied(sent, state_);
     given.told = sent;
-    given.felt.fill(std::numeric_limits<double>::quiet_NaN());
+    given.felt.fill(NOTHING);
     for (std::size_t i = 0; i < CONTROLLED && !settings_.arm_without_effort; ++i) {
       given.felt[PLACE[i]] = input.effort[i];
     }
@@ -464,8 +467,9 @@ private:
   Dofs commands() const
   {
     Dofs found = holding_;
+    const auto sent = efforts_.released();
     for (std::size_t i = 0; i < CONTROLLED; ++i) {
-      found[PLACE[i]] = efforts_.released()[i];
+      found[PLACE[i]] = sent[static_cast<Index>(i)];
     }
     return found;
   }
@@ -500,12 +504,13 @@ private:
     }
     move_target(reference);
     check_target();
-    compute(wanted);
-    actuation.command(
-      mode() == Mode::gravity ? state_.v : target_.desired().v, state_.q, wanted);
-    const std::size_t unfit = release(wanted, holding_, step_admitted_, false);
-    if (unfit < CONTROLLED) {
-      trip({Fault::effort, false, false, unfit, wanted[PLACE[unfit]], 0.0});
+    compute_mode(wanted);
+    const Vector<const double> desired = target_.desired().row(1);
+    actuation.command(mode() == Mode::gravity ? state_.v : desired, state_.q, wanted);
+    const Index unfit = release(wanted, holding_, step_admitted_, false);
+    if (unfit >= 0) {
+      const auto joint = static_cast<std::size_t>(unfit);
+      trip({Fault::effort, false, false, joint, wanted[PLACE[joint]], 0.0});
     }
     return Answer::efforts;
   }
@@ -605,47 +610,46 @@ private:
   {
     const double tolerance = settings_.tracking_tolerance;
     if (mode() == Mode::computed_torque && tolerance > 0.0) {
-      for (std::size_t i = 0; i < CONTROLLED; ++i) {
-        const std::size_t k = PLACE[i];
-        const double off = std::abs(target_.desired().q[k] - state_.q[k]);
-        if (off > tolerance) {
-          trip({Fault::tracking, false, false, i, off, tolerance});
-        }
+      const auto aim = target_.desired().row(0);
+      const Index worst = tracking::straying(aim, state_.q, PLACE, tolerance);
+      if (worst >= 0) {
+        const auto i = static_cast<std::size_t>(worst);
+        const double off = std::abs(aim[PLACE[i]] - state_.q[PLACE[i]]);
+        trip({Fault::tracking, false, false, i, off, tolerance});
       }
     }
     const double most = settings_.target_timeout;
-    if (most > 0.0 && most < idle_ && idle_ < std::numeric_limits<double>::infinity()) {
+    if (most > 0.0 && most < idle_ && idle_ < INFINITE) {
       trip({Fault::target, false, false, 0, idle_, most});
     }
   }
 
   /// Write the efforts of the mode, without those that the robot adds itself.
-  void compute(Dofs & wanted)
+  void compute_mode(Dofs & wanted)
   {
+    const Motion & desired = target_.desired();
     switch (mode()) {
       case Mode::gravity:
-        damped_gravity(state_, settings_.gravity_damping, wanted);
+        compute(laws::damped_gravity, state_, desired, floating_, wanted);
         break;
       case Mode::pd_gravity:
-        pd_gravity(state_, target_.desired(), soft_, wanted);
+        compute(laws::pd_gravity, state_, desired, soft_, wanted);
         break;
       case Mode::computed_torque:
-        computed_torque(state_, target_.desired(), settings_.tracking, wanted);
+        compute(laws::computed_torque, state_, desired, tracking_, wanted);
         break;
       case Mode::impedance:
-        joint_impedance(state_, target_.desired(), soft_, wanted);
+        compute(laws::joint_impedance, state_, desired, soft_, wanted);
         break;
     }
   }
 
   /// Pass efforts through the gate; last: at once, as no other will follow.
-  std::size_t release(const Dofs & wanted, const Dofs & holding, double dt, bool last)
+  Index release(const Dofs & wanted, const Dofs & holding, double dt, bool last)
   {
     const double haste = faulty_.load(std::memory_order_relaxed) ? gate::HASTE : 1.0;
-    const double rate =
-      last ? std::numeric_limits<double>::infinity() : haste * settings_.gate.effort_rate;
-    return efforts_.release(
-      wanted, holding, state_.q, rate, dt, settings_.gate.blend_time, settings_.limits);
+    const double rate = last ? INFINITE : haste * settings_.gate.effort_rate;
+    return efforts_.release(wanted, holding, state_.q, rate, dt, settings_.gate.blend_time);
   }
 
   const ArmSettings settings_;
@@ -653,7 +657,7 @@ private:
   EffortGate efforts_;
   Target target_;
   Ending ending_;
-  Gains soft_;
+  GainRows tracking_, soft_, floating_;
   UpdateClock clock_;
   Witness witness_;
   VelocityVote vote_;
@@ -665,7 +669,8 @@ private:
   std::int64_t time_ = 0, accepted_ = 0;   // clock of the updates, likewise [ns]
   double step_ = 0.0, step_admitted_ = 0.0;  // [s]
   double held_ = 0.0;  // mean time for which an effort acted [s]
-  double idle_ = std::numeric_limits<double>::infinity();
+  double longest_held_;
+  double idle_ = INFINITE;
   bool begun_ = false, blind_ = false, moved_ = false;
   std::atomic<Mode> mode_{Mode::gravity};
   std::atomic<Phase> phase_{Phase::running};

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <exception>
 #include <functional>
-#include <limits>
 
 #include "pluginlib/class_list_macros.hpp"
 #include "settings.hpp"
@@ -22,7 +21,6 @@ using controller_interface::InterfaceConfiguration;
 using controller_interface::interface_configuration_type;
 using controller_interface::return_type;
 
-constexpr double NOTHING = std::numeric_limits<double>::quiet_NaN();
 constexpr std::array<const char *, 3> KINDS{"position", "velocity", "acceleration"};
 
 template <typename T>

@@ -167,7 +167,8 @@ private:
     const Dofs rest{};
     Dofs g{}, a{};
     gravity(state.q, g);
-    damped_gravity(state, endings::BRAKING, effort);
+    compute(
+      laws::damped_gravity, state, {}, GainRows(Dofs{}, every(endings::BRAKING)), effort);
     double power = 0.0;
     for (std::size_t k = 0; k < DOFS; ++k) {
       power += (effort[k] - g[k]) * state.v[k];
@@ -193,7 +194,7 @@ private:
       held_.q[k] = state.q[k];
       held_.v[k] = state.v[k];
     }
-    computed_torque(state, held_, settings.hold, effort);
+    compute(laws::computed_torque, state, rows_of(held_), rows_of(settings.hold), effort);
     settings.actuation.command(held_.v, state.q, effort);
     for (std::size_t k = 0; k < DOFS; ++k) {
       effort[k] += carried_[k];

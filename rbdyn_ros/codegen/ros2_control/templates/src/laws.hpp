@@ -1,15 +1,14 @@
 // The control laws, from the generated dynamics of the robot.
 //
-// The laws are those of arm_controller (rbdyn_ros.dynamics.laws). They write all efforts [N m or N].
+// They write all efforts [N m or N].
 
 #pragma once
 
-#include <cmath>
 #include <cstddef>
-#include <limits>
 
-#include "@{prefix}_dynamics.h"
+#include "dynamics.hpp"
 #include "gate.hpp"
+#include "kernels.hpp"
 #include "robot.hpp"
 #include "tables.hpp"
 
@@ -31,6 +30,26 @@ struct Gains
   Dofs damping{};
 };
 
+/// The desired motion and the gains as the kernels take them.
+using Motion = Table<3, DOFS>;
+using GainRows = Table<2, DOFS>;
+
+inline Motion rows_of(const Desired & desired) { return Motion(desired.q, desired.v, desired.a); }
+inline GainRows rows_of(const Gains & gains) { return GainRows(gains.stiffness, gains.damping); }
+
+/// A law of the joints, see dynamics/laws.py in rbdyn_ros.
+using Law = void (*)(Data &, Matrix<const double>, Matrix<const double>, Vector<double>);
+
+/// Compute the efforts of a law.
+inline void compute(
+  Law law, const State & state, const Motion & desired, const GainRows & gains, Dofs & effort)
+{
+  Data d;
+  d.qpos = state.q;
+  d.qvel = state.v;
+  law(d, desired, gains, effort);
+}
+
 /// g(q): the efforts that hold the robot.
 inline void gravity(const Dofs & q, Dofs & effort)
 {
@@ -49,60 +68,14 @@ inline void forward_dynamics(const State & state, const Dofs & effort, Dofs & ac
   @{prefix}_forward(state.q.data(), state.v.data(), effort.data(), acceleration.data());
 }
 
-/// g - rate M v: the arm floats, and all motion decays at this rate [1/s].
-inline void damped_gravity(const State & state, double rate, Dofs & effort)
+/// The same number for all degrees of freedom.
+constexpr Dofs every(double value)
 {
-  const Dofs rest{};
-  Dofs a{};
-  for (std::size_t k = 0; k < DOFS; ++k) {
-    a[k] = -rate * state.v[k];
+  Dofs found{};
+  for (double & each : found) {
+    each = value;
   }
-  inverse_dynamics(state.q, rest, a, effort);
-}
-
-/// K e + D de/dt.
-inline void pd(const State & state, const Desired & desired, const Gains & gains, Dofs & effort)
-{
-  for (std::size_t k = 0; k < DOFS; ++k) {
-    effort[k] = gains.stiffness[k] * (desired.q[k] - state.q[k]) +
-                gains.damping[k] * (desired.v[k] - state.v[k]);
-  }
-}
-
-/// K e + D de/dt + g (Takegaki, Arimoto 1981).
-inline void pd_gravity(
-  const State & state, const Desired & desired, const Gains & gains, Dofs & effort)
-{
-  Dofs spring{};
-  pd(state, desired, gains, spring);
-  gravity(state.q, effort);
-  for (std::size_t k = 0; k < DOFS; ++k) {
-    effort[k] += spring[k];
-  }
-}
-
-/// M a_d + C v + g + K e + D de/dt (Hogan 1985, without inertia shaping).
-inline void joint_impedance(
-  const State & state, const Desired & desired, const Gains & gains, Dofs & effort)
-{
-  Dofs spring{};
-  pd(state, desired, gains, spring);
-  inverse_dynamics(state.q, state.v, desired.a, effort);
-  for (std::size_t k = 0; k < DOFS; ++k) {
-    effort[k] += spring[k];
-  }
-}
-
-/// M (a_d + Kd de/dt + Kp e) + C v + g (Luh, Walker, Paul 1980).
-inline void computed_torque(
-  const State & state, const Desired & desired, const Gains & gains, Dofs & effort)
-{
-  Dofs a{};
-  pd(state, desired, gains, a);
-  for (std::size_t k = 0; k < DOFS; ++k) {
-    a[k] = desired.a[k] + a[k];
-  }
-  inverse_dynamics(state.q, state.v, a, effort);
+  return found;
 }
 
 /// What lies between the efforts of the rigid body dynamics and the commands of the robot.
@@ -112,11 +85,9 @@ struct Actuation
   bool own_gravity = false;  // the robot adds its gravity to every command
 
   /// Turn efforts into commands, in place: with friction at some velocities, without own gravity.
-  void command(const Dofs & rubbing, const Dofs & q, Dofs & effort) const
+  void command(Vector<const double> rubbing, const Dofs & q, Dofs & effort) const
   {
-    for (std::size_t k = 0; k < DOFS; ++k) {
-      effort[k] += rubs(k, rubbing[k]);
-    }
+    add_friction(rubbing, 1.0, effort);
     add_own(q, -1.0, effort);
   }
 
@@ -131,17 +102,23 @@ struct Actuation
   Dofs applied(const Dofs & command, const State & state) const
   {
     Dofs effort = command;
-    for (std::size_t k = 0; k < DOFS; ++k) {
-      effort[k] -= rubs(k, state.v[k]);
-    }
+    add_friction(state.v, -1.0, effort);
     add_own(state.q, 1.0, effort);
     return effort;
   }
 
 private:
-  double rubs(std::size_t k, double v) const
+  void add_friction(Vector<const double> v, double sign, Dofs & effort) const
   {
-    return share * (VISCOUS[k] * v + COULOMB[k] * std::tanh(v / friction::SMOOTHING));
+    if (share > 0.0) {
+      static constexpr Dofs STRIBECK{}, SPEED = every(friction::STRIBECK_VELOCITY);
+      static constexpr Dofs SMOOTHING = every(friction::SMOOTHING);
+      Dofs rubbing;
+      friction::write_effort(v, VISCOUS, COULOMB, STRIBECK, SPEED, SMOOTHING, rubbing);
+      for (std::size_t k = 0; k < DOFS; ++k) {
+        effort[k] += sign * share * rubbing[k];
+      }
+    }
   }
 
   void add_own(const Dofs & q, double sign, Dofs & effort) const

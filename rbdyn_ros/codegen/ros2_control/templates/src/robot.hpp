@@ -4,15 +4,15 @@
 
 #include <array>
 #include <cstddef>
-#include <limits>
+
+#include "views.hpp"
 
 namespace @{namespace}
 {
 
-constexpr double INFINITE = std::numeric_limits<double>::infinity();
-
 /// Degrees of freedom of the robot, and those that the controller commands.
 constexpr std::size_t DOFS = @{dofs};
+constexpr Index NV = DOFS;
 constexpr std::size_t CONTROLLED = @{controlled};
 
 using Dofs = std::array<double, DOFS>;
@@ -22,9 +22,9 @@ using Joints = std::array<double, CONTROLLED>;
 constexpr std::array<const char *, DOFS> NAMES{@{joint_names}};
 
 /// The degree of freedom of each controlled joint, and the other degrees of freedom.
-constexpr std::array<std::size_t, CONTROLLED> PLACE{@{places}};
+constexpr std::array<Index, CONTROLLED> PLACE{@{places}};
 constexpr std::size_t UNCONTROLLED = DOFS - CONTROLLED;
-constexpr std::array<std::size_t, UNCONTROLLED> OTHERS{@{other_places}};
+constexpr std::array<Index, UNCONTROLLED> OTHERS{@{other_places}};
 
 /// Limits of the controlled joints: positions [rad or m], velocities [per s], efforts [N m or N],
 /// power [W], gain of speed [rad/s^2 or m/s^2].

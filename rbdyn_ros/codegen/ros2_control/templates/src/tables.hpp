@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "views.hpp"
+
 namespace @{namespace}
 {
 

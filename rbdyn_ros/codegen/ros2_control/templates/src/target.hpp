@@ -28,13 +28,13 @@ struct Reference
 class Target
 {
 public:
-  const Desired & desired() const { return desired_; }
+  /// Position, velocity and acceleration of all degrees of freedom.
+  const Motion & desired() const { return desired_; }
 
   /// Rest at a position.
   void rest_at(const Dofs & q)
   {
-    desired_ = Desired{};
-    desired_.q = q;
+    desired_ = Motion(q, Dofs{}, Dofs{});
     left_ = 0.0;
     follows_ = false;
   }
@@ -43,8 +43,8 @@ public:
   void stop_from(const State & state, const Limits & limits)
   {
     rest_at(state.q);
-    for (const std::size_t k : PLACE) {
-      desired_.v[k] = state.v[k];
+    for (const Index k : PLACE) {
+      desired_(1, k) = state.v[k];
     }
     stop(limits);
   }
@@ -54,16 +54,16 @@ public:
   {
     if (!follows_) {
       for (std::size_t i = 0; i < CONTROLLED; ++i) {
-        if (!(std::abs(reference.q[i] - desired_.q[PLACE[i]]) <= tolerance)) {
+        if (!(std::abs(reference.q[i] - desired_(0, PLACE[i])) <= tolerance)) {
           return false;
         }
       }
     }
     follows_ = true;
     for (std::size_t i = 0; i < CONTROLLED; ++i) {
-      desired_.q[PLACE[i]] = reference.q[i];
-      desired_.v[PLACE[i]] = reference.v[i];
-      desired_.a[PLACE[i]] = reference.a[i];
+      desired_(0, PLACE[i]) = reference.q[i];
+      desired_(1, PLACE[i]) = reference.v[i];
+      desired_(2, PLACE[i]) = reference.a[i];
     }
     return true;
   }
@@ -84,10 +84,10 @@ public:
   /// Joints that are not controlled have no target of their own: they would disturb the others.
   void let_go(const State & state)
   {
-    for (const std::size_t k : OTHERS) {
-      desired_.q[k] = state.q[k];
-      desired_.v[k] = state.v[k];
-      desired_.a[k] = 0.0;
+    for (const Index k : OTHERS) {
+      desired_(0, k) = state.q[k];
+      desired_(1, k) = state.v[k];
+      desired_(2, k) = 0.0;
     }
   }
 
@@ -95,22 +95,12 @@ private:
   /// Begin to decelerate from the present velocity, within the limits of the positions.
   void stop(const Limits & limits)
   {
-    bool stands = true;
-    double time = tracking::STOPPING;
-    for (std::size_t i = 0; i < CONTROLLED; ++i) {
-      const std::size_t k = PLACE[i];
-      const double v = desired_.v[k], q = desired_.q[k];
-      stands = stands && std::abs(v) <= tracking::STANDING;
-      const double room = v > 0.0 ? limits.upper[i] - q : q - limits.lower[i];
-      time = std::min(time, 2.0 * room / std::max(std::abs(v), tracking::STANDING));
-    }
-    desired_.a = Dofs{};
+    const double time = tracking::stopping_time(desired_, PLACE, limits.lower, limits.upper);
+    desired_.fill(2, 0.0);
     begin_ = desired_;
-    if (stands) {
-      desired_.v = Dofs{};
-      left_ = 0.0;
-    } else {
-      left_ = time_ = std::max(time, tracking::QUICKEST);
+    left_ = time_ = time;
+    if (time == 0.0) {
+      desired_.fill(1, 0.0);
     }
   }
 
@@ -119,16 +109,16 @@ private:
   void decelerate()
   {
     const double s = 1.0 - left_ / time_;
-    for (const std::size_t k : PLACE) {
-      const double v = begin_.v[k];
-      desired_.q[k] = begin_.q[k] + v * time_ * (s - s * s * s + 0.5 * s * s * s * s);
-      desired_.v[k] = v * (1.0 - 3.0 * s * s + 2.0 * s * s * s);
-      desired_.a[k] = v / time_ * (6.0 * s * s - 6.0 * s);
+    for (const Index k : PLACE) {
+      const double v = begin_(1, k);
+      desired_(0, k) = begin_(0, k) + v * time_ * (s - s * s * s + 0.5 * s * s * s * s);
+      desired_(1, k) = v * (1.0 - 3.0 * s * s + 2.0 * s * s * s);
+      desired_(2, k) = v / time_ * (6.0 * s * s - 6.0 * s);
     }
   }
 
-  Desired desired_, begin_;
-  double left_ = 0.0, time_ = 1.0;  // of the deceleration [s]
+  Motion desired_, begin_;
+  double left_ = 0.0, time_ = 0.0;  // of the deceleration [s]
   bool follows_ = false;
 };
 

@@ -87,13 +87,16 @@ TEST(Laws, agree_with_the_laws_of_arm_controller)
   const Gains stiff = gains_of(settings::STIFFNESS, settings::DAMPING);
   for (const Expected & row : EXPECTED) {
     Dofs effort{};
-    damped_gravity(row.state, settings::GRAVITY_DAMPING, effort);
+    const Motion desired = rows_of(row.desired);
+    compute(
+      laws::damped_gravity, row.state, desired, rows_of(gains_of(0.0, settings::GRAVITY_DAMPING)),
+      effort);
     expect_near(effort, row.gravity, row.weight);
-    pd_gravity(row.state, row.desired, soft, effort);
+    compute(laws::pd_gravity, row.state, desired, rows_of(soft), effort);
     expect_near(effort, row.pd_gravity, row.weight);
-    computed_torque(row.state, row.desired, stiff, effort);
+    compute(laws::computed_torque, row.state, desired, rows_of(stiff), effort);
     expect_near(effort, row.computed_torque, row.weight);
-    joint_impedance(row.state, row.desired, soft, effort);
+    compute(laws::joint_impedance, row.state, desired, rows_of(soft), effort);
     expect_near(effort, row.impedance, row.weight);
   }
 }

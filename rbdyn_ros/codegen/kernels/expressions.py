@@ -1,0 +1,234 @@
+"""Translate the expressions of a kernel to C++, with their types."""
+
+from __future__ import annotations
+
+import ast
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rbdyn_ros.codegen.kernels.texts import (
+    AND,
+    ARRAYS,
+    ATOM,
+    CHOICE,
+    COMPARISON,
+    DATA,
+    EQUALITY,
+    MODEL,
+    NUMBERS,
+    OR,
+    PRODUCT,
+    SUM,
+    UNARY,
+    WIDTH,
+    Text,
+    TranslationError,
+    number,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rbdyn_ros.codegen.kernels.statements import Body
+
+OPERATORS = {ast.Mult: ("*", PRODUCT), ast.Div: ("/", PRODUCT), ast.Add: ("+", SUM)}
+OPERATORS |= {ast.Sub: ("-", SUM)}
+COMPARISONS = {ast.Lt: ("<", COMPARISON), ast.LtE: ("<=", COMPARISON), ast.Gt: (">", COMPARISON)}
+COMPARISONS |= {ast.GtE: (">=", COMPARISON), ast.Eq: ("==", EQUALITY), ast.NotEq: ("!=", EQUALITY)}
+#: Functions of Python, NumPy and math, and their names in C++ or in the header of the views.
+FUNCTIONS = {
+    getattr(module, name): f"std::{name}"
+    for module in (math, np)
+    for name in ("exp", "expm1", "sqrt", "cos", "copysign", "tanh")
+}
+FUNCTIONS |= {np.abs: "std::abs", abs: "std::abs", np.sign: "sign"}
+#: Classes of Python that convert numbers.
+CONVERSIONS = {bool: "bool", float: "float", int: "int"}
+
+
+def expression(node: ast.expr, body: Body) -> Text:
+    """Return an expression of a kernel's body; raises TranslationError for other Python."""
+    rule = _RULES.get(type(node))
+    if rule is None:
+        raise TranslationError(node, f"the expression `{ast.unparse(node)}`")
+    found: Text = rule(node, body)
+    return found
+
+
+def _constant(node: ast.Constant, _body: Body) -> Text:
+    if not isinstance(node.value, (bool, int, float)):
+        raise TranslationError(node, f"the constant {node.value!r}")
+    return number(node.value)
+
+
+def _name(node: ast.Name, body: Body) -> Text:
+    return body.variable(node) or body.constant(node)
+
+
+def _attribute(node: ast.Attribute, body: Body) -> Text:
+    if isinstance(node.value, ast.Name) and body.variable(node.value) is None:
+        return number(body.value(node))  # np.inf, math.pi
+    owner = expression(node.value, body)
+    if owner.kind == MODEL and node.attr == "nv":
+        return Text("NV", "int")
+    if owner.kind == DATA and node.attr in DATA_FIELDS:
+        return Text(f"{owner.text}.{node.attr}", "Vector")
+    raise TranslationError(node, f"`{ast.unparse(node)}`")
+
+
+#: Fields of Data that a kernel may use.
+DATA_FIELDS = ("qpos", "qvel", "qacc", "qfrc_applied", "qfrc_inverse")
+
+
+def _subscript(node: ast.Subscript, body: Body) -> Text:
+    match node:
+        case ast.Subscript(ast.Attribute(matrix, "shape"), ast.Constant(0 | 1 as axis)):
+            owner = expression(matrix, body)
+            if owner.kind == "Matrix":
+                return Text(f"{owner.text}.{'columns' if axis else 'rows'}()", "int")
+    owner = expression(node.value, body)
+    indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    places = [expression(index, body) for index in indices]
+    if owner.kind not in ARRAYS or any(place.kind != "int" for place in places):
+        raise TranslationError(node, f"`{ast.unparse(node)}`")
+    texts, (axes, entry) = ", ".join(place.text for place in places), ARRAYS[owner.kind]
+    if len(places) == axes:
+        text = f"{owner.text}[{texts}]" if axes == 1 else f"{owner.text}({texts})"
+        return Text(text, entry)
+    if (len(places), axes) == (1, 2):
+        return Text(f"{owner.text}.row({texts})", "Vector")
+    raise TranslationError(node, f"`{ast.unparse(node)}`")
+
+
+def _unary(node: ast.UnaryOp, body: Body) -> Text:
+    operand = expression(node.operand, body)
+    if isinstance(node.op, ast.Not):
+        return Text(f"!{operand.within(UNARY)}", "bool", UNARY)
+    if isinstance(node.op, ast.USub):
+        return Text(f"-{operand.within(ATOM)}", operand.kind, UNARY)
+    raise TranslationError(node, f"`{ast.unparse(node)}`")
+
+
+def _binary(node: ast.BinOp, body: Body) -> Text:
+    left, right = expression(node.left, body), expression(node.right, body)
+    if isinstance(node.op, ast.Pow) and isinstance(node.right, ast.Constant):
+        if node.right.value == 2:
+            return Text(f"square({left.as_number('float')})", "float")
+    elif type(node.op) in OPERATORS:
+        sign, binds = OPERATORS[type(node.op)]
+        kind = "float" if sign == "/" else _wider(left, right)
+        texts = _converted((left, binds), (right, binds + 1), kind=kind)
+        return Text(f" {sign} ".join(texts), kind, binds)
+    raise TranslationError(node, f"the operator of `{ast.unparse(node)}`")
+
+
+def _wider(*given: Text) -> str:
+    """Return the widest type of several numbers, at least int."""
+    return max((*(text.kind for text in given), "int"), key=WIDTH.index)
+
+
+def _converted(*given: tuple[Text, int], kind: str) -> list[str]:
+    """Return operands as numbers of one type, with the parentheses that they need."""
+    found = []
+    for text, binds in given:
+        whole = text.as_number(kind)
+        found.append(text.within(binds) if whole == text.text else whole)
+    return found
+
+
+def _compare(node: ast.Compare, body: Body) -> Text:
+    parts = [expression(part, body) for part in (node.left, *node.comparators)]
+    if any(not isinstance(middle, ast.Name | ast.Constant) for middle in node.comparators[:-1]):
+        raise TranslationError(node, "a chain of comparisons with a term in the middle")
+    found = []
+    for left, right, operator in zip(parts[:-1], parts[1:], node.ops, strict=True):
+        if type(operator) not in COMPARISONS:
+            raise TranslationError(node, f"the comparison `{ast.unparse(node)}`")
+        sign, binds = COMPARISONS[type(operator)]
+        kind = max((left.kind, right.kind), key=WIDTH.index)
+        texts = _converted((left, binds + 1), (right, binds + 1), kind=kind)
+        found.append(Text(f" {sign} ".join(texts), "bool", binds))
+    return _joined(found, "&&", AND)
+
+
+def _logic(node: ast.BoolOp, body: Body) -> Text:
+    sign, binds = ("&&", AND) if isinstance(node.op, ast.And) else ("||", OR)
+    return _joined([condition(part, body) for part in node.values], sign, binds)
+
+
+def _joined(parts: Sequence[Text], sign: str, binds: int) -> Text:
+    if len(parts) == 1:
+        return parts[0]
+    # compilers warn of && within || without parentheses
+    within = AND + 1 if binds == OR else binds
+    return Text(f" {sign} ".join(part.within(within) for part in parts), "bool", binds)
+
+
+def condition(node: ast.expr, body: Body) -> Text:
+    """Return a condition; it must be a bool, as Python's truth of numbers has traps."""
+    found = expression(node, body)
+    if found.kind != "bool":
+        raise TranslationError(node, f"the condition `{ast.unparse(node)}`, a {found.kind}")
+    return found
+
+
+def _choice(node: ast.IfExp, body: Body) -> Text:
+    test, first, second = (
+        condition(node.test, body),
+        expression(node.body, body),
+        expression(node.orelse, body),
+    )
+    kind = max((first.kind, second.kind), key=WIDTH.index)
+    texts = _converted((first, CHOICE + 1), (second, CHOICE), kind=kind)
+    return Text(f"{test.within(CHOICE + 1)} ? {texts[0]} : {texts[1]}", kind, CHOICE)
+
+
+def _tuple(node: ast.Tuple, body: Body) -> Text:
+    parts = [expression(part, body) for part in node.elts]
+    texts = ", ".join(part.text for part in parts)
+    return Text(f"{{{texts}}}", "tuple", parts=tuple(part.kind for part in parts))
+
+
+def _call(node: ast.Call, body: Body) -> Text:
+    if node.keywords:
+        raise TranslationError(node, f"the keyword of `{ast.unparse(node)}`")
+    function: Any = body.value(node.func)
+    if function is len:
+        (array,) = (expression(given, body) for given in node.args)
+        return Text(f"{array.text}.size()", "int")
+    if (kernel := body.called(node, function)) is not None:
+        return kernel.call(node, [expression(given, body) for given in node.args])
+    given = [expression(argument, body) for argument in node.args]
+    if any(text.kind not in NUMBERS for text in given):
+        raise TranslationError(node, f"the call `{ast.unparse(node)}`")
+    if function in (min, max):
+        kind, name = _wider(*given), f"std::{function.__name__}"
+        first, *others = (text.as_number(kind) for text in given)
+        for other in others:  # from the left, as Python compares them
+            first = f"{name}({first}, {other})"
+        return Text(first, kind)
+    if function in CONVERSIONS:
+        return Text(given[0].as_number(CONVERSIONS[function]), CONVERSIONS[function])
+    if function in (np.isnan, math.isnan):
+        return Text(f"std::isnan({given[0].text})", "bool")
+    if function in FUNCTIONS:
+        texts = ", ".join(text.as_number("float") for text in given)
+        return Text(f"{FUNCTIONS[function]}({texts})", "float")
+    raise TranslationError(node, f"the function `{ast.unparse(node.func)}`")
+
+
+_RULES: dict[type[ast.expr], Any] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.Subscript: _subscript,
+    ast.UnaryOp: _unary,
+    ast.BinOp: _binary,
+    ast.Compare: _compare,
+    ast.BoolOp: _logic,
+    ast.IfExp: _choice,
+    ast.Tuple: _tuple,
+    ast.Call: _call,
+}

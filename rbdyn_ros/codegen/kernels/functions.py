@@ -1,0 +1,152 @@
+"""Translate kernels and all that they call to functions of C++."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import itertools
+import sys
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rbdyn_ros.codegen.kernels.statements import Body
+from rbdyn_ros.codegen.kernels.texts import (
+    ARRAYS,
+    DATA,
+    MODEL,
+    NUMBERS,
+    Signature,
+    TranslationError,
+)
+from rbdyn_ros.dynamics.entry import Entry
+from rbdyn_ros.specialization.uncompiled import LIBRARIES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from types import FunctionType, ModuleType
+
+
+class Translation:
+    """Kernels as functions of C++, each in a namespace with the name of its module.
+
+    Args:
+        kernels: kernels or entries.
+        given: signatures of kernels that the C++ has already, by their names.
+
+    Attributes:
+        modules: their modules, by their namespaces.
+
+    Raises:
+        NotImplementedError: a kernel uses Python without a translation; the message has its line.
+    """
+
+    def __init__(self, kernels: Iterable[Any], given: Mapping[str, Signature]) -> None:
+        self.modules: dict[str, ModuleType] = {}
+        self._given = given
+        self._found: dict[Any, Signature] = {}
+        self._texts: list[tuple[str, str]] = []
+        for kernel in kernels:
+            self.signature(kernel)
+
+    def text(self) -> str:
+        """Return the functions, each after those that it calls."""
+        parts = []
+        for space, texts in itertools.groupby(self._texts, lambda text: text[0]):
+            inner = "\n\n".join(text for _, text in texts)
+            parts.append(f"namespace {space}\n{{\n{inner}\n}}  // namespace {space}")
+        return "\n\n".join(parts)
+
+    def signature(self, kernel: Any) -> Signature | None:
+        """Return the signature of a kernel, which is translated once; None for other functions."""
+        function = _python_of(kernel)
+        if function is None:
+            return None
+        if function.__name__ in self._given:
+            return self._given[function.__name__]
+        if function not in self._found:
+            self._found[function] = self._translated(function)
+        return self._found[function]
+
+    def _translated(self, function: FunctionType) -> Signature:
+        source = textwrap.dedent(inspect.getsource(function))
+        node = ast.parse(source).body[0]
+        assert isinstance(node, ast.FunctionDef)
+        try:
+            return self._define(function, node)
+        except TranslationError as error:
+            file = Path(inspect.getfile(function)).name
+            line = function.__code__.co_firstlineno + getattr(error.node, "lineno", 1) - 1
+            text = f"{file}, line {line}: kernel `{function.__name__}` uses {error}"
+            raise NotImplementedError(f"{text}, which is not translated to C++") from error
+
+    def _define(self, function: FunctionType, node: ast.FunctionDef) -> Signature:
+        """Append a function to the texts and return its signature."""
+        space, name = function.__module__.rpartition(".")[2], node.name.lstrip("_")
+        kinds = {argument.arg: _kind(argument) for argument in node.args.args}
+        result, parts = _result(node)
+        self.modules[space] = sys.modules[function.__module__]
+        names = {**vars(builtins), **function.__globals__}
+        body = Body(node, names, kinds, result, self.signature)
+        lines = [f"  {line}" for line in body.lines()]
+        used = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+        arguments = ", ".join(
+            _argument(argument if argument in used else "", kind, argument in body.written)
+            for argument, kind in kinds.items()
+            if kind != MODEL
+        )
+        head = f"static inline {_type(result, parts)} {name}({arguments})"
+        self._texts.append((space, "\n".join([*_comment(node), head, "{", *lines, "}"])))
+        written = frozenset(k for k, argument in enumerate(kinds) if argument in body.written)
+        return Signature(f"{space}::{name}", tuple(kinds.values()), result, parts, written)
+
+
+def _python_of(kernel: Any) -> FunctionType | None:
+    """Return the Python function of a kernel, or None for other functions."""
+    if isinstance(kernel, Entry):
+        kernel = kernel.kernel
+    function = getattr(kernel, "py_func", kernel)  # without compilation it is the function
+    if not inspect.isfunction(function) or function.__module__.split(".")[0] in LIBRARIES:
+        return None
+    return function
+
+
+def _kind(argument: ast.arg) -> str:
+    kind = ast.unparse(argument.annotation) if argument.annotation else "no type"
+    if kind not in (*NUMBERS, *ARRAYS, MODEL, DATA):
+        raise TranslationError(argument, f"the argument `{argument.arg}` of {kind}")
+    return kind
+
+
+def _result(node: ast.FunctionDef) -> tuple[str, tuple[str, ...]]:
+    """Return the type of a function's result, and the types of the entries of a tuple."""
+    given = ast.unparse(node.returns) if node.returns else "no type"
+    parts = tuple(given.removeprefix("tuple[").removesuffix("]").split(", "))
+    if given.startswith("tuple[") and set(parts) <= set(NUMBERS):
+        return "tuple", parts
+    if given not in (*NUMBERS, "None"):
+        raise TranslationError(node, f"a result of {given}")
+    return given, ()
+
+
+def _type(result: str, parts: tuple[str, ...]) -> str:
+    if result == "tuple":
+        return f"std::tuple<{', '.join(NUMBERS[part] for part in parts)}>"
+    return NUMBERS.get(result, "void")
+
+
+def _argument(name: str, kind: str, written: bool) -> str:
+    if kind in NUMBERS:
+        return f"{NUMBERS[kind]} {name}".rstrip()
+    if kind == DATA:
+        return f"Data & {name}".rstrip()
+    shape = "Matrix" if kind == "Matrix" else "Vector"
+    entry = NUMBERS[ARRAYS[kind][1]]
+    return f"{shape}<{entry if written else f'const {entry}'}> {name}".rstrip()
+
+
+def _comment(node: ast.FunctionDef) -> list[str]:
+    """Return the docstring as a comment."""
+    text = ast.get_docstring(node) or ""
+    return [f"/// {line}".rstrip() for line in text.splitlines()]

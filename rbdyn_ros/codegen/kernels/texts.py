@@ -1,0 +1,110 @@
+"""Pieces of C++ that stand for pieces of a kernel, and the signatures of kernels."""
+
+from __future__ import annotations
+
+import ast
+import math
+from dataclasses import dataclass
+
+#: How tightly C++ binds: operands that bind less tightly need parentheses.
+ATOM, UNARY, PRODUCT, SUM, COMPARISON, EQUALITY, AND, OR, CHOICE = range(9, 0, -1)
+#: Arrays of kernels: their number of indices, and the type of an entry.
+ARRAYS = {"Vector": (1, "float"), "Matrix": (2, "float"), "Ints": (1, "int")}
+#: Model and Data; the Model is compiled into the C++, so no argument stands for it.
+MODEL, DATA = "Model", "Data"
+#: Types of numbers, from narrow to wide, and their names in C++.
+NUMBERS = {"bool": "bool", "int": "Index", "float": "double"}
+WIDTH = list(NUMBERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """An expression of C++.
+
+    Attributes:
+        text: its text.
+        kind: its type: a number of NUMBERS, an array of ARRAYS, MODEL, DATA, or "tuple".
+        binds: how tightly it binds, see ATOM.
+        parts: types of the entries of a tuple.
+    """
+
+    text: str
+    kind: str
+    binds: int = ATOM
+    parts: tuple[str, ...] = ()
+
+    def within(self, binds: int) -> str:
+        """Return the text as an operand of an operator that binds so tightly."""
+        return self.text if self.binds >= binds else f"({self.text})"
+
+    def as_number(self, kind: str) -> str:
+        """Return the text converted to a type of numbers."""
+        if kind == self.kind or (kind == "float" and self.text.isdecimal()):
+            return self.text if kind == self.kind else f"{self.text}.0"
+        return f"static_cast<{NUMBERS[kind]}>({self.text})"
+
+
+def number(value: float) -> Text:
+    """Return a number with all of its digits."""
+    if isinstance(value, bool):
+        return Text(str(value).lower(), "bool")
+    if isinstance(value, int):
+        return Text(str(value), "int", ATOM if value >= 0 else UNARY)
+    if math.isnan(value):
+        return Text("NOTHING", "float")
+    if math.isinf(value):
+        return Text("INFINITE" if value > 0.0 else "-INFINITE", "float", UNARY)
+    return Text(repr(value), "float", ATOM if value >= 0.0 else UNARY)
+
+
+def is_constant(name: str, value: object) -> bool:
+    """Whether a global name of a module stands for a number that C++ gets, too."""
+    return name.isupper() and type(value) in (int, float)
+
+
+class TranslationError(Exception):
+    """Python that the translation does not know.
+
+    Args:
+        node: the Python.
+        what: what is not known.
+    """
+
+    def __init__(self, node: ast.AST, what: str) -> None:
+        super().__init__(what)
+        self.node = node
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A kernel as its callers in C++ see it.
+
+    Attributes:
+        name: its name, with its namespace.
+        kinds: types of its arguments.
+        result: type of its result: a number of NUMBERS, "None", or "tuple".
+        parts: types of the entries of a tuple.
+        written: places of the arguments whose arrays it writes.
+    """
+
+    name: str
+    kinds: tuple[str, ...]
+    result: str = "None"
+    parts: tuple[str, ...] = ()
+    written: frozenset[int] = frozenset()
+
+    def call(self, node: ast.Call, given: list[Text]) -> Text:
+        """Return a call; raises TranslationError if the arguments do not fit."""
+        texts = []
+        if len(given) != len(self.kinds):
+            raise TranslationError(node, f"the number of arguments of `{ast.unparse(node)}`")
+        for kind, text in zip(self.kinds, given, strict=True):
+            if kind in NUMBERS and text.kind in NUMBERS:
+                texts.append(text.as_number(kind))
+            elif kind != text.kind:
+                raise TranslationError(
+                    node, f"a {text.kind} for a {kind} in `{ast.unparse(node)}`"
+                )
+            elif kind != MODEL:
+                texts.append(text.text)
+        return Text(f"{self.name}({', '.join(texts)})", self.result, parts=self.parts)

@@ -1,0 +1,42 @@
+// The generated dynamics as the kernels call them.
+
+#pragma once
+
+#include "@{prefix}_dynamics.h"
+#include "robot.hpp"
+#include "views.hpp"
+
+namespace @{namespace}
+{
+
+/// A state of the robot, and accelerations and efforts that go with it.
+struct Data
+{
+  Dofs qpos{};
+  Dofs qvel{};
+  Dofs qacc{};
+  Dofs qfrc_inverse{};
+};
+
+/// g(q): the efforts that hold the robot.
+inline void gravity_term(const Data & d, Vector<double> effort)
+{
+  @{prefix}_gravity(d.qpos.data(), effort.data());
+}
+
+/// M(q) a + C(q, v) v + g(q).
+inline void inverse(Data & d)
+{
+  @{prefix}_inverse(d.qpos.data(), d.qvel.data(), d.qacc.data(), d.qfrc_inverse.data());
+}
+
+/// The velocity that leads from one position to another one in a time [s].
+inline void differentiate_pos(
+  Vector<double> velocity, double time, Vector<const double> from, Vector<const double> to)
+{
+  for (Index k = 0; k < velocity.size(); ++k) {
+    velocity[k] = (to[k] - from[k]) / time;
+  }
+}
+
+}  // namespace @{namespace}

@@ -1,0 +1,20 @@
+// Laws and judgements of arm_controller, generated from the kernels of rbdyn_ros.
+//
+// Their source is Python; the name of a namespace is the name of its module.
+
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "dynamics.hpp"
+#include "tables.hpp"
+#include "views.hpp"
+
+namespace @{namespace}
+{
+
+@{kernels}
+
+}  // namespace @{namespace}
