@@ -86,6 +86,7 @@ class Robot:
         given: its source, after `load`.
         m, commands: its Model and the parser of its commands, after `load`.
         sensors: topics of its sensors, after `load`; None without a sensor file.
+        held: how it is held until its first command, after `load`; None: it is not.
         loop, stamps, payloads, entities, outputs, reception, spawned, wait_alarm, foreign: after
             `open`.
         shared_memory: after `open`, or None.
@@ -125,6 +126,7 @@ class Robot:
         self._loaded = loaded = load_robot(self.node, self.values, self._setup, stop, fallback)
         self.m, self.given = loaded.m, loaded.given
         self.commands, self.sensors = loaded.commands, loaded.sensors
+        self.held = loaded.held
 
     def open(self, wakeup: Wakeup, time_base: int, clock: Any) -> None:
         """Make the loop and the topics; the loop does not run yet.
@@ -228,6 +230,7 @@ class Robot:
             specialize=values.specialize,
             locked=self._setup is not None and self._setup.locked,
             report_current=values.actuator_effort == "current",
+            held=None if self.held is None else self.held.dofs,
         )
 
     def _lockstep_dofs(self) -> Any:
