@@ -75,6 +75,7 @@ TEST = [
     "pytest-xdist>=3.5",
     "opencv-python-headless>=4.8",  # its model of a lens
     "hypothesis>=6.80",
+    "jsonschema>=4.0",
     'mujoco>=4.0; python_version >= "3.11"',
     'mujoco>=3.8; python_version < "3.11"',  # the last that installs on 3.10 is 3.17
     "pin>=3.9",

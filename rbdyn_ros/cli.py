@@ -21,6 +21,7 @@ from rbdyn_ros.commands.info import add_info
 from rbdyn_ros.commands.parser import Parser
 from rbdyn_ros.commands.plot import add_plot
 from rbdyn_ros.commands.replay import add_replay
+from rbdyn_ros.commands.schema import add_schema
 from rbdyn_ros.commands.sim import add_sim
 from rbdyn_ros.commands.trial import add_trial
 from rbdyn_ros.commands.view import add_view
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 #: The subcommands in the groups that `rbdyn` lists.
 GROUPS: dict[str, tuple[Callable[[Commands], None], ...]] = {
-    "A robot's file": (add_check, add_view, add_codegen),
+    "A robot's file": (add_check, add_view, add_codegen, add_schema),
     "A simulated robot": (add_sim, add_trial),
     "A recording": (add_plot, add_replay),
     "A real arm": (add_excite, add_identify),

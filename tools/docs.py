@@ -15,6 +15,7 @@ from pathlib import Path
 from docs_api import api_page
 from docs_arms import arms_page
 from docs_fields import fields_page
+from docs_files import files_page
 from docs_parameters import ROOT, parameter_files
 from docs_policy import policy_text
 
@@ -26,6 +27,7 @@ def pages() -> dict[Path, str]:
     return {
         FOLDER / "fields.md": fields_page(),
         FOLDER / "api.md": api_page(),
+        FOLDER / "yaml_files.md": files_page(),
         ROOT / "config/sros2/policy.xml": policy_text(),
         **parameter_files(),
         **arms_page(),

@@ -58,9 +58,10 @@ def _traps(families: list[list[ArmPreset]]) -> str:
     lines = []
     for family in families:
         taken = family[0].facts["takes_efforts"]
-        told = [] if taken.value else [f"{taken.note} ([source]({taken.source}))"]
-        told += [f"{trap.value} ([source]({trap.source}))" for trap in family[0].traps]
-        lines.append(f"- **{family[0].driver}**: {'; '.join(told)}.")
+        facts = [] if taken.value else [(taken.note, taken.source)]
+        facts += [(trap.value, trap.source) for trap in family[0].traps]
+        lines.append(f"- **{family[0].driver}**")
+        lines += [f"    - {fact} ([source]({source}))" for fact, source in facts]
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: name the version and the repository, and include files from outside docs/.
+"""Hooks of mkdocs: add files from outside docs/, the pages of the API, version and repository.
 
 The pages are written for a plain git host, where `../config/sensors.yaml` is a link to a file of
 the repository. Pages at the root of the repository get names in the site: see ELSEWHERE. Every
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from posixpath import relpath
@@ -17,36 +18,38 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from rbdyn_ros import __version__
-
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))  # mkdocs loads this file by its path
+
+from docs_api import api_page, topics  # noqa: E402
+
+from rbdyn_ros import __version__  # noqa: E402
+
+API = "reference/api.md"
 LINK = re.compile(r"(\]\()([^)#\s]+)(#[^)\s]*)?(\))")
 
 #: Pages outside docs/, by their names in the site.
 ELSEWHERE = {
     "overview.md": ROOT / "README.md",
     "contributing.md": ROOT / "CONTRIBUTING.md",
+    "conduct.md": ROOT / "CODE_OF_CONDUCT.md",
     "quality.md": ROOT / "QUALITY_DECLARATION.md",
     "reporting.md": ROOT / "SECURITY.md",
 }
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Show the version, and a link to the repository that this clone was made from, if any."""
+    """Show version and repository, and the pages of the API below the page with all names."""
     config.site_name = f"{config.site_name} {__version__}"
-    found = subprocess.run(
-        ["git", "-C", ROOT, "remote", "get-url", "origin"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if found.stdout.startswith("https://"):
-        config.repo_url = found.stdout.strip().removesuffix(".git")
+    config.repo_url = _repository() or config.repo_url
+    pages = [API, *(f"reference/{topic.file}" for topic in topics())]
+    (reference,) = (entry["Reference"] for entry in config.nav or [] if "Reference" in entry)
+    reference[reference.index({"API": API})] = {"API": pages}
     return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages outside docs/ and the files that pages link to."""
+    """Add the pages of the API, the pages outside docs/, and the files that pages link to."""
     docs = Path(config.docs_dir)
     for name, path in ELSEWHERE.items():
         files.append(File.generated(config, name, abs_src_path=str(path)))
@@ -56,12 +59,17 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
                 name = _copied(target)
                 if files.get_file_from_path(name) is None:
                     files.append(File.generated(config, name, abs_src_path=str(target)))
+    for topic in topics():
+        name = f"reference/{topic.file}"
+        files.append(File.generated(config, name, content=topic.page()))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Replace links to the repository by links within the site."""
     del files
+    if page.file.src_uri == API:
+        return api_page(linked=True)
     docs = Path(config.docs_dir)
     source = _source(docs, page.file.src_uri)
 
@@ -76,6 +84,18 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return f"{found[1]}{relpath(place, start)}{found[3] or ''}{found[4]}"
 
     return LINK.sub(renamed, markdown)
+
+
+def _repository() -> str:
+    """Return the web address of the repository that this clone was made from, if any."""
+    found = subprocess.run(
+        ["git", "-C", ROOT, "remote", "get-url", "origin"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    address = found.stdout.strip().removesuffix(".git")
+    return address if address.startswith("https://") else ""
 
 
 def _source(docs: Path, name: str) -> Path:

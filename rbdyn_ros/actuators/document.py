@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rbdyn_ros.actuators.reader import parse_actuators, read_file, read_table
+from rbdyn_ros.actuators.keys import DIALECT
+from rbdyn_ros.actuators.reader import read_file, read_table
 from rbdyn_ros.actuators.specs import ActuatorSpec
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.mechanism_files.yaml_text import Scalar, YamlTable
+from rbdyn_ros.description.yaml_files.text import Scalar, YamlTable
 from rbdyn_ros.errors import Finding
 from rbdyn_ros.model.model import Model
 
@@ -39,7 +40,7 @@ class ActuatorsDocument:
             DescriptionError: it is not an actuators file; its actuators are not read yet.
         """
         data, audit = read_file(path), Audit()
-        top = parse_actuators(data, str(path), audit)
+        top = DIALECT.parse(data, str(path), audit)
         audit.raise_errors(str(path))
         return cls(str(path), data, top)
 
@@ -54,7 +55,7 @@ class ActuatorsDocument:
 
         Args:
             m: the robot without actuators, with the timestep of its simulation.
-            numbers: by joint and key of reader.PARAMETERS.
+            numbers: by joint and key, such as `lugre.coulomb`.
 
         Raises:
             DescriptionError: with all errors.

@@ -1,63 +1,32 @@
-"""Read the actuators of a robot from a YAML file.
-
-    rbdyn_actuators: 1              # version of this format
-    actuators:
-      shoulder:                     # a joint with one degree of freedom
-        gear: 100                   # default 1; negative: it turns the other way
-        armature: 2.5e-5            # inertia of the rotor [kg m^2]
-        motorconst: [0.07, 0.07]    # Kt [N m/A], Ke [V s/rad], or one number for both
-        motorconst_error: 0.05      # the motor gives 5 % more torque than the drive assumes
-        resistance: 0.4             # [Ohm]
-        inductance: 2e-4            # [H]
-        voltage: 48                 # largest voltage of the drive [V]
-        saturation: {torque: 2.0}   # or {current: 30}: of the drive [N m, A]
-        torque_speed: [[0, 2.0], [300, 2.0], [450, 0]]      # [rad/s, N m]
-        thermal: {resistance: 2.5, capacitance: 60, tempcoef: 0.0039, reftemp: 25, ambient: 25}
-        derating: [100, 130]        # the largest current falls from the first to the second [C]
-        cogging: {amplitude: 0.01, poles: 14, phase: 0}
-        lugre: {coulomb: 0.02, static: 0.03, stribeck: 2.0, stiffness: 30, damping: 0}
-        damping: 1e-5               # viscous friction [N m s/rad]
-        elastic: {stiffness: 2e4, damping: 10, backlash: 0.001}       # of the gear, at the joint
-        delay: 0.003                # [s]
-        resolution: 0.05            # steps of the commanded effort of the joint [N m]
-
-Units are SI, temperatures in C. All keys may be left out. specs.py describes them.
-"""
+"""Read the actuators of a robot from a YAML file, whose keys are in keys.py."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from typing import Any
 
-from rbdyn_ros.actuators.file_parts import ELASTIC, SATURATION, THERMAL, Part, read_parts
-from rbdyn_ros.actuators.specs import COGGING, LUGRE, ActuatorSpec, delay_steps
+from rbdyn_ros.actuators.keys import DIALECT
+from rbdyn_ros.actuators.specs import BEND, COGGING, ROOM, ActuatorSpec, delay_steps
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.mechanism_files.forms import Form
-from rbdyn_ros.description.mechanism_files.yaml_text import YamlTable, check_version, parse
 from rbdyn_ros.description.reading.files import read_bytes
-from rbdyn_ros.errors import exactly, quote
+from rbdyn_ros.description.yaml_files.tables import Given
+from rbdyn_ros.description.yaml_files.text import Items, YamlTable
+from rbdyn_ros.errors import apart, exactly, quote
 from rbdyn_ros.model.actuators import MAX_DELAY
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 
-VERSION = "rbdyn_actuators"
-
-#: Keys with one number of 0 or more.
-_NUMBERS = ("armature", "resistance", "inductance", "damping", "resolution", "delay")
-#: The other keys.
-_OTHERS = (
-    *("gear", "motorconst", "motorconst_error", "voltage", "saturation", "torque_speed"),
-    *("thermal", "derating", "cogging", "lugre", "elastic"),
-)
-#: All keys of an actuator that hold one number, or may.
-PARAMETERS = (
-    *_NUMBERS,
-    *("gear", "motorconst", "motorconst_error", "voltage"),
-    *(f"saturation.{key}" for key in SATURATION),
-    *(f"thermal.{key}" for key in THERMAL),
-    *(f"cogging.{key}" for key in COGGING),
-    *(f"lugre.{key}" for key in LUGRE),
-    *(f"elastic.{key}" for key in ELASTIC),
-)
+#: Keys that need another one, and why.
+_NEEDED = {
+    "resistance": ("motorconst", "to compute a current"),
+    "motorconst_error": ("motorconst", "to differ from"),
+    "inductance": ("resistance", "for its time constant"),
+    "voltage": ("resistance", "to limit a current"),
+    "thermal": ("resistance", "that heats the winding"),
+    "derating": ("thermal", "for a temperature"),
+    "elastic": ("armature", "for a rotor of its own"),
+}
 
 
 def read_actuators(path: str | Path, m: Model) -> tuple[ActuatorSpec, ...]:
@@ -85,13 +54,6 @@ def read_file(path: str | Path) -> bytes:
     return read_bytes(Path(path), "a .yaml file", "the path of an actuators file")
 
 
-def parse_actuators(text: str | bytes, source: str, audit: Audit) -> YamlTable:
-    """Return the nodes of an actuators file, whose version is right."""
-    top = parse(text, source, audit, "an actuators file")
-    check_version(top, VERSION, source, "an actuators file", "not-an-actuators-file")
-    return top
-
-
 def read_actuators_text(
     text: str | bytes, m: Model, *, source: str = "<text>"
 ) -> tuple[ActuatorSpec, ...]:
@@ -103,73 +65,141 @@ def read_actuators_text(
         source: name of the document, for messages.
     """
     audit = Audit()
-    specs = read_table(parse_actuators(text, source, audit), m, audit)
+    specs = read_table(DIALECT.parse(text, source, audit), m, audit)
     audit.raise_errors(source)
     return specs
 
 
 def read_table(top: YamlTable, m: Model, audit: Audit) -> tuple[ActuatorSpec, ...]:
     """Read actuators from the nodes of a document; audit receives the errors."""
-    return _Reader(Form(audit), m).actuators(top)
+    table = DIALECT.read(top, audit).get("actuators")
+    if table is None:
+        return ()
+    found = []
+    for joint in table.lines:
+        _check_joint(joint, table, m)
+        given = table.get(joint)
+        if given is None:
+            continue
+        values = _values(given)
+        _check_together(given, m)
+        if given.sound:
+            found.append(ActuatorSpec(joint, **values))
+    return tuple(found)
 
 
-class _Reader:
-    def __init__(self, form: Form, m: Model) -> None:
-        self.form, self.m = form, m
+def _check_joint(name: str, table: Given, m: Model) -> None:
+    """Add an error unless a joint can have an actuator."""
+    owner, audit = f"actuator {quote(name)}", table.audit
+    if name not in m.jnt_names:
+        message = f"the robot has no moving joint {quote(name)}{audit.hint(name, m.jnt_names)}"
+        audit.error("unknown-joint", owner, table.lines[name], message, found=name)
+        return
+    j = m.jnt_id(name)
+    reason = ""
+    if m.jnt_mimic[j] >= 0:
+        leader = quote(m.jnt_names[m.jnt_mimic[j]])
+        reason = f"the joint is a mimic joint; allowed is its leader {leader}"
+    elif m.jnt_class[j] != JointClass.FREE:
+        reason = "the joint has a prescribed motion; allowed are joints that forces move"
+    elif m.jnt_dofnum[j] != 1:
+        number = m.jnt_dofnum[j]
+        reason = f"the joint has {number} degrees of freedom; allowed are joints with one"
+    if reason:
+        audit.error("unfit-joint", owner, table.lines[name], reason, found=name)
 
-    def actuators(self, top: YamlTable) -> tuple[ActuatorSpec, ...]:
-        """Return the actuators of a document."""
-        whole = self.form.table(top, "actuators file", "", (VERSION, "actuators"), ("actuators",))
-        if whole is None:
-            return ()
-        table = whole.nodes["actuators"]
-        if not isinstance(table, YamlTable):
-            self.form.wrong(table, "list of actuators", "", "a table of joints")
-            return ()
-        found = [self.actuator(name, table) for name in table.nodes]
-        return tuple(spec for spec in found if spec is not None)
 
-    def actuator(self, name: str, all_joints: YamlTable) -> ActuatorSpec | None:
-        """Return the actuator of a joint; None if there is an error."""
-        owner, before = f"actuator {quote(name)}", len(self.form.audit.findings)
-        self.check_joint(name, owner, all_joints.lines[name])
-        node = all_joints.nodes[name]
-        table = self.form.table(node, "actuator", owner, (*_NUMBERS, *_OTHERS))
-        if table is None:
-            return None
-        part = Part(self.form, owner, table)
-        numbers = {key: part.number(key) for key in _NUMBERS if key in table.nodes}
-        values = read_parts(part, numbers)
-        self.check_delay(part)
-        if len(self.form.audit.findings) > before:
-            return None
-        return ActuatorSpec(name, **values)
+def _values(given: Given) -> dict[str, Any]:
+    """Return the fields of an ActuatorSpec."""
+    tables = ("saturation", "thermal", "cogging", "lugre", "elastic")
+    values = {key: value for key, value in given.items() if key not in tables}
+    if isinstance(given.get("motorconst"), float):
+        values["motorconst"] = (given["motorconst"],) * 2
+    if (saturation := given.get("saturation")) is not None:
+        constant = values.get("motorconst", (1.0,))[0]
+        torque, current = (saturation.get(key, math.inf) for key in ("torque", "current"))
+        values["current"] = min(torque / constant, current)
+    if (thermal := given.get("thermal")) is not None and thermal.sound:
+        capacity = thermal.get("capacitance")
+        if capacity is None:
+            capacity = thermal["timeconst"] / thermal["resistance"]
+        at = (thermal.get(key, ROOM) for key in ("reftemp", "ambient"))
+        values["thermal"] = (thermal["resistance"], capacity, thermal.get("tempcoef", 0.0), *at)
+    if (cogging := given.get("cogging")) is not None and cogging.sound:
+        values["cogging"] = tuple(cogging[key] for key in COGGING)
+    if (lugre := given.get("lugre")) is not None:
+        values["lugre"] = _friction(lugre)
+    if (elastic := given.get("elastic")) is not None and elastic.sound:
+        values["stiffness"], values["backlash"] = elastic["stiffness"], elastic["backlash"]
+        values["gear_damping"] = elastic["damping"]
+    return values
 
-    def check_joint(self, name: str, owner: str, line: int) -> None:
-        """Add an error unless a joint can have an actuator."""
-        m, audit = self.m, self.form.audit
-        if name not in m.jnt_names:
-            hint = audit.hint(name, m.jnt_names)
-            message = f"the robot has no moving joint {quote(name)}{hint}"
-            audit.error("unknown-joint", owner, line, message, found=name)
-            return
-        j = m.jnt_id(name)
-        why = ""
-        if m.jnt_mimic[j] >= 0:
-            leader = quote(m.jnt_names[m.jnt_mimic[j]])
-            why = f"the joint is a mimic joint; allowed is its leader {leader}"
-        elif m.jnt_class[j] != JointClass.FREE:
-            why = "the joint has a prescribed motion; allowed are joints that forces move"
-        elif m.jnt_dofnum[j] != 1:
-            number = m.jnt_dofnum[j]
-            why = f"the joint has {number} degrees of freedom; allowed are joints with one"
-        if why:
-            audit.error("unfit-joint", owner, line, why, found=name)
 
-    def check_delay(self, part: Part) -> None:
-        """Add an error unless the delay is a number of timesteps."""
-        delay, h = part.number("delay") if "delay" in part else 0.0, self.m.opt.timestep
-        steps = delay_steps(delay, h)
-        if steps is None or steps > MAX_DELAY:
-            allowed = f"a multiple of the timestep {exactly(h)} s, at most {MAX_DELAY} of them"
-            part.wrong("delay", allowed)
+def _friction(lugre: Given) -> tuple[float, ...]:
+    """Return the LuGre friction of the motor; nothing after an error."""
+    if "static" in lugre.lines and "stribeck" not in lugre.lines:
+        message = "lugre has 'static' but no 'stribeck', the speed of the transition"
+        lugre.error("bad-value", "", message, found="lugre")
+    if "coulomb" not in lugre:
+        return ()
+    coulomb = lugre["coulomb"]
+    static = lugre.get("static", coulomb)
+    if static < coulomb:
+        allowed = f"a number of at least the coulomb friction {exactly(coulomb)}"
+        lugre.wrong("static", allowed, "static of lugre")
+    if not lugre.sound:
+        return ()
+    stiffness = lugre.get("stiffness", static / BEND)
+    return (stiffness, lugre["damping"], coulomb, static, lugre["stribeck"])
+
+
+def _check_together(given: Given, m: Model) -> None:
+    """Add an error for each value that does not fit the others, or the timestep."""
+    for key, (other, reason) in _NEEDED.items():
+        if key in given.lines and (other not in given.lines or given.get(other) == 0.0):
+            _refuse(given, key, f"{quote(key)} needs {quote(other)} {reason}")
+    saturation = given.get("saturation", {})
+    if "current" in saturation and "motorconst" not in given.lines:
+        _refuse(saturation, "current", "a largest current needs 'motorconst'")
+    if "derating" in given:
+        if given["derating"][0] >= given["derating"][1]:
+            _refuse(given, "derating", "derating must have two rising temperatures")
+        if not saturation:
+            reason = "a largest current that can fall"
+            _refuse(given, "derating", f"'derating' needs 'saturation', {reason}")
+    if "torque_speed" in given:
+        _check_curve(given)
+    steps = delay_steps(given.get("delay", 0.0), m.opt.timestep)
+    if steps is None or steps > MAX_DELAY:
+        step = exactly(m.opt.timestep)
+        given.wrong("delay", f"a multiple of the timestep {step} s, at most {MAX_DELAY} of them")
+    tables = ("saturation", "lugre")
+    given.sound = given.sound and all(given[key].sound for key in tables if key in given)
+
+
+def _refuse(given: Given, key: str, message: str) -> None:
+    given.error("bad-value", key, message, found=key)
+
+
+def _check_curve(given: Given) -> None:
+    """Add an error for the first point that a torque-speed curve cannot have."""
+    points, node = given["torque_speed"], given.node.nodes["torque_speed"]
+    assert isinstance(node, Items)
+    reason, line = "", node.nodes[0].line
+    if points[0][0] != 0.0 or points[0][1] <= 0.0:
+        first = f"speed {points[0][0]:g} and torque {points[0][1]:g}"
+        reason = f"begins with {first}; it must begin at speed 0, with a torque above 0"
+    for number in range(1, len(points)):
+        (speed, torque), (next_speed, next_torque) = points[number - 1], points[number]
+        if reason:
+            break
+        line = node.nodes[number].line
+        if next_speed <= speed:
+            later, former = apart(next_speed, speed)
+            reason = f"has the speed {later} after {former}; speeds must rise"
+        elif next_torque > torque or next_torque < 0.0:
+            later, former = apart(next_torque, torque)
+            reason = f"has the torque {later} after {former}; torques may fall, down to 0"
+    if reason:
+        given.sound = False
+        given.audit.error("bad-curve", given.owner, line, f"torque_speed {reason}")

@@ -7,24 +7,16 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from rbdyn_ros.actuators.reader import VERSION
+from rbdyn_ros.actuators.keys import ACTUATOR, DIALECT
 from rbdyn_ros.actuators.specs import BEND, COGGING, LUGRE, THERMAL, ActuatorSpec
 from rbdyn_ros.checks.names import strings
+from rbdyn_ros.description.yaml_files.kinds import Number
 
 #: A joint of this name needs no quotes in YAML.
 PLAIN = re.compile(r"(?!(?i:y|n|yes|no|on|off|true|false|null)$)[A-Za-z_][A-Za-z0-9_/-]*")
 
-#: All keys, in the order of the file.
-ORDER = (
-    *("gear", "armature", "motorconst", "motorconst_error", "resistance", "inductance"),
-    *("voltage", "saturation", "torque_speed", "thermal", "derating", "cogging"),
-    *("lugre", "damping", "elastic", "delay", "resolution"),
-)
-#: Keys with one number.
-NUMBERS = (
-    *("gear", "armature", "motorconst_error", "resistance", "inductance", "voltage"),
-    *("damping", "delay", "resolution"),
-)
+#: Keys with one number, which are fields of ActuatorSpec.
+NUMBERS = tuple(key.name for key in ACTUATOR.keys if isinstance(key.kind, Number))
 
 
 def actuators_text(
@@ -39,7 +31,7 @@ def actuators_text(
         comments: comments on keys, by joint and key.
         head: lines of comment at the beginning.
     """
-    lines = [*(f"# {line}" for line in strings("head", head)), f"{VERSION}: 1", "actuators:"]
+    lines = [*(f"# {line}" for line in strings("head", head)), f"{DIALECT.key}: 1", "actuators:"]
     specs = list(specs)
     for spec in specs:
         keys, said = _keys(spec), (comments or {}).get(spec.joint, {})
@@ -82,7 +74,7 @@ def _keys(spec: ActuatorSpec) -> dict[str, str]:
         more = {"damping": spec.gear_damping, "backlash": spec.backlash}
         given = {key: value for key, value in more.items() if value}
         keys["elastic"] = _table({"stiffness": spec.stiffness} | given)
-    return {key: keys[key] for key in ORDER if key in keys}
+    return {key: keys[key] for key in ACTUATOR.rows if key in keys}
 
 
 def _lugre(values: dict[str, float]) -> str:

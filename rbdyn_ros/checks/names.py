@@ -134,6 +134,13 @@ def one_of(
     raise error(Finding(code, message, "error", where, None, found, allowed))
 
 
+def free_name(wanted: str, taken: Collection[str]) -> str:
+    """Return the wanted name, with underscores appended until it is free."""
+    while wanted in taken:
+        wanted += "_"
+    return wanted
+
+
 def kind_of(path: Path) -> str:
     """Return "file", "folder", or "" if the path is neither or cannot be looked at."""
     try:

@@ -9,6 +9,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Arrays, Ints
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose, inverse
+from rbdyn_ros.description.parts.types import WORLD
 from rbdyn_ros.dynamics.carrying import carry_data
 from rbdyn_ros.dynamics.entry import check_pair
 from rbdyn_ros.dynamics.stages import make_data
@@ -22,9 +23,6 @@ from rbdyn_ros.model.matching import Match
 from rbdyn_ros.model.model import Model, check_model, unchecked_model, with_arrays
 from rbdyn_ros.model.model_fields import MODEL_FIELDS, PRIMARY
 from rbdyn_ros.model.rotation import mat_to_quat, quat_to_mat
-
-#: The name of what does not move.
-WORLD = "world"
 
 
 def attach(m: Model, d: Data, link: str, to: str = WORLD) -> tuple[Model, Data]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rbdyn_ros.description.parts.types import Description, Joint
+from rbdyn_ros.checks.names import free_name
+from rbdyn_ros.description.parts.types import WORLD, Description, Joint
 from rbdyn_ros.errors import DescriptionError, Finding, ModelError
 from rbdyn_ros.model.actuators import no_actuators
 from rbdyn_ros.model.bodies import body_arrays, frame_arrays, spring_arrays
@@ -13,7 +14,7 @@ from rbdyn_ros.model.geoms import geom_names, geoms
 from rbdyn_ros.model.height_fields import height_fields
 from rbdyn_ros.model.joint_arrays import joint_arrays, kind_of, loop_arrays, type_of
 from rbdyn_ros.model.joints import JointType
-from rbdyn_ros.model.lumping import WORLD, Tree, free_name, lump
+from rbdyn_ros.model.lumping import Tree, lump
 from rbdyn_ros.model.model import Model, unchecked_model
 from rbdyn_ros.model.model_fields import MODEL_FIELDS
 from rbdyn_ros.model.pushing import no_pairs, pushing, pushing_pairs

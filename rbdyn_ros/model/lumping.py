@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.checks.names import free_name
 from rbdyn_ros.description.parts.poses import Pose
-from rbdyn_ros.description.parts.types import Description, Inertial, Joint
+from rbdyn_ros.description.parts.types import ROOT_JOINT, WORLD, Description, Inertial, Joint
 from rbdyn_ros.model.graph import Edge, span
 from rbdyn_ros.model.rotation import cross_matrix, quat_to_mat
 
-WORLD = "world"
-ROOT_JOINT = "root_joint"
 IDENTITY = Pose()
 
 
@@ -126,13 +124,6 @@ def _root_joint(description: Description, base: str, joint_type: str) -> Joint:
     """Return the joint of a floating base, with a unique name."""
     name = free_name(ROOT_JOINT, [joint.name for joint in description.joints])
     return Joint(name, joint_type, WORLD, base, axis=(0.0, 0.0, 1.0), actuated=False)
-
-
-def free_name(wanted: str, taken: Collection[str]) -> str:
-    """Return the wanted name, with underscores appended until it is free."""
-    while wanted in taken:
-        wanted += "_"
-    return wanted
 
 
 def _cross(tree: Tree, edge: Edge, place: Placement) -> Placement:

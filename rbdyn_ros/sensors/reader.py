@@ -1,58 +1,37 @@
-"""Read the sensors of a robot from a YAML file.
-
-    rbdyn_sensors: 1                # version of this format
-    sensors:
-      imu:                          # its name, also of its topics
-        type: imu
-        link: tool_flange
-        rate: 200                   # [Hz]; default: every tick
-        orientation: true           # default
-        noise:
-          angular_velocity: {stddev: 0.002, bias: [0.001, 0, 0], bias_walk: 1e-5}
-          linear_acceleration: {stddev: 0.02, resolution: 0.005}
-          orientation: {stddev: 0.001}
-      wrist:
-        type: force_torque
-        joint: flange               # fixed or moving
-        frame: tool_flange          # default: the child link of the joint
-        measured: child_to_parent   # default; or parent_to_child
-        pushes: child               # default; or parent; at fixed joints only
-        noise: {force: {stddev: 0.1}, torque: {stddev: [0.01, 0.01, 0.005]}}
-      foot:
-        type: contact
-        link: left_foot
-        threshold: 5.0              # [N], default 1
-        noise: {force: {stddev: 0.5}}
-
-Lidars, range sensors and cameras: see ray_reader.py.
-
-Units are SI. Noise has `stddev`, `bias`, `bias_walk` and `resolution`, each a number or a list of
-three, one per axis; orientation has no `resolution`. specs.py describes all keys.
-"""
+"""Read the sensors of a robot from a YAML file, whose keys are in keys.py."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.mechanism_files.forms import Form
-from rbdyn_ros.description.mechanism_files.yaml_text import YamlTable, check_version, parse
-from rbdyn_ros.description.parts.types import Description
+from rbdyn_ros.description.parts.types import Description, Joint
 from rbdyn_ros.description.reading.files import read_bytes
-from rbdyn_ros.errors import quote
+from rbdyn_ros.description.yaml_files.tables import Given
+from rbdyn_ros.description.yaml_files.text import Items
+from rbdyn_ros.errors import DescriptionError, ParameterError, apart, quote
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.sensors.body_reader import BodyForm
-from rbdyn_ros.sensors.part_form import PartForm
-from rbdyn_ros.sensors.ray_reader import RayForm
-from rbdyn_ros.sensors.specs import Spec
-
-VERSION = "rbdyn_sensors"
+from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.sensors.camera_specs import ColorSpec, DepthSpec
+from rbdyn_ros.sensors.keys import DIALECT
+from rbdyn_ros.sensors.ray_angles import read_angles
+from rbdyn_ros.sensors.ray_specs import LidarSpec, RangeSpec
+from rbdyn_ros.sensors.specs import ContactSpec, ForceTorqueSpec, ImuSpec, Spec
 
 #: The types whose link is an optical frame.
 CAMERAS = ("depth", "color")
+SPECS: dict[str, Any] = {
+    "imu": ImuSpec,
+    "force_torque": ForceTorqueSpec,
+    "contact": ContactSpec,
+    "lidar": LidarSpec,
+    "range": RangeSpec,
+    "depth": DepthSpec,
+    "color": ColorSpec,
+}
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*_?")
 _NAME_ALLOWED = (
@@ -105,84 +84,153 @@ def read_sensors_text(
         period_ns: as for read_sensors.
     """
     audit = Audit()
-    top = parse(text, source, audit, "a sensors file")
-    check_version(top, VERSION, source, "a sensors file", "not-a-sensors-file")
-    form = Form(audit)
-    reader = _Reader(PartForm(form, m, description), RayForm(form, folder, period_ns))
-    specs = reader.sensors(top)
+    table = DIALECT.read(DIALECT.parse(text, source, audit), audit).get("sensors")
+    reader = _Sensors(m, description, folder, period_ns)
+    specs = () if table is None else tuple(reader.sensor(name, table) for name in table.lines)
     audit.raise_errors(source)
-    return specs
+    return tuple(spec for spec in specs if spec is not None)
 
 
-class _Reader:
-    def __init__(self, parts: PartForm, rays: RayForm) -> None:
-        self.form, self.parts = parts.form, parts
-        bodies = BodyForm(parts)
-        self.kinds: dict[str, Callable[[str, YamlTable], Spec | None]] = {
-            "imu": bodies.imu,
-            "force_torque": bodies.force_torque,
-            "contact": bodies.contact,
-        }
-        self.rays: dict[str, Callable[[YamlTable, str, dict[str, Any]], Spec | None]] = {
-            "lidar": rays.lidar,
-            "range": rays.range,
-            "depth": rays.depth,
-            "color": rays.color,
-        }
+class _Sensors:
+    """Makes the sensors of values from a file, for one robot and loop."""
 
-    def sensors(self, top: YamlTable) -> tuple[Spec, ...]:
-        """Return the sensors without errors."""
-        self.form.table(top, "sensors file", "", (VERSION, "sensors"), ("sensors",))
-        table = top.nodes.get("sensors")
-        if table is None:
-            return ()
-        if not isinstance(table, YamlTable):
-            self.form.wrong(table, "section 'sensors'", "", "a table of sensors by name")
-            return ()
-        found = [self.sensor(name, table) for name in table.nodes]
-        return tuple(spec for spec in found if spec is not None)
+    def __init__(
+        self, m: Model, description: Description, folder: Path, period_ns: int | None
+    ) -> None:
+        self._m, self._folder, self._period_ns = m, folder, period_ns
+        self._joints = {joint.name: joint for joint in description.joints}
 
-    def sensor(self, name: str, table: YamlTable) -> Spec | None:
-        """Return the sensor of a table."""
-        owner, node = f"sensor {quote(name)}", table.nodes[name]
+    def sensor(self, name: str, table: Given) -> Spec | None:
+        """Return a sensor; None after an error."""
         if not _NAME.fullmatch(name):
             message = f"its name is not allowed; allowed are {_NAME_ALLOWED}"
-            self.parts.error("bad-name", owner, table.lines[name], message, name, _NAME_ALLOWED)
-        if not isinstance(node, YamlTable):
-            self.form.wrong(node, "sensor", owner, "a table of keys")
+            owner, line = f"sensor {quote(name)}", table.lines[name]
+            table.audit.error("bad-name", owner, line, message, found=name, allowed=_NAME_ALLOWED)
+        given = table.get(name)
+        if given is None:
             return None
-        kind = self.parts.choice(node, "type", owner, (*self.kinds, *self.rays), None)
-        if kind is None:
+        kind = given.pop("type")
+        links = self._links(given)
+        if kind == "force_torque":
+            self._across_joint(given)
+        elif links and kind == "contact":
+            self._check_moving(given)
+        elif links and kind in CAMERAS:
+            self._check_parent(given)
+        if kind == "lidar":
+            self._angles(given)
+        return self._made(SPECS[kind], name, given) if given.sound else None
+
+    def _made(self, kind: Any, name: str, given: Given) -> Spec | None:
+        """Return the sensor of sound values, which may not fit together."""
+        try:
+            spec: Spec = kind(name, **given)
+        except ParameterError as error:
+            for each in error.findings:
+                given.error(
+                    "bad-value", each.element, each.message, found=each.found, allowed=each.allowed
+                )
             return None
-        if kind in self.rays:
-            return self.with_rays(kind, name, node)
-        return self.kinds[kind](name, node)
+        if isinstance(spec, LidarSpec | RangeSpec | DepthSpec | ColorSpec):
+            self._check_rate(spec.rate, given)
+        return spec
 
-    def with_rays(self, kind: str, name: str, table: YamlTable) -> Spec | None:
-        """Return a lidar, a range sensor or a camera."""
-        owner = f"sensor {quote(name)}"
-        given = self.links(name, table, owner)
-        if kind in CAMERAS and given.get("link") is not None:
-            self.check_parent(given["link"], table, owner)
-        return self.rays[kind](table, owner, given)
+    def _check_rate(self, rate: float, given: Given) -> None:
+        """Refuse a rate above the rate of the loop."""
+        if self._period_ns is None or rate * self._period_ns <= NANOSECONDS * (1.0 + 1e-9):
+            return
+        found, most = apart(rate, NANOSECONDS / self._period_ns)
+        text = f"the rate is {found} Hz; allowed is at most the rate of the loop, {most} Hz"
+        given.error("bad-value", "rate", text, found=found, allowed=f"at most {most}")
 
-    def check_parent(self, link: str, table: YamlTable, owner: str) -> None:
+    def _known(
+        self, name: str, names: Collection[str], what: str, given: Given, line: int
+    ) -> bool:
+        """Return whether the robot has a part; if not, add an error."""
+        if name in names:
+            return True
+        given.sound = False
+        message = f"the robot has no {what} {quote(name)}{given.audit.hint(name, names)}"
+        given.audit.error(f"unknown-{what}", given.owner, line, message, found=name)
+        return False
+
+    def _links(self, given: Given) -> bool:
+        """Return whether all links are known."""
+        frames, lines = self._m.frame_names, given.lines
+        known = [
+            self._known(given[key], frames, "link", given, lines[key])
+            for key in ("link", "frame")
+            if key in given
+        ]
+        if "exclude" in given:
+            items = given.node.nodes["exclude"]
+            assert isinstance(items, Items)
+            for link, node in zip(given["exclude"], items.nodes, strict=True):
+                self._known(link, frames, "link", given, node.line)
+        return bool(known) and all(known)
+
+    def _across_joint(self, given: Given) -> None:
+        """Check the joint of a force/torque sensor, and add its frame."""
+        if "joint" not in given:
+            return
+        name = given["joint"]
+        if not self._known(name, self._joints, "joint", given, given.lines["joint"]):
+            return
+        joint = self._joints[name]
+        if "pushes" in given.lines and joint.type != "fixed":
+            message = (
+                f"'pushes' is for fixed joints; joint {quote(joint.name)} is {joint.type}, so the "
+                "side of an external force is known"
+            )
+            code = "pushes-at-moving-joint"
+            given.error(code, "pushes", message, found=joint.type, allowed="fixed")
+        if given.setdefault("frame", joint.child) in self._m.frame_names:
+            self._check_frame(joint, given)
+
+    def _check_frame(self, joint: Joint, given: Given) -> None:
+        """Refuse a frame that is not rigidly connected to an end of the joint."""
+        body, frame = self._body, given["frame"]
+        if body(frame) not in (body(joint.parent), body(joint.child)):
+            message = (
+                f"the frame {quote(frame)} moves relative to joint {quote(joint.name)}; "
+                "allowed are links that are rigidly connected to an end of the joint"
+            )
+            given.error("moving-frame", "frame", message, found=frame, allowed=joint.child)
+
+    def _check_moving(self, given: Given) -> None:
+        link = given["link"]
+        if self._body(link) == 0:
+            message = f"link {quote(link)} is fixed to the world; only moving links have contacts"
+            given.error("fixed-link", "link", message, found=link, allowed="a moving link")
+
+    def _check_parent(self, given: Given) -> None:
         """Refuse the root of a robot that is fixed to the world as the frame of a camera."""
-        m, held = self.parts.m, {joint.child for joint in self.parts.joints.values()}
-        if m.frame_bodyid[m.frame_id(link)] == 0 and link not in held:
+        link, held = given["link"], {joint.child for joint in self._joints.values()}
+        if self._body(link) == 0 and link not in held:
             message = (
                 f"link {quote(link)} has no parent; the link of a camera is an optical frame (z "
                 "forward, x right, y down), which a joint fixes to another link"
             )
-            line, allowed = table.lines["link"], "a link that is the child of a joint"
-            self.parts.error("no-parent", owner, line, message, link, allowed)
+            allowed = "a link that is the child of a joint"
+            given.error("no-parent", "link", message, found=link, allowed=allowed)
 
-    def links(self, name: str, table: YamlTable, owner: str) -> dict[str, Any]:
-        """Return the name and the links of a sensor with rays; None where there is an error."""
-        values: dict[str, Any] = {"name": name}
-        if "link" in table.nodes:
-            values["link"] = self.parts.link(table, owner)
-        if "exclude" in table.nodes:
-            read, node = self.parts.known_link, table.nodes["exclude"]
-            values["exclude"] = self.form.items(node, "exclude", "link", owner, read)
-        return values
+    def _body(self, link: str) -> int:
+        return int(self._m.frame_bodyid[self._m.frame_id(link)])
+
+    def _angles(self, given: Given) -> None:
+        """Read the angles of the rays of a lidar from its CSV file."""
+        if "angles" not in given or not given.sound:
+            return
+        if "vertical" in given:
+            text = "'vertical' is for rows; 'angles' has the elevation of each ray"
+            given.error("unknown-key", "vertical", text, found="vertical")
+            return
+        path = self._folder / given["angles"]
+        try:
+            data = read_bytes(path, "a .csv file", "the path of a CSV file")
+            given["angles"] = read_angles(data, str(path))
+        except DescriptionError as error:
+            for each in error.findings:
+                given.error(
+                    each.code, "angles", each.message, found=each.found, allowed=each.allowed
+                )

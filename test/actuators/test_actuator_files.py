@@ -70,7 +70,7 @@ actuators:
     gear: 0
     armatur: 1
 """
-    with refused(DescriptionError, ["unknown-joint", "unknown-key"], line=3):
+    with refused(DescriptionError, ["unknown-joint", "bad-value", "unknown-key"], line=3):
         read_actuators_text(text, one)
 
 

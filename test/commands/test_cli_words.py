@@ -17,7 +17,7 @@ FULL = Path("/dev/full")
 
 NAMES = (
     *("check", "view", "codegen", "sim", "plot", "replay", "excite", "identify"),
-    *("bench", "info", "completion"),
+    *("bench", "info", "completion", "schema"),
 )
 
 

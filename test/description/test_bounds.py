@@ -139,7 +139,7 @@ MECHANISMS = {
         "constraint 's'",
     ),
     "roll": (
-        HINGE + "constraints: {s: {roll: {body: b, on: g, radius: N}}}",
+        HINGE + "constraints: {s: {roll: {link: b, on: g, radius: N}}}",
         "constraint 's'",
     ),
     "surface": (

@@ -14,7 +14,7 @@ name: m
 base: a
 links:
   b: {box: {size: [1, 0.1, 0.1], density: 2700, xyz: [0.5, 0, 0], rpy: [0, 0, 1]}}
-  c: [{sphere: {radius: 1, mass: 1}}, {mass: 1, com: [0, 0, 1], inertia: [1, 1, 1, 0, 0, 0]}]
+  c: [{sphere: {radius: 1, mass: 1}}, {mass: 1, xyz: [0, 0, 1], inertia: [1, 1, 1, 0, 0, 0]}]
 joints:
   j: {type: revolute, parent: a, child: b, axis: [0, 0, 1], limit: {lower: -1, upper: .inf}}
   k: {type: helical, parent: c, child: b, pitch: 0.1, stiffness: 1, rest: 0.5,
@@ -26,7 +26,7 @@ constraints:
   r: {rod: {from: {link: a, xyz: [1, 0, 0]}, to: {link: c}, length: 1}}
   t: {band: {points: [{link: a}, {link: b}, {link: c}], length: 9, closed: true, radius: 0.5}}
   g: {gear: {terms: [{joint: j, factor: 1, coordinate: 0}, {joint: k, factor: 2}], offset: 1}}
-  o: {roll: {body: c, on: a, radius: 1, centre: [0, 0, 0], axis: [0, 1, 0], normal: [0, 0, 1]}}
+  o: {roll: {link: c, on: a, radius: 1, centre: [0, 0, 0], axis: [0, 1, 0], normal: [0, 0, 1]}}
 springs: {s: {from: {link: a, xyz: [1, 0, 0]}, to: {link: c}, stiffness: 1}}
 drives: {j: {times: [0, 1, 2], positions: [0, 1, 0], periodic: true}}
 """

@@ -80,7 +80,8 @@ def test_every_symbol_of_mj_compos_is_listed():
 
 def names():
     """Return the project's names in back quotes: names with a dot or a slash."""
-    quoted = set(re.findall(r"`([^`]+)`", PAGE))
+    prose = re.sub(r"^```.*?^```$", "", PAGE, flags=re.DOTALL | re.MULTILINE)
+    quoted = set(re.findall(r"`([^`]+)`", prose))
     ours = r"(?:rb|m|d|(?:engine|textbook|model|description|control)(?:\.\w+)*)\.\w[\w.]*"
     return sorted(word for word in quoted if re.fullmatch(ours, word) or "/" in word)
 

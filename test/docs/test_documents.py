@@ -154,6 +154,12 @@ def prose(page):
     return re.sub(r"^ *```.*?^ *```$", "", text_of(page), flags=re.DOTALL | re.MULTILINE)
 
 
+@pytest.mark.parametrize("page", page_names())
+def test_nested_lists_are_indented_by_four(page):
+    """With less, mkdocs shows nested lists and tables as running text."""
+    assert not re.findall(r"^ {1,3}(?:[-*|]|\d+\.).*", prose(page), re.MULTILINE)
+
+
 @pytest.mark.parametrize("target", ["sim", "test", "setup", "lint", "bench", "docs"])
 def test_make_targets_exist(target):
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)

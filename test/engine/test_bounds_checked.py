@@ -11,7 +11,7 @@ TESTS = Path(__file__).resolve().parents[1]
 
 OUTSIDE = """
 from numba import types
-from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.compiler import jit
 from rbdyn_ros.engine.compiler.stack import stack_floats
 
 def entry_of(k):

@@ -43,7 +43,7 @@ def interrupting(cls, *arguments):
 CPUCodeLibrary._object_compiled_hook = classmethod(interrupting)
 
 from numba import types
-from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.compiler import jit
 sys.path.insert(0, {tests!r})
 from test_compiling_interrupted import inner
 made = {made}

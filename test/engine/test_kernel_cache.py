@@ -106,7 +106,7 @@ def test_copies_of_the_package_share_their_code(tmp_path):
 
 
 CALL = """
-from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.compiler import jit
 from rbdyn_ros.engine.joints.groups import rotated
 assert rotated(0.0, 1.0, 2.0) == (1.0, 2.0)
 print(jit.CACHE_DIRECTORY, sum(rotated.stats.cache_hits.values()))

@@ -75,7 +75,7 @@ import numpy as np
 from numba import types
 from fuzz import worker
 from fuzz.targets import Target
-from rbdyn_ros.engine import jit
+from rbdyn_ros.engine.compiler import jit
 
 NUMBERS = np.zeros(3)
 

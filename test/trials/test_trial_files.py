@@ -47,7 +47,7 @@ BAD = [
     ("start", "{position: {normal: {mean: 0, stddev: 1, low: 20}}}", "bad-distribution"),
     ("start", "{position: {uniform: {low: 1, high: 0}}}", "bad-distribution"),
     ("start", "{position: {loguniform: {low: 0, high: 1}}}", "bad-distribution"),
-    ("start", "{position: {gauss: {mean: 0}}}", "unknown-joint"),
+    ("start", "{position: {gauss: {mean: 0}}}", ["unknown-key", "unknown-joint"]),
     ("start", "{position: {JOINT: {gauss: {mean: 0}}}}", "unknown-key"),
     ("start", "{position: {choice: []}}", "bad-value"),
     ("start", "{position: [1]}", "bad-value"),

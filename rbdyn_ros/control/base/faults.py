@@ -37,7 +37,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class FaultKind:
-    """A row of the table of faults in docs/guides/real_arm.md.
+    """A row of the table of faults in docs/guides/arm_faults.md.
 
     Attributes:
         code: as in Fault; a code with two reactions has two rows.

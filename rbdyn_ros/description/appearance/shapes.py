@@ -6,7 +6,7 @@ replaces a mesh that is not available, each with a warning. view/scene/surfaces.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,9 +19,7 @@ from rbdyn_ros.description.appearance.findings import (
 )
 from rbdyn_ros.description.build.renaming import root_of
 from rbdyn_ros.description.checks.geometries import audit_place, audit_shape
-from rbdyn_ros.description.mechanism_files import yaml_text
-from rbdyn_ros.description.mechanism_files.forms import Form
-from rbdyn_ros.description.mechanism_files.geometries import read_geometries
+from rbdyn_ros.description.mechanism_files.geometries import GEOMETRIES, read_geometries
 from rbdyn_ros.description.mechanism_files.mechanism import ROBOT_SUFFIXES
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.meshes import Meshes, audit_scale
@@ -44,6 +42,8 @@ from rbdyn_ros.description.scenes.scene_objects import ROBOTS, placed_shapes
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.description.urdf_files.collisions import ShapeReader
 from rbdyn_ros.description.urdf_files.versions import version_of
+from rbdyn_ros.description.yaml_files import text as yaml_text
+from rbdyn_ros.description.yaml_files.kinds import Place
 from rbdyn_ros.errors import Finding, listing, quote
 
 #: Maximum number of visuals, and of collisions; no browser shows more.
@@ -127,6 +127,12 @@ class Appearance:
     visuals: tuple[LinkShape, ...] = ()
     collisions: tuple[LinkShape, ...] = ()
     findings: tuple[Finding, ...] = ()
+
+    def of_links(self, names: Collection[str]) -> Appearance:
+        """Return the appearance of some links."""
+        visuals = tuple(shape for shape in self.visuals if shape.link in names)
+        collisions = tuple(shape for shape in self.collisions if shape.link in names)
+        return Appearance(visuals, collisions, self.findings)
 
 
 def read_appearance(
@@ -227,7 +233,7 @@ def _audit_shape(
 def _of_mechanism(path: Path, package_dirs: Sequence[str | Path]) -> Appearance:
     audit = OnlyWarnings()
     data = read_bytes(path, "a .yaml file", "the path of a mechanism file")
-    top = yaml_text.parse(data, str(path), audit)
+    top = yaml_text.parse(data, str(path), audit, "a mechanism file")
     name, own = top.nodes.get("robot"), top.nodes.get("geometries")
     robot = Appearance()
     if isinstance(name, yaml_text.Scalar) and Path(name.text).suffix.lower() in ROBOT_SUFFIXES:
@@ -235,7 +241,8 @@ def _of_mechanism(path: Path, package_dirs: Sequence[str | Path]) -> Appearance:
     shapes: list[LinkShape] = []
     if isinstance(own, yaml_text.YamlTable):
         meshes = Meshes(MeshFiles(path.parent, package_dirs))
-        for geometry in read_geometries(own, meshes, Form(audit)):
+        given = GEOMETRIES.read(own, Place(audit, "", "geometries"))
+        for geometry in read_geometries(given, meshes) if given is not None else ():
             owner, before = f"geometry {quote(geometry.name)}", audit.error_count
             _audit_shape(geometry.shape, geometry.origin, owner, geometry.line, audit)
             if audit.error_count == before:

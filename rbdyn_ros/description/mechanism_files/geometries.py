@@ -1,14 +1,14 @@
-"""Read the geometries, obstacles and floor of a mechanism file."""
+"""The geometries, obstacles and floor of a mechanism file."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from rbdyn_ros.description.mechanism_files.forms import AT, Form
-from rbdyn_ros.description.mechanism_files.height_fields import read_height_field
-from rbdyn_ros.description.mechanism_files.yaml_text import Node, YamlTable
+from rbdyn_ros.description.mechanism_files.height_fields import HEIGHT_FIELD, read_height_field
 from rbdyn_ros.description.meshes.meshes import Meshes
 from rbdyn_ros.description.parts.geometries import (
     FLOOR,
@@ -25,203 +25,165 @@ from rbdyn_ros.description.parts.geometries import (
     Surface,
     WorldShape,
 )
-from rbdyn_ros.description.parts.poses import Pose, Vec3
-from rbdyn_ros.errors import quote
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.yaml_files.kinds import VECTOR, Flag, List, Name, Number, Owned, Whole
+from rbdyn_ros.description.yaml_files.poses import AT, pose_of
+from rbdyn_ros.description.yaml_files.tables import ByName, Given, Key, Table
 
-#: The key of a surface that is true or false; the others are numbers.
-LIMIT_SURFACE = "limit_surface"
 SURFACE = (
-    *("friction", "time_constant", "damping_ratio", "stiffness", "damping", "viscosity"),
-    *("restitution", "torsional", "rolling", LIMIT_SURFACE),
+    Key("friction", Number(), "Coulomb coefficient; default 0.8"),
+    Key("time_constant", Number(unit="s"), "decay time of a penetration; default: near-rigid"),
+    Key("damping_ratio", Number(), "of the contact spring; default 1"),
+    Key("stiffness", Number(unit="N/m"), "instead of `time_constant`"),
+    Key("damping", Number(unit="N s/m"), "instead of `time_constant`"),
+    Key("viscosity", Number(unit="N s/m"), "viscous friction, instead of Coulomb's"),
+    Key("restitution", Number(), "part of the closing speed that an impact gives back; default 0"),
+    Key("torsional", Number(unit="m"), "torque about the normal per normal force; default 0"),
+    Key("rolling", Number(unit="m"), "torque across the normal per normal force; default 0"),
+    Key("limit_surface", Flag(), "sliding and spinning share an ellipsoid; default false"),
 )
-#: The keys of shapes.
-SHAPES = ("box", "sphere", "cylinder", "capsule", "points", "mesh")
-WORLD_SHAPES = ("plane", "sphere", "box", "height_field")
-#: The other keys of an obstacle.
-OBSTACLE = ("friction", "filter", "velocity")
-#: The keys of each shape.
-SIZES = {
-    "plane": (),
-    "box": ("size",),
-    "sphere": ("radius",),
-    "cylinder": ("radius", "length"),
-    "capsule": ("radius", "length"),
-}
+FILTER = Key(
+    "filter",
+    Table(
+        "filter",
+        (
+            Key("contype", Whole(), "bits of the groups that it belongs to; default 1"),
+            Key("conaffinity", Whole(), "bits of the groups that it touches; default 1"),
+        ),
+        make=Filter,
+    ),
+    "which geometries it touches; default: all",
+)
 
 
-def read_geometries(section: YamlTable, meshes: Meshes, form: Form) -> list[Geometry]:
+def _length(name: str) -> Key:
+    return Key(name, Number(unit="m"), name, needed=True)
+
+
+BOX = Table("box", (Key("size", VECTOR, "edges [m]", needed=True),), make=Box)
+SPHERE = Table("sphere", (_length("radius"),), make=Sphere)
+CYLINDER = Table("cylinder", (_length("radius"), _length("length")), make=Cylinder)
+CAPSULE = Table("capsule", (_length("radius"), _length("length")), make=Capsule)
+MESH = Table(
+    "mesh",
+    (
+        Key("file", Name("a file"), "whose convex hull counts", needed=True),
+        Key("scale", VECTOR, "along its axes", default=(1.0, 1.0, 1.0)),
+    ),
+)
+SHAPES = (
+    Key("box", BOX, "around the origin"),
+    Key("sphere", SPHERE, "around the origin"),
+    Key("cylinder", CYLINDER, "along z, around the origin"),
+    Key("capsule", CAPSULE, "a cylinder with half spheres at its ends"),
+    Key("points", List(VECTOR, "point"), "corners of a convex shape [m]"),
+    Key("mesh", MESH, "a .stl, .obj or .dae file"),
+)
+WORLD_SHAPES = (
+    Key("plane", Table("plane", (), make=Plane), "z = 0; below it is inside"),
+    *(key for key in SHAPES if key.name in ("sphere", "box")),
+    Key("height_field", HEIGHT_FIELD, "heights over a level rectangle"),
+)
+FRICTION = Key(
+    "friction",
+    Number(infinite=True),
+    "largest coefficient of the two sides",
+    default=math.inf,
+)
+
+
+def names(keys: tuple[Key, ...]) -> tuple[str, ...]:
+    """Return the names of keys."""
+    return tuple(key.name for key in keys)
+
+
+GEOMETRY = Table(
+    "geometry",
+    (
+        Key("link", Name("the name of a link"), "that has the shape", needed=True),
+        *SHAPES,
+        *AT,
+        *SURFACE,
+        FILTER,
+    ),
+    one=names(SHAPES),
+    code="bad-shape",
+)
+OBSTACLE = Table(
+    "obstacle",
+    (
+        *WORLD_SHAPES,
+        *AT,
+        FRICTION,
+        FILTER,
+        Key("velocity", VECTOR, "of its surface: a conveyor [m/s]", default=(0.0, 0.0, 0.0)),
+    ),
+    one=names(WORLD_SHAPES),
+    code="bad-shape",
+)
+GEOMETRIES = ByName(GEOMETRY, "geometry", "geometry", empty=True)
+OBSTACLES = ByName(OBSTACLE, "obstacle", "obstacle", empty=True)
+_HEIGHT = Key("height", Number(unit="m"), "of the level plane", default=0.0)
+FLOOR_TABLE = Owned(Table("floor", (_HEIGHT, FRICTION)), "the floor")
+
+
+def read_geometries(section: Given, meshes: Meshes) -> list[Geometry]:
     """Return the geometries of the section."""
     geometries = []
-    for name, node in section.nodes.items():
-        owner = f"geometry {quote(name)}"
-        allowed = ("link", *SHAPES, *AT, *SURFACE, "filter")
-        table = form.table(node, "geometry", owner, allowed, ("link",))
-        if table is None:
-            form.audit.partial = True
-            continue
-        link = form.name(table.nodes["link"], "link", owner)
-        shape, origin = read_shape(table, owner, meshes, form), form.pose(table, owner, Pose())
-        surface, masks = read_surface(table, owner, form), read_filter(table, owner, form)
-        if link is None or shape is None or origin is None or surface is None or masks is None:
-            continue
-        line = section.lines[name]
-        geometries.append(Geometry(name, link, shape, origin, surface, line, masks))
+    for name, line in section.lines.items():
+        given = section.get(name)
+        section.audit.partial |= given is None
+        shape = shape_of(given, meshes) if given is not None and given.sound else None
+        if given is not None and shape is not None:
+            surface, masks = surface_of(given), given.get("filter", Filter())
+            geometries.append(
+                Geometry(name, given["link"], shape, pose_of(given), surface, line, masks)
+            )
     return geometries
 
 
-def read_obstacles(section: YamlTable, folder: Path | None, form: Form) -> list[Obstacle]:
+def read_obstacles(section: Given, folder: Path | None) -> list[Obstacle]:
     """Return the obstacles of the section; files are found from a folder."""
     obstacles = []
-    for name, node in section.nodes.items():
-        owner = f"obstacle {quote(name)}"
-        table = form.table(node, "obstacle", owner, (*WORLD_SHAPES, *AT, *OBSTACLE))
-        if table is None:
-            continue
-        shape, origin = _world_shape(table, owner, folder, form), form.pose(table, owner, Pose())
-        friction, masks = _friction(table, owner, form), read_filter(table, owner, form)
-        moves: Vec3 | None = (0.0, 0.0, 0.0)
-        if "velocity" in table.nodes:
-            moves = form.vector(table.nodes["velocity"], "velocity", owner)
-        if shape is None or origin is None or friction is None or masks is None or moves is None:
-            continue
-        line = section.lines[name]
-        obstacles.append(Obstacle(name, shape, origin, friction, line, masks, moves))
+    for name, given in section.items():
+        shape = _world_shape(given, folder) if given.sound else None
+        if shape is not None:
+            line, masks = section.lines[name], given.get("filter", Filter())
+            at, friction, velocity = pose_of(given), given["friction"], given["velocity"]
+            obstacles.append(Obstacle(name, shape, at, friction, line, masks, velocity))
     return obstacles
 
 
-def read_floor(node: Node, form: Form) -> list[Obstacle]:
-    """Return the floor of the section."""
-    owner = "the floor"
-    table = form.table(node, "floor", owner, ("height", "friction"))
-    if table is None:
+def read_floor(given: Given | None) -> list[Obstacle]:
+    """Return the floor of a table; nothing without one, or after an error."""
+    if given is None or not given.sound:
         return []
-    height: float | None = 0.0
-    if "height" in table.nodes:
-        height = form.number(table.nodes["height"], "height", owner)
-    friction = _friction(table, owner, form)
-    if height is None or friction is None:
-        return []
-    return [Obstacle(FLOOR.name, Plane(), Pose((0.0, 0.0, height)), friction, table.line)]
+    at = Pose((0.0, 0.0, given["height"]))
+    return [Obstacle(FLOOR.name, Plane(), at, given["friction"], given.line)]
 
 
-def _friction(table: YamlTable, owner: str, form: Form) -> float | None:
-    if "friction" not in table.nodes:
-        return math.inf
-    return form.number(table.nodes["friction"], "friction", owner, infinite=True)
+def surface_of(given: Mapping[str, Any]) -> Surface:
+    """Return the surface of the keys SURFACE in a table."""
+    return Surface(
+        **{each.name: given[each.name] for each in fields(Surface) if each.name in given}
+    )
 
 
-def read_surface(table: YamlTable, owner: str, form: Form) -> Surface | None:
-    """Return the surface of the keys SURFACE in a table; None after an error."""
-    given: dict[str, Any] = {
-        key: (form.flag if key == LIMIT_SURFACE else form.number)(
-            table.nodes[key], key.replace("_", " "), owner
-        )
-        for key in SURFACE
-        if key in table.nodes
-    }
-    known = {key: value for key, value in given.items() if value is not None}
-    return Surface(**known) if len(known) == len(given) else None
-
-
-def read_filter(table: YamlTable, owner: str, form: Form) -> Filter | None:
-    """Return the filter of the key `filter` in a table, by default all; None after an error."""
-    if "filter" not in table.nodes:
-        return Filter()
-    return filter_of(table.nodes["filter"], owner, form)
-
-
-def filter_of(node: Node, owner: str, form: Form) -> Filter | None:
-    """Return the filter that a table of contype and conaffinity describes; None after an error."""
-    table = form.table(node, "filter", owner, ("contype", "conaffinity"))
-    if table is None:
-        return None
-    given = {key: form.whole(below, key, owner) for key, below in table.nodes.items()}
-    known = {key: value for key, value in given.items() if value is not None}
-    return Filter(**known) if len(known) == len(given) else None
-
-
-def _one_of(kinds: tuple[str, ...], table: YamlTable, owner: str, form: Form) -> str | None:
-    """Return the key of the only shape in a table."""
-    given = [key for key in table.nodes if key in kinds]
-    if len(given) == 1:
-        return given[0]
-    allowed = ", ".join(kinds)
-    found = " and ".join(given) or "none"
-    message = f"has {found} of the shapes {allowed}; it must have exactly one"
-    form.audit.error("bad-shape", owner, table.line, message, found=found, allowed=allowed)
-    return None
-
-
-def read_shape(table: YamlTable, owner: str, meshes: Meshes, form: Form) -> Shape | None:
-    """Return the one shape in a table, a key of SHAPES; None after an error."""
-    kind = _one_of(SHAPES, table, owner, form)
-    if kind is None:
-        return None
-    node = table.nodes[kind]
+def shape_of(given: Given, meshes: Meshes) -> Shape | None:
+    """Return the one shape in a sound table; None after an error."""
+    kind = next(name for name in names(SHAPES) if name in given)
+    value: Any = given[kind]
     if kind == "points":
-        points = form.items(node, "points", "point", owner, form.vector)
-        return None if points is None else Points(points)
+        return Points(value)
     if kind == "mesh":
-        return _mesh(node, owner, meshes, form)
-    sizes = _sizes(kind, node, owner, form)
-    if sizes is None:
-        return None
-    maker = {"box": Box, "sphere": Sphere, "cylinder": Cylinder, "capsule": Capsule}[kind]
-    shape: Shape = maker(**sizes)
+        return meshes.read(value["file"], value["scale"], given.owner, value.line, given.audit)
+    shape: Shape = value
     return shape
 
 
-def _world_shape(
-    table: YamlTable, owner: str, folder: Path | None, form: Form
-) -> WorldShape | None:
-    kind = _one_of(WORLD_SHAPES, table, owner, form)
-    if kind is None:
-        return None
+def _world_shape(given: Given, folder: Path | None) -> WorldShape | None:
+    kind = next(name for name in names(WORLD_SHAPES) if name in given)
     if kind == "height_field":
-        return read_height_field(table.nodes[kind], owner, folder, form)
-    sizes = _sizes(kind, table.nodes[kind], owner, form)
-    if sizes is None:
-        return None
-    maker = {"plane": Plane, "sphere": Sphere, "box": Box}[kind]
-    shape: WorldShape = maker(**sizes)
+        return read_height_field(given[kind], folder)
+    shape: WorldShape = given[kind]
     return shape
-
-
-def _sizes(kind: str, node: Node, owner: str, form: Form) -> dict[str, object] | None:
-    table = form.table(node, kind, owner, SIZES[kind], SIZES[kind])
-    if table is None:
-        return None
-    sizes: dict[str, object] = {
-        key: form.vector(below, key, owner)
-        if key == "size"
-        else form.number(below, f"{key} of the {kind}", owner)
-        for key, below in table.nodes.items()
-    }
-    return None if None in sizes.values() else sizes
-
-
-def read_convex_mesh(
-    node: Node, owner: str, meshes: Meshes, form: Form
-) -> tuple[Points, ...] | None:
-    """Return the convex parts of a mesh; None after an error."""
-    file = _mesh_file(node, owner, form)
-    return None if file is None else meshes.read_convex(*file, owner, node.line, form.audit)
-
-
-def _mesh(node: Node, owner: str, meshes: Meshes, form: Form) -> Points | None:
-    file = _mesh_file(node, owner, form)
-    return None if file is None else meshes.read(*file, owner, node.line, form.audit)
-
-
-def _mesh_file(node: Node, owner: str, form: Form) -> tuple[str, Vec3] | None:
-    """Return the file of a mesh and its scale; None after an error."""
-    table = form.table(node, "mesh", owner, ("file", "scale"), ("file",))
-    if table is None:
-        return None
-    name = form.name(table.nodes["file"], "file", owner)
-    scale: Vec3 | None = (1.0, 1.0, 1.0)
-    if "scale" in table.nodes:
-        scale = form.vector(table.nodes["scale"], "scale", owner)
-    if name is None or scale is None:
-        return None
-    return name, scale

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from rbdyn_ros.description.checks.geometries import MOST_HEIGHTS
-from rbdyn_ros.description.mechanism_files.forms import Form
-from rbdyn_ros.description.mechanism_files.yaml_text import Node
 from rbdyn_ros.description.parts.geometries import HeightField
 from rbdyn_ros.description.reading.requests import note_opened
+from rbdyn_ros.description.yaml_files.kinds import Name, Number, Row
+from rbdyn_ros.description.yaml_files.tables import Given, Key, Table
 from rbdyn_ros.errors import quote
 
 PICTURES = (".png", ".tif", ".tiff")
@@ -24,34 +24,29 @@ class _UnusableFieldError(Exception):
     """A file does not hold heights; the message follows the name of the file."""
 
 
-def read_height_field(
-    node: Node, owner: str, folder: Path | None, form: Form
-) -> HeightField | None:
-    """Return the height field of a table; None after an error.
+HEIGHT_FIELD = Table(
+    "height_field",
+    (
+        Key("file", Name("a file"), "a .csv of heights [m], or a picture", needed=True),
+        Key("size", Row(2), "along x and y [m]", needed=True),
+        Key("height", Number(unit="m"), "of white in a picture"),
+    ),
+)
+
+
+def read_height_field(given: Given, folder: Path | None) -> HeightField | None:
+    """Return the height field of a sound table; None after an error.
 
     Args:
-        node: a table of `file`, `size` and, for a picture, `height`.
-        owner: the element, for messages.
+        given: the table.
         folder: of the document; None if it is a text.
-        form: receives the errors.
     """
-    table = form.table(node, "height_field", owner, ("file", "size", "height"), ("file", "size"))
-    if table is None:
-        return None
-    name = form.name(table.nodes["file"], "file", owner)
-    size = form.numbers(table.nodes["size"], "size", owner, 2)
-    height: float | None = None
-    if "height" in table.nodes:
-        height = form.number(table.nodes["height"], "height", owner)
-        if height is None:
-            return None
-    if name is None or size is None:
-        return None
+    name, size = given["file"], given["size"]
     try:
-        heights = _heights(folder, name, height)
+        heights = _heights(folder, name, given.get("height"))
     except _UnusableFieldError as error:
         message = f"the height field {quote(name, 200)} {error}"
-        form.audit.error("bad-height-field", owner, table.line, message, found=name)
+        given.error("bad-height-field", "", message, found=name)
         return None
     return HeightField(heights, (size[0], size[1]))
 

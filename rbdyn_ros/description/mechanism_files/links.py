@@ -1,94 +1,95 @@
-"""Read the links of a mechanism file: inertials by shape, or by numbers."""
+"""The links of a mechanism file: inertials by shape, or by numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from rbdyn_ros.description.build import shapes
-from rbdyn_ros.description.mechanism_files.forms import AT, Form, is_nothing
-from rbdyn_ros.description.mechanism_files.yaml_text import Items, Node, YamlTable
-from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.description.parts.types import Inertial, Link
-from rbdyn_ros.errors import ParameterError, quote
+from rbdyn_ros.description.yaml_files.kinds import VECTOR, Either, List, Number, OrNothing, Row
+from rbdyn_ros.description.yaml_files.poses import AT, pose_of
+from rbdyn_ros.description.yaml_files.tables import ByName, Given, Key, Table, WithKey
+from rbdyn_ros.errors import ParameterError
 
-#: The function for each shape, and its required keys.
-SHAPES: dict[str, tuple[Callable[..., Inertial], tuple[str, ...]]] = {
-    "box": (shapes.box, ("size",)),
-    "cylinder": (shapes.cylinder, ("radius", "length")),
-    "sphere": (shapes.sphere, ("radius",)),
-    "capsule": (shapes.capsule, ("radius", "length")),
-    "top": (shapes.top, ("radius", "thickness", "height")),
+#: The function for each shape.
+MAKERS: dict[str, Callable[..., Inertial]] = {
+    "box": shapes.box,
+    "cylinder": shapes.cylinder,
+    "sphere": shapes.sphere,
+    "capsule": shapes.capsule,
+    "top": shapes.top,
 }
-BY_NUMBER = ("mass", "com", "inertia", *AT)
 
 
-def read_links(section: YamlTable, known: Sequence[Link], form: Form) -> list[Link]:
+def _length(name: str, doc: str) -> Key:
+    return Key(name, Number(unit="m"), doc, needed=True)
+
+
+def _shape(name: str, doc: str, *sizes: Key) -> Key:
+    masses = (
+        Key("density", Number(unit="kg/m^3"), "either this or `mass`"),
+        Key("mass", Number(unit="kg"), "either this or `density`"),
+    )
+    return Key(name, Table(name, (*sizes, *masses, *AT)), doc)
+
+
+RADIUS, LENGTH = _length("radius", "radius"), _length("length", "length along z")
+SHAPES = (
+    _shape("box", "around its origin", Key("size", VECTOR, "edges [m]", needed=True)),
+    _shape("cylinder", "along z, around its origin", RADIUS, LENGTH),
+    _shape("sphere", "around its origin", RADIUS),
+    _shape(
+        "capsule", "along z, around its origin, with half spheres behind `length`", RADIUS, LENGTH
+    ),
+    _shape(
+        "top",
+        "a spinning top, its tip at the origin",
+        RADIUS,
+        _length("thickness", "of the disk"),
+        _length("height", "of the disk above the tip"),
+    ),
+)
+BY_NUMBER = (
+    Key("mass", Number(unit="kg"), "mass", needed=True),
+    Key("inertia", Row(6), "xx, yy, zz, xy, xz, yz about the centre of mass [kg m^2]; default 0"),
+    *AT,
+)
+PART = WithKey(
+    tuple(key.name for key in BY_NUMBER),
+    Table("link without a shape", BY_NUMBER),
+    Table("link", SHAPES),
+)
+LINKS = ByName(
+    OrNothing(Either(items=List(PART, "shape"), table=PART), ()), "link", "link", empty=True
+)
+
+
+def read_links(section: Given, known: Sequence[Link]) -> list[Link]:
     """Return the known links, some with a new inertial, then the links of the section."""
     links = {link.name: link for link in known}
-    for name, node in section.nodes.items():
-        owner, line = f"link {quote(name)}", section.lines[name]
-        inertial = None if is_nothing(node) else _inertial(node, owner, form)
+    for name, line in section.lines.items():
+        parts = section.get(name, ())
+        parts = (parts,) if isinstance(parts, Given) else parts
+        found = [inertial for part in parts for inertial in _inertials(part)]
+        inertial = shapes.combine(*found) if found else None
         if inertial is None and name in links:
             inertial = links[name].inertial
         links[name] = Link(name, inertial, line)
     return list(links.values())
 
 
-def _inertial(node: Node, owner: str, form: Form) -> Inertial | None:
-    if isinstance(node, Items):
-        parts = [_inertial(item, owner, form) for item in node.nodes]
-        known = [part for part in parts if part is not None]
-        return shapes.combine(*known) if known else None
-    table = form.table(node, "link", owner, (*SHAPES, *BY_NUMBER))
-    if table is None or not table.nodes:
-        return None
-    if any(key in table.nodes for key in BY_NUMBER):
-        return _by_number(table, owner, form)
-    parts = [_shape(kind, below, owner, form) for kind, below in table.nodes.items()]
-    known = [part for part in parts if part is not None]
-    return shapes.combine(*known) if known else None
-
-
-def _by_number(table: YamlTable, owner: str, form: Form) -> Inertial | None:
-    if form.table(table, "link without a shape", owner, BY_NUMBER, needed=("mass",)) is None:
-        return None
-    nodes = table.nodes
-    mass = form.number(nodes["mass"], "mass", owner)
-    at = form.pose(table, owner, Pose())
-    if "com" in nodes:  # the old key
-        if "xyz" in nodes:
-            message = "has both 'com' and 'xyz', which are the same; delete one"
-            form.audit.error("duplicate-key", owner, table.lines["com"], message, found="com")
-            return None
-        com = form.vector(nodes["com"], "com", owner)
-        at = None if at is None or com is None else replace(at, pos=com)
-    inertia: tuple[float, ...] | None = (0.0,) * 6
-    if "inertia" in nodes:
-        inertia = form.numbers(nodes["inertia"], "inertia", owner, 6)
-    if mass is None or at is None or inertia is None:
-        return None
-    xx, yy, zz, xy, xz, yz = inertia
-    return Inertial(mass, at, (xx, yy, zz, xy, xz, yz))
-
-
-def _shape(kind: str, node: Node, owner: str, form: Form) -> Inertial | None:
-    maker, needed = SHAPES[kind]
-    allowed = (*needed, "density", "mass", "xyz", "rpy")
-    table = form.table(node, kind, owner, allowed, needed)
-    if table is None:
-        return None
-    at = form.pose(table, owner, Pose())
-    sizes: dict[str, object] = {}
-    for key, below in table.nodes.items():
-        if key == "size":
-            sizes[key] = form.vector(below, key, owner)
-        elif key not in ("xyz", "rpy"):
-            sizes[key] = form.number(below, f"{key} of the {kind}", owner)
-    if at is None or None in sizes.values():
-        return None
-    try:
-        return maker(**sizes, at=at)
-    except ParameterError as error:
-        form.audit.error(error.code, owner, table.line, error.findings[0].message)
-        return None
+def _inertials(part: Given) -> list[Inertial]:
+    """Return the inertials of a part without an error."""
+    if "mass" in part and part.sound:
+        xx, yy, zz, xy, xz, yz = part.get("inertia", (0.0,) * 6)
+        return [Inertial(part["mass"], pose_of(part), (xx, yy, zz, xy, xz, yz))]
+    found = []
+    for kind, given in part.items():
+        if not isinstance(given, Given) or not given.sound:
+            continue
+        sizes = {key: value for key, value in given.items() if key not in ("xyz", "rpy")}
+        try:
+            found.append(MAKERS[kind](**sizes, at=pose_of(given)))
+        except ParameterError as error:
+            given.error(error.code, "", error.findings[0].message)
+    return found

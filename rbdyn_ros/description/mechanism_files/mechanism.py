@@ -1,72 +1,4 @@
-"""Read mechanism files: robots in YAML, with features that URDF lacks.
-
-    rbdyn_mechanism: 1              # version of this format
-    name: crank_slider              # default: the name of the robot, or of the file
-    robot: robot.urdf               # .urdf or .xacro file to start from, relative to this file
-    base: ground                    # default: the root link of the robot; needs no entry below
-
-    links:                          # more links, or new inertials for links of the robot
-      crank: {box: {size: [1, 0.1, 0.1], density: 2700, xyz: [0.5, 0, 0], rpy: [0, 0, 0]}}
-      rod: {mass: 1.0, inertia: [ixx, iyy, izz, ixy, ixz, iyz], xyz: [0, 0, 0]}
-      dumb_bell: [{sphere: {...}}, {cylinder: {...}}]
-
-    joints:
-      J1: {type: revolute, parent: ground, child: crank, xyz: [0, 0, 1], axis: [0, 0, 1]}
-      lead_screw: {type: helical, pitch: 0.01}       # of the robot: changes only these properties
-
-    loops:                          # joints that are never part of the spanning tree
-      J4: {type: revolute, predecessor: rod, successor: ground, X_P: {xyz: [1, 0, 0]}}
-
-    couplings:                      # mimic joints: q = ratio * q_thumb + offset
-      finger: {follows: thumb, ratio: 2.0, offset: 0.0}
-
-    constraints:                    # constraints between bodies in addition to joints
-      strut: {rod: {from: {link: crank, xyz: [1, 0, 0]}, to: {link: slider}, length: 2}}
-      belt: {band: {points: [{link: a}, {link: b}, {link: c, xyz: [0, 1, 0]}], length: 4,
-                    closed: true, radius: 0.1}}
-      pair: {gear: {terms: [{joint: J1, factor: 2}, {joint: J3, factor: 1, coordinate: 0}],
-                    offset: 0}}
-      wheel: {roll: {link: disk, on: ground, radius: 0.1, centre: [0, 0, 0], axis: [0, 1, 0],
-                     point: [0, 0, 0], normal: [0, 0, 1]}}
-
-    springs:
-      return: {from: {link: crank, xyz: [1, 0, 0]}, to: {link: ground}, stiffness: 10}
-
-    drives:                         # joints with a prescribed motion
-      J1: {times: [0, 1, 2], positions: [0, 1, 0], periodic: true}
-      J2: {function: my_motion}     # registered with register_motion
-
-    contact: true                   # use the <collision> elements of the robot, too
-    geometries:                     # contact shapes of links
-      toe: {link: rod, sphere: {radius: 0.02}, xyz: [1, 0, 0], friction: 0.6}
-      cover: {link: slider, mesh: {file: meshes/cover.stl, scale: [0.001, 0.001, 0.001]}}
-    floor: {height: 0, friction: .inf}              # a level plane; all keys are optional
-    obstacles:                      # fixed in the world
-      step: {box: {size: [1, 1, 0.1]}, xyz: [1, 0, 0.05], friction: 0.5}
-      hills: {height_field: {file: hills.csv, size: [10, 8]}}
-
-Units are SI. Shapes are those of rb.shapes, each with `density` or `mass` and with `xyz`, `rpy`;
-a link may have a list of shapes, or none: then it is massless. `xyz` and `rpy` of a link without
-a shape are the frame of its inertia (`com` is the old key for `xyz`). A joint has `type`,
-`parent`, `child`, `xyz` and `rpy` (or a table of both called `origin`), `child_origin` (such a
-table), `axis` (default [1, 0, 0]),
-`axis2`, `limit` (a table of `lower`, `upper`, `effort`, `velocity`, `acceleration`,
-`deceleration`, `jerk`, or a list [lower, upper]),
-`limits` (a list of such), `damping`, `friction`, `armature`, `stiffness`, `rest`, `actuated`
-(true or false), `transmission` (a list of spatial forces, six numbers each) and the parameters of
-its type. A loop has `predecessor`, `successor`, `X_P` and `X_S` instead of
-`parent`, `child`, `origin` and `child_origin`; `xyz` and `rpy` are its X_P, too. Joints may point
-in either direction; joints that are not loops must connect every link to the base. A constraint
-has one kind. Optional are, for a band, `closed` (default true) and `radius` (of disks, default 0);
-for a roll, `axis` (without it a sphere rolls); and everything that is 0 or upright by default.
-types.py describes all fields.
-
-A geometry has one of `box`, `sphere`, `cylinder`, `capsule`, `mesh` and `points` (a list of
-corners), and optionally the fields of geometries.Surface; an obstacle has one of `plane`,
-`sphere` and `box`. `contact: true` is like the argument `contact=True` of `load`: without
-obstacles there is a floor at height 0. Meshes are found as for a URDF, from the folder of this
-file.
-"""
+"""Read mechanism files: robots in YAML, with features that URDF lacks."""
 
 from __future__ import annotations
 
@@ -77,21 +9,30 @@ from pathlib import Path
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.build.contacts import check_contact, with_contact
 from rbdyn_ros.description.checks.check import audit_description
-from rbdyn_ros.description.mechanism_files.constraints import read_constraints, read_springs
-from rbdyn_ros.description.mechanism_files.forms import Form, is_nothing
+from rbdyn_ros.description.mechanism_files.constraints import (
+    CONSTRAINTS,
+    SPRINGS,
+    read_constraints,
+    read_springs,
+)
 from rbdyn_ros.description.mechanism_files.geometries import (
+    FLOOR_TABLE,
+    GEOMETRIES,
+    OBSTACLES,
     read_floor,
     read_geometries,
     read_obstacles,
 )
-from rbdyn_ros.description.mechanism_files.joints import couple, drive, read_joints, read_loops
-from rbdyn_ros.description.mechanism_files.links import read_links
-from rbdyn_ros.description.mechanism_files.yaml_text import (
-    Node,
-    YamlTable,
-    check_version,
-    parse,
+from rbdyn_ros.description.mechanism_files.joints import (
+    COUPLINGS,
+    DRIVES,
+    couple,
+    drive,
+    joint_table,
+    read_joints,
+    read_loops,
 )
+from rbdyn_ros.description.mechanism_files.links import LINKS, read_links
 from rbdyn_ros.description.meshes.files import MeshFiles
 from rbdyn_ros.description.meshes.meshes import Meshes
 from rbdyn_ros.description.parts.geometries import Contact
@@ -99,9 +40,12 @@ from rbdyn_ros.description.parts.types import Description, Link
 from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.reading.xacro_files import check_no_arguments
 from rbdyn_ros.description.urdf_files import urdf
+from rbdyn_ros.description.yaml_files.dialect import Dialect
+from rbdyn_ros.description.yaml_files.kinds import Flag, Name
+from rbdyn_ros.description.yaml_files.tables import ByName, Given, Key, Table, section
 from rbdyn_ros.errors import DescriptionError, Finding, quote
 
-VERSION = "rbdyn_mechanism"
+ROBOT_SUFFIXES = (".urdf", ".xacro")
 SECTIONS = (
     "links",
     "joints",
@@ -113,8 +57,35 @@ SECTIONS = (
     "geometries",
     "obstacles",
 )
-KEYS = (VERSION, "name", "robot", "base", "contact", "floor", *SECTIONS)
-ROBOT_SUFFIXES = (".urdf", ".xacro")
+
+
+def dialect() -> Dialect:
+    """Return the keys of a mechanism file; register_joint may have added some."""
+    joints, loops = (
+        ByName(joint_table(loop=loop), "joint", "joint", empty=True) for loop in (False, True)
+    )
+    keys = (
+        Key("name", Name(), "default: the name of the robot, or of the file"),
+        Key("robot", Name("a file"), "a .urdf or .xacro file to start from"),
+        Key(
+            "base",
+            Name("the name of a link"),
+            "the link that is fixed to the world; default: the root link of the robot",
+        ),
+        Key("contact", Flag(), "use the <collision> elements of the robot, too; default false"),
+        Key("floor", FLOOR_TABLE, "a level plane"),
+        Key("links", LINKS, "by name: a shape, several in a list, mass and inertia, or nothing"),
+        Key("joints", joints, "by name; a joint of the robot changes only the given properties"),
+        Key("loops", loops, "joints that are never part of the spanning tree"),
+        Key("couplings", COUPLINGS, "mimic joints: q = ratio * q_leader + offset"),
+        Key("constraints", CONSTRAINTS, "between bodies, in addition to joints"),
+        Key("springs", SPRINGS, "between points of two links"),
+        Key("drives", DRIVES, "prescribed motions, by joint"),
+        Key("geometries", GEOMETRIES, "contact shapes of links"),
+        Key("obstacles", OBSTACLES, "shapes fixed in the world"),
+    )
+    table = Table("mechanism", keys)
+    return Dialect("rbdyn_mechanism", "a mechanism file", "not-a-mechanism", table, apart=True)
 
 
 def read(
@@ -183,24 +154,22 @@ def read_text(
     """
     wanted = check_contact(contact)
     audit = Audit(strict=strict)
-    top = parse(text, source, audit)
-    check_version(top, VERSION, source, "a mechanism file", "not-a-mechanism", apart=True)
-    form = Form(audit)
-    form.table(top, "mechanism", "", KEYS)
-    wanted = _contact(top, wanted, form)
+    keys = dialect()
+    top = keys.read(keys.parse(text, source, audit), audit)
+    wanted = _contact(top, wanted)
     robot = None
-    if "robot" in top.nodes:
+    if "robot" in top.lines:
         touches = wanted is not None
-        robot = _robot(top.nodes["robot"], folder, form, package_dirs, xacro_args, touches)
+        robot = _robot(top, folder, package_dirs, xacro_args, touches)
         if robot is None:
             raise DescriptionError(audit.errors, source)
     else:
         check_no_arguments(xacro_args, Path(source))
-    described = _described(top, robot, source, form)
+    described = _described(top, robot, source)
     if described is None:
         raise DescriptionError(audit.errors, source)
     described = _with_geometries(
-        described, top, robot, Meshes(MeshFiles(folder, package_dirs)), folder, form
+        described, top, robot, Meshes(MeshFiles(folder, package_dirs)), folder
     )
     checked = audit_description(with_contact(described, wanted, audit), audit)
     audit.raise_errors(source)
@@ -209,18 +178,16 @@ def read_text(
     return replace(checked, findings=audit.sorted())
 
 
-def _described(
-    top: YamlTable, robot: Description | None, source: str, form: Form
-) -> Description | None:
+def _described(top: Given, robot: Description | None, source: str) -> Description | None:
     """Return the Description of the file; None if it has no name or no base."""
-    parts = {name: _section(name, top, form) for name in SECTIONS}
-    links = read_links(parts["links"], robot.links if robot else (), form)
-    joints = read_joints(parts["joints"], robot.joints if robot else (), form)
-    joints += read_loops(parts["loops"], form)
-    joints = drive(parts["drives"], couple(parts["couplings"], joints, form), form)
-    springs = read_springs(parts["springs"], form)
-    constraints = read_constraints(parts["constraints"], form)
-    name, base = _name(top, robot, source, form), _base(top, robot, form)
+    top.audit.partial |= any(name in top.lines and name not in top for name in SECTIONS)
+    links = read_links(section(top, "links"), robot.links if robot else ())
+    joints = read_joints(section(top, "joints"), robot.joints if robot else ())
+    joints += read_loops(section(top, "loops"))
+    joints = drive(section(top, "drives"), couple(section(top, "couplings"), joints))
+    springs = read_springs(section(top, "springs"))
+    constraints = read_constraints(section(top, "constraints"))
+    name, base = _name(top, robot, source), _base(top, robot)
     if name is None or base is None:
         return None
     joined = {end for joint in joints for end in (joint.parent, joint.child)}
@@ -237,82 +204,66 @@ def _described(
     )
 
 
-def _contact(top: YamlTable, wanted: Contact | None, form: Form) -> Contact | None:
+def _contact(top: Given, wanted: Contact | None) -> Contact | None:
     """Return the Contact of the caller, else of the file."""
-    if "contact" not in top.nodes:
-        return wanted
-    asked = form.flag(top.nodes["contact"], "contact", "")
-    return Contact() if asked and wanted is None else wanted
+    return Contact() if top.get("contact") and wanted is None else wanted
 
 
 def _with_geometries(
     described: Description,
-    top: YamlTable,
+    top: Given,
     robot: Description | None,
     meshes: Meshes,
     folder: Path | None,
-    form: Form,
 ) -> Description:
     """Return a description with the geometries of the robot, then its own, and its obstacles."""
-    own = read_geometries(_section("geometries", top, form), meshes, form)
-    floor = read_floor(top.nodes["floor"], form) if "floor" in top.nodes else []
-    obstacles = read_obstacles(_section("obstacles", top, form), folder, form)
+    own = read_geometries(section(top, "geometries"), meshes)
+    floor = read_floor(top.get("floor"))
+    obstacles = read_obstacles(section(top, "obstacles"), folder)
     known = robot.geometries if robot is not None else ()
     return replace(described, geometries=(*known, *own), obstacles=(*floor, *obstacles))
 
 
-def _section(name: str, top: YamlTable, form: Form) -> YamlTable:
-    """Return a section of the file; empty if it is missing or broken."""
-    node = top.nodes.get(name)
-    if isinstance(node, YamlTable):
-        return node
-    if node is not None and not is_nothing(node):
-        form.audit.partial = True
-        form.wrong(node, f"section {quote(name)}", "", "a table of names")
-    return YamlTable(top.line)
+def _name(top: Given, robot: Description | None, source: str) -> str | None:
+    """Return the name; None after an error."""
+    if "name" in top.lines:
+        return top.get("name")
+    return robot.name if robot is not None else Path(source).stem or "mechanism"
 
 
-def _name(top: YamlTable, robot: Description | None, source: str, form: Form) -> str | None:
-    if "name" in top.nodes:
-        return form.name(top.nodes["name"], "name", "")
-    if robot is not None:
-        return robot.name
-    return Path(source).stem or "mechanism"
-
-
-def _base(top: YamlTable, robot: Description | None, form: Form) -> str | None:
-    if "base" in top.nodes:
-        return form.name(top.nodes["base"], "base", "")
+def _base(top: Given, robot: Description | None) -> str | None:
+    """Return the base; None after an error."""
+    if "base" in top.lines:
+        return top.get("base")
     if robot is not None:
         children = {joint.child for joint in robot.joints}
         return next(link.name for link in robot.links if link.name not in children)
     message = (
         "has no key 'base', the link that is fixed to the world; it is required without 'robot'"
     )
-    form.audit.error("missing-key", "the mechanism", top.line, message, allowed="base")
+    top.audit.error("missing-key", "the mechanism", top.line, message, allowed="base")
     return None
 
 
 def _robot(
-    node: Node,
+    top: Given,
     folder: Path | None,
-    form: Form,
     package_dirs: Sequence[str | Path],
     xacro_args: Mapping[str, object] | None,
     touches: bool,
 ) -> Description | None:
     """Return the robot to start from, without line numbers; None after an error."""
-    name = form.name(node, "robot", "")
+    name = top.get("robot")
     if name is None:
         return None
-    path, audit = Path(name), form.audit
+    path, audit, line = Path(name), top.audit, top.lines["robot"]
     if path.suffix.lower() not in ROBOT_SUFFIXES:
         message = f"the robot {quote(name)} is not a .urdf or .xacro file"
-        audit.error("bad-robot", "", node.line, message, found=name, allowed=".urdf or .xacro")
+        top.error("bad-robot", "robot", message, found=name, allowed=".urdf or .xacro")
         return None
     if folder is None:
         message = f"the robot {quote(name)} is a file; a mechanism given as text cannot open files"
-        audit.error("bad-robot", "", node.line, message, found=name, allowed="a mechanism file")
+        top.error("bad-robot", "robot", message, found=name, allowed="a mechanism file")
         return None
     try:
         robot = urdf.read_file(
@@ -323,14 +274,14 @@ def _robot(
             contact=touches,
         )[0]
     except DescriptionError as error:
-        audit.findings += [_at_line(finding, name, node.line) for finding in error.findings]
+        audit.findings += [_at_line(finding, name, line) for finding in error.findings]
         return None
     return replace(
         robot,
         links=tuple(replace(link, line=None) for link in robot.links),
         joints=tuple(replace(joint, line=None) for joint in robot.joints),
         geometries=tuple(replace(geometry, line=None) for geometry in robot.geometries),
-        findings=tuple(_at_line(finding, name, node.line) for finding in robot.findings),
+        findings=tuple(_at_line(finding, name, line) for finding in robot.findings),
     )
 
 
@@ -340,12 +291,9 @@ def _at_line(finding: Finding, file: str, line: int) -> Finding:
     return replace(finding, message=f"{where}: {finding.message}", line=line)
 
 
-def _keep(robot: Description, top: YamlTable, audit: Audit) -> None:
+def _keep(robot: Description, top: Given, audit: Audit) -> None:
     """Add the findings of the robot file, without repeating them for the mechanism."""
-    links = top.nodes.get("links")
-    replaced = (
-        {f"link {quote(name)}" for name in links.nodes} if isinstance(links, YamlTable) else ()
-    )
+    replaced = {f"link {quote(name)}" for name in section(top, "links").lines}
     kept = [finding for finding in robot.findings if finding.element not in replaced]
     known = {(finding.code, finding.element) for finding in kept}
     new = [f for f in audit.findings if f.line is not None or (f.code, f.element) not in known]

@@ -15,6 +15,9 @@ from rbdyn_ros.description.parts.geometries import Exclusion, Geometry, GroupSta
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Vec3, keep_floats, keep_points
 from rbdyn_ros.errors import Finding
 
+#: The name of what does not move, and of the joint of a floating base.
+WORLD, ROOT_JOINT = "world", "root_joint"
+
 
 @dataclass(frozen=True, slots=True)
 class Inertial:

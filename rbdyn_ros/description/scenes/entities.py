@@ -9,13 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.names import free_name
 from rbdyn_ros.description.checks.check import audit_description
 from rbdyn_ros.description.checks.geometries import audit_obstacles
 from rbdyn_ros.description.parts.geometries import Exclusion, Obstacle
 from rbdyn_ros.description.parts.objects import Object, Placed
-from rbdyn_ros.description.parts.poses import Pose, Vec3
-from rbdyn_ros.description.parts.types import Constraint, Description, Gear, Joint, Link, Roll
-from rbdyn_ros.description.scenes.joining import WORLD, free_name
+from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.description.parts.types import (
+    WORLD,
+    Constraint,
+    Description,
+    Gear,
+    Joint,
+    Link,
+    Roll,
+)
 from rbdyn_ros.description.scenes.scene import (
     SceneParts,
     audit_beside_robots,
@@ -198,31 +206,17 @@ def with_welds(scene: Description, welds: Iterable[Weld]) -> Description:
     return replace(scene, joints=tuple(joints), exclusions=tuple(exclusions))
 
 
-def with_obstacle_at(scene: Description, name: str, origin: Pose) -> Description:
-    """Return a scene in which an obstacle has another place.
-
-    Raises:
-        DescriptionError: the place is refused.
-    """
-    return _with_obstacle(scene, name, origin=origin)
-
-
-def with_surface_velocity(scene: Description, name: str, velocity: Vec3) -> Description:
-    """Return a scene in which the surface of an obstacle has another velocity.
+def with_obstacle(scene: Description, name: str, **changes: Any) -> Description:
+    """Return a scene in which an obstacle has other properties.
 
     Args:
         scene: checked.
         name: of an obstacle.
-        velocity: in the axes of its shape [m/s].
+        changes: fields of Obstacle.
 
     Raises:
-        DescriptionError: the velocity is refused.
+        DescriptionError: a property is refused.
     """
-    return _with_obstacle(scene, name, velocity=velocity)
-
-
-def _with_obstacle(scene: Description, name: str, **changes: Any) -> Description:
-    """Return a scene in which an obstacle has other properties."""
     changed = {one.name: replace(one, line=None, **changes) for one in scene.obstacles}
     audit = Audit()
     audit_obstacles([changed[name]], audit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,6 @@ from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.robot_files import read
 from rbdyn_ros.errors import RbdynError
-
-#: The name of the base of a scene.
-WORLD = "world"
 
 
 def described(
@@ -68,10 +65,3 @@ def with_all_of(scene: Description, more: Description) -> Description:
 def coordinates(pose: Pose) -> tuple[float, ...]:
     """Return the position of a floating joint."""
     return (*pose.pos, *pose.quat)
-
-
-def free_name(wanted: str, taken: Collection[str]) -> str:
-    """Return a name, with underscores appended until it is not taken."""
-    while wanted in taken:
-        wanted += "_"
-    return wanted

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.checks.names import free_name
 from rbdyn_ros.description.build.renaming import renamed, root_of
 from rbdyn_ros.description.checks.check import audit_description
 from rbdyn_ros.description.checks.names import audit_names
@@ -14,20 +15,18 @@ from rbdyn_ros.description.checks.values import audit_pose
 from rbdyn_ros.description.parts.geometries import FLOOR, Exclusion, Obstacle
 from rbdyn_ros.description.parts.objects import Object, Placed
 from rbdyn_ros.description.parts.poses import IN_PLACE
-from rbdyn_ros.description.parts.types import Description, Joint, Link
+from rbdyn_ros.description.parts.types import ROOT_JOINT, WORLD, Description, Joint, Link
 from rbdyn_ros.description.scenes.joining import (
-    WORLD,
     add_findings,
     coordinates,
     described,
-    free_name,
     with_all_of,
     without_lines,
 )
 from rbdyn_ros.description.scenes.scene_objects import with_object
 from rbdyn_ros.errors import RbdynError, listing, quote
 
-ROOT_JOINT, MOUNT = "root_joint", "mount"
+MOUNT = "mount"
 
 
 @dataclass(frozen=True, slots=True)

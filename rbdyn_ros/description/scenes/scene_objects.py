@@ -28,9 +28,8 @@ from rbdyn_ros.description.parts.geometries import (
 )
 from rbdyn_ros.description.parts.objects import Object
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose
-from rbdyn_ros.description.parts.types import Description, Inertial, Joint, Link
+from rbdyn_ros.description.parts.types import WORLD, Description, Inertial, Joint, Link
 from rbdyn_ros.description.scenes.joining import (
-    WORLD,
     add_findings,
     coordinates,
     described,

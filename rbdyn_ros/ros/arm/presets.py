@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.yaml_files.kinds import Flag, Kind, List, Name, Place, Schema, number_in
+from rbdyn_ros.description.yaml_files.tables import ByName, Key, Table
+from rbdyn_ros.description.yaml_files.text import Node, parse
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, listing, quote
 from rbdyn_ros.loading.assets import share_dir
 
 FOLDER = Path("config", "arms")
-#: What every file tells beside arms, driver and joints.
-FACTS = ("takes_efforts", "firmware", "rate", "measured_effort")
-GROUPS = ("topics", "parameters")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +34,53 @@ class Fact:
     value: Any
     source: str
     note: str = ""
+
+
+class _Value(Kind):
+    """A number, true or false, or a name: the value of a parameter."""
+
+    allowed = "a value"
+
+    def value(self, node: Node) -> float | str | bool | None:
+        name, number, flag = Name().value(node), number_in(node), Flag().value(node)
+        if number is not None and name is not None and name.isdigit():
+            return int(number)
+        return flag if flag is not None else name if number is None else number
+
+    def schema(self) -> Schema:
+        return Name().schema()
+
+
+def _fact(kind: Kind) -> Table:
+    return Table(
+        "fact",
+        (
+            Key("value", kind, "what counts", needed=True),
+            Key("source", Name(), "address of the document that says so", needed=True),
+            Key("note", Name(), "in what sense"),
+        ),
+        make=Fact,
+    )
+
+
+FACTS = (
+    Key("takes_efforts", _fact(Flag()), "whether the driver takes efforts", needed=True),
+    Key("firmware", _fact(Name()), "that the driver needs", needed=True),
+    Key("rate", _fact(_Value()), "of the states [Hz]", needed=True),
+    Key("measured_effort", _fact(Name()), "what the states report", needed=True),
+)
+PRESET = Table(
+    "preset",
+    (
+        Key("arms", List(Name(), "arm", least=1), "names of the arms", needed=True),
+        Key("driver", Name(), "ROS 2 driver of the arms", needed=True),
+        Key("joints", List(Name(), "joint", least=1), "names without a prefix", needed=True),
+        *FACTS,
+        Key("topics", ByName(_fact(Name()), "fact"), "of the driver", needed=True),
+        Key("parameters", ByName(_fact(_Value()), "fact"), "of the controller", needed=True),
+        Key("traps", List(_fact(Name()), "trap"), "what is easily done wrong", needed=True),
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,17 +148,18 @@ def preset_files() -> list[Path]:
 
 
 def presets_in(path: Path) -> Iterator[ArmPreset]:
-    """Yield the presets of all arms of a file."""
-    found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    facts = {name: Fact(**found[name]) for name in FACTS}
-    topics, parameters = (
-        {name: Fact(**fact) for name, fact in found[group].items()} for group in GROUPS
-    )
-    traps = tuple(Fact(**trap) for trap in found["traps"])
-    for name in found["arms"]:
-        yield ArmPreset(
-            name, found["driver"], tuple(found["joints"]), facts, topics, parameters, traps
-        )
+    """Yield the presets of all arms of a file.
+
+    Raises:
+        DescriptionError: with all errors of the file, each with its line.
+    """
+    audit = Audit()
+    given = PRESET.read(parse(path.read_bytes(), str(path), audit, "a preset"), Place(audit))
+    audit.raise_errors(str(path))
+    facts = {key.name: given[key.name] for key in FACTS}
+    groups = {**given["topics"]}, {**given["parameters"]}
+    for name in given["arms"]:
+        yield ArmPreset(name, given["driver"], given["joints"], facts, *groups, given["traps"])
 
 
 def preset_of(name: str) -> ArmPreset:

@@ -28,10 +28,9 @@ from rbdyn_ros.ros.simulator.graph.claims import CLOCK, Claims
 from rbdyn_ros.ros.simulator.graph.clock import ClockClaim
 from rbdyn_ros.ros.simulator.robot.robot import Robot
 from rbdyn_ros.ros.simulator.robot.simulation import Simulation
-from rbdyn_ros.ros.simulator.services.saved_states import open_saved_states
 from rbdyn_ros.ros.simulator.services.services import open_services
+from rbdyn_ros.ros.simulator.services.simulation_services import open_simulation_services
 from rbdyn_ros.ros.simulator.services.standard import StandardServices, open_standard
-from rbdyn_ros.ros.simulator.services.time_services import TimeServices
 from rbdyn_ros.ros.simulator.services.view import open_view
 from rbdyn_ros.ros.simulator.setup import Setup
 from rbdyn_ros.ros.simulator.statistics import Statistics
@@ -135,8 +134,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
         claims.announce(frames=[name for robot in robots for name in robot.outputs.frames])
         self._robots = robots
         self._simulation = Simulation(robots, self.stop)
-        TimeServices(self, self._simulation)
-        open_saved_states(self, self._simulation)
+        open_simulation_services(self, self._simulation)
         self._standard = open_standard(self, self._simulation, values.world_sources)
         self._statistics = Statistics(self, robots, values.stats_rate)
         self._publisher = Publisher(self._wakeup, [robot.outputs for robot in robots])
@@ -220,8 +218,9 @@ class Simulator(RecordedTopics, process.ManagedNode):
             joints = ", ".join(robot.commands.joints.names)
             self.get_logger().info(f"{where}simulating '{robot.m.name}': {joints}")
             self.get_logger().info(f"{where}{robot.topics_to_try()}")
-            own, entity = robot.m.name, robot.entities.robot_name
-            if not robot.name and entity not in ("", own):
+            own = robot.m.name
+            entity = robot.world.first_robots.get("", own)
+            if not robot.name and entity != own:
                 text = f"{quote(own)} is the name of an object or an obstacle"
                 self.get_logger().info(f"the robot is the entity {quote(entity)}: {text}")
         self.report_grant(self._robots[0].loop.grant)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from rbdyn_ros.description.appearance.shapes import Appearance, read_appearance
 from rbdyn_ros.errors import Finding, RbdynError, quote
@@ -43,12 +42,7 @@ def moved(cast: Cast, before: Model, looks: Appearance) -> tuple[Model, Appearan
         RbdynError: the Model cannot be made.
     """
     m = complete(cast.description, cast.floating_base, cast.strict, before=before)
-    known = set(m.frame_names)
-    visuals, collisions = (
-        tuple(look for look in shapes if look.link in known)
-        for shapes in (looks.visuals, looks.collisions)
-    )
-    return m, replace(looks, visuals=visuals, collisions=collisions)
+    return m, looks.of_links(set(m.frame_names))
 
 
 def warning_of(findings: Mapping[str, Sequence[Finding]]) -> str:

@@ -1,4 +1,4 @@
-"""Each row of the table of faults in docs/guides/real_arm.md, provoked between two processes.
+"""Each row of the table of faults in docs/guides/arm_faults.md, provoked between two processes.
 
 A driver between the simulated arm and its controller lies, other nodes interfere, or a law fails.
 States stay wrong after a blind fault, so the controller ends silent; else it brakes and holds. A

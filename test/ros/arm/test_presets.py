@@ -10,7 +10,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 from test_arm_params import defaults
 
-from rbdyn_ros.errors import ParameterError
+from rbdyn_ros.errors import DescriptionError, ParameterError
 from rbdyn_ros.ros.arm import presets
 from rbdyn_ros.ros.arm.command_topics import TOPICS
 from rbdyn_ros.ros.arm.parameters import PARAMETERS, friction_of
@@ -41,6 +41,18 @@ def test_the_drivers_of_the_issue_are_there():
 def test_every_fact_has_a_source(preset):
     for fact in facts(preset):
         assert re.fullmatch(r"https://\S+", fact.source), fact
+
+
+def test_all_errors_of_a_preset_have_their_lines(tmp_path):
+    path = tmp_path / "arm.yaml"
+    text = FILES[0].read_text()
+    path.write_text(text.replace("driver:", "drivr:", 1).replace("value: true", "value: maybe", 1))
+    with refused(DescriptionError, ["missing-key", "unknown-key", "bad-value"]) as caught:
+        list(presets.presets_in(path))
+    lines = [finding.line for finding in caught.value.findings]
+    assert lines[1:] == [
+        1 + text[: text.index(word)].count("\n") for word in ("driver:", "value:")
+    ]
 
 
 @each_preset

@@ -277,7 +277,7 @@ MECHANISM = """rbdyn_mechanism: 1
 name: arm
 base: world
 links:
-  upper: {mass: 1, com: [0.3, 0, 0], inertia: [0.1, 0, 0, 0.1, 0, 0.1]}
+  upper: {mass: 1, xyz: [0.3, 0, 0], inertia: [0.1, 0, 0, 0.1, 0, 0.1]}
 joints:
   j: {type: revolute, parent: world, child: upper, axis: [0, 1, 0], xyz: [0, 0, 1],
       limit: {lower: -2, upper: 2, effort: 10, velocity: 3}}

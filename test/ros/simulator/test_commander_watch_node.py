@@ -72,6 +72,6 @@ def a_commander_that_stops(simulator, peer, states):
     command = JointState(name=["lift", "turn"], effort=[0.0, 0.0])
     simulator.wait_for(STOPPED, 30.0)  # after the answers above
     peer.insist(publisher, command, lambda: BACK in simulator.text())
-    simulator.wait_for("braked and held against gravity (on_timeout is 'hold')", 30.0)
+    simulator.wait_for("braked to rest and held there (on_timeout is 'hold')", 30.0)
     peer.until(lambda: simulator.text().count(STOPPED) == 2)
     assert simulator.text().count(BACK) == 1

@@ -13,7 +13,7 @@ from support.refusals import worded
 
 from rbdyn_interfaces import srv
 from rbdyn_ros.nanoseconds import nanoseconds
-from rbdyn_ros.ros.simulator.services.saved_states import MOST_STATES
+from rbdyn_ros.ros.simulator.services.simulation_services import MOST_STATES
 
 pytestmark = pytest.mark.skipif(
     not hasattr(srv, "SaveState"), reason="rbdyn_interfaces is older than rbdyn_ros"

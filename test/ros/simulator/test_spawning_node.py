@@ -25,7 +25,7 @@ from rbdyn_ros.errors import RbdynError, refusal
 from rbdyn_ros.nanoseconds import nanoseconds
 from rbdyn_ros.ros.simulator.robot.payloads import Payloads
 from rbdyn_ros.ros.simulator.robot.robot import Robot
-from rbdyn_ros.ros.simulator.world.entities import MOST_SPAWNED
+from rbdyn_ros.ros.simulator.world.changes import MOST_SPAWNED
 
 pytestmark = pytest.mark.skipif(
     not hasattr(srv, "SpawnEntity"), reason="simulation_interfaces is older than rbdyn_ros"
@@ -318,8 +318,9 @@ def test_a_world_that_a_topic_refuses_changes_nothing(refusing):
 
     moved, abandoned = [], []
     m = rb.load_urdf("config/robots/pendulum.urdf")
+    before = SimpleNamespace(m=m)
     robot = Robot(None, "", SimpleNamespace(seed=0), "")
-    robot.m, robot.given, robot.sensors = m, "given", None
+    robot.world, robot.sensors = before, None
     robot.loop = SimpleNamespace(m=m, move=lambda *_: moved.append(1))
     robot.outputs = SimpleNamespace(lock=threading.RLock(), drain=None)
     robot.outputs.prepare = prepare("outputs")
@@ -328,6 +329,6 @@ def test_a_world_that_a_topic_refuses_changes_nothing(refusing):
     robot.payloads = Payloads(robot.loop, None)
     world = SimpleNamespace(m=m.replaced(), start=m.qpos0, description=None, robots={})
     with pytest.raises(RbdynError, match="cannot be opened"):
-        robot.move(world)
+        robot.enter(world)
     assert (moved, abandoned) == ([], [1])
-    assert (robot.m, robot.given, robot.payloads.m) == (m, "given", m)
+    assert (robot.world, robot.payloads.m) == (before, m)

@@ -23,10 +23,10 @@ if jit.DISABLED:
 from rbdyn_ros.errors import ModelError, ParameterError, RbdynError
 from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.ros.simulator.embedded import embedded
-from rbdyn_ros.ros.simulator.services.saved_states import SavedStates
+from rbdyn_ros.ros.simulator.services.simulation_services import SavedStates
+from rbdyn_ros.ros.simulator.services.world_files import read_world
 from rbdyn_ros.ros.simulator.setup import Setup
 from rbdyn_ros.ros.simulator.world.world import SpawnedRobot
-from rbdyn_ros.ros.simulator.world.world_files import read_world
 from rbdyn_ros.runtime.types import Wrench
 
 SHELF = """<robot name="shelf"><link name="board"><inertial><mass value="2"/>
@@ -142,7 +142,7 @@ def spawn(sim):
 
 
 def attach(sim):
-    sim.robot.entities.attach("cube", "hand")
+    sim.robot.attach("cube", "hand")
 
 
 @pytest.mark.parametrize("change", [spawn, attach])
@@ -157,7 +157,7 @@ def test_a_state_that_diverged_in_another_world_can_be_reset(simulated, change):
 
     again()
     sim.simulation.reset(state=True)
-    assert sim.robot.entities.world.attached == ()
+    assert sim.robot.world.attached == ()
     assert ("extra" in sim.entities.names()) == (change is spawn)
     assert goes_on(sim)
     sim.simulation.reset(time=True, state=True, robot=True)
@@ -286,7 +286,7 @@ def contact_of(sim, name):
 def test_an_object_lies_on_an_attached_one_whose_obstacle_had_its_name(simulated):
     sim = simulated()
     sim.simulation.step(300)
-    sim.robot.entities.attach("post", "world")
+    sim.robot.attach("post", "world")
     sim.entities.delete("block")
     sim.entities.spawn(box("block", 2.0, 0.0, 0.6, size=0.1))
     sim.simulation.step(600)
@@ -299,7 +299,7 @@ def test_what_is_attached_to_the_world_is_not_pushed_by_it(simulated, pair):
     sim = simulated()
     sim.simulation.step(300)
     assert contact_of(sim, "cube")[2] == pytest.approx(0.1 * 9.81, rel=1e-3)
-    sim.robot.entities.attach(*pair)
+    sim.robot.attach(*pair)
     sim.simulation.step(5)
     assert contact_of(sim, "cube").tolist() == [0.0, 0.0, 0.0]
 
@@ -312,7 +312,7 @@ def test_a_robot_of_its_own_code_keeps_it_or_is_not_changed(simulated):
     sim.simulation.step(200)
     expected = sim.now()
     with refused(RbdynError, "specialized"):
-        sim.robot.entities.attach("tool_flange", "world")
+        sim.robot.attach("tool_flange", "world")
     assert sim.now() == expected
     sim.robot.payloads.set_payload("tool_flange", 1.0, (0.0,) * 3, (0.1, 0.1, 0.1, 0.0, 0.0, 0.0))
     sim.simulation.unload_world()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,13 +37,14 @@ class Payloads:
 
     Attributes:
         m: the Model with the present payloads and gravity.
+        lock: held while they change.
     """
 
     def __init__(self, loop: Loop, sensors: SensorTopics | None) -> None:
         self._loop, self._sensors = loop, sensors
         self._payloads: dict[str, Payload] = {}
         self._gravity = self._loaded_gravity = tuple(loop.m.opt.gravity)
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
         self.m = loop.m
 
     def set_payload(
@@ -63,7 +64,7 @@ class Payloads:
         chosen([link], self.m.frame_names, "link", **REQUEST)
         check_magnitude("the payload", [mass, *com, *inertia], LARGEST_STATE)
         payload = link, mass, tuple(com), tuple(inertia)
-        with self._lock:
+        with self.lock:
             others = {name: p for name, p in self._payloads.items() if name != link}
             self._exchange({**others, link: payload}, self._gravity)
 
@@ -74,7 +75,7 @@ class Payloads:
             RbdynError: it is refused, or the loop does not answer.
         """
         check_magnitude("gravity", gravity, LARGEST_GRAVITY)
-        with self._lock:
+        with self.lock:
             self._exchange(self._payloads, tuple(gravity))
 
     def restore(self) -> None:
@@ -83,13 +84,13 @@ class Payloads:
         Raises:
             RbdynError: the loop does not answer.
         """
-        with self._lock:
+        with self.lock:
             if self._payloads or self._gravity != self._loaded_gravity:
                 self._exchange({}, self._loaded_gravity)
 
     def saved(self) -> SavedPayloads:
         """Return payloads and gravity for `load`."""
-        with self._lock:
+        with self.lock:
             return dict(self._payloads), self._gravity
 
     def load(self, saved: SavedPayloads) -> None:
@@ -98,13 +99,13 @@ class Payloads:
         Raises:
             RbdynError: the loop does not answer.
         """
-        with self._lock:
+        with self.lock:
             if saved != (self._payloads, self._gravity):
                 self._exchange(*saved)
 
     def changes(self) -> bytes:
         """Return the payloads and the gravity that differ from the loaded robot's, as bytes."""
-        with self._lock:
+        with self.lock:
             payloads, gravity = sorted(self._payloads.items()), self._gravity
         parts = [
             link.encode() + b"\0" + _bytes(mass) + _bytes(com) + _bytes(inertia)
@@ -114,25 +115,21 @@ class Payloads:
             parts.append(_bytes(gravity))
         return b"".join(parts)
 
-    def move(self, base: Model, exchange: Callable[[Model, tuple[Payload, ...]], Model]) -> None:
-        """Go on with a Model that has other objects; payloads of links that are gone end.
+    def fitted(self, base: Model) -> tuple[Model, dict[str, Payload]]:
+        """Return a Model with other objects and the payloads of the links that it has.
+
+        The caller holds `lock`, until `use` if the loop goes on with the Model.
 
         Args:
             base: the Model without payloads.
-            exchange: makes the loop go on with the Model that has them, and with what remains;
-                returns the Model with which it goes on.
         """
-        with self._lock:
-            known = set(base.frame_names)
-            kept = {link: payload for link, payload in self._payloads.items() if link in known}
-            m = _loaded(base, kept, self._gravity)
-            self.m = exchange(m, tuple(kept.values()))
-            self._payloads = kept
+        known = set(base.frame_names)
+        kept = {link: payload for link, payload in self._payloads.items() if link in known}
+        return _loaded(base, kept, self._gravity), kept
 
-    def all(self) -> tuple[Payload, ...]:
-        """Return the present payloads."""
-        with self._lock:
-            return tuple(self._payloads.values())
+    def use(self, m: Model, payloads: dict[str, Payload]) -> None:
+        """Go on with what `fitted` returned; payloads of other links have ended."""
+        self.m, self._payloads = m, payloads
 
     def _exchange(self, payloads: dict[str, Payload], gravity: tuple[float, ...]) -> None:
         m = _loaded(self._loop.m, payloads, gravity)

@@ -9,12 +9,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.description.parts.poses import Vec3
 from rbdyn_ros.description.scenes.entities import entity_of
-from rbdyn_ros.errors import Finding, ParameterError, RbdynError, refusal
+from rbdyn_ros.errors import refusal
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common import source
@@ -27,23 +28,22 @@ from rbdyn_ros.ros.simulator.graph.foreign import ForeignPublishers
 from rbdyn_ros.ros.simulator.robot.faults import faults_of_new, fitted, make_faults
 from rbdyn_ros.ros.simulator.robot.payloads import Payloads, SavedPayloads
 from rbdyn_ros.ros.simulator.robot.placement import given_state
-from rbdyn_ros.ros.simulator.robot.robot_loading import load_robot
+from rbdyn_ros.ros.simulator.robot.robot_loading import load_robot, loop_settings
 from rbdyn_ros.ros.simulator.robot.spawned_robots import SpawnedRobots
 from rbdyn_ros.ros.simulator.setup import Setup
 from rbdyn_ros.ros.simulator.topics.alarms import WaitAlarm
 from rbdyn_ros.ros.simulator.topics.commanders import AnswerAges
-from rbdyn_ros.ros.simulator.topics.driver import SimulatedDriver, policy_of
+from rbdyn_ros.ros.simulator.topics.driver import SimulatedDriver
 from rbdyn_ros.ros.simulator.topics.markers import open_markers
 from rbdyn_ros.ros.simulator.topics.outputs import Cadence, Outputs
 from rbdyn_ros.ros.simulator.topics.reception import Reception
 from rbdyn_ros.ros.simulator.topics.record import NodeRecorder
 from rbdyn_ros.ros.simulator.topics.shared_memory import SharedMemory
-from rbdyn_ros.ros.simulator.world.entities import Entities, Settle
+from rbdyn_ros.ros.simulator.world import changes
 from rbdyn_ros.ros.simulator.world.places import Places
 from rbdyn_ros.ros.simulator.world.world import World
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.port import Port
-from rbdyn_ros.runtime.preparation import actuated
 from rbdyn_ros.runtime.saved_loop import SavedLoop
 from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.runtime.wakeup import Wakeup
@@ -71,6 +71,31 @@ class SavedRobot:
     seeded_tick: int
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Change:
+    """A change of a robot's world: prepared while time runs, then entered or dropped.
+
+    Attributes:
+        before: the present world.
+        after: the next one.
+        m: the Model of `after` with payloads.
+        payloads: the payloads of its links, by link.
+        prepared: let topics and sensors go on in `after`; they cannot fail.
+    """
+
+    before: World
+    after: World
+    m: Model
+    payloads: dict[str, Payload]
+    prepared: Sequence[Callable[[], None]]
+
+    def settled(self, d: Data) -> Change:
+        """Return the change with its last weld in the pose that the links have in a state."""
+        places = Places(self.before.m, d.qpos, d.time)
+        after = self.after.settled(self.before, places)
+        return replace(self, after=after, m=after.with_weld_pose(self.m))
+
+
 class Robot:
     """One robot, its loop and its topics.
 
@@ -84,17 +109,18 @@ class Robot:
 
     Attributes:
         given: its source, after `load`.
-        m, commands: its Model and the parser of its commands, after `load`.
+        world, begin: its present world and the one of the start, after `load`.
+        commands: the parser of its commands, after `load`.
         sensors: topics of its sensors, after `load`; None without a sensor file.
         held: how it is held until its first command, after `load`; None: it is not.
-        loop, stamps, payloads, entities, outputs, reception, spawned, wait_alarm, foreign: after
+        loop, stamps, payloads, outputs, reception, spawned, wait_alarm, foreign: after
             `open`.
         shared_memory: after `open`, or None.
     """
 
     given: source.Source
+    world: World
     loop: Loop
-    entities: Entities
     stamps: TickStamps
     payloads: Payloads
     outputs: Outputs
@@ -124,9 +150,18 @@ class Robot:
             RbdynError: a parameter or the robot is refused.
         """
         self._loaded = loaded = load_robot(self.node, self.values, self._setup, stop, fallback)
-        self.m, self.given = loaded.m, loaded.given
+        self.given, values = loaded.given, self.values
+        floating = values.floating_base and not self.given.is_scene
+        self.begin = self.world = changes.begun(
+            self.given, floating, loaded.m, loaded.start, values.strict
+        )
         self.commands, self.sensors = loaded.commands, loaded.sensors
         self.held = loaded.held
+
+    @property
+    def m(self) -> Model:
+        """The Model of its world, without payloads."""
+        return self.world.m
 
     def open(self, wakeup: Wakeup, time_base: int, clock: Any) -> None:
         """Make the loop and the topics; the loop does not run yet.
@@ -140,13 +175,14 @@ class Robot:
         if self._recorder is not None:
             self._recorder.begin(node, m, time_base)
         cadence = Cadence.of(values, loaded.period_ns, self.sensors.every if self.sensors else ())
-        settings = self._settings(cadence)
+        locked = self._setup is not None and self._setup.locked
+        held = None if self.held is None else self.held.dofs
+        settings = loop_settings(values, m, self.commands, cadence, locked)
+        settings = replace(settings, held=held)
         port = self._open_port(settings)
         self.loop = loop = Loop(m, settings, loaded.start, wakeup, loaded.faults, port)
         self.stamps = TickStamps(time_base, loop.period_ns)
         self.payloads = Payloads(loop, self.sensors)
-        floating = values.floating_base and not self.given.is_scene
-        self.entities = Entities(self, floating, loaded.start)
         watch = None
         if self._setup is not None:
             loop.plant.begin_with(self._setup.qvel)
@@ -206,45 +242,10 @@ class Robot:
 
     def _lasting_joints(self) -> list[str]:
         """Return the joints with one coordinate but those of objects, which may be deleted."""
-        scene = self.given.description
+        scene = self.world.loose
         owners = {*scene.objects, *scene.robots}
         names = SingleJoints.all(self.m).names
         return [name for name in names if entity_of(name, owners) not in scene.objects]
-
-    def _settings(self, cadence: Cadence) -> LoopSettings:
-        values = self.values
-        return LoopSettings(
-            command_timeout=values.command_timeout,
-            answer_timeout=values.answer_timeout,
-            on_timeout=policy_of(values),
-            start_paused=values.start_paused,
-            realtime=values.realtime,
-            time_mode=values.time_mode,
-            real_time_factor=values.real_time_factor,
-            control_decimation=values.control_decimation,
-            lockstep_dofs=self._lockstep_dofs(),
-            lockstep_timeout=values.lockstep_timeout,
-            servo_time_constant=values.servo_time_constant,
-            hand_over_every=1 if values.shared_memory else cadence.hand_over,
-            seed=values.seed,
-            specialize=values.specialize,
-            locked=self._setup is not None and self._setup.locked,
-            report_current=values.actuator_effort == "current",
-            held=None if self.held is None else self.held.dofs,
-        )
-
-    def _lockstep_dofs(self) -> Any:
-        names = self.values.lockstep_joints
-        if not names:  # and no robot that is spawned later
-            return np.flatnonzero(actuated(self.m))
-        try:
-            self.commands.check_joints(names)
-        except RbdynError as error:
-            text = f"parameter 'lockstep_joints': {error}."
-            finding = Finding("lockstep-joints", text, "error", "lockstep_joints")
-            raise ParameterError(finding) from error
-        dofs = self.commands.dofs | {name: f.dof for name, f in self.commands.mimics.items()}
-        return np.array([dofs[name] for name in names], np.int64)
 
     def topics_to_try(self) -> str:
         """Return the topics to begin with, as a message."""
@@ -308,60 +309,99 @@ class Robot:
         loop.plant.set_state(*given_state(self.m, names, positions, velocities, here))
 
     @property
-    def recorded(self) -> bool:
-        """Whether the robot is recorded."""
-        return self._recorder is not None
+    def qpos(self) -> Array:
+        """The present position (nq,)."""
+        return self.loop.readout.latest().qpos
 
-    def move(self, world: World, settle: Settle | None = None, resets: bool = False) -> World:
-        """Go on in a world with other objects, between two ticks; all of it, or nothing.
+    @property
+    def places(self) -> Places:
+        """The present poses of all links of its world."""
+        state = self.loop.readout.latest()
+        return Places(self.m, state.qpos, state.time)
+
+    def attach(self, link: str, to: str) -> str:
+        """Let a link keep the pose that it has in another one, or in the world, now.
+
+        Returns:
+            all attached links, as a text.
+
+        Raises:
+            RbdynError: a link is unknown, both are parts of one body or attached already, the
+                integrator does not take loops, or the loop does not answer.
+        """
+        # the Model takes a while to make, in which time goes on
+        self.enter(changes.attached(self.world, link, to, self.places), settles=True)
+        return self.world.listed
+
+    def detach(self, link: str, to: str) -> str:
+        """Detach two links; return the links that are still attached, as a text."""
+        self.enter(changes.detached(self.world, link, to))
+        return self.world.listed
+
+    def set_surface_velocity(self, obstacle: str, velocity: Vec3) -> None:
+        """Let the surface of an obstacle move like a conveyor belt, see changes.with_belt."""
+        self.enter(changes.with_belt(self.world, obstacle, velocity))
+
+    def enter(self, world: World, settles: bool = False, resets: bool = False) -> None:
+        """Go on in another world, between two ticks; parts that both worlds have keep their state.
 
         Args:
             world: the world.
-            settle: see Entities.enter.
-            resets: see Entities.enter.
-
-        Returns:
-            the world in which it goes on.
+            settles: whether the links of its last weld keep the pose that they have at that tick.
+            resets: whether the caller resets or loads the state next: it may have diverged.
 
         Raises:
-            RbdynError: the loop does not answer, or a topic or a sensor refuses the world.
+            RbdynError: a recording is under way, the loop does not answer, or a topic or a sensor
+                refuses the world. Nothing has changed then.
         """
-        commits, before, now = list[Callable[[], None]](), self.m, world
-
-        def exchange(m: Model, loads: Sequence[Payload]) -> Model:
-            # what can fail comes first, while nothing has changed
-            description = world.description
-            if self.sensors is not None:
-                commits.append(self.sensors.prepare(world.m, description, m, loads))
-            commits.append(self.outputs.prepare(world.m, description, world.robots))
-            commits.append(self.spawned.prepare(world))
-
-            loaded = m
-            faults = {name: row.value for name, row in self._fault_parameters().items()}
-
-            def between(d: Data) -> tuple[Model, Model]:
-                nonlocal now, loaded
-                self.outputs.drain()
-                if settle is not None:
-                    now = settle(Places(before, d.qpos, d.time))
-                    loaded = now.with_weld_pose(m)
-                return now.m, loaded
-
-            of_new = faults_of_new(world.m, faults)
-            self.loop.move(world.m, m, world.start, between, resets, of_new)
-            return loaded
-
-        with self.outputs.lock:
+        if world.m is self.m:
+            self.world = world
+            return
+        if self._recorder is not None:
+            raise refusal(
+                "the simulation is recorded, and the objects of a recording stay the same; "
+                "record a scene that has all objects from the start",
+                "recorded",
+            )
+        with self.outputs.lock, self.payloads.lock:
             try:
-                self.payloads.move(world.m, exchange)
+                change = self._move(self._prepare(world), settles, resets)
             except BaseException:
                 self.spawned.abandon()
                 raise
-            self.m, self.given = now.m, replace(self.given, description=now.description)
-            for commit in commits:
-                commit()
+            self.world = change.after
+            self.payloads.use(change.m, change.payloads)
+            for act in change.prepared:
+                act()
         self._fit_faults()
-        return now
+
+    def _prepare(self, world: World) -> Change:
+        """Prepare the change to a world; all that can be refused is refused here."""
+        m, description = world.m, world.description
+        plant, payloads = self.payloads.fitted(m)
+        prepared = list[Callable[[], None]]()
+        if self.sensors is not None:
+            loads = tuple(payloads.values())
+            prepared.append(self.sensors.prepare(m, description, plant, loads))
+        prepared.append(self.outputs.prepare(m, description, world.robots))
+        prepared.append(self.spawned.prepare(world))
+        return Change(self.world, world, plant, payloads, prepared)
+
+    def _move(self, change: Change, settles: bool, resets: bool) -> Change:
+        """Let the loop go on with the Model of a change; return the change as it goes on."""
+        world = change.after
+        faults = {name: row.value for name, row in self._fault_parameters().items()}
+
+        def between(d: Data) -> tuple[Model, Model]:
+            nonlocal change
+            self.outputs.drain()
+            if settles:
+                change = change.settled(d)
+            return change.after.m, change.m
+
+        of_new = faults_of_new(world.m, faults)
+        self.loop.move(world.m, change.m, world.start, between, resets, of_new)
+        return change
 
     def _fit_faults(self) -> None:
         """Take joints that are gone out of the parameters of the faults, and new ones in."""
@@ -375,8 +415,8 @@ class Robot:
             text = f"the parameters of faults do not follow the joints: {result.reason}"
             self.node.get_logger().warning(text)
             return
-        changes = "; ".join(f"{name} is {value} now" for name, value in right.items())
-        text = f"the joints of the simulation have changed: {changes}"
+        listed = "; ".join(f"{name} is {value} now" for name, value in right.items())
+        text = f"the joints of the simulation have changed: {listed}"
         self.node.get_logger().info(text)
 
     def reset(self, time: bool, state: bool, robot: bool, seed: int | None = None) -> None:
@@ -386,13 +426,17 @@ class Robot:
             time: time starts at 0 again.
             state: the robot returns to its start, and nothing is attached.
             robot: objects, payloads and gravity return to those at the start; else they stay.
+                Without `state`, spawned objects with the names of deleted ones go first: if the
+                loop stops answering then, they are gone.
             seed: of all noise; None: the present one.
         """
         if robot:
-            self.entities.restore(state)
+            if not state:
+                self.enter(changes.without_namesakes(self.world, self.qpos))
+            self.enter(self.world.as_loaded, resets=state)
             self.payloads.restore()
         elif state:
-            self.entities.release()
+            self.enter(changes.released(self.world), resets=True)
         if not (time or state or seed is not None):
             return
         self.loop.plant.reset(time, state, seed)
@@ -404,9 +448,7 @@ class Robot:
         """Return the whole state, see runtime.loop.Loop.save_state."""
         loop, seeded = self.loop.save_state(), self.loop.time.seeded_tick
         faults = self._fault_parameters()
-        return SavedRobot(
-            loop, self.entities.world, self.payloads.saved(), faults, self._seed, seeded
-        )
+        return SavedRobot(loop, self.world, self.payloads.saved(), faults, self._seed, seeded)
 
     def load_state(self, saved: SavedRobot) -> None:
         """Go on from a state that this robot saved; the parameters of the faults change, too.
@@ -416,7 +458,7 @@ class Robot:
         """
         faults = {name: one.value for name, one in saved.faults.items()}
         make_faults(saved.world.m, vars(self.values) | live(faults, params.PARAMETERS))
-        self.entities.enter(saved.world, resets=True)
+        self.enter(saved.world, resets=True)
         now = self._fault_parameters()
         changes = [new for name, new in saved.faults.items() if new.value != now[name].value]
         result = self.node.set_parameters_atomically(changes)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 from rclpy.node import Node
 
 from rbdyn_ros.actuators import with_actuators
-from rbdyn_ros.arrays import Array
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.description.appearance.shapes import Appearance
 from rbdyn_ros.dynamics.configuration import moved_starts
 from rbdyn_ros.dynamics.ray_shapes import RayShapes
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError
 from rbdyn_ros.loading.standing import on_floor
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
@@ -32,10 +34,14 @@ from rbdyn_ros.ros.simulator.robot.faults import make_faults
 from rbdyn_ros.ros.simulator.robot.start import Held, held_at, start_position
 from rbdyn_ros.ros.simulator.robot.visible import Visible
 from rbdyn_ros.ros.simulator.setup import Setup
+from rbdyn_ros.ros.simulator.topics.driver import policy_of
+from rbdyn_ros.ros.simulator.topics.outputs import Cadence
 from rbdyn_ros.ros.simulator.topics.sensors import SensorTopics
 from rbdyn_ros.ros.simulator.topics.topic_based import TopicBasedParser
 from rbdyn_ros.runtime.head_start import head_start, is_compiled
 from rbdyn_ros.runtime.loop import warm
+from rbdyn_ros.runtime.preparation import actuated
+from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.runtime.step_code import StepCode
 from rbdyn_ros.runtime.types import Faults
 
@@ -244,3 +250,52 @@ def _compile(node: Node, m: Model, specialize: bool, finished: Callable[[], obje
     ik_query.warm(m)
     finished()
     warm(m, specialize)
+
+
+def loop_settings(
+    values: SimpleNamespace, m: Model, commands: CommandParser, cadence: Cadence, locked: bool
+) -> LoopSettings:
+    """Return the settings of the loop of a robot.
+
+    Args:
+        values: of the parameters.
+        m: the robot.
+        commands: parses its commands.
+        cadence: of its topics.
+        locked: as in LoopSettings.
+
+    Raises:
+        ParameterError: `lockstep_joints` has an unknown joint.
+    """
+    return LoopSettings(
+        command_timeout=values.command_timeout,
+        answer_timeout=values.answer_timeout,
+        on_timeout=policy_of(values),
+        start_paused=values.start_paused,
+        realtime=values.realtime,
+        time_mode=values.time_mode,
+        real_time_factor=values.real_time_factor,
+        control_decimation=values.control_decimation,
+        lockstep_dofs=_lockstep_dofs(values.lockstep_joints, m, commands),
+        lockstep_timeout=values.lockstep_timeout,
+        servo_time_constant=values.servo_time_constant,
+        hand_over_every=1 if values.shared_memory else cadence.hand_over,
+        seed=values.seed,
+        specialize=values.specialize,
+        locked=locked,
+        report_current=values.actuator_effort == "current",
+    )
+
+
+def _lockstep_dofs(names: Sequence[str], m: Model, commands: CommandParser) -> Ints:
+    """Return the dofs of joints; without names those of all joints with actuators at the start."""
+    if not names:
+        return np.flatnonzero(actuated(m))
+    try:
+        commands.check_joints(names)
+    except RbdynError as error:
+        text = f"parameter 'lockstep_joints': {error}."
+        finding = Finding("lockstep-joints", text, "error", "lockstep_joints")
+        raise ParameterError(finding) from error
+    dofs = commands.dofs | {name: f.dof for name, f in commands.mimics.items()}
+    return np.array([dofs[name] for name in names], np.int64)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 import time as clock
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from rbdyn_ros.description.scenes.scene import SceneParts
 from rbdyn_ros.errors import Finding, RbdynError, refusal
-from rbdyn_ros.ros.simulator.robot.named_entities import NamedEntities
+from rbdyn_ros.ros.simulator.robot.entities import Entities
 from rbdyn_ros.ros.simulator.robot.robot import Robot, SavedRobot
-from rbdyn_ros.ros.simulator.world.world import World
-from rbdyn_ros.ros.simulator.world.world_files import WorldFile
+from rbdyn_ros.ros.simulator.world import changes
+from rbdyn_ros.ros.simulator.world.world import World, WorldFile
 
 #: Longest wait for commands that are on their way to the loop [s].
 DELIVERY = 0.05
@@ -31,7 +32,7 @@ class Simulation:
 
     def __init__(self, robots: Sequence[Robot], stop: threading.Event) -> None:
         self.robots, self._stop = robots, stop
-        self.entities = NamedEntities(robots)
+        self.entities = Entities(robots)
         self._times = [robot.loop.time for robot in robots]
         self.active = False
 
@@ -64,7 +65,8 @@ class Simulation:
     def as_loaded(self) -> bool:
         """Whether objects, attachments, payloads and gravity are those that were loaded."""
         return all(
-            robot.entities.as_loaded and not robot.payloads.changes() for robot in self.robots
+            robot.m is robot.world.as_loaded.m and not robot.payloads.changes()
+            for robot in self.robots
         )
 
     def pause(self, paused: bool) -> None:
@@ -130,11 +132,7 @@ class Simulation:
 
     def reset(self, time: bool = False, state: bool = False, robot: bool = False) -> None:
         """Reset all robots, see Robot.reset."""
-
-        def reset_of(each: Robot) -> Callable[[], None]:
-            return lambda: each.reset(time, state, robot)
-
-        _all(reset_of(each) for each in self.robots)
+        _all(partial(each.reset, time, state, robot) for each in self.robots)
 
     def save_state(self) -> list[SavedRobot]:
         """Return the whole state of all robots.
@@ -152,11 +150,8 @@ class Simulation:
             RbdynError: several robots run, or a loop does not answer.
         """
         self._check_together()
-
-        def load_of(robot: Robot, state: SavedRobot) -> Callable[[], None]:
-            return lambda: robot.load_state(state)
-
-        _all(load_of(*pair) for pair in zip(self.robots, saved, strict=True))
+        pairs = zip(self.robots, saved, strict=True)
+        _all(partial(robot.load_state, state) for robot, state in pairs)
 
     def _check_together(self) -> None:
         """Raise RbdynError if the robots are not at one tick."""
@@ -177,23 +172,28 @@ class Simulation:
         self._stop.set()
 
     def load_world(self, file: WorldFile, parts: SceneParts) -> list[Finding]:
-        """Load another world in place of the present one, see Entities.loaded; time is paused.
+        """Load another world in place of the present one, see changes.loaded; time is paused.
 
         If it is refused, nothing changes. A state that diverged stays frozen: reset it next.
+
+        Returns:
+            warnings.
         """
-        world, warnings = self.entities.only_robot().entities.loaded(file, parts)
-        self._enter(world)
+        robot = self.entities.only_robot()
+        world, warnings = changes.loaded(robot.begin, robot.world, file, parts)
+        self._enter(robot, world)
         return warnings
 
     def unload_world(self) -> None:
-        """Leave the robots of the start alone; time is paused, and a reset must follow."""
-        self._enter(self.entities.only_robot().entities.robots_alone())
+        """Remove everything but the robots of the start; time is paused, and the caller resets."""
+        robot = self.entities.only_robot()
+        self._enter(robot, changes.robots_alone(robot.begin, robot.world))
 
-    def _enter(self, world: World) -> None:
+    def _enter(self, robot: Robot, world: World) -> None:
         paused = self.paused
         self.pause(True)
         try:
-            self.entities.only_robot().entities.enter(world, resets=True)
+            robot.enter(world, resets=True)
         except RbdynError:
             if not paused:
                 self.pause(False)

@@ -77,9 +77,9 @@ class SpawnedRobots:
         return self._rejected + sum(one.log.rejected for one in self.receptions)
 
     def prepare(self, world: World) -> Callable[[], None]:
-        """Return the switch to the robots of a world.
+        """Open the topics of the robots of a world; return the function that switches to them.
 
-        New topics are open already, but not served; `abandon` closes them if the world is refused.
+        New topics are not served before; `abandon` closes them if the world is refused.
         """
         found, acts = dict[str, _Open](), list[Callable[[], None]]()
         for name, robot in world.robots.items():

@@ -85,9 +85,9 @@ def start_position(m: Model, given: dict[str, Any]) -> Array:
     findings, named = [], []
     for parameter, value in given.items():
         name = parameter.removeprefix(INITIAL)
-        why = _no_position(m, name, joints.names) or _outside(value, *limits[name])
-        if why:
-            findings.append(_finding(parameter, why, value))
+        reason = _no_position(m, name, joints.names) or _outside(value, *limits[name])
+        if reason:
+            findings.append(_finding(parameter, reason, value))
             continue
         qpos[addresses[name]] = value
         named.append(name)

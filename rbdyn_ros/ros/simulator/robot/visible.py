@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from rbdyn_ros.description.appearance.shapes import Appearance, read_appearance
@@ -37,12 +35,7 @@ class Visible:
 
     def looks(self, m: Model) -> Appearance:
         """Return the appearance of a Model."""
-        names = set(m.frame_names)
-        visuals, collisions = (
-            tuple(look for look in looks if look.link in names)
-            for looks in (self._looks.visuals, self._looks.collisions)
-        )
-        return replace(self._looks, visuals=visuals, collisions=collisions)
+        return self._looks.of_links(set(m.frame_names))
 
     def shapes(self, m: Model) -> RayShapes:
         """Return the shapes in a Model, for rays.

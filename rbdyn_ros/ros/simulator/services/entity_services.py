@@ -17,28 +17,19 @@ from rbdyn_ros.ros.common.convert import (
     vector_numbers,
 )
 from rbdyn_ros.ros.common.magnitudes import LARGEST_STATE, check_magnitude, check_pose
-from rbdyn_ros.ros.simulator.robot.named_entities import Motion, Pair
+from rbdyn_ros.ros.simulator.robot.entities import Motion, Pair
 from rbdyn_ros.ros.simulator.robot.simulation import Simulation
-from rbdyn_ros.ros.simulator.services.entity_names import check_entity
-from rbdyn_ros.ros.simulator.services.name_filter import matching
-from rbdyn_ros.ros.simulator.services.offering import offer
+from rbdyn_ros.ros.simulator.services.filters import matching, tags_filter
 from rbdyn_ros.ros.simulator.services.regions import Region, region_of
-from rbdyn_ros.ros.simulator.services.tags import tags_filter
+from rbdyn_ros.ros.simulator.services.results import (
+    FEATURE_UNSUPPORTED,
+    ResultError,
+    check_entity,
+    offer,
+)
 from rbdyn_ros.ros.simulator.world.places import Part
-from rbdyn_ros.ros.simulator.world.result import ResultError
 from rbdyn_ros.ros.simulator.world.world import EntityInfo
 
-#: Result of every service.
-FEATURE_UNSUPPORTED = 0
-#: Features of each type of a service.
-FEATURES = {
-    "GetEntities": ("ENTITY_CATEGORIES", "ENTITY_TAGS"),
-    "GetEntitiesStates": (),
-    "GetEntityInfo": ("ENTITY_INFO_GETTING",),
-    "SetEntityInfo": ("ENTITY_INFO_SETTING",),
-    "GetEntityState": ("ENTITY_STATE_GETTING",),
-    "SetEntityState": ("ENTITY_STATE_SETTING",),
-}
 #: Categories of SetEntityInfo.
 CATEGORIES = {0: "object", 1: "robot", 2: "human", 4: "dynamic object", 5: "static object"}
 #: Longest texts of SetEntityInfo [characters], and most tags.
@@ -46,7 +37,7 @@ LONGEST_TEXT, MOST_TAGS = 1000, 100
 
 
 class EntityServices:
-    """Serves the types of FEATURES that are installed.
+    """Serves the types that are installed.
 
     Args:
         node: offers the services under its name.
@@ -54,20 +45,20 @@ class EntityServices:
 
     Attributes:
         features: names of the features.
+        missing: names of the services whose types are not installed.
     """
 
     def __init__(self, node: Node, simulation: Simulation) -> None:
         self._simulation, self._entities = simulation, simulation.entities
-        self.features = offer(
+        self.features, self.missing = offer(
             node,
-            FEATURES,
             {
-                "GetEntities": self._get_entities,
-                "GetEntitiesStates": self._get_entities_states,
-                "GetEntityInfo": self._get_entity_info,
-                "SetEntityInfo": self._set_entity_info,
-                "GetEntityState": self._get_entity_state,
-                "SetEntityState": self._set_entity_state,
+                "GetEntities": (self._get_entities, ("ENTITY_CATEGORIES", "ENTITY_TAGS")),
+                "GetEntitiesStates": (self._get_entities_states, ()),
+                "GetEntityInfo": (self._get_entity_info, ("ENTITY_INFO_GETTING",)),
+                "SetEntityInfo": (self._set_entity_info, ("ENTITY_INFO_SETTING",)),
+                "GetEntityState": (self._get_entity_state, ("ENTITY_STATE_GETTING",)),
+                "SetEntityState": (self._set_entity_state, ("ENTITY_STATE_SETTING",)),
             },
         )
 
@@ -120,13 +111,13 @@ class EntityServices:
         return given or EntityInfo(categories[self._entities.kind(name)], "", ())
 
     def _get_entity_info(self, request: Any, response: Any) -> None:
-        check_entity(self._entities, request.entity)
+        check_entity(self._entities.names(), request.entity)
         info = self._info(request.entity)
         response.info.category.category = info.category
         response.info.description, response.info.tags = info.description, list(info.tags)
 
     def _set_entity_info(self, request: Any, _: Any) -> None:
-        check_entity(self._entities, request.entity)
+        check_entity(self._entities.names(), request.entity)
         info = request.info
         category, tags = info.category.category, tuple(info.tags)
         if category not in CATEGORIES:
@@ -140,7 +131,7 @@ class EntityServices:
         self._entities.set_info(request.entity, EntityInfo(category, info.description, tags))
 
     def _get_entity_state(self, request: Any, response: Any) -> None:
-        check_entity(self._entities, request.entity)
+        check_entity(self._entities.names(), request.entity)
         response.state = self._states([request.entity])[0]
 
     def _states(self, names: Sequence[str]) -> list[Any]:
@@ -164,17 +155,17 @@ class EntityServices:
 
     def _set_entity_state(self, request: Any, response: Any) -> None:
         state = request.state
-        check_entity(self._entities, request.entity)
+        check_entity(self._entities.names(), request.entity)
         frame, world = state.header.frame_id, self._simulation.world_frame
         if frame not in ("", world):
-            why = (
+            reason = (
                 f"the state is in frame {quote(frame)}; allowed is '{world}' or an empty frame_id"
             )
-            raise ResultError(FEATURE_UNSUPPORTED, why)
+            raise ResultError(FEATURE_UNSUPPORTED, reason)
         # before version 2.1 the message had no flags: pose and twist were always set
         if getattr(request, "set_acceleration", False):
-            why = "accelerations follow from forces and cannot be set"
-            raise ResultError(FEATURE_UNSUPPORTED, why)
+            reason = "accelerations follow from forces and cannot be set"
+            raise ResultError(FEATURE_UNSUPPORTED, reason)
         set_pose = getattr(request, "set_pose", True)
         set_twist = getattr(request, "set_twist", True)
         if not (set_pose or set_twist):

@@ -124,14 +124,14 @@ class TypedServices:
         self._robot.payloads.set_gravity(vector_numbers(request.gravity))
 
     def _attach(self, request: Any, _: Any) -> str:
-        return self._robot.entities.attach(request.link, request.to)
+        return self._robot.attach(request.link, request.to)
 
     def _detach(self, request: Any, _: Any) -> str:
-        return self._robot.entities.detach(request.link, request.to)
+        return self._robot.detach(request.link, request.to)
 
     def _set_surface_velocity(self, request: Any, _: Any) -> None:
         velocity = vector_numbers(request.velocity)
-        self._robot.entities.set_surface_velocity(request.obstacle, velocity)
+        self._robot.set_surface_velocity(request.obstacle, velocity)
 
     def _reset(self, request: Any, response: Any) -> None:
         try:
@@ -143,8 +143,8 @@ class TypedServices:
 
     def _check_reset(self, request: Any) -> None:
         if not (request.time or request.state or request.robot or request.reseed):
-            why = "none of time, state, robot and reseed is true: there is nothing to reset"
-            raise refusal(why)
+            reason = "none of time, state, robot and reseed is true: there is nothing to reset"
+            raise refusal(reason)
         if request.time and self._robot.time_node:
             service = f"{self._robot.time_node}/reset_simulation"
             raise refusal(f"the robots share one time; reset it by {service}")
@@ -164,27 +164,6 @@ class TypedServices:
         fill_ik(response, found)
 
 
-class PlainServices:
-    """Services under `~/` with types of std_srvs only: state_hash and clear_wrenches.
-
-    Args:
-        node: offers them.
-        robot: to query and to change.
-    """
-
-    def __init__(self, node: Node, robot: Robot) -> None:
-        self._robot = robot
-        serve(node, Trigger, "~/state_hash", self._state_hash)
-        serve(node, Trigger, "~/clear_wrenches", self._clear_wrenches)
-
-    def _state_hash(self, _request: Any, _response: Any) -> str:
-        return self._robot.state_hash()
-
-    def _clear_wrenches(self, _request: Any, _response: Any) -> str:
-        self._robot.loop.orders.clear_wrenches()
-        return "all wrenches ended"
-
-
 def open_services(robot: Robot) -> None:
     """Open the services of a robot, and topics for the same changes, on its node.
 
@@ -192,7 +171,13 @@ def open_services(robot: Robot) -> None:
     """
     node, values = robot.node, robot.values
     ChangeTopics(node, robot, values.command_timeout, values.world_frame, values.frame_prefix)
-    PlainServices(node, robot)
+
+    def clear_wrenches(_request: Any, _response: Any) -> str:
+        robot.loop.orders.clear_wrenches()
+        return "all wrenches ended"
+
+    serve(node, Trigger, "~/state_hash", lambda _request, _response: robot.state_hash())
+    serve(node, Trigger, "~/clear_wrenches", clear_wrenches)
     try:
         TypedServices(node, robot, values.world_frame, values.frame_prefix)
     except ImportError:

@@ -30,8 +30,8 @@ from rbdyn_ros.description.scenes.scene_objects import MESHES, ROBOTS
 from rbdyn_ros.description.urdf_files.urdf import is_text
 from rbdyn_ros.errors import RbdynError, did_you_mean, listing, quote
 from rbdyn_ros.ros.common.magnitudes import REQUEST
-from rbdyn_ros.ros.simulator.world.result import ResultError
-from rbdyn_ros.ros.simulator.world.uris import path_of
+from rbdyn_ros.ros.simulator.services.results import ResultError
+from rbdyn_ros.ros.simulator.services.uris import path_of
 
 #: Result codes of SpawnEntity.
 NAME_NOT_UNIQUE, NAME_INVALID, UNSUPPORTED_FORMAT, NO_RESOURCE = 101, 102, 103, 104
@@ -115,8 +115,8 @@ def entity_of(name: str, uri: str, text: str, pose: Pose) -> Object | Obstacle:
         raise ResultError(NO_RESOURCE, "the request has neither a URI nor a resource_string")
     if not uri:
         if not text.lstrip().startswith("<"):
-            why = "the resource_string does not begin with '<'; allowed is the text of a URDF"
-            raise ResultError(UNSUPPORTED_FORMAT, why)
+            reason = "the resource_string does not begin with '<'; allowed is the text of a URDF"
+            raise ResultError(UNSUPPORTED_FORMAT, reason)
         return Object(name, text, pose=pose)
     if _is_primitive(uri):
         try:
@@ -126,15 +126,15 @@ def entity_of(name: str, uri: str, text: str, pose: Pose) -> Object | Obstacle:
         except RbdynError as error:
             raise ResultError(PARSE_ERROR, f"{quote(uri, 200)}: {error}") from error
     place, _, query = uri.partition("?")
-    path = _path(place)
+    path = path_of(place, MISSING_ASSETS)
     suffix = path.suffix.lower()
     if suffix == ".xacro":
         raise ResultError(UNSUPPORTED_FORMAT, NOT_FOR_OTHERS)
     if suffix not in (*ROBOTS, *MESHES):
         suffixes = ", ".join(one for one in (*ROBOTS, *MESHES) if one != ".xacro")
         allowed = f"'{PRIMITIVE}...' and the suffixes {suffixes}"
-        why = f"the format of {quote(uri, 200)} is unknown; allowed are {allowed}"
-        raise ResultError(UNSUPPORTED_FORMAT, why)
+        reason = f"the format of {quote(uri, 200)} is unknown; allowed are {allowed}"
+        raise ResultError(UNSUPPORTED_FORMAT, reason)
     if kind_of(path) != "file":
         raise ResultError(MISSING_ASSETS, f"there is no file {quote(str(path), 200)}")
     known = (ACTUATORS,) if suffix in ROBOTS else (*MASSES, *SURFACE)
@@ -156,13 +156,6 @@ def has_actuators(uri: str) -> bool:
 
 def _is_primitive(uri: str) -> bool:
     return uri.startswith(PRIMITIVE)
-
-
-def _path(uri: str) -> Path:
-    try:
-        return path_of(uri)
-    except RbdynError as error:
-        raise ResultError(MISSING_ASSETS, str(error)) from error
 
 
 def _primitive(name: str, words: str, pose: Pose) -> Object | Obstacle:

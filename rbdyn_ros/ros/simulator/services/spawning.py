@@ -23,8 +23,15 @@ from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.ros.common.convert import fill_vector, quaternion_numbers, vector_numbers
 from rbdyn_ros.ros.common.magnitudes import check_pose
 from rbdyn_ros.ros.simulator.robot.simulation import Simulation
-from rbdyn_ros.ros.simulator.services.entity_names import check_entity
-from rbdyn_ros.ros.simulator.services.offering import offer
+from rbdyn_ros.ros.simulator.services.results import (
+    FEATURE_UNSUPPORTED,
+    ResultError,
+    check_entity,
+    fill_result,
+    first_finding,
+    of_files,
+    offer,
+)
 from rbdyn_ros.ros.simulator.services.spawnables import (
     EXAMPLES,
     INVALID_POSE,
@@ -34,26 +41,14 @@ from rbdyn_ros.ros.simulator.services.spawnables import (
     entity_of,
     has_actuators,
 )
-from rbdyn_ros.ros.simulator.world.result import ResultError, fill_result, first_finding, of_files
 from rbdyn_ros.ros.simulator.world.world import SpawnedRobot
 
-#: Result of every service.
-FEATURE_UNSUPPORTED = 0
 #: The answer of SpawnEntities if not all were spawned.
 ENTITIES_SPAWN_FAILED = 150
 
-#: Features of each type of a service.
-FEATURES = {
-    "SpawnEntity": ("SPAWNING", "SPAWNING_RESOURCE_STRING"),
-    "SpawnEntities": ("SPAWNING_ENTITIES",),
-    "DeleteEntity": ("DELETING",),
-    "GetEntityBounds": ("ENTITY_BOUNDS", "ENTITY_BOUNDS_BOX"),
-    "GetSpawnables": ("SPAWNABLES",),
-}
-
 
 class Spawning:
-    """Serves the types of FEATURES that are installed.
+    """Serves the types that are installed.
 
     Args:
         node: offers the services under its name.
@@ -61,20 +56,23 @@ class Spawning:
 
     Attributes:
         features: names of the features.
+        missing: names of the services whose types are not installed.
     """
 
     def __init__(self, node: Node, simulation: Simulation) -> None:
         self._simulation, self._logger = simulation, node.get_logger()
         self._entities = simulation.entities
-        self.features = offer(
+        self.features, self.missing = offer(
             node,
-            FEATURES,
             {
-                "SpawnEntity": self._spawn_entity,
-                "SpawnEntities": self._spawn_entities,
-                "DeleteEntity": self._delete_entity,
-                "GetEntityBounds": self._get_entity_bounds,
-                "GetSpawnables": self._get_spawnables,
+                "SpawnEntity": (self._spawn_entity, ("SPAWNING", "SPAWNING_RESOURCE_STRING")),
+                "SpawnEntities": (self._spawn_entities, ("SPAWNING_ENTITIES",)),
+                "DeleteEntity": (self._delete_entity, ("DELETING",)),
+                "GetEntityBounds": (
+                    self._get_entity_bounds,
+                    ("ENTITY_BOUNDS", "ENTITY_BOUNDS_BOX"),
+                ),
+                "GetSpawnables": (self._get_spawnables, ("SPAWNABLES",)),
             },
         )
 
@@ -158,20 +156,20 @@ class Spawning:
         frame = stamped.header.frame_id
         if frame in ("", self._simulation.world_frame):
             return Pose((position[0], position[1], position[2]), tuple(wxyz.tolist()))
-        check_entity(self._entities, frame)
+        check_entity(self._entities.names(), frame)
         origin, turn, *_ = self._entities.state(frame)
         base = tuple(np.roll(turn, 1).tolist())
         at = np.asarray(origin) + quat_to_mat(np.asarray(base)) @ np.asarray(position)
         return Pose(tuple(at.tolist()), quat_mul(base, tuple(wxyz.tolist())))
 
     def _delete_entity(self, request: Any, _: Any) -> None:
-        check_entity(self._entities, request.entity)
+        check_entity(self._entities.names(), request.entity)
         self._entities.delete(request.entity)
 
     def _get_entity_bounds(self, request: Any, response: Any) -> None:
         from geometry_msgs.msg import Vector3
 
-        check_entity(self._entities, request.entity)
+        check_entity(self._entities.names(), request.entity)
         low, high = self._entities.bounds(request.entity)
         response.bounds.type = response.bounds.TYPE_BOX
         for corner in (high, low):  # the order of the standard

@@ -12,24 +12,16 @@ from rclpy.node import Node
 from rbdyn_ros.errors import RbdynError, listing, refusal
 from rbdyn_ros.ros.common.qos import SERVICES
 from rbdyn_ros.ros.simulator.robot.simulation import Simulation
-from rbdyn_ros.ros.simulator.services import entity_services, spawning, worlds
-from rbdyn_ros.ros.simulator.services.offering import offer, service_name
+from rbdyn_ros.ros.simulator.services.entity_services import EntityServices
+from rbdyn_ros.ros.simulator.services.results import ResultError, offer
 from rbdyn_ros.ros.simulator.services.spawnables import FORMATS
+from rbdyn_ros.ros.simulator.services.spawning import Spawning
 from rbdyn_ros.ros.simulator.services.stepping import Stepping
-from rbdyn_ros.ros.simulator.world.result import ResultError
+from rbdyn_ros.ros.simulator.services.worlds import Worlds
 
 #: From the reply to QUITTING to the end of the process [s].
 QUIT_DELAY = 0.3
 
-#: Features of each type of a service.
-FEATURES = {
-    "GetSimulationState": ("SIMULATION_STATE_GETTING",),
-    "SetSimulationState": ("SIMULATION_STATE_SETTING", "SIMULATION_STATE_PAUSE"),
-    "ResetSimulation": (
-        *("SIMULATION_RESET", "SIMULATION_RESET_TIME", "SIMULATION_RESET_STATE"),
-        "SIMULATION_RESET_SPAWNED",
-    ),
-}
 #: Features of StepSimulation and SimulateSteps.
 STEPS = ("STEP_SIMULATION_SINGLE", "STEP_SIMULATION_MULTIPLE", "STEP_SIMULATION_ACTION")
 
@@ -82,25 +74,29 @@ class StandardServices:
             self._get_features,
             qos_profile=SERVICES,
         )
-        states = offer(
+        features, missing = offer(
             node,
-            FEATURES,
             {
-                "GetSimulationState": self._get_state,
-                "SetSimulationState": self._set_state,
-                "ResetSimulation": self._reset,
+                "GetSimulationState": (self._get_state, ("SIMULATION_STATE_GETTING",)),
+                "SetSimulationState": (
+                    self._set_state,
+                    ("SIMULATION_STATE_SETTING", "SIMULATION_STATE_PAUSE"),
+                ),
+                "ResetSimulation": (
+                    self._reset,
+                    (
+                        *("SIMULATION_RESET", "SIMULATION_RESET_TIME", "SIMULATION_RESET_STATE"),
+                        "SIMULATION_RESET_SPAWNED",
+                    ),
+                ),
             },
         )
-        entities = entity_services.EntityServices(node, simulation)
-        self._spawning = spawning.Spawning(node, simulation)
-        loading = worlds.Worlds(node, simulation, sources, self._stop)
-        self._features = [
-            *(*states, *STEPS, *entities.features),
-            *(*self._spawning.features, *loading.features),
-        ]
-        tables = FEATURES, entity_services.FEATURES, spawning.FEATURES, worlds.FEATURES
-        kinds = [kind for table in tables for kind in table]
-        if missing := [service_name(kind) for kind in kinds if not hasattr(srv, kind)]:
+        entities = EntityServices(node, simulation)
+        self._spawning = Spawning(node, simulation)
+        loading = Worlds(node, simulation, sources, self._stop)
+        others = entities, self._spawning, loading
+        self._features = [*features, *STEPS, *(name for part in others for name in part.features)]
+        if missing := [*missing, *(name for part in others for name in part.missing)]:
             node.get_logger().info(
                 "simulation_interfaces lacks the types of some services, which are off: "
                 f"{listing(missing, most=len(missing))}"
@@ -159,13 +155,13 @@ class StandardServices:
             )
         state = self._state()
         if state == wanted:
-            why = "the simulation is in this state already"
-            raise ResultError(response.ALREADY_IN_TARGET_STATE, why)
+            reason = "the simulation is in this state already"
+            raise ResultError(response.ALREADY_IN_TARGET_STATE, reason)
         if state == states.STATE_QUITTING:
             raise ResultError(result.RESULT_INCORRECT_STATE, "the simulation ends")
         if wanted != states.STATE_QUITTING and not self._simulation.entities.has_world:
-            why = "no world is loaded; load one by load_world first"
-            raise ResultError(result.RESULT_INCORRECT_STATE, why)
+            reason = "no world is loaded; load one by load_world first"
+            raise ResultError(result.RESULT_INCORRECT_STATE, reason)
         try:
             actions[wanted]()
         except RbdynError as error:

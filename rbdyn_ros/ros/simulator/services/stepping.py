@@ -11,7 +11,7 @@ from rclpy.node import Node
 from rbdyn_ros.errors import RbdynError, refusal
 from rbdyn_ros.ros.common.action_thread import ActionThread
 from rbdyn_ros.ros.simulator.robot.simulation import Simulation
-from rbdyn_ros.ros.simulator.world.result import fill_result
+from rbdyn_ros.ros.simulator.services.results import fill_result
 
 #: The service checks for interruptions after this many steps.
 STEPS_AT_ONCE = 100
@@ -101,8 +101,8 @@ class Stepping:
             try:
                 simulation.step(count)
             except RbdynError as error:
-                why = "the state diverged" if simulation.diverged else str(error)
-                raise refusal(f"{why}, {progress}") from error
+                reason = "the state diverged" if simulation.diverged else str(error)
+                raise refusal(f"{reason}, {progress}") from error
             done += count
             if not go_on(done) and done < steps:
                 raise refusal(f"cancelled after {done} of {steps} steps")

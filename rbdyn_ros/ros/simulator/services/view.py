@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
 from types import SimpleNamespace
+from typing import ParamSpec
 
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -25,6 +27,7 @@ from rbdyn_ros.ros.simulator.services.wrenches import (
     MAX_SIZE,
     wrench_on,
 )
+from rbdyn_ros.ros.simulator.world.world import World
 from rbdyn_ros.sensors.sights import Sight
 from rbdyn_ros.view.live.link import Cast, Numbers
 from rbdyn_ros.view.live.process import MISSING, ViewProcess, start_view
@@ -42,6 +45,19 @@ LOCKSTEP = (
     "from a controller"
 )
 NO_SPEED = "time_mode is '{}'; the speed can be set in mode realtime only"
+
+
+P = ParamSpec("P")
+
+
+def _refusable(act: Callable[P, None]) -> Callable[P, str]:
+    """Let an order return the reason of its refusal, or an empty string."""
+
+    @wraps(act)
+    def answer(*args: P.args, **kwargs: P.kwargs) -> str:
+        return attempt(lambda: act(*args, **kwargs))[1]
+
+    return answer
 
 
 class ViewedSimulation:
@@ -68,55 +84,47 @@ class ViewedSimulation:
     def recast(self, robot: int) -> Cast | None:
         """Return a robot with the objects of the last instant; None if others are there now."""
         watched, shown = self._watched[robot], self._robots[robot]
-        world = shown.entities.world
+        world = shown.world
         if world.m is not watched.m:
             return None
-        return replace(
-            cast_of(shown),
-            description=world.description,
-            floating_base=world.floating,
-            world=watched.world,
-        )
+        return replace(cast_of(shown, world), world=watched.world)
 
     def sights(self, robot: int) -> list[Sight]:
         """Return the latest readings of the lidars and cameras of a robot."""
         sensors = self._robots[robot].sensors
         return [] if sensors is None else sensors.sights()
 
-    def pause(self, paused: bool) -> str:
+    @_refusable
+    def pause(self, paused: bool) -> None:
         """Pause or resume time."""
-        return _reason(lambda: self._simulation.pause(paused))
+        self._simulation.pause(paused)
 
-    def step(self, ticks: int) -> str:
+    @_refusable
+    def step(self, ticks: int) -> None:
         """Make ticks while paused."""
+        wanted = count("ticks", ticks, 1, MOST_TICKS, **REQUEST)
+        self._simulation.check_ready()
+        self._simulation.step(wanted)
+        if self._simulation.diverged:
+            raise refusal("the state diverged; reset the simulation")
 
-        def act() -> None:
-            wanted = count("ticks", ticks, 1, MOST_TICKS, **REQUEST)
-            self._simulation.check_ready()
-            self._simulation.step(wanted)
-            if self._simulation.diverged:
-                raise refusal("the state diverged; reset the simulation")
-
-        return _reason(act)
-
-    def reset(self) -> str:
+    @_refusable
+    def reset(self) -> None:
         """Put all robots at their start positions, at rest; time goes on."""
-        return _reason(lambda: self._simulation.reset(time=False, state=True))
+        self._simulation.reset(time=False, state=True)
 
-    def set_speed(self, factor: float) -> str:
+    @_refusable
+    def set_speed(self, factor: float) -> None:
         """Set the node's parameter real_time_factor."""
+        mode = self._robots[0].values.time_mode
+        if mode != "realtime":
+            raise refusal(NO_SPEED.format(mode))
+        speed = finite("the speed", factor, **REQUEST)
+        result = self._node.set_parameters([Parameter("real_time_factor", value=speed)])[0]
+        if not result.successful:
+            raise refusal(result.reason)
 
-        def act() -> None:
-            mode = self._robots[0].values.time_mode
-            if mode != "realtime":
-                raise refusal(NO_SPEED.format(mode))
-            speed = finite("the speed", factor, **REQUEST)
-            result = self._node.set_parameters([Parameter("real_time_factor", value=speed)])[0]
-            if not result.successful:
-                raise refusal(result.reason)
-
-        return _reason(act)
-
+    @_refusable
     def push(
         self,
         robot: int,
@@ -125,58 +133,41 @@ class ViewedSimulation:
         force: Numbers,
         torque: Numbers,
         duration: float,
-    ) -> str:
+    ) -> None:
         """Apply a wrench to a link, in place of the view's last one."""
+        loop = self._robots[robot].loop
+        wrench = wrench_on(loop.m, link, point, force, torque, "world", duration)
+        loop.orders.push(wrench, STREAM)
 
-        def act() -> None:
-            loop = self._robots[robot].loop
-            wrench = wrench_on(loop.m, link, point, force, torque, "world", duration)
-            loop.orders.push(wrench, STREAM)
-
-        return _reason(act)
-
-    def pull(self, robot: int, link: str, point: Numbers, goal: Numbers, duration: float) -> str:
+    @_refusable
+    def pull(self, robot: int, link: str, point: Numbers, goal: Numbers, duration: float) -> None:
         """Pull a link by a spring, in place of the view's last pull."""
+        loop = self._robots[robot].loop
+        p = finite("the point", point, (3,), -MAX_REACH, MAX_REACH, **REQUEST)
+        lasting = finite("the duration", duration, high=MAX_DURATION, above=0.0, **REQUEST)
+        if not len(goal):
+            loop.orders.push(wrench_on(loop.m, link, p, NOTHING, NOTHING, "world", lasting), HAND)
+            return
+        shape = (9,) if len(goal) == 9 else (3,)
+        g = finite("the goal", goal, shape, -MAX_SIZE, MAX_SIZE, **REQUEST)
+        loop.orders.push(self._hands[robot].pull(link, p, g, lasting), HAND)
 
-        def act() -> None:
-            loop = self._robots[robot].loop
-            p = finite("the point", point, (3,), -MAX_REACH, MAX_REACH, **REQUEST)
-            time = finite("the duration", duration, high=MAX_DURATION, above=0.0, **REQUEST)
-            if not len(goal):
-                still = wrench_on(loop.m, link, p, NOTHING, NOTHING, "world", time)
-                loop.orders.push(still, HAND)
-                return
-            shape = (9,) if len(goal) == 9 else (3,)
-            g = finite("the goal", goal, shape, -MAX_SIZE, MAX_SIZE, **REQUEST)
-            loop.orders.push(self._hands[robot].pull(link, p, g, time), HAND)
-
-        return _reason(act)
-
-    def drive(self, robot: int, efforts: Mapping[str, float]) -> str:
+    @_refusable
+    def drive(self, robot: int, efforts: Mapping[str, float]) -> None:
         """Command efforts, like a message on joint_commands."""
+        _command(self._robots[robot], efforts)
+        self._driven[robot] = self._driven.get(robot, frozenset()) | frozenset(efforts)
 
-        def act() -> None:
-            _command(self._robots[robot], efforts)
-            self._driven[robot] = self._driven.get(robot, frozenset()) | frozenset(efforts)
-
-        return _reason(act)
-
-    def release(self, robot: int) -> str:
+    @_refusable
+    def release(self, robot: int) -> None:
         """Let the view's commands expire: on_timeout takes over at once, also of a held robot."""
         driven, shown = self._driven.pop(robot, frozenset()), self._robots[robot]
         if shown.loop.holding:
             driven = frozenset(shown.commands.joints.names)
-        if not driven:
-            return ""
-        expired = shown.values.command_timeout + 1.0
-        arrival_ns = time.monotonic_ns() - round(expired * NANOSECONDS)
-        zeros = dict.fromkeys(driven, 0.0)
-        return _reason(lambda: _command(shown, zeros, arrival_ns))
-
-
-def _reason(act: Callable[[], None]) -> str:
-    """Do an action; return the reason of its refusal, or an empty string."""
-    return attempt(act)[1]
+        if driven:
+            expired = shown.values.command_timeout + 1.0
+            arrival_ns = time.monotonic_ns() - round(expired * NANOSECONDS)
+            _command(shown, dict.fromkeys(driven, 0.0), arrival_ns)
 
 
 def _command(robot: Robot, efforts: Mapping[str, float], arrival_ns: int | None = None) -> None:
@@ -189,16 +180,22 @@ def _command(robot: Robot, efforts: Mapping[str, float], arrival_ns: int | None 
     robot.loop.orders.command(command, arrival_ns=arrival_ns)
 
 
-def cast_of(robot: Robot, imports: Sequence[Path] = ()) -> Cast:
-    """Return a robot for the view; `imports` are the files of its joint types and motions."""
+def cast_of(robot: Robot, world: World, imports: Sequence[Path] = ()) -> Cast:
+    """Return a robot for the view.
+
+    Args:
+        robot: the robot.
+        world: its present world.
+        imports: the files of its joint types and motions.
+    """
     values, given = robot.values, robot.given
     refusals = {"drive": LOCKSTEP} if values.time_mode == "lockstep" else {}
     if values.time_mode != "realtime":
         refusals["set_speed"] = NO_SPEED.format(values.time_mode)
     return Cast(
         name=robot.name,
-        description=given.description,
-        floating_base=values.floating_base and not given.is_scene,
+        description=world.description,
+        floating_base=world.floating,
         strict=values.strict,
         text="" if given.is_scene else given.text,
         path=given.path,
@@ -231,7 +228,7 @@ def open_view(
         else:  # rclpy accepts one severity from each line of code
             logger.warning(message)
 
-    casts = [cast_of(robot, imports) for robot in simulation.robots]
+    casts = [cast_of(robot, robot.world, imports) for robot in simulation.robots]
     try:
         if not is_local(values.view_address):
             where = f"the view listens at {values.view_address}"

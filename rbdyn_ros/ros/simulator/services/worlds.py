@@ -13,35 +13,25 @@ from rbdyn_ros.description.reading.requests import for_others
 from rbdyn_ros.errors import DescriptionError, RbdynError, quote, refusal
 from rbdyn_ros.loading.assets import share_dir
 from rbdyn_ros.ros.simulator.robot.simulation import Simulation
-from rbdyn_ros.ros.simulator.services.offering import offer
-from rbdyn_ros.ros.simulator.services.tags import tags_filter
-from rbdyn_ros.ros.simulator.world.result import ResultError
-from rbdyn_ros.ros.simulator.world.uris import path_of
-from rbdyn_ros.ros.simulator.world.world_files import (
-    WorldFile,
+from rbdyn_ros.ros.simulator.services.filters import tags_filter
+from rbdyn_ros.ros.simulator.services.results import FEATURE_UNSUPPORTED, ResultError, offer
+from rbdyn_ros.ros.simulator.services.uris import path_of
+from rbdyn_ros.ros.simulator.services.world_files import (
     is_same,
     read_world,
     refused_world,
     worlds_at,
 )
+from rbdyn_ros.ros.simulator.world.world import WorldFile
 
-#: Results of every service.
-FEATURE_UNSUPPORTED = 0
 #: Result codes of these services.
 NO_WORLD_LOADED = DEFAULT_SOURCES_FAILED = 101
-#: Features of each type.
-FEATURES = {
-    "LoadWorld": ("WORLD_LOADING", "WORLD_RESOURCE_STRING"),
-    "UnloadWorld": ("WORLD_UNLOADING",),
-    "GetCurrentWorld": ("WORLD_INFO_GETTING",),
-    "GetAvailableWorlds": ("AVAILABLE_WORLDS", "WORLD_TAGS"),
-}
 #: Beginnings of the URIs of this machine.
 LOCAL = ("file://", "package://")
 
 
 class Worlds:
-    """Serves the types of FEATURES that are installed.
+    """Serves the types that are installed.
 
     Args:
         node: offers the services under its name.
@@ -51,6 +41,7 @@ class Worlds:
 
     Attributes:
         features: names of the features.
+        missing: names of the services whose types are not installed.
     """
 
     def __init__(
@@ -62,14 +53,16 @@ class Worlds:
     ) -> None:
         self._simulation, self._stop, self._logger = simulation, stop, node.get_logger()
         self._sources = [*sources, str(share_dir() / "config" / "worlds")]
-        self.features = offer(
+        self.features, self.missing = offer(
             node,
-            FEATURES,
             {
-                "LoadWorld": self._load_world,
-                "UnloadWorld": self._unload_world,
-                "GetCurrentWorld": self._get_current_world,
-                "GetAvailableWorlds": self._get_available_worlds,
+                "LoadWorld": (self._load_world, ("WORLD_LOADING", "WORLD_RESOURCE_STRING")),
+                "UnloadWorld": (self._unload_world, ("WORLD_UNLOADING",)),
+                "GetCurrentWorld": (self._get_current_world, ("WORLD_INFO_GETTING",)),
+                "GetAvailableWorlds": (
+                    self._get_available_worlds,
+                    ("AVAILABLE_WORLDS", "WORLD_TAGS"),
+                ),
             },
         )
 

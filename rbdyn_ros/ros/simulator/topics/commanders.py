@@ -22,7 +22,7 @@ MOST, PAUSE = 100, 0.1
 EFFECTS = {
     "zero": "get no effort",
     "gravity": "are held against gravity",
-    "hold": "are braked and held against gravity",
+    "hold": "are braked to rest and held there",
 }
 
 

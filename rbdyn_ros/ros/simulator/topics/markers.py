@@ -53,7 +53,10 @@ class WrenchMarkers:
         self._publisher = node.create_publisher(self._array, "~/wrench_markers", 10)
 
     def prepare(self, m: Model) -> Callable[[], None]:
-        """Return the switch to a Model with other objects; call it while nothing publishes."""
+        """Prepare for a Model with other objects; return the function that switches to it.
+
+        Call the function while nothing publishes.
+        """
         d = make_data(m)
 
         def commit() -> None:

@@ -116,7 +116,9 @@ class Outputs:
         self._joint_states = JointStates(node, m, SingleJoints.all(m), driver)
         self._motors = MotorStates(node, m) if m.nu else None
         self._transforms = self._make_transforms(source.description, values)
-        self._odometry = self._make_odometry(values)
+        self._odometry = None
+        if values.floating_base:
+            self._odometry = self._made(Odometry, "nav_msgs", "no odom")
         names = source.description.objects
         self._objects = self._make_objects(names) if names else None
         self._others, self._recorder = tuple(others), recorder
@@ -138,29 +140,18 @@ class Outputs:
     def _make_transforms(self, description: Description, values: SimpleNamespace) -> Any:
         if not values.publish_tf:
             return None
-        m, world, prefix = self._loop.m, values.world_frame, values.frame_prefix
-        try:
-            return Transforms(self._node, m, description, world, prefix)
-        except ImportError:
-            self._node.get_logger().warning("tf2_msgs is not installed: no /tf and no /tf_static")
-            return None
-
-    def _make_odometry(self, values: SimpleNamespace) -> Any:
-        if not values.floating_base:
-            return None
-        m, world, prefix = self._loop.m, values.world_frame, values.frame_prefix
-        try:
-            return Odometry(self._node, m, world, prefix)
-        except ImportError:
-            self._node.get_logger().info("nav_msgs is not installed: no odom")
-            return None
+        return self._made(Transforms, "tf2_msgs", "no /tf and no /tf_static", description)
 
     def _make_objects(self, names: Sequence[str]) -> Any:
+        return self._made(ObjectPoses, "tf2_msgs", "no object_poses", names)
+
+    def _made(self, kind: Callable[..., Any], package: str, lack: str, *parts: Any) -> Any:
+        """Return a topic whose message package may not be installed; then None, with a warning."""
         world, prefix = self._values.world_frame, self._values.frame_prefix
         try:
-            return ObjectPoses(self._node, self._loop.m, names, world, prefix)
+            return kind(self._node, self._loop.m, *parts, world, prefix)
         except ImportError:
-            self._node.get_logger().warning("tf2_msgs is not installed: no object_poses")
+            self._node.get_logger().warning(f"{package} is not installed: {lack}")
             return None
 
     @property
@@ -190,9 +181,9 @@ class Outputs:
     def prepare(
         self, m: Model, description: Description, robots: Collection[str] = ()
     ) -> Callable[[], None]:
-        """Return the switch to a Model with other objects.
+        """Prepare for a Model with other objects; return the function that switches to it.
 
-        All that can fail is done here; call the result only while locked and drained.
+        What can fail is done here. Call the function only while locked and drained.
 
         Args:
             m: the Model.

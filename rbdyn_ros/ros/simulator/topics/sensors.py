@@ -143,12 +143,12 @@ class SensorTopics:
                 if k in heard:
                     self._topics[k].publish(stamp_ns, reading)
             elif self._unfinite.due(time.monotonic()):
-                why = (
+                reason = (
                     f"sensor '{self._suite.specs[k].name}' is not published: its reading is not "
                     "finite, since forces or motions are too large (skipped so far: "
                     f"{self._unfinite.count})"
                 )
-                self._logger.warning(why)
+                self._logger.warning(reason)
         self._shared.write(state.tick)
 
     @property
@@ -196,9 +196,9 @@ class SensorTopics:
     def prepare(
         self, m: Model, description: Description, plant: Model, payloads: Sequence[Payload]
     ) -> Callable[[], None]:
-        """Return the switch to a Model with other objects, see Suite.move.
+        """Prepare for a Model with other objects; return the function that switches to it.
 
-        Call it while nothing publishes.
+        Call the function while nothing publishes. See Suite.move.
         """
         suite = copy(self._suite)
         suite.move(m, description, plant, payloads)

@@ -49,7 +49,7 @@ class JointStates:
         )
 
     def prepare(self, m: Model, joints: SingleJoints) -> Callable[[], None]:
-        """Return the switch to a Model with other objects."""
+        """Prepare for a Model with other objects; return the function that switches to it."""
         n = len(joints.names)
         qpos, qvel, effort = np.zeros(m.nqall), np.zeros(m.nvall), np.zeros(m.nvall)
         qpos[joints.qposadr] = convert.marks(0, n)
@@ -81,7 +81,7 @@ class MotorStates:
         self._publisher = node.create_publisher(JointState, "motor_states", reliable(HISTORY))
 
     def prepare(self, m: Model) -> Callable[[], None]:
-        """Return the switch to a Model with other objects."""
+        """Prepare for a Model with other objects; return the function that switches to it."""
         n, joints = m.nu, m.dof_jntid[m.actuator_dofid]
         message = JointState(name=[m.jnt_names[j] for j in joints])
         message.header.stamp = convert.time_message(Prepared.MARK_STAMP)
@@ -119,7 +119,7 @@ class Transforms:
         self.prepare(m, description)()
 
     def prepare(self, m: Model, description: Description) -> Callable[[], None]:
-        """Return the switch to a Model with other objects."""
+        """Prepare for a Model with other objects; return the function that switches to it."""
         tf_message = self._message
         moving, fixed = convert.tf_tree(m, description, self._world, self._prefix)
         d = make_data(m)
@@ -172,7 +172,7 @@ class ObjectPoses:
         self.prepare(m, names)()
 
     def prepare(self, m: Model, names: Sequence[str]) -> Callable[[], None]:
-        """Return the switch to a Model with other objects."""
+        """Prepare for a Model with other objects; return the function that switches to it."""
         links = [
             convert.LinkFrames(m.frame_id(name), -1, self._world or "world", self._prefix + name)
             for name in names

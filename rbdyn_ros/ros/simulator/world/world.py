@@ -1,24 +1,27 @@
-"""The world of a robot: its objects and attachments."""
+"""The world of a robot, a value: its objects, obstacles and attachments."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.build.renaming import root_of
-from rbdyn_ros.description.parts.geometries import Obstacle
+from rbdyn_ros.description.parts.geometries import Obstacle, Plane
 from rbdyn_ros.description.parts.objects import Object
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose, inverse
 from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.scenes.entities import Weld, with_welds
+from rbdyn_ros.description.scenes.scene import SceneParts
 from rbdyn_ros.dynamics.attaching import with_loop_pose
 from rbdyn_ros.errors import did_you_mean, listing, quote, refusal
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.ros.simulator.world.places import Places
-from rbdyn_ros.ros.simulator.world.world_files import WorldFile
+from rbdyn_ros.ros.simulator.world.places import Part, Places
 
-#: The name of what does not move, for what is attached to it.
+#: The name of the fixed root in requests to attach a link.
 WORLD = "world"
 
 
@@ -46,17 +49,52 @@ class SpawnedRobot:
     pose: Pose | None
 
 
+@dataclass(frozen=True, slots=True)
+class WorldFile:
+    """A world that can be loaded.
+
+    Attributes:
+        name: of the world.
+        uri: of its file, or empty.
+        text: its content, if there is no file.
+        about: a description for people.
+        tags: words by which worlds are chosen.
+    """
+
+    name: str
+    uri: str
+    text: str = ""
+    about: str = ""
+    tags: tuple[str, ...] = ()
+
+
+#: The worlds of a robot that was started without a scene.
+FLOOR_ONLY = WorldFile("floor", "", "rbdyn_scene: 1\n", "a floor at height 0")
+NOTHING = WorldFile("empty", "", "rbdyn_scene: 1\nfloor: false\n", "nothing beside the robot")
+#: The name of a text in messages.
+TEXT = Path("resource_string")
+
+
+def world_file(parts: SceneParts, uri: str, text: str = "") -> WorldFile:
+    """Return the world of the parts of a scene."""
+    return WorldFile(parts.name, uri, text, parts.about, tuple(parts.tags))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class World:
-    """The world of a robot: its objects and attachments.
+    """The world of a robot: its objects, obstacles and attachments; changes.py makes others of it.
 
     Attributes:
         loose: the robot and its objects, nothing attached.
         floating: whether the Model adds a floating joint at the root of the description.
         m: its Model, without payloads.
         start: (nq,) position after a reset.
+        strict: as for load_urdf.
+        first_robots: the robots of the start: their names as entities, by their names in the
+            scene; a robot alone may have an empty name there.
+        contact: whether the robot was loaded with contact.
         spawned: the objects and obstacles that were not there at the start, by name.
-        attached: what is attached.
+        attached: the welds of links.
         file: that was loaded; None: no world is loaded.
         first: the world as it was loaded; None: it is this one.
         infos: of entities, by name.
@@ -67,12 +105,20 @@ class World:
     floating: bool
     m: Model
     start: Array
-    spawned: Mapping[str, Object | Obstacle]
+    strict: bool
+    first_robots: Mapping[str, str]
+    contact: bool
+    spawned: Mapping[str, Object | Obstacle] = field(default_factory=dict)
     attached: tuple[Weld, ...] = ()
     file: WorldFile | None = None
     first: World | None = None
     infos: Mapping[str, EntityInfo] = field(default_factory=dict)
     robots: Mapping[str, SpawnedRobot] = field(default_factory=dict)
+
+    @property
+    def as_loaded(self) -> World:
+        """The world as it was loaded."""
+        return self.first or self
 
     @property
     def description(self) -> Description:
@@ -92,6 +138,38 @@ class World:
         """The list of attached links, for messages."""
         pairs = [f"{quote(weld.link)} to {quote(weld.to)}" for weld in self.attached]
         return f"attached are {', '.join(pairs)}" if pairs else "nothing is attached"
+
+    def obstacle(self, name: str) -> Obstacle | None:
+        """Return an obstacle; None if the name is not one."""
+        return next((one for one in self.loose.obstacles if one.name == name), None)
+
+    def shapes(self, name: str, places: Places) -> list[Part]:
+        """Return the shapes of an entity, or of the robot (name empty), in the world."""
+        if fixed := self.obstacle(name):
+            return [Part(fixed.shape, fixed.origin)]
+        return places.placed(self.loose, name, self._owners)
+
+    def bounds(self, name: str, places: Places) -> tuple[Array, Array]:
+        """Return the corners of the box around an entity, or around the robot (name empty).
+
+        The box is in the axes of its root link, around its geometries in their present pose.
+
+        Raises:
+            RbdynError: it has no geometries.
+        """
+        fixed = self.obstacle(name)
+        if fixed and isinstance(fixed.shape, Plane):
+            raise refusal("it is an infinite plane, so it has no bounds")
+        parts = [Part(fixed.shape)] if fixed else places.parts(self.loose, name, self._owners)
+        if not parts:
+            raise refusal("it has no collision geometries, so it has no bounds")
+        lowest, highest = zip(*(part.corners for part in parts), strict=True)
+        return np.min(lowest, axis=0), np.max(highest, axis=0)
+
+    @property
+    def _owners(self) -> set[str]:
+        """The names of the objects and of all robots."""
+        return {*self.loose.objects, *self.first_robots, *self.robots}
 
     def weld(self, link: str, to: str, places: Places) -> Weld:
         """Return the weld of two links in the pose that they have to each other.
@@ -141,7 +219,7 @@ class World:
         new = to not in self.m.frame_names
         return compose(inverse(IN_PLACE if new else places.of(to)), places.of(link))
 
-    def without(self, link: str, to: str) -> tuple[Weld, ...]:
+    def others(self, link: str, to: str) -> tuple[Weld, ...]:
         """Return the attachments except the one of these two links.
 
         Raises:

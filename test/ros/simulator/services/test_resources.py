@@ -8,10 +8,10 @@ from support.refusals import worded
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 from rbdyn_ros.description.parts.poses import Pose
+from rbdyn_ros.ros.simulator.services.results import ResultError
 from rbdyn_ros.ros.simulator.services.spawnables import MISSING_ASSETS, entity_of, has_actuators
-from rbdyn_ros.ros.simulator.world.result import ResultError
-from rbdyn_ros.ros.simulator.world.uris import path_of
-from rbdyn_ros.ros.simulator.world.world_files import (
+from rbdyn_ros.ros.simulator.services.uris import path_of
+from rbdyn_ros.ros.simulator.services.world_files import (
     MOST_FILES,
     NOT_FOUND,
     OPERATION_FAILED,

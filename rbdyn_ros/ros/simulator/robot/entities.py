@@ -12,15 +12,15 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.parts.geometries import Obstacle
 from rbdyn_ros.description.parts.objects import Object
 from rbdyn_ros.description.parts.poses import Pose
-from rbdyn_ros.description.scenes.scene import ROOT_JOINT
+from rbdyn_ros.description.parts.types import ROOT_JOINT
 from rbdyn_ros.errors import refusal
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.ros.common.convert import xyzw
 from rbdyn_ros.ros.simulator.robot.robot import Robot
+from rbdyn_ros.ros.simulator.world import changes
 from rbdyn_ros.ros.simulator.world.places import Part
-from rbdyn_ros.ros.simulator.world.world import EntityInfo, SpawnedRobot
-from rbdyn_ros.ros.simulator.world.world_files import WorldFile
+from rbdyn_ros.ros.simulator.world.world import EntityInfo, SpawnedRobot, WorldFile
 from rbdyn_ros.runtime.state import LoopState
 
 Vector = Sequence[float]
@@ -31,10 +31,10 @@ Pair = tuple[Vector, Vector]
 Motion = tuple[Vector, Vector, Vector, Vector, Vector]
 
 
-class NamedEntities:
+class Entities:
     """Finds entities by name, spawns and deletes them, and moves their root links.
 
-    For any thread.
+    For any thread. An unknown name is a KeyError: check it against `names` first.
 
     Args:
         robots: at least one.
@@ -50,7 +50,7 @@ class NamedEntities:
     @property
     def has_world(self) -> bool:
         """Whether a world is loaded; without one time stands still."""
-        return all(robot.entities.world.file is not None for robot in self._robots)
+        return all(robot.world.file is not None for robot in self._robots)
 
     def check_world(self) -> None:
         """Raise RbdynError if no world is loaded."""
@@ -58,9 +58,31 @@ class NamedEntities:
             raise refusal("no world is loaded; load one by load_world first", "no-world")
 
     @property
+    def world_file(self) -> WorldFile | None:
+        """The world that is loaded."""
+        return self._robots[0].world.file
+
+    @property
+    def first_scene(self) -> Path | None:
+        """The path of the scene that the simulator was started with."""
+        given = self._robots[0].given
+        return given.path if given.is_scene else None
+
+    @property
     def started(self) -> bool:
         """Whether the loops of all robots run."""
         return all(robot.loop.running for robot in self._robots)
+
+    def only_robot(self) -> Robot:
+        """Return the robot; raise RbdynError if there are several, or it does not run."""
+        if len(self._robots) > 1:
+            raise refusal(
+                "the robots of this process do not share a world; objects can be spawned and "
+                "deleted, and worlds loaded, with one robot, or with several robots in one scene"
+            )
+        if not self.started:
+            raise refusal("the simulation has not started: activate the node first")
+        return self._robots[0]
 
     def names(self) -> list[str]:
         """Return the names of the robots, and of the objects of their scenes."""
@@ -73,46 +95,45 @@ class NamedEntities:
     def info(self, name: str) -> EntityInfo | None:
         """Return a client's info of an entity, or None."""
         entity = self._found[name]
-        return entity.robot.entities.world.infos.get(entity.own)
+        return entity.robot.world.infos.get(entity.own)
 
     def set_info(self, name: str, info: EntityInfo) -> None:
         """Keep a client's info of an entity, until it is deleted or the world is reset."""
         entity = self._found[name]
-        entity.robot.entities.set_info(entity.own, info)
-
-    @property
-    def world_file(self) -> WorldFile | None:
-        """The world that is loaded."""
-        return self._robots[0].entities.world.file
-
-    @property
-    def first_scene(self) -> Path | None:
-        """The path of the scene that the simulator was started with."""
-        given = self._robots[0].given
-        return given.path if given.is_scene else None
-
-    def spawn(self, entity: Object | Obstacle, robot: SpawnedRobot | None = None) -> bool:
-        """Add an entity to the world, see Entities.spawn; return whether it is a robot."""
-        self.check_world()
-        entities = self.only_robot().entities
-        entities.spawn(entity, robot)
-        return entity.name in entities.world.robots
+        entity.robot.enter(changes.with_info(entity.robot.world, entity.own, info))
 
     def namespaces(self) -> list[str]:
         """Return the namespaces of all robots."""
         robot = self._robots[0]
-        spawned = robot.entities.world.robots.values()
+        spawned = robot.world.robots.values()
         return [robot.node.get_namespace(), *(one.namespace for one in spawned)]
 
+    def spawn(self, entity: Object | Obstacle, robot: SpawnedRobot | None = None) -> bool:
+        """Add an entity to the world, see changes.spawned; return whether it is a robot.
+
+        Raises:
+            RbdynError: it is refused, several robots run, or the loop does not answer.
+        """
+        self.check_world()
+        one = self.only_robot()
+        one.enter(changes.spawned(one.world, entity, robot, one.qpos))
+        return entity.name in one.world.robots
+
     def delete(self, name: str) -> None:
-        """Remove an object or a spawned obstacle, see Entities.delete."""
+        """Remove an object, an obstacle or a spawned robot.
+
+        Raises:
+            RbdynError: it is a robot of the start, several robots run, or the loop does not
+                answer.
+        """
         entity = self._found[name]
         if entity.is_first:
             raise refusal(
                 f"'{name}' is a robot that the simulator was started with; only objects, "
                 "obstacles and spawned robots can be deleted"
             )
-        self.only_robot().entities.delete(entity.own)
+        one = self.only_robot()
+        one.enter(changes.without(one.world, entity.own))
 
     def taken(self) -> set[str]:
         """Return the names that a new entity cannot have.
@@ -120,30 +141,19 @@ class NamedEntities:
         The joints of a spawned robot are those that begin with its name and a slash, so it cannot
         be called shelf beside shelf/drawer.
         """
-        names = [*self._found, *self.only_robot().entities.world.taken]
+        names = [*self._found, *self.only_robot().world.taken]
         return {*names, *(name.partition("/")[0] for name in self._found)}
 
     def bounds(self, name: str) -> tuple[Vector, Vector]:
         """Return the corners of the box around an entity, in the frame of its root link."""
         entity = self._found[name]
-        low, high = entity.robot.entities.bounds(entity.own)
+        low, high = entity.robot.world.bounds(entity.own, entity.robot.places)
         return low.tolist(), high.tolist()
 
     def shapes(self, name: str) -> list[Part]:
         """Return the shapes of an entity in the world, where they are now."""
         entity = self._found[name]
-        return entity.robot.entities.placed(entity.own)
-
-    def only_robot(self) -> Robot:
-        """Return the robot; raise RbdynError if there are several, or it does not run."""
-        if len(self._robots) > 1:
-            raise refusal(
-                "the robots of this process do not share a world; objects can be spawned and "
-                "deleted, and worlds loaded, with one robot, or with several robots in one scene"
-            )
-        if not self.started:
-            raise refusal("the simulation has not started: activate the node first")
-        return self._robots[0]
+        return entity.robot.world.shapes(entity.own, entity.robot.places)
 
     def state(self, name: str) -> Motion:
         """Return pose and motion of the root link of a robot or an object."""
@@ -194,7 +204,7 @@ class NamedEntities:
             return
         if entity.joint < 0:
             raise refusal(f"'{name}' is fixed to the world; only a floating base can be moved")
-        entity.robot.entities.world.check_loose(entity.joint)
+        entity.robot.world.check_loose(entity.joint)
         m = entity.robot.m
         qpos, qvel = np.zeros(m.nq), np.zeros(m.nv)
         given_qpos, given_qvel = np.zeros(m.nq, np.bool_), np.zeros(m.nv, np.bool_)
@@ -224,8 +234,8 @@ def _place_obstacle(entity: _Entity, pose: Pair | None, twist: Pair | None) -> N
         raise refusal(f"'{entity.own}' is an obstacle, so its twist must be zero")
     if pose is not None:
         x, y, z = map(float, pose[0])
-        at = Pose((x, y, z), tuple(_wxyz(pose[1]).tolist()))
-        entity.robot.entities.place_obstacle(entity.own, at)
+        robot, at = entity.robot, Pose((x, y, z), tuple(_wxyz(pose[1]).tolist()))
+        robot.enter(changes.with_obstacle_moved(robot.world, entity.own, at, robot.qpos))
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,8 +272,8 @@ def _entities(robots: Sequence[Robot]) -> dict[str, _Entity]:
         found |= _first_robots(robot)
     for robot in robots:
         prefix = f"{robot.name}/" if robot.name else ""
-        world = robot.entities.world
-        for name in robot.given.description.objects:
+        world = robot.world
+        for name in world.loose.objects:
             kind = "robot" if name in world.robots else "object"
             found[prefix + name] = _Entity(robot, robot.m.jnt_id(name), name, kind)
         for name, one in world.robots.items():
@@ -276,28 +286,28 @@ def _entities(robots: Sequence[Robot]) -> dict[str, _Entity]:
 
 
 def _first_robots(robot: Robot) -> dict[str, _Entity]:
-    """Return the robot of the start, or all robots of its scene, by name."""
-    parts, name = robot.given.parts, robot.name or robot.entities.robot_name
-    if parts is None or not parts.robots:
-        joint = 0 if _is_floating(robot) else -1
-        return {name: _Entity(robot, joint, is_first=True)}
-    prefix = f"{robot.name}/" if robot.name else ""
-    return {
-        f"{prefix}{own}" if own else name: _Entity(
-            robot,
-            _root_joint(robot, own) if placed.floating_base else -1,
-            own,
-            at=None if placed.floating_base else placed.pose,
-            is_first=True,
-        )
-        for own, placed in parts.robots.items()
-    }
+    """Return the robots of the start by name."""
+    placed = {} if robot.given.parts is None else robot.given.parts.robots
+    found: dict[str, _Entity] = {}
+    for own, name in robot.world.first_robots.items():
+        at, joint = None, -1
+        if own not in placed:
+            joint = 0 if _is_floating(robot) else -1
+        elif placed[own].floating_base:
+            joint = _root_joint(robot, own)
+        else:
+            at = placed[own].pose
+        full = robot.name
+        if own or not full:
+            full = f"{full}/{name}" if full else name
+        found[full] = _Entity(robot, joint, own, at=at, is_first=True)
+    return found
 
 
 def _root_joint(robot: Robot, own: str) -> int:
     """Return the joint on which a robot of a scene floats."""
-    given, wanted = robot.given.description, f"{own}/{ROOT_JOINT}" if own else ROOT_JOINT
-    roots = (joint.name for joint in given.joints if joint.parent == given.base)
+    scene, wanted = robot.world.loose, f"{own}/{ROOT_JOINT}" if own else ROOT_JOINT
+    roots = (joint.name for joint in scene.joints if joint.parent == scene.base)
     return robot.m.jnt_id(next(name for name in roots if name.rstrip("_") == wanted))
 
 

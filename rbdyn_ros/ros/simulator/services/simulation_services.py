@@ -1,11 +1,16 @@
-"""The services ~/save_state and ~/load_state: whole states by name, kept while the node runs."""
+"""Services of all robots of a process: ~/pause, ~/step, ~/reset, ~/save_state and ~/load_state.
+
+Whole states are saved by name, and kept while the node runs.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from rclpy.node import Node
+from std_srvs.srv import SetBool, Trigger
 
 from rbdyn_ros.errors import did_you_mean, listing, quote, refusal
 from rbdyn_ros.ros.common.answer import serve
@@ -66,22 +71,27 @@ class SavedStates:
         return f"at the state {quote(name)}"
 
 
-def open_saved_states(node: Node, simulation: Simulation) -> None:
-    """Offer the services under `~/`, or warn that rbdyn_interfaces lacks their types."""
-    states = SavedStates(simulation)
+def open_simulation_services(node: Node, simulation: Simulation) -> None:
+    """Offer the services under `~/`; save_state and load_state need rbdyn_interfaces."""
 
-    def save(request: Any, response: Any) -> str:
-        try:
-            return states.save(request.name)
-        finally:
-            response.state_hash = simulation.state_hash()
+    def pause(request: SetBool.Request, _: Any) -> str:
+        simulation.pause(request.data)
+        return "paused" if request.data else "running"
 
-    def load(request: Any, response: Any) -> str:
-        try:
-            return states.load(request.name)
-        finally:
-            response.state_hash = simulation.state_hash()
+    def step(_request: Any, _response: Any) -> str:
+        simulation.check_ready()
+        simulation.step(1)
+        if simulation.diverged:
+            raise refusal("the state diverged; call reset")
+        return "one tick"
 
+    def reset(_request: Any, _response: Any) -> str:
+        simulation.reset(time=False, state=True)
+        return "at the start position, at rest"
+
+    serve(node, SetBool, "~/pause", pause)
+    serve(node, Trigger, "~/step", step)
+    serve(node, Trigger, "~/reset", reset)
     try:
         srv = own_services()
         kinds = srv.SaveState, srv.LoadState
@@ -91,5 +101,16 @@ def open_saved_states(node: Node, simulation: Simulation) -> None:
             "save_state and load_state are off"
         )
         return
-    serve(node, kinds[0], "~/save_state", save)
-    serve(node, kinds[1], "~/load_state", load)
+    states = SavedStates(simulation)
+
+    def with_hash(act: Callable[[str], str]) -> Callable[[Any, Any], str]:
+        def answer(request: Any, response: Any) -> str:
+            try:
+                return act(request.name)
+            finally:
+                response.state_hash = simulation.state_hash()
+
+        return answer
+
+    serve(node, kinds[0], "~/save_state", with_hash(states.save))
+    serve(node, kinds[1], "~/load_state", with_hash(states.load))

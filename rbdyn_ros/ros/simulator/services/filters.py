@@ -1,14 +1,16 @@
-"""Filter names by a POSIX extended regular expression, in bounded time.
+"""Filters of entities and worlds: by name and by tags.
 
-Patterns come from anyone on the network. Python's ``re`` tries alternatives one after the other,
-which takes years for `(a+)+$`, and cannot be interrupted. So only patterns are accepted that leave
-a bounded number of ways to match: repeats of choices are refused.
+Names are filtered by a POSIX extended regular expression, in bounded time: patterns come from
+anyone on the network. Python's ``re`` tries alternatives one after the other, which takes years
+for `(a+)+$`, and cannot be interrupted. So only patterns are accepted that leave a bounded number
+of ways to match: repeats of choices are refused.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 from rbdyn_ros.errors import RbdynError, quote, refusal
 
@@ -143,5 +145,18 @@ def _members(members: str) -> str:
     return re.sub(r"\[:([^]]*):\]|[][\\&~|]", class_of, members)
 
 
-def _pattern_error(why: str) -> RbdynError:
-    return refusal(f"the pattern {why}", "pattern")
+def _pattern_error(reason: str) -> RbdynError:
+    return refusal(f"the pattern {reason}", "pattern")
+
+
+def tags_filter(wanted: Any) -> Callable[[Collection[str]], bool]:
+    """Return whether tags pass simulation_interfaces/TagsFilter; without tags it passes all.
+
+    Raises:
+        RbdynError: the mode is unknown.
+    """
+    modes = {wanted.FILTER_MODE_ANY: any, wanted.FILTER_MODE_ALL: all}
+    if wanted.filter_mode not in modes:
+        raise refusal(f"filter_mode is {wanted.filter_mode}; allowed are 0 (any) and 1 (all)")
+    matches, words = modes[wanted.filter_mode], tuple(wanted.tags)
+    return lambda tags: not words or matches(word in tags for word in words)

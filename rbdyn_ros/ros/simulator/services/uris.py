@@ -7,17 +7,22 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from rbdyn_ros.description.reading.xacro_files import find_package
-from rbdyn_ros.errors import quote, refusal
+from rbdyn_ros.errors import quote
+from rbdyn_ros.ros.simulator.services.results import NOT_FOUND, ResultError
 
 #: The scheme of a URI and what follows it.
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 
 
-def path_of(uri: str) -> Path:
+def path_of(uri: str, result: int = NOT_FOUND) -> Path:
     """Return the path that a URI names.
 
+    Args:
+        uri: of a request.
+        result: the code of a refusal.
+
     Raises:
-        RbdynError: the scheme is another one, or there is no such package.
+        ResultError: the scheme is another one, or there is no such package.
     """
     found = _URI.fullmatch(uri)
     if found is None:
@@ -26,12 +31,14 @@ def path_of(uri: str) -> Path:
     if scheme == "file":
         return Path(unquote(re.sub(r"^localhost(?=/)", "", place)))
     if scheme != "package":
-        raise refusal(
+        text = (
             f"the URI {quote(uri, 200)} has the scheme {quote(found[1])}; allowed are a path, "
             "file:///path and package://name/path"
         )
+        raise ResultError(result, text)
     package, _, rest = place.partition("/")
     folder = find_package(package)
     if folder is None:
-        raise refusal(f"the package {quote(package)} is not found; source its ROS workspace")
+        text = f"the package {quote(package)} is not found; source its ROS workspace"
+        raise ResultError(result, text)
     return folder / unquote(rest)

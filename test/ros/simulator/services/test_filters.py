@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.ros.simulator.services.name_filter import matching
+from rbdyn_ros.ros.simulator.services.filters import matching
 
 NAMES = ["arm", "left_arm", "right_arm_2", "", "aaa", "a-b]c", "Panda 7", "x^2$", "\u00e9\u00e9a"]
 PATTERNS = [

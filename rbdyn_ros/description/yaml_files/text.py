@@ -1,7 +1,7 @@
 """Parse untrusted YAML into a small, safe tree of nodes with line numbers.
 
 The tree has tables, lists and scalars as strings. Tags, anchors, aliases, merge keys and several
-documents are refused, and more than guard.MAX_BYTES, MAX_DEPTH or MAX_NODES. forms.py converts
+documents are refused, and more than guard.MAX_BYTES, MAX_DEPTH or MAX_NODES. kinds.py converts
 scalars, so that the rules of YAML 1.1 do not apply (`1e-3` a string, `010` eight, `on` true).
 """
 
@@ -54,14 +54,14 @@ class YamlTable:
 Node = Scalar | Items | YamlTable
 
 
-def parse(data: bytes | str, source: str, audit: Audit, what: str = "a mechanism") -> YamlTable:
+def parse(data: bytes | str, source: str, audit: Audit, what: str) -> YamlTable:
     """Parse untrusted YAML.
 
     Args:
         data: the document; bytes are UTF-8.
         source: name of the document for messages.
         audit: receives an error for every repeated key; the first is kept.
-        what: name of the kind of document, for messages.
+        what: name of the kind of document, with its article, for messages.
 
     Returns:
         The table of the whole document.
@@ -75,7 +75,7 @@ def parse(data: bytes | str, source: str, audit: Audit, what: str = "a mechanism
     text = _decode(data, source)
     yaml: Any = importlib.import_module("yaml")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # twenty times as fast, if available
-    builder = _TreeBuilder(source, audit)
+    builder = _TreeBuilder(source, audit, what)
     try:
         for event in yaml.parse(text, Loader=loader):
             builder.take(type(event).__name__, event)
@@ -87,32 +87,6 @@ def parse(data: bytes | str, source: str, audit: Audit, what: str = "a mechanism
         message = f"the document is not a table of keys; {what} is one"
         refuse("not-a-table", message, source, builder.root.line)
     return builder.root
-
-
-def check_version(
-    top: YamlTable, key: str, source: str, what: str, code: str, *, apart: bool = False
-) -> None:
-    """Refuse a document that does not have `key: 1` at its top.
-
-    Args:
-        top: the document.
-        key: names its format.
-        source: name of the document, for messages.
-        what: name of the kind of file, with its article.
-        code: of the error.
-        apart: whether another version is an error of its own, bad-version.
-    """
-    version, allowed = top.nodes.get(key), f"{key}: 1"
-    if getattr(version, "text", None) == "1":
-        return
-    line, message = top.line, f"this is not {what}: it does not have '{allowed}' at the top"
-    if version is not None:
-        line = top.lines[key]
-        if apart:
-            kind = what.partition(" ")[2]
-            code = "bad-version"
-            message = f"the version of the {kind} is unknown; allowed is '{allowed}'"
-    refuse(code, message, source, line, allowed=allowed)
 
 
 def _decode(data: bytes | str, source: str) -> str:
@@ -135,9 +109,8 @@ def _malformed(error: Exception, source: str) -> NoReturn:
 class _TreeBuilder:
     """Builds the tree from parser events."""
 
-    def __init__(self, source: str, audit: Audit) -> None:
-        self.source = source
-        self.audit = audit
+    def __init__(self, source: str, audit: Audit, what: str) -> None:
+        self.source, self.audit, self.what = source, audit, what
         self.root: Node | None = None
         self.open: list[YamlTable | Items] = []
         self.keys: list[Scalar | None] = []  # of each open table: the key without a value yet
@@ -149,7 +122,7 @@ class _TreeBuilder:
             self.open.pop()
             self.keys.pop()
         elif kind == "DocumentStartEvent" and self.root is not None:
-            message = "there is a second document after '---'; a mechanism is one document"
+            message = f"there is a second document after '---'; {self.what} is one document"
             refuse("many-documents", message, self.source, line)
         elif kind == "AliasEvent":
             self.forbidden("an alias", f"*{event.anchor}", line)

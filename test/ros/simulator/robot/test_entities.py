@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 import rbdyn_ros as rb
-from rbdyn_ros.ros.simulator.robot.named_entities import NamedEntities
+from rbdyn_ros.ros.simulator.robot.entities import Entities
 
 NAMES = ("a", "b")
 
@@ -26,11 +26,10 @@ class MovingRobot:
         ]
         self.m = rb.scene("config/scenes/gripper.urdf", objects=objects, floor=False)
         self.tick, self.given = 0, SimpleNamespace(parts=None)
-        self.given.description = SimpleNamespace(objects=NAMES)
         self.values = SimpleNamespace(floating_base=False)
-        world = SimpleNamespace(robots={}, loose=SimpleNamespace(obstacles=()))
-        world.check_loose = lambda _: None
-        self.entities = SimpleNamespace(robot_name="robot", world=world)
+        loose = SimpleNamespace(objects=NAMES, obstacles=())
+        self.world = SimpleNamespace(robots={}, loose=loose, first_robots={"": "robot"})
+        self.world.check_loose = lambda _: None
         plant = SimpleNamespace(set_state=lambda *state: setattr(self, "put", state))
         self.loop = SimpleNamespace(plant=plant, readout=SimpleNamespace(latest=self.latest))
 
@@ -46,7 +45,7 @@ class MovingRobot:
 
 
 def test_entities_and_their_stamps_are_of_one_state():
-    entities = NamedEntities([MovingRobot()])
+    entities = Entities([MovingRobot()])
     for _ in range(2):
         found = entities.states(["a", "robot", "b"])
         stamps = {stamp for stamp, _ in found}
@@ -57,7 +56,7 @@ def test_entities_and_their_stamps_are_of_one_state():
 
 def test_what_is_not_set_is_not_given():
     robot = MovingRobot()
-    entities, k = NamedEntities([robot]), robot.m.jnt_dofadr[robot.m.jnt_id("b")]
+    entities, k = Entities([robot]), robot.m.jnt_dofadr[robot.m.jnt_id("b")]
     entities.set_state("b", None, ((1, 2, 3), (0, 0, 0)))
     _, qvel, of_qpos, of_qvel = robot.put
     assert not of_qpos.any()

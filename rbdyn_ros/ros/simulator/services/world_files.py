@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,16 @@ from rbdyn_ros.checks.names import kind_of
 from rbdyn_ros.description.scene_files.scene import is_scene, parts_of, read_parts, read_title
 from rbdyn_ros.description.scenes.scene import SceneParts
 from rbdyn_ros.errors import DescriptionError, RbdynError, listing, quote
-from rbdyn_ros.ros.simulator.world.result import ResultError, first_finding, of_files
-from rbdyn_ros.ros.simulator.world.uris import path_of
+from rbdyn_ros.ros.simulator.services.results import (
+    NOT_FOUND,
+    OPERATION_FAILED,
+    ResultError,
+    first_finding,
+    of_files,
+)
+from rbdyn_ros.ros.simulator.services.uris import path_of
+from rbdyn_ros.ros.simulator.world.world import TEXT, WorldFile, world_file
 
-#: Results of every service.
-NOT_FOUND, OPERATION_FAILED = 2, 4
 #: Result codes of LoadWorld.
 UNSUPPORTED_FORMAT, NO_RESOURCE, PARSE_ERROR = 101, 102, 103
 MISSING_ASSETS, UNSUPPORTED_ASSETS, UNSUPPORTED_ELEMENTS = 104, 105, 106
@@ -33,32 +37,6 @@ CODES = {
 SUFFIXES = (".yaml", ".yml")
 #: Most files that a folder may have.
 MOST_FILES = 1000
-#: The name of a text in messages.
-TEXT = Path("resource_string")
-
-
-@dataclass(frozen=True, slots=True)
-class WorldFile:
-    """A world that can be loaded.
-
-    Attributes:
-        name: of the world.
-        uri: of its file, or empty.
-        text: its content, if there is no file.
-        about: a description for people.
-        tags: words by which worlds are chosen.
-    """
-
-    name: str
-    uri: str
-    text: str = ""
-    about: str = ""
-    tags: tuple[str, ...] = ()
-
-
-#: The worlds of a robot that was started without a scene.
-FLOOR_ONLY = WorldFile("floor", "", "rbdyn_scene: 1\n", "a floor at height 0")
-NOTHING = WorldFile("empty", "", "rbdyn_scene: 1\nfloor: false\n", "nothing beside the robot")
 
 
 def read_world(
@@ -89,11 +67,6 @@ def read_world(
     return world_file(parts, uri, "" if uri else text), parts
 
 
-def world_file(parts: SceneParts, uri: str, text: str = "") -> WorldFile:
-    """Return the world of the parts of a scene."""
-    return WorldFile(parts.name, uri, text, parts.about, tuple(parts.tags))
-
-
 def refused_world(error: DescriptionError, opened: Sequence[Path], logger: Any) -> ResultError:
     """Return the refusal of a world with errors: the first one, with file and line.
 
@@ -116,7 +89,7 @@ def worlds_at(uri: str, start: Path | None) -> Iterator[WorldFile]:
     Raises:
         ResultError: there is no such folder or file, or the folder has too many files.
     """
-    path = _path(uri)
+    path = path_of(uri)
     if not (kind := kind_of(path)):
         raise ResultError(NOT_FOUND, f"there is no folder or file {quote(str(path), 200)}")
     try:
@@ -140,20 +113,13 @@ def worlds_at(uri: str, start: Path | None) -> Iterator[WorldFile]:
 
 
 def _file(uri: str) -> Path:
-    path = _path(uri)
+    path = path_of(uri)
     if path.suffix.lower() not in SUFFIXES:
-        why = f"the format of {quote(uri, 200)} is unknown; a world is a scene file"
-        raise ResultError(UNSUPPORTED_FORMAT, f"{why} {' or '.join(SUFFIXES)}")
+        reason = f"the format of {quote(uri, 200)} is unknown; a world is a scene file"
+        raise ResultError(UNSUPPORTED_FORMAT, f"{reason} {' or '.join(SUFFIXES)}")
     if kind_of(path) != "file":
         raise ResultError(NOT_FOUND, f"there is no file {quote(str(path), 200)}")
     return path
-
-
-def _path(uri: str) -> Path:
-    try:
-        return path_of(uri)
-    except RbdynError as error:
-        raise ResultError(NOT_FOUND, str(error)) from error
 
 
 def is_same(path: Path, other: Path | None) -> bool:

@@ -1,0 +1,84 @@
+"""The keys of a scene file. Units are SI; files are found from the folder of the scene."""
+
+from __future__ import annotations
+
+from rbdyn_ros.description.mechanism_files.geometries import (
+    FILTER,
+    FLOOR_TABLE,
+    OBSTACLES,
+    SHAPES,
+    SURFACE,
+    names,
+)
+from rbdyn_ros.description.yaml_files.dialect import Dialect
+from rbdyn_ros.description.yaml_files.kinds import Either, Flag, Kind, List, Name, Number, Owned
+from rbdyn_ros.description.yaml_files.poses import PLACE
+from rbdyn_ros.description.yaml_files.tables import ByName, Key, Table
+
+_SURFACE = Key("surface", Name("the name of a surface"), "of all its geometries")
+_DECOMPOSE = Key(
+    "decompose", Flag(), "meshes become several convex parts, not their hull", default=False
+)
+_PAIRS = List(List(Name(), "name", 2, 2), "pair")
+ROBOT_TABLE = Table(
+    "robot",
+    (
+        Key("file", Name("a file"), "a .urdf, .xacro or mechanism .yaml file", needed=True),
+        *PLACE,
+        Key("floating_base", Flag(), "the root link moves freely", default=False),
+        Key("start", ByName(Number(), "position", empty=True), "by joint [rad or m]"),
+        _SURFACE,
+        Key("surfaces", ByName(Name("the name of a surface"), "surface"), "by link"),
+        Key("exclude", _PAIRS, "pairs of links that may overlap", default=()),
+        Key("self_collision", Flag(), "its links push each other", default=True),
+        Key("filters", ByName(FILTER.kind, "filter"), "by link"),
+        _DECOMPOSE,
+    ),
+)
+ROBOT: Kind = Either(scalar=Name("a file"), table=ROBOT_TABLE)
+PART = Table("part", (*SHAPES, *PLACE), one=names(SHAPES), code="bad-shape")
+OBJECT = Table(
+    "object",
+    (
+        *SHAPES,
+        Key("parts", List(PART, "part"), "several shapes, each in its place"),
+        Key("file", Name("a file"), "a robot file, or a mesh"),
+        Key("mass", Number(unit="kg"), "either this or `density`, except for a robot file"),
+        Key("density", Number(unit="kg/m^3"), "either this or `mass`"),
+        *PLACE,
+        _SURFACE,
+        FILTER,
+        _DECOMPOSE,
+    ),
+    one=(*names(SHAPES), "parts", "file"),
+    code="bad-shape",
+)
+SURFACES = ByName(Table("surface", SURFACE), "surface", "surface", empty=True)
+KEYS = (
+    Key("name", Name(), "default: the name of the file"),
+    Key("description", Name(), "for people who choose a world"),
+    Key("tags", List(Name(), "tag"), "words by which worlds are chosen"),
+    Key("robot", Owned(ROBOT, "the robot"), "one robot: a file, or a table as in `robots`"),
+    Key(
+        "robots",
+        ByName(ROBOT, "robot", "robot", empty=True),
+        "or several, by name; the names of their parts begin with NAME/",
+    ),
+    Key(
+        "surfaces", ByName(Table("surface", SURFACE), "surface", "surface", empty=True), "by name"
+    ),
+    Key("objects", ByName(OBJECT, "object", "object", empty=True), "free objects, by name"),
+    Key(
+        "floor",
+        Owned(Either(scalar=Flag(), table=FLOOR_TABLE), "the floor"),
+        "a level plane, by default at height 0; false: none",
+    ),
+    Key("obstacles", OBSTACLES, "shapes fixed in the world, by name"),
+    Key(
+        "exclude",
+        Owned(_PAIRS, "the scene"),
+        "pairs of objects, obstacles, links or geometries that do not push each other",
+        default=(),
+    ),
+)
+DIALECT = Dialect("rbdyn_scene", "a scene file", "not-a-scene", Table("scene", KEYS), apart=True)

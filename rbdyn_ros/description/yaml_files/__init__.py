@@ -1,0 +1,1 @@
+"""YAML files as tables: one row for each key, which reads it, describes it and checks it."""

@@ -1,0 +1,293 @@
+"""The tables of YAML files: one row for each key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.yaml_files.kinds import (
+    Choice,
+    Kind,
+    Place,
+    Schema,
+    is_nothing,
+    is_sound,
+)
+from rbdyn_ros.description.yaml_files.text import Node, YamlTable
+from rbdyn_ros.errors import listing, quote
+
+
+class Given(dict[str, Any]):
+    """The values of a table by field; wrong ones are left out.
+
+    Attributes:
+        node: the table.
+        owner: the element, for messages.
+        sound: whether the table has no error.
+    """
+
+    def __init__(self, node: YamlTable, owner: str, audit: Audit) -> None:
+        super().__init__()
+        self.node, self.owner, self.audit = node, owner, audit
+        self.sound = True
+
+    @property
+    def line(self) -> int:
+        """Line of the table."""
+        return self.node.line
+
+    @property
+    def lines(self) -> Mapping[str, int]:
+        """Line of each key, also of a wrong one."""
+        return self.node.lines
+
+    def add(self, name: str, value: Any) -> None:
+        """Add the value of a field; None: it is wrong."""
+        self.sound &= is_sound(value)
+        if value is not None:
+            self[name] = value
+
+    def error(
+        self, code: str, key: str, message: str, *, found: str = "", allowed: str = ""
+    ) -> None:
+        """Add an error at the line of a key, or of the table if it lacks the key."""
+        self.sound = False
+        line = self.lines.get(key, self.line)
+        self.audit.error(code, self.owner, line, message, found=found, allowed=allowed)
+
+    def wrong(self, key: str, allowed: str, what: str = "") -> None:
+        """Add the error that the value of a key is not allowed."""
+        self.sound = False
+        Place(self.audit, self.owner, what or key).refuse(self.node.nodes[key], allowed)
+
+
+def section(top: Given, key: str) -> Given:
+    """Return a table in a table; empty if it is missing or wrong."""
+    found: Given | None = top.get(key)
+    return Given(YamlTable(top.line), top.owner, top.audit) if found is None else found
+
+
+@dataclass(frozen=True)
+class Key:
+    """One row: a key of a table.
+
+    Attributes:
+        name: the key.
+        kind: of its value.
+        doc: its meaning, a phrase of one line.
+        needed: whether the table must have it.
+        default: the value without it; None: the key is left out then.
+        field: name of the value in Given; empty: the key.
+    """
+
+    name: str
+    kind: Kind
+    doc: str
+    needed: bool = False
+    default: Any = None
+    field: str = ""
+
+
+class _TableKind(Kind):
+    """A kind of value that is a table."""
+
+    @property
+    def allowed(self) -> str:
+        return "a table of keys"
+
+    def read(self, node: Node, at: Place) -> Any:
+        if isinstance(node, YamlTable):
+            return self.read_table(node, at)
+        at.refuse(node, self.allowed)
+        return None
+
+    def read_table(self, node: YamlTable, at: Place) -> Any:
+        """Return the value of a table; None after an error."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Table(_TableKind):
+    """A table of known keys.
+
+    Attributes:
+        name: in messages; empty: as its value is called.
+        keys: its rows.
+        one: keys of which exactly one is needed.
+        code: of the error about more or fewer of them.
+        make: makes the value of all fields, which then have no error; None: they are the value.
+        owner: element of its values, but not of its keys; empty: the same.
+    """
+
+    name: str
+    keys: tuple[Key, ...]
+    one: tuple[str, ...] = ()
+    code: str = "bad-value"
+    make: Callable[..., Any] | None = None
+    owner: str = ""
+
+    @property
+    def allowed(self) -> str:
+        alone = self.one and len(self.one) == len(self.keys)
+        return f"a table of one of {', '.join(self.one)}" if alone else "a table of keys"
+
+    @cached_property
+    def rows(self) -> dict[str, Key]:
+        """The rows by name."""
+        return {key.name: key for key in self.keys}
+
+    def read_table(self, node: YamlTable, at: Place) -> Any:
+        called, given = self.name or at.what, Given(node, at.owner, at.audit)
+        self._check_keys(given, called)
+        if self.owner:
+            at = Place(at.audit, self.owner)
+            given.owner = self.owner
+        several = self._check_one(given, called) > 1
+        for name, below in node.nodes.items():
+            if name in self.rows and not (several and name in self.one):
+                row = self.rows[name]
+                given.add(row.field or name, row.kind.read(below, at.inside(name)))
+        if self.make is None:
+            return given
+        return self.make(**given) if given.sound else None
+
+    def _check_keys(self, given: Given, called: str) -> None:
+        """Check which keys are there, and add the defaults."""
+        for name in given.lines:
+            if name not in self.rows:
+                hint = given.audit.hint(name, self.rows)
+                known = listing(self.rows, most=len(self.rows))
+                message = f"the key {quote(name)} of the {called} is unknown{hint}"
+                message += "" if hint else f"; allowed are {known}"
+                given.error("unknown-key", name, message, found=name, allowed=known)
+        for key in self.keys:
+            if key.needed and key.name not in given.lines:
+                message = f"the {called} has no key {quote(key.name)}"
+                given.error("missing-key", "", message, allowed=key.name)
+            elif key.default is not None and key.name not in given.lines:
+                given[key.field or key.name] = key.default
+
+    def _check_one(self, given: Given, called: str) -> int:
+        """Check that exactly one of some keys is there; return how many are."""
+        there = [name for name in given.lines if name in self.one]
+        misspelled = not there and any(name not in self.rows for name in given.lines)
+        if self.one and len(there) != 1 and not misspelled:
+            found, allowed = " and ".join(there) or "none", ", ".join(self.one)
+            message = f"the {called} has {found} of {allowed}; it must have exactly one"
+            given.error(self.code, "", message, found=found, allowed=allowed)
+        return len(there)
+
+    def schema(self) -> Schema:
+        rows = {key.name: key.kind.schema() | {"description": key.doc} for key in self.keys}
+        found: Schema = {"type": "object", "properties": rows, "additionalProperties": False}
+        needed = [key.name for key in self.keys if key.needed]
+        found |= {"required": needed} if needed else {}
+        return found | ({"oneOf": [{"required": [name]} for name in self.one]} if self.one else {})
+
+
+@dataclass(frozen=True)
+class ByName(Kind):
+    """A table whose keys are names: of elements, or of parts of one.
+
+    Attributes:
+        kind: of each value.
+        each: what the values are, such as "joint".
+        element: word for each of them in messages, if they are elements.
+        empty: whether nothing is an empty table.
+        own: keys that are not names, and their kinds.
+    """
+
+    kind: Kind
+    each: str
+    element: str = ""
+    empty: bool = False
+    own: Mapping[str, Kind] = field(default_factory=dict)
+
+    @property
+    def allowed(self) -> str:
+        each = f"{self.each[:-1]}ie" if self.each.endswith("y") else self.each
+        return f"a table of {each}s by name"
+
+    def read(self, node: Node, at: Place) -> Given | None:
+        if self.empty and is_nothing(node):
+            node = YamlTable(node.line)
+        if not isinstance(node, YamlTable):
+            at.refuse_several(node, self.allowed)
+            return None
+        found = Given(node, at.owner, at.audit)
+        for name, below in node.nodes.items():
+            owner = "" if name in self.own else self.owner_of(name)
+            part = at.named(f"{at.what or 'value'} of {quote(name)}")
+            place = Place(at.audit, owner) if owner else part
+            found.add(name, self.own.get(name, self.kind).read(below, place))
+        return found
+
+    def owner_of(self, name: str) -> str:
+        """Return the element of a name; empty: the element that has the table."""
+        return f"{self.element} {quote(name)}" if self.element else ""
+
+    def schema(self) -> Schema:
+        own = {name: kind.schema() for name, kind in self.own.items()}
+        found: Schema = {"type": ["object", "null"] if self.empty else "object"}
+        found |= {"properties": own} if own else {}
+        return found | {"additionalProperties": self.kind.schema()}
+
+
+@dataclass(frozen=True)
+class ByType(_TableKind):
+    """A table whose rows depend on the word of a key.
+
+    Attributes:
+        key: the key.
+        tables: the table for each word.
+    """
+
+    key: str
+    tables: Mapping[str, Table]
+
+    def read_table(self, node: YamlTable, at: Place) -> Any:
+        choice, below = Choice(tuple(self.tables)), node.nodes.get(self.key)
+        if below is None:
+            message = f"it has no key {quote(self.key)}; allowed is {choice.allowed}"
+            at.error("missing-key", node.line, message, allowed=choice.allowed)
+            return None
+        word = choice.read(below, at.named(self.key))
+        return None if word is None else self.tables[word].read(node, at)
+
+    def schema(self) -> Schema:
+        cases: list[Schema] = [
+            {"if": {"properties": {self.key: {"const": word}}}, "then": table.schema()}
+            for word, table in self.tables.items()
+        ]
+        words = {self.key: {"enum": list(self.tables)}}
+        base: Schema = {"type": "object", "required": [self.key], "properties": words}
+        return base | {"allOf": cases}
+
+
+@dataclass(frozen=True)
+class WithKey(Kind):
+    """A table whose rows depend on whether it has one of some keys.
+
+    Attributes:
+        keys: the keys.
+        present: the table with one of them.
+        absent: the table without.
+    """
+
+    keys: tuple[str, ...]
+    present: Kind
+    absent: Kind
+
+    allowed = "a table of keys"
+
+    def read(self, node: Node, at: Place) -> Any:
+        there = isinstance(node, YamlTable) and any(key in node.nodes for key in self.keys)
+        return (self.present if there else self.absent).read(node, at)
+
+    def schema(self) -> Schema:
+        there = [{"required": [key]} for key in self.keys]
+        found: Schema = {"type": "object", "if": {"anyOf": there}}
+        return found | {"then": self.present.schema(), "else": self.absent.schema()}

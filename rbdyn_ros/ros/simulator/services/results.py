@@ -1,0 +1,121 @@
+"""Services of simulation_interfaces: which are offered, and how an error becomes a result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from rclpy.node import Node
+
+from rbdyn_ros.description.reading.xacro_files import NOT_FOR_OTHERS
+from rbdyn_ros.errors import Finding, RbdynError, did_you_mean, quote
+from rbdyn_ros.ros.common.qos import SERVICES
+
+#: Results of every service.
+FEATURE_UNSUPPORTED, NOT_FOUND, OPERATION_FAILED = 0, 2, 4
+
+#: Fills in the response of a service; raises RbdynError to refuse the request.
+Handler = Callable[[Any, Any], None]
+
+
+class ResultError(RbdynError):
+    """A refusal with a result code of simulation_interfaces."""
+
+    def __init__(self, result: int, text: str) -> None:
+        super().__init__(Finding("request", text))
+        self.result = result
+
+
+def check_entity(known: Collection[str], name: str) -> None:
+    """Raise ResultError if no entity has this name.
+
+    Args:
+        known: the names of all entities.
+        name: of a request.
+    """
+    if name not in known:
+        hint = did_you_mean(name, known)
+        listed = ", ".join(f"'{one}'" for one in known) or "none"
+        text = f"there is no entity {quote(name)}{hint}; the entities are {listed}"
+        raise ResultError(NOT_FOUND, text)
+
+
+def first_finding(error: RbdynError) -> str:
+    """Return the first finding of an error with its line, and how many more there are."""
+    first, more = error.findings[0], len(error.findings) - 1
+    line = f"line {first.line}: " if first.line is not None else ""
+    others = f" (and {more} more)" if more else ""
+    return f"{line}{first.message}{others}"
+
+
+def of_files(error: RbdynError, logger: Any) -> str:
+    """Return the first finding of an error about files that a request names; log all of it.
+
+    The words of the finding may quote what is in the files, which the caller may not read.
+    """
+    first = error.findings[0]
+    if first.code == "xacro-request":
+        return NOT_FOR_OTHERS
+    line = f"line {first.line}: " if first.line is not None else ""
+    where = f"{error.source}: " if error.source else ""
+    text = f"a request was refused: {where}{first_finding(error)}"
+    logger.warning(text)
+    return f"{line}a file is refused with the code {first.code}; the simulator logged why"
+
+
+def fill_result(result: Any, act: Callable[[], None]) -> bool:
+    """Do an action and fill in its result; return whether it succeeded.
+
+    Args:
+        result: simulation_interfaces/Result.
+        act: raises RbdynError to refuse; the result is RESULT_OPERATION_FAILED unless it is a
+            ResultError.
+    """
+    try:
+        act()
+    except RbdynError as error:
+        result.result = getattr(error, "result", result.RESULT_OPERATION_FAILED)
+        result.error_message = str(error)
+        return False
+    result.result, result.error_message = result.RESULT_OK, ""
+    return True
+
+
+def offer(
+    node: Node, services: Mapping[str, tuple[Handler, Sequence[str]]]
+) -> tuple[list[str], list[str]]:
+    """Offer services under `~/` of a node.
+
+    Args:
+        node: offers them.
+        services: what answers each type, and the names of its features.
+
+    Returns:
+        the features of the services that are offered, and the names of those that are not, since
+        their types are not installed.
+    """
+    from simulation_interfaces import srv
+
+    offered, missing = list[str](), list[str]()
+    for kind, (handler, features) in services.items():
+        name = _service_name(kind)
+        if not hasattr(srv, kind):
+            missing.append(name)
+            continue
+        answer = _answering(handler)
+        node.create_service(getattr(srv, kind), f"~/{name}", answer, qos_profile=SERVICES)
+        offered += features
+    return offered, missing
+
+
+def _service_name(kind: str) -> str:
+    """Return the name of the service of a type: spawn_entity for SpawnEntity."""
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in kind).lstrip("_")
+
+
+def _answering(handler: Handler) -> Callable[[Any, Any], Any]:
+    def on_request(request: Any, response: Any) -> Any:
+        fill_result(response.result, lambda: handler(request, response))
+        return response
+
+    return on_request

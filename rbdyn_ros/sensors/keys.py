@@ -1,0 +1,232 @@
+"""The keys of a sensors file. Units are SI."""
+
+from __future__ import annotations
+
+import math
+
+from rbdyn_ros.description.yaml_files.dialect import Dialect
+from rbdyn_ros.description.yaml_files.kinds import (
+    Choice,
+    Either,
+    Flag,
+    List,
+    Name,
+    Number,
+    Row,
+    Whole,
+)
+from rbdyn_ros.description.yaml_files.tables import ByName, ByType, Key, Table
+from rbdyn_ros.sensors.camera_specs import COMPRESSIONS, DEPTH, MAX_PIXELS, METHODS, NARROWEST
+from rbdyn_ros.sensors.ray_specs import (
+    LONGEST,
+    MAX_RAYS,
+    QUARTER,
+    RADIATION,
+    SEEN,
+    TURN,
+    Fan,
+    RangeNoise,
+)
+from rbdyn_ros.sensors.specs import MEASURED, SIDES, NoiseSpec, Vec3
+
+LINK = Key("link", Name("the name of a link"), "link whose frame the sensor has", needed=True)
+RATE = Number(above=0.0, high=1e6, unit="Hz")
+SIZE = Number(low=0.0)
+
+
+def _type(word: str) -> Key:
+    return Key("type", Choice((word,)), "type of the sensor", needed=True)
+
+
+def _noise(*quantities: str) -> Key:
+    """Return the row of the noise of vectors."""
+    rows = tuple(Key(quantity, _errors(quantity), f"of the {quantity}") for quantity in quantities)
+    return Key("noise", Table("noise", rows, make=dict), "default: none")
+
+
+def _errors(quantity: str) -> Table:
+    """Return the table of the errors of a vector; an orientation is not rounded."""
+    rows = [
+        Key("stddev", _three(SIZE), "standard deviation of white noise"),
+        Key("bias", _three(Number()), "constant offset"),
+        Key("bias_walk", _three(SIZE), "random walk of the bias after a second [unit/sqrt(s)]"),
+    ]
+    if quantity != "orientation":
+        rows.append(Key("resolution", _three(SIZE), "the smallest step; 0: not rounded"))
+    return Table(f"noise of {quantity}", tuple(rows), make=_noise_spec)
+
+
+def _three(kind: Number) -> Either:
+    """Return the kind of one number for all axes, or three."""
+    return Either(scalar=kind, items=Row(3, kind))
+
+
+def _noise_spec(**given: float | Vec3) -> NoiseSpec:
+    threes = {key: (x, x, x) if isinstance(x, float) else x for key, x in given.items()}
+    return NoiseSpec(**threes)
+
+
+def _fan(name: str, limit: float, doc: str) -> Key:
+    angle = Number(low=-limit, high=limit, unit="rad")
+    rows = (
+        Key("from", angle, "angle of the first ray", needed=True, field="first"),
+        Key("to", angle, "angle of the last ray", needed=True, field="last"),
+        Key("rays", Whole(1, MAX_RAYS), "number of rays, one at each end", needed=True),
+    )
+    return Key(name, Table(name, rows, make=Fan), doc)
+
+
+BODY_RATE = Key("rate", RATE, "readings per second; default: every tick")
+IMU = Table(
+    "imu",
+    (
+        _type("imu"),
+        LINK,
+        BODY_RATE,
+        Key("orientation", Flag(), "it measures its orientation", default=True),
+        _noise("angular_velocity", "linear_acceleration", "orientation"),
+    ),
+)
+FORCE_TORQUE = Table(
+    "force_torque sensor",
+    (
+        _type("force_torque"),
+        Key("joint", Name("the name of a joint"), "fixed or moving", needed=True),
+        Key("frame", Name("the name of a link"), "axes of the wrench; default: the child link"),
+        Key("measured", Choice(MEASURED), "wrench that is reported", default=MEASURED[0]),
+        Key("pushes", Choice(SIDES), "side of pushes; at fixed joints", default=SIDES[0]),
+        BODY_RATE,
+        _noise("force", "torque"),
+    ),
+)
+CONTACT = Table(
+    "contact sensor",
+    (
+        _type("contact"),
+        LINK,
+        Key("threshold", Number(low=0.0, unit="N"), "contact is reported above", default=1.0),
+        BODY_RATE,
+        _noise("force", "torque"),
+    ),
+)
+ERRORS = (
+    Key("stddev", Number(low=0.0, unit="m"), "standard deviation of white noise"),
+    Key("bias", Number(unit="m"), "constant offset"),
+    Key("resolution", Number(low=0.0, unit="m"), "the smallest step; 0: not rounded"),
+)
+RAYS = (
+    LINK,
+    Key("rate", RATE, "readings per second, at most one per tick of the loop", needed=True),
+    Key("near", Number(low=0.0, unit="m"), "smallest distance", needed=True),
+    Key("far", Number(above=0.0, high=1e9, unit="m"), "largest distance", needed=True),
+    Key(
+        "latency",
+        Number(low=0.0, high=LONGEST, unit="s"),
+        "simulated time between a measurement and its message; default 0",
+    ),
+    Key(
+        "exclude",
+        List(Name("the name of a link"), "link"),
+        "links that rays pass through; default: `link`",
+    ),
+)
+DISTANCES = (
+    Key(
+        "noise",
+        Table(
+            "noise",
+            (Key("range", Table("noise of range", ERRORS, make=RangeNoise), "of each distance"),),
+            make=lambda range=RangeNoise(): range,  # noqa: A006, B008 - the name of the key
+        ),
+        "default: none",
+    ),
+    Key("dropout", Number(low=0.0, high=1.0), "share of readings that are lost; default 0"),
+    Key("sees", Choice(SEEN), "elements that rays meet", default=SEEN[0]),
+)
+LIDAR = Table(
+    "lidar",
+    (
+        _type("lidar"),
+        *RAYS,
+        *DISTANCES,
+        _fan("horizontal", TURN, "azimuths of the columns, anticlockwise about z"),
+        _fan("vertical", QUARTER, "elevations of the rows, upwards; default: one row at 0"),
+        Key("angles", Name("a CSV file"), "CSV file with azimuth, elevation of each ray [rad]"),
+        Key("sweep", Number(low=0.0, high=LONGEST, unit="s"), "time of all columns; default 0"),
+    ),
+    one=("horizontal", "angles"),
+    code="missing-key",
+)
+RANGE = Table(
+    "range sensor",
+    (
+        _type("range"),
+        *RAYS,
+        *DISTANCES,
+        Key(
+            "field_of_view",
+            Number(low=0.0, high=math.pi - 1e-3, unit="rad"),
+            "full angle of the cone; default 0: one ray",
+        ),
+        Key("radiation", Choice(RADIATION), "kind of the sensor", default=RADIATION[0]),
+        Key("rays", Whole(1, MAX_RAYS), "in the cone", default=32),
+    ),
+)
+CAMERA = (
+    *RAYS,
+    Key("width", Whole(1, MAX_PIXELS), "columns of the picture", needed=True),
+    Key("height", Whole(1, MAX_PIXELS), "rows of the picture", needed=True),
+    Key(
+        "field_of_view",
+        Number(low=NARROWEST, high=math.pi - 3e-3, unit="rad"),
+        "horizontal angle without distortion",
+    ),
+    Key(
+        "intrinsics",
+        Row(4, (Number(above=0.0), Number(above=0.0), Number(), Number())),
+        "fx, fy, cx, cy [pixels]",
+    ),
+    Key("distortion", Row(), "k1 k2 p1 p2 [k3 [k4 k5 k6]] of OpenCV; default: none"),
+)
+VIEW = ("field_of_view", "intrinsics")
+DEPTH_CAMERA = Table(
+    "depth camera",
+    (
+        _type("depth"),
+        *CAMERA,
+        *DISTANCES,
+        Key("encoding", Choice(DEPTH), "metres, or whole millimetres", default=DEPTH[0]),
+        Key("segmentation", Flag(), "it publishes what each pixel sees", default=False),
+        Key("method", Choice(METHODS), "how depths are found", default=METHODS[0]),
+    ),
+    one=VIEW,
+    code="missing-key",
+)
+COLOR_CAMERA = Table(
+    "colour camera",
+    (
+        _type("color"),
+        *CAMERA,
+        Key("compressed", Choice(COMPRESSIONS), "of compressed pictures; default: none"),
+    ),
+    one=VIEW,
+    code="missing-key",
+)
+SENSOR = ByType(
+    "type",
+    {
+        "imu": IMU,
+        "force_torque": FORCE_TORQUE,
+        "contact": CONTACT,
+        "lidar": LIDAR,
+        "range": RANGE,
+        "depth": DEPTH_CAMERA,
+        "color": COLOR_CAMERA,
+    },
+)
+SENSORS = Key(
+    "sensors", ByName(SENSOR, "sensor", "sensor"), "by name, also of their topics", needed=True
+)
+DIALECT = Dialect(
+    "rbdyn_sensors", "a sensors file", "not-a-sensors-file", Table("sensors file", (SENSORS,))
+)

@@ -1,0 +1,263 @@
+"""The keys of a trial file. Units are SI; files are found from the folder of the trial."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rbdyn_ros.actuators.keys import ACTUATOR, takes_number
+from rbdyn_ros.description.yaml_files.dialect import Dialect
+from rbdyn_ros.description.yaml_files.kinds import Choice as Word
+from rbdyn_ros.description.yaml_files.kinds import (
+    Either,
+    Flag,
+    List,
+    Name,
+    Number,
+    Owned,
+    Row,
+    Whole,
+)
+from rbdyn_ros.description.yaml_files.tables import ByName, Key, Table, WithKey
+from rbdyn_ros.rollouts.policies import ComputedTorquePolicy, PDGravityPolicy, PDPolicy
+from rbdyn_ros.trials.distributions import (
+    Choice,
+    Constant,
+    Distribution,
+    LogUniform,
+    Normal,
+    Uniform,
+)
+from rbdyn_ros.trials.references import Sine
+from rbdyn_ros.trials.simulation.sampling import AXES
+from rbdyn_ros.trials.trial import Allowance, Rule
+
+#: The most timesteps of a run, and from one command to the next.
+MAX_STEPS = 10_000_000
+MAX_RUNS, MAX_SEED, MAX_RECORDINGS = 10_000_000, 2**53, 1000
+
+LAWS = {"pd": PDPolicy, "pd_gravity": PDGravityPolicy, "computed_torque": ComputedTorquePolicy}
+
+ANY = Number(quantity="trial")
+POSITIVE = Number(above=0.0, quantity="trial")
+NOT_NEGATIVE = Number(low=0.0, quantity="trial")
+SHARE = Number(above=0.0, below=1.0, quantity="trial")
+
+
+def _number(name: str, doc: str, *, needed: bool = False) -> Key:
+    return Key(name, ANY, doc, needed=needed)
+
+
+_LOW = _number("low", "smallest sample", needed=True)
+_HIGH = _number("high", "largest sample", needed=True)
+_ENDS = (_number("low", "smallest sample"), _number("high", "largest sample"))
+_NORMAL = (_number("mean", "mean", needed=True), _number("stddev", "not cut off", needed=True))
+DISTRIBUTIONS = (
+    Key("uniform", Table("", (_LOW, _HIGH), make=Uniform), "all numbers are as likely"),
+    Key("loguniform", Table("", (_LOW, _HIGH), make=LogUniform), "all magnitudes are as likely"),
+    Key("normal", Table("", (*_NORMAL, *_ENDS), make=Normal), "cut off below low and above high"),
+    Key("choice", List(ANY, "number", least=1), "one of these numbers"),
+)
+_KINDS = tuple(key.name for key in DISTRIBUTIONS)
+
+
+def _distribution(**given: Any) -> Distribution:
+    ((kind, found),) = given.items()
+    made: Distribution = Choice(found) if kind == "choice" else found
+    return made
+
+
+_DISTRIBUTION = Table("distribution", DISTRIBUTIONS, one=_KINDS, make=_distribution)
+#: A distribution, or a number; `distribution_of` returns it.
+SAMPLED = Either(scalar=ANY, table=_DISTRIBUTION)
+BY_PART = Either(scalar=ANY, table=WithKey(_KINDS, _DISTRIBUTION, ByName(SAMPLED, "distribution")))
+
+
+def distribution_of(value: float | Distribution) -> Distribution:
+    """Return the distribution of a value of the kind SAMPLED."""
+    return Constant(value) if isinstance(value, float) else value
+
+
+def _by_part(section: str, name: str, doc: str) -> Key:
+    return Key(name, Owned(BY_PART, f"{section}: {name}"), doc)
+
+
+_COMMAND = List(Name(), "word", least=1)
+NODE = Table(
+    "node",
+    (
+        Key("command", _COMMAND, "words of its command line"),
+        Key("package", Name(), "or the ROS package of its executable"),
+        Key("executable", Name(), "of the package"),
+        Key("arguments", List(Name(), "argument"), "of the executable", default=()),
+        Key("joints", List(Name(), "joint"), "that each tick waits for; default: all", default=()),
+    ),
+)
+_GAIN = Either(scalar=NOT_NEGATIVE, table=ByName(NOT_NEGATIVE, "gain"))
+_CODE = Name("a file and a function such as policy.py:control")
+CONTROLLER = Table(
+    "controller",
+    (
+        Key("law", Word(tuple(LAWS), "unknown-law"), "a law that is compiled"),
+        Key("traced", _CODE, "FILE:FUNCTION, which is compiled"),
+        Key("python", _CODE, "FILE:FUNCTION, which every run calls in a process of its own"),
+        Key("node", Owned(NODE, "node"), "a ROS node, by the simulator in lock-step"),
+        Key("stiffness", _GAIN, "of a law; one number, or by joint"),
+        Key("damping", _GAIN, "of a law; one number, or by joint"),
+        Key("limit", Flag(), "a law limits its efforts; default false"),
+        Key("rate", POSITIVE, "of commands [Hz]; default: every timestep"),
+    ),
+    one=("law", "traced", "python", "node"),
+    code="bad-controller",
+    owner="controller",
+)
+WAYPOINTS = Table(
+    "motion",
+    (
+        Key("times", Row(None, ANY), "of the positions, rising [s]", needed=True),
+        Key("positions", Row(None, ANY), "one for each time [rad or m]", needed=True),
+        Key("smooth", Flag(), "a quintic between two of them; false: steps", default=True),
+    ),
+)
+SINE = Table(
+    "motion",
+    (
+        _number("amplitude", "of a sine [rad or m]", needed=True),
+        _number("frequency", "of the sine [Hz]", needed=True),
+        _number("offset", "of the sine [rad or m]; default 0"),
+    ),
+    make=Sine,
+)
+REFERENCE = ByName(
+    Either(scalar=ANY, table=WithKey(("times",), WAYPOINTS, SINE)), "joint", "reference of"
+)
+START = Table(
+    "start", tuple(_by_part("start", key, "by joint") for key in ("position", "velocity"))
+)
+PAYLOAD = Table(
+    "payload",
+    (
+        Key("link", Name(), "that carries it", needed=True),
+        Key("mass", SAMPLED, "[kg]", needed=True),
+        *(Key(axis, SAMPLED, "of its centre of mass, in the link [m]") for axis in AXES),
+    ),
+    owner="payload",
+)
+#: Fields of the Model that runs may differ in, and whether they belong to a body or a joint.
+PARAMETERS = {
+    "body_mass": "body",
+    "dof_armature": "joint",
+    "dof_damping": "joint",
+    "dof_frictionloss": "joint",
+    "jnt_stiffness": "joint",
+}
+ACTUATORS = "actuators"
+
+
+def _of_actuators() -> Table:
+    """Return the table of the numbers of actuators that may vary."""
+    section, rows = f"vary: {ACTUATORS}", []
+    for key in ACTUATOR.keys:
+        if isinstance(key.kind, Table):
+            inner = tuple(
+                Key(row.name, Owned(BY_PART, f"{section}: {key.name}.{row.name}"), row.doc)
+                for row in key.kind.keys
+            )
+            rows.append(Key(key.name, Table(key.name, inner), key.doc))
+        elif takes_number(key.kind):
+            rows.append(_by_part(section, key.name, key.doc))
+    return Table("actuators that vary", tuple(rows), owner=section)
+
+
+VARY = Table(
+    "vary",
+    (
+        *(_by_part("vary", name, f"by {part}") for name, part in PARAMETERS.items()),
+        Key(ACTUATORS, _of_actuators(), "numbers of the actuators file, by joint"),
+    ),
+    owner="vary",
+)
+#: Bounds of the samples of each fault; None: the duration of a run.
+FAULT_BOUNDS: dict[str, tuple[float, float | None]] = {
+    "command_delay": (0.0, None),
+    "command_drop": (0.0, 1.0),
+    "state_delay": (0.0, None),
+    "position_noise": (0.0, math.inf),
+    "velocity_noise": (0.0, math.inf),
+    "effort_scale": (-math.inf, math.inf),
+}
+FAULTS = Table(
+    "faults",
+    (
+        Key("command_delay", SAMPLED, "of commands [s]"),
+        Key("command_drop", SAMPLED, "probability that a command is lost"),
+        Key("state_delay", SAMPLED, "of states [s]"),
+        Key("position_noise", SAMPLED, "standard deviation [rad or m]"),
+        Key("velocity_noise", SAMPLED, "standard deviation [rad/s or m/s]"),
+        Key("effort_scale", SAMPLED, "of commanded efforts"),
+    ),
+    owner="faults",
+)
+BAND = "settling_band"
+MEASURES = ByName(
+    Table("measure", (Key("python", _CODE, "FILE:FUNCTION", needed=True),)),
+    "measure",
+    "measure",
+    own={BAND: POSITIVE},
+)
+
+
+class _Limits(ByName):
+    def owner_of(self, name: str) -> str:
+        return f"limit of {name}"
+
+
+_ENDS_OF_LIMIT = (_number("min", "smallest value"), _number("max", "largest value"))
+LIMITS = _Limits(Either(scalar=ANY, table=Table("limit", _ENDS_OF_LIMIT)), "measure")
+VERDICT = Table(
+    "verdict",
+    (
+        Key("pass_rate", SHARE, "share of runs that must pass; default: every run"),
+        Key("confidence", SHARE, "of the decision; default 0.95"),
+    ),
+    make=Rule,
+    owner="verdict",
+)
+PROCESS = Table(
+    "process",
+    (
+        Key("time", POSITIVE, "of a run [s]; default 60"),
+        Key("memory", POSITIVE, "of a run [MiB]; default 2048"),
+    ),
+    make=Allowance,
+    owner="process",
+)
+
+
+TRIAL = Table(
+    "trial",
+    (
+        Key("name", Name(), "default: the name of the file"),
+        Key("robot", Name("a file"), "robot or scene file, saved Model, or a name", needed=True),
+        Key("floating_base", Flag(), "as in `rb.load`", default=False),
+        Key("contact", Flag(), "of the <collision> elements of a .urdf", default=False),
+        Key("exact_stops", Flag(), "of friction and limits; default: with contact or a node"),
+        Key("runs", Whole(1, MAX_RUNS), "number of runs; default 100"),
+        Key("first_seed", Whole(0, MAX_SEED), "seed of the first run; default 0"),
+        Key("duration", POSITIVE, "of a run [s]", needed=True),
+        Key("timestep", POSITIVE, "default: the one of the robot [s]"),
+        Key("actuators", Name("a file"), "actuators file; default: none"),
+        Key("controller", CONTROLLER, "of the efforts", needed=True),
+        Key("reference", REFERENCE, "motions to track; the other joints stay at their start"),
+        Key("start", START, "of the joints: numbers or distributions"),
+        Key("payload", PAYLOAD, "a point mass on a link"),
+        Key("vary", VARY, "numbers of the Model that differ between runs"),
+        Key("faults", FAULTS, "between controller and robot"),
+        Key("measures", MEASURES, "of yours, and the largest error at rest, `settling_band`"),
+        Key("limits", LIMITS, "by measure; one number: at most"),
+        Key("verdict", VERDICT, "how the runs decide", default=Rule()),
+        Key("process", PROCESS, "of a `python` controller or a node", default=Allowance()),
+        Key("recordings", Whole(0, MAX_RECORDINGS), "of failed runs, as MCAP; default 0"),
+    ),
+)
+DIALECT = Dialect("rbdyn_trial", "a trial file", "not-a-trial", TRIAL)

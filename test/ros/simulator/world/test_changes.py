@@ -1,0 +1,103 @@
+"""Changes of a world as values, without a loop and without a node."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed")
+
+import rbdyn_ros as rb
+from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.scene_files.scene import parts_of
+from rbdyn_ros.description.urdf_files import urdf
+from rbdyn_ros.loading.load import complete
+from rbdyn_ros.ros.common.source import Source
+from rbdyn_ros.ros.simulator.world import changes
+from rbdyn_ros.ros.simulator.world.places import Places
+from rbdyn_ros.ros.simulator.world.world import TEXT, EntityInfo, WorldFile
+
+BALL = rb.Object("ball", rb.Sphere(0.05), mass=0.1, pose=rb.pose((0.5, 0.0, 1.0)))
+LOW = rb.Object("low", rb.Sphere(0.05), mass=0.1, pose=rb.pose((0.5, 0.0, 0.02)))
+CRATE = rb.Obstacle("crate", rb.Box((0.1, 0.1, 0.1)), rb.pose((0.9, 0.0, 0.5)))
+FILE = WorldFile("shelf", "", "rbdyn_scene: 1\nobstacles:\n  shelf: {sphere: {radius: 0.1}}\n")
+
+
+@pytest.fixture(scope="module")
+def begin():
+    arm = urdf.read("config/robots/seven_dof_arm.urdf", contact=True)
+    m = complete(arm)
+    return changes.begun(Source(arm, ""), False, m, np.array(m.qpos0), True)
+
+
+@pytest.fixture(scope="module")
+def world(begin):
+    """The arm with a ball and a crate."""
+    with_ball = changes.spawned(begin, BALL, None, begin.m.qpos0)
+    return changes.spawned(with_ball, CRATE, None, with_ball.m.qpos0)
+
+
+def places(world):
+    return Places(world.m, world.m.qpos0, 0.0)
+
+
+def loaded(world):
+    audit = Audit()
+    return changes.loaded(world.as_loaded, world, FILE, parts_of(FILE.text, TEXT, audit))[0]
+
+
+CHANGES = {
+    "spawned": lambda w: changes.spawned(w, LOW, None, w.m.qpos0),
+    "without": lambda w: changes.without(w, "ball", "crate"),
+    "moved": lambda w: changes.with_obstacle_moved(w, "crate", rb.pose((2, 0, 2)), w.m.qpos0),
+    "belt": lambda w: changes.with_belt(w, "crate", (0.1, 0.0, 0.0)),
+    "attached": lambda w: changes.attached(w, "ball", "tool_flange", places(w)),
+    "info": lambda w: changes.with_info(w, "ball", EntityInfo(0, "red", ())),
+    "alone": lambda w: changes.robots_alone(w.as_loaded, w),
+    "loaded": loaded,
+}
+
+
+def parts(world):
+    """Return the values of all fields; a mapping is copied, for it could be changed in place."""
+    values = (getattr(world, field.name) for field in fields(world))
+    return [dict(value) if isinstance(value, dict) else value for value in values]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_leaves_the_present_world_as_it_is(world, change):
+    before, bits = parts(world), world.m.sha256()
+    after = CHANGES[change](world)
+    assert after is not world
+    assert all(a is b or a == b for a, b in zip(parts(world), before, strict=True))
+    assert world.m.sha256() == bits
+    assert (after.m is world.m) == (change == "info")
+
+
+@pytest.mark.parametrize("change", sorted({*CHANGES} - {"alone", "loaded"}))
+def test_a_reset_of_the_world_undoes_every_change(begin, world, change):
+    assert world.as_loaded is begin
+    assert CHANGES[change](world).as_loaded is begin
+
+
+def test_another_world_is_itself_as_loaded(world):
+    other = loaded(world)
+    assert other.as_loaded is other
+    assert {one.name for one in other.loose.obstacles} == {"shelf", "floor"}
+    assert (other.spawned, other.attached) == ({}, ())
+
+
+def test_a_new_object_is_raised_out_of_the_floor_now_and_after_a_reset(begin):
+    low = changes.spawned(begin, LOW, None, begin.m.qpos0)
+    at = low.m.jnt_qposadr[low.m.jnt_id("low")] + 2
+    assert low.m.qpos0[at] == low.start[at] == pytest.approx(0.05, abs=1e-8)
+
+
+def test_a_detached_link_leaves_the_other_welds(world):
+    one = changes.attached(world, "ball", "tool_flange", places(world))
+    two = changes.attached(one, "ball", "world", places(one))
+    assert [weld.to for weld in changes.detached(two, "tool_flange", "ball").attached] == [
+        two.attached[1].to
+    ]
+    assert changes.released(two).attached == ()
+    assert changes.released(world) is world
