@@ -202,7 +202,12 @@ def _links(m: Model) -> tuple[str, ...]:
 
 
 def usual_push(m: Model, link: str) -> float:
-    """Return half the weight of what hangs together with a link [N], with two digits."""
-    tree = connected_trees(m)
-    mass = float(m.body_mass[tree == tree[m.frame_bodyid[m.frame_id(link)]]].sum())
-    return float(f"{0.5 * GRAVITY * mass:.2g}")
+    """Return a force that moves a link [N], with two digits.
+
+    It is half the weight of what hangs together with the link, or twice the weight if that is
+    free, because it may lie on a floor with friction.
+    """
+    tree, body = connected_trees(m), int(m.frame_bodyid[m.frame_id(link)])
+    free = m.jnt_dofnum[m.body_rootid[body] - 1] == 6
+    weight = GRAVITY * float(m.body_mass[tree == tree[body]].sum())
+    return float(f"{(2.0 if free else 0.5) * weight:.2g}")
