@@ -276,7 +276,7 @@ def live(browser: Browser) -> None:
     start = [f"initial_positions.{joint}:={angle}" for joint, angle in REACHING.items()]
     words = [word for one in ("on_timeout:=hold", *start) for word in ("-p", one)]
     with page_of(browser, "sim", robot_file(PANDA), "--ros-args", *words, height=860) as page:
-        unfold(page, "Torques")
+        unfold(page, "Push")
         unfold(page, "Charts")
         tick(page, "Show charts")
         fill(page, "Force [N]", "20", 1)

@@ -34,6 +34,7 @@ class Instant:
         tick: ticks since the start of the simulation.
         wanted: requested real-time factor; NaN if there is none.
         world: number of the Model of the arrays, which changes when objects come or go.
+        held: whether the robot is held until its first command.
     """
 
     time: float
@@ -50,6 +51,7 @@ class Instant:
     wanted: float = math.nan
     world: int = 0
     points: Array | None = None
+    held: bool = False
 
     @classmethod
     def of(cls, m: Model, d: Data) -> Instant:

@@ -1,10 +1,10 @@
-"""Start a robot above its obstacles, not inside them; say where it starts outside limits."""
+"""Start a robot on its floor, not inside obstacles; say where it starts outside limits."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from rbdyn_ros.arrays import Ints
+from rbdyn_ros.arrays import Array, Bools, Ints
 from rbdyn_ros.dynamics.configuration import moves_to_limits
 from rbdyn_ros.dynamics.entry import public
 from rbdyn_ros.dynamics.stages import make_data
@@ -21,6 +21,8 @@ ROUNDS = 100  # the contact list may lack the deepest contact
 CLEAR = 1e-9  # [m]
 DEEP = 1e-6  # [m] penetration without a warning
 MOST_JOINTS = 8  # named in a note
+HIGHEST = 10.0  # [m] above a floor from which a robot is lowered
+SOLE = 1e-3  # [m] part of a foot, from its lowest point, that carries
 
 touching = public(_kernel)
 
@@ -32,14 +34,10 @@ def out_of_obstacles(m: Model) -> tuple[Model, list[Finding]]:
     """
     if m.ncontact == 0:
         return m, []
-    if JointType(m.jnt_type[0]) not in HEIGHT or m.jnt_reversed[0]:
+    if not _has_height(m, 0):
         return m, _warned(m)
-    d, at = make_data(m), int(m.jnt_qposadr[0]) + HEIGHT[JointType(m.jnt_type[0])]
-    for _ in range(ROUNDS):
-        depth = _depth(m, d)
-        if depth == 0.0:
-            break
-        d.qpos[at] += depth + CLEAR
+    d, at = make_data(m), _height_entry(m, 0)
+    _raise(m, d, at)
     height = float(d.qpos[at] - m.qpos0[at])
     if _depth(m, d) > 0.0:
         return m, _warned(m)
@@ -47,6 +45,68 @@ def out_of_obstacles(m: Model) -> tuple[Model, list[Finding]]:
         return m, []
     text = f"the zero position puts the robot in an obstacle; qpos0 is {height:.6g} m higher"
     return m.replaced(qpos0=np.array(d.qpos)), [Finding("raised", text, "note")]
+
+
+def on_floor(m: Model, qpos: Array) -> Array:
+    """Return qpos (nq,) with the floating robot raised or lowered until it touches its floor.
+
+    Without a floor within HIGHEST below it, qpos is returned.
+    """
+    if not _has_height(m, 0):
+        return qpos
+    d, at, step = make_data(m), _height_entry(m, 0), SOLE
+    d.qpos = qpos
+    while _depth(m, d) == 0.0:
+        if step > HIGHEST:
+            return qpos
+        d.qpos[at] -= step
+        step *= 2.0
+    _raise(m, d, at)
+    touching_floor: Array = d.qpos.copy()
+    return touching_floor
+
+
+def may_stand(m: Model, qpos: Array, root: int) -> bool:
+    """Return whether the centre of mass of a floating robot is above its feet.
+
+    Args:
+        m: the robot, perhaps with others.
+        qpos: (nq,) its position.
+        root: number of its floating joint.
+    """
+    if m.ncontact == 0 or not _has_height(m, root):
+        return False
+    d = make_data(m)
+    d.qpos = qpos
+    d.qpos[_height_entry(m, root)] -= SOLE
+    touching(m, d)
+    body = int(m.jnt_bodyid[root])
+    own = m.body_rootid[d.contact_body[: d.ncon]] == body
+    feet = d.contact_pos[: d.ncon][_on_world(d) & own[:, 1], :2] - d.subtree_com[body, :2]
+    if len(feet) == 0:
+        return False
+    directions = np.sort(np.arctan2(feet[:, 1], feet[:, 0]))
+    gaps = np.diff(directions, append=directions[0] + 2.0 * np.pi)
+    return bool(gaps.max() < np.pi)
+
+
+def _has_height(m: Model, j: int) -> bool:
+    """Return whether a joint floats, with its height among its coordinates."""
+    return JointType(m.jnt_type[j]) in HEIGHT and not m.jnt_reversed[j]
+
+
+def _height_entry(m: Model, j: int) -> int:
+    """Return the entry of qpos with the height of a floating joint."""
+    return int(m.jnt_qposadr[j]) + HEIGHT[JointType(m.jnt_type[j])]
+
+
+def _raise(m: Model, d: Data, at: int) -> None:
+    """Raise a floating robot until it just touches; entry `at` of qpos is its height."""
+    for _ in range(ROUNDS):
+        depth = _depth(m, d)
+        if depth == 0.0:
+            break
+        d.qpos[at] += depth + CLEAR
 
 
 def _warned(m: Model) -> list[Finding]:
@@ -110,4 +170,10 @@ def _depth(m: Model, d: Data) -> float:
 
 def _with_world(d: Data) -> Ints:
     """Return the numbers of the contacts with the world."""
-    return np.flatnonzero(d.contact_body[: d.ncon, 0] == 0)
+    return np.flatnonzero(_on_world(d))
+
+
+def _on_world(d: Data) -> Bools:
+    """Return which contacts are with the world (ncon,)."""
+    with_world: Bools = d.contact_body[: d.ncon, 0] == 0
+    return with_world

@@ -20,7 +20,16 @@ PACKED = ("ncommandword", "ncommandfloat", "nfault", "nrow", "nstickrow", "ndept
 #: Fields of Shared that belong to the new row: mailboxes, addresses, and what `prepare` writes.
 OWN = (
     *("command_version", "push_version", "push_words", "push_floats", "state_version"),
-    *("plant", "nominal", "row_address", "still_address", "start_qpos", "before"),
+    *(
+        "models",
+        "plant",
+        "nominal",
+        "braked_plant",
+        "row_address",
+        "still_address",
+        "start_qpos",
+        "before",
+    ),
     *("dof_acts", "dof_drive", "dof_effort", "dof_low", "dof_high", "dof_speed", "dof_qposadr"),
     "dof_required",
     *("body_group", "noise_stream"),

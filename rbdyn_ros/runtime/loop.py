@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rbdyn_ros.arrays import Array
+from rbdyn_ros.arrays import Array, Bools
 from rbdyn_ros.engine.compiler import jit
 from rbdyn_ros.errors import Finding, RbdynError, refusal
 from rbdyn_ros.model.data import Data
@@ -25,7 +25,7 @@ from rbdyn_ros.runtime.preparation import prepare
 from rbdyn_ros.runtime.readout import Readout
 from rbdyn_ros.runtime.requests import Requests
 from rbdyn_ros.runtime.saved_loop import SavedLoop, StateStore
-from rbdyn_ros.runtime.settings import LoopSettings
+from rbdyn_ros.runtime.settings import STANDS, LoopSettings
 from rbdyn_ros.runtime.shared import Shared
 from rbdyn_ros.runtime.time_control import TimeControl
 from rbdyn_ros.runtime.types import Command, Faults
@@ -79,6 +79,8 @@ class Loop:
         prepare(s, m, settings, self.period_ns, m)
         self._first = m
         self._port = port
+        if settings.held is not None:
+            s.dof_held[:], s.nheld[()] = settings.held, np.count_nonzero(settings.held)
         s.port[()] = 0 if port is None else port.address
         self._wakeup, self._owns_wakeup = wakeup or Wakeup(), wakeup is None
         self._requests = requests = Requests(s, self.period_ns)
@@ -97,6 +99,19 @@ class Loop:
     def running(self) -> bool:
         """Whether the loop was started and not stopped."""
         return self._requests.running
+
+    @property
+    def holding(self) -> bool:
+        """Whether a dof is held that waits for its first command, see LoopSettings.held."""
+        s = self._shared
+        return bool(s.nheld and (s.dof_held[s.commanded == 0] > 0).any())
+
+    @property
+    def kept_dofs(self) -> Bools:
+        """Which dofs (nv,) a servo, a brake or a fault keeps in place now."""
+        s = self._shared
+        kept: Bools = (s.servo > 0) | (s.stuck != 0.0) | ((s.dof_held == STANDS) & (s.braked == 1))
+        return kept
 
     @property
     def unanswered(self) -> tuple[str, ...]:

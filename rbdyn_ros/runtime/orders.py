@@ -21,7 +21,7 @@ from rbdyn_ros.runtime.push_list import Push, PushList
 from rbdyn_ros.runtime.requests import Requests
 from rbdyn_ros.runtime.settings import LOCKSTEP
 from rbdyn_ros.runtime.shared import Shared
-from rbdyn_ros.runtime.types import NUMBERS, Command, TrajectoryOrder, Wrench
+from rbdyn_ros.runtime.types import NUMBERS, Command, Pull, TrajectoryOrder, Wrench
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,12 +143,12 @@ class Orders:
         self._post()
         self._pushes.restore(saved.pushes)
 
-    def push(self, wrench: Wrench, stream: str = "") -> None:
-        """Apply a wrench from the next tick on.
+    def push(self, wrench: Wrench | Pull, stream: str = "") -> None:
+        """Apply a wrench or a pull from the next tick on.
 
         Args:
             wrench: checked by the caller.
-            stream: the wrench replaces the last one of the same stream; empty: none.
+            stream: it replaces the last one of the same stream; empty: none.
 
         Raises:
             RbdynError: as many wrenches as possible act already.
@@ -160,7 +160,7 @@ class Orders:
         self._pushes.clear()
 
     def wrenches(self) -> list[Wrench]:
-        """Return the wrenches that act now or from the next tick on."""
+        """Return the wrenches that act now or from the next tick on; pulls as they act now."""
         return self._pushes.wrenches()
 
 

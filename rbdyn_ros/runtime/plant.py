@@ -18,6 +18,7 @@ from rbdyn_ros.runtime.carrying import carried_faults, measure_new
 from rbdyn_ros.runtime.kernels import edits
 from rbdyn_ros.runtime.preparation import delays_in_ticks, models_with
 from rbdyn_ros.runtime.requests import Requests
+from rbdyn_ros.runtime.settings import STANDS
 from rbdyn_ros.runtime.shared import Shared
 from rbdyn_ros.runtime.step_code import StepCode
 from rbdyn_ros.runtime.types import PER_DOF, Faults
@@ -100,23 +101,24 @@ class Plant:
         def fill(s: Shared) -> None:
             s.edit_fault_words[:] = [*ticks, faults.link_loss]
             s.edit_fault_floats[:] = np.concatenate(floats)
-            s.edit_plant[()], s.edit_nominal[()] = (m.address for m in models)
+            _write_models(s, models)
 
         if self._requests.running:
             self._requests.edit(edits.FAULTS, fill, models)
         else:  # do what the loop does with an edit
             fill(s)
             s.fault_words[:], s.fault_floats[:] = s.edit_fault_words, s.edit_fault_floats
-            s.plant[()], s.nominal[()] = s.edit_plant, s.edit_nominal
+            s.models[:] = s.edit_models
         self.faults, self._models, self.m = faults, models, models[0]
 
-    def _models_with(self, m: Model, faults: Faults) -> tuple[Model, Model]:
-        """Return models_with(m, faults); raises ModelError if the specialised step misfits."""
+    def _models_with(self, m: Model, faults: Faults) -> tuple[Model, Model, Model]:
+        """Return models_with; raises ModelError if the specialised step misfits."""
+        braked = self._shared.dof_held == STANDS
         if self._step_code is None:
-            return models_with(m, faults)
-        plant, nominal = models_with(m.replaced(), faults)  # with the options of now
-        self._step_code.check(plant)
-        return plant, nominal
+            return models_with(m, faults, braked)
+        models = models_with(m.replaced(), faults, braked)  # with the options of now
+        self._step_code.check(models[0])
+        return models
 
     def exchange(self, m: Model) -> None:
         """Exchange the simulated Model for one with the same layout, between two ticks.
@@ -129,7 +131,7 @@ class Plant:
             models = self._models_with(m, self.faults)
 
             def fill(s: Shared) -> None:
-                s.edit_plant[()], s.edit_nominal[()] = (m.address for m in models)
+                _write_models(s, models)
 
             self._requests.edit(edits.MODELS, fill, models)
             self._without_faults, self._models, self.m = m, models, models[0]
@@ -167,7 +169,7 @@ class Plant:
         """
         with self._lock:
             self._without_faults, self.faults = m, carried_faults(self.faults, match, of_new)
-            self._models = models_with(m, self.faults)
+            self._models = models_with(m, self.faults, s.dof_held == STANDS)
             self.m = self._models[0]
             row, still = make_data(self.m), make_data(self._models[1])
             row.qpos = still.qpos = base.qpos0
@@ -176,7 +178,7 @@ class Plant:
             self._d, self._still = row, still
             if self._step_code is not None:
                 self._step_code.install(row)
-        s.plant[()], s.nominal[()] = (model.address for model in self._models)
+        s.models[:] = [model.address for model in self._models]
         s.row_address[()], s.still_address[()] = row.address, still.address
         for name in (*PER_DOF, "stuck"):
             getattr(s, name)[:] = getattr(self.faults, name)
@@ -231,3 +233,7 @@ class Plant:
             s.edit[1:] = words
 
         self._requests.edit(edits.RESET, fill)
+
+
+def _write_models(s: Shared, models: tuple[Model, Model, Model]) -> None:
+    s.edit_models[:] = [m.address for m in models]

@@ -6,6 +6,7 @@ from hashlib import blake2b
 
 import numpy as np
 
+from rbdyn_ros.arrays import Bools
 from rbdyn_ros.dynamics.commanded import commandable
 from rbdyn_ros.errors import Finding, ParameterError, exactly
 from rbdyn_ros.model.connected import connected_trees
@@ -103,14 +104,24 @@ def for_efforts(m: Model) -> Model:
     return m.replaced(jnt_actuated=joints)
 
 
-def models_with(m: Model, faults: Faults) -> tuple[Model, Model]:
-    """Return the simulated Model and the Model for computing efforts."""
-    plant = m
-    if faults.stuck.any():
-        held = np.where(faults.stuck, STUCK, m.dof_armature)
-        kept = {name: getattr(m, name) for name in ("dof_inertia0", "geom_mass0")}
-        plant = m.replaced(dof_armature=held, **kept)
-    return plant, for_efforts(m)
+def models_with(m: Model, faults: Faults, braked: Bools) -> tuple[Model, Model, Model]:
+    """Return the simulated Model, the Model for computing efforts, and the one with brakes.
+
+    Args:
+        m: the robot.
+        faults: with the stuck joints.
+        braked: (nv,) dofs whose brakes are on before the first command.
+    """
+    return _stuck(m, faults.stuck), for_efforts(m), _stuck(m, faults.stuck | braked)
+
+
+def _stuck(m: Model, stuck: Bools) -> Model:
+    """Return the Model whose stuck dofs (nv,) do not move."""
+    if not stuck.any():
+        return m
+    held = np.where(stuck, STUCK, m.dof_armature)
+    kept = {name: getattr(m, name) for name in ("dof_inertia0", "geom_mass0")}
+    return m.replaced(dof_armature=held, **kept)
 
 
 def with_start(trajectory: TrajectoryOrder) -> tuple[TrajectoryOrder, bool]:

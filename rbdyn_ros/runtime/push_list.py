@@ -1,4 +1,4 @@
-"""The list of external wrenches that Python keeps for the loop."""
+"""The list of external wrenches and pulls that Python keeps for the loop."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import Finding, RbdynError
 from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.runtime.kernels.pushes import BODY_AXES, PULL, TURN, WORLD_AXES
 from rbdyn_ros.runtime.mailbox import Mailbox, post
-from rbdyn_ros.runtime.shared import NPUSH, Shared
-from rbdyn_ros.runtime.types import Wrench
+from rbdyn_ros.runtime.shared import NPUSH, NPUSH_FLOATS, Shared
+from rbdyn_ros.runtime.types import Pull, Wrench
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Push:
-    """A wrench, its serial number, its slot in the loop's table, and its stream."""
+    """A wrench or a pull, its serial number, its slot in the loop's table, and its stream."""
 
     number: int
     slot: int
-    wrench: Wrench
+    wrench: Wrench | Pull
     stream: str
 
 
@@ -58,8 +60,8 @@ class PushList:
         ]
         self._post()
 
-    def push(self, wrench: Wrench, stream: str) -> None:
-        """Add a wrench, see Orders.push."""
+    def push(self, wrench: Wrench | Pull, stream: str) -> None:
+        """Add a wrench or a pull, see Orders.push."""
         with self._lock:
             self._list = [p for p in self._acting() if not stream or p.stream != stream]
             taken = {push.slot for push in self._list}
@@ -78,9 +80,16 @@ class PushList:
             self._post()
 
     def wrenches(self) -> list[Wrench]:
-        """Return the wrenches that act now or from the next tick on."""
+        """Return the wrenches that act now or from the next tick on; pulls as they act now."""
         with self._lock:
-            return [push.wrench for push in self._acting()]
+            return [self._wrench(push) for push in self._acting()]
+
+    def _wrench(self, push: Push) -> Wrench:
+        given = push.wrench
+        if isinstance(given, Wrench):
+            return given
+        force, torque = self._shared.push_now[push.slot].reshape(2, 3).copy()
+        return Wrench(given.body, given.point, force, torque, False, given.duration)
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -103,9 +112,20 @@ class PushList:
         return [p for p in self._list if p.number > newest or s.push_until[p.slot] > tick]
 
     def _post(self) -> None:
-        words, floats = np.zeros((NPUSH, 4), np.int64), np.zeros((NPUSH, 9))
+        words, floats = np.zeros((NPUSH, 4), np.int64), np.zeros((NPUSH, NPUSH_FLOATS))
         for p in self._list:
-            w = p.wrench
-            words[p.slot] = p.number, w.body, w.in_body, round(w.duration * NANOSECONDS)
-            floats[p.slot] = np.concatenate([w.point, w.force, w.torque])
+            kind, numbers = _numbers(p.wrench)
+            words[p.slot] = p.number, p.wrench.body, kind, round(p.wrench.duration * NANOSECONDS)
+            floats[p.slot, : len(numbers)] = numbers
         post(*self._box.arrays, words.reshape(-1), floats.reshape(-1))
+
+
+def _numbers(given: Wrench | Pull) -> tuple[int, Array]:
+    """Return the kind and the numbers of a push, see kernels/pushes.py."""
+    if isinstance(given, Wrench):
+        kind = BODY_AXES if given.in_body else WORLD_AXES
+        return kind, np.concatenate([given.point, given.force, given.torque])
+    numbers = np.zeros(NPUSH_FLOATS)
+    numbers[:3], numbers[3 : 3 + given.goal.size] = given.point, given.goal.reshape(-1)
+    numbers[12:] = *given.stiffness.reshape(-1), given.lag, given.most
+    return (PULL if given.goal.ndim == 1 else TURN), numbers

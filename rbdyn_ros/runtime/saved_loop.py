@@ -27,7 +27,7 @@ SAVED = (
     *("inbox_words", "inbox_floats", "inbox_known", "inbox_since", "inbox_new", "due"),
     *("line_start", "line_last", "back_last", "back_start"),
     *("arrival", "since", "mode", "held", "order", "aim", "speed", "servo", "by_dynamics"),
-    *("effort", "full", "load", "load_memory"),
+    *("effort", "full", "load", "load_memory", "braked", "commanded"),
     *("trajectory", "traj_column", "traj_now"),
     *("push_number", "push_until"),
     *("state", "row", "measured"),

@@ -18,6 +18,10 @@ REALTIME, LOCKSTEP, FAST = range(len(MODES_OF_TIME))
 ON_TIMEOUT = ("zero", "gravity", "hold")
 ZERO, GRAVITY, HOLD = range(len(ON_TIMEOUT))
 
+#: How a dof is held before its first command: not at all; its weight carried; by a brake.
+HELD = ("falls", "floats", "stands")
+FALLS, FLOATS, STANDS = range(len(HELD))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoopSettings:
@@ -41,6 +45,8 @@ class LoopSettings:
         specialize: compile the timestep for this robot, see StepCode.
         locked: wait for commands from tick 0 on, in lock-step; else from the first command on.
         report_current: whether the measured effort of an actuator is its current [A].
+        held: (nv,) how each dof is held before its first command, index in HELD; a dof without
+            an actuator until the first command of a joint of its robot. None: all fall.
     """
 
     command_timeout: float = 0.1
@@ -59,6 +65,7 @@ class LoopSettings:
     specialize: bool = False
     locked: bool = False
     report_current: bool = False
+    held: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         one_of("on_timeout", self.on_timeout, ON_TIMEOUT, code="on-timeout")

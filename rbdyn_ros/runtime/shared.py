@@ -37,6 +37,8 @@ NBIN = 10_001
 LATEST_DEPTH, STATE_DEPTHS, STATE_MEMORY = 2, (64, 1024), 4_000_000
 
 NSTATE_WORDS, NFAULT_WORDS, NTRAJECTORY, NEDIT = 12, 5, 10, 4
+#: Numbers of a wrench or a pull, see kernels/pushes.py.
+NPUSH_FLOATS = 23
 
 FIELDS = (
     Field("asked", (len(ASKED),), "requests, see ASKED", "int"),
@@ -55,8 +57,10 @@ FIELDS = (
     Field("states_wakeup", (), "eventfd: a state was handed over", "int"),
     Field("orders_wakeup", (), "eventfd: a command or a request came", "int"),
     # the Models may be exchanged between two ticks
-    Field("plant", (), "address of the simulated Model", "int"),
-    Field("nominal", (), "address of the Model for computing efforts", "int"),
+    Field("models", (3,), "", "int"),
+    Field("plant", (), "address of the simulated Model", "int", inside="models"),
+    Field("nominal", (), "of the Model for computing efforts", "int", inside="models"),
+    Field("braked_plant", (), "of the simulated Model with brakes", "int", inside="models"),
     Field("row_address", (), "address of the simulated Data", "int"),
     Field("still_address", (), "address of the Data for computing efforts", "int"),
     Field("start_qpos", ("nq",), "position after a reset"),
@@ -70,6 +74,8 @@ FIELDS = (
     Field("body_group", ("nbody",), "first root body of the connected trees", "int"),
     Field("noise_stream", ("nv",), "number of the dof in noise.py", "int"),
     Field("dof_required", ("nv",), "1 where lock-step waits for a command", "int"),
+    Field("nheld", (), "number of dofs that are held before their first command", "int"),
+    Field("dof_held", ("nv",), "how a dof is held before its first command, index in HELD", "int"),
     # what an edit changes, see edits.py
     Field("edit", (NEDIT,), "see KIND, SCOPE, RESEED, SEED in edits.py", "int"),
     Field("edit_qpos", ("nq",), "new positions"),
@@ -77,8 +83,7 @@ FIELDS = (
     Field("edit_qpos_given", ("nq",), "1 where edit_qpos counts", "int"),
     Field("edit_qvel_given", ("nv",), "1 where edit_qvel counts", "int"),
     Field("edit_moved", ("nbody",), "1 for the bodies of all trees that the edit moves", "int"),
-    Field("edit_plant", (), "as plant", "int"),
-    Field("edit_nominal", (), "as nominal", "int"),
+    Field("edit_models", (3,), "as models", "int"),
     Field("edit_trajectory", (NTRAJECTORY,), "as trajectory", "int"),
     Field("edit_fault_words", (NFAULT_WORDS,), "as fault_words", "int"),
     Field("edit_fault_floats", ("nfault",), "as fault_floats"),
@@ -108,7 +113,7 @@ FIELDS = (
     Field("command_floats", (LATEST_DEPTH, "ncommandfloat"), ""),
     Field("push_version", (8,), "", "int"),
     Field("push_words", (LATEST_DEPTH, 4 * NPUSH), "", "int"),
-    Field("push_floats", (LATEST_DEPTH, 9 * NPUSH), ""),
+    Field("push_floats", (LATEST_DEPTH, NPUSH_FLOATS * NPUSH), ""),
     Field("state_version", (8,), "", "int"),
     Field("state_slots", ("ndepth", NSTATE_WORDS), "", "int"),
     Field("state_float_slots", ("ndepth", "nrow"), ""),
@@ -145,6 +150,8 @@ FIELDS = (
     Field("since", ("nv",), "when it came into force, on the stopwatch [ns]", "int"),
     Field("mode", ("nv",), "EFFORT, POSITION ...", "int"),
     Field("held", ("nv",), "1: does not expire (end of a trajectory)", "int"),
+    Field("braked", (), "1: brakes are on, before the first command", "int"),
+    Field("commanded", ("nv",), "1 from the first command since the start or a reset", "int"),
     Field("order", (5, "nv"), "as inbox"),
     Field("aim", ("nv",), "reference position of a servo, limited in speed"),
     Field("speed", ("nv",), "reference speed of a servo, limited"),
@@ -176,12 +183,13 @@ FIELDS = (
     Field("traj_acc", (), "address", "int", inside="trajectory"),
     Field("traj_column", ("nv",), "column of the dof, or -1", "int"),
     Field("traj_now", (3, "nv"), "position, velocity, acceleration of the references"),
-    # wrenches: number, body, whether in its axes, duration; point, force, torque
+    # wrenches and pulls, see kernels/pushes.py
     Field("push_inbox_words", (4 * NPUSH,), "", "int"),
-    Field("push_inbox_floats", (9 * NPUSH,), ""),
+    Field("push_inbox_floats", (NPUSH_FLOATS * NPUSH,), ""),
     Field("push_number", (NPUSH,), "0: empty slot", "int"),
     Field("push_until", (NPUSH,), "first tick without it", "int"),
     Field("push_newest", (), "highest number read", "int"),
+    Field("push_now", (NPUSH, 6), "force and torque of this tick, world axes"),
     # the state handed over
     Field("state", (NSTATE_WORDS,), "", "int"),
     Field("tick", (), "ticks since time began", "int", inside="state"),

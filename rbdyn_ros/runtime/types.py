@@ -1,4 +1,4 @@
-"""Data types of the orders to the loop: Command, TrajectoryOrder, Wrench and Faults.
+"""Data types of the orders to the loop: Command, TrajectoryOrder, Wrench, Pull and Faults.
 
 Their makers check them; the loop does not.
 """
@@ -120,6 +120,32 @@ class Wrench:
 
     def __post_init__(self) -> None:
         _set_arrays(self, point=np.float64, force=np.float64, torque=np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pull:
+    """A spring and a damper from a point of a body to a goal in the world, for a duration.
+
+    Attributes:
+        body: number of the body in the Model.
+        point: (3,) of application, in the frame of the body [m].
+        goal: (3,) position of the goal [m]; or (3, 3) orientation of the body, to turn it.
+        stiffness: (3, 3) of the spring, world axes [N/m]; or [N m/rad].
+        lag: damping divided by stiffness [s].
+        most: largest force of the spring [N]; or torque [N m].
+        duration: [s].
+    """
+
+    body: int
+    point: Array
+    goal: Array
+    stiffness: Array
+    lag: float
+    most: float
+    duration: float
+
+    def __post_init__(self) -> None:
+        _set_arrays(self, point=np.float64, goal=np.float64, stiffness=np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

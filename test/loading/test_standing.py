@@ -5,6 +5,7 @@ import pytest
 
 import rbdyn_ros as rb
 from rbdyn_ros.dynamics.configuration import start_within_limits
+from rbdyn_ros.loading.standing import may_stand, on_floor
 
 BALL = rb.shapes.sphere(0.1, mass=1.0)
 
@@ -115,3 +116,38 @@ def test_a_note_names_few_of_many_joints():
     assert "20 in all" in message
     assert "'j7'" in message
     assert "'j8'" not in message
+
+
+def table(*feet):
+    """A plate on feet at these places (x, y), with its centre of mass over the origin."""
+    system = rb.SystemBuilder("table", base="plate").body("plate", BALL)
+    for k, (x, y) in enumerate(feet):
+        system.geometry(f"foot{k}", "plate", rb.Sphere(0.05), origin=rb.pose((x, y, -0.4)))
+    return rb.build(system.floor(height=0.3), floating_base=True)
+
+
+@pytest.mark.parametrize("height", [-2.0, 0.0, 0.75, 5.0])
+def test_a_robot_is_put_onto_its_floor_from_any_height(height):
+    m = table((0.1, 0.1), (-0.1, 0.1), (0.0, -0.1))
+    qpos = m.qpos0.copy()
+    qpos[2] = height
+    assert on_floor(m, qpos)[2] == pytest.approx(0.75, abs=1e-6)
+
+
+def test_without_a_floor_a_robot_stays_where_it_is():
+    m = rb.build(ball(), floating_base=False)
+    assert (on_floor(m, m.qpos0) == m.qpos0).all()
+
+
+@pytest.mark.parametrize(
+    ("feet", "stands"),
+    [
+        ([(0.1, 0.1), (-0.1, 0.1), (0.0, -0.1)], True),
+        ([(0.1, 0.1), (-0.1, 0.1), (0.0, 0.05)], False),  # beside its feet
+        ([(0.1, 0.0), (-0.1, 0.0)], False),  # on a line
+        ([(0.0, 0.0)], False),
+    ],
+)
+def test_a_robot_stands_if_its_mass_is_above_its_feet(feet, stands):
+    m = table(*feet)
+    assert may_stand(m, m.qpos0, 0) == stands

@@ -3,12 +3,15 @@
 import threading
 from pathlib import Path
 
+import numpy as np
+
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.loading.load import complete
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.runtime.types import Command, Wrench
 from rbdyn_ros.view.live.link import Cast
+from rbdyn_ros.view.live.pull import HandSpring
 from rbdyn_ros.view.live.watched import Watched
 
 
@@ -22,7 +25,7 @@ class ViewedLoop:
         joints = tuple(n for n, e in zip(self.m.jnt_names, self.m.jnt_dofnum, strict=True) if e)
         self.cast = Cast("", description, text=text, path=path, joints=joints)
         self.loop = Loop(self.m, LoopSettings(realtime="off", **settings))
-        self.watched = Watched(self.loop)
+        self.watched, self.hand = Watched(self.loop), HandSpring(self.loop)
         self.orders, self.looks, self.energies = [], 0, 0
         self.seen = []
         self._lock = threading.Lock()
@@ -85,6 +88,15 @@ class ViewedLoop:
         body = int(self.m.frame_bodyid[self.m.frame_id(link)])
         wrench = Wrench(body, point, force, torque, False, duration)
         self.loop.orders.push(wrench, "view")
+        return ""
+
+    def pull(self, _robot, link, point, goal, duration):
+        self._note("pull", link, tuple(point), tuple(goal), duration)
+        if goal:
+            pull = self.hand.pull(link, np.array(point), np.array(goal), duration)
+            self.loop.orders.push(pull, "hand")
+        else:
+            self.loop.orders.clear_wrenches()
         return ""
 
     def drive(self, _robot, efforts):

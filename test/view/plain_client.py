@@ -47,11 +47,13 @@ class PlainClient:
 
         self._pipe.send(msgspec.msgpack.encode({"type": kind, **fields}))
 
-    def drag(self, name, position):
-        """Drag the handle of this name in the scene to a point."""
-        position = tuple(map(float, position))
-        update = {"name": name, "wxyz": (1.0, 0.0, 0.0, 0.0), "position": position}
-        self.say("TransformControlsUpdateMessage", **update)
+    def drag_node(self, name, phase, start, end, modifier=None):
+        """Drag a node of the scene from one point to another."""
+        start, end = tuple(map(float, start)), tuple(map(float, end))
+        places = {"start_position": start, "end_position": end}
+        screen = dict.fromkeys(("start_screen_pos", "end_screen_pos"), (0.5, 0.5))
+        node = {"name": name, "instance_index": None, "button": "left", "modifier": modifier}
+        self.say("SceneNodeDragMessage", phase=phase, **node, **places, **screen)
 
     def __enter__(self):
         return self

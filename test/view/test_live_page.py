@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from loop_stand_in import ViewedLoop
 from plain_client import PlainClient
-from web_page import open_page, press, require_browser, wait_until
+from web_page import open_page, press, require_browser, unfold, wait_until
 
 from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.view.live.process import start_view
@@ -17,12 +17,10 @@ pytest.importorskip("viser", reason="viser is not installed")
 from rbdyn_ros.view.live.panel import Live
 from rbdyn_ros.view.web.server import address_of, open_server
 
-SHOULDER = "shoulder_yaw"
+SHOULDER, TORQUES = "shoulder_yaw", "Torques [N m, N]"
 #: Few pixels to draw without a GPU: what is drawn is not looked at here.
 SMALL = {"size": {"width": 560, "height": 360}, "scale": 0.25}
-LARGER = {"size": {"width": 900, "height": 600}, "scale": 0.25}  # to hit a handle
-HANDLE = "/view0/handle"
-STILL = (0.0, 0.0, 0.0)
+LARGER = {"size": {"width": 900, "height": 600}, "scale": 0.25}  # to hit a link
 
 
 # a view in this process, whose clients are known
@@ -51,33 +49,6 @@ def test_without_a_client_it_polls_rarely(near):
         wait_until(lambda: loop.looks > looks[-1] + 30, "many looks")
 
 
-def test_a_link_follows_the_dragged_handle(near):
-    loop, live, server = near
-    loop.loop.time.pause(True)
-    pushes = live.robots[0].pushes
-    pushes._set_dragging(True)
-    wait_until(lambda: np.any(pushes._handle.position), "the handle at the link")
-    with PlainClient(server) as hand:
-        hand.say("TransformControlsDragStartMessage", name=HANDLE)
-        hand.drag(HANDLE, pushes._handle.position + np.array([0.0, 0.0, 0.2]))
-        wait_until(lambda: any(push[1][2] > 0.0 for push in loop.all_of("push")), "a pull up")
-        link, _, duration = loop.all_of("push")[-1]
-        assert link == loop.m.body_names[-1]
-        assert 0.1 < duration < 1.0
-        loop.loop.time.pause(False)
-        count = len(loop.all_of("push"))
-        wait_until(lambda: len(loop.all_of("push")) > count + 10, "renewals")
-        wait_until(lambda: np.any(loop.state.xfrc), "the wrench to act")
-        hand.say("TransformControlsDragEndMessage", name=HANDLE)
-        wait_until(lambda: loop.all_of("push")[-1][1] == STILL, "the end")
-        wait_until(lambda: not loop.loop.orders.wrenches(), "the wrench to end")
-        hand.say("TransformControlsDragStartMessage", name=HANDLE)
-        hand.drag(HANDLE, pushes._handle.position + np.array([0.0, 0.2, 0.0]))
-        wait_until(lambda: loop.all_of("push")[-1][1] != STILL, "another pull")
-    wait_until(lambda: loop.all_of("push")[-1][1] == STILL, "the end, since the hand is gone")
-    wait_until(lambda: not loop.loop.orders.wrenches(), "the wrench to end")
-
-
 def seen_at(page, server, point):
     """Return where on the page a point of the world is seen (x, y)."""
     camera = next(iter(server.get_clients().values())).camera
@@ -92,54 +63,90 @@ def seen_at(page, server, point):
     return box["x"] + 0.5 * box["width"] + x, box["y"] + 0.5 * box["height"] - y
 
 
-def wait_for_frames(page, count=2):
-    """Wait until the page has drawn so often, and so has done what came before."""
-    page.evaluate(
-        "n => new Promise(done => { const next = () => n-- > 0"
-        " ? requestAnimationFrame(next) : done(); next(); })",
-        count,
-    )
-
-
-def test_the_handle_can_be_grabbed(browser, near):
+def test_a_link_is_pulled_by_the_mouse(browser, near):
+    """The point under the mouse is pulled to the cursor, and let go with the button."""
     loop, live, server = near
     loop.loop.time.pause(True)
     with open_page(browser, address_of(server), server, **LARGER) as page:
-        page.get_by_label("Drag", exact=True).check()
-        pushes = live.robots[0].pushes
-        handle = pushes._handle
-        wait_until(lambda: handle.visible and np.any(handle.position), "the handle", page)
+        robot, link = live.robots[0], "forearm"
         camera = next(iter(server.get_clients().values())).camera
         stood, looked = np.array(camera.position), np.array(camera.look_at)
-        up, heights = np.array([0.0, 0.0, 1.0]), itertools.cycle((0.15, 0.1, 0.2, 0.25))
-        # a slow page is given ever more time, and many tries [s]
-        waits = (min(0.5 * 2**k, 16.0) for k in itertools.count())
+        waits = (min(0.5 * 2**k, 16.0) for k in itertools.count())  # a slow page gets more [s]
 
         def grab():
-            """Take the arrow that points up, which may not be drawn yet, and pull it up."""
-            foot = np.array(handle.position)
-            wait_for_frames(page)
-            page.mouse.move(*seen_at(page, server, foot + next(heights) * up))
+            """Take the middle of the link, which may not be drawn yet, and pull it up."""
+            body = loop.m.body_names.index(link)
+            position, R = robot.show.pose(link)
+            middle = position + R @ loop.m.body_ipos[body]
+            page.mouse.move(*seen_at(page, server, middle))
             page.mouse.down()
-            page.mouse.move(*seen_at(page, server, foot + 0.5 * up), steps=4)
-            wait_for_frames(page)
+            page.mouse.move(*seen_at(page, server, middle + np.array([0.0, 0.0, 0.3])), steps=5)
             for _ in range(round(next(waits) / 0.05)):
-                if pushes._target is not None:
+                if loop.all_of("pull"):
                     return True
                 page.wait_for_timeout(50)
             page.mouse.up()  # it was the camera that was turned
-            camera.position, camera.look_at = stood, looked
+            camera.position = stood
+            camera.look_at = looked
             return False
 
-        wait_until(grab, "the handle to be grabbed", page, 400.0)
-        wait_until(lambda: any(push[1][2] > 0.0 for push in loop.all_of("push")), "a pull", page)
+        wait_until(grab, "the link to be taken", page, 400.0)
+        taken, point, _, duration = loop.all_of("pull")[0]
+        position, R = robot.show.pose(taken)  # another link may be in front
+        grip = position + R @ point
+        away = lambda: np.linalg.norm(np.array(loop.all_of("pull")[-1][2]) - grip)  # noqa: E731
+        wait_until(lambda: away() > 0.05, "the goal to follow the cursor", page)
+        assert 0.1 < duration < 1.0
+        loop.loop.time.pause(False)
+        count = len(loop.all_of("pull"))
+        wait_until(lambda: len(loop.all_of("pull")) > count + 10, "renewals", page)
+        wait_until(lambda: np.any(loop.state.xfrc), "the pull to act", page)
+        wait_until(lambda: robot.hand._label.text.endswith(" N"), "the force in newtons", page)
         page.mouse.up()
-        wait_until(lambda: loop.all_of("push")[-1][1] == STILL, "the end", page)
+        wait_until(lambda: not loop.all_of("pull")[-1][2], "the end", page)
+        wait_until(lambda: not loop.loop.orders.wrenches(), "the pull to end", page)
+
+
+def test_a_lost_browser_lets_go(near):
+    loop, live, server = near
+    name = live.robots[0].show.nodes.path(loop.m.body_names.index("hand"))
+    (node,) = (handle for part, handle in live.robots[0].show.nodes._parts["visuals"]
+               if loop.m.body_names[part.body] == "hand")  # fmt: skip
+    assert node.name.startswith(name)
+    with PlainClient(server) as hand:
+        position, _ = live.robots[0].show.pose("hand")
+        hand.drag_node(node.name, "start", position, position + 0.1)
+        wait_until(lambda: loop.all_of("pull"), "the pull")
+        wait_until(lambda: np.any(loop.state.xfrc), "the pull to act")
+    wait_until(lambda: not loop.all_of("pull")[-1][2], "the end")
+    wait_until(lambda: not loop.loop.orders.wrenches(), "the pull to end")
+
+
+def test_only_one_browser_has_the_hand(near, monkeypatch):
+    loop, live, server = near
+    told = []
+    monkeypatch.setattr("rbdyn_ros.view.live.hand.tell", lambda *words: told.append(words[2]))
+    (node,) = (handle for part, handle in live.robots[0].show.nodes._parts["visuals"]
+               if loop.m.body_names[part.body] == "hand")  # fmt: skip
+    position, _ = live.robots[0].show.pose("hand")
+    with PlainClient(server) as first, PlainClient(server) as second:
+        first.drag_node(node.name, "start", position, position + 0.1)
+        wait_until(lambda: loop.all_of("pull"), "the pull")
+        second.drag_node(node.name, "start", position, position - 0.5)
+        second.drag_node(node.name, "end", position, position - 0.5)
+        wait_until(lambda: told, "the refusal")
+        assert told == ["another browser has the hand; wait until it lets go"]
+        assert loop.all_of("pull")[-1][2] == tuple(position + 0.1)
+        first.drag_node(node.name, "end", position, position)
+        wait_until(lambda: not loop.all_of("pull")[-1][2], "the end")
+        second.drag_node(node.name, "start", position, position + 0.2)
+        wait_until(lambda: loop.all_of("pull")[-1][2], "a pull of the other")
 
 
 def test_closing_a_tab_releases_its_forces(browser, near):
     loop, _, server = near
     with open_page(browser, address_of(server), server, **SMALL) as page:
+        unfold(page, TORQUES)
         thumb = page.locator('[role="slider"]').first  # that of the first joint
         thumb.focus()
         thumb.press("ArrowRight")
@@ -169,6 +176,7 @@ def only_page(browser, shown):
     _, view = shown
     with open_page(browser, view.address, **SMALL) as page:
         page.get_by_text(" s | ").or_(page.get_by_text("running")).first.wait_for()
+        unfold(page, TORQUES, "Push")
         yield page
 
 
@@ -250,7 +258,7 @@ def test_a_link_is_pushed(shown, page):
     press(page, "Push")
     wait_until(lambda: loop.all_of("push"), "the push", page)
     assert loop.all_of("push") == [
-        (loop.m.body_names[-1], (pytest.approx(0.5 * weight, abs=0.06), 0.0, 0.0), 0.5)
+        (loop.m.body_names[-1], (pytest.approx(0.5 * weight, rel=0.01), 0.0, 0.0), 0.5)
     ]
     page.get_by_label("Link", exact=True).click()
     page.get_by_role("option", name=loop.m.body_names[2], exact=True).click()

@@ -12,6 +12,7 @@ from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.view.live.clock import Clock, state_line
 from rbdyn_ros.view.live.forces import AMPLE, Pushes, Torques, effort_range
+from rbdyn_ros.view.live.hand import Hand
 from rbdyn_ros.view.live.link import Cast
 
 
@@ -159,63 +160,160 @@ def test_joints_never_accepted_have_no_sliders(m, cast):
     assert not set(m.jnt_names) & set(server.parts)
 
 
-@pytest.fixture
-def pushes(m, cast):
+def test_a_push_suits_what_hangs_together_with_the_link():
+    cube = rb.Object("cube", rb.Box((0.05, 0.05, 0.05)), mass=0.1)
+    m = rb.scene(bundled_robot("seven_dof_arm"), objects=[cube])
     server, pushed = Server(), []
-    speed = SimpleNamespace(value=1.0)
-    made = Pushes(
-        server, m, cast, lambda *push: pushed.append(push) or "", lambda: speed.value, "/v"
-    )
-    return made, server, pushed, speed
+    pushes = Pushes(server, m, lambda *push: pushed.append(push) or "")
+    force, link = server.parts["Force [N]"], server.parts["Link"]
+    link.act(value="hand")
+    assert force.value[0] == pytest.approx(0.5 * 9.81 * (m.body_mass.sum() - 0.1), rel=0.05)
+    link.act(value="cube")
+    assert force.value == (2.0, 0.0, 0.0)  # twice its weight moves it against friction
+    force.value = (1.0, 2.0, 3.0)  # by the user
+    link.act(value="hand")
+    pushes.choose("cube")
+    assert force.value == (1.0, 2.0, 3.0)
+    server.parts["Push"].act()
+    assert pushed == [("cube", (0.0, 0.0, 0.0), (1.0, 2.0, 3.0), (0.0, 0.0, 0.0), 0.1)]
 
 
-def test_a_pull_is_renewed_and_ends_with_the_hand(m, pushes):
-    made, server, pushed, speed = pushes
-    still = Instant.still(m, m.qpos0)
-    made.put(still)
-    assert not made.held
-    made.choose("")
-    made.choose("no body")
-    made.choose(m.body_names[3])
-    handle = server.parts["/v/handle"]
-    server.parts["Drag"].act(value=True)
-    assert handle.visible
-    place = handle.position
-    assert np.linalg.norm(place) > 0.0
-    run(made._dragged(event(handle, "start", place + np.array([0.0, 0.0, 0.2]))))
-    made.hold()
-    speed.value = 4.0
-    made.hold()
-    (link, point, force, torque, first), second = pushed[0], pushed[1][4]
-    assert (link, point, torque) == (m.body_names[3], (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
-    assert force[2] > 0.0
-    assert second == pytest.approx(4.0 * first)  # in simulated time
-    run(made._dragged(event(handle, "end", place)))
-    assert made.held  # the last pull is to be ended
-    made.hold()
-    assert pushed[2] == (link, point, point, torque, 0.004)
-    assert not made.held
+class Shown:
+    """A robot that is shown at its start."""
+
+    def __init__(self, m):
+        self.m, self._d = m, rb.make_data(m)
+        self.scene = SimpleNamespace(size=1.0)
+
+    def pose(self, name):
+        position, R = rb.frame_pose(self.m, self._d, name)
+        return position.copy(), R.copy()
 
 
-def test_a_pull_ends_when_its_browser_leaves(m, pushes):
-    made, server, pushed, _ = pushes
+@pytest.fixture
+def hand(m):
+    server, pulled, answers = Server(), [], []
+
+    def pull(*order):
+        pulled.append(order)
+        return answers.pop() if answers else ""
+
+    made, pace = Hand(server, pull, lambda: pace.value, 0.002, "/h"), SimpleNamespace(value=1.0)
+    made.take(Shown(m))
     made.put(Instant.still(m, m.qpos0))
-    handle = server.parts["/v/handle"]
-    server.parts["Drag"].act(value=True)
-    run(made._dragged(event(handle, "start", handle.position + 1.0)))
-    made.hold()
-    server.watched = False
-    made.hold()
-    assert pushed[1][2] == (0.0, 0.0, 0.0)
-    assert not made.held
+    return made, server, pulled, pace, answers
 
 
-def event(handle, phase, position):
+def event(phase, start, end, client=1, modifier=None):
+    camera = SimpleNamespace(position=start + np.array([3.0, 0.0, 0.0]))
+    seen = SimpleNamespace(camera=camera, add_notification=None)
     return SimpleNamespace(
-        phase=phase, client_id=1, target=SimpleNamespace(position=np.array(position))
-    )
+        phase=phase, client_id=client, client=seen, modifier=modifier, start_position=start,
+        end_position=end,
+    )  # fmt: skip
 
 
 def run(coroutine):
     with contextlib.suppress(StopIteration):
         coroutine.send(None)
+
+
+def test_a_pull_is_renewed_and_ends_with_the_button(m, hand):
+    made, _, pulled, pace, _ = hand
+    position, R = made._show.pose("hand")
+    at = position + R @ np.array([0.01, 0.02, 0.03])
+    assert not made.held
+    run(made.dragged("hand", event("start", at, at)))
+    made.hold()
+    pace.value = 4.0
+    run(made.dragged("hand", event("update", at, at + 0.1)))
+    made.hold()
+    (link, point, goal, first), (_, _, moved, second) = pulled
+    assert link == "hand"
+    assert point == pytest.approx([0.01, 0.02, 0.03])
+    assert goal == pytest.approx(at)
+    assert moved == pytest.approx(at + 0.1)
+    assert second == pytest.approx(4.0 * first)  # in simulated time
+    run(made.dragged("hand", event("end", at, at)))
+    assert made.held  # the last pull is to be ended
+    made.hold()
+    assert pulled[2] == ("hand", point, (), 0.004)
+    assert not made.held
+
+
+def test_with_shift_a_drag_turns_the_link_with_the_cursor(m, hand):
+    """The camera looks along -x: a drag to its right, along y, turns about z."""
+    made, _, pulled, _, _ = hand
+    position, R = made._show.pose("hand")
+    run(made.dragged("hand", event("start", position, position, modifier="shift")))
+    run(made.dragged("hand", event("update", position, position + np.array([0.0, 0.1, 0.0]))))
+    made.hold()
+    turn = np.reshape(pulled[0][2], (3, 3)) @ R.T
+    c, s = np.cos(0.5), np.sin(0.5)
+    assert turn == pytest.approx(np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]))
+
+
+def test_a_pull_ends_when_its_browser_leaves_or_it_is_refused(m, hand):
+    made, server, pulled, _, answers = hand
+    position, _ = made._show.pose("hand")
+    run(made.dragged("hand", event("start", position, position)))
+    made.hold()
+    server.watched = False
+    made.hold()
+    assert pulled[-1][2] == ()
+    assert not made.held
+    server.watched = True
+    answers.append("the link is fixed")
+    run(made.dragged("hand", event("start", position, position)))
+    made.hold()
+    assert server.told == ["the link is fixed"]
+    assert not made.held
+
+
+def test_a_link_that_is_deleted_is_pulled_no_more(m, hand):
+    made, server, *_ = hand
+    position, _ = made._show.pose("hand")
+    run(made.dragged("hand", event("start", position, position)))
+    made.move()  # the link is still there
+    assert made.held
+    made._show.m = SimpleNamespace(body_names=("world", "cube"))
+    made.move()
+    assert not made.held
+    assert server.told == ["'hand' is gone, so it is pulled no more"]
+
+
+def test_a_hand_is_told_once_why_nothing_moves(m, hand, monkeypatch):
+    made, server, *_ = hand
+    position, _ = made._show.pose("hand")
+    for paused, cause in ((True, "paused"), (False, "waiting for commands in lock-step")):
+        server.told.clear()
+        made.put(replace(Instant.still(m, m.qpos0), paused=paused))
+        run(made.dragged("hand", event("start", position, position)))
+        made.hold()
+        made._grip.since -= 2.0
+        made.hold()
+        made.hold()
+        assert server.told == [f"time is {cause}; the pull acts when it goes on"]
+        made.let_go()
+
+
+def test_hostile_numbers_of_a_drag_are_left_out(m, hand):
+    made, *_ = hand
+    nowhere = np.array([np.nan, 0.0, 0.0])
+    run(made.dragged("hand", event("start", nowhere, nowhere)))
+    assert not made.held
+    position, _ = made._show.pose("hand")
+    run(made.dragged("hand", event("start", position, position)))
+    run(made.dragged("hand", event("update", position, nowhere)))
+    assert made._grip.goal == pytest.approx(position)
+
+
+def test_a_held_robot_says_so_until_it_falls(m, cast):
+    server = Server()
+    torques = Torques(server, m, replace(cast, start="held <so>"), None, None)
+    (note,) = (part for label, part in server.parts.items() if "held &lt;so&gt;" in label)
+    assert not note.visible
+    torques.put(replace(Instant.still(m, m.qpos0), held=True))
+    assert note.visible
+    torques.put(Instant.still(m, m.qpos0))
+    assert not note.visible

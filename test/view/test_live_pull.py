@@ -1,72 +1,209 @@
-"""The pull of a hand: as strong as what it moves is heavy, and calm though it comes late."""
+"""The pull of a hand: the point that was taken follows the cursor, whatever the robot weighs."""
+
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+from support.robots import find
+from support.rovers import TURTLEBOT3
 
 import rbdyn_ros as rb
-from rbdyn_ros.description.build.shapes import box
-from rbdyn_ros.description.parts.types import Description, Link
-from rbdyn_ros.dynamics.instant import Instant
+from rbdyn_ros.engine.compiler import jit
+from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.loading.assets import bundled_robot
-from rbdyn_ros.view.live.pull import GRAVITY, MOST_WEIGHTS, RATE, HandSpring
 
-LATE = 0.033  # [s] between two renewals, and the age of what each is computed from
+if jit.DISABLED:
+    pytest.skip("the loop is compiled only", allow_module_level=True)
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "runtime"))
+
+from running import WALKING, commanded, walk
+
+from rbdyn_ros.loading.standing import on_floor
+from rbdyn_ros.ros.simulator.robot.start import held_at, start_position
+from rbdyn_ros.runtime.loop import Loop
+from rbdyn_ros.runtime.settings import LoopSettings
+from rbdyn_ros.runtime.types import POSITION
+from rbdyn_ros.view.live.pull import (
+    DAMPING,
+    GRAVITY,
+    LEAST_EASE,
+    MOST_STIFFER,
+    MOST_WEIGHTS,
+    RATE,
+    SAG_ANGLE,
+    HandSpring,
+)
+
+#: A browser says thirty times a second where its cursor is [ticks of 1 ms].
+RENEWAL = 33
+WAY = np.array([0.1, -0.1, 0.1])
 
 
-def moving(d):
-    return Instant(d.time, d.qpos.copy(), d.qvel.copy(), np.zeros_like(d.qvel))
+def arm():
+    return rb.load_urdf(bundled_robot("seven_dof_arm"))
 
 
-@pytest.fixture(scope="module")
-def brick():
-    link = Link("brick", box((0.1, 0.2, 0.3), mass=2.5))
-    return rb.build(Description("brick", links=(link,), joints=()), floating_base=True)
+def cube():
+    """A cube of 0.1 kg on the floor."""
+    box = rb.Box((0.05, 0.05, 0.05))
+    return rb.scene(objects=[rb.Object("cube", box, mass=0.1, pose=rb.pose((0.0, 0.0, 0.025)))])
 
 
-def test_a_free_body_is_pulled_as_a_mass_on_a_spring(brick):
-    """Closed form: m (w^2 x - 2 w v), at the centre of mass."""
-    d = rb.make_data(brick)
-    d.qvel[:3] = 0.1, -0.2, 0.3
-    target = d.qpos[:3] + np.array([0.2, 0.1, -0.1])
-    force = HandSpring(brick).force(moving(d), "brick", target)
-    wanted = 2.5 * (RATE**2 * (target - d.qpos[:3]) - 2.0 * RATE * d.qvel[:3])
-    assert force == pytest.approx(wanted, rel=1e-9)
+def walker():
+    return rb.load_urdf(find("go2.urdf"), floating_base=True, contact=True, strict=False)
 
 
-def test_it_pulls_no_harder_than_some_weights(brick):
-    force = HandSpring(brick).force(
-        moving(rb.make_data(brick)), "brick", np.array([9e9, 0.0, 0.0])
-    )
-    assert np.linalg.norm(force) == pytest.approx(MOST_WEIGHTS * GRAVITY * 2.5)
+def humanoid():
+    return rb.load_urdf(find("talos_full_v2.urdf"), floating_base=True, strict=False)
+
+
+CASES = [
+    (arm, "tool_mount", (0.0, 0.0, 0.05)),
+    (arm, "forearm", (0.05, 0.0, 0.1)),
+    (arm, "wrist", (0.0, 0.04, 0.0)),
+    (cube, "cube", (0.0, 0.0, 0.025)),
+    (cube, "cube", (0.02, 0.0, 0.025)),
+    (cube, "cube", (0.025, 0.0, 0.0)),
+    (walker, "base", (0.2, 0.0, 0.05)),
+    (walker, "base", (0.0, 0.05, 0.0)),
+    (walker, "base", (-0.1, 0.0, 0.05)),
+    (humanoid, "arm_left_7_link", (0.0, 0.0, 0.0)),
+    (humanoid, "head_2_link", (0.0, 0.0, 0.1)),
+    (humanoid, "leg_right_4_link", (0.0, 0.0, -0.2)),
+    (TURTLEBOT3.model, "base", (0.0, 0.0, 0.1)),
+    (TURTLEBOT3.model, "base", (0.0, 0.05, 0.1)),
+    (TURTLEBOT3.model, "base", (0.03, 0.0, 0.1)),
+]
+
+
+@pytest.fixture
+def begin():
+    """Start a loop that holds a robot, in steps: begin(m, qpos, **settings)."""
+    loops = []
+
+    def start(m, qpos=None, **settings):
+        qpos = m.qpos0 if qpos is None else qpos
+        held = held_at(m, qpos).dofs
+        settings = {"held": held, **WALKING, **settings}
+        loops.append(Loop(m, LoopSettings(realtime="off", **settings), qpos))
+        loops[-1].start()
+        return loops[-1]
+
+    yield start
+    for loop in loops:
+        loop.stop()
+
+
+def place(loop, link, point):
+    d = rb.make_data(loop.m)
+    d.qpos = loop.readout.latest().qpos
+    position, R = rb.frame_pose(loop.m, d, link)
+    return position + R @ point
+
+
+def drag(loop, link, point, goal, seconds):
+    """Pull as a view does; return the way of the point, three ticks a row (n, 3)."""
+    spring, way = HandSpring(loop), []
+    for _ in range(round(seconds * 1000) // RENEWAL):
+        loop.orders.push(spring.pull(link, point, goal, 0.25), "hand")
+        for _ in range(RENEWAL // 3):
+            walk(loop, 3)
+            way.append(place(loop, link, point))
+    return np.array(way)
+
+
+@pytest.mark.parametrize(("model", "link", "point"), CASES)
+def test_the_point_follows_the_cursor_and_does_not_swing(begin, model, link, point):
+    m, point = model(), np.array(point)
+    qpos = start_position(m, {})
+    loop = begin(m, on_floor(m, qpos) if model is walker else qpos)
+    walk(loop, 50)
+    start, length = place(loop, link, point), np.linalg.norm(WAY)
+    way = drag(loop, link, point, start + WAY, 2.0)
+    late = len(way) // 4  # half a second
+    assert np.linalg.norm(way[late:] - start - WAY, axis=1).max() < 0.05
+    along = (way - start) @ WAY / length
+    assert along.max() < 1.1 * length
+    assert np.ptp(along[late:]) < 0.1 * length
+
+
+def test_a_thrown_cube_flies_on(begin):
+    loop = begin(cube())
+    walk(loop, 50)
+    point = np.zeros(3)
+    start = place(loop, "cube", point)
+    drag(loop, "cube", point, start + np.array([0.0, 0.0, 0.5]), 0.17)
+    before = loop.readout.latest()
+    assert before.qvel[2] > 0.5
+    loop.orders.clear_wrenches()
+    after = walk(loop, 100)[-1]
+    assert after.qvel[2] == pytest.approx(before.qvel[2] - 9.81 * 0.1, rel=1e-6)
+
+
+def test_a_link_is_turned_to_an_orientation(begin):
+    """The humanoid's head looks to its left by half a radian, and stays there."""
+    m = humanoid()
+    loop = begin(m)
+    d = rb.make_data(m)
+    d.qpos = m.qpos0
+    R = rb.frame_pose(m, d, "head_2_link")[1].copy()
+    c, s = np.cos(0.5), np.sin(0.5)
+    goal = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]) @ R
+    drag(loop, "head_2_link", np.zeros(3), goal.reshape(-1), 2.0)
+    d.qpos = loop.readout.latest().qpos
+    error = rb.frame_pose(m, d, "head_2_link")[1] @ goal.T
+    assert np.arccos(0.5 * (np.trace(error) - 1.0)) < SAG_ANGLE
+
+
+def test_a_free_body_is_pulled_as_a_mass_on_a_spring(begin):
+    """Closed form: stiffness m w^2 and damping 2 m w at the centre of mass."""
+    loop = begin(cube())
+    pull = HandSpring(loop).pull("cube", np.zeros(3), np.ones(3), 0.2)
+    assert pull.stiffness == pytest.approx(0.1 * RATE**2 * np.eye(3), abs=1e-9)
+    assert pull.lag == 2.0 * DAMPING / RATE
+    assert pull.most == pytest.approx(MOST_WEIGHTS * GRAVITY * 0.1)
+    turn = HandSpring(loop).pull("cube", np.zeros(3), np.eye(3).reshape(-1), 0.2)
+    assert turn.stiffness == pytest.approx(RATE**2 * 0.1 * 0.05**2 / 6.0 * np.eye(3), abs=1e-9)
+
+
+def test_a_coarse_timestep_softens_the_spring(begin):
+    m = cube()
+    m.opt.timestep = 0.05
+    pull = HandSpring(begin(m)).pull("cube", np.zeros(3), np.ones(3), 0.2)
+    assert pull.stiffness == pytest.approx(0.1 * 4.0**2 * np.eye(3), abs=1e-9)
 
 
 @pytest.mark.parametrize("robot", ["seven_dof_arm", "pendulum"])
-def test_no_direction_is_heavier_than_the_robot(robot):
+def test_no_direction_is_heavier_than_the_robot(begin, robot):
     """Where the robot cannot move at all, as along a stretched arm, its inertia has no bound."""
     m = rb.load_urdf(bundled_robot(robot))
-    d, spring = rb.make_data(m), HandSpring(m)
-    place = spring.at(moving(d), m.body_names[-1])
-    for axis in np.eye(3):
-        force = spring.force(moving(d), m.body_names[-1], place + 0.01 * axis)
-        assert axis @ force <= m.body_mass.sum() * RATE**2 * 0.01 * (1.0 + 1e-9)
+    loop, link = begin(m), m.body_names[-1]
+    pull = HandSpring(loop).pull(link, np.zeros(3), np.zeros(3), 0.2)
+    heaviest = np.linalg.eigvalsh(pull.stiffness).max() / RATE**2
+    assert heaviest <= m.body_mass.sum() * (1.0 + 1e-9)
+    turn = HandSpring(loop).pull(link, np.zeros(3), np.eye(3).reshape(-1), 0.2)
+    light, *_, heavy = np.linalg.eigvalsh(turn.stiffness)
+    assert heavy <= light * MOST_STIFFER / LEAST_EASE * (1.0 + 1e-9)
 
 
-def test_a_late_pull_brings_the_tip_to_the_hand_and_leaves_it_there():
-    """Without friction and without weight, nothing but the pull can calm the arm."""
-    m = rb.load_urdf(bundled_robot("seven_dof_arm"))
-    m = m.replaced(dof_damping=np.zeros(m.nv), dof_frictionloss=np.zeros(m.nv))
-    m.opt.gravity = (0.0, 0.0, 0.0)
-    d, spring, tip = rb.make_data(m), HandSpring(m), m.body_names[-1]
-    d.qpos = np.array([0.3, 0.6, 0.2, -1.2, 0.1, 0.8, 0.0])
-    target = spring.at(moving(d), tip) + np.array([0.1, -0.15, 0.1])
-    body, seen, distances = m.body_names.index(tip), moving(d), []
-    for _ in range(round(6.0 / LATE)):
-        force = spring.force(seen, tip, target)
-        seen = moving(d)  # what the next one knows
-        for _ in range(round(LATE / m.opt.timestep)):
-            rb.kinematics(m, d)
-            d.xfrc_applied[body, :3] = force
-            d.xfrc_applied[body, 3:] = np.cross(d.xpos[body] - d.xipos[body], force)
-            rb.step(m, d)
-        distances.append(np.linalg.norm(spring.at(moving(d), tip) - target))
-    assert max(distances[-30:]) < 0.05 * distances[0]
+def test_joints_with_a_servo_belong_to_the_link(begin):
+    """A robot whose joints are all commanded to their places is pulled as one body."""
+    m = rb.load_urdf(find("go2.urdf"), floating_base=True, strict=False)
+    loop = begin(m)
+    loose = HandSpring(loop).pull("FL_foot", np.zeros(3), np.zeros(3), 0.2).stiffness
+    joints = np.arange(6, m.nv)
+    loop.orders.command(
+        commanded(joints, POSITION, position=loop.readout.latest().qpos[7:].mean())
+    )
+    walk(loop, 2)
+    stiff = HandSpring(loop).pull("FL_foot", np.zeros(3), np.zeros(3), 0.2).stiffness
+    assert np.linalg.eigvalsh(stiff).min() > 3.0 * np.linalg.eigvalsh(loose).min()
+
+
+def test_the_world_and_unknown_links_are_refused(begin):
+    spring = HandSpring(begin(arm()))
+    for link in ("base_link", "no link"):
+        with pytest.raises(RbdynError):
+            spring.pull(link, np.zeros(3), np.zeros(3), 0.2)

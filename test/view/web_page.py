@@ -121,6 +121,13 @@ def press(page, text):
     button.press("Enter")
 
 
+def unfold(page, *folders):
+    """Open folders of the panel that are closed at first."""
+    for folder in folders:
+        page.get_by_text(folder, exact=True).first.click()
+        page.wait_for_timeout(300)
+
+
 def colours_of(page):
     """Return how many different colours the 3-D scene of a page has."""
     import io

@@ -159,6 +159,14 @@ PARAMETERS = (
             1e6,
         ),
         Parameter(
+            "start",
+            "falling",
+            "before the first command of a joint: falling: it does what on_timeout says; held, in "
+            "time_mode realtime with on_timeout zero: its weight is carried, and a floating robot "
+            "stands on its feet or is held at its root; rbdyn sim holds the robot that it shows",
+            choices=("falling", "held"),
+        ),
+        Parameter(
             "on_timeout",
             "zero",
             "effort of a joint whose command has expired: zero; gravity: compensate gravity; "

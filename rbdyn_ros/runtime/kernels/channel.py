@@ -84,6 +84,7 @@ def _put_in_force(s, k, arrival, mode, values):
     for n in range(5):
         s.order[n, k] = values[n, k]
     s.held[k] = 0
+    s.commanded[k] = 1
     s.traj_column[k] = -1
     s.begun = 1
 

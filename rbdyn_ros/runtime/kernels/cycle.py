@@ -31,6 +31,7 @@ from rbdyn_ros.runtime.kernels.waiting import (
     wait_for_turn,
 )
 from rbdyn_ros.runtime.mailbox import post
+from rbdyn_ros.runtime.settings import STANDS
 from rbdyn_ros.runtime.shared import EDITS, PACE, PAUSE, STEPS, STOP
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ def run(s: Shared) -> None:
 @kernel
 def _plant(s):
     """Return the simulated Model and its Data."""
-    return model_at(s.plant), data_at(s.plant, s.row_address)
+    plant = s.braked_plant if s.braked == 1 else s.plant
+    return model_at(plant), data_at(plant, s.row_address)
 
 
 @kernel
@@ -162,7 +164,7 @@ def _advance(m, d, s):
     start = d.time
     for _ in range(s.decimation):
         for k in range(m.nv):
-            if s.stuck[k] != 0.0:
+            if s.stuck[k] != 0.0 or (s.braked == 1 and s.dof_held[k] == STANDS):
                 d.qvel[k] = 0.0
             s.before[k] = d.qvel[k]
         substep(m, d)

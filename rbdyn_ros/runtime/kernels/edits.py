@@ -222,5 +222,5 @@ def _set_faults(s):
 
 @kernel
 def _exchange_models(s):
-    s.plant = s.edit_plant
-    s.nominal = s.edit_nominal
+    for n in range(len(s.models)):
+        s.models[n] = s.edit_models[n]

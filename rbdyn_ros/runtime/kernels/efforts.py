@@ -6,6 +6,9 @@ reduces the error like a critically damped oscillator,
   q'' = (aim - q) / T^2 + 2 (speed - q') / T,  or  q'' = (speed - q') / T
 and subtracts the load of the joint, which loads.py estimates. Policy `hold` is a servo, too: its
 reference brakes to rest and stays there. Every effort is clamped to the joint's limit.
+
+Before its first command a dof may float: inverse dynamics carry its weight and slow it down. Or it
+may stand: a brake keeps it, and a servo once the brakes are off.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from rbdyn_ros.runtime.kernels import noise
 from rbdyn_ros.runtime.kernels.loads import forget_load, invert, servo_time
 from rbdyn_ros.runtime.kernels.noise import normal
 from rbdyn_ros.runtime.kernels.tracking import track_trajectory
-from rbdyn_ros.runtime.settings import HOLD, ZERO
+from rbdyn_ros.runtime.settings import HOLD, STANDS, ZERO
 from rbdyn_ros.runtime.types import IMPEDANCE, POSITION, VELOCITY
 
 if TYPE_CHECKING:
@@ -32,6 +35,9 @@ if TYPE_CHECKING:
 #: Time constant of the brake of policy `hold` [s].
 HOLD_TIME = 0.1
 
+#: Time constant in which a floating dof comes to rest [s].
+FLOAT_TIME = 0.3
+
 #: A load of this part of the effort limit leaves nothing that slowing down would save.
 LARGE_LOAD = 0.9
 
@@ -41,8 +47,8 @@ DROOP = 5e-3
 #: Servo accelerations are never scaled below this factor to satisfy effort limits.
 LEAST = 1e-3
 
-#: Mode of a dof whose command is too old.
-_STALE = -1
+#: Mode of a dof whose command is too old, and modes of a dof before its first command.
+_STALE, _FLOATS, _STANDS = -1, -2, -3
 #: Kinds of servos.
 _OF_POSITION, _OF_SPEED, _OF_HOLD = 1, 2, 3
 
@@ -66,10 +72,12 @@ def choose_efforts(m: Model, d: Data, nominal: Model, still: Data, s: Shared) ->
             tick = s.tick - s.seeded_tick
             effort += s.effort_noise[k] * normal(s.seed, tick, noise.EFFORT, s.noise_stream[k])
         limited = min(max(effort, -s.dof_effort[k]), s.dof_effort[k])
-        if limited != effort and s.dof_acts[k] != 0.0:
+        # only a floating root is without an actuator and driven by inverse dynamics
+        acts = 1.0 if s.by_dynamics[k] == 1 else s.dof_acts[k]
+        if limited != effort and acts != 0.0:
             s.saturated = k
             clamped = True
-        d.qfrc_applied[k] = s.dof_acts[k] * limited
+        d.qfrc_applied[k] = acts * limited
     s.clamped += clamped
 
 
@@ -82,6 +90,8 @@ def _choose_modes(m, d, still, s):
     s.stale = 0
     s.age = 0
     serving = False
+    if s.nheld > 0:
+        _end_holding(m, s)
     for k in range(m.nv):
         mode = _current_mode(s, k)
         servo = _servo_of(s, mode)
@@ -91,14 +101,32 @@ def _choose_modes(m, d, still, s):
             s.aim[k] = s.measured[0, k]
             s.speed[k] = s.measured[1, k]
         s.servo[k] = servo
-        s.by_dynamics[k] = servo > 0 or (mode == _STALE and s.policy != ZERO)
+        floats = mode == _FLOATS
+        s.by_dynamics[k] = servo > 0 or floats or (mode == _STALE and s.policy != ZERO)
         still.qacc[k] = 0.0
         if servo > 0:
             still.qacc[k] = _servo_acceleration(s, k, servo)
             serving = True
+        elif floats:
+            still.qacc[k] = -d.qvel[k] / max(FLOAT_TIME, 10.0 * s.period / NANOSECONDS)
+            serving = True
         elif s.policy == HOLD and m.nefc > 0:
             still.qacc[k] = -d.qvel[k] / _hold_time(s)  # joints of closed loops brake together
     return serving
+
+
+@kernel
+def _end_holding(m, s):
+    """Let floating roots go with the first command of their trees, and brakes with any."""
+    s.braked = 1
+    for k in range(m.nv):
+        if s.commanded[k] == 0 or s.dof_held[k] == 0 or s.dof_acts[k] == 0.0:
+            continue
+        s.braked = 0
+        group = s.body_group[m.dof_bodyid[k]]
+        for i in range(m.nv):
+            if s.dof_acts[i] == 0.0 and s.body_group[m.dof_bodyid[i]] == group:
+                s.commanded[i] = 1
 
 
 @kernel
@@ -108,6 +136,8 @@ def _servo_of(s, mode):
         return _OF_POSITION
     if mode == VELOCITY:
         return _OF_SPEED
+    if mode == _STANDS and s.braked == 0:
+        return _OF_HOLD
     return _OF_HOLD if mode == _STALE and s.policy == HOLD else 0
 
 
@@ -134,8 +164,18 @@ def _current_mode(s, k):
             s.age = max(s.age, age)
         if age > s.timeout:
             s.stale += 1
-            return _STALE
+            return _held_mode(s, k)
+    if s.dof_acts[k] == 0.0 and s.dof_held[k] != 0 and s.commanded[k] == 0:
+        return _FLOATS
     return s.mode[k]
+
+
+@kernel
+def _held_mode(s, k):
+    """Return the mode of an actuated dof without a command in force."""
+    if s.dof_held[k] == 0 or s.commanded[k] == 1:
+        return _STALE
+    return _STANDS if s.dof_held[k] == STANDS else _FLOATS
 
 
 @kernel
@@ -318,11 +358,13 @@ def _effort(m, still, s, k):
 
 @kernel
 def forget_commands(s: Shared) -> None:
-    """Expire every command and end every trajectory."""
+    """Expire every command, end every trajectory, and hold what waits for its first command."""
+    s.braked = s.nheld > 0
     for k in range(len(s.arrival)):
         s.since[k] = s.watch - s.timeout - 1
         s.mode[k] = 0
         s.held[k] = 0
+        s.commanded[k] = 0
         s.traj_column[k] = -1
         s.inbox_new[k] = 0
         s.due[k] = -1

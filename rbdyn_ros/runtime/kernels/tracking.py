@@ -34,6 +34,7 @@ def begin_trajectory(s: Shared) -> None:
     for column in range(s.traj_dofs if s.tracking else 0):
         k = word_at(s.traj_dof, column)
         s.traj_column[k] = column
+        s.commanded[k] = 1
         s.begun = 1
         if s.traj_from_here == 1:
             _fill_first_point(s, k, column)

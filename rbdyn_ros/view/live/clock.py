@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rbdyn_ros.dynamics.instant import Instant
@@ -61,6 +61,7 @@ class Clock:
 
     Attributes:
         speed: requested speed, set here or by others.
+        pace: simulated seconds per second: measured or requested, whichever is larger.
     """
 
     def __init__(
@@ -70,28 +71,40 @@ class Clock:
         speed: float,
         refusals: Mapping[str, str],
     ) -> None:
-        self._server, self._simulated, self.speed = server, simulated, speed
+        self._server, self._simulated = server, simulated
+        self.speed = self.pace = speed
         self._paused, self._told, self._due = False, "", 0.0
         self._speeds: dict[str, float] = {}
         self._box: Any = None
         gui = server.gui
         self._line = gui.add_html("")
-        self._pause = gui.add_button("Pause", hint="pause or continue the simulation")
-        self._on(self._pause, lambda: simulated.pause(not self._paused))
-        self._ticks = gui.add_number("Ticks", initial_value=1, min=1, max=MOST_TICKS, step=1)
-        self._on(
-            gui.add_button("Step", hint="run this number of ticks while paused"),
-            lambda: simulated.step(int(self._ticks.value)),
+        self._buttons: Any = gui.add_button_group(
+            "Time",
+            ("Pause", "Step", "Reset"),
+            hint="Step runs some ticks while paused; Reset returns to the start, and time goes on",
         )
-        self._on(
-            gui.add_button("Reset", hint="return to the initial state, at rest; time continues"),
-            simulated.reset,
-        )
+        self._buttons.on_click(lambda event: self._pressed(event.target.value, event))
         if "set_speed" not in refusals:
             self._add_speed()
+        self._ticks = gui.add_number(
+            "Ticks", initial_value=1, min=1, max=MOST_TICKS, step=1, hint="of a step"
+        )
 
-    def _on(self, button: Any, order: Callable[[], str]) -> None:
-        button.on_click(lambda event: tell(self._server, event, order()))
+    def _pressed(self, button: str, event: Any) -> None:
+        orders = {"Step": self.step, "Reset": self.reset}
+        orders.get(button, self.pause)(event)
+
+    def pause(self, event: Any) -> None:
+        """Pause or continue the simulation."""
+        tell(self._server, event, self._simulated.pause(not self._paused))
+
+    def step(self, event: Any) -> None:
+        """Run some ticks while paused."""
+        tell(self._server, event, self._simulated.step(int(self._ticks.value)))
+
+    def reset(self, event: Any) -> None:
+        """Return to the start, at rest; time goes on."""
+        tell(self._server, event, self._simulated.reset())
 
     def _add_speed(self) -> None:
         self._speeds = speeds_with(self.speed)
@@ -124,12 +137,14 @@ class Clock:
         paused = all(instant.paused for instant in instants)
         if paused != self._paused:
             self._paused = paused
-            self._pause.label = "Resume" if paused else "Pause"
+            self._buttons.options = ("Resume" if paused else "Pause", "Step", "Reset")
             self._due = 0.0
         wanted = instants[0].wanted
         if math.isfinite(wanted) and wanted != self.speed:
             self.speed = wanted
             self._show_speed()
+        factor = instants[0].factor
+        self.pace = max(factor, self.speed) if math.isfinite(factor) else self.speed
         now, line = time.monotonic(), state_line(instants)
         if line != self._told and now >= self._due:
             self._told, self._due = line, now + REFRESH

@@ -1,4 +1,4 @@
-"""Efforts and forces from a live view: sliders, a button, and a handle to drag."""
+"""Efforts and forces from a live view: sliders, and a button that pushes."""
 
 from __future__ import annotations
 
@@ -8,23 +8,20 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from rbdyn_ros.dynamics.instant import Instant
+from rbdyn_ros.model.connected import connected_trees
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.view.live.clock import tell
 from rbdyn_ros.view.live.link import Cast
-from rbdyn_ros.view.live.pull import GRAVITY, HandSpring
 
 if TYPE_CHECKING:
     import viser
 
 #: Range of the slider of a joint without an effort limit, as a multiple of its gravity load.
 AMPLE = 2.0
+GRAVITY = 9.81
 #: Lever arm of that load for a revolute joint [m].
 LEVER = 0.5
-#: Duration of a pull that is not renewed [s].
-HELD = 0.25
 ORIGIN = (0.0, 0.0, 0.0)
 
 Drive = Callable[[Mapping[str, float]], str]
@@ -42,6 +39,10 @@ def effort_range(m: Model, name: str) -> float:
         return 1.0
     unit = 10.0 ** math.floor(math.log10(load))
     return math.ceil(load / unit) * unit
+
+
+def _line(content: str) -> str:
+    return f'<div style="padding: 0 0.75em">{content}</div>'
 
 
 class Torques:
@@ -68,16 +69,22 @@ class Torques:
         self._lock = threading.Lock()
         self._sliders: list[Any] = []
         gui = server.gui
-        with gui.add_folder("Torques", expand_by_default=len(cast.joints) <= 12):
-            why = cast.refusals.get("drive", "" if cast.joints else "no joint accepts efforts")
-            if why:
-                gui.add_html(f'<div style="padding: 0 0.75em">{html.escape(why)}</div>')
-                return
+        why = cast.refusals.get("drive", "" if cast.joints else "no joint accepts efforts")
+        falls = "" if why else "; <i>Release</i> lets it fall"
+        self._held_note: Any = gui.add_html(
+            _line(f"{html.escape(cast.start)}{falls}"), visible=False
+        )
+        if not why:
             button = gui.add_button(
                 "Release",
-                hint="stop applying efforts; other commanders or the timeout policy take over",
+                hint="stop holding it and applying efforts; other commanders or the timeout "
+                "policy take over",
             )
             button.on_click(lambda event: tell(server, event, self.let_go()))
+        with gui.add_folder("Torques [N m, N]", expand_by_default=False):
+            if why:
+                gui.add_html(_line(html.escape(why)))
+                return
             for name in cast.joints:
                 self._add(name, effort_range(m, name))
 
@@ -93,6 +100,11 @@ class Torques:
                     self._held[name] = float(slider.value)
 
         slider.on_update(moved)
+
+    def put(self, instant: Instant) -> None:
+        """Say whether the robot is held until its first command."""
+        if self._held_note.visible != instant.held:
+            self._held_note.visible = instant.held
 
     @property
     def held(self) -> bool:
@@ -119,141 +131,62 @@ class Torques:
 
 
 class Pushes:
-    """Pushes on a link: by a button, or by dragging a handle.
+    """Pushes on a link by a button.
 
     Args:
         server: server of the view.
         m: the robot.
-        cast: the robot.
         push: applies a wrench to a link: name, point, force, torque, duration.
-        speed: returns the simulated seconds per second.
-        name: name of the handle's node in the scene.
     """
 
-    def __init__(
-        self,
-        server: viser.ViserServer,
-        m: Model,
-        cast: Cast,
-        push: Push,
-        speed: Callable[[], float],
-        name: str,
-    ) -> None:
-        self._server, self._push, self._speed, self._cast = server, push, speed, cast
-        self._take(m)
-        self._target: Any = None
-        self._owner: int | None = None
-        self._instant: Instant | None = None
-        self._handle: Any = None
-        self._pulling = False
-        if self._links:
-            self._build(self._links, m.body_names[-1], name)
-
-    def _take(self, m: Model) -> None:
-        self._spring, self._bodies = HandSpring(m), m.body_names
-        frames = zip(m.frame_names, m.frame_bodyid, strict=True)
-        self._links = tuple(name for name, body in frames if body > 0)
-
-    def move(self, m: Model) -> None:
-        """Go on with other objects; a link that is gone is pulled no more."""
-        if self._handle is None:
+    def __init__(self, server: viser.ViserServer, m: Model, push: Push) -> None:
+        self._push, self._m, self._usual = push, m, 0.0
+        self._links = _links(m)
+        if not self._links:
             return
-        chosen = self._chosen
-        self._instant = None
-        self._take(m)
-        if chosen not in self._links:
-            self._target = None
-        self._link.options = self._links
-        self._link.value = chosen if chosen in self._links else self._links[0]
-
-    def _build(self, links: tuple[str, ...], link: str, name: str) -> None:
-        server, gui = self._server, self._server.gui
-        weight = GRAVITY * self._spring.mass
-        with gui.add_folder("Push", expand_by_default=True):
+        gui = server.gui
+        with gui.add_folder("Push", expand_by_default=False):
             self._link: Any = gui.add_dropdown(
-                "Link", links, initial_value=link, hint="or click it in the scene"
+                "Link",
+                self._links,
+                initial_value=m.body_names[-1],
+                hint="or click it in the scene",
             )
-            self._force = gui.add_vector3(
-                "Force [N]", initial_value=(round(0.5 * weight, 1), 0.0, 0.0)
+            self._force: Any = gui.add_vector3(
+                "Force [N]", initial_value=ORIGIN, hint="x, y and z in world axes"
             )
             self._duration = gui.add_number(
                 "Seconds", initial_value=0.1, min=1e-3, max=3600.0, step=1e-3
             )
-            button = gui.add_button("Push", hint="in world axes")
-            drag = gui.add_checkbox("Drag", initial_value=False, hint="show a handle to pull at")
+            button = gui.add_button("Push", hint="at the origin of the link")
+        self._link.on_update(lambda _: self._suggest())
         button.on_click(lambda event: tell(server, event, self._push_once()))
-        self._handle = server.scene.add_transform_controls(
-            f"{name}/handle", 0.3, disable_rotations=True, depth_test=False, visible=False
-        )
-        drag.on_update(lambda _: self._set_dragging(drag.value))
-        self._handle.on_update(self._dragged)
+        self._suggest()
 
-    def fit(self, size: float) -> None:
-        """Scale the handle for a robot of a size [m]."""
-        if self._handle is not None:
-            self._handle.scale = 0.25 * size
+    def move(self, m: Model) -> None:
+        """Go on with other objects."""
+        if not self._links:
+            return
+        chosen = self._chosen
+        self._m, self._links = m, _links(m)
+        self._link.options = self._links
+        self._link.value = chosen if chosen in self._links else self._links[0]
 
     def choose(self, body: str) -> None:
         """Choose the link of a clicked body; "" if the click hit no body."""
-        if body in self._bodies[1:] and self._handle is not None:
+        if self._links and body in self._m.body_names[1:]:
             self._link.value = body
+
+    def _suggest(self) -> None:
+        """Suggest a force that suits the chosen link, unless the user set one."""
+        if tuple(self._force.value) in (ORIGIN, (self._usual, 0.0, 0.0)):
+            self._usual = usual_push(self._m, self._chosen)
+            self._force.value = (self._usual, 0.0, 0.0)
 
     def _push_once(self) -> str:
         return self._push(
             self._chosen, ORIGIN, self._force.value, ORIGIN, float(self._duration.value)
         )
-
-    def _set_dragging(self, dragging: bool) -> None:
-        self.let_go()
-        self._handle.visible = dragging
-        self._follow()
-
-    async def _dragged(self, event: Any) -> None:
-        """Handle a drag of the handle; a coroutine, because viser calls those in order."""
-        if event.phase == "end":
-            self._target = self._owner = None
-        else:
-            self._target, self._owner = np.array(event.target.position), event.client_id
-
-    @property
-    def held(self) -> bool:
-        """Whether a link is pulled."""
-        return self._target is not None or self._pulling
-
-    def put(self, instant: Instant) -> None:
-        """Take the pose of the robot; the handle stays at the link unless it is dragged."""
-        self._instant = instant
-        self._follow()
-
-    def _follow(self) -> None:
-        shown = self._handle is not None and self._handle.visible
-        if shown and self._target is None and self._instant is not None:
-            self._handle.position = self._spring.at(self._instant, self._chosen)
-
-    def hold(self) -> None:
-        """Renew or end the pull."""
-        target, instant = self._target, self._instant
-        if target is not None and self._owner not in self._server.get_clients():
-            self._target = target = None
-        if target is None or instant is None:
-            self.let_go()
-            return
-        link = self._chosen
-        force = self._spring.force(instant, link, target, self._pace(instant))
-        self._pulling = True
-        why = self._push(link, ORIGIN, force.tolist(), ORIGIN, self._horizon(instant))
-        if why:
-            self._target = None
-            tell(self._server, None, why)
-
-    def _horizon(self, instant: Instant) -> float:
-        """Return the duration of a pull in simulated time [s], after which it ends by itself."""
-        return min(max(HELD * self._pace(instant), 2.0 * self._cast.timestep), 3600.0)
-
-    def _pace(self, instant: Instant) -> float:
-        """Return the simulated seconds per second: measured or requested, whichever is larger."""
-        pace = instant.factor if math.isfinite(instant.factor) else 1.0
-        return max(pace, self._speed())
 
     @property
     def _chosen(self) -> str:
@@ -261,9 +194,20 @@ class Pushes:
         chosen = str(self._link.value)
         return chosen if chosen in self._links else self._links[0]
 
-    def let_go(self) -> None:
-        """End the pull with the next tick."""
-        self._target = None
-        if self._pulling:
-            self._pulling = False
-            self._push(self._chosen, ORIGIN, ORIGIN, ORIGIN, 2.0 * self._cast.timestep)
+
+def _links(m: Model) -> tuple[str, ...]:
+    """Return the links that can move."""
+    frames = zip(m.frame_names, m.frame_bodyid, strict=True)
+    return tuple(name for name, body in frames if body > 0)
+
+
+def usual_push(m: Model, link: str) -> float:
+    """Return a force that moves a link [N], with two digits.
+
+    It is half the weight of what hangs together with the link, or twice the weight if that is
+    free, because it may lie on a floor with friction.
+    """
+    tree, body = connected_trees(m), int(m.frame_bodyid[m.frame_id(link)])
+    free = m.jnt_dofnum[m.body_rootid[body] - 1] == 6
+    weight = GRAVITY * float(m.body_mass[tree == tree[body]].sum())
+    return float(f"{(2.0 if free else 0.5) * weight:.2g}")

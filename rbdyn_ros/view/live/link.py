@@ -22,7 +22,7 @@ from rbdyn_ros.sensors.sights import Sight
 Numbers = Sequence[float]
 
 #: The requests on each pipe.
-PROMPT = frozenset({"instants", "recast", "sights", "push", "drive", "release"})
+PROMPT = frozenset({"instants", "recast", "sights", "push", "pull", "drive", "release"})
 QUEUED = frozenset({"pause", "step", "reset", "set_speed"})
 #: Reports of the view, without an answer: its address, a warning, or why it cannot serve.
 SERVING, WARNED, FAILED = "serving", "warned", "failed"
@@ -74,6 +74,18 @@ class Simulated(Protocol):
             duration: duration in simulated time [s].
         """
 
+    def pull(self, robot: int, link: str, point: Numbers, goal: Numbers, duration: float) -> str:
+        """Pull a link by a spring that suits its inertia, in place of the view's last pull.
+
+        Args:
+            robot: number of the robot.
+            link: name of the link.
+            point: (3,) in the frame of the link [m].
+            goal: (3,) position of that point in the world [m]; or (9,) orientation of the link,
+                row by row; empty: let go.
+            duration: duration in simulated time [s].
+        """
+
     def drive(self, robot: int, efforts: Mapping[str, float]) -> str:
         """Apply efforts to the named joints [N m or N]; they end unless this is repeated."""
 
@@ -101,6 +113,7 @@ class Cast:
         refusals: by name of an order, the reason why it is never accepted.
         world: of the instants with the Model of this description, see Instant.
         sees: whether it has lidars, range sensors or cameras.
+        start: how it is held until its first command; "" if it is not.
     """
 
     name: str
@@ -118,6 +131,7 @@ class Cast:
     refusals: Mapping[str, str] = field(default_factory=dict)
     world: int = 0
     sees: bool = False
+    start: str = ""
 
     @property
     def folder(self) -> Path | None:
@@ -186,6 +200,9 @@ class Remote:
         duration: float,
     ) -> str:
         return str(self._ask("push", robot, link, point, force, torque, duration))
+
+    def pull(self, robot: int, link: str, point: Numbers, goal: Numbers, duration: float) -> str:
+        return str(self._ask("pull", robot, link, point, goal, duration))
 
     def drive(self, robot: int, efforts: Mapping[str, float]) -> str:
         return str(self._ask("drive", robot, dict(efforts)))

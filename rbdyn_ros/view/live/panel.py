@@ -17,6 +17,8 @@ from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.view.live.clock import Clock
 from rbdyn_ros.view.live.forces import Pushes, Torques
+from rbdyn_ros.view.live.hand import Hand
+from rbdyn_ros.view.live.keys import Keys
 from rbdyn_ros.view.live.link import FAILED, SERVING, WARNED, Cast, Remote, Simulated
 from rbdyn_ros.view.live.loading import load, moved, warning_of
 from rbdyn_ros.view.live.sights import Sights
@@ -53,6 +55,15 @@ class Live:
         with server.atomic():
             first = casts[0]
             self.clock = Clock(server, simulated, first.speed, first.refusals)
+            clock = self.clock
+            self.keys = Keys(
+                server,
+                {
+                    "space": ("Pause, or continue", clock.pause),
+                    "arrowright": ("Step while paused", clock.step),
+                    "R": ("Reset", clock.reset),
+                },
+            )
             self._chosen = self._add_choice(casts)
             self.robots = [
                 LiveRobot(server, cast, simulated, k, self.clock) for k, cast in enumerate(casts)
@@ -60,6 +71,7 @@ class Live:
             if len(casts) > 1:
                 frame_camera(server, [robot.show.scene for robot in self.robots])
                 self._choose()
+        self._frame_start()
         server.on_client_connect(lambda _: self._woken.set())
         timeout = min(cast.command_timeout for cast in casts)
         self._repeat = max(min(REPEAT, timeout / 3.0), SOONEST)
@@ -70,6 +82,19 @@ class Live:
         choice = self._server.gui.add_dropdown("Robot", tuple(cast.name for cast in casts))
         choice.on_update(lambda _: self._choose())
         return choice
+
+    def _frame_start(self) -> None:
+        """Show the start, and move the first camera from the zero position of the robot there."""
+        before, camera = self._shown.show.nodes.centre, self._server.initial_camera
+        self.poll()
+        moved = self._shown.show.nodes.centre - before
+        camera.position, camera.look_at = camera.position + moved, camera.look_at + moved
+
+    @property
+    def _shown(self) -> LiveRobot:
+        """The robot whose panel is shown."""
+        chosen = None if self._chosen is None else self._chosen.value
+        return next((one for one in self.robots if one.name == chosen), self.robots[0])
 
     def _choose(self) -> None:
         """Show the panel of one robot."""
@@ -111,6 +136,7 @@ class Live:
             self.clock.put(instants)
             for robot, instant in zip(self.robots, instants, strict=True):
                 robot.put(instant)
+            self.keys.put(self._shown.show.nodes.centre)
         if self._server.get_clients():
             for robot in self.robots:
                 robot.look()
@@ -165,14 +191,16 @@ class LiveRobot:
                 partial(simulated.drive, number),
                 partial(simulated.release, number),
             )
-            push = partial(simulated.push, number)
-            self.pushes = Pushes(server, m, cast, push, lambda: clock.speed, f"/view{number}")
+            self.pushes = Pushes(server, m, partial(simulated.push, number))
             self.charts = Charts(server, m)
-            self.show = Show(server, m, looks, cast.name)
+            pull = partial(simulated.pull, number)
+            name = f"/hand{number}"
+            self.hand = Hand(server, pull, lambda: clock.pace, cast.timestep, name)
+            self.show = Show(server, m, looks, cast.name, self.hand.dragged)
+            self.hand.take(self.show)
             seen = partial(simulated.sights, number)
             self._sights = Sights(server, self.show, seen) if cast.sees else None
         self.findings = (*looks.findings, *self.show.scene.findings)
-        self.pushes.fit(self.show.scene.size)
         self.show.on_click(self.pushes.choose)
 
     def enter(self, world: int) -> None:
@@ -184,20 +212,21 @@ class LiveRobot:
         with self._server.atomic():
             self.show.move(m, looks)
             self.pushes.move(m)
+            self.hand.move()
             self.charts.move(m)
-        self.pushes.fit(self.show.scene.size)
         self._world = world
 
     def put(self, instant: Instant) -> None:
         """Show an instant of the present world, unless it is shown already."""
         if instant.world != self._world:
             return
-        self.pushes.put(instant)
+        self.torques.put(instant)
         self.charts.put(instant)
         now = (instant.time, instant.tick, instant.qpos.tobytes())
         if now != self._last:
             self._last = now
             self.show.put(instant)
+        self.hand.put(instant)
 
     def look(self) -> None:
         """Show what the sensors see."""
@@ -206,7 +235,7 @@ class LiveRobot:
 
     def hold(self, watched: bool) -> None:
         """Repeat efforts and pulls; end them if no browser is connected."""
-        for part in (self.torques, self.pushes):
+        for part in (self.torques, self.hand):
             if part.held:
                 (part.hold if watched else part.let_go)()
 

@@ -1,4 +1,4 @@
-"""The force that pulls a link towards the dragged handle: a spring suited to the robot."""
+"""The spring by which a hand pulls or turns a link: as stiff as what it moves is heavy."""
 
 from __future__ import annotations
 
@@ -6,69 +6,125 @@ import threading
 
 import numpy as np
 
-from rbdyn_ros.arrays import Array
-from rbdyn_ros.dynamics.instant import Instant
-from rbdyn_ros.dynamics.stages import make_data
+from rbdyn_ros.arrays import Array, Bools
+from rbdyn_ros.dynamics.stages import forward, make_data
 from rbdyn_ros.dynamics.toolbox.frames import frame_jacobian, frame_pose
 from rbdyn_ros.dynamics.toolbox.inertia import mass_matrix
-from rbdyn_ros.model.model import Model
+from rbdyn_ros.errors import refusal
+from rbdyn_ros.model.connected import connected_trees
+from rbdyn_ros.model.rotation import quat_to_mat
+from rbdyn_ros.runtime.loop import Loop
+from rbdyn_ros.runtime.types import Pull
 
-#: Natural frequency of the spring [rad/s]. The force is renewed about thirty times a second, so a
-#: much stiffer spring would be unstable.
-RATE = 6.0
-#: Largest force, as a multiple of the weight of the robot.
+#: Natural frequency of the spring [rad/s], and its largest one, over the frequency of ticks.
+RATE, MOST_RATE = 22.0, 0.2
+#: Damping over the critical one: what hangs from a point feels heavier than what lies there.
+DAMPING = 1.2
+#: Distance to the goal at which the spring overcomes dry friction [m], [rad], but it is never
+#: stiffer for it than MOST_STIFFER times.
+SAG, SAG_ANGLE, MOST_STIFFER = 0.03, 0.1, 10.0
+#: Largest force of the spring, over the weight of what hangs together with the link.
 MOST_WEIGHTS = 5.0
 GRAVITY = 9.81
+#: Largest torque of the spring [N m]; the angle to the goal is limited anyway.
+MOST_TORQUE = 1e6
+#: Mobility of a direction in which a point cannot move, over that of its easiest direction.
+LEAST_EASE = 1e-3
 
 
 class HandSpring:
-    """A critically damped spring on a link; thread-safe.
+    """Makes the pulls of a hand on the robots and objects of a loop; thread-safe.
 
-    Its stiffness follows from the operational-space inertia at the link, so that one frequency
-    fits a finger and a torso; no direction counts as heavier than the whole robot.
+    The spring is critically damped by the inertia that the hand feels. Joints with a servo or a
+    brake belong to the link rigidly, as do closed loops; contact is left out.
 
     Args:
-        m: the robot.
+        loop: has the Model and its present state.
     """
 
-    def __init__(self, m: Model) -> None:
-        self._m, self._d, self._lock = m, make_data(m), threading.Lock()
-        self.mass = float(m.body_mass.sum())
+    def __init__(self, loop: Loop) -> None:
+        self._loop, self._lock = loop, threading.Lock()
+        self._m, self._d = loop.plant.m, make_data(loop.plant.m)
 
-    def at(self, instant: Instant, link: str) -> Array:
-        """Return the origin of a link in the world, (3,) [m]."""
-        with self._lock:
-            return self._place(instant, link)
-
-    def force(self, instant: Instant, link: str, target: Array, pace: float = 1.0) -> Array:
-        """Return the force on the origin of a link, (3,) in world axes [N].
+    def pull(self, link: str, point: Array, goal: Array, duration: float) -> Pull:
+        """Return the pull from a point of a link to a goal.
 
         Args:
-            instant: the robot.
-            link: name of the link.
-            target: (3,) position of the handle [m].
-            pace: simulated seconds per second; above 1 the spring is softer by that factor.
+            link: its name.
+            point: (3,) in the frame of the link [m].
+            goal: (3,) position in the world [m], or (9,) orientation of the link, row by row.
+            duration: of the pull [s].
+
+        Raises:
+            RbdynError: the link is fixed to the world, or there is none of this name.
         """
-        rate = RATE / max(1.0, pace)
         with self._lock:
-            away = np.asarray(target, np.float64) - self._place(instant, link)
-            J = frame_jacobian(self._m, self._d, link)[3:]
-            wanted = rate**2 * away - 2.0 * rate * (J @ instant.qvel)
-            force = self._inertia(J) @ wanted
-        size, most = float(np.linalg.norm(force)), MOST_WEIGHTS * GRAVITY * self.mass
-        return force * (most / size) if size > most else force
+            m = self._loop.plant.m
+            if m is not self._m:
+                self._m, self._d = m, make_data(m)
+            if link not in m.frame_names:
+                raise refusal(f"there is no link '{link}'")
+            frame = m.frame_id(link)
+            body = int(m.frame_bodyid[frame])
+            if body == 0:
+                raise refusal(f"link '{link}' is fixed to the world, so it cannot be pulled")
+            R = quat_to_mat(m.frame_quat[frame])
+            turns = len(goal) == 9
+            rate = min(RATE, MOST_RATE / (self._loop.period_ns * 1e-9))
+            tree = connected_trees(m)
+            mass = float(m.body_mass[tree == tree[body]].sum())
+            J = self._jacobian(link, point)
+            rows, most, sag = (J[:3], 0.0, SAG_ANGLE) if turns else (J[3:], mass, SAG)
+            heavy = self._felt_inertia(rows, most, sag * rate**2)
+            return Pull(
+                body=body,
+                point=m.frame_pos[frame] + R @ point,
+                goal=goal.reshape(3, 3) @ R.T if turns else goal,
+                stiffness=rate**2 * heavy,
+                lag=2.0 * DAMPING / rate,
+                most=MOST_TORQUE if turns else MOST_WEIGHTS * GRAVITY * mass,
+                duration=duration,
+            )
 
-    def _place(self, instant: Instant, link: str) -> Array:
-        self._d.qpos, self._d.time = instant.qpos, instant.time
-        place: Array = frame_pose(self._m, self._d, link)[0].copy()
-        return place
+    def _jacobian(self, link: str, point: Array) -> Array:
+        """Return the Jacobian (6, nv) at a point of a link, [angular; linear]."""
+        state, d = self._loop.readout.latest(), self._d
+        d.qpos, d.qvel, d.time = state.qpos, state.qvel, state.time
+        if self._m.nefc:
+            forward(self._m, d)  # writes efc_J
+        J = frame_jacobian(self._m, d, link)
+        arm = frame_pose(self._m, d, link)[1] @ point
+        return np.concatenate([J[:3], J[3:] + np.cross(J[:3].T, arm).T])
 
-    def _inertia(self, J: Array) -> Array:
-        """Return the operational-space inertia at the link, (3, 3) [kg]."""
-        if self._m.nM == 0:  # too large for a mass matrix
-            return np.eye(3) * self.mass
-        mobility = J @ np.linalg.lstsq(mass_matrix(self._m, self._d), J.T, rcond=None)[0]
+    def _felt_inertia(self, J: Array, mass: float, sag: float) -> Array:
+        """Return the inertia (3, 3) that a hand feels in the directions of J (3, nv).
+
+        Args:
+            J: the Jacobian.
+            mass: no direction is heavier; 0: unlimited.
+            sag: acceleration of the spring that overcomes dry friction.
+        """
+        m, free = self._m, _free_dofs(self._loop)
+        if m.nM == 0:  # too large for a mass matrix
+            return np.eye(3) * mass
+        J = J[:, free]
+        M = mass_matrix(m, self._d)[np.ix_(free, free)]
+        yields = np.linalg.lstsq(M, J.T, rcond=None)[0]
+        if m.nefc:
+            K = self._d.efc_J[:, free]
+            back = np.linalg.lstsq(M, K.T, rcond=None)[0]
+            yields -= back @ np.linalg.pinv(K @ back) @ (K @ yields)
+        mobility = J @ yields
         ease, axes = np.linalg.eigh(0.5 * (mobility + mobility.T))
-        least = 1.0 / self.mass if self.mass > 0.0 else 1.0
-        heavy: Array = axes @ np.diag(1.0 / np.maximum(ease, least)) @ axes.T
-        return heavy
+        least = 1.0 / mass if mass > 0.0 else LEAST_EASE * float(ease.max())
+        ease = np.maximum(ease, least or np.inf)
+        friction = m.dof_frictionloss[free] @ np.abs(yields @ axes) / ease
+        inertia = np.maximum(1.0 / ease, np.minimum(friction / sag, MOST_STIFFER / ease))
+        felt: Array = axes @ np.diag(inertia) @ axes.T
+        return felt
+
+
+def _free_dofs(loop: Loop) -> Bools:
+    """Return the dofs (nv,) that nothing keeps in place; all, if none is free."""
+    free: Bools = ~loop.kept_dofs
+    return free if free.any() else np.ones_like(free)

@@ -72,7 +72,7 @@ class Watched:
         if not loop.running and control.tick == 0:
             # reading its latest state would run a loop that is about to start
             still = Instant.still(loop.m, loop.start_position)
-            return replace(still, paused=True, wanted=control.real_time_factor)
+            return replace(still, paused=True, wanted=control.real_time_factor, held=loop.holding)
         state = loop.readout.latest()
         if state.m is not self.m:
             self.m, self.world = state.m, self.world + 1
@@ -95,6 +95,7 @@ class Watched:
             tick=state.tick,
             wanted=control.real_time_factor,
             world=self.world,
+            held=loop.holding,
         )
 
     def _points(self, state: LoopState) -> Array:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.instant import Instant
+from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.view.scene.parts import MASS, Part
 from rbdyn_ros.view.scene.scene import (
     COLLISIONS,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     import viser
 
 Rgb = tuple[int, int, int]
+Dragged = Callable[[str, Any], Coroutine[Any, Any, None]]
 
 AXIS: Rgb = (86, 180, 233)
 LIMIT: Rgb = (0, 114, 178)
@@ -41,6 +43,12 @@ HAND: Rgb = (213, 94, 0)
 CONTACT: Rgb = (0, 158, 115)
 PUSH: Rgb = (213, 94, 0)
 COUPLE: Rgb = (150, 90, 190)
+
+#: The floor is darker than light robots and lighter than dark ones; it hides no robot below.
+FLOOR: Rgb = (176, 188, 202)
+CELL: Rgb = (160, 172, 187)
+SECTION: Rgb = (128, 142, 160)
+FLOOR_OPACITY, SHADOW = 0.75, 0.3
 
 #: Thicknesses and lengths relative to the size of the robot.
 LINE, ARROW, HEAD, AXES, TOUCH = 0.004, 0.006, 0.015, 0.06, 0.015
@@ -60,6 +68,8 @@ class Nodes:
         scene: the scene of the robot.
         root: name of the parent node of all nodes, "/..." .
         clicked: called with the name of a clicked body.
+        dragged: a coroutine function, called with the name of a dragged body and viser's event,
+            also for drags with Shift; None: bodies cannot be dragged.
     """
 
     def __init__(
@@ -68,9 +78,10 @@ class Nodes:
         scene: Scene,
         root: str,
         clicked: Callable[[str], None],
+        dragged: Dragged | None = None,
     ) -> None:
         self._server, self._viser, self.scene = server, server.scene, scene
-        self._root, self._clicked = root, clicked
+        self._root, self._clicked, self._dragged = root, clicked, dragged
         self._opacity, self._numbers = 1.0, itertools.count()
         self._lock = threading.RLock()  # callbacks of browsers run in threads
         self._layers: dict[str, list[Any]] = {}
@@ -181,6 +192,16 @@ class Nodes:
                 at = self.scene.m.body_ipos[body]
                 self._layers[LABEL] = [self._viser.add_label(name, text, position=at)]
 
+    @property
+    def centre(self) -> Array:
+        """The centre of mass (3,) of the robot as it is shown."""
+        return np.zeros(3) if self._at is None else self._at.com
+
+    def pose(self, body: int) -> tuple[Array, Array]:
+        """Return position (3,) and orientation (3, 3) of a body as it is shown."""
+        frame = self._bodies[body]
+        return np.array(frame.position), quat_to_mat(np.array(frame.wxyz))
+
     def path(self, body: int) -> str:
         """Return the name of the node of a body, which other nodes may hang from."""
         return str(self._bodies[body].name)
@@ -225,7 +246,19 @@ class Nodes:
         if part.body > 0:
             name = self.scene.m.body_names[part.body]
             node.on_click(lambda _: self._clicked(name))
+            self._let_drag(node, name)
         return node
+
+    def _let_drag(self, node: Any, name: str) -> None:
+        dragged = self._dragged
+        if dragged is None:
+            return
+
+        async def call(event: Any) -> None:
+            await dragged(name, event)
+
+        for modifier in (None, "shift"):
+            node.on_drag("left", modifier=modifier)(call)
 
     def _whole_mass(self) -> Any:
         radius = 0.03 * self.scene.size
@@ -300,10 +333,13 @@ class Nodes:
             fade_distance=12.0 * scene.size,
             cell_size=0.1 * cell,
             section_size=cell,
-            cell_color=(222, 222, 222),
-            section_color=(190, 190, 195),
+            cell_color=CELL,
+            section_color=SECTION,
             cell_thickness=0.6,
             section_thickness=0.9,
+            shadow_opacity=SHADOW,
+            plane_color=FLOOR,
+            plane_opacity=FLOOR_OPACITY,
             position=(0.0, 0.0, scene.floor),
         )
         return [grid, *(self._surface(GRID, part) for part in scene.obstacles)]

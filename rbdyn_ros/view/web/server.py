@@ -13,6 +13,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import numpy as np
+
 from rbdyn_ros.errors import Finding, ParameterError
 
 if TYPE_CHECKING:
@@ -22,6 +24,9 @@ PORT, ADDRESS = 8080, "127.0.0.1"
 
 #: Number of ports to try, beginning with the requested one.
 PORTS_TRIED = 20
+
+#: Colour of the background.
+SKY = (232, 237, 243)
 
 #: Width of the panel [pixel].
 PANEL_WIDTH = 380
@@ -65,6 +70,7 @@ def open_server(
     server.gui.configure_theme(show_logo=False, show_share_button=False)
     server.gui.main_panel.dock_right()
     server.gui.main_panel.set_width(PANEL_WIDTH)
+    server.scene.set_background_image(np.full((1, 1, 3), SKY, np.uint8), format="png")
     return server
 
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.appearance.shapes import Appearance
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.report.describe import joint_type
 from rbdyn_ros.view.scene.scene import Scene
 from rbdyn_ros.view.web.display import Display
-from rbdyn_ros.view.web.nodes import Nodes
+from rbdyn_ros.view.web.nodes import Dragged, Nodes
 from rbdyn_ros.view.web.server import address_of, open_server
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ __all__ = ["Show", "address_of", "open_server"]
 #: Half of the field of view, and the direction from the robot to the camera.
 HALF_ANGLE = np.radians(22.5)
 FROM = np.array([1.0, -0.9, 0.55])
-#: Part of the picture's height that the robots may fill, as its inverse.
-MARGIN = 1.05
+#: Distance of the camera, as a part of the one at which all that robots can reach is seen.
+MARGIN = 0.8
 
 
 class Show:
@@ -38,6 +39,7 @@ class Show:
         m: the robot.
         looks: its appearance.
         name: name of its part of the scene, unique among robots; "" for the name of the robot.
+        dragged: called when a body is dragged, see Nodes; None: bodies cannot be dragged.
 
     Attributes:
         scene: the scene of the robot.
@@ -48,13 +50,18 @@ class Show:
     """
 
     def __init__(
-        self, server: viser.ViserServer, m: Model, looks: Appearance, name: str = ""
+        self,
+        server: viser.ViserServer,
+        m: Model,
+        looks: Appearance,
+        name: str = "",
+        dragged: Dragged | None = None,
     ) -> None:
         self.server, self.m, self.name = server, m, name or m.name or "robot"
         self.scene = Scene(m, looks)
         self.picked = ""
         self._calls: list[Callable[[str], None]] = []
-        self.nodes = Nodes(server, self.scene, f"/{_path(self.name)}", self._click)
+        self.nodes = Nodes(server, self.scene, f"/{_path(self.name)}", self._click, dragged)
         with server.atomic():
             self._title = server.gui.add_html(title(m, self.name))
             self._told = server.gui.add_html("", visible=False)
@@ -69,6 +76,10 @@ class Show:
             ModelError: qpos of the instant is not (nq,) finite numbers.
         """
         self.nodes.put(instant)
+
+    def pose(self, body: str) -> tuple[Array, Array]:
+        """Return position (3,) and orientation (3, 3) of a body as it is shown."""
+        return self.nodes.pose(self.m.body_names.index(body))
 
     def move(self, m: Model, looks: Appearance) -> None:
         """Show the robot with other objects; parts that stay keep their nodes, layers and camera.

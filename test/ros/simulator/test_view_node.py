@@ -25,11 +25,12 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "view"))
 from sensor_msgs.msg import JointState
 from test_view_link import children, gone
 from visualization_msgs.msg import MarkerArray
-from web_page import open_browser, open_page, press, require_browser, wait_until
+from web_page import open_browser, open_page, press, require_browser, unfold, wait_until
 
 needs_viser = pytest.mark.skipif(
     importlib.util.find_spec("viser") is None, reason="viser is not installed"
 )
+TORQUES = "Torques [N m, N]"
 VIEW = ("-p", "view:=true", "-p", "view_port:=0")
 #: A small picture is fast without a GPU; these tests do not check pictures.
 SMALL = {"size": {"width": 560, "height": 360}, "scale": 0.25}
@@ -98,6 +99,7 @@ def test_buttons_of_the_view_change_the_simulation(simulate, peer, page, two_joi
     box = shown.get_by_label("Speed", exact=True)
     seen(lambda: box.input_value() == "0.75 x", "the box to follow")
     # the first slider belongs to the first joint, which lifts
+    unfold(shown, TORQUES)
     thumb = shown.locator('[role="slider"]').first
     thumb.focus()
     for _ in range(4):
@@ -109,6 +111,7 @@ def test_buttons_of_the_view_change_the_simulation(simulate, peer, page, two_joi
     press(shown, "Reset")
     seen(lambda: abs(states[-1].position[lift] - start) < 0.05, "the start position")
     arrows = peer.collect(MarkerArray, "simulator/wrench_markers")
+    unfold(shown, "Push")
     fill(shown, "Seconds", 2.0)
     shown.get_by_label("Link", exact=True).click()
     shown.get_by_role("option", name="car", exact=True).click()
@@ -121,6 +124,29 @@ def test_buttons_of_the_view_change_the_simulation(simulate, peer, page, two_joi
     assert (head - tail)[0] == pytest.approx(np.linalg.norm(head - tail))  # x, as in the panel
     seen(lambda: states[-1].velocity[lift] > 0.5, "the push to move the car")
     assert not shown.complaints
+    simulator.end_well()
+
+
+def test_a_held_robot_falls_when_it_is_released_and_a_reset_holds_it_again(simulate, peer, page):
+    arm = bundled_robot("seven_dof_arm")
+    simulator = simulate(arm, "--ros-args", *VIEW, "-p", "start:=held")
+    states = peer.hear(JointState, "joint_states", 100)
+    shown = page(simulator)
+    note = shown.get_by_text("held against gravity; Release lets it fall")
+
+    def seen(condition, what):
+        wait_until(lambda: peer.spin(0.05) or condition(), what, shown)
+
+    note.wait_for()
+    assert "held against gravity, until the first command" in simulator.text()
+    seen(lambda: len(states) > 200, "states")
+    assert not np.any(states[-1].position)
+    press(shown, "Release")
+    seen(lambda: np.abs(states[-1].position).max() > 0.5, "the fall")
+    note.wait_for(state="hidden")
+    press(shown, "Reset")
+    note.wait_for()
+    seen(lambda: not np.any(states[-1].position), "the start")
     simulator.end_well()
 
 
@@ -230,6 +256,7 @@ def test_the_view_knows_joint_types_of_the_user(simulate, peer, page, tmp_path):
     states = peer.hear(JointState, "joint_states", 100)
     shown = page(simulator)
     shown.get_by_text("1 bodies, 1 degrees of freedom").wait_for()
+    unfold(shown, TORQUES)
     thumb = shown.locator('[role="slider"]').first
     thumb.focus()
     thumb.press("ArrowRight")
@@ -246,6 +273,7 @@ def test_the_view_knows_joint_types_of_the_user(simulate, peer, page, tmp_path):
 def test_the_view_refuses_efforts_in_lockstep(simulate, page, two_joints):
     simulator = simulate(two_joints, "--ros-args", *VIEW, "-p", "time_mode:=lockstep")
     shown = page(simulator)
+    unfold(shown, TORQUES)
     shown.get_by_text("in lock-step every effort is for one tick").wait_for()
     assert not shown.get_by_role("button", name="Release", exact=True).count()
     assert not shown.get_by_label("Speed", exact=True).count()
@@ -274,6 +302,7 @@ def test_objects_that_come_and_go_at_run_time_are_shown(simulate, peer, page):
     simulator = simulate("--scene", scene, "--ros-args", *VIEW, "-p", "on_timeout:=hold")
     shown = page(simulator)
     shown.get_by_text("5 bodies", exact=False).wait_for()
+    unfold(shown, "Push")
     links = shown.get_by_label("Link", exact=True)
     request = srv.SpawnEntity.Request(name="crate")
     resource = getattr(request, "entity_resource", request)

@@ -112,6 +112,7 @@ class Robot:
         world, begin: its present world and the one of the start, after `load`.
         commands: the parser of its commands, after `load`.
         sensors: topics of its sensors, after `load`; None without a sensor file.
+        held: how it is held until its first command, after `load`; None: it is not.
         loop, stamps, payloads, outputs, reception, spawned, wait_alarm, foreign: after
             `open`.
         shared_memory: after `open`, or None.
@@ -155,6 +156,7 @@ class Robot:
             self.given, floating, loaded.m, loaded.start, values.strict
         )
         self.commands, self.sensors = loaded.commands, loaded.sensors
+        self.held = loaded.held
 
     @property
     def m(self) -> Model:
@@ -174,7 +176,9 @@ class Robot:
             self._recorder.begin(node, m, time_base)
         cadence = Cadence.of(values, loaded.period_ns, self.sensors.every if self.sensors else ())
         locked = self._setup is not None and self._setup.locked
+        held = None if self.held is None else self.held.dofs
         settings = loop_settings(values, m, self.commands, cadence, locked)
+        settings = replace(settings, held=held)
         port = self._open_port(settings)
         self.loop = loop = Loop(m, settings, loaded.start, wakeup, loaded.faults, port)
         self.stamps = TickStamps(time_base, loop.period_ns)

@@ -19,6 +19,7 @@ from rbdyn_ros.description.appearance.shapes import Appearance
 from rbdyn_ros.dynamics.configuration import moved_starts
 from rbdyn_ros.dynamics.ray_shapes import RayShapes
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError
+from rbdyn_ros.loading.standing import on_floor
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
@@ -30,7 +31,7 @@ from rbdyn_ros.ros.common.specialize import specialized
 from rbdyn_ros.ros.common.trajectory import TrajectoryParser
 from rbdyn_ros.ros.simulator import parameters as params
 from rbdyn_ros.ros.simulator.robot.faults import make_faults
-from rbdyn_ros.ros.simulator.robot.start import start_position
+from rbdyn_ros.ros.simulator.robot.start import Held, held_at, start_position
 from rbdyn_ros.ros.simulator.robot.visible import Visible
 from rbdyn_ros.ros.simulator.setup import Setup
 from rbdyn_ros.ros.simulator.topics.driver import policy_of
@@ -59,6 +60,7 @@ class LoadedRobot:
         commands, trajectories, bridge: parsers of messages; without topic-based commands of
             ros2_control `bridge` is None.
         start: qpos at the start (nq,).
+        held: how the robot is held until its first command; None: it is not.
         faults: of the parameters.
         sensors: topics of its sensors; None without a sensor file.
     """
@@ -70,6 +72,7 @@ class LoadedRobot:
     trajectories: TrajectoryParser
     bridge: TopicBasedParser | None
     start: Array
+    held: Held | None
     faults: Faults
     sensors: SensorTopics | None
 
@@ -139,12 +142,18 @@ def _prepare(
     trajectories = TrajectoryParser(m, commands)
     bridge = _bridge(values, commands)
     start = _start(node, setup, m)
+    held = None
+    if values.start == "held" and values.time_mode == "realtime" and values.on_timeout == "zero":
+        stands = values.floating_base and values.contact and not given.is_scene
+        start, held = _held(node, m, on_floor(m, start) if stands else start)
     _declare_facts(node, m, commands, start)
     faults = make_faults(m, vars(values))
     sensors = _open_sensors(node, values, m, given, period_ns)
     for warning in parameters.unknown(node, params.PARAMETERS, (params.INITIAL,)):
         node.get_logger().warning(warning)
-    return LoadedRobot(m, given, period_ns, commands, trajectories, bridge, start, faults, sensors)
+    return LoadedRobot(
+        m, given, period_ns, commands, trajectories, bridge, start, held, faults, sensors
+    )
 
 
 def _bridge(values: SimpleNamespace, commands: CommandParser) -> TopicBasedParser | None:
@@ -165,6 +174,16 @@ def _start(node: Node, setup: Setup | None, m: Model) -> Array:
     if moved := moved_starts(m, start):
         node.get_logger().info(STARTS_ELSEWHERE.format(moved, params.INITIAL))
     return start
+
+
+def _held(node: Node, m: Model, start: Array) -> tuple[Array, Held | None]:
+    """Return the start and how the robot is held there; log it."""
+    held = held_at(m, start)
+    if not held.text:
+        return start, None
+    text = f"{held.text}, until the first command; the parameter start:=falling lets it fall"
+    node.get_logger().info(text)
+    return start, held
 
 
 def _declare_facts(node: Node, m: Model, commands: CommandParser, start: Array) -> None:

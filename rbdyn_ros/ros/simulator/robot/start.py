@@ -1,23 +1,66 @@
-"""The start position: from the user's positions by name, the limits, and the closed loops."""
+"""The start: the position of the robot, and how it is held there until its first command."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.arrays import Array
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.dynamics.assembly import assemble, closed_within, is_closed
 from rbdyn_ros.dynamics.configuration import position_ranges, start_within_limits
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, apart, did_you_mean, exactly
+from rbdyn_ros.loading.standing import may_stand
+from rbdyn_ros.model.connected import connected_trees
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.single_joints import SingleJoints
 from rbdyn_ros.ros.simulator.parameters import INITIAL
+from rbdyn_ros.runtime.preparation import actuated
+from rbdyn_ros.runtime.settings import FLOATS, STANDS
 
 #: Tolerance of assembled positions at a limit, for rounding [rad or m].
 ON_LIMIT = 1e-9
+
+#: How a robot is held: all its joints, on its feet, or at its root for one of two reasons.
+CARRIED = "held against gravity"
+STANDING = "standing, with its joints held"
+NO_FLOOR = "held at its root, because there is no floor (contact)"
+NO_FEET = "held at its root, because its centre of mass is not above its feet"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """How robots are held until their first command.
+
+    Attributes:
+        dofs: (nv,) as LoopSettings.held.
+        text: for the user; empty if nothing is held.
+    """
+
+    dofs: Ints
+    text: str
+
+
+def held_at(m: Model, qpos: Array) -> Held:
+    """Return how the robots are held at their start qpos (nq,)."""
+    dofs, acts, texts = np.zeros(m.nv, np.int64), actuated(m) == 1, dict[str, None]()
+    group, at_root = connected_trees(m)[m.dof_bodyid], m.body_parentid[m.dof_bodyid] == 0
+    for tree in np.unique(group[acts]):
+        own = group == tree
+        roots = own & ~acts & at_root & (m.jnt_dofnum[m.dof_jntid] == 6)
+        if not roots.any():
+            dofs[own & acts] = FLOATS
+            texts[CARRIED] = None
+        elif may_stand(m, qpos, int(m.dof_jntid[roots][0])):
+            dofs[own & acts] = STANDS
+            texts[STANDING] = None
+        else:
+            dofs[own & acts | roots] = FLOATS
+            texts[NO_FEET if m.ncontact else NO_FLOOR] = None
+    return Held(dofs, "; ".join(texts))
 
 
 def start_position(m: Model, given: dict[str, Any]) -> Array:

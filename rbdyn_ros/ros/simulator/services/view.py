@@ -21,16 +21,23 @@ from rbdyn_ros.ros.common.answer import attempt
 from rbdyn_ros.ros.common.magnitudes import REQUEST
 from rbdyn_ros.ros.simulator.robot.robot import Robot
 from rbdyn_ros.ros.simulator.robot.simulation import Simulation
-from rbdyn_ros.ros.simulator.services.wrenches import wrench_on
+from rbdyn_ros.ros.simulator.services.wrenches import (
+    MAX_DURATION,
+    MAX_REACH,
+    MAX_SIZE,
+    wrench_on,
+)
 from rbdyn_ros.ros.simulator.world.world import World
 from rbdyn_ros.sensors.sights import Sight
 from rbdyn_ros.view.live.link import Cast, Numbers
 from rbdyn_ros.view.live.process import MISSING, ViewProcess, start_view
+from rbdyn_ros.view.live.pull import HandSpring
 from rbdyn_ros.view.live.watched import Watched
 from rbdyn_ros.view.web.server import is_local
 
-#: Stream of the view's wrenches; no frame of a message has this name.
-STREAM = "~view"
+#: Streams of the view's wrenches and pulls; no frame of a message has these names.
+STREAM, HAND = "~view", "~hand"
+NOTHING = (0.0, 0.0, 0.0)
 MOST_TICKS = 100_000
 
 LOCKSTEP = (
@@ -67,6 +74,7 @@ class ViewedSimulation:
         self._node, self._simulation = node, simulation
         self._robots = list(simulation.robots)
         self._watched = [Watched(robot.loop) for robot in self._robots]
+        self._hands = [HandSpring(robot.loop) for robot in self._robots]
         self._driven: dict[int, frozenset[str]] = {}
 
     def instants(self, energy: bool = False) -> list[Instant]:
@@ -132,6 +140,19 @@ class ViewedSimulation:
         loop.orders.push(wrench, STREAM)
 
     @_refusable
+    def pull(self, robot: int, link: str, point: Numbers, goal: Numbers, duration: float) -> None:
+        """Pull a link by a spring, in place of the view's last pull."""
+        loop = self._robots[robot].loop
+        p = finite("the point", point, (3,), -MAX_REACH, MAX_REACH, **REQUEST)
+        lasting = finite("the duration", duration, high=MAX_DURATION, above=0.0, **REQUEST)
+        if not len(goal):
+            loop.orders.push(wrench_on(loop.m, link, p, NOTHING, NOTHING, "world", lasting), HAND)
+            return
+        shape = (9,) if len(goal) == 9 else (3,)
+        g = finite("the goal", goal, shape, -MAX_SIZE, MAX_SIZE, **REQUEST)
+        loop.orders.push(self._hands[robot].pull(link, p, g, lasting), HAND)
+
+    @_refusable
     def drive(self, robot: int, efforts: Mapping[str, float]) -> None:
         """Command efforts, like a message on joint_commands."""
         _command(self._robots[robot], efforts)
@@ -139,11 +160,14 @@ class ViewedSimulation:
 
     @_refusable
     def release(self, robot: int) -> None:
-        """Let the view's commands expire: on_timeout takes over at once."""
-        if driven := self._driven.pop(robot, frozenset()):
-            expired = self._robots[robot].values.command_timeout + 1.0
+        """Let the view's commands expire: on_timeout takes over at once, also of a held robot."""
+        driven, shown = self._driven.pop(robot, frozenset()), self._robots[robot]
+        if shown.loop.holding:
+            driven = frozenset(shown.commands.joints.names)
+        if driven:
+            expired = shown.values.command_timeout + 1.0
             arrival_ns = time.monotonic_ns() - round(expired * NANOSECONDS)
-            _command(self._robots[robot], dict.fromkeys(driven, 0.0), arrival_ns)
+            _command(shown, dict.fromkeys(driven, 0.0), arrival_ns)
 
 
 def _command(robot: Robot, efforts: Mapping[str, float], arrival_ns: int | None = None) -> None:
@@ -183,6 +207,7 @@ def cast_of(robot: Robot, world: World, imports: Sequence[Path] = ()) -> Cast:
         speed=values.real_time_factor,
         refusals=refusals,
         sees=robot.sensors is not None and robot.sensors.sees,
+        start="" if robot.held is None else robot.held.text,
     )
 
 

@@ -1,0 +1,137 @@
+"""Keys and views of a live page: time, the place of the camera, and a sheet that lists them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+
+if TYPE_CHECKING:
+    import viser
+
+#: Directions from the robot to the camera, by key.
+VIEWS = {
+    "1": ("From the front", (1.0, 0.0, 0.25)),
+    "2": ("From the left", (0.0, 1.0, 0.25)),
+    "3": ("From above", (-0.01, 0.0, 1.0)),
+    "4": ("As at the start", (1.0, -0.9, 0.55)),
+}
+HINT = (
+    '<div style="padding: 0 0.75em; opacity: 0.8">Drag a link to pull it, with Shift to turn it. '
+    "Key H: help.</div>"
+)
+#: A page that is narrower has its panel below [pixel], and the camera looks below the robot by
+#: this part of half the height that it sees.
+NARROW, BELOW = 600, 0.6
+#: The camera follows motions larger than this part of its distance.
+LEAST_MOTION = 1e-4
+
+MOUSE = (
+    ("drag a link", "pull it; let go to throw it"),
+    ("Shift and drag", "turn it"),
+    ("click a link", "name it, and choose it for <i>Push</i>"),
+    ("drag beside the robot", "turn the camera; with the right button: move it"),
+)
+
+
+class Keys:
+    """Hotkeys, a help sheet, and the checkbox *Follow*.
+
+    Args:
+        server: server of the view.
+        actions: what a key does, by key: label, and a function that takes viser's event.
+    """
+
+    def __init__(
+        self,
+        server: viser.ViserServer,
+        actions: Mapping[str, tuple[str, Callable[[Any], object]]],
+    ) -> None:
+        self._server, self._centre = server, np.zeros(3)
+        self.follow: Any = server.gui.add_checkbox(
+            "Follow", initial_value=False, hint="the camera moves with the robot (key F)"
+        )
+        server.gui.add_html(HINT)
+        self._rows: list[tuple[str, str]] = []
+        for key, (label, act) in actions.items():
+            self._add(key, label, act)
+        self._add("F", "Follow the robot, or stop following", lambda _: self._toggle())
+        for key, (label, direction) in VIEWS.items():
+            self._add(key, label, partial(self._look_from, np.array(direction)))
+        self._add("H", "Show this help", self._show_help)
+        server.on_client_connect(partial(fit_page, server))
+
+    def _add(self, key: str, label: str, act: Callable[[Any], object]) -> None:
+        self._rows.append((key, label))
+        command = self._server.gui.add_command(label, hotkey=key)  # type: ignore[arg-type]
+
+        @command.on_trigger
+        def _(event: Any) -> None:
+            act(event)
+
+    def _toggle(self) -> None:
+        self.follow.value = not self.follow.value
+
+    def put(self, centre: Array) -> None:
+        """Move the cameras with the centre (3,) of the robot, if they follow it."""
+        moved = centre - self._centre
+        self._centre = np.array(centre)
+        if not self.follow.value:
+            return
+        for client in self._server.get_clients().values():
+            camera = client.camera
+            away = np.linalg.norm(np.asarray(camera.position) - camera.look_at)
+            if np.linalg.norm(moved) > LEAST_MOTION * away:
+                camera.position = np.asarray(camera.position) + moved  # look_at moves along
+
+    def _look_from(self, way: Array, event: Any) -> None:
+        if event.client is None:
+            return
+        camera, start = event.client.camera, self._server.initial_camera
+        away = np.linalg.norm(np.asarray(start.position) - start.look_at) * _spread(camera)
+        target = np.asarray(camera.look_at if self.follow.value else start.look_at)
+        with event.client.atomic():
+            _place(camera, target + away * way / np.linalg.norm(way), target)
+
+    def _show_help(self, event: Any) -> None:
+        if event.client is None:
+            return
+        rows = [*self._rows, *MOUSE]
+        cells = (f"<tr><td><b>{key}</b>&emsp;</td><td>{text}</td></tr>" for key, text in rows)
+        gui = event.client.gui
+        with gui.add_modal("Keys and mouse") as modal:
+            gui.add_html(f"<table>{''.join(cells)}</table>")
+            gui.add_button("Close").on_click(lambda _: modal.close())
+
+
+def fit_page(server: viser.ViserServer, client: viser.ClientHandle) -> None:
+    """Fit a new page: where it is upright, step back; where it is narrow, look below the robot.
+
+    On a narrow page the panel covers the lower half.
+    """
+    with contextlib.suppress(AssertionError):  # a page that says nothing of its size
+        camera = client.camera
+        back, narrow = _spread(camera), camera.image_width < NARROW
+        if back > 1.0 or narrow:
+            start = server.initial_camera
+            target = np.array(start.look_at)
+            away = back * (np.asarray(start.position) - target)
+            if narrow:
+                target[2] -= BELOW * float(np.linalg.norm(away)) * np.tan(0.5 * start.fov)
+            _place(camera, target + away, target)
+
+
+def _place(camera: Any, position: Array, target: Array) -> None:
+    camera.position = position
+    camera.look_at = target  # afterwards, because it moves with the position
+
+
+def _spread(camera: Any) -> float:
+    """Return how much farther the camera must be on an upright page."""
+    width, height = int(camera.image_width), int(camera.image_height)
+    return max(1.0, height / max(width, 1))

@@ -1,0 +1,144 @@
+"""Robots that are held until their first command: carried, on brakes, or at their root."""
+
+import numpy as np
+import pytest
+from running import WALKING, bundled_arm, commanded, walk
+from support.robots import find
+
+import rbdyn_ros as rb
+from rbdyn_ros.engine.compiler import jit
+
+if jit.DISABLED:
+    pytest.skip("the loop is compiled only", allow_module_level=True)
+
+from rbdyn_ros.loading.standing import on_floor
+from rbdyn_ros.ros.simulator.robot.start import (
+    CARRIED,
+    NO_FEET,
+    NO_FLOOR,
+    STANDING,
+    held_at,
+    start_position,
+)
+from rbdyn_ros.runtime.settings import FLOATS, STANDS
+from rbdyn_ros.runtime.types import EFFORT, Wrench
+
+POSE = np.array([0.3, 0.9, -0.2, 0.4, 0.1, -0.5, 0.2])
+
+
+def held(start, m, qpos, **settings):
+    """Start a loop that holds its robot at qpos."""
+    return start(m, qpos, **(WALKING | settings), held=held_at(m, qpos).dofs)
+
+
+def walker(contact):
+    m = rb.load_urdf(find("go2.urdf"), floating_base=True, contact=contact, strict=False)
+    start = start_position(m, {})
+    return m, on_floor(m, start) if contact else start
+
+
+def test_an_arm_keeps_its_pose_to_rounding(start):
+    m = bundled_arm()
+    assert held_at(m, POSE).dofs.tolist() == [FLOATS] * m.nv
+    loop = held(start, m, POSE)
+    assert np.abs(walk(loop, 1000)[-1].qpos - POSE).max() < 1e-9
+    assert loop.holding
+
+
+def test_a_pushed_arm_yields_and_comes_to_rest(start):
+    loop = held(start, bundled_arm(), POSE)
+    loop.orders.push(Wrench(7, np.zeros(3), np.array([30.0, 20.0, 10.0]), np.zeros(3), False, 0.1))
+    moved = walk(loop, 100)[-1]
+    assert np.abs(moved.qpos - POSE).max() > 0.05
+    rest = walk(loop, 3000)[-1]
+    assert np.abs(rest.qvel).max() < 1e-3 * np.abs(moved.qvel).max()
+
+
+def test_each_joint_is_held_until_its_own_first_command(start):
+    m = bundled_arm()
+    loop = held(start, m, POSE, command_timeout=0.01)
+    loop.orders.command(commanded([3], EFFORT, effort=0.0))
+    state = walk(loop, 300)[-1]
+    assert abs(state.qpos[3] - POSE[3]) > 0.1  # its policy is zero effort
+    assert loop.holding
+    loop.orders.command(commanded(np.arange(m.nv), EFFORT, effort=0.0))
+    walk(loop, 300)
+    assert not loop.holding
+    state = loop.readout.latest()
+    assert not state.effort.any()
+    loop.plant.reset()
+    assert loop.holding
+    assert np.abs(walk(loop, 500)[-1].qpos - POSE).max() < 1e-9
+
+
+@pytest.mark.parametrize("policy", ["zero", "gravity", "hold"])
+def test_a_walker_stands_on_its_brakes(start, policy):
+    m, qpos = walker(contact=True)
+    assert held_at(m, qpos).dofs.tolist() == [0] * 6 + [STANDS] * 12
+    loop = held(start, m, qpos, on_timeout=policy)
+    state = walk(loop, 1000)[-1]
+    assert np.abs(state.qpos - qpos).max() < 1e-3
+    assert np.abs(state.qpos[7:] - qpos[7:]).max() < 1e-9
+    weight = 9.81 * m.body_mass.sum()
+    assert state.contact[:, 2].sum() == pytest.approx(weight, rel=1e-2)
+
+
+def test_its_first_command_ends_the_brakes(start):
+    """Servos hold the other legs until they are commanded, too."""
+    m, qpos = walker(contact=True)
+    loop = held(start, m, qpos)
+    walk(loop, 200)
+    loop.orders.command(commanded([17], EFFORT, effort=-20.0))
+    state = walk(loop, 300)[-1]
+    assert np.abs(state.qpos[18:] - qpos[18:]).max() > 0.1
+    assert np.abs(state.qpos[7:16] - qpos[7:16]).max() < 0.05
+    assert state.effort.any()
+    loop.orders.command(commanded(np.arange(6, 18), EFFORT, effort=0.0))
+    assert not walk(loop, 10)[-1].effort.any()
+
+
+def test_without_a_floor_a_root_floats_until_the_first_command(start):
+    m, qpos = walker(contact=False)
+    loop = held(start, m, qpos)
+    assert np.abs(walk(loop, 500)[-1].qpos - qpos).max() < 1e-9
+    loop.orders.command(commanded([8], EFFORT, effort=0.0))
+    state, d = walk(loop, 500)[-1], rb.make_data(m)
+    heights = []
+    for d.qpos in (qpos, state.qpos):
+        rb.forward(m, d)
+        heights.append(d.subtree_com[1, 2])
+    assert heights[0] - heights[1] == pytest.approx(0.5 * 9.81 * 0.25, rel=0.01)
+
+
+def test_the_future_of_a_saved_hold_is_the_same(start):
+    m, qpos = walker(contact=True)
+    loop = held(start, m, qpos)
+    walk(loop, 50)
+    saved = loop.save_state()
+    expected = walk(loop, 50)[-1].row.tobytes()
+    loop.orders.command(commanded(np.arange(6, 18), EFFORT, effort=0.0))
+    walk(loop, 50)
+    loop.load_state(saved)
+    assert loop.holding
+    assert walk(loop, 50)[-1].row.tobytes() == expected
+
+
+@pytest.mark.parametrize(
+    ("file", "options", "text"),
+    [
+        ("panda.urdf", {}, CARRIED),
+        ("go2.urdf", {"floating_base": True, "contact": True}, STANDING),
+        ("go2.urdf", {"floating_base": True}, NO_FLOOR),
+        ("bolt.urdf", {"floating_base": True, "contact": True}, NO_FEET),  # on one foot's width
+    ],
+)
+def test_how_a_robot_is_held_is_said(file, options, text):
+    m = rb.load_urdf(find(file), strict=False, **options)
+    qpos = start_position(m, {})
+    assert held_at(m, on_floor(m, qpos) if "contact" in options else qpos).text == text
+
+
+def test_objects_are_not_held():
+    m = rb.scene(objects=[rb.Object("cube", rb.Box((0.1, 0.1, 0.1)), mass=1.0)])
+    held = held_at(m, m.qpos0)
+    assert (held.text, held.dofs.any()) == ("", False)
