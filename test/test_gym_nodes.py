@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A gymnasium environment over the simulator node: the engine is the oracle."""
 
 import runpy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generate docs/reference/yaml_files.md from the tables of keys."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The loop of an arm: from a state to efforts, through a control law and the safety gate."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Controller of an arm that takes positions only: it follows paths and yields to forces.
 
 States pass the same checks as those of an arm that takes efforts. After a fault the positions

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parameters that `rbdyn sim` passes to the node; test/ros tests the node itself."""
 
 import importlib.util

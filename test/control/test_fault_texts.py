@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The message of every fault: what was found, which joint, which bound, and what to do.
 
 The faults of other nodes, `rivals`, are in test/ros/arm/test_claim.py.

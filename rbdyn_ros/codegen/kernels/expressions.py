@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Translate the expressions of a kernel to C++, with their types."""
 
 from __future__ import annotations

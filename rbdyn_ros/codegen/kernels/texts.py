@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pieces of C++ that stand for pieces of a kernel, and the signatures of kernels."""
 
 from __future__ import annotations

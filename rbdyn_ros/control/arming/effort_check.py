@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks before an arm is armed: the measured efforts must agree with the model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Refuse paths on which an arm would touch itself or its world, before it moves.
 
 A path is checked without gaps: from one pose to the next no point of the arm can move farther than

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The control law of each mode of a controller."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inspection of the positions and velocities of a state."""
 
 from __future__ import annotations

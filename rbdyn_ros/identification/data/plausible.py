@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check that a recording can be of a robot, before anything is identified from it.
 
 Least squares finds an answer for every recording, also for missing efforts, degrees, or angles

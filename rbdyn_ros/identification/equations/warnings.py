@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Warnings about a recording and about an identified result."""
 
 from __future__ import annotations
