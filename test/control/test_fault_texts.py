@@ -135,6 +135,10 @@ TABLE = {
         lambda: sent({"qvel": at(2, 4.0, ZERO)}),
         *("velocity", "brake", f"{ELBOW} moves at 4; limit is 3.15; Check the gains"),
     ),
+    "barely too fast": (
+        lambda: sent({"qvel": at(2, -ur5_limits().velocity[2] * (1.0 + 1e-9), ZERO)}),
+        *("velocity", "brake", f"{ELBOW} moves at -3.150000003; limit is 3.15; Check the gains"),
+    ),
     "moved": (
         lambda: sent({}, {"qpos": at(2, 2.0)}),
         *("velocity", "blind", f"{ELBOW} moved by 0.9 in 0.001; limit is 3.15; order of joints"),
