@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A simulator without a display: ROS 2 Kilted from PyPI, the engine, and the view on port 8080.
 #
 #   docker build -t rbdyn_ros .

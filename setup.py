@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Package of the engine (pip) and of the ROS 2 node (colcon, ament_python)."""
 
 import sys

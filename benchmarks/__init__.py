@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measurements against the peers; run `python -m benchmarks --help`."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run the benchmarks: `python -m benchmarks [NAME ...]`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A controlled arm, with simulator and controller in two processes.
 
     python -m benchmarks.arm [--plot FILE]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Batches of robots: rb.rollout against mujoco.rollout and mujoco.batch, in turns in one process.
 
     python -m benchmarks.batch [ROBOT ...]   time one step of one robot in a batch

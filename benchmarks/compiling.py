@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compilation time of code made for one robot, and loading time in the next process.
 
 Each measurement is a process of its own. The first one starts with the engine's own code in the

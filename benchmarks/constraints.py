@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Closed loops and a coupled joint, against MuJoCo's equality constraints in turns.
 
 Both engines take the same bodies, joints and loops through the same motion, without contact. A

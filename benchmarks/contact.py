@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A step of bodies at rest on the floor and on each other, against MuJoCo and without contact.
 
 MuJoCo gets our geometries: the same boxes, spheres, cylinders and capsules, and the vertices of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Batches with contact: rb.rollout against mujoco.rollout, in turns in one process.
 
     python -m benchmarks.contact_batch

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Creep of a box at rest on a slope, against MuJoCo with several contact settings.
 
 A box of 2 kg lies on a slope inside the friction cone, so it should not move at all. Each engine

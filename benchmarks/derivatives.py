@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Derivatives made for one robot, against the toolbox: python -m benchmarks.derivatives.
 
 One call of a robot's machine code, and the same code for as many robots as a vector register

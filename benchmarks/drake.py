@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The box of benchmarks.creep and a stack of ten cubes in Drake; needs `pip install drake`.
 
     python -m benchmarks.drake

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Our engine, MuJoCo and Pinocchio, each called from Python, in turns in one process.
 
 This is `rbdyn bench`, one pair at a time. Every run starts from the same state at rest. The inner

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps of a falling humanoid whose contact forces do not converge, and the passes of the others.
 
 Talos falls from half a metre without torque, turned at random, with its joints a little off zero,

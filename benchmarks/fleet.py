@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Number of robots that one process simulates at 1 kHz.
 
     python -m benchmarks.fleet [--seconds 10]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Energy and momentum of bodies in flight, by integrator, and what a step takes.
 
 A box of 0.1 x 0.2 x 0.3 m, its frame 0.12 m from its centre of mass, tumbles without gravity for

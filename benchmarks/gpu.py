@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Batches on a GPU: robot-steps a second of rb.Batch, of its CPU lanes, and of mujoco_warp.
 
     python -m benchmarks.gpu [ROBOT ...]             time robots on the GPU of CuPy

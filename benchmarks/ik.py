@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inverse kinematics against a loop around Pinocchio, target by target in turns.
 
 Targets are drawn by forward kinematics within the limits; every search starts at the middle of

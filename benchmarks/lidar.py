@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulator node at 1 kHz with a lidar or a depth camera, or both, unheard and heard in turns.
 
 The lidar has 16 x 900 rays at 10 Hz, the camera 640 x 480 pixels at 30 Hz.

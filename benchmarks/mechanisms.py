@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The mechanisms of the tables, built from the same bodies, joints and loops in both engines."""
 
 from __future__ import annotations

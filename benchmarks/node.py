@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Punctuality of the simulator node.
 
     python -m benchmarks.node [--seconds 10] [--turns 3]

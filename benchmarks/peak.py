@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Peak of the processor: independent multiply-adds on full vectors."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Helpers for benchmarks of the nodes: a node in its own process, and a fast subscriber."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rays of a lidar above a Talos: its geometries against MuJoCo in turns, and its visual meshes.
 
 MuJoCo gets our geometries (contact.py) and casts on one core. Ours are cast on one core, and on

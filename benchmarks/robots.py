@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Three robots of example-robot-data, for our engine and for MuJoCo."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cost of loading, of one substep and of forward_dynamics against the number of bodies."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The loop and a client in C that answers every state through shared memory, two processes.
 
 Lock-step gives the wall time of a whole tick: state, answer, timestep. Real time gives the age of

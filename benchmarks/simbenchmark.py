@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Six tests of SimBenchmark, beside the figures that its authors published.
 
 SimBenchmark (leggedrobotics/SimBenchmark on GitHub, 2018, read at commit 3fd1764) ran RaiSim,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Six robots from 6 to about 50 degrees of freedom."""
 
 from __future__ import annotations

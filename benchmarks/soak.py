@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Endurance of the node: lost states, memory and lateness over ten minutes.
 
     python -m benchmarks.soak [--seconds 600] [--picture FILE]

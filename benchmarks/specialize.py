@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Code made for one robot: python -m benchmarks.specialize [ROBOT ...].
 
 Six robots, in turns in one process, with passive forces on and smooth friction and limits.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time of the imports, and from process start to the first step with an empty and a full cache."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Batches stepped from outside: rb.Batch against mujoco.batch, in turns in one process.
 
     python -m benchmarks.stepping [ROBOT ...]

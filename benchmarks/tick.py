@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The control tick: from a state of an armed arm to its efforts, without ROS.
 
     python -m benchmarks.tick

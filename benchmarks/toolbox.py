@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The dynamics toolbox against Pinocchio: one call from Python each, five runs in turns.
 
 A ratio is the median of the runs; the last row has the smallest one of each robot. Both get the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """570 real tosses of a cube: how far a simulated cube is from the recorded one.
 
 The tosses are those of ContactNets (Pfrommer, Halm, Posa, 2020; DAIRLab/contact-nets on GitHub,

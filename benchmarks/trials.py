@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trials: 10,000 runs of a compiled law, the same law in Python, and the overhead of Ray.
 
     python -m benchmarks.trials         time the bundled arm, 5 s at 1 kHz a run

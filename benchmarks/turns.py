@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Table rows of the benchmarks; rbdyn_ros.measuring.turns does the timing."""
 
 from __future__ import annotations

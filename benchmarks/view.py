@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cost of a view for the simulation.
 
     python -m benchmarks.view [--seconds 10] [--turns 3]

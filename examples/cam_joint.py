@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A user-defined joint type: a barrel cam, which lifts a rotating arm along a curve.
 
     python examples/cam_joint.py

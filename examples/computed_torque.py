@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An arm tracks a fast motion: computed torque against PD control with the same gains.
 
     python examples/computed_torque.py [--out FOLDER] [--error PERCENT]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bodies that touch each other: a card house, an arch, dominoes, a stack, a grasp, a trot.
 
     python examples/contact_scenes.py [--out FOLDER] [--film] [SCENE ...]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cost of dynamics: algorithms of order n against algorithms of order n^2 and more.
 
     python examples/cost_of_dynamics.py [--out FOLDER] [--links MOST]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A delta robot from YAML: three motors move a platform that stays level.
 
     python examples/delta_robot.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A double pendulum conserves its energy, but its motion cannot be predicted.
 
     python examples/double_pendulum.py [--out FOLDER]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A wing nut in orbit: spun about its middle axis, it flips again and again.
 
     python examples/dzhanibekov.py [--out FOLDER]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An unpowered humanoid falls on the floor and comes to rest.
 
     python examples/falling_humanoid.py [--out FOLDER] [--film]

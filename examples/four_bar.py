@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hoeken's linkage: a motor turns a crank, and the tip of a bar draws a nearly straight line.
 
     python examples/four_bar.py [--out FOLDER]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hold a robot up against gravity: a complete controller on ROS 2 topics.
 
 In one terminal  make sim

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """High-gain control: the joints of a humanoid follow a pattern while its body flies freely.
 
     python examples/high_gain.py [--out FOLDER]

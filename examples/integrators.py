@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Energy errors and convergence orders of the integrators.
 
     python examples/integrators.py [--out FOLDER]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A mobile base sees a box with its lidar and stops before it.
 
     python examples/lidar_stop.py

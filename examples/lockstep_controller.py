@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Command a simulator in lock-step: it waits for the answer to each of its states.
 
 In one terminal  .venv/bin/rbdyn sim --ros-args -p time_mode:=lockstep -p start_paused:=true

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Push one joint of a running simulator for two seconds and watch it move.
 
 In one terminal `make sim`, in another:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reach points with the flange of an arm behind its ROS node, which is in lock-step.
 
     python examples/reach_node.py [--episodes 5] [--learner ppo] [--steps 20000]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Let an arm make a motion of `rbdyn excite`, and record it for `rbdyn identify`.
 
 The controller must be armed and accept a JointTrajectory; arm_controller does, and so do others.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A leaning coin rolls on a table without slipping: the path of its centre.
 
     python examples/rolling_disk.py [--out FOLDER]

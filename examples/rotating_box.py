@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rotating box thrown upwards keeps its angular momentum; Euler's method loses it.
 
     python examples/rotating_box.py [--out FOLDER]

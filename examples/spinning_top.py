@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A spinning top falls on the floor, precesses and nutates.
 
     python examples/spinning_top.py [--out FOLDER] [--film]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Learn to swing a pendulum up and to hold it there: many robots try many policies at once.
 
     python examples/swing_up.py [--robots 512] [--generations 20] [--learner ppo]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Let an arm follow trajectories.
 
 ros2 launch rbdyn_ros computed_torque.launch.py urdf:=/path/arm.urdf

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Let an arm float by gravity compensation.
 
 ros2 launch rbdyn_ros gravity_compensation.launch.py urdf:=/path/arm.urdf

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Test a controller in the loop with a simulated robot that has the flaws of a real one.
 
 ros2 launch rbdyn_ros hil.launch.py urdf:=/path/robot.urdf time_mode:=lockstep \

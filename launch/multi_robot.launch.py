@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulate several robots in one graph, each in its own namespace.
 
 ros2 launch rbdyn_ros multi_robot.launch.py robots:=left,right,top

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulate a robot: ros2 launch rbdyn_ros sim.launch.py urdf:=/path/robot.urdf ."""
 
 from launch.actions import OpaqueFunction

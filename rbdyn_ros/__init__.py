@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """rbdyn_ros: rigid-body dynamics for ROS 2 and Python, compiled.
 
     import rbdyn_ros as rb

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Every public name of rbdyn_ros, with the module that defines it.
 
 from rbdyn_ros.actuators.attach import with_actuators as with_actuators

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The processes of this package; from their first line on, a signal ends them silently.
 
 Everything else is imported later, as a KeyboardInterrupt during an import prints a traceback.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn`: a table of its subcommands; each is a file in `commands`."""
 
 from __future__ import annotations

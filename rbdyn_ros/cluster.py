@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Work on a cluster of Ray: shards as tasks, which are retried if a machine is lost.
 
 Ray runs code from everybody who reaches the cluster: it belongs on a trusted network.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The error family: what was found, where, and what is allowed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The name and size of this machine."""
 
 from __future__ import annotations

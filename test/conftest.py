@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every test session shares: which tests stay together, and the table of worst errors."""
 
 import os

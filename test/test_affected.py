@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tests that a change reaches, as `make affected` chooses them."""
 
 import importlib.util

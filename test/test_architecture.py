@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The picture of docs/explanation/architecture.md holds: imports run one way, without circles."""
 
 import subprocess

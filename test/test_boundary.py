@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever a Python user gets wrong is answered with a sentence, and nothing is changed."""
 
 import copy

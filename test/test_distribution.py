@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What travels in a wheel, a source distribution and a release, its versions and platforms."""
 
 import ast
@@ -132,6 +133,18 @@ def test_all_versions_are_one():
     }
     cited = {re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)[1]}
     assert packages == logs == cited == {arguments()["version"]} == {rb.__version__}
+
+
+def test_every_source_file_names_its_license():
+    sources = tracked("*.py", "*.pyi", "*.c", "*.cpp", "*.h", "*.hpp")
+    ours = [name for name in sources if "/templates/" not in name]
+    lacking = [
+        name
+        for name in ours
+        if (text := (ROOT / name).read_text()).strip()
+        and "SPDX-License-Identifier: Apache-2.0" not in text[:200]
+    ]
+    assert not lacking, "begin them with # SPDX-License-Identifier: Apache-2.0"
 
 
 def test_pip_takes_the_pythons_of_make_setup():

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gymnasium environments over rb.Batch: gymnasium's own vector env is the oracle."""
 
 import runpy

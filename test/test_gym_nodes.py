@@ -1,7 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
 """A gymnasium environment over the simulator node: the engine is the oracle."""
 
 import runpy
-import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,23 +18,34 @@ gymnasium = pytest.importorskip("gymnasium", reason="gymnasium is not installed"
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
 from rbdyn_ros.gym import NodeEnv  # noqa: E402
+from rbdyn_ros.ros.common.qos import LATCHED  # noqa: E402
 
 ROBOT = bundled_robot("pendulum")
 
-#: Doubles what the environment asks for.
+#: Doubles what the environment asks for, and answers a state that the simulator repeats: a message
+#: to a node that is found in this moment may be lost.
 NODE = """\
 import rclpy
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 
 rclpy.init()
 node = rclpy.create_node("doubles")
 publisher = node.create_publisher(JointState, "joint_commands", 10)
+sent = []
 
 def take(wanted):
     wanted.effort = [2.0 * x for x in wanted.effort]
+    sent[:] = [wanted]
     publisher.publish(wanted)
 
-node.create_subscription(JointState, "wanted", take, 10)
+def repeat(state):
+    if sent and sent[0].header.stamp == state.header.stamp:
+        publisher.publish(sent[0])
+
+latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+node.create_subscription(JointState, "wanted", take, latched)
+node.create_subscription(JointState, "joint_states", repeat, 10)
 rclpy.spin(node)
 """
 
@@ -59,10 +70,8 @@ class Through(Upright):
         from sensor_msgs.msg import JointState
 
         if not hasattr(self, "publisher"):
-            self.publisher = self.simulation.client.node.create_publisher(JointState, "wanted", 10)
-            while self.publisher.get_subscription_count() == 0:
-                time.sleep(0.01)
-            time.sleep(0.2)
+            node = self.simulation.client.node
+            self.publisher = node.create_publisher(JointState, "wanted", LATCHED)
         message = JointState(name=self.actuated, effort=(action * self.effort).tolist())
         message.header.stamp = self.simulation.client.state.header.stamp
         self.publisher.publish(message)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """test/messages.txt does not depend on the processor, the machine and the run."""
 
 import tempfile

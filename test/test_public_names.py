@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The public names of the package: each is imported when it is first used."""
 
 import ast

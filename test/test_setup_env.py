@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tools/setup_env.py: its ROS 2 and its Python, and its messages where something is missing."""
 
 import importlib.util

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tests that a change reaches: python tools/affected.py [BASE] prints their files.
 
 A test file is reached if it, or a file that it needs, differs from the merge base with BASE, or is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write the generated files: pages of docs/reference/, config/*.yaml, the SROS2 policy, arms.
 
     python tools/docs.py            write them

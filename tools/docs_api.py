@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generate the API: a page of the site for each topic, and docs/reference/api.md with all names.
 
 The pages with signatures and docstrings are parts of the site only: tools/docs_site.py adds them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generate the table of arms in docs/guides/real_arm.md from config/arms/*.yaml."""
 
 from __future__ import annotations

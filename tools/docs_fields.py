@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generate the page of all fields of Model and Data from their declarations."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generate docs/reference/yaml_files.md from the tables of keys."""
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def files_page() -> str:
 def _section(name: str, dialect: Dialect) -> str:
     """Return the heading and the tables of a kind of file."""
     parts, waiting = [f"## {name.capitalize()}\n\n{INTRO[name]}\n"], [("", dialect.table)]
-    seen: dict[int, str] = {}
+    seen: dict[str, str] = {}
     while waiting:
         title, table = waiting.pop(0)
         lines = [f"**{title}**\n"] if title else []
@@ -61,26 +62,34 @@ def _section(name: str, dialect: Dialect) -> str:
 
 
 def _rows(
-    table: Table, prefix: str, title: str, seen: dict[int, str], waiting: list[tuple[str, Table]]
+    table: Table, prefix: str, title: str, seen: dict[str, str], waiting: list[tuple[str, Table]]
 ) -> Iterator[str]:
     """Yield the rows of a table, and of the tables in it that are not elements of their own."""
     for key in table.keys:
         path = f"{prefix}{key.name}"
         inner = list(_tables(key.kind, path))
-        known = [seen[id(each)] for _, each in inner if id(each) in seen]
+        known = [seen[_text(each)] for _, each in inner if _text(each) in seen]
         doc = f"{key.doc}; keys as in {known[0]}" if known else f"{key.doc}{_default(key)}"
         value = f"{_allowed(key.kind)}; needed" if key.needed else _allowed(key.kind)
         cells = (f"`{path}`", escaped(value), escaped(doc))
         yield f"| {' | '.join(cells)} |"
         for where, each in inner:
-            if id(each) in seen:
+            if _text(each) in seen:
                 continue
-            seen[id(each)] = _named(title, where)
+            kind = title.partition("`, ")[2]
+            seen[_text(each)] = _named(title, where) + (f" of {kind}" if kind else "")
             if ".NAME" in where[len(prefix) :]:
                 name = f", {each.name}" if len(inner) > 1 else ""
                 waiting.append((f"{_named(title, where)}{name}", each))
             else:
                 yield from _rows(each, f"{where}.", title, seen, waiting)
+
+
+def _text(table: Table) -> str:
+    """Return what tells tables apart: two with the same keys are shown once."""
+    inner = (_text(each) for key in table.keys for _, each in _tables(key.kind, ""))
+    rows = (f"{key.name} {_allowed(key.kind)} {key.doc}{_default(key)}" for key in table.keys)
+    return "\n".join([*rows, *inner])
 
 
 def _tables(kind: Kind, path: str) -> Iterator[tuple[str, Table]]:

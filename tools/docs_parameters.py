@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generate the parameter files config/*.yaml and the parameter tables of the reference."""
 
 from __future__ import annotations

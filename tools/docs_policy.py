@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generate the SROS2 policy config/sros2/policy.xml: the rights of each role with our nodes.
 
 A role has groups of names. What one role publishes, another one subscribes to.

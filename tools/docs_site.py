@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hooks of mkdocs: add files from outside docs/, the pages of the API, version and repository.
 
 The pages are written for a plain git host, where `../config/sensors.yaml` is a link to a file of

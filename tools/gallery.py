@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draw the gallery: one picture for every joint type and every other constraint.
 
     python tools/gallery.py [FOLDER]

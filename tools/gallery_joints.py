@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joint types in the gallery: the types of the library, and a user-defined type."""
 
 from __future__ import annotations

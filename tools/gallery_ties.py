@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Constraints in the gallery: prescribed motion, couplings, gears, lengths, rolling, loops."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draw what each command mode of the simulator does under a load: docs/pictures/loads.png.
 
     PYTHONPATH=. .venv/bin/python tools/loads.py [--out FOLDER]

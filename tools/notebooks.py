@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write the examples as notebooks.
 
     python tools/notebooks.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Make the pictures of the view in docs/pictures/view with a real browser.
 
 It needs `make setup` and an installed Chromium. Run it after a change of the view:

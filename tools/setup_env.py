@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Make ``.venv``: Python packages from PyPI and the message packages that PyPI lacks.
 
 Another ROS 2 than Kilted has an environment of its own beside it, such as ``.venv-jazzy``.

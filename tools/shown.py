@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draw one picture of the gallery: bodies at several positions, and the motion subspace."""
 
 from __future__ import annotations

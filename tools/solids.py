@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Orthographic pictures of solids with a depth buffer, and arrows for motions.
 
 Everything is in world coordinates [m]. A solid is a list of convex faces, each (corners, 3) with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run the numerical tests as if on other processors; print one verdict per variant.
 
     python tools/test_processors.py [--workers N] [VARIANT or FOLDER ...]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ask pip whether all dependencies have wheels for platforms that the tests do not run on.
 
 Nothing is installed. It prints the table of docs/reference/support.md:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "rbdyn_hardware/joints.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Actuators of a robot: motor, gear and drive of each joint, from a YAML file.
 
 m = rb.with_actuators(m, "actuators.yaml")

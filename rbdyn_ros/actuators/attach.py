@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Model of a robot with actuators."""
 
 from __future__ import annotations

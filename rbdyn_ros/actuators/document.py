@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An actuators file in memory, from which actuators with other numbers can be read."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The keys of an actuators file. Units are SI, temperatures in C."""
 
 from __future__ import annotations

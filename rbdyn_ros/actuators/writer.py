@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write actuators as an actuators file, which reader.py reads."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collect the findings of readers and checks, so that a user sees all of them at once."""
 
 from __future__ import annotations

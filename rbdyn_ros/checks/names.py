@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check names from outside: known ones, each named once, and names of files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check numbers from outside: their kind, shape and range."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rotations from outside: quaternions and matrices that are written with few decimals."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generate C99 from traced functions: standalone sources for firmware, a test and a build file.
 
     table.py      the functions available in C, with their arguments

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write generated code to a folder, and overwrite only generated files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trace the Programs of the functions requested in C."""
 
 from __future__ import annotations

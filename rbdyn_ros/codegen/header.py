@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write the C header: sizes, indices with joints, units and frames, and prototypes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The generated project, and the descriptions and declarations that its files share."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Samples for the test of generated code: states, and the engine's results in them."""
 
 from __future__ import annotations

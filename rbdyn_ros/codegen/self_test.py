@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write the test of generated code: a C program that compares it with the engine's results."""
 
 from __future__ import annotations

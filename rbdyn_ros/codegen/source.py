@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write the C source, and the CMake file that builds a library and a test from it."""
 
 from __future__ import annotations

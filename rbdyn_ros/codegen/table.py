@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The functions available in C, their arguments and results."""
 
 from __future__ import annotations

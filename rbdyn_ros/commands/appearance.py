@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The appearance of a robot in `rbdyn check`: errors in it refuse the robot only here."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn bench`: time the dynamics of a robot on this machine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn check`: the contents of a robot file and its errors."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn codegen`: the dynamics of a robot as C for controllers and firmware."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`rbdyn check --collisions`: sample the joint space for self-collision, and write an SRDF."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared by the commands: the arguments of a robot, exit statuses, error messages."""
 
 from __future__ import annotations

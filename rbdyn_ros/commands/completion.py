@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn completion`: a script for tab completion in a shell."""
 
 from __future__ import annotations

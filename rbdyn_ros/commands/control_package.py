@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`rbdyn codegen --ros2-control`: a package with a controller of ros2_control for one robot."""
 
 from __future__ import annotations

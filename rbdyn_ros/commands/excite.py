@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Command `rbdyn excite`: make an excitation motion for identifying an arm."""
 
 from __future__ import annotations

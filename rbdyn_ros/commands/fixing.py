@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`rbdyn check --fix`: write the repaired file."""
 
 from __future__ import annotations

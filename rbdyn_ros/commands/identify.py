@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Command `rbdyn identify`: identify an arm, its payload or its actuators from a recording."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The part of `rbdyn identify` that finds motors and gears: option `--actuators`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn info`: versions and permissions of this machine, for a bug report."""
 
 from __future__ import annotations

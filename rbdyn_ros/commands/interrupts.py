@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ctrl-C ends a command with status 130 and without a traceback."""
 
 from __future__ import annotations

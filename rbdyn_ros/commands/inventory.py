@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Versions, caches, packages and permissions of this machine; a missing one is not an error."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A web page that a command serves until Ctrl-C: its options and its server."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Argument parsing: exact option names, one-line errors, help with examples."""
 
 from __future__ import annotations

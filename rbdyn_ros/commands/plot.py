@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn plot`: figures of a recording."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read a recording and turn it into a motion of a known robot."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn replay`: play a recording in the browser or write it as a film."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn schema`: the JSON schema of a kind of YAML file, for editors."""
 
 from __future__ import annotations

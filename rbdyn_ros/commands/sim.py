@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn sim`: a robot simulated behind ROS 2 topics."""
 
 from __future__ import annotations

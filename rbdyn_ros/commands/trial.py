@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Command `rbdyn trial`: test a controller in many seeded runs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn view`: show a robot in the browser and move its joints by sliders."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Control of real arms: control laws and a safety gate.
 
     from rbdyn_ros import control

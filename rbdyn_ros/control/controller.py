@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Controller of an arm: modes, arming, requests and observation.
 
 It does not depend on ROS.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The loop of an arm: from a state to efforts, through a control law and the safety gate."""
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from rbdyn_ros.control.blind.witness import ANYTHING, BY_HAND, CONTACT, FROZEN, 
 from rbdyn_ros.control.laws.mode_laws import ModeLaws
 from rbdyn_ros.control.motion.tracking import PathTracker
 from rbdyn_ros.control.states.gate import SafetyGate
-from rbdyn_ros.errors import RbdynError
+from rbdyn_ros.errors import RbdynError, apart
 
 if TYPE_CHECKING:
     from rbdyn_ros.engine.compiler.jit import Vector
@@ -300,9 +301,9 @@ class ControlLoop:
             if k >= 0:
                 dof = self._dofs[k]
                 off = abs(self._tracker.target.qpos[dof] - seen.qpos[dof])
-                text = f"joint '{self.names[k]}' is {off:.4g} from its target"
-                allowed = f"tracking_tolerance is {settings.tracking_tolerance:g}"
-                self._trip(Fault("tracking", f"{text}; {allowed}"))
+                away, most = apart(off, settings.tracking_tolerance, digits=4)
+                text = f"joint '{self.names[k]}' is {away} from its target"
+                self._trip(Fault("tracking", f"{text}; tracking_tolerance is {most}"))
         self._check_idle()
 
     def _check_idle(self) -> None:

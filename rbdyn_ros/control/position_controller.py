@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Controller of an arm that takes positions only: it follows paths and yields to forces.
 
 States pass the same checks as those of an arm that takes efforts. After a fault the positions
@@ -22,7 +23,7 @@ from rbdyn_ros.control.laws.admittance import Admittance
 from rbdyn_ros.control.laws.external_wrench import EstimatedWrench, SensedWrench
 from rbdyn_ros.control.motion.tracking import ROUNDING
 from rbdyn_ros.control.states.gate import SafetyGate
-from rbdyn_ros.errors import refusal
+from rbdyn_ros.errors import apart, refusal
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
 
@@ -223,8 +224,9 @@ class PositionController(Controller):
         off = np.abs(self._place - measured)
         k = int(off.argmax())
         if tolerance > 0.0 and off[k] > tolerance:
-            text = f"joint '{self.names[k]}' is {off[k]:.4g} from the position sent"
-            self._trip(Fault("tracking", f"{text}; tracking_tolerance is {tolerance:g}"))
+            away, most = apart(off[k], tolerance, digits=4)
+            text = f"joint '{self.names[k]}' is {away} from the position sent"
+            self._trip(Fault("tracking", f"{text}; tracking_tolerance is {most}"))
         self._check_idle()
 
     # after a fault

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read one robot from URDF text, a URDF or xacro file, or a mechanism file."""
 
 from __future__ import annotations

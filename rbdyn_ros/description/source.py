@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read a robot or a scene from a file, or a robot from text."""
 
 from __future__ import annotations

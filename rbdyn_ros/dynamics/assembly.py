@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Find a configuration in which all loops are closed."""
 
 from __future__ import annotations

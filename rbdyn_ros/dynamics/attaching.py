@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attach two links to each other in their present pose, and carry a state to another Model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which joints can be commanded."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Configurations of a Model: add a velocity, take a difference, draw at random.
 
 With quaternions, positions are not vectors: nq may differ from nv. Each joint type has its own

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contacts of a Data by name: points, normals, forces."""
 
 from __future__ import annotations

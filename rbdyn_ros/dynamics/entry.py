@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Call compiled code from Python: checks of arguments, and the fastest call."""
 
 from __future__ import annotations

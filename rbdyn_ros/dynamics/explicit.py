@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Explicit constraints: all positions of a Model are a function q = gamma(y) of a few coordinates.
 
 The equations of motion are projected onto the motions of y, so the constraint holds exactly and

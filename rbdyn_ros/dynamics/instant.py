@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The state of a robot at one moment, for everything that displays it."""
 
 from __future__ import annotations

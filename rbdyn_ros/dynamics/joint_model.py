@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The model of one joint at one state, in the notation of RBDA table 4.1."""
 
 from __future__ import annotations

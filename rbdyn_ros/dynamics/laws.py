@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernels of joint feedback laws: efforts from a state and a target.
 
 Each is a kernel of (m, d, target, gains, effort). The laws of control call them; law_code and

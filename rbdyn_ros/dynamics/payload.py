@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Payloads: the Model of a robot with a rigid body fixed to one of its links."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shapes that rays can meet: the geometries of a Model, or any triangles on its bodies."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rays: what a line of sight meets first, as range sensors and cameras need it. Geometry only."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Save the state of a Data, and load it again: the future after loading is the same to the bit."""
 
 from __future__ import annotations

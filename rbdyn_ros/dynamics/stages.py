@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The public functions of (m, d): engine kernels behind checks of their arguments."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Warnings of `step` by name and figure: what a timestep cannot carry."""
 
 from __future__ import annotations

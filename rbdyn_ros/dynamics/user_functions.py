@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check functions of the user: errors, finite numbers, derivatives against differences."""
 
 from __future__ import annotations

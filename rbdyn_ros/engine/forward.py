@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tick, as a table of contents: forward, step, forward_dynamics, inverse."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gymnasium environments: many robots side by side, and one robot behind its ROS node.
 
     from rbdyn_ros.gym import BatchEnv

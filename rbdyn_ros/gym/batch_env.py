@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many robots that learn side by side, over rb.Batch."""
 
 from __future__ import annotations

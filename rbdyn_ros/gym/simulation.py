@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The processes of an environment: the simulator, nodes of the user, and the client here."""
 
 from __future__ import annotations

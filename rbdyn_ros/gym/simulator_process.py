@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A simulator and nodes of the user, in processes that end with the standard input of this one.
 
 python -m rbdyn_ros.gym.simulator_process reads one line of JSON: `parameters` of the simulator,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identification of inertia, friction and actuators from a recorded motion."""
 
 from rbdyn_ros.identification.actuators import ActuatorEstimate as ActuatorEstimate

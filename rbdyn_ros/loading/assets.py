@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Find the data files of the package: bundled robots, launch and config files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Start the free objects of a scene outside obstacles, robots and each other."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Complete the geometries of a Model: the effective mass of each, and findings."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check that every joint of a Model moves enough inertia to be simulated.
 
 Bodies may be massless, but the articulated inertia of each dof (the D of the articulated-body

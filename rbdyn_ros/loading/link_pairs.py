@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pairs of geometries by their links: the simulation leaves out more pairs than a robot needs.
 
 The simulation counts links that fixed joints connect as one body, and leaves out the pairs of two

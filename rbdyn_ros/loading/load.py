@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a file to a Model: read, compile, complete."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mobility of the dofs of a Model: M^-1, free and with constraints."""
 
 from __future__ import annotations

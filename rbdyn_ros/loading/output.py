@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write files completely or not at all: a reader never sees a partial file."""
 
 from __future__ import annotations

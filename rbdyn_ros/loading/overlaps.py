@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pairs of one robot that overlap where it may stand do not push each other."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots by name: bundled ones, and robots of example-robot-data and robot_descriptions.
 
 A name is the name of a URDF file without `.urdf` and without `_robot`, such as `panda` or `ur5`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Make the Model of a scene: robots, free objects and obstacles in one world."""
 
 from __future__ import annotations

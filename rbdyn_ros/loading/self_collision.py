@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sample the joint space of a robot: how often each pair of its links overlaps."""
 
 from __future__ import annotations

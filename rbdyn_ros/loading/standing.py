@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Start a robot on its floor, not inside obstacles; say where it starts outside limits."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Store a Model in a file: its primary arrays bit by bit, names, options and findings.
 
 The file is a zip of .npy files, as numpy.load reads it: one per field of PRIMARY, and `header`,

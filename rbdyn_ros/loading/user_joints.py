@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check user-defined functions: S against the pose, S_dot against S, qd against q.
 
 The Python function is called, not its machine code, so that an index error raises. Derivatives are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The same robot in MuJoCo and Pinocchio, if they are installed, to time them beside ours."""
 
 from __future__ import annotations

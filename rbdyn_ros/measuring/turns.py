@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time jobs in turns in one process: A B C A B C ...
 
 A machine whose speed drifts then drifts for all jobs, and their ratios hold.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sizes of the arrays of actuators, and what a number of their state means."""
 
 from __future__ import annotations

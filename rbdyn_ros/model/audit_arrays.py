@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Audit the arrays of a Model from outside, so that kernels may trust them.
 
 Kernels do not check whether an index is within an array. A compiled Model is right by

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Audit the arrays of geometries of a Model from outside."""
 
 from __future__ import annotations

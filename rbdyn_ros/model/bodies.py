@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Primary fields of bodies, frames and springs, from the lumped tree."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions that kernels call by their address: the user's functions and optional stages.
 
 A Model stores the names of the user's functions, not the addresses, which differ from process to

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a Model, `m` below, is made of decides what it needs and what can be done with it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Description -> Model: every primary array and name, from the lumped tree."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The trees of bodies that equations connect: only these move each other without touching."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Constraints in a Model: lengths, gears, rolling; the number of equations of each."""
 
 from __future__ import annotations

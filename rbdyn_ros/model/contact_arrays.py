@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Columns of the arrays of contacts in Data, and what their numbers mean."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mimic joints: their leaders, their coordinates, their load on the leader.
 
 A mimic joint has no freedom: q = ratio q_leader + offset, the explicit constraint of RBDA eq 3.11

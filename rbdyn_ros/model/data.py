@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Data: everything that changes while simulating, in one row of numbers."""
 
 from __future__ import annotations

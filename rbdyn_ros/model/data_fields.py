@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every array of Data, declared once."""
 
 from __future__ import annotations

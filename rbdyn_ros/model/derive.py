@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The derived fields of a Model: computed here from the stored ones, and nowhere else."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How an array of Model or Data is declared: once, with its dims and meaning."""
 
 from __future__ import annotations

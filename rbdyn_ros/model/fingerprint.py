@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hash of a Model, `m` below."""
 
 from __future__ import annotations

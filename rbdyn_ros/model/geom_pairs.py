@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What follows from all geometries: their bounds, and the pairs that may touch."""
 
 from __future__ import annotations

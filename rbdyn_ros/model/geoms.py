@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All geometries of a robot and its world as arrays.
 
 The geometries of moving bodies come first, then those of links fixed to the world, then the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The connectivity graph of a system: which joint connects which bodies.
 
 Source: RBDA section 4.1. Bodies are nodes, the fixed base is node 0, joints are edges; those of a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Height fields as arrays: their heights, and which edges of their triangles are convex."""
 
 from __future__ import annotations

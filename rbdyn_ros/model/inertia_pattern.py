@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sparsity pattern of the joint-space inertia matrix M, and the sums that fill it."""
 
 from __future__ import annotations

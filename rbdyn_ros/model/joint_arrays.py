@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Primary fields of joints, degrees of freedom and loop joints, from the lumped tree."""
 
 from __future__ import annotations

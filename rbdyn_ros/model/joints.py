@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The joint library as a table: sizes and neutral position of each joint type.
 
 engine/joints/jcalc.py computes how a joint moves, engine/joints/manifold.py how its coordinates

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Model of the loop joints, so that the joint library applies to them unchanged.
 
 Each loop joint hangs alone on a resting world: its predecessor's frame is the world, its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From links and joints to bodies: a numbered spanning tree; fixed joints are lumped."""
 
 from __future__ import annotations

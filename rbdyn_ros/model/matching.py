@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parts that two Models have in common, by their names; a joint also by its type."""
 
 from __future__ import annotations

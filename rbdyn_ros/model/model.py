@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Model: everything that stays constant during a simulation, read-only."""
 
 from __future__ import annotations

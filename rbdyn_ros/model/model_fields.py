@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every size, array and name of a Model, declared once."""
 
 from __future__ import annotations

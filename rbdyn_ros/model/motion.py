@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The motion of joints that are driven over time, as polynomials between knots."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which numbers the arrays of a Model may hold, wherever they come from."""
 
 from __future__ import annotations

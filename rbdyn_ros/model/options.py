@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options of a Model: the few numbers that may change while simulating."""
 
 from __future__ import annotations

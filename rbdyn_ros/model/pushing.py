@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which geometries of two bodies push each other, and the faces of their meshes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks of the arrays that replace some of a Model's, see Model.replaced."""
 
 from __future__ import annotations

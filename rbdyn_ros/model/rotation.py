@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rotations as arrays, for building a Model; wxyz quaternions, 3x3 matrices child to parent."""
 
 from __future__ import annotations

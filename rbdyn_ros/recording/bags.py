@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read ROS 2 recordings: MCAP files, complete or cut off, and rosbag2 folders.
 
 Files are untrusted: allocations are bounded by the size of the file, and every failure is an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pose of the root link from /tf, for recordings without states and odom."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Open the file of a recording without losing data: neither existing files nor its own.
 
 A file lock protects it from other processes while it is open; the system releases the lock when

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collect the data of each robot (namespace) from the messages of a recording."""
 
 from __future__ import annotations

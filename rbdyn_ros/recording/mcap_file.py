@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read an MCAP file sequentially, even if it ends in the middle of a record.
 
 The library mcap parses the records. The index at the end is not used, so the file of a killed

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The motion of a robot, sample by sample, from the collected data."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """QoS profiles in the metadata of an MCAP file, which rosbag2 offers at playback."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read the motion of a robot from a recording: rb.read_run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records a simulation in Python: rb.Recorder."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The robot of a recording: from the recording itself or from a given file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Message types of a recording: their ROS 2 definitions and serialization."""
 
 from __future__ import annotations

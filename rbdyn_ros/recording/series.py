@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collect the messages of a topic in arrays, with bounded memory."""
 
 from __future__ import annotations

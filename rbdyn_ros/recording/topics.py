@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The topics of a recording, and messages made without ROS."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write a recording in the background, without blocking its producers.
 
 Adding a message only appends it to a list; a thread compresses and writes with the library mcap. A

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report on a robot that `rbdyn check` prints."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables of constraints: rods, bands, gears, rolling, mimic joints."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The system model as text: RBDA table 4.3."""
 
 from __future__ import annotations

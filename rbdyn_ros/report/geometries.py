@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables of collision geometries and obstacles."""
 
 from __future__ import annotations

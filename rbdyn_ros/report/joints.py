@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The joint table of `rbdyn check`."""
 
 from __future__ import annotations

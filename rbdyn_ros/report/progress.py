@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Progress bars on stderr; written only if it is a terminal."""
 
 from __future__ import annotations

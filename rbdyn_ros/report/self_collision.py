@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report on self-collision, and the SRDF with the pairs of links that need no check."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text in columns."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The spanning tree and loops in the report of `rbdyn check`."""
 
 from __future__ import annotations

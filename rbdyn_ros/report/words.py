@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Format names, numbers and directions for tables."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check the arguments of rollout before anything is compiled or computed."""
 
 from __future__ import annotations

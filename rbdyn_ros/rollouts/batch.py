@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """rb.Batch: robots of one Model whose arrays stay, to be advanced from outside."""
 
 from __future__ import annotations

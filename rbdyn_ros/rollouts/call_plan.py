@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Call the engine's compiled step, given only the address of a Data.
 
 A header before the Data holds the address of the Model's table and the address of a plan. The plan

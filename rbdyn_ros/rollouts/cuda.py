@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The robots of a Batch on a GPU: arrays of CuPy, and kernels that CuPy compiles."""
 
 from __future__ import annotations

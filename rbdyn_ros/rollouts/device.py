@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a Batch uses the processor or the GPU that advances its robots."""
 
 from __future__ import annotations

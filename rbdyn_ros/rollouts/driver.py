@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The compiled loop over robots and steps. It calls the code of a step by its address.
 
 That code works on one block of memory: slots of W numbers, one for each of the W robots that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The engine's own step, for one robot at a time.
 
 The memory of a robot is a Data, followed by the robot's own arrays of the Model. The robot has its

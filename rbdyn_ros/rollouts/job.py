@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots of one Model for the compiled loop: their code, their arrays, the memories of threads."""
 
 from __future__ import annotations

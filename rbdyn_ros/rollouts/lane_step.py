@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The step of one Model, traced from the engine's kernels: W robots side by side."""
 
 from __future__ import annotations

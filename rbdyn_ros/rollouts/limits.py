@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Warnings of rollouts: joints that passed soft limits, and what a timestep cannot carry."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Views of the arrays of a Batch that belong to one joint or one body."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The outputs of a rollout, and the kernels that compute them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check the parameters in which the robots of a rollout differ; return them as columns."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters of a rollout whose robots carry different payloads."""
 
 from __future__ import annotations

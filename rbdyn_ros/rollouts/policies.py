@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Feedback laws for rollouts: joint forces from a state and a row of a reference.
 
 The laws are the kernels of dynamics.laws, traced and compiled. They use the Model given to

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Threads that share the robots of a call, and stay for the next one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operations of a step of one Model, and of the outputs of a state."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """rollout: many robots of one Model over many steps, on all cores."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Divide the robots of a rollout into parts that other machines advance."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ROS 2 nodes and their Python client; only this folder imports rclpy."""
 
 import importlib.metadata

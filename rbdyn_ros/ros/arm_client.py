@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Python client of the node arm_controller: joints by name, refusals as exceptions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Carry the state of a loop over to a Model with other objects, by the names of the parts.
 
 Everything that stays keeps its bits: positions, velocities, time, commands, delays, noise and the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Atomic words and system calls for the compiled loop.
 
 System calls are external symbols. Pointers of ctypes hold the address of one process, so Numba

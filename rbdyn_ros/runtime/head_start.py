@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A head start for the loop: a second process compiles it while this one compiles the engine."""
 
 from __future__ import annotations

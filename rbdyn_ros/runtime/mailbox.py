@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records passed from one thread to another without locks: one writer, one reader, no waiting.
 
 A mailbox has `depth` slots and a version, the number of the last complete record. Record v is in

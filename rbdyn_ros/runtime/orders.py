@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Send orders to the loop: commands, trajectories and external wrenches."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulated robot of a loop: its Model, faults and state, changed between two ticks."""
 
 from __future__ import annotations

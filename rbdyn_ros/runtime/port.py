@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory that a loop shares with one other process, such as a hardware component of ros2_control.
 
 It is the file /dev/shm/rbdyn.NAME. The server, this process, holds a lock on its first byte, and

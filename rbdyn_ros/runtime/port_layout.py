@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The layout of the memory that a loop shares with another process, defined once.
 
 All numbers have eight bytes: integers, or floating-point numbers. `c_header` writes the constants
@@ -121,6 +122,7 @@ def c_header() -> str:
 
 
 def _c_lines() -> Iterator[str]:
+    yield "// SPDX-License-Identifier: Apache-2.0"
     yield "/* The layout of the memory that a simulator of rbdyn_ros shares with another process."
     yield " * Written by `python -m rbdyn_ros.runtime.port_layout`, whose docstring describes it;"
     yield " * do not edit. */"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Convert settings, Models, delays and trajectories to the form the loop reads."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The list of external wrenches and pulls that Python keeps for the loop."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Readout of a loop: its states, statistics and timing."""
 
 from __future__ import annotations

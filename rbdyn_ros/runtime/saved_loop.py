@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Save the whole state of a loop between two ticks, and load it again.
 
 The state is the simulated Data, the Data for computing efforts, and the numbers of SAVED: commands

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The settings of a loop, fixed before it starts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The memory that the loop shares with other threads: one row, every number declared once.
 
 In a kernel it is `s`, as a Data is `d`: `s.tick += 1`. In Python `shared.tick` is a view of one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The record that the loop hands over for each state."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Specialised timesteps that stay valid for any payload, gravity and stuck joints."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The time of a loop: pause, single steps, pace."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The timing of a loop: percentiles, real-time factor and overruns from its counters."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Data types of the orders to the loop: Command, TrajectoryOrder, Wrench, Pull and Faults.
 
 Their makers check them; the loop does not.

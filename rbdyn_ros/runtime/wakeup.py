@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A wake-up between two threads that needs no Python: an eventfd."""
 
 from __future__ import annotations

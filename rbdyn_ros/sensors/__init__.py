@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulated sensors, without ROS: IMU, force and torque, contact, lidar, range, depth camera.
 
 specs = read_sensors("sensors.yaml", m, description)

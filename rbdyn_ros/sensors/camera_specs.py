@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cameras, as declared in a sensor file or in Python."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The robot cut at the fixed joints that carry a force/torque sensor.
 
 Links joined by fixed joints are one body, and the engine does not compute forces inside a body. So

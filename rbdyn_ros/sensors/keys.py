@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The keys of a sensors file. Units are SI."""
 
 from __future__ import annotations

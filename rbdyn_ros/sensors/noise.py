@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Noise that is a pure function of seed, sensor, channel and tick.
 
 A run with the same seed gives the same bits, even if ticks are skipped or read in another order:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read the angles of the rays of a lidar from a CSV file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scans: the distances that a lidar, a range sensor or a depth camera measures in a state."""
 
 from __future__ import annotations

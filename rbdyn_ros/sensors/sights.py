@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The latest readings of lidars and cameras, for people to look at."""
 
 from __future__ import annotations

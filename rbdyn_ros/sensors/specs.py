@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sensors of a robot as declared in a sensor file."""
 
 from __future__ import annotations

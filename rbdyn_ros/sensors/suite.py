@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sensors of one robot and their readings in a state."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cut a program into blocks short enough for a compiler.
 
 Compile time grows faster than the length of a function, and a processor evaluates the sines and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The programs of functions, with the numbers of a Model built in.
 
 Whether a product becomes part of a multiply-add, and so is not rounded, depends on the operations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Split a long C function into blocks: compile time grows with the square of its length.
 
 Each block is a static function. Values that another block needs are kept in an array s on the

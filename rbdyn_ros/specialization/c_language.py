@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write a Program as statements of C99: one named constant per operation, in order.
 
 A product used only in sums is written inside the sum, so that a compiler may contract both to one

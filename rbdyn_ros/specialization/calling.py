@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Call machine code by its address from Python, with little overhead."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs as CUDA C++: a thread for each robot, entries of robots side by side in memory.
 
 A C++ compiler makes functions of the same text that go through the robots one after the other.

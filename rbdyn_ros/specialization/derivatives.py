@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Differentiate a trace: derivatives are more operations of the same SymbolGraph.
 
 Forward mode, one direction at a time: the derivative of an operation follows from the derivatives

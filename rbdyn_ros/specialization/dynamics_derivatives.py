@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Derivatives of the dynamics and of a timestep, as kernels for tracing only.
 
 The derivatives of rigid-body dynamics come from the toolbox: its kernels take a third or less of

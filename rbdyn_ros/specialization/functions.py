@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The functions that can be traced: their kernels, inputs and outputs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compile programs for W robots side by side: every number is a vector with a lane per robot."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compute similar limbs side by side: the legs of a robot fill a vector register.
 
 Kernels do the same operations on two limbs whose joints are of the same types, with different

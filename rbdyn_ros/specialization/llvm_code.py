@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs as LLVM code: straight-line code on numbers, or on vectors of one number per robot.
 
 The compiler has no choice that changes a result: multiply-adds are explicit, and sines and cosines

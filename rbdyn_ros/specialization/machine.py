@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compile LLVM code to machine code, cached in this process and on disk."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Match corresponding operations of similar limbs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NumPy's functions on symbols and on arrays of symbols.
 
 NumPy converts comparisons of objects to True or False: a branch for every entry of an array. Here

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program: the operations of a trace that its outputs need, in order."""
 
 from __future__ import annotations

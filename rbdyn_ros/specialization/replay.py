@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compute a program again on symbols, with values for some of its inputs.
 
 No rounding changes: multiply-adds stay multiply-adds, products stay products, and only operations

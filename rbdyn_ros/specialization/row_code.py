@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LLVM code for one robot; it works in place on a row of Data and reads the Model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LLVM text of a function that computes the sines and cosines of several doubles at once.
 
     n = the integer nearest to x 2/pi,    r = x - n pi/2,    |r| <= pi/4 (1 + 1e-10)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """C++ text of the function of sincos.py: the same operations, for one angle, so the same bits."""
 
 from __future__ import annotations

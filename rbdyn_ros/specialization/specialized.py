@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """rb.specialize: functions compiled for one robot."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Model and a Data of symbols and Python numbers, for tracing kernels."""
 
 from __future__ import annotations

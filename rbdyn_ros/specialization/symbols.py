@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Symbols: arithmetic on them is recorded, not computed.
 
 A SymbolGraph is a list of operations in the order in which they were recorded, so operands come

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trace the kernels of a Model on symbols."""
 
 from __future__ import annotations

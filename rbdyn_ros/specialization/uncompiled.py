@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Python versions of compiled kernels, for tracing."""
 
 from __future__ import annotations

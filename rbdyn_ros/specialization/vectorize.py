@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Merge matching operations of similar limbs into vector operations."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The algorithms of textbooks in plain NumPy: to check the engine, and to learn.
 
 Vectors are in link coordinates unless a file says otherwise. Sources: R. Featherstone, Rigid Body

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forward dynamics: the articulated-body algorithm."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The equations of motion without recursion: sums over all joints, all pairs, all triples.
 
 Source: RBDA section 5.2. Everything is in absolute coordinates. A degree of freedom j has the

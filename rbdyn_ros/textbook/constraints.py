@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Equations of motion with constraints, from H, C and tau without them. Source: RBDA section 3.2.
 
 Implicit: K qdd = k, with the constraint force tau_c = K^T lambda (3.11, 3.15). Explicit: qd = G yd

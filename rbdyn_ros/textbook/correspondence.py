@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Spatial vectors of the 3-D vectors of Luh, Walker and Paul: RBDA table 5.2."""
 
 from __future__ import annotations

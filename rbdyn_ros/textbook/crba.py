@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joint-space inertia matrix: the composite-rigid-body algorithm."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Displacement by a constant velocity: exponentials of SO(3) and SE(3).
 
 Source: Introduction to Humanoid Robotics, eq 6.12 to 6.14, figure 6.7. Written with functions that

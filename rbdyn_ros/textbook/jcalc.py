@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joint calculation: a model of the library, with a joint's own axes and polarity.
 
 Source: RBDA section 4.4 and table 4.2.

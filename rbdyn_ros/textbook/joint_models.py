@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The joint model library: RBDA table 4.1, additions of sections 4.4 and 4.5, and a few more.
 
 A joint model gives the pose of the successor's frame F_s in the predecessor's frame F_p, and the

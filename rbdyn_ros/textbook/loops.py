@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joints that close loops, as constraints on the spanning tree. Source: RBDA section 3.5.
 
 A loop joint has no coordinates in q: its position follows from the poses of its two bodies.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inverse dynamics as first published: 3-D vectors and classical accelerations.
 
 Source: RBDA table 5.2, after Luh, Walker and Paul (1980); extended to trees, prismatic joints and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forward dynamics in maximal coordinates, with sparse matrices. Source: RBDA section 3.7.
 
 The unknowns are the accelerations of all bodies and the constraint forces of all joints. Joints of

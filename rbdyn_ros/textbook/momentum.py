@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One free body by its momentum about the world's origin.
 
 Source: Introduction to Humanoid Robotics, section 6.3: figure 6.11 with the force and moment of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One body that a joint holds to the base, by three methods. Source: RBDA section 3.6.
 
 The equation of motion is f + f_c = I a + p, with v in S and f_c in S_perp (eq 3.45, 3.46). The

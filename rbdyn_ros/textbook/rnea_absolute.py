@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inverse dynamics: the recursive Newton-Euler algorithm in base coordinates."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Spatial vectors as 6-arrays [angular; linear] and 6x6 matrices, as in RBDA chapter 2."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Constraints as subspaces, independent of the matrix. Source: RBDA section 3.3.
 
 A subspace S is given by a matrix S whose columns span it, range(S) = S. Motions and forces are

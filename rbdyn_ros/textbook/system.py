@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The system model of RBDA table 4.3, from a Model."""
 
 from __future__ import annotations

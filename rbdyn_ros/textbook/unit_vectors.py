@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forward dynamics by the unit-vector method, from any inverse dynamics."""
 
 from __future__ import annotations

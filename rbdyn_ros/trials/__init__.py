@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trials: a controller and a robot in many seeded runs, with limits and a verdict.
 
     from rbdyn_ros import trials

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Distributions of the numbers that differ between the runs of a trial.
 
 A distribution is its quantile function: it turns numbers in [0, 1) into samples, so that the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plugin of pytest: trials and simulator nodes as fixtures, for tests of controllers.
 
     def test_the_controller_carries_its_payload(rbdyn_trial):

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions of the user in Python files: policies, traced laws, measures.
 
 The text of the file travels with the trial, so that another process runs what was read. The code

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The motion that a controller is to track, as a table by timestep."""
 
 from __future__ import annotations

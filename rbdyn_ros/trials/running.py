@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run a trial: find the runs that are missing, simulate them, judge all."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A trial: one robot and controller, in many runs that differ in sampled numbers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A joint with one link, without gravity."""
 
 import pytest

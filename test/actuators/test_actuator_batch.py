@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots with actuators in a Batch: commands, states and actuators of their own."""
 
 from dataclasses import replace

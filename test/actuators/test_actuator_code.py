@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Actuators in code made for one robot: specialised, side by side, as C and for a GPU."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Actuator files: their content and their refusals."""
 
 from dataclasses import replace

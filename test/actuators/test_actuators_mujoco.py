@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A motor against MuJoCo's dcmotor: both methods are of first order and meet at small steps."""
 
 import mujoco

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Elastic gears and backlash against closed forms."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motors against closed forms: current, torque and speed, heat, friction, cogging, delay."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The validators of names that every part of the package uses."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The validators of numbers that every part of the package uses."""
 
 from fractions import Fraction

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names from outside in messages: short, on one line, and harmless to a terminal."""
 
 import pytest

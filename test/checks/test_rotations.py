@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rotations with few decimals are taken as the rotations that they round."""
 
 import math

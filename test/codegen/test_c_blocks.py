@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Long functions in blocks: the same bits as one function."""
 
 import ctypes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generated files are written all or none, and are recognised after git converted line ends."""
 
 import resource

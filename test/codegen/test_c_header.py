@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The words of a header are true: axes, gravity and all digits."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names of any robot become distinct identifiers, and cannot end a comment."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generated C of real robots, and of trees with every joint, against the engine.
 
 The states differ from the states of the generated test, which is tested here too.

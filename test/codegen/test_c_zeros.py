@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inputs that are not arguments are zero and leave no operation; so are tiny constants."""
 
 import numpy as np

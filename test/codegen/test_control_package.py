@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The controller of a generated package agrees with arm_controller, state by state."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A generated package builds with an installed ros2_control, and its controller runs.
 
 Source an installation with controller_interface and generate_parameter_library to run this.

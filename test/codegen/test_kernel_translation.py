@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernels in C++ compute what they compute in Python; other Python is refused with its line."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`rbdyn check` refuses a robot whose appearance is broken."""
 
 import json

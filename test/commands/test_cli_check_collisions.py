@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`rbdyn check --collisions` and `--write-srdf`."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`rbdyn check --fix` and `--format sarif`."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn codegen`: its files, output and refusals."""
 
 import pytest

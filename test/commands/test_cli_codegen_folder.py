@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The folder of `rbdyn codegen`: it replaces its own files only."""
 
 import shutil

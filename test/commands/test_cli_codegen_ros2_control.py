@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`rbdyn codegen --ros2-control` writes a whole package for ros2_control, or nothing."""
 
 import xml.etree.ElementTree as ET

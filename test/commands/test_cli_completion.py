@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scripts that `rbdyn completion` prints."""
 
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn info`: the inventory of this machine; a missing part is not an error."""
 
 import importlib.metadata

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parameters that `rbdyn sim` passes to the node; test/ros tests the node itself."""
 
 import importlib.util
@@ -52,7 +53,7 @@ def test_a_robot_is_shown(node, viser):
     assert node["urdf"] == Path("robot.urdf")
     assert node["fallback"] == bundled_robot("seven_dof_arm")
     assert node["words"][1] == "--ros-args"
-    assert parameters(node["words"]) == {"view": "true"}
+    assert parameters(node["words"]) == {"view": "true", "start": '"held"'}
     assert node["status"] == 0  # Ctrl-C ends a simulation as it should be ended
 
 
@@ -63,6 +64,7 @@ def test_options_are_parameters(node, viser, tmp_path, monkeypatch):
     assert node["urdf"] is None
     assert parameters(node["words"]) == {
         "view": "true",
+        "start": '"held"',
         "view_port": "9000",
         "record": json.dumps(str(tmp_path / "run.mcap")),
         "floating_base": "true",
@@ -90,7 +92,11 @@ def test_xacro_arguments_are_a_parameter(node, viser, words):
 
 def test_parameters_after_ros_args_override_options(node, viser):
     run("sim", "--contact", "--ros-args", "-p", "contact:=false", "-p", "view:=false")
-    assert parameters(node["words"]) == {"view": "false", "contact": "false"}
+    assert parameters(node["words"]) == {
+        "view": "false",
+        "start": '"held"',
+        "contact": "false",
+    }
     assert node["words"][-4:] == ["-p", "contact:=false", "-p", "view:=false"]
 
 

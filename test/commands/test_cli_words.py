@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands and options of `rbdyn`: help, examples, mistyped words."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`rbdyn plot` and `rbdyn replay --film`, as a user calls them."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The battery of lies in the closed loop: each kind, mode and speed, against a trusted fault.
 
     python test/control/battery.py [--robots FILE,...] [--kinds NAME,...] [--rates HZ,...]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An arm of our engine and a Controller in one loop, without ROS and without waiting.
 
 The arm applies the efforts of the controller; before the first and after silence it holds itself.

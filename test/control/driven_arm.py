@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The driver of an arm in the loop of closed_loop: what it carries, reports and does in silence.
 
 The robot itself adds its terms at its true state, with the load that is configured in it, as the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The controller of a generated package of ros2_control in the loop of closed_loop.
 
     python test/control/generated_arm.py [--robots FILE,...] [--kinds NAME,...] [--rates HZ,...]

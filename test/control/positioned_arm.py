@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An arm that takes positions, and its controller, in one loop without ROS and without waiting.
 
 The arm is where it was told to be at the last state. Joint efforts are those that hold it against

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The controlled arm: mounting, payloads, the robot's own gravity compensation, refusals."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arming needs an arm at rest whose measured efforts agree with the model."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A joint that is really blocked, by a brake or by an obstacle on one side; all states are true.
 
 To the model it looks as if its states were frozen, so the reaction must be safe in both cases. The

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cartesian impedance against Pinocchio's terms, matrix functions of SciPy, and simulation."""
 
 import functools

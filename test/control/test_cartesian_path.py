@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Paths of joints on which a frame moves along lines: closed forms, straightness, refusals."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An armed arm whose newest state is late coasts by the model, until states come or a fault."""
 
 import numpy as np

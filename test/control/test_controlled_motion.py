@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A controller moves arms along paths, to poses, and with payloads."""
 
 import numpy as np

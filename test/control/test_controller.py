@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The controller in closed loop with simulated arms: floating, modes, and many threads."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arms whose own controllers carry gravity, Coriolis forces and friction, behind their drivers."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The end of an armed arm after a fault: braked and held, or held blindly and then silent."""
 
 import numpy as np

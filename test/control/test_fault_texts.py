@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The message of every fault: what was found, which joint, which bound, and what to do.
 
 The faults of other nodes, `rivals`, are in test/ros/arm/test_claim.py.
@@ -133,6 +134,10 @@ TABLE = {
     "overspeed": (
         lambda: sent({"qvel": at(2, 4.0, ZERO)}),
         *("velocity", "brake", f"{ELBOW} moves at 4; limit is 3.15; Check the gains"),
+    ),
+    "barely too fast": (
+        lambda: sent({"qvel": at(2, -ur5_limits().velocity[2] * (1.0 + 1e-9), ZERO)}),
+        *("velocity", "brake", f"{ELBOW} moves at -3.150000003; limit is 3.15; Check the gains"),
     ),
     "moved": (
         lambda: sent({}, {"qpos": at(2, 2.0)}),

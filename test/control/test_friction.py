@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Friction against its closed form: odd and dissipative; invalid values are refused."""
 
 import math

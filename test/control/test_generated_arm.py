@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of the battery of lies on the controller of a generated package, see generated_arm.py."""
 
 import pytest

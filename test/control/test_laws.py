@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joint laws against Pinocchio's terms, and their closed-loop properties in simulation."""
 
 import tracemalloc

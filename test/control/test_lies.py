@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The battery of lies, one case a kind; its rows and the faults in the guides of arms."""
 
 from dataclasses import replace

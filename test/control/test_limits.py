@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Limits of a real arm: the controlled joints; limits never become wider."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """States of a robot: named joints in any order, taken as a whole or not at all."""
 
 from functools import cache

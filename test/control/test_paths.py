@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Paths against SciPy's Bernstein polynomials and finite differences; refusals."""
 
 import tracemalloc

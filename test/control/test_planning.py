@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Minimum-jerk paths: their conditions, and other paths through the same points."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Poses of the frame that would bring the arm into its scene are refused, before it moves."""
 
 import numpy as np

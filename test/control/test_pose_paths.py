@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Poses for an armed arm: it moves its tool along lines, or refuses them and stays as it is."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An arm that takes positions: paths, admittance, faults, and what is refused."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """After a rehearsal no kernel is left to be loaded or compiled when an arm needs it."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The safety gate: each check at its boundary, the order of checks, and limits of efforts."""
 
 import dataclasses

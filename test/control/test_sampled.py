@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gains that are too high for the rate of the states."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Paths on which an arm would touch itself are refused."""
 
 import numpy as np

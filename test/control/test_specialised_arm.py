@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Laws specialised for an arm give the efforts of the engine, with any payload."""
 
 import numpy as np

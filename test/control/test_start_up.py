@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The start-up test finds errors that no number of an arm at rest shows, and moves it little."""
 
 import numpy as np

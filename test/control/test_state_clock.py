@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The clock of the states: lag is no lead, a constant offset is no lag."""
 
 import pytest

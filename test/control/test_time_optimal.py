@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time-optimal paths against closed forms of their durations and against ruckig."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trajectories that would bring an armed arm into its scene are refused, however they begin."""
 
 import numpy as np

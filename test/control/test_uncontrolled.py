@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joints that are not controlled: their own messages, and paths while their place is unknown."""
 
 import numpy as np

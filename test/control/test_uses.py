@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ordinary uses of four arms end without a fault: the list of uses.py.
 
 Each use runs with each arm in one of its modes; --uses all runs it in all of them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The law of admittance against closed forms of a mass on a spring and a damper."""
 
 import numpy as np

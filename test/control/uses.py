@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ordinary uses of an arm, each as a function of an armed loop: none may end in a fault.
 
     python test/control/uses.py [--robots FILE,...] [--uses NAME,...] [--modes NAME,...]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which joints have an actuator, and where its force acts."""
 
 import math

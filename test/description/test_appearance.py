@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shapes, colours and meshes are read from `<visual>` and `<collision>`; mistakes do not raise."""
 
 from xml.etree import ElementTree as ET

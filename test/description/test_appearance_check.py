@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Broken <visual> and <collision> elements are errors of `rbdyn check`, not of loading."""
 
 import pytest

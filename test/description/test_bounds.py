@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every number of a robot file has an allowed range; a robot at its ends stays finite."""
 
 import math

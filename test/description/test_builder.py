@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Systems built in Python, part by part."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`<collision>` elements: their geometries, the refusal of mistakes, and contact off."""
 
 import math

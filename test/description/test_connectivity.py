@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Systems on a named base: any connected graph, joints either way, loops."""
 
 from dataclasses import replace

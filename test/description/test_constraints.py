@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Constraints between bodies: accepted ones, and the refusal of each mistake."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Convex decomposition of collision meshes by coacd, and meshes that have none."""
 
 import sys

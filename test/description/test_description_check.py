@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Descriptions built in Python pass the same checks as descriptions from files."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chains from Denavit-Hartenberg tables against products of 4x4 matrices."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks of geometries, obstacles and surfaces made in Python."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The properties that a joint of each type accepts, and the refusal of others."""
 
 import math

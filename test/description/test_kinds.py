@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A wrong type in any field of a Description gives a Model or an RbdynError, nothing else."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mechanism files: their content, and the refusal of each mistake."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Geometries, obstacles and the floor of mechanism files."""
 
 import math

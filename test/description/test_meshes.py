@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mesh files: where they are found, their hulls, and the refusal of broken ones."""
 
 import io

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mimic joints, and whether they keep their limits.
 
 test_urdf_refused.py and test_joint_library_check.py have the refusals.

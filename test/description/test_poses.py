@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Poses as tuples against 4x4 matrices."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scene files are read strictly, with lines."""
 
 import io

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inertials of simple bodies against closed forms and against sums over many small parts."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One reader for all kinds of robot files and names."""
 
 from pathlib import Path

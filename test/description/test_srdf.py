@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SRDF files: which pairs of links may overlap, found beside a robot or given."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Any bytes give a Description or a DescriptionError within seconds."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Odd but legal input is accepted and read correctly."""
 
 import math

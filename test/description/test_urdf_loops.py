@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loops in URDF: those of Isaac Sim and of URDF+ are the loops of a mechanism file."""
 
 import numpy as np

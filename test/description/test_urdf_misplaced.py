@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Words in the wrong place of a URDF: a finding names the right place."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What rbdyn_ros reads and urdfdom refuses has a warning; Pinocchio reads with urdfdom 6.0."""
 
 import pytest

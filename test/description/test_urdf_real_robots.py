@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every URDF of example-robot-data, against Pinocchio where Pinocchio reads it."""
 
 import importlib.util

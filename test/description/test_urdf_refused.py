@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every bad input is refused with a code, an element and a line."""
 
 import math

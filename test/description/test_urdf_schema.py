@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every attribute of URDF's schema (urdf.xsd of 1.0 to 1.2) changes the robot or has a finding.
 
 Each row changes one attribute of a complete robot. What differs is the Description with contact,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """URDF 1.0, 1.1 and 1.2: the same robot in each, and what each version may not say."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """xacro files that a user names are expanded; strings never are."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The JSON schemas of YAML files take and refuse the same documents as the tables of keys.
 
 A schema knows values, not how they are spelled (1_0 is a string here), and no other files.

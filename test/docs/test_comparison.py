@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/explanation/comparison.md: every comparison marked as run is run again."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/reference/command_line.md lists every command of `rbdyn` and every option."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands in the documentation run, or have a reason why they do not.
 
 A block marked `bash` runs in a folder that looks like the root of the repository. A server stays

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The generated pages are up to date, and mkdocs builds the site without warnings."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/explanation/theory.md lists each equation number once, and only names that exist."""
 
 import importlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """README and docs are correct: their Python runs, names exist, links have targets."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The examples run as a user runs them and print the lines in their docstrings."""
 
 import ast

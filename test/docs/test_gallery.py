@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The gallery lists every joint type, and its columns agree with the engine."""
 
 import re

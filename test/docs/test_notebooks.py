@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The notebooks equal the output of tools/notebooks.py and run without a display."""
 
 import ast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Python tutorial prints the values in its comments."""
 
 import ast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rough configurations are assembled so that all loops are closed."""
 
 import numpy as np

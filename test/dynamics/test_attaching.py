@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Links that are attached to each other, and states carried to other Models, in closed form."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which joints can be commanded: one rule for lock-step, trials, environments and topics."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Derivatives against complex steps through the kernels as plain Python: no truncation at all.
 
 Tolerance: 1e-13 of the largest entry, with M^-1 64 nv cond(M) eps where that is more.

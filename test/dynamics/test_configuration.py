@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Refusals of jcalc and of the functions of a configuration."""
 
 import numpy as np

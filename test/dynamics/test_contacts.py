@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """rb.contacts lists the contacts of a Data by name."""
 
 import numpy as np

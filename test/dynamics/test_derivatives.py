@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Derivatives of the dynamics against differences of order eight along the coordinates of qvel.
 
 Tolerances: 1e-11 of the largest entry (100 eps of values up to a hundred times the derivative);

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """rb.differential_ik: against bounded least squares of SciPy, finite differences, closed forms."""
 
 import math

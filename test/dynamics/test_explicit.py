@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Explicit constraints on real Models: against closed forms, loop joints and the textbook."""
 
 import re

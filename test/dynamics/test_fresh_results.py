@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every public function returns new arrays: a later call changes no earlier result."""
 
 import inspect

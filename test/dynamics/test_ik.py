@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """rb.ik: against forward kinematics, Pinocchio, closed forms and the conditions of an optimum.
 
 Every found configuration is judged by frame_pose of a new Data (or by Pinocchio), never by the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """linearise against the flow of the nonlinear system, and against closed forms.
 
 Changes of position are along the axes of qvel, which turn with a rotating body.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many timesteps in one call: Ctrl-C ends them between two steps."""
 
 import os

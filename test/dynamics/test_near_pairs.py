@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pairs of geometries that are near each other, and those that never count."""
 
 import warnings

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """with_payload against a file with the load, against Pinocchio, and its refusals."""
 
 import xml.etree.ElementTree as ET

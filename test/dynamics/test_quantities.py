@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Relations between quantities of the toolbox, on forests of every joint type.
 
 Rates are taken by differences of order eight along the motion, see support.differences.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What rays meet first, against MuJoCo, closed forms and all triangles one by one."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A saved state of a Data decides its whole future."""
 
 import pickle

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wrong arguments of toolbox functions, and side effects of calls."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The toolbox on robots with coupled joints.
 
 Pinocchio couples joints itself, but refuses to in half of its algorithms. Everything is therefore

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Frames, centres of mass, momentum, energies and M^-1 against MuJoCo.
 
 Tolerance: 1e-10 of the largest entry; M^-1 64 cond(M) eps where that is more. A body of ours has

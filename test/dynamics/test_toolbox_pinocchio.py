@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The toolbox on every robot of example-robot-data and on trees of joints, against Pinocchio.
 
 Tolerance: 1e-10 of the largest entry; with M^-1 64 cond(M) eps where that is more. Pinocchio

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kane's babyboot: an open two-joint tree with published angles after 10 s of chaotic motion.
 
 Rod A hangs from a pivot about x, plate B turns on A about z, the rod. Source: T. Kane and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """With NUMBA_BOUNDSCHECK=1 an index error fails a test, wherever it happens."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inverse dynamics of closed loops: forces of the actuated joints for a given motion."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """K, k and position errors of every kind of constraint against differences, and their effect.
 
 Differences along motions of the mechanism do not use wrenches, subspaces or how a loop joint

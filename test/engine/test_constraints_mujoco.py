@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MuJoCo's equality constraints, made stiff, converge to these motions.
 
 MuJoCo's are springs and dampers of a given time constant: they become ours as it, and the

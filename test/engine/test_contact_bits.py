@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Equal states have equal bits afterwards: whatever ran before, in which thread or process."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Contact between moving bodies: momentum, impacts, stacks, grasps, the law of the forces."""
 
 import pickle

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Boxes on boxes: faces that overlap anyhow, edges that cross."""
 
 import numpy as np

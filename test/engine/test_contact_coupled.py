@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Contact together with couplings, drives, loops, inverse dynamics, joint forces."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which geometries touch: contype and conaffinity, excluded pairs, overlaps at the start."""
 
 import itertools

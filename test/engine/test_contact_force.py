@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The force at a point that touches: its law by numbers, and the sums it enters."""
 
 import warnings

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The memory of friction: part of the state, found again by the keys of the contacts."""
 
 import numpy as np

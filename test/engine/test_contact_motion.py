@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bodies in contact come to rest, slide, creep, roll and bounce."""
 
 import numpy as np

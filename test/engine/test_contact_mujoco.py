@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Contact against MuJoCo, as far as the two contact models agree.
 
 MuJoCo's contacts are stiff springs that its solver balances; its friction is Coulomb's as well,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Contact points of two moving geometries: closed forms, symmetry, keys, many poses."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Friction of lines and faces, as of even pressure: spins, wheels, tracks, tipping, rest."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Contact points of geometries with planes, boxes and spheres of the world, from all sides."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What rests stands still, what slides slides as Coulomb says: to rounding, not to a viscosity."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots of example-robot-data fall on the floor with no torque, and lie still."""
 
 import functools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scenes that show what contact does: those of examples/contact_scenes.py, and some others."""
 
 import runpy

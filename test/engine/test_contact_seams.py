@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Contact sees where bodies go: flush surfaces are one, near misses change nothing, walls hold."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The forces of a step satisfy the law, and are those of a solver that knows nothing of ours."""
 
 import pytest

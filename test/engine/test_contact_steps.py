@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A step uses the contact forces at its end: equations, order and energy."""
 
 import numpy as np

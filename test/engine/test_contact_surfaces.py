@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Restitution, torsional and rolling friction."""
 
 import numpy as np

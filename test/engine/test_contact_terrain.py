@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Contact with height fields: against planes, closed forms, and at rest on bumps."""
 
 import numpy as np

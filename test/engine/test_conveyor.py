@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Surfaces that move: a body on a belt is carried by Coulomb friction, against closed forms."""
 
 import numpy as np

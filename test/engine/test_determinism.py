@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Equal input gives equal bits; a tick allocates nothing."""
 
 import gc

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Distances of pairs of geometries: against coal, closed forms, and slabs that separate them."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Signed distances to solids, against samples of their surfaces and their own gradient."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joints that are given functions of time: v_J = S qd + sigma(t)."""
 
 import numpy as np

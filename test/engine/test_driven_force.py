@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """qfrc_driven, the force of a joint driven over time: after forward, step and inverse.
 
 The oracle is a twin in which the joint is free: with the computed force it moves the same.

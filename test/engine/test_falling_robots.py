@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every robot of example-robot-data falls for a second with default options."""
 
 import numpy as np

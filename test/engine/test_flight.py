@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bodies in flight keep their energy and momentum, and in contact they gain none."""
 
 import warnings

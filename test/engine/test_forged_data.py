@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever a user writes into a Data, kernels stay within their arrays and end.
 
 Compiled kernels do not check indices, so a failure here is a crash or a hang.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hybrid dynamics: some joints are moved by forces, others have their motion given.
 
 Given accelerations are met exactly. With qfrc_drive added to qfrc_applied, forces alone cause the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identities between algorithms on generated trees: branching, skew, every joint type.
 
 Tolerances: 1e-13 of the largest entry, for results of M^-1 64 nv cond(M) eps where that is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The implicit integrators: velocity-dependent forces at the end or in the middle of a step.
 
 Coriolis and centrifugal forces are quadratic in the velocities, so their central differences are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table in docs/explanation/integrators.md: which integrator goes with what, cell by cell."""
 
 import numpy as np

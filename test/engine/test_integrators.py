@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Order of every integrator, by the slope of its error when the timestep is halved."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forces across joints: balance of every body, closed forms, MuJoCo's cfrc_int, and loops."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every type of the joint library by itself, forward and reversed, in the engine and the textbook.
 
 Derivatives are central differences with steps h and h/2, extrapolated (Richardson): their error

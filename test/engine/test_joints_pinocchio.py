@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generated trees of all joint types that Pinocchio has, forward and reversed, against it.
 
 Tolerances as in test_pinocchio.py: 1e-10 of the largest entry; 64 cond(M) eps for forward

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Machine code on disk: damaged files are compiled again, and no file is ever needed."""
 
 import logging

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drives that lead closed loops to where they cannot close: they stop, and nothing diverges."""
 
 import numpy as np

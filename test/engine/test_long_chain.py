@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """10,000 links in a row: linear algorithms work, the matrix is refused with its size."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mechanisms with closed loops: positions in closed form, and the drift of long runs.
 
 The limits are a few times the measured drifts; `-s` prints the figures of every run.

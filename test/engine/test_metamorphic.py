@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot that is described in another way moves in the same way."""
 
 import dataclasses

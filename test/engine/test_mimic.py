@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mimic joints: exact, without a freedom, with the inertia that they move.
 
 Oracles: the same system without couplings, projected (RBDA eq 3.20) with the constant G of

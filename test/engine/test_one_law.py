@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """forward, step and inverse give one answer: the forces and the acceleration of the next step."""
 
 import numpy as np

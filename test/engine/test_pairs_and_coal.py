@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Distances of many pairs of each two types, of 1 mm to 10 m, against coal and by duality.
 
 `make test ARGS="-k coal --poses 100000"` takes as many of each pair.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Damping, and the smooth law of dry friction and limits, against solutions by hand.
 
 test_stops.py has the exact law.

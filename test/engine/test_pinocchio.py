@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every robot of example-robot-data against Pinocchio, which works in link coordinates.
 
 Tolerance: 1e-10 of the largest entry; forward dynamics 64 cond(M) eps where that is more.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kernels without Numba, on symbols, and the package without ROS."""
 
 import os

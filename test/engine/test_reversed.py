@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One mechanism, described once, with different bases: it moves in the same way.
 
 The joints on the way between the two bases are forward joints of one Model and reversed ones of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A ball and a disk that roll without slipping, against their analytic motions."""
 
 import numpy as np

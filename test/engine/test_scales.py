@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots of any mass and size: a change of units changes the numbers, and nothing else."""
 
 import numpy as np

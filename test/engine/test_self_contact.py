@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots whose links push each other, as by default: none pushes itself where it may stand."""
 
 import numpy as np

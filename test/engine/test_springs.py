@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Springs in joints, spring-dampers between points, limits of joints of several coordinates."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each stage against MuJoCo, field by field, its outputs poisoned with NaN before.
 
 Tolerance: 1e-10 of the field's largest entry. Both engines do the same sums in double

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole timesteps against mujoco.mj_step, which does the same sums in the same order.
 
 With implicit damping MuJoCo's Euler is our implicit_damping; with mjDSBL_EULERDAMP our euler.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dry friction and limits of joints: what holds stands still, what stops stops within a step."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a timestep cannot carry is said once, by name and with a figure."""
 
 import warnings

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joint types that a user defines: their own jcalc inside the compiled tick."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Yaw, pitch and roll at a pitch of a quarter turn: counted, and never NaN.
 
 There the yaw and the roll axis coincide: about one direction the joint cannot turn, and close by

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fuzz all targets, two at a time: `make fuzz`, `make fuzz SECONDS=600 SEED=1 ARGS="urdf data"`.
 
 Each target runs in a process of its own with bounded time and memory, so a crash is a finding and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random scenes: bodies, joints with stops, springs and drives, loops, restitution.
 
 Whatever is in a scene, forward gives what the next step does, the reported forces balance, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changed files: a seed, and edits that hypothesis draws."""
 
 from __future__ import annotations

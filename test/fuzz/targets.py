@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is fuzzed: for each target its seeds, and what is done with changed bytes.
 
 Bytes may be refused with an RbdynError; everything else is a failure. Kernels run uncompiled

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inputs that once failed are read or refused now; and `make fuzz` sees every kind of failure."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fuzz one target for a time: `python -m fuzz.worker TARGET SECONDS SEED FOLDER`.
 
 Each input is written to FOLDER/current before it is used, so that it survives a crash of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A hanging arm with actuators that makes sweeps, and what its drives and encoders report."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots that move by sums of sines, and the efforts of their drives."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motors and gears from recordings of an arm that the engine simulates with actuators."""
 
 from dataclasses import replace

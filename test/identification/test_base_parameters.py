@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Regressor and base parameters: known ranks, closed forms, equal efforts."""
 
 import numpy as np

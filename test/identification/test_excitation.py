@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Excitation motions: limits at fine sampling, rest at both ends, conditioning."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identification: exact data give exact base parameters, noisy data good efforts elsewhere."""
 
 import numpy as np

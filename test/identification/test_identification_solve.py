@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Least squares over consistent bodies: the optimum, and refusals of overflowing numbers."""
 
 import numpy as np

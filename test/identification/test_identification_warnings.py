@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Warnings about results: wrong units, wrong signs, saturated drives, no friction."""
 
 import numpy as np

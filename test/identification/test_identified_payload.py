@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A payload is identified from the efforts it adds."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands `rbdyn excite --sweeps` and `rbdyn identify --actuators`."""
 
 import json

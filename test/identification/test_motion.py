@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motions: invalid ones are refused; joints are found by name."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The patched URDF loads as identified and keeps everything but inertia and friction."""
 
 import codecs

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Implausible recordings are refused; angles that jump by whole turns are unwrapped."""
 
 from dataclasses import replace

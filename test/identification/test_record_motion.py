@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The example that records a motion: when it continues, and when it stops the arm."""
 
 import importlib.util

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recordings: bags in both formats, CSV files, and their refusals."""
 
 import subprocess

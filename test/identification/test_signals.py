@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Filtering and differentiation against sines."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sweeps: constant speeds up and down within the limits, at rest at both ends."""
 
 import numpy as np

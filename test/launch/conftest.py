@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Launch files with the real launch and launch_ros, if they are installed.
 
 They start our nodes, or stand-ins: real nodes that print their parameters and wait.

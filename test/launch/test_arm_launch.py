@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """launch/gravity_compensation.launch.py and computed_torque.launch.py, with the real launch."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """launch/hil.launch.py: a simulator with flaws and the user's controller."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """launch/multi_robot.launch.py: each robot in its namespace, one /clock."""
 
 import time

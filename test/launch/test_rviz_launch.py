@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """launch/sim_with_rviz.launch.py: the simulator, and RViz with its configuration."""
 
 from pathlib import Path

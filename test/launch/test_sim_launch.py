@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """launch/sim.launch.py with the real launch and launch_ros."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """geom_mass0: the mass that a geometry's corners move."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots by name: of example-robot-data, and of a stand-in for robot_descriptions."""
 
 import sys

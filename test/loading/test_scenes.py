@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scenes: robots, free objects and obstacles in one Model."""
 
 from pathlib import Path

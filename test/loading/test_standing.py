@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Start pose of a robot that can have contacts."""
 
 import numpy as np

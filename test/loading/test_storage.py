@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Model in a file: exact, and safe to read from any source."""
 
 import io

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Timing in turns with a simulated clock, and the robot in other engines."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many of the 69 URDFs of example-robot-data load, and why the others fail."""
 
 import pytest

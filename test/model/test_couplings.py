@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which joint leads which, and the pattern of M that couplings make: against dense elimination."""
 
 import time

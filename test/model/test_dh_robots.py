@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots made from published Denavit-Hartenberg tables."""
 
 import numpy as np

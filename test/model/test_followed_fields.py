@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Model that is made from another one has the fields of a Model that is built anew."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The connectivity graph: the examples of the source, and random graphs in any order."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No assignment and no flag lets kernels read or write outside their arrays."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Allowed and refused uses of Model, Options and Data."""
 
 import copy

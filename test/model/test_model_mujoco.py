@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Model arrays against MuJoCo's: numbering, masses, sparse layout of M."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """rb.Recorder writes the simulated states to the last bit."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of recordings: other programs read them; full and slow disks end them cleanly."""
 
 import errno

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read recordings of other programs, and damaged and hostile ones."""
 
 import struct

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Progress bars: their counts; shown on terminals only; they never disturb a compilation."""
 
 import io

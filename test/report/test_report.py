@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report of `rbdyn check`: its counts; text and JSON agree."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Constraints and actuators in the report of `rbdyn check`."""
 
 import json

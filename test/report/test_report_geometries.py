@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Geometries and obstacles in `rbdyn check` and in `describe`."""
 
 import json

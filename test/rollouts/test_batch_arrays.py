@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The live arrays of rb.Batch: shared without a copy, and refusals."""
 
 import copy

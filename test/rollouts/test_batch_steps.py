@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """rb.Batch leaves the bits of s.step and of rb.step, with any number of robots and threads."""
 
 import functools

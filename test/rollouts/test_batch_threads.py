@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The threads of rb.Batch: made once, ended with it, safe after a fork and with Ctrl-C."""
 
 import gc

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """rb.Batch on a GPU: refusals everywhere; where there is a GPU, the bits of the CPU."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The code of a GPU, compiled for this machine, has the bits of the CPU's; nvcc compiles it."""
 
 import functools

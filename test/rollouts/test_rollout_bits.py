@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Specialised steps and rollouts leave the same bits: what is built in changes none."""
 
 import functools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot's bits depend neither on the robots beside it nor on the number of threads."""
 
 import functools

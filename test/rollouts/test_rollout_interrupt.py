@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ctrl-C during a rollout: KeyboardInterrupt, no threads left, and the next rollout is right."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A user's function as a law: machine code equals NumPy, or an error says why it cannot."""
 
 # ruff: noqa: ARG005  laws are given four arguments, whatever they use

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joints at their limits in code for one Model: nearly where the exact law stops them, or said."""
 
 import warnings

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rollouts against mujoco.rollout: many robots with different forces, over a short horizon."""
 
 import numpy as np

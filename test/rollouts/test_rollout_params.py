@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters that differ: a robot moves like a Model built with its parameters."""
 
 import numpy as np

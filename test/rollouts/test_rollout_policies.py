@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Policies in a rollout equal a loop of rb.step with the laws of control, or by hand."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rollouts on a cluster of Ray: the bits of one process, whichever machines there are."""
 
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arguments that rollout refuses before anything runs."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sharing robots among threads: each step once and in order, progress bars and errors."""
 
 import functools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rollout equals a loop of rb.step for each robot."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A simulated arm and its controller in two processes, and helpers to test them."""
 
 import functools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A controller in a process of its own: answers states with efforts that depend on them.
 
 python commander.py JOINTS END [--jitter SEED] [--flood COPIES] answers the states of so many

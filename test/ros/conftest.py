@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes as a user starts them, in processes of their own, and a peer node of the test.
 
 Timeouts only bound a hang: a busy machine may compile for minutes.

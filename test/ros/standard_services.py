@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers of the standard services of a simulator: accepted, or refused in words; for tests."""
 
 from support.refusals import worded

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each command of the pages that may move a robot has a test that looks at the motion.
 
 A watch here runs the nodes of a command in lock-step, and checks the claim of the page, speeds and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A loop that runs for the length of a test."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Actuators in the loop: what it measures, saves and resets."""
 
 from functools import partial

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Command modes: the law of each, its limits, and changes between modes."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes between two ticks: state, time, the robot; and pausing."""
 
 import threading

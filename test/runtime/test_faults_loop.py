@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulated faults of the channel, the encoders and the joints."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A second process compiles the loop while the first one compiles the engine."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots that are held until their first command: carried, on brakes, or at their root."""
 
 import numpy as np

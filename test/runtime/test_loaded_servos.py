@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Servos and policy `hold` under loads: contact, pushes, friction, masses that no Model knows."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lock-step: one tick for each complete set of commands with its stamp."""
 
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The loop without ROS: efforts, policies, pause, faults, overruns."""
 
 import dataclasses

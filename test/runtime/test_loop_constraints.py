@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The loop with joints that follow others and with loops that are closed."""
 
 from pathlib import Path

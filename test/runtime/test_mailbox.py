@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records between threads are never torn and come in order."""
 
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A loop that gets and loses objects: what stays keeps its state and its future, bit for bit."""
 
 import dataclasses

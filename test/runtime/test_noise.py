@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random numbers of the loop: those of SplitMix64, even, independent and of the right size."""
 
 import math

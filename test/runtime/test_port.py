@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The loop and a process in C that share memory."""
 
 import mmap

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """External wrenches: point, axes, duration and number."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The loop moves like step to the last bit, and repeats for the same seed and commands."""
 
 import dataclasses

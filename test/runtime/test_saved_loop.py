@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A loop that is put back into a saved state repeats its future to the last bit."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loops with specialised timesteps move like loops of the engine."""
 
 import dataclasses

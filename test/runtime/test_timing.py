@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Statistics from counters and histograms against NumPy on the values."""
 
 import numpy as np

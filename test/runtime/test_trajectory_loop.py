@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trajectories: sampling against SciPy, tracking, ending, replacing."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Make states such as the runtime hands over."""
 
 from types import SimpleNamespace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Depth cameras: against rays, closed forms, OpenCV's lens, and what they refuse."""
 
 import math

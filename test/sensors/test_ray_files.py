@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lidars and range sensors in sensor files: their content and their refusals."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scans of lidars and range sensors, against MuJoCo, closed forms and states along a sweep."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sensor files: their content and their refusals."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Noise depends only on seed, sensor, channel and tick, and has the right statistics."""
 
 import numpy as np

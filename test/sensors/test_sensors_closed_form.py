@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sensors against closed forms: weights, centrifugal force, pushes, feet."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """IMU and force/torque sensors of all links against MuJoCo, at fixed and moving joints.
 
 MuJoCo does not fuse fixed links here, so it computes the force across every joint.

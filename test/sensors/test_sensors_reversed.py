@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Weights at every joint of trees with reversed joints and shifted frames."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The joint types that some Models of these tests use, and fewer garbage collections."""
 
 import gc

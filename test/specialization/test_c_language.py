@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations in C: each equals NumPy's, for every type and compiler."""
 
 import ctypes

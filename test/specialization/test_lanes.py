@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots side by side: each lane has the bits of the robot alone, whatever other lanes hold."""
 
 import ctypes

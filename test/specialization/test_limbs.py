@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Limbs side by side: the same bits with fewer operations."""
 
 from itertools import pairwise

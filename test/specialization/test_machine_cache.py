@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Machine code on disk: found again, never wrong, and optional."""
 
 import errno

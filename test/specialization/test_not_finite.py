@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NaN and infinity in the inputs: they reach the same outputs as in the engine.
 
 There is one exception. A product with an exact zero of the Model is zero whatever the other factor

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Code for other processors: it has other instructions, and mostly the same bits."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Machine code of one robot, on its Data, against the engine.
 
 The operations are tested without compiling (test_traced_robots.py). These tests cover the machine

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The vector sine and cosine against more digits, the C library, and other widths.
 
 Errors are in ulp, the distance from a double of the result's size to the next double. Rounding the

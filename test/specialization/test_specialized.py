@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """rb.specialize(m): changing options, refusals, and arrays that are not written."""
 
 import copy

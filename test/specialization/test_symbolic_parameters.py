@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers of a Model as inputs: with the numbers of another Model, the result is that Model's."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recorded arithmetic: constants, shared operations, selects, branches and refusals."""
 
 import math

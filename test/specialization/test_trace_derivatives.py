@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Derivatives of traces: each rule, and the dynamics against the toolbox and differences.
 
 Programs are evaluated operation by operation, without a code generator. The toolbox differentiates

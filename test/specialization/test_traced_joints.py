@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Straight-line code of all joint types, springs, limits and branches against the engine."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every function of every robot: straight-line code against the engine.
 
 NumPy evaluates the operations, for several states at once. Machine code must be compiled, so it is

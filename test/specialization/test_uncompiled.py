@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compiled kernels as plain Python: all of them, and the compiled ones stay unchanged."""
 
 import subprocess

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The generated controller without ROS, as functions that ctypes can call.
 
 #include <cstring>

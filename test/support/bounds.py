@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Index errors of compiled code, with NUMBA_BOUNDSCHECK=1; a pytest plugin."""
 
 from numba import config as numba_config

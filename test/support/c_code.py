@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generated C of a robot as functions of NumPy arrays."""
 
 import ctypes

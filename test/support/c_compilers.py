@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The C compilers of this machine with strict options, and libraries built by them."""
 
 import ctypes

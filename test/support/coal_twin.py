@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The same geometries in coal, the collision library of Pinocchio: an oracle of distances."""
 
 import coal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run the command `rbdyn`: in this process, where the engine is warm, or in a new one."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Comparison by the largest entry, remembering the worst error of every kind of comparison."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs with NUMBA_DISABLE_JIT=1: derivatives of the smooth kernels by complex steps.
 
     python -m support.complex_step MODEL_AND_DATA.pickle RESULT.pickle

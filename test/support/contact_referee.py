@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contact forces of a step by another way: a convex problem for forces.
 
 The equations are those of docs/explanation/contact_forces.md. Of the engine only the contact

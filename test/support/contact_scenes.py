@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scenes in which bodies touch each other, and the bits of their states."""
 
 import functools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generated packages of ros2_control, and their controller without ROS as Python objects."""
 
 import ctypes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the controller of a generated package, loaded by pluginlib, on a simulated arm in this
 // process, and prints what became of it. Memory that `update` allocates or frees is counted, and its
 // time is measured [us].

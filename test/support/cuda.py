@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The code of a GPU, compiled for this machine: kernels as functions of NumPy arrays."""
 
 import ctypes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Derivatives by central differences of order eight, and motion along qvel.
 
 The truncation error is h^8 / 630 of the ninth derivative: negligible at h = 0.01. Rounding is

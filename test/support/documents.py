@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read the pages of the documentation and their blocks."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ROS domains for tests, one for each test, also beside other processes of tests."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether this machine can draw pictures."""
 
 import importlib.util

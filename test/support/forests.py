@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several trees on one base, with rotors, mimic joints, driven joints and friction."""
 
 from dataclasses import replace

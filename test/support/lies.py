@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The battery of lying arms: one table for the closed loop, for processes and for the docs.
 
 Each row changes the states of an arm from an onset on. It knows no ROS: a state is a dict with

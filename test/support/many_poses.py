@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many poses of two geometries, measured in one compiled loop."""
 
 from __future__ import annotations

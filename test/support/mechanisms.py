@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mechanisms with closed loops, each a short function that returns a SystemBuilder.
 
 Planar ones lie in the x-z plane: a joint about ACROSS turns x towards z when it increases, so

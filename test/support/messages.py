@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """test/messages.txt: the words of all refusals, by code, for a review as text.
 
 Two refusals that differ in their numbers only count as one, for numbers computed in floating point

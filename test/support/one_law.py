@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one law demands: forward gives the next step, and the reported forces balance."""
 
 import numpy as np

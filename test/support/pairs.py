@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cases for comparison with MuJoCo: real robots and generated trees, each in both engines."""
 
 import functools

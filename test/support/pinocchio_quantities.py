@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The dynamics toolbox in Pinocchio, translated: order of vectors, coordinates of joints.
 
 With v_pin = B v_ours a matrix of forces by velocities is B^T X B. What is differentiated has the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The same robot in Pinocchio, and its joint coordinates translated into ours.
 
 Pinocchio: quaternions xyzw; a free-flyer's and a planar joint's velocity in body axes,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs with NUMBA_DISABLE_JIT=1: the stages as plain Python, on numbers or on symbols.
 
     python -m support.plain_python numbers|symbols MODEL_AND_DATA.pickle RESULT.pickle

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A process that controls the simulator through shared memory, for tests and benchmarks.
  *
  *   port_client NAME COUNT [FLAW]   answer COUNT states; print each: its tick, its age [ns], its

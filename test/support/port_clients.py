@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The client of shared memory in C, port_client.c, as a program."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Poses of descriptions as 4x4 matrices."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Start Python processes: fresh ones, or forks of one that has imported the nodes already.
 
 A fork is ready after 0.2 s of CPU time, a fresh node after 1.7 s. It has its own arguments,

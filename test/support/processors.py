@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings that make Numba compile for other processors.
 
 Features that only the operating system or hand-written code uses, such as pku, are left out: no

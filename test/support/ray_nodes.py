@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cluster of Ray, whose nodes are processes of this machine."""
 
 import socket

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Refusals: tests assert the class of an error, its code and its element, not its words.
 
 The words are in test/messages.txt; a run ends with the number of messages that the file lacks.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The 69 URDFs of example-robot-data, found through the installed package."""
 
 import functools

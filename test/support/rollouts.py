@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots for rollouts, and a rollout as a loop of rb.step, one robot after the other."""
 
 import functools

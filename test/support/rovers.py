@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wheeled robots with published dimensions: TurtleBot 3, TurtleBot 4 and a skid steer."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands of a page, run as a reader runs them: each server in its own terminal."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How similar two pictures are."""
 
 import numpy as np

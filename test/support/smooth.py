@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The smooth law of dry friction and limits, for comparisons with what has no other law.
 
 Specialised code, rollouts, generated C, derivatives, MuJoCo's springs of limits and closed forms

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compare specialised functions with the engine: inputs, outputs, Programs in NumPy."""
 
 import ctypes

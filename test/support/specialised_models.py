@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models with every joint type and force that can be specialised; real robots lack most."""
 
 from contextlib import contextmanager

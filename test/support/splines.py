@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A trajectory evaluated by SciPy, as reference for the loop."""
 
 import numpy as np

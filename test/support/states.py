@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random states of a Model, and how positions add up: in plain NumPy, without the engine."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Systems with parts that trees.py does not have: constraints, springs, drives, own joints."""
 
 import numpy as np

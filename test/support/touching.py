@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bodies in contact with the floor or an obstacle, and their reference values."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generated robots: auto_tree(number of bodies, branching, skew, joint types, seed)."""
 
 import math

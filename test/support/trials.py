@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trials of a pendulum, small enough for tests."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A process that has imported the nodes and forks for each one that `support.processes` asks for.
 
 python zygote.py FD: takes requests from that socket until its other end is closed. What it forks

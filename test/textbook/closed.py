@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random mechanisms whose loops are closed: by construction, at one configuration."""
 
 from dataclasses import dataclass, replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Systems in motion under forces on joints and bodies: generated trees and real robots."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The closed form (RBDA eq 5.3, 5.5, 5.6) against the recursive algorithms; its coefficients."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Implicit and explicit constraints on random systems: section 3.2 of the book.
 
 Systems have n = 8 and condition numbers below 1e4; results agree to 1e-11.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The engine's constraints against the textbook's, on random mechanisms.
 
 The engine shares nothing with the textbook but the Model: it works about the centre of mass in

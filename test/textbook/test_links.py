@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The recursions of Introduction to Humanoid Robotics against the engine; unit vectors.
 
 Tolerance: 1e-13 of the largest entry. For results of M^-1 and A^-1, 64 nv cond eps if that is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Maximal coordinates = KKT = projection on random mechanisms; forces against Newton and Euler.
 
 Tolerances are relative to the largest entry: 1e-9, or 64 eps times the condition numbers of the

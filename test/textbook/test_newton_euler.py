@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Three forms of the recursive Newton-Euler algorithm, against each other and against engines.
 
 Tolerances are relative to the largest entry: 1e-13 among the forms and to our engine, 1e-10 to

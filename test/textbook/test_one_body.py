@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The three methods of section 3.6 among themselves, and against the articulated-body algorithm.
 
 Inertias have condition numbers of about 1e3: results agree to 1e-11.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One free body, as in Introduction to Humanoid Robotics: Euler's equation, SE(3), momentum."""
 
 import itertools

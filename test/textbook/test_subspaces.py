@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Subspaces against the statements of section 3.3 of the book; rounding is about 1e-15."""
 
 import numpy as np

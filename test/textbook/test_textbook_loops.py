@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """K, k and the error of loop joints against differences along a motion.
 
 Derivatives are central differences with steps h and h/2, extrapolated (Richardson): at

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trials of robots with actuators: hand-built Models have the bits of their runs."""
 
 import numpy as np

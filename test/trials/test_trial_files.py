@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trial files: what they hold, and what is refused with its line."""
 
 import numpy as np

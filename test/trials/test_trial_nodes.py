@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trials of a ROS node: the simulator node in lock-step, and the node in a process of its own."""
 
 from contextlib import contextmanager

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plugin of pytest, in sessions of pytest of its own."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trials in several processes: equal rows, crashes as results, and going on."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trials on a cluster of Ray, whose nodes are processes of this machine."""
 
 import socket

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recordings of failed runs, and the table of all runs."""
 
 import json

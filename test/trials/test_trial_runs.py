@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs against a simulation step by step in Python, and their measures against NumPy."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Samples: the right distributions, and functions of the seed of a run only."""
 
 import numpy as np

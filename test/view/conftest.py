@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A browser and an arm for the tests of a file."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A simulation without ROS, as a view needs one: one robot in a loop, in this process."""
 
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A client of a view that draws nothing: it takes what a browser is sent and talks like one."""
 
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stored pictures of a Panda, a Talos, an ANYmal and a scene, with half the edges.
 
 After a change that is wanted, look at them and store them:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Films: as many frames as asked, of the right motion, in a view that stays the same."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Strip charts without a browser: what is kept, what is drawn, and what costs nothing."""
 
 import contextlib

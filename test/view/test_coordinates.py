@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers that a person moves a robot by: there and back, and from text."""
 
 import math

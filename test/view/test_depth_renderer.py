@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drawn depths against rays: every kind of shape, robots, and what is refused."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pictures of connectivity graphs: laid out without overlaps, written whole, refused clearly."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A live view in a real browser: buttons are pressed, and the simulation does what they say."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a live view says and lets act, without a browser: a panel of stand-ins."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pull of a hand: the point that was taken follows the cursor, whatever the robot weighs."""
 
 import sys

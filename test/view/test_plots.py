@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures of runs: what is drawn where, peaks of long runs, refusals."""
 
 import numpy as np

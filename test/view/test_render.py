@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pictures without a display: where things are in them, colours, shadows, the lens."""
 
 import math

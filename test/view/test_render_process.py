@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The process that draws: it fails at its start, does not answer, or is ended meanwhile."""
 
 import threading

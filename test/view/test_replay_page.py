@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A recording in a real browser: play, pause, scrub, step; and what plays it, without one."""
 
 import numpy as np

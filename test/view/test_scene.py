@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is shown of a robot, and where, against other ways to know it."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Views as a server sees them: where they listen, who may talk to them, what they send."""
 
 import asyncio

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What lidars and cameras see, in a live view: pictures and points, and their making."""
 
 import numpy as np

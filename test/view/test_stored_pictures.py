@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Colour pictures are as stored: a Panda, a Talos, an ANYmal with textures, and solids."""
 
 import numpy as np

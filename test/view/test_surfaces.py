@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shapes as triangles: sizes, sides, colours, and what is refused of mesh files."""
 
 import builtins

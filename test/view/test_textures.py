@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Textures: where the image is on boxes and meshes, and what is refused of images."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A view in another process: requests, answers, and how it begins and ends."""
 
 import importlib.util

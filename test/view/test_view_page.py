@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`rbdyn view` in a real browser: what is seen, and what a person does there."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The visuals of robots as shapes that rays meet."""
 
 import numpy as np

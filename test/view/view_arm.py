@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An arm of two joints, one that turns and one that slides, with limits and no looks."""
 
 ARM = """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real browser for tests of views: headless Chromium, with WebGL in software."""
 
 import contextlib

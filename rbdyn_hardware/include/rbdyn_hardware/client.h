@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The client of a simulator of rbdyn_ros through shared memory, in C99 or C++ on Linux.
  *
  *   rbdyn_client c;

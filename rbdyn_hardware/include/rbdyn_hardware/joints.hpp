@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The joints of a <ros2_control> tag: their interfaces, and which of them controllers use.
 #ifndef RBDYN_HARDWARE__JOINTS_HPP_
 #define RBDYN_HARDWARE__JOINTS_HPP_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The layout of the memory that a simulator of rbdyn_ros shares with another process.
  * Written by `python -m rbdyn_ros.runtime.port_layout`, whose docstring describes it;
  * do not edit. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The simulator of rbdyn_ros as hardware of ros2_control, through shared memory.
 #ifndef RBDYN_HARDWARE__SIMULATED_SYSTEM_HPP_
 #define RBDYN_HARDWARE__SIMULATED_SYSTEM_HPP_

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """C++ from the kernels of the library, so that a rule is written once.
 
 `functions` translates kernels with all that they call, `statements` their bodies, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Translate the expressions of a kernel to C++, with their types."""
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from rbdyn_ros.codegen.kernels.texts import (
     SUM,
     UNARY,
     WIDTH,
+    Names,
     Text,
     TranslationError,
     number,
@@ -30,8 +32,6 @@ from rbdyn_ros.codegen.kernels.texts import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from rbdyn_ros.codegen.kernels.statements import Body
 
 OPERATORS = {ast.Mult: ("*", PRODUCT), ast.Div: ("/", PRODUCT), ast.Add: ("+", SUM)}
 OPERATORS |= {ast.Sub: ("-", SUM)}
@@ -48,29 +48,29 @@ FUNCTIONS |= {np.abs: "std::abs", abs: "std::abs", np.sign: "sign"}
 CONVERSIONS = {bool: "bool", float: "float", int: "int"}
 
 
-def expression(node: ast.expr, body: Body) -> Text:
+def expression(node: ast.expr, names: Names) -> Text:
     """Return an expression of a kernel's body; raises TranslationError for other Python."""
     rule = _RULES.get(type(node))
     if rule is None:
         raise TranslationError(node, f"the expression `{ast.unparse(node)}`")
-    found: Text = rule(node, body)
+    found: Text = rule(node, names)
     return found
 
 
-def _constant(node: ast.Constant, _body: Body) -> Text:
+def _constant(node: ast.Constant, _names: Names) -> Text:
     if not isinstance(node.value, (bool, int, float)):
         raise TranslationError(node, f"the constant {node.value!r}")
     return number(node.value)
 
 
-def _name(node: ast.Name, body: Body) -> Text:
-    return body.variable(node) or body.constant(node)
+def _name(node: ast.Name, names: Names) -> Text:
+    return names.variable(node) or names.constant(node)
 
 
-def _attribute(node: ast.Attribute, body: Body) -> Text:
-    if isinstance(node.value, ast.Name) and body.variable(node.value) is None:
-        return number(body.value(node))  # np.inf, math.pi
-    owner = expression(node.value, body)
+def _attribute(node: ast.Attribute, names: Names) -> Text:
+    if isinstance(node.value, ast.Name) and names.variable(node.value) is None:
+        return number(names.value(node))  # np.inf, math.pi
+    owner = expression(node.value, names)
     if owner.kind == MODEL and node.attr == "nv":
         return Text("NV", "int")
     if owner.kind == DATA and node.attr in DATA_FIELDS:
@@ -82,15 +82,15 @@ def _attribute(node: ast.Attribute, body: Body) -> Text:
 DATA_FIELDS = ("qpos", "qvel", "qacc", "qfrc_applied", "qfrc_inverse")
 
 
-def _subscript(node: ast.Subscript, body: Body) -> Text:
+def _subscript(node: ast.Subscript, names: Names) -> Text:
     match node:
         case ast.Subscript(ast.Attribute(matrix, "shape"), ast.Constant(0 | 1 as axis)):
-            owner = expression(matrix, body)
+            owner = expression(matrix, names)
             if owner.kind == "Matrix":
                 return Text(f"{owner.text}.{'columns' if axis else 'rows'}()", "int")
-    owner = expression(node.value, body)
+    owner = expression(node.value, names)
     indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    places = [expression(index, body) for index in indices]
+    places = [expression(index, names) for index in indices]
     if owner.kind not in ARRAYS or any(place.kind != "int" for place in places):
         raise TranslationError(node, f"`{ast.unparse(node)}`")
     texts, (axes, entry) = ", ".join(place.text for place in places), ARRAYS[owner.kind]
@@ -102,8 +102,8 @@ def _subscript(node: ast.Subscript, body: Body) -> Text:
     raise TranslationError(node, f"`{ast.unparse(node)}`")
 
 
-def _unary(node: ast.UnaryOp, body: Body) -> Text:
-    operand = expression(node.operand, body)
+def _unary(node: ast.UnaryOp, names: Names) -> Text:
+    operand = expression(node.operand, names)
     if isinstance(node.op, ast.Not):
         return Text(f"!{operand.within(UNARY)}", "bool", UNARY)
     if isinstance(node.op, ast.USub):
@@ -111,8 +111,8 @@ def _unary(node: ast.UnaryOp, body: Body) -> Text:
     raise TranslationError(node, f"`{ast.unparse(node)}`")
 
 
-def _binary(node: ast.BinOp, body: Body) -> Text:
-    left, right = expression(node.left, body), expression(node.right, body)
+def _binary(node: ast.BinOp, names: Names) -> Text:
+    left, right = expression(node.left, names), expression(node.right, names)
     if isinstance(node.op, ast.Pow) and isinstance(node.right, ast.Constant):
         if node.right.value == 2:
             return Text(f"square({left.as_number('float')})", "float")
@@ -138,8 +138,8 @@ def _converted(*given: tuple[Text, int], kind: str) -> list[str]:
     return found
 
 
-def _compare(node: ast.Compare, body: Body) -> Text:
-    parts = [expression(part, body) for part in (node.left, *node.comparators)]
+def _compare(node: ast.Compare, names: Names) -> Text:
+    parts = [expression(part, names) for part in (node.left, *node.comparators)]
     if any(not isinstance(middle, ast.Name | ast.Constant) for middle in node.comparators[:-1]):
         raise TranslationError(node, "a chain of comparisons with a term in the middle")
     found = []
@@ -153,9 +153,9 @@ def _compare(node: ast.Compare, body: Body) -> Text:
     return _joined(found, "&&", AND)
 
 
-def _logic(node: ast.BoolOp, body: Body) -> Text:
+def _logic(node: ast.BoolOp, names: Names) -> Text:
     sign, binds = ("&&", AND) if isinstance(node.op, ast.And) else ("||", OR)
-    return _joined([condition(part, body) for part in node.values], sign, binds)
+    return _joined([condition(part, names) for part in node.values], sign, binds)
 
 
 def _joined(parts: Sequence[Text], sign: str, binds: int) -> Text:
@@ -166,41 +166,41 @@ def _joined(parts: Sequence[Text], sign: str, binds: int) -> Text:
     return Text(f" {sign} ".join(part.within(within) for part in parts), "bool", binds)
 
 
-def condition(node: ast.expr, body: Body) -> Text:
+def condition(node: ast.expr, names: Names) -> Text:
     """Return a condition; it must be a bool, as Python's truth of numbers has traps."""
-    found = expression(node, body)
+    found = expression(node, names)
     if found.kind != "bool":
         raise TranslationError(node, f"the condition `{ast.unparse(node)}`, a {found.kind}")
     return found
 
 
-def _choice(node: ast.IfExp, body: Body) -> Text:
+def _choice(node: ast.IfExp, names: Names) -> Text:
     test, first, second = (
-        condition(node.test, body),
-        expression(node.body, body),
-        expression(node.orelse, body),
+        condition(node.test, names),
+        expression(node.body, names),
+        expression(node.orelse, names),
     )
     kind = max((first.kind, second.kind), key=WIDTH.index)
     texts = _converted((first, CHOICE + 1), (second, CHOICE), kind=kind)
     return Text(f"{test.within(CHOICE + 1)} ? {texts[0]} : {texts[1]}", kind, CHOICE)
 
 
-def _tuple(node: ast.Tuple, body: Body) -> Text:
-    parts = [expression(part, body) for part in node.elts]
+def _tuple(node: ast.Tuple, names: Names) -> Text:
+    parts = [expression(part, names) for part in node.elts]
     texts = ", ".join(part.text for part in parts)
     return Text(f"{{{texts}}}", "tuple", parts=tuple(part.kind for part in parts))
 
 
-def _call(node: ast.Call, body: Body) -> Text:
+def _call(node: ast.Call, names: Names) -> Text:
     if node.keywords:
         raise TranslationError(node, f"the keyword of `{ast.unparse(node)}`")
-    function: Any = body.value(node.func)
+    function: Any = names.value(node.func)
     if function is len:
-        (array,) = (expression(given, body) for given in node.args)
+        (array,) = (expression(given, names) for given in node.args)
         return Text(f"{array.text}.size()", "int")
-    if (kernel := body.called(node, function)) is not None:
-        return kernel.call(node, [expression(given, body) for given in node.args])
-    given = [expression(argument, body) for argument in node.args]
+    if (kernel := names.called(node, function)) is not None:
+        return kernel.call(node, [expression(given, names) for given in node.args])
+    given = [expression(argument, names) for argument in node.args]
     if any(text.kind not in NUMBERS for text in given):
         raise TranslationError(node, f"the call `{ast.unparse(node)}`")
     if function in (min, max):

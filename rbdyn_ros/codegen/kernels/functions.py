@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Translate kernels and all that they call to functions of C++."""
 
 from __future__ import annotations

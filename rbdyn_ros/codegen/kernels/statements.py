@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Translate the body of a kernel to statements of C++."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pieces of C++ that stand for pieces of a kernel, and the signatures of kernels."""
 
 from __future__ import annotations
@@ -5,6 +6,7 @@ from __future__ import annotations
 import ast
 import math
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 #: How tightly C++ binds: operands that bind less tightly need parentheses.
 ATOM, UNARY, PRODUCT, SUM, COMPARISON, EQUALITY, AND, OR, CHOICE = range(9, 0, -1)
@@ -108,3 +110,19 @@ class Signature:
             elif kind != MODEL:
                 texts.append(text.text)
         return Text(f"{self.name}({', '.join(texts)})", self.result, parts=self.parts)
+
+
+class Names(Protocol):
+    """What the names in an expression stand for; the body of a kernel knows them."""
+
+    def variable(self, node: ast.Name) -> Text | None:
+        """Return an argument or a local variable, or None."""
+
+    def constant(self, node: ast.Name) -> Text:
+        """Return a constant of the kernel's module."""
+
+    def value(self, node: ast.expr) -> Any:
+        """Return the object that a global name stands for, such as np.exp."""
+
+    def called(self, node: ast.Call, function: Any) -> Signature | None:
+        """Return the signature of a kernel that is called here, or None for other functions."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generate a package of ros2_control for one robot: dynamics, solver, controller with its gate.
 
     tables.py    faults, constants and limits of control/ -> C++

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Efforts of arm_controller's laws in some states, for the test of a generated package."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write a tree of files to a new or empty folder, completely or not at all."""
 
 from __future__ import annotations

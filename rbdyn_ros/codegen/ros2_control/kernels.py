@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kernels of arm_controller that the generated controller calls, as C++."""
 
 from __future__ import annotations

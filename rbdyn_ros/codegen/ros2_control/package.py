@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package of ros2_control for one robot: its names, its files, and the folder to write to."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write what the generated controller shares with arm_controller: faults, constants, the robot."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An arm to be controlled: mounting, payloads, friction, its own gravity compensation."""
 
 from __future__ import annotations

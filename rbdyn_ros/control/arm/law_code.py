@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The joint laws as machine code specialised to one arm, with any payload and mounting."""
 
 from __future__ import annotations

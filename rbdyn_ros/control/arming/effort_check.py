@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks before an arm is armed: the measured efforts must agree with the model."""
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from rbdyn_ros.control.base.kernels import entry
 from rbdyn_ros.control.base.limits import Limits
 from rbdyn_ros.control.laws.joint_laws import checked_gains
 from rbdyn_ros.control.states.measured import Measured
-from rbdyn_ros.errors import RbdynError, refusal
+from rbdyn_ros.errors import RbdynError, apart, refusal
 
 if TYPE_CHECKING:
     from rbdyn_ros.engine.compiler.jit import Matrix
@@ -146,9 +147,10 @@ def check_holdable(arm: Arm, limits: Limits, qpos: Array) -> None:
     """
     needed = arm.gravity_effort(qpos, np.empty(arm.m.nv))[limits.dofs]
     for k in np.flatnonzero(~(np.abs(needed) <= limits.effort))[:1]:
+        effort, most, _ = apart(needed[k], limits.effort[k], -limits.effort[k], digits=4)
         message = (
-            f"joint '{limits.names[k]}' would need {needed[k]:.4g} to hold the arm where it is; "
-            f"its effort limit is {limits.effort[k]:.4g}"
+            f"joint '{limits.names[k]}' would need {effort} to hold the arm where it is; "
+            f"its effort limit is {most}"
         )
         raise refusal(message, "too-heavy", limits.names[k])
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The start-up test of an arm that takes efforts: it feels out each joint before arming.
 
 Some errors show in no number of an arm at rest: the sign of an unloaded joint, a gear ratio, two

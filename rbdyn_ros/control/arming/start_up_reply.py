@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a joint reports after a known effort, compared with the model: the start-up test's judge.
 
 While the joint moves one way, with the velocity v by its reported positions x and the velocity w

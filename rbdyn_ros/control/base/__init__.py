@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """What all of control stands on: limits, faults, friction, targets, and compiled kernels."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Faults of an armed arm: their codes, causes and reactions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Friction of the joints, as a feedforward effort that is smooth at standstill."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compilation of the kernels of control, cached in a folder of their own below the engine's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Limits of a real arm, which can be tightened but never relaxed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernels that judge a state: limits of the joints, and whether positions and velocities agree.
 
 The rows of `rows` (6, n) are the lower and upper position limits, the velocity limits, the effort

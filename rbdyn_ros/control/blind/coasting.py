@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Let an armed arm coast while its newest state is late.
 
 The last effort of a law belongs to the moment of its state. While it acts on, it accelerates a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stop an armed arm after a fault: brake and hold it, or brake it blindly and then stay silent.
 
 With valid states the arm is braked until it rests, and then held. Without, nobody knows why: the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The velocity by which an arm is braked after a fault: the median of three.
 
     measured   the velocity of the newest state

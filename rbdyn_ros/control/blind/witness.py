@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The model as a witness: does the arm move as the efforts sent should move it?
 
 From a state the forward dynamics of the efforts sent predict the next one. The difference is the

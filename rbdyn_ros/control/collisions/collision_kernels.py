@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernels that search a path for the first pose in which an arm is too near to itself."""
 
 from __future__ import annotations

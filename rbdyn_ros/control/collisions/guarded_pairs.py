@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pairs of links that an arm must keep apart, although the simulation leaves them out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Refuse paths on which an arm would touch itself or its world, before it moves.
 
 A path is checked without gaps: from one pose to the next no point of the arm can move farther than
@@ -23,7 +24,7 @@ from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.dynamics.collisions import NearPairs, check_pairs, find_near, start_overlaps
 from rbdyn_ros.dynamics.entry import handles
 from rbdyn_ros.dynamics.stages import make_data
-from rbdyn_ros.errors import Finding, ParameterError, RbdynError, refusal
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError, apart, refusal
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
 
@@ -114,12 +115,13 @@ class SelfCollision:
         """Return the error of a pair that is too near at a time of a path."""
         g, h = self.model.distance_geom[pair].tolist()
         one, other = self.model.geom_names[g], self.model.geom_names[h]
-        how = f"be {1e3 * dist:.3g} mm apart" if dist >= 0.0 else "touch"
+        near, margin = apart(1e3 * dist, 1e3 * self.margin, digits=3)
+        how = f"be {near} mm apart" if dist >= 0.0 else "touch"
         world = h >= self._obstacle
         where = "by exclude in the scene file" if world else "in an SRDF"
         text = (
             f"'{one}' and '{other}' would {how} at {at:.4g} s of {what}; "
-            f"self_collision_margin is {1e3 * self.margin:.3g} mm. If only their shapes are "
+            f"self_collision_margin is {margin} mm. If only their shapes are "
             f"too coarse there, disable the pair {where}"
         )
         return refusal(text, "scene-collision" if world else "self-collision", one)

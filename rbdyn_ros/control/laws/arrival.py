@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When an arm under Cartesian impedance control has arrived: what is left of its way is short."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cartesian impedance control of a frame."""
 
 from __future__ import annotations

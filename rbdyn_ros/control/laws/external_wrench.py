@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The wrench of the surroundings on a link: from a sensor, or estimated from joint efforts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernels of Cartesian impedance control and its null space.
 
 With stiffness K and B = K^1/2 J, the matrix B M^-1 B^T = U Omega^2 U^T holds the squared natural

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Feedback laws of the joints: efforts from a state and a target.
 
 A law is an object that holds its gains. `law(qpos, qvel, target)` returns the law's own array

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The control law of each mode of a controller."""
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from rbdyn_ros.control.laws.joint_laws import (
 )
 from rbdyn_ros.control.laws.sampled import check_frame_gains, check_joint_gains
 from rbdyn_ros.dynamics.toolbox.inertia import reflected_inertia
-from rbdyn_ros.errors import refusal
+from rbdyn_ros.errors import apart, refusal
 
 #: Largest distance [m] and angle [rad] of a new pose from the previous pose and from the present
 #: pose of the frame. Beyond, the frame would jump or the spring would be wound up.
@@ -106,9 +107,11 @@ class ModeLaws:
             away = float(np.linalg.norm(pose[3] - other[3]))
             turned = Rotation.from_matrix(pose[:3] @ other[:3].T).magnitude()
             if not (away <= FARTHEST and turned <= MOST_TURNED):
+                far, farthest = apart(away, FARTHEST, digits=3)
+                angle, widest = apart(turned, MOST_TURNED, digits=3)
                 message = (
-                    f"the pose is {away:.3g} m and {turned:.3g} rad from {what}; at most "
-                    f"{FARTHEST:g} m and {MOST_TURNED:g} rad are allowed"
+                    f"the pose is {far} m and {angle} rad from {what}; at most {farthest} m and "
+                    f"{widest} rad are allowed"
                 )
                 raise refusal(message, "pose")
         return pose

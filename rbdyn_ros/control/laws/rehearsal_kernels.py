@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernel that moves the model of an arm to a new pose of its frame, ahead of the arm itself."""
 
 from __future__ import annotations

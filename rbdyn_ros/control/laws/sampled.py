@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks of gains against the rate of the states: gains too high for it make the arm shake."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motion of a pose in time: straight lines and even turns, with blends or stops between them.
 
 Each segment from one pose to the next has a share s(t) from 0 to 1, whose rate rises smoothly,

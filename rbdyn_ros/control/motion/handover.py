@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a target leaves its present motion for a new path.
 
 The target does not wait while the way to a path is checked. So it leaves its motion at a moment

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joint paths: polynomials of time between points, their peaks and their extent."""
 
 from __future__ import annotations

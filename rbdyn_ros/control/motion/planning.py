@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Path planning: minimum jerk through points, and time-optimal within limits."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernels of paths: sampling, peak velocities and accelerations, and extreme positions.
 
 Nodes (3, p, n) are positions, velocities and accelerations at the points. Peaks (4, n) are the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Desired motion of the joints: at rest, or along a path."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The clock of an arm's states, judged by the steady clock of this computer.
 
     offset  arrival - stamp

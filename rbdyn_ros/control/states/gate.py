@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The safety gate: checks of every state before the control law and of every effort after it.
 
 The order is: finite -> names -> age -> position -> velocity -> (control law) -> effort -> stops ->

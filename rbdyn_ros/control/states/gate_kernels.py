@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernels of the safety gate: limits of efforts.
 
 The rows of `rows` are the limits as in state_kernels.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inspection of the positions and velocities of a state."""
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from rbdyn_ros.control.base.state_kernels import (
     inspect,
 )
 from rbdyn_ros.control.states.measured import Measured
+from rbdyn_ros.errors import apart
 
 #: Remedy if positions and velocities disagree.
 MIXED_UP = "Check units, signs and the order of joints, and the encoders"
@@ -96,16 +98,15 @@ class Inspection:
         blind = bool(found[BLIND] > 0.0)
         name, dof = limits.names[k], limits.dofs[k]
         place, speed = self._seen.qpos[dof], self._seen.qvel[dof]
-        fastest = f"its velocity limit is {limits.velocity[k]:.6g}"
         if kind == POSITION:
-            bounds = f"{limits.lower[k]:.6g} and {limits.upper[k]:.6g}"
-            text = f"joint '{name}' is at {place:.6g}, beyond its limits {bounds}"
+            found_at, low, high = apart(place, limits.lower[k], limits.upper[k])
+            text = f"joint '{name}' is at {found_at}, beyond its limits {low} and {high}"
             return Fault("position", text, blind)
         if kind == UNLIKE:
+            off, most = apart(found[VALUE], found[ALLOWED], digits=3)
             text = (
                 f"joint '{name}' does not move at its measured velocity, {speed:.4g}: its "
-                f"positions are {found[VALUE]:.3g} away from there; allowed is "
-                f"{found[ALLOWED]:.3g}"
+                f"positions are {off} away from there; allowed is {most}"
             )
             return Fault("velocity", text, blind, MIXED_UP)
         if kind == ACCELERATION:
@@ -121,12 +122,16 @@ class Inspection:
             )
             return Fault("acceleration", text, blind)
         if kind == POWER:
+            power, most = apart(found[VALUE], limits.power[k], digits=4)
             text = (
-                f"joint '{name}' works with {found[VALUE]:.4g} W, {effort[k]:.4g} at "
-                f"velocity {speed:.4g}; its limit is {limits.power[k]:.4g} W"
+                f"joint '{name}' works with {power} W, {effort[k]:.4g} at velocity {speed:.4g}; "
+                f"its limit is {most} W"
             )
             return Fault("power", text, blind)
         if kind == MOVED:
-            text = f"joint '{name}' moved by {found[VALUE]:.6g} in {step:.6f} s; {fastest}"
+            text = f"joint '{name}' moved by {found[VALUE]:.6g} in {step:.6f} s; "
+            text += f"its velocity limit is {limits.velocity[k]:.6g}"
             return Fault("velocity", text, True, MIXED_UP)
-        return Fault("velocity", f"joint '{name}' moves at {speed:.6g}; {fastest}", blind)
+        fast, most, _ = apart(speed, limits.velocity[k], -limits.velocity[k])
+        text = f"joint '{name}' moves at {fast}; its velocity limit is {most}"
+        return Fault("velocity", text, blind)

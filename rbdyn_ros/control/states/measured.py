@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measured states of all joints, checked and in the order of the degrees of freedom."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check the appearance of a URDF, which loading ignores: broken elements are errors here."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The colors and textures of the `<visual>` elements of a URDF."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collect errors in the appearance of a robot as warnings: no robot is refused for them."""
 
 from __future__ import annotations

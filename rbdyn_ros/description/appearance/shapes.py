@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read the appearance of a robot: the shapes of its `<visual>` and `<collision>` elements.
 
 Dynamics does not need them, so no robot is refused: broken elements are left out, a Placeholder

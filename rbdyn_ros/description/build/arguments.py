@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check what a caller in Python hands to a builder, before anything is built from it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Build systems of bodies and joints in Python, one call per part."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The methods of a SystemBuilder that add constraints between bodies."""
 
 from __future__ import annotations

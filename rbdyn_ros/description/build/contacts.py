@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Apply the argument `contact`: obstacles for a robot, surfaces, filters, excluded pairs."""
 
 from __future__ import annotations

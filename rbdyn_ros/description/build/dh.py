@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chains from Denavit-Hartenberg tables.
 
 A row of four numbers places one joint and its link. In both conventions `theta` is an angle about

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read the properties of a joint for a SystemBuilder."""
 
 from __future__ import annotations

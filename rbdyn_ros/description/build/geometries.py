@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The methods of a SystemBuilder that add contact: geometries of bodies, and obstacles."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Give all parts of a Description other names."""
 
 from __future__ import annotations

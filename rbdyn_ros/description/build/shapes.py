@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mass distributions of simple homogeneous bodies.
 
 Each function takes either `density` [kg/m^3] or `mass` [kg], and `at`, the frame of the shape in

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks of a Description, whichever reader or builder it comes from."""

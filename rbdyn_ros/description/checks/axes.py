@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Audit axes, the directions of joints and constraints, and normalise them."""
 
 from __future__ import annotations

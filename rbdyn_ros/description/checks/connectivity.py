@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Audit whether links and joints form one connected graph, and find its rigid bodies."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Audit springs and constraints between bodies: lengths, gears, rolling."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Audit contact: geometries of links, obstacles of the world, and their surfaces."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Audit the mass distributions of links."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Audit the types of the fields of a Description that was built in Python.
 
 Readers and builders use the right types; a Description from a user may hold anything anywhere.

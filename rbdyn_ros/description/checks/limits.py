@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Audit the limits of a joint: one, one per coordinate, or the angle of a spherical joint."""
 
 from __future__ import annotations

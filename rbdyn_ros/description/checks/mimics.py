@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Audit mimic joints: their leaders, and whether they keep their own limits."""
 
 from __future__ import annotations

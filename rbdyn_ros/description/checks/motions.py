@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Audit joints with a prescribed motion."""
 
 from __future__ import annotations

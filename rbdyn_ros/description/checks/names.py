@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Audit the names of the parts of a description: not empty, and unique."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Remove joint properties that have no effect without a degree of freedom."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Audit how joints connect links: one tree, or a graph if the description names a base."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Audit single values of a Description: numbers and poses."""
 
 from __future__ import annotations

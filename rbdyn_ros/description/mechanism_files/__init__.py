@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mechanism files: robots in YAML, with features that URDF lacks."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The constraints and springs of a mechanism file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read the height field of an obstacle: a CSV file of heights, or a picture."""
 
 from __future__ import annotations

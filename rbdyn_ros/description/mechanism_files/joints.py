@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The joints, loops, couplings and drives of a mechanism file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The links of a mechanism file: inertials by shape, or by numbers."""
 
 from __future__ import annotations

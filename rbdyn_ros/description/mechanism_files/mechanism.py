@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read mechanism files: robots in YAML, with features that URDF lacks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check a COLLADA document with expat, before a library parses it."""
 
 from __future__ import annotations

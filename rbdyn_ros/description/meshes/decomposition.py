@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Convex parts of a mesh that is not convex, by the library coacd; kept on disk.
 
 Source: Wei, Liu, Ling, Su, Approximate convex decomposition for 3D meshes with collision-aware

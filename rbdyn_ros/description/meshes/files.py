@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Find meshes and textures of a robot, only inside its own folder and ROS packages."""
 
 from __future__ import annotations

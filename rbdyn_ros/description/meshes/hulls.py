@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Convex hulls of meshes, reduced to few corners for simulation."""
 
 from __future__ import annotations

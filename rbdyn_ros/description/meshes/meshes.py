@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read mesh files as parts of a scene, and as convex hulls.
 
 Files are untrusted: of the files that they refer to, only materials are opened, if wanted.

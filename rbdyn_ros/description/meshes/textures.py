@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Materials and textures that mesh files name.
 
 The files are untrusted, like meshes: they are found by the same rules, and only images of known

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The allowed range of every number of a robot file, with its reason.
 
 A product of such numbers must stay far from the largest float, 1.8e308: the inertia of a heaviest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Contact geometry: shapes of links and obstacles of the world, as plain frozen data."""
 
 from __future__ import annotations

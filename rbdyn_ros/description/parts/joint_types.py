@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The joint types of descriptions: their names and properties.
 
 engine/joints/jcalc.py computes their motion; model/joints.py connects both by name.

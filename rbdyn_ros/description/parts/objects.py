@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parts of a scene beside its obstacles: robots in their places, and free objects."""
 
 from __future__ import annotations

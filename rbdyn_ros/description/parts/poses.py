@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Poses and rotations as plain tuples, for readers and builders."""
 
 from __future__ import annotations

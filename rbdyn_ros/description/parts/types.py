@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot as its author described it: names and numbers in SI units, nothing derived.
 
 A Description is plain frozen data. Readers and builders make it, checks/check.py checks it,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read the bytes of a file that a user names."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parse untrusted XML into a small, safe tree with line numbers.
 
 Only expat parses the text. DOCTYPE and entities are refused, and more than MAX_BYTES, MAX_DEPTH or

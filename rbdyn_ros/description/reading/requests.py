@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a request of another process may not do: run xacro, or learn what is in files.
 
 A service that reads files for others does it inside `for_others`. Readers note the files that they

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Expand xacro files.
 
 xacro evaluates Python, so it runs on files that a user names, never on text, and in a process of

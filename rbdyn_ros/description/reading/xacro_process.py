@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The process that expands one xacro file: it reads a request and prints an answer, as JSON."""
 
 from __future__ import annotations

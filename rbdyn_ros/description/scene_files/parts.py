@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The robots and free objects of a scene file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read scene files: robots, free objects and obstacles in YAML, whose keys are in keys.py."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Change a scene that is simulated already: its objects, obstacles, attachments and belts."""
 
 from __future__ import annotations

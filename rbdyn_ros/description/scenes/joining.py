@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read a part of a scene, and join it to the other parts."""
 
 from __future__ import annotations

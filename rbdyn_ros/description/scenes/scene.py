@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Join robots, free objects and obstacles into one Description."""
 
 from __future__ import annotations

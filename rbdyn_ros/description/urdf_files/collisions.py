@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read the `<collision>` elements of a URDF, the contact shapes of links.
 
 urdf_parser_py raises for capsules, so the guarded tree is read here, with the checks of prune.py.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Edit the XML of a URDF and keep everything else: comments, order, white space, prefixes."""
 
 from __future__ import annotations

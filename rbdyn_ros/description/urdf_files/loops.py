@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read the joints of a URDF that close loops.
 
 Two extensions of URDF describe them beside the tree of its joints:

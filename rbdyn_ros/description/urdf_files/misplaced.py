@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Find where a word belongs that stands in the wrong place of a URDF.
 
 Two rules: a word that the schema has elsewhere belongs there, the nearest place first; and

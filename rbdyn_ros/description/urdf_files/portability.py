@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Warn of what rbdyn_ros reads and urdfdom refuses, the parser of most ROS programs.
 
 urdfdom 6.0 splits vectors at blanks alone and takes no white space after a number. After an error

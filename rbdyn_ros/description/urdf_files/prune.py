@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cut a URDF tree down to the elements that dynamics needs, and audit their text.
 
 Broken elements are reported and dropped, so that the rest of the document is still audited. The

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read numbers and poses from pruned elements, whose text is known to be well-formed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write the repairs of `strict=False` into the text of a URDF, where URDF can say them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The elements and attributes of URDF that dynamics needs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read an SRDF, the semantic description of a robot: which links may overlap.
 
 Only `<disable_collisions>`, `<disable_default_collisions>`, `<enable_collisions>` and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read robots from URDF and xacro: guard, prune, parse, convert, check."""
 
 from __future__ import annotations

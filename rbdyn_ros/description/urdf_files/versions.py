@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Versions of URDF, and what each adds: the rules of urdfdom 6.0.
 
 1.1 adds `quat_xyzw` and `<capsule>`; 1.2 adds limits of acceleration, deceleration and jerk, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kinds of single values and lists in YAML files; tables.py has the tables.
 
 A kind reads a node or refuses it with its line, says in words what it allows, and prints itself

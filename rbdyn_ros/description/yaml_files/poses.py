@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The keys of a pose in all elements of YAML files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tables of YAML files: one row for each key."""
 
 from __future__ import annotations

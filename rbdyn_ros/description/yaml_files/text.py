@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parse untrusted YAML into a small, safe tree of nodes with line numbers.
 
 The tree has tables, lists and scalars as strings. Tags, anchors, aliases, merge keys and several

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quantities of a dynamics library beyond simulation.
 
 They are evaluated at the positions, velocities and accelerations of a Data. Each function computes

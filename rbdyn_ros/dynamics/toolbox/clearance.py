@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Distances that inverse kinematics keeps: of links from each other and from obstacles."""
 
 from __future__ import annotations

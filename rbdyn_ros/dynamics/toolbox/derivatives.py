@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Analytic derivatives of inverse and forward dynamics, and the linearised system.
 
 Positions are differentiated along the coordinates of qvel, as in integrate_pos: rotations of a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Differential inverse kinematics: the velocity that serves tasks best within all limits."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How toolbox functions call their kernels: a kernel fills a new array of a given shape."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pose, velocity and acceleration of a frame, its Jacobian and the Jacobian's derivative.
 
 Velocities are [angular; linear]. `reference` names the point and the axes:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inverse kinematics: configurations that bring a frame to where it should be."""
 
 from __future__ import annotations

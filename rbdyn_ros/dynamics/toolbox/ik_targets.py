@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Targets of inverse kinematics: poses of a frame as numbers that kernels take."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """M and its inverse, and the apparent mass or inertia at a joint or a frame.
 
 These are properties of the tree with its mimic joints; constraints are ignored.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Centre of mass and momentum of a whole robot, or of the subtree of a body."""
 
 from __future__ import annotations

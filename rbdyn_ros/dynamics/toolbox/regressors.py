@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Regressors for identification: forces and energies are linear in inertial parameters.
 
 The ten parameters of a body are m, m c_x, m c_y, m c_z, Ixx, Ixy, Iyy, Ixz, Iyz, Izz in the axes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The equation of motion M qacc + C qvel + g = tau, term by term; its energies."""
 
 from __future__ import annotations

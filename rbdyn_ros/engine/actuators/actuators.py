@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The forces of actuators on their joints, and their states after a step.
 
 An actuator takes qfrc_applied of its dof as a command. qfrc_passive receives the force of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exponential decay by arithmetic alone, so that all code has the same bits and no branch."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Friction of a motor by the LuGre model: bristles bend, then slide.
 
 The bristles deflect by z: dz/dt = w - s0 |w| / g(w) z, and the friction is s0 z + s1 dz/dt + s2 w.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A motor with its drive: from the commanded effort to the torque of the windings.
 
 The drive turns the command into a current, limits it, and applies the voltage R i + Ke w, at most

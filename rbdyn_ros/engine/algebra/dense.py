@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small dense systems of linear equations."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hermite interpolation between two points of a path, with given derivatives."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small vectors and spatial algebra on tuples: pure functions the compiler keeps in registers.
 
 Conventions, here and nowhere else: spatial 6-vectors are [angular; linear]; 3x3 matrices are

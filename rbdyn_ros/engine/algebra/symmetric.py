@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Symmetric 6x6 matrices as 21 numbers, the upper triangle by rows."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Distances between geometries: which pairs are near, and where they are nearest."""

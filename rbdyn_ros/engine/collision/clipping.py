@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The corners of the part of one face above another face, by clipping along its sides.
 
 The number of a corner is that of the corner of the geometry, or made of the edge and the side that

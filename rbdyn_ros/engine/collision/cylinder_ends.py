@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nearest or deepest points of two cores at the flat end of a cylinder, in closed form.
 
 A rim has no farthest point along its axis, so Newton's method (smooth.py) cannot find them.

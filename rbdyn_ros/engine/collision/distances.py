@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Signed distances from points to simple solids, and the direction away from them.
 
 A distance is negative inside. Solids are in MuJoCo's geom_size: radius and half length, or half

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The depth of two overlapping cores by the expanding polytope algorithm.
 
 A polytope inside A - B is expanded where its surface is nearest to the origin, until that face

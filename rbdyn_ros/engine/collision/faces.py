@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The face, edge or corner of a convex geometry that faces a direction.
 
 A box and a hull have faces, a capsule has its axis, a sphere its centre. A cylinder has two round

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The distance of two convex cores by the algorithm of Gilbert, Johnson and Keerthi.
 
 A - B contains the origin if A and B overlap, and its point nearest to the origin is their

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The types of geometries as numbers that a kernel can compare: geom_type."""
 
 from __future__ import annotations

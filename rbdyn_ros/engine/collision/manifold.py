@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The points at which two convex geometries touch, from the direction of their contact.
 
 Faces come first: where a face separates the two as far as any direction does, or nearly, the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All pairs of geometries that are near each other: sweep and prune, then pair by pair.
 
 The order of the sweep and the directions that separated hulls the last time are kept from call to

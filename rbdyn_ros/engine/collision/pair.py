@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The signed distance of two geometries, and their nearest points."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A polytope inside A - B, with triangles for faces, that grows corner by corner.
 
 Its arrays, of which the first rows are in use:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Closed forms: planes with everything, spheres and capsules with each other and with solids.
 
 Each returns the distance, the unit normal from A to B, and the nearest points of A and B, all in

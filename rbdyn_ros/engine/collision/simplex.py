@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The point of a simplex nearest to the origin.
 
 A simplex is up to four rows of numbers: a point of A - B, the points of A and of B it is the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Newton's method for the nearest or deepest points of two cores.
 
 It helps GJK and EPA where one core is a cylinder: A - B is smooth there, so they come closer to

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A step of Newton's method for the normal of two cores, whose equations are in smooth.py.
 
 The features of a solution are in F, pairs: a row for each pair of features, as of a simplex.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Support functions: the point of a convex geometry that is farthest along a direction.
 
 A geometry is its core and everything within its radius around the core. The core of a sphere is

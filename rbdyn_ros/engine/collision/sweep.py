@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sweep and prune: the pairs of a list whose bounding boxes and spheres overlap.
 
 The geometries are sorted along x, and two can be near only if their intervals overlap. The order

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Four points of A - B that are not in a plane: the tetrahedron with which a polytope starts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls of machine code by its address, in the code that intrinsics generate."""
 
 from __future__ import annotations

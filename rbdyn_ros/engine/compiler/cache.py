@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Machine code on disk, in files with checksums.
 
 A file begins with the hash of its content. A damaged file counts as missing: it is removed, and

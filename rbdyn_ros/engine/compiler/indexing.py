@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays in kernels whose indices count from the start.
 
 Numba lets a negative index count from the end. An index that may be negative as far as the

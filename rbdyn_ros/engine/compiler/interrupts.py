@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ctrl-C while kernels are compiled or loaded.
 
 LLVM calls Python then. A KeyboardInterrupt that is raised there is lost, leaves a library without

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How kernels are compiled and cached.
 
 With NUMBA_DISABLE_JIT=1 kernels stay plain Python, for debugging and tracing.

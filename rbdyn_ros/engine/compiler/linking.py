@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernels inside other kernels: only the outermost one becomes machine code.
 
 Numba optimises every kernel, gives it wrappers for Python and for C, and generates its machine

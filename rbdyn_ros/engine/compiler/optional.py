@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stages that plain trees do not need: compiled when a Data needs them, called by address.
 
 All kernels that a tick can reach are compiled with it, once for each entry point, so rare parts

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The processor that machine code is made for, the same for Numba and for our own LLVM.
 
 It is the processor of this machine, unless NUMBA_CPU_NAME and NUMBA_CPU_FEATURES name another.

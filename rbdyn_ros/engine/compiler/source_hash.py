@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A hash of Python sources that changes with their code, not with comments and docstrings."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small arrays on the stack of a kernel: its scratch memory, which nobody else sees.
 
 A kernel cannot allocate. Scratch in a Data would be copied, reset and hashed with it, and scratch

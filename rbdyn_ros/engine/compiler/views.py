@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Model, Options and Data as kernels see them.
 
 A kernel receives addresses: a Model is its table of int64 (sizes, addresses of stages and of its

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loops and other constraints, mimic joints, drive modes."""

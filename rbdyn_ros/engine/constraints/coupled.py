@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Accelerations with mimic joints, constraints and drive modes, by M = L^T D L.
 
 M contains mimic joints already (crb.py), dofs with a given acceleration are taken out of it, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Equations of motion constraints: position error, its rate, and k of K qacc = k.
 
 Each equation is kept as the wrenches its unit force exerts on bodies; K is their projection onto

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joints that close loops: T^T v_J = 0, with T the complement of the joint's motion axes.
 
 The joint library runs on the Model of the loop joints (model/loops.py), where each joint is alone.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Constraint forces: the smallest change of accelerations such that K qacc = k.
 
 With M = L^T D L, a row of K becomes a row of Y = K L^-1 D^-1/2, and Y Y^T is the Delassus matrix

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """QR decomposition of rows that may depend on each other: Y^T P = Q R, by Householder.
 
 The decomposition is in place: after step s the chosen row holds the column of R without its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inverse dynamics of closed loops: the forces of the actuated joints that cause a motion.
 
 The forces tau of the tree are shared between actuators u and constraints K^T lambda.

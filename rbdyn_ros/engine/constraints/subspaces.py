@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Subspaces of spatial vectors, as orthonormal rows: span and complement.
 
 Source: RBDA section 3.3; Golub, Van Loan, Matrix Computations, section 5.2 (Gram-Schmidt).

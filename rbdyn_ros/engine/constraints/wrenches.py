@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of constraint equations: wrenches on bodies, their rates and accelerations."""
 
 from __future__ import annotations

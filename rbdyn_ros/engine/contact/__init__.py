@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Contact: points, forces, and their effect on a step.
 
 In points/, obstacles, pairs and terrain find points, which contact_list lists; start writes

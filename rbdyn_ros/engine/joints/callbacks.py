@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls from kernels to functions of the user, by the address in the Model.
 
 The functions take four pointers to doubles; user.py makes them. An indirect call costs some

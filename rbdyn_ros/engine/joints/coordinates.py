@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The dof that a coordinate acts on: its own, or its leader's for a mimic joint.
 
 Coordinates are entries of qvel_all. A driven coordinate acts on no dof: its motion is given.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motion of joints without freedom: driven joints and mimic joints.
 
 Source: RBDA eq 3.11, explicit constraints q = gamma(y), and eq 3.30.

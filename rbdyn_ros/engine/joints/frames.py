@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The two frames of a joint, the rotations across it, and motion axes in the world."""
 
 from __future__ import annotations

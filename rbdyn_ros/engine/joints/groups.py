@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rotations and poses as groups: exponential, logarithm, rates.
 
 Source: Murray, Li, Sastry, A Mathematical Introduction to Robotic Manipulation, 1994, appendix A;

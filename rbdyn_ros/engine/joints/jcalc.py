@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pose, motion axes and velocity of each joint.
 
 Only this file, library.py, ypr.py and manifold.py depend on the type of a joint.

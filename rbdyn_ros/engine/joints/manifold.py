@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules of coordinates by joint type: integrate, differentiate, rates, springs.
 
 Most types are flat: their velocities are the derivatives of their positions. The others have

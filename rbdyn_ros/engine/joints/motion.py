@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The motion of driven joints, a function of time: sigma of v_J = S qd + sigma(t).
 
 A driven joint has no freedom; jcalc and the bias acceleration read its coordinates after the free

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """User-defined joint types and motions, compiled and called by address."""
 
 from __future__ import annotations

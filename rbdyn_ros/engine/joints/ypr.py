@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Yaw, pitch and roll: three angles that move like a ball, with a singularity.
 
 Source: RBDA eq 4.7, 4.8, 4.9.

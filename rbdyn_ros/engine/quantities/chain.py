@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The joints between the root and one frame, without changing other fields of a Data."""
 
 from __future__ import annotations

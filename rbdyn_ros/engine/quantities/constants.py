@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernels for properties of a Model: the inertia at its dofs, a single joint."""
 
 from __future__ import annotations

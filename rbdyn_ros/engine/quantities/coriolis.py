@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Coriolis matrix: C qvel is the Coriolis and centrifugal force, dM/dt = C + C^T.
 
 Source: Echeandia, Wensing, Numerical methods to compute the Coriolis matrix and Christoffel

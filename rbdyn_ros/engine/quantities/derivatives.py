@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Derivatives of inverse and forward dynamics with respect to positions, velocities and forces.
 
 Positions are differentiated along the coordinates of qvel, as integrate_pos adds them. With

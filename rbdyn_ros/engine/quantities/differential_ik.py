@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of differential inverse kinematics: errors of poses and distances, with their Jacobians.
 
 Source: Siciliano, Sciavicco, Villani, Oriolo, Robotics, 2009, section 3.7 (error of a pose);

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Potential and kinetic energy."""
 
 from __future__ import annotations

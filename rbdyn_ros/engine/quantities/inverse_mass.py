@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The inverse of M, and the apparent inertia at a frame or a dof.
 
 Source: RBDA section 6.5 (L^T D L), eq 8.30 (inverse operational-space inertia J M^-1 J^T);

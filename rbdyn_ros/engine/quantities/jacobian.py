@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Velocity and acceleration of a frame, its Jacobian and the Jacobian's derivative.
 
 Everything is [angular; linear]. A reference names point and axes: WORLD is the spatial velocity

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forces across joints: f_J = T_a tau + T lambda, of tree joints and of loop joints.
 
 Source: RBDA eq 3.34, 3.35, example 3.2; MuJoCo mj_rnePostConstraint.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Centre of mass and momentum: their maps from qvel, and their rates at qacc = 0.
 
 Momentum is [angular; linear], world axes, about the centre of mass of all bodies.

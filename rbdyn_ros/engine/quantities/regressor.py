@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Regressors: forces and energies are linear in the inertial parameters of the bodies.
 
 The ten of a body are m, m c_x, m c_y, m c_z, Ixx, Ixy, Iyy, Ixz, Iyz, Izz in the axes of the body,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parts of the equation of motion: gravity, Coriolis and centrifugal force, their sum.
 
 Source: RBDA section 5.3, algorithm features: recursive Newton-Euler with inputs set to zero.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where rays meet shapes: closed forms for simple solids, triangles for all else.
 
 A ray meets a surface from either side, so one that starts inside a solid meets it where it leaves

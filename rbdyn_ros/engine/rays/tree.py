@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A binary tree of bounding boxes: finds the few things that a ray can meet among many.
 
 A node is a row of numbers, one cache line. A leaf has COUNT things, which are `order[FIRST:]`. An

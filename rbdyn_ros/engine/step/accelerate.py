@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One law: the acceleration of the next timestep, and the forces that act in it.
 
 Forces of contact, dry friction, limits, constraints, drives and implicit damping depend on the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The step of the implicit integrators: (M + h B + s h dc/dv) qacc = f, c the Coriolis forces.
 
 dc/dv is the derivative of qfrc_bias by qvel. With s = 1 ("implicit") all velocity-dependent forces

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From one tick to the next: semi-implicit Euler, its implicit forms, Runge-Kutta 4."""
 
 from __future__ import annotations

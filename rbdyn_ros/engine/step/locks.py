@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drives that closed loops cannot follow: such a drive stops where its loops closed last.
 
 A drive prescribes the motion of a joint. If it leads its loops to where they cannot close, such as

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trees in flight, such as robots that jump: their momentum stays what it is.
 
 Velocities that a step finds at the pose of its start have another momentum at the pose of its end.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forces the robot makes by itself: damping, dry friction, joint limits, springs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a timestep cannot carry: stiff springs, bodies that are crushed, turn too fast or are lost.
 
 `step` looks for springs in joints at the start, and for the others after its last timestep.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A spring-damper that pushes and never pulls, in a step: of a contact, of a joint's limit.
 
 The motion begins and ends within a step, so the force of a step is not that of its start. With q

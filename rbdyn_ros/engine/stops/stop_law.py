@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The force of dry friction and limits on a dof at a velocity.
 
 With u the velocity of the dof at the end of the step,

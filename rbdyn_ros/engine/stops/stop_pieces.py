@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dry friction and limits of joints in the passes of a step.
 
 The law of a dof is linear in pieces (stop_law.py). A pass of dynamics takes each dof in one piece,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The potential of the stops along the way from the iterate to the end of the last pass.
 
 Dry friction and limits are the slope of a convex potential, and so are contact forces for given

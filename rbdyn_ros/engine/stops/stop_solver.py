@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dry friction and limits of joints in a step without contact: Newton's method.
 
 The forces are the slope of a convex potential that is quadratic in pieces. Each pass of dynamics

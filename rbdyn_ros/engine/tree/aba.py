@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Articulated-body algorithm: joint accelerations in O(n).
 
 Source: RBDA table 7.1, in MuJoCo's frame: all bodies of a tree share world axes about the

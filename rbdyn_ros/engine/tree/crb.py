@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joint-space inertia matrix: crb, factor_m, solve_m.
 
 M is stored as its lower triangle: row i holds the ancestors of dof i and dof i itself, addressed

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Free bodies in flight: their energy and their momentum stay what they are.
 
 A step of a single body on a free joint is a kick and a drift. The kick changes the velocities by

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The acceleration of a floating base: the last step of the articulated-body algorithm.
 
 Nothing has to be passed to the world, so the six equations of the free joint are solved in its

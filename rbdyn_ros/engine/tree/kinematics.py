@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Position and velocity of all bodies: kinematics, com_pos, com_vel."""
 
 from __future__ import annotations

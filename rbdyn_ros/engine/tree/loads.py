@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inertial forces of bodies, summed over subtrees and projected onto joints."""
 
 from __future__ import annotations

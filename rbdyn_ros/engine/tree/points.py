@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Velocities and accelerations of points on bodies."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rates of motion axes and composite inertias, for derivatives of the dynamics.
 
 Psi_dot of a dof is cdof_dot. Source: Singh, Russo, Wensing, Efficient analytical derivatives of

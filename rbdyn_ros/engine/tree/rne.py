@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recursive Newton-Euler: bias_force, rne, rne_acc (inverse dynamics of a tree)."""
 
 from __future__ import annotations

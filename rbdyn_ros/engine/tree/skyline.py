@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A matrix that joins dofs of several trees: H = L^T D L like M, but with longer rows.
 
 Dofs are eliminated from the leaves to the root as in crb.py. Where a contact joins two branches,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Spring-dampers between two points."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Terms that joints which stop add to the matrix of a step, and a lower bound of its pivots.
 
 aba.py adds the slopes of the stops to D; steps that need M add them to its diagonal.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identification of motors and gears from a recorded motion."""
 
 from rbdyn_ros.identification.actuators.estimate import Estimate as Estimate

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decide which numbers of a drive a recording shows."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Torque constant, friction and rotor inertia of a drive, from its efforts.
 
 A drive reports e, in any unit; its torque on the joint is s e. It moves the load L (the inverse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A number with its standard deviation, and linear least squares that return such numbers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The numbers of one actuator that a recording shows, and sentences about those it does not."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ratio, stiffness and backlash of a gear, from the angles of the motor and of the joint.
 
 Behind the free play b the gear is a spring of the stiffness k, so with the torque T that it

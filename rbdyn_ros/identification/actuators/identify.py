@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identify the actuators of an arm from a recorded motion.
 
 The robot description gives the torques on the joints. So the efforts of a drive, which may be

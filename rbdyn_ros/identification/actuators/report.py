@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identified actuators as text, as JSON, and as an actuators file."""
 
 from __future__ import annotations

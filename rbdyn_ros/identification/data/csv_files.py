@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables of joint data in CSV files: excitation motions and recordings.
 
 The first line names the columns: `time`, and `<joint>.<quantity>` for each joint and quantity.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A recorded motion of joints with its efforts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check that a recording can be of a robot, before anything is identified from it.
 
 Least squares finds an answer for every recording, also for missing efforts, degrees, or angles
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.errors import quote
+from rbdyn_ros.errors import apart, quote
 from rbdyn_ros.identification.data.motion import dof_names
 from rbdyn_ros.identification.data.samples import Samples
 from rbdyn_ros.identification.data.signals import regular_period
@@ -135,9 +136,10 @@ def _check_positions(m: Model, dofs: Ints, samples: Samples) -> None:
     wrong = _first(samples.names, outside)
     if wrong:
         i = samples.names.index(wrong)
+        first, last, lower, upper = apart(least[i], most[i], low[i], high[i], digits=4)
         text = (
-            f"joint {quote(wrong)} moves from {least[i]:.4g} to {most[i]:.4g}; its limits are "
-            f"{low[i]:.4g} and {high[i]:.4g}. Are positions in rad, and is it this robot?"
+            f"joint {quote(wrong)} moves from {first} to {last}; its limits are {lower} and "
+            f"{upper}. Are positions in rad, and is it this robot?"
         )
         raise recording_error("far-outside", text)
 
@@ -171,9 +173,10 @@ def _check_speeds(samples: Samples, limits: Array) -> None:
     wrong = _first(samples.names, fastest > TOO_FAST * limits)
     if wrong:
         i = samples.names.index(wrong)
+        speed, most = apart(fastest[i], limits[i], digits=4)
         text = (
-            f"joint {quote(wrong)} moves at {fastest[i]:.4g} per second; its velocity limit is "
-            f"{limits[i]:.4g}. Are positions in rad, and time in seconds?"
+            f"joint {quote(wrong)} moves at {speed} per second; its velocity limit is {most}. "
+            "Are positions in rad, and time in seconds?"
         )
         raise recording_error("too-fast", text)
 

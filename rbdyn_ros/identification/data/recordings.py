@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read recordings of joint states: rosbag2 folders, MCAP files, CSV files."""
 
 from __future__ import annotations

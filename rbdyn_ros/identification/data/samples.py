@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Samples of a recording, independent of its file format, and their checks."""
 
 from __future__ import annotations

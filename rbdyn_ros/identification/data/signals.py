@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Turn measured samples into a motion: resample, filter and differentiate.
 
 Positions and efforts pass the same filter, forward and backward. Forward and backward, so that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base inertial parameters: the combinations of parameters that efforts depend on.
 
 Efforts do not determine most of a body's ten parameters individually: the mass of a link acts

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identify a Model from a motion: inertia, friction, offsets, rotors."""
 
 from __future__ import annotations

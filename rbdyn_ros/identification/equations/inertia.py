@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conversions between the ten inertial parameters of a body and its mass, centre and inertia.
 
 The ten parameters are m, m c (3), Ixx Ixy Iyy Ixz Iyz Izz about the origin of the body, as in

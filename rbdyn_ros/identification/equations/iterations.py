@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Iteratively reweighted least squares: each joint is weighted by its residuals."""
 
 from __future__ import annotations

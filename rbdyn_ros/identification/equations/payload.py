@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identify a payload of a known arm from the additional efforts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Least-squares equations of a motion, reduced to one row per unknown and joint."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Regressors of the efforts: inertia of all bodies, friction, offsets, rotors."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Predict the efforts of a motion and compare them with the measured ones."""
 
 from __future__ import annotations

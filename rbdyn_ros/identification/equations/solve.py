@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Least squares over physically consistent parameters: a convex problem, by Newton's method.
 
 It minimises over x = [parameters of bodies, positive coefficients c, free coefficients o]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Unknowns of the joints: friction, rotors and offsets."""
 
 from __future__ import annotations

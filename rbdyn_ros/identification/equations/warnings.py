@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Warnings about a recording and about an identified result."""
 
 from __future__ import annotations
@@ -7,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.errors import quote
+from rbdyn_ros.errors import apart, quote
 from rbdyn_ros.identification.data.motion import dof_names
 from rbdyn_ros.identification.equations.base import BaseParameters
 from rbdyn_ros.identification.equations.regressor import extra_columns
@@ -136,9 +137,10 @@ def too_poor(condition: float) -> str:
     """Return a warning about a poorly conditioned motion, or ""."""
     if condition <= TOO_POOR:
         return ""
+    found, most = apart(condition, TOO_POOR, digits=3)
     return (
-        f"the motion is too poor: the condition number of its equations is {condition:.3g}, "
-        f"allowed is {TOO_POOR:g}; `rbdyn excite` makes a better motion"
+        f"the motion is too poor: the condition number of its equations is {found}, "
+        f"allowed is {most}; `rbdyn excite` makes a better motion"
     )
 
 

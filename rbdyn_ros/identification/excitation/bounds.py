@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bounds of a motion: positions, velocities, accelerations and efforts of its joints."""
 
 from __future__ import annotations

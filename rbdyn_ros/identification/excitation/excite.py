@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Excitation motions: well conditioned for identification, within limits, at rest at both ends.
 
 Each joint follows a finite Fourier series around its centre. The coefficients minimise the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finite Fourier series that start and end at rest.
 
 Source: Swevers, Ganseman, Tukel, De Schutter, Van Brussel, 1997, Optimal robot excitation and

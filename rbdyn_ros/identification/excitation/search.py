@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Search for the best conditioned motion within the limits."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sweeps at constant speeds with reversals, which show friction, backlash and torque constants.
 
 Each joint goes up and back, then down and back, for every speed of a geometric series, the fast

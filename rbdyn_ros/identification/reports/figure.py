@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plot of efforts: measured, predicted by the prior and as identified, and the residuals."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write identified inertias and friction into a URDF.
 
 Comments, the order of elements, other attributes and other elements are kept.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports of an identification as text and as JSON."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The clock that ages, timeouts and watchdogs of an arm count: steady, or the simulator's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The exclusive claim on an arm: one node commands it, and one publisher sends its states.
 
 A publisher is told from others by its GID, never by the name of its node.

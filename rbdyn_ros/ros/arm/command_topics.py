@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The topics on which commands are sent to the arm: efforts or positions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Diagnose a controlled arm: from its state to a level and a message."""
 
 from __future__ import annotations

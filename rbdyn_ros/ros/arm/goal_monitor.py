@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A goal of follow_joint_trajectory: its tolerances, and when and how it ends."""
 
 from __future__ import annotations

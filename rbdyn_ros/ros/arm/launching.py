@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared parts of the launch files of an arm: the controller, and a simulator as the arm."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters of the control laws of an arm: gains, frames, motions and friction."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node that controls an arm: it answers each state with efforts.
 
 It is not a safety function: the arm's own safety controller and emergency stop stay in charge.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All parameters of the arm controller, and the library's settings made from them."""
 
 from __future__ import annotations

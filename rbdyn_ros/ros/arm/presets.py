@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arms by name: the interfaces of their drivers, from config/arms/*.yaml.
 
 A preset gives defaults of parameters and the names of topics. Every fact names its source, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Efforts of an arm by joint name: gravity, inverse dynamics and computed torque."""
 
 from __future__ import annotations

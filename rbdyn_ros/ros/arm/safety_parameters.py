@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters of the safety of the arm controller: arming, limits, tolerances, clearances."""
 
 from __future__ import annotations

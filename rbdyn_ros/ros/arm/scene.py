@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The declared scene around an arm: the fixed obstacles of a scene file, seen from its base."""
 
 from __future__ import annotations

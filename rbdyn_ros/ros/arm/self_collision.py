@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The check of trajectories for collisions: the arm's geometries, and the declared scene."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Services of a controlled arm: efforts by joint name, and payloads."""
 
 from __future__ import annotations

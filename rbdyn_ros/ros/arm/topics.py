@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The topics of the control loop: each state is answered with commands at once."""
 
 from __future__ import annotations

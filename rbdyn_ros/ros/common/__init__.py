@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared by both nodes: life cycle, parameters, messages, recording."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A helper node with an executor and threads of its own, for actions and long services.
 
 The main executor may not support actions, and long callbacks would block it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls of services and of an action that wait for the answer, from any thread."""
 
 from __future__ import annotations

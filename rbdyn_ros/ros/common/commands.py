@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parser of commands: a message is accepted as a whole or refused as a whole."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Convert between the engine's arrays and ROS messages, whose quaternions are xyzw."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The topic /diagnostics."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ROS domains of this machine that no other process uses."""
 
 from __future__ import annotations

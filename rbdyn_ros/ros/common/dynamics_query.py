@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Terms of the equation of motion by joint name, for the services of both nodes."""
 
 from __future__ import annotations

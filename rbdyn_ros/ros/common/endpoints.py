@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Publishers of a topic: which nodes have them, and which of them sent a message."""
 
 from __future__ import annotations

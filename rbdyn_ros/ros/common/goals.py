@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The goals of joints in a message: check its numbers, then collect the goal of each joint."""
 
 from __future__ import annotations

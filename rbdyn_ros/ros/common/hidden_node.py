@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Helper nodes that command line tools do not list."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The process of this machine that is a node, also if it hangs.
 
 The process of a node listens at a socket with the node's name. Linux says who listens, without

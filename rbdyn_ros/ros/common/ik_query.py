@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inverse kinematics for the services of both nodes."""
 
 from __future__ import annotations

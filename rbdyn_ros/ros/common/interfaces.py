@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Interfaces of packages that may not be installed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared parts of the launch files: arguments, nodes and discovery."""
 
 from __future__ import annotations

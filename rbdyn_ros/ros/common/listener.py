@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Receive messages before the executor of the node spins."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check numbers from messages: too large ones would overflow in products."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters of a node: each is a row of a table, from which it is declared and checked.
 
 The files in config/ and the tables in docs/reference/ are printed from the same rows by

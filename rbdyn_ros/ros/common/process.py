@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lifecycle, executor, signals and shutdown of the nodes."""
 
 from __future__ import annotations

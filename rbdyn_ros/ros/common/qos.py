@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """QoS profiles of the nodes."""
 
 from __future__ import annotations

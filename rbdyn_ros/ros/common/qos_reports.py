@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Log which node has an incompatible QoS on one of our topics, and what to change.
 
 Ends of a topic with incompatible QoS exchange no messages, and ROS 2 does not name the other node.

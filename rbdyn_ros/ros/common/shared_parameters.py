@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters that the simulator and the arm controller share."""
 
 from __future__ import annotations

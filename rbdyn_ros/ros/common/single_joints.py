@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The joints of joint_states and of commands: joints with one coordinate."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stamps of messages: as text, and as ticks of the control loop."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One line of a diagnosis, without ROS."""
 
 from __future__ import annotations

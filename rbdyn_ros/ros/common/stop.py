@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The stop of a node's process: by signals, in any state of the process.
 
 A handler that takes a lock (of an Event, a log, a print, a queue) waits for ever if it interrupts

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Limit how often the same line is logged."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fork a process that has imported ROS 2."""
 
 from __future__ import annotations

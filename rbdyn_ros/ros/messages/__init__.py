@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The message packages that ROS 2 on PyPI lacks, built once where the user is.
 
 `rbdyn_interfaces` is the project's own package. Every `.ini` file in this folder lists the fields

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Build the message packages into this environment with the rosidl generators of the wheels."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ROS packages written from the lists of fields in this folder."""
 
 from __future__ import annotations

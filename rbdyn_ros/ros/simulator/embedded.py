@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run the simulator node inside another program, which drives it."""
 
 from __future__ import annotations

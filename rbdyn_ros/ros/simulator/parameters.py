@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All parameters of the simulator."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """RViz configuration: config/sim.rviz with a model and the wrenches of each robot."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of a program that runs the simulator node inside itself, besides its parameters."""
 
 from __future__ import annotations

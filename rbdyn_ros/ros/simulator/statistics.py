@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Publish the statistics of each robot's loop: ~/stats for programs, /diagnostics for people."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The channel between controller and robot with its faults (delay, jitter, loss), and encoders.
 
 Delays are in ticks and random numbers come from noise.py, so the same seed and the same commands

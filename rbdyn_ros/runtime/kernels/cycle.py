@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cycle of the loop: wait, serve requests, read commands, choose efforts, step, hand over.
 
 shared.py declares all memory shared with Python. The loop never waits for Python, except in

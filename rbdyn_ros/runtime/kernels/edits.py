@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes that Python requests between two ticks: each is made whole and then acknowledged.
 
 Python fills the fields `edit_...`, sends the request, and waits for its acknowledgement before it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The effort of each joint in a tick: from its command, a servo, or the timeout policy.
 
 A command is an effort; a position or a velocity for a servo; or a spring and damper (impedance).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The load of each joint with a servo: contact, pushes, and masses that the Model does not know.
 
 After each tick, inverse dynamics give the effort that the motion of the tick needed:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random numbers as a function of seed, tick and purpose, not of the numbers drawn before.
 
 So the faults of the channel and of the encoders are independent, and a repeated run gets the same

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The port: states and commands of the loop in memory that another process shares.
 
 Both directions are mailboxes as in mailbox.py, at addresses. The loop knows them from the table of

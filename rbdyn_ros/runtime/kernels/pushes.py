@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """External wrenches and pulls on bodies, each for a number of ticks.
 
 A pull is a spring and a damper from a point of a body to a goal in the world. It is computed in

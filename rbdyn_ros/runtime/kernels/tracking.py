@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The trajectory in progress: polynomials between its points; its joints hold the last one."""
 
 from __future__ import annotations

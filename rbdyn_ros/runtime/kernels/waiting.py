@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waiting for the next tick: for its deadline, for its commands (lock-step), or not at all."""
 
 from __future__ import annotations

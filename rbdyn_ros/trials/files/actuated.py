@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read the numbers of actuators that differ between the runs of a trial."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read the controller of a trial: a law with its gains, a function or a node of the user."""
 
 from __future__ import annotations

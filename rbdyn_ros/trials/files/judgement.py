@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read what the runs of a trial track, and how they are judged: measures and limits."""
 
 from __future__ import annotations

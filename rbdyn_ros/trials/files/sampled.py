@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read the values that differ between the runs of a trial: start, payload, parameters, faults."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check names, distributions and Python functions of a trial file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report of a trial: one HTML file without scripts and without links to elsewhere."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The outcome of a trial as JUnit XML, which continuous integration shows."""
 
 from __future__ import annotations

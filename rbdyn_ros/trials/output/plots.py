@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plots of a trial, to be put into a page."""
 
 from __future__ import annotations

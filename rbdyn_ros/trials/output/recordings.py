@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Record runs of a trial as MCAP files, which `rbdyn replay` and ROS 2 tools show."""
 
 from __future__ import annotations

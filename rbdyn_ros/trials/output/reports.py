@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write all reports of a trial into its folder."""
 
 from __future__ import annotations

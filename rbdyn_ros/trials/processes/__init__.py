@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processes that simulate runs of a trial."""

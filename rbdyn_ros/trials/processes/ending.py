@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processes that end with their parent, and daemons that would outlive a run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One run of a Python controller in a process of its own, with limits of time and memory."""
 
 from __future__ import annotations

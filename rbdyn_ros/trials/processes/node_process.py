@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The process of a user's ROS node."""
 
 from __future__ import annotations

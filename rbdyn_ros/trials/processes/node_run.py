@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One run of a ROS node: the simulator node in this process, the node of the user in another.
 
 The simulator waits in lock-step for the answer of the node to every state, so that a run does not

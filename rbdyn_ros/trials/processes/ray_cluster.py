@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A trial on a cluster of Ray: a run depends on its seed only, so the rows do not depend on it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A process that simulates runs: python -m rbdyn_ros.trials.processes.worker DESCRIPTOR.
 
 It receives the trial and then jobs through a socket, and answers each with the facts of its runs.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The processes of a trial, each of which takes the next shard when it is ready."""
 
 from __future__ import annotations

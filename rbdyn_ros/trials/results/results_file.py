@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The file of results: a header, then one line of JSON for each run, as the runs are ready.
 
 Lines are only ever added, so an interrupted trial can go on: a line that was not written to its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verdict of the runs of a trial: passed or not, with confidence intervals."""
 
 from __future__ import annotations

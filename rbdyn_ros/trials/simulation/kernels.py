@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compiled loops over the runs of a shard: what the controller sees, its commands, the measures.
 
 Arrays hold run beside run, (entries, runs). Random numbers are functions of the seed of the run,

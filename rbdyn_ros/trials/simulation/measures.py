@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The measures of a run: what they are called, and their values."""
 
 from __future__ import annotations

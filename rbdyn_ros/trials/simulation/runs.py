@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of results: the facts of each run of a shard."""
 
 from __future__ import annotations

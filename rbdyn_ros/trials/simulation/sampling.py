@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Samples of the runs: a row of numbers is a function of the seed of the run only."""
 
 from __future__ import annotations

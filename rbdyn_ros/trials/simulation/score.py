@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The measures of runs side by side, summed up state by state."""
 
 from __future__ import annotations

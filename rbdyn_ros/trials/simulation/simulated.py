@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Some runs of a trial, simulated side by side; a run does not depend on the others."""
 
 from __future__ import annotations

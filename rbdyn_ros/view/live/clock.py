@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time in the panel of a live view: its state, and buttons to pause, step, reset and speed up."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Efforts and forces from a live view: sliders, and a button that pushes."""
 
 from __future__ import annotations

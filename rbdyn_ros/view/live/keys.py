@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keys and views of a live page: time, the place of the camera, and a sheet that lists them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The protocol between a view and a simulation in another process: requests and answers on pipes.
 
 The view pulls: the simulation sends answers only. There are two pipes, so that slow requests

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Load a robot sent by the simulation: its Model, its appearance and warnings."""
 
 from __future__ import annotations

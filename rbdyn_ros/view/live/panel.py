@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The live view: polls a simulation in another process, shows it and forwards orders."""
 
 from __future__ import annotations

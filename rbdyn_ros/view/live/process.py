@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starts and ends the process of a live view.
 
 It is a plain Python process, not one of multiprocessing, which would run the user's main module

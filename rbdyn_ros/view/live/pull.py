@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The spring by which a hand pulls or turns a link: as stiff as what it moves is heavy."""
 
 from __future__ import annotations

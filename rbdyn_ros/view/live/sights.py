@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The folder "Sensors" of a live view: pictures of cameras, and points of lidars in the scene."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The latest state of a loop as an Instant, and the speed of its time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """rb.animate: films of a motion of a robot in its world."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures without a display and without the global state of pyplot."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The curves of chords in a picture of a connectivity graph, and the places of their labels."""
 
 from __future__ import annotations

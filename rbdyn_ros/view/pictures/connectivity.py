@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """rb.draw_connectivity: bodies, spanning tree and chords of a Model as a picture."""
 
 from __future__ import annotations

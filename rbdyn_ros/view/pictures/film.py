@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write a figure frame by frame as an animated GIF or MP4."""
 
 from __future__ import annotations

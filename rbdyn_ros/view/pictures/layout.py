@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The layout of a connectivity graph: columns by distance from the base.
 
 The tree grows to the right, so that names fit below each other. Each leaf has its own row; a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Thin out long curves without losing peaks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The panels of a figure of a run: one quantity of a joint, or of the robot as a whole."""
 
 from __future__ import annotations

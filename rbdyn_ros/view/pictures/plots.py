@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures of a recorded run: a row for each joint, a column for each quantity, one time axis."""
 
 from __future__ import annotations

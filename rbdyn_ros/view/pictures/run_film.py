@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Films of recorded runs."""
 
 from __future__ import annotations

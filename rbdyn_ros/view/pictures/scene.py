@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scene of a film: solids on bodies, lines between joints, floors, contact forces."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The solids of a film: what a robot looks like, in few enough triangles to be drawn quickly."""
 
 from __future__ import annotations

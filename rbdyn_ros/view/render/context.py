@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An OpenGL context without a display: moderngl through EGL."""
 
 from __future__ import annotations

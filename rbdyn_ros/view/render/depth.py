@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draw depths and segmentations: what rays meet, in a fraction of their time.
 
 What is drawn is what rays meet: triangles, and solids whose surfaces are solved for each pixel.

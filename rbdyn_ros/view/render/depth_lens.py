@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Depths through a lens: a drawn picture without distortion between its pixels, rays elsewhere.
 
 On a plane 1 / z is linear in the picture, so it is interpolated where its second differences are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The programs that draw depths: triangles, and solids whose rays are solved for each pixel.
 
 Lengths are metres in the axes of the camera. A pixel gets its depth along z and the number of the

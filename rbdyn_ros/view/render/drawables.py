@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The triangles of a robot and its world on the graphics card."""
 
 from __future__ import annotations

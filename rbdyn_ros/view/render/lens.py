@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The distortion of a camera: a wide picture without it, seen through a lens."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draw in another process: OpenGL keeps Python's lock while it draws, up to a second.
 
 Like the live view, it runs in a plain Python process, which ends when its pipe closes.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """rb.render: one picture of a robot."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draw pictures of a robot and its world as a camera sees them.
 
 What is drawn is what the view shows at first: visuals, or collisions, or boxes of inertia, and the

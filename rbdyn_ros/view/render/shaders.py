@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The programs of the renderer: a sun with shadows, light of the sky, and floors with a grid.
 
 Colours are linear within and encoded as sRGB at the end, as files and messages have them.

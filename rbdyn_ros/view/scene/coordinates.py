@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The coordinates that sliders set: one number each, three angles for a quaternion."""
 
 from __future__ import annotations

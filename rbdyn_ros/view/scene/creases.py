@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Merge and split the corners of a surface, so that it looks smooth or sharp as it is.
 
 A renderer averages the normals of the triangles that share a corner. Mesh files cannot be relied

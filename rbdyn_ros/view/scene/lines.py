@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lines between bodies: springs, rods, bands, loop joints, and the skeleton."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The surfaces fixed to each body: visuals, collisions, inertia shapes, obstacles."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scene of a robot: its layers, and their placement at an instant; no browser."""
 
 from __future__ import annotations

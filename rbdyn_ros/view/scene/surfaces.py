@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shapes as triangles for a renderer, in the axes of the shape.
 
 Corners are shared by creases.py, so that curved sides look smooth and edges sharp.

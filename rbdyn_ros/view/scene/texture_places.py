@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the corners of solids are in the image of a URDF's `<texture>`.
 
 Each face of a box shows the whole image, upright on its sides. Around round solids the image goes

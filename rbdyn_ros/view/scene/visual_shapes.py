@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The visuals of a robot as shapes that rays can meet."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wrenches on bodies as arrows along the central axis, as long as the force is large."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Strip charts of a moving robot: the last seconds of its quantities."""
 
 from __future__ import annotations

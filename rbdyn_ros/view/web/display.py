@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The folder "Display" of a robot: which layers are shown."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The viser scene nodes of one robot: a frame per body with its shapes, lines and arrows.
 
 An instant moves the frames of the bodies; shapes fixed to a body are sent only once.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """rb.open_view: a view that a Python program opens and moves."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The web server of a view: its address, and which pages may connect."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot in a view: its scene, its folder "Display", and facts on a clicked body."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sliders that set the joint positions of a robot, without dynamics."""
 
 from __future__ import annotations

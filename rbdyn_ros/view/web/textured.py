@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A part with a texture as a mesh of trimesh, which viser sends as glTF."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Playback of a recording in a view: play, pause, speed, scrub, charts with a cursor."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stand-ins for a controlled arm: one at rest, one that follows trajectories."""
 
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A driver that lies: it passes the states of a simulated arm on as a row of support.lies says."""
 
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Python client with stand-ins for the services and the action, and with a real arm."""
 
 import threading

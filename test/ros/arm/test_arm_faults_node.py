@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An armed arm ends every fault as documented: at rest, in the simulator."""
 
 import re

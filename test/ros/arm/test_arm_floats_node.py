@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gravity compensation over DDS, in lock-step: arms float, give way, come to rest and stay."""
 
 from pathlib import Path

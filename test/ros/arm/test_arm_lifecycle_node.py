@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lifecycle of the arm controller: transitions, a robot from the topic, refused starts, ends."""
 
 import signal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Efforts of a Panda by joint name: against Pinocchio, over DDS, and refusals."""
 
 import threading

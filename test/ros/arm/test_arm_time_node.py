@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A simulated arm lives in simulated time: only its simulator's clock makes states old."""
 
 import functools

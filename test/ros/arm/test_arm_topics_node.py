@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Topics of the arm controller: outputs, names and hostile messages."""
 
 import re

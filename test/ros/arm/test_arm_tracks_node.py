@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Computed torque over DDS, in lock-step: fast trajectories against PD, and payloads."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which states come from the one publisher of an arm's states."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One controller commands an arm, and one publisher sends its states."""
 
 import numpy as np

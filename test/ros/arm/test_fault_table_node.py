@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each row of the table of faults in docs/guides/arm_faults.md, provoked between two processes.
 
 A driver between the simulated arm and its controller lies, other nodes interfere, or a law fails.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """follow_joint_trajectory over DDS with a stand-in for the arm."""
 
 import threading

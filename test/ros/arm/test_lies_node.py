@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The battery of lying arms between processes: a driver that lies, a controller, a simulated arm.
 
     pytest test/ros/arm/test_lies_node.py --lies all -s

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arms that take positions, over DDS: the tool follows lines and yields to a push."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The arm controller with the name of an arm: its topics, what the log says, refused starts."""
 
 import pytest

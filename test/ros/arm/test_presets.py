@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Presets of arms: files, names, joints, drivers without efforts, and what the log tells."""
 
 import re

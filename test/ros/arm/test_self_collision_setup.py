@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the arm controller gets the geometries of its arm, and what it says if there are none."""
 
 from types import SimpleNamespace

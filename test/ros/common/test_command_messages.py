@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Modes of commands, lock-step stamps and counts of messages, without a node."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parser of commands, and the start position, without a node."""
 
 from pathlib import Path

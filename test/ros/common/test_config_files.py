@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hand-written files in config/: parameters exist and are allowed; the file of RViz."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ROS domains that belong to one process."""
 
 import socket

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Terms of the equation of motion by joint name, against Pinocchio on real arms."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The message package of the project and the generated packages, before they are built."""
 
 import importlib.util

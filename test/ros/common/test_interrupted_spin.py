@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ctrl-C ends a user's node that waits for messages after the engine has compiled."""
 
 import signal

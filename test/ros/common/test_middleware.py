@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A middleware that the ROS 2 of this Python does not have, and a Python without ROS 2."""
 
 import os

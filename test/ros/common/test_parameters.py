@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of parameters: types, defaults, ranges; the rows of both nodes."""
 
 import math

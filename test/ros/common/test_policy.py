@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """config/sros2/policy.xml: rights of running nodes, of the reference and of each role."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports of incompatible QoS between real nodes, in both executors."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The robot of a node: from a file with its xacro arguments, a parameter or a topic."""
 
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every stop stops: a node ends within two seconds of a signal, and an arm gets no effort then.
 
 `make test ARGS="test/ros/common/test_stops_by_signal.py --stops 2000 -s -n0"` takes about an hour.

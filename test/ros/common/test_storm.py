@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Storms of requests: each is answered, though nobody served while they came."""
 
 import threading

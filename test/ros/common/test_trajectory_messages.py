@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages of joint_trajectory: their conversion and their refusals."""
 
 import math

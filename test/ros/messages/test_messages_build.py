@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The message packages that ROS 2 from PyPI lacks: their sources, and that they are built once."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Actuators of a node: from their file to joint_states."""
 
 import pytest

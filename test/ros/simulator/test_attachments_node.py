@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Links that are attached to each other, and belts that run, at run time over ROS."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Depth cameras as subscribers get them."""
 
 import io

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One simulator publishes the states of a robot, and one the time; a later one gives way."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Old answers, and a commander that stops: nothing happens in silence."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands in real time on every command topic, and their effect on the robot."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands over DDS: accepted or refused as a whole, expired, clamped."""
 
 import math

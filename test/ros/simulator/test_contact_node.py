@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot that falls on the floor, over DDS."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ends in every time mode, and robots with another hash than required."""
 
 import signal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Faults switched at run time: their effects on joint_states and commands."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes beside the simulator that publish what it publishes are named once, with what to do."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A forked process of the tests is as a fresh one: see support/processes.py."""
 
 import os

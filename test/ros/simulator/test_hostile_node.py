@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hostile messages, diverged robots, and ends at a bad time."""
 
 import pytest

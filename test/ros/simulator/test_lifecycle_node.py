@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """autostart:=false: lifecycle transitions start, pause and end the simulator."""
 
 import pytest

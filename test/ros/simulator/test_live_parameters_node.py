@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters changed at run time, over DDS: refused changes, and the effect of others."""
 
 import time

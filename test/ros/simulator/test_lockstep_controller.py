@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """examples/lockstep_controller.py as a user runs it."""
 
 import os

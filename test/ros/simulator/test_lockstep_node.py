@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lock-step over DDS: the simulator waits for commands, and a run repeats bit for bit."""
 
 import signal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mimic joints and closed loops, over DDS."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Obstacles of a scene as entities of a running simulator, over ROS."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lidars and range sensors as subscribers and recordings get them."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sensors with rays see objects that come and go in a running simulator."""
 
 import pytest

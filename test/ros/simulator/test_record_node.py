@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A simulator that records itself: all topics, every state, and ends in the middle."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What each reset does to payload, gravity and the state hash."""
 
 import pytest

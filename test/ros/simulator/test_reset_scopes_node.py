@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every scope of simulation_interfaces' ResetSimulation, seen on the topics."""
 
 import pytest

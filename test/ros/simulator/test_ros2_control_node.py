@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real controller manager with rbdyn_hardware; skipped where ros2_control is not installed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """~/save_state and ~/load_state: a run in lock-step repeats its future to the last bit."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """rbdyn sim --scene: objects beside the robot on topics, in services and in recordings."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several robots in one process: topics, commands and faults of each, and their common time."""
 
 import threading

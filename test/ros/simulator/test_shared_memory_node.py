@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node with a client in C that shares memory: lock-step, sensors, and what the log says."""
 
 import mmap

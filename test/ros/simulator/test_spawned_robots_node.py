@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots that are spawned into a running simulator and commanded, over ROS."""
 
 from types import SimpleNamespace

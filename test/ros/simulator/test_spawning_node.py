@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects that are spawned into a running simulator and deleted again, over ROS."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A node with specialised timesteps, over DDS, and robots that cannot be specialised."""
 
 from pathlib import Path

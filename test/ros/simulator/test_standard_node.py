@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulator itself behind simulation_interfaces and rbdyn_interfaces."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wrong starts and clean ends: messages, exit codes, no traceback."""
 
 import contextlib

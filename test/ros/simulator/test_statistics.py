@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """~/stats and /diagnostics over DDS: of stand-ins for loops, and of the simulator."""
 
 from types import SimpleNamespace

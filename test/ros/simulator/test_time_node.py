@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Paused and resumed time: nodes with use_sim_time, stamps across topics, heartbeats."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Topics of the simulator: content, stamps, QoS."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulator's view in a real browser: its buttons change the topics."""
 
 import contextlib

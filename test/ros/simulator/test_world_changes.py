@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A simulator in this process whose objects come and go: what is refused changes nothing."""
 
 import os

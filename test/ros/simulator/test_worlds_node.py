@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Worlds that are loaded into a running simulator, over ROS."""
 
 from pathlib import Path

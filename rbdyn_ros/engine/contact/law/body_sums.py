@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The forces of the contacts and their slopes, summed over bodies.
 
 The dynamics solve with these sums. A force f(u0 + du) is f0 - C du with C the slope at u0. As the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The constants of a contact in a step: contact_spring and contact_grip, for force.py.
 
 By default a contact is near-rigid: slope = STIFF m / h, m the mass that the point moves, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The force of a contact point at a velocity: near-rigid or a spring, friction, restitution.
 
 With n the normal, u the velocity of geom2 relative to geom1 at the point, at the end of the step,

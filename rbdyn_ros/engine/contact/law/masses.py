@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The mass and the size that a contact is made for.
 
 The mass is geom_mass0, but at least a tenth of the tree's mass, as a robot may rest on one light

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Friction of a patch: the contacts of one pair, with one normal, at corners of an area or line.
 
 The normal forces at the corners say where the pressure is, and hold the body against tilting.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The surface of a contact: a mixture of those of its two geometries.
 
 The smaller friction acts, and the larger restitution, viscosity, torsional and rolling friction.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When two geometries touch in a step: the time at which their contact points are looked for.
 
 A body that moves far in a step touches what lies on its path, with the normal of the place where

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Contact of two boxes: a face of one with the part of the other above it, or two edges.
 
 Two boxes can be separated along fifteen directions: six of faces, nine of pairs of edges. The

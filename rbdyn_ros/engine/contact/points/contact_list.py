@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The list of contacts: who touches where, in the order of pairs of geometries and features.
 
 A contact is between geom1 and geom2, numbers in geom_names: geom1 is of the world, or the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Contacts of the rims of a cylinder with the triangles of a height field.
 
 A rim touches a triangle at its lowest point for the normal of the triangle, if this point is above

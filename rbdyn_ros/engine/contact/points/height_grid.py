@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The grid of a height field: its corners, the planes of its triangles, and contacts with it.
 
 Each cell has two triangles, on both sides of its diagonal from small to large x and y.

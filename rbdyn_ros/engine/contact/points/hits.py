@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bodies in flight that are hit within a step: they move on by their old velocity until then.
 
 Where the normal between two bodies turns on their way to each other, a contact acts as it is at

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory of contacts: the forces of the step before, found again by the keys of their contacts.
 
 The list of the last step, stick_*, is part of the state, in the axes of geom1's body: friction

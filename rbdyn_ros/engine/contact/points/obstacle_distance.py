@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The distance of points and lines of the world to an obstacle."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Contact points between geometries of bodies and obstacles in the world.
 
 A geometry makes contact at its corners: the corners of a mesh's convex hull, a sphere's centre

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Contacts between geometries of two bodies: the pairs of push_geom that are near, pair by pair.
 
 A stage of its own, which a Model needs only if bodies push each other, or if a cylinder or mesh

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Contacts of geometries with the convex edges and corners of a height field.
 
 An edge or a corner touches at its point that is deepest in the geometry. An edge between triangles

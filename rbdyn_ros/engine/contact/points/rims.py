@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Points on the rims of a cylinder, at angles about its axis."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The start of a step: velocities, arms and constants of the contacts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Contacts of geometries with height fields: the solid below a grid of triangles.
 
 A stage of its own, which a Model needs only if it has a height field. A geometry touches

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The slip that arcs of bodies add in a step.
 
 A step moves every joint evenly, q' = q + h v', so the relative velocity of the surfaces at a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Accelerations of a step in which moving bodies touch each other.
 
 The slope of a contact with the world adds to the inertia of one body, which the articulated-body

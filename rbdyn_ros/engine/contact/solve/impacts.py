@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The work of contacts in a step: an impact with restitution and friction must not add energy.
 
 Restitution e gives a contact -e times its speed, whatever friction does, and friction that turns

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lagged normal forces, which bound friction: moved until they are those of the solution.
 
 Friction moves the normal forces, so lagged forces that took over those of the last solution would

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Newton's method for the lagged normal forces, where moves by the gap do not settle them.
 
 The normal forces n(N) of a step are a function of the lagged ones, N, linear in pieces: the

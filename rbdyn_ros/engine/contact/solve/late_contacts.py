@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Contacts that begin within a step because of the accelerations in it.
 
 The list of a step has the contacts that the velocities at its start close. An impact changes these

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Line search of the contact solver: how far to go towards the solution of the linearised step.
 
 Without it the iteration can go back and forth between two sets of contacts that press or slip.

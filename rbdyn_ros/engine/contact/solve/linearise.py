@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The law of the contacts, linearised at an iterate.
 
 The sums over bodies are in body_sums.py.

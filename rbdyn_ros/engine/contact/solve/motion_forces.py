@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contact forces of a step with given accelerations: the law, without a solver.
 
 inverse needs them. At the velocities that the accelerations lead to, the law gives each normal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pass of dynamics with the contacts linearised (linearise.py), and the iterate it leads to."""
 
 from __future__ import annotations

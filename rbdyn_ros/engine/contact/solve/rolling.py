@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The velocity s of a rolling contact point over the two surfaces.
 
 The curvatures of two surfaces add up along each tangent t of a contact. If the normal turns by

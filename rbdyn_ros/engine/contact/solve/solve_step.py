@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contact forces of a step: Newton's method over the articulated-body pass.
 
 For given normal forces in the discs of friction the forces are the slope of a convex potential, so

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps of inverse kinematics from one start: Levenberg-Marquardt.
 
 Source: Sugihara, Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method,

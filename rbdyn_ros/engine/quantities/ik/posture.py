@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Move towards a posture without leaving the target: gradient projection.
 
 Source: Liegeois, Automatic supervisory control of the configuration and behavior of multibody

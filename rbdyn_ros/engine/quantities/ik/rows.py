@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a target asks of a configuration: the rows, their errors and their Jacobian."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One step of inverse kinematics: damped least squares within the limits.
 
 Source: Baerlocher, Boulic, An inverse kinematics architecture enforcing an arbitrary number of

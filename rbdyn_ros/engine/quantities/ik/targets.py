@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inverse kinematics: Levenberg-Marquardt within limits, from many starts, and a posture.
 
 The rows of a target are the position and the rotation of one frame, and with closed loops the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The claims of simulators: one on each joint_states topic, and one that publishes /clock.
 
 Every simulator announces on a hidden topic what it publishes and since when. Of two that claim

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The publisher of /clock: exactly one in a graph."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes that publish what a simulated robot publishes, named once in the log with what to do.
 
 Other simulators are the business of claims.py.

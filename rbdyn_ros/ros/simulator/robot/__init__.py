@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """One simulated robot with its loop, and all robots of a process together."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The robots of a process, and the objects and obstacles of their scenes, by name."""
 
 from __future__ import annotations

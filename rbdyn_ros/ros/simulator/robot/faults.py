@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Convert the parameters of faults, by joint, to the Faults of the loop, by dof."""
 
 from __future__ import annotations

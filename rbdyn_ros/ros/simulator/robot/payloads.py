@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The payloads and the gravity of a simulated robot, which may change while it moves."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Set positions and velocities of joints while simulating: from names and numbers to a state."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One simulated robot: load it, make its loop, open its topics."""
 
 from __future__ import annotations

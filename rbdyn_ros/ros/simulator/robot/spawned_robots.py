@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The topics of robots that were spawned, each in a namespace of its own."""
 
 from __future__ import annotations

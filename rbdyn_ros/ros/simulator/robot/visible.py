@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The shapes that sensors see whose `sees` is visual."""
 
 from __future__ import annotations

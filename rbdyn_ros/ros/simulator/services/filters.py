@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Filters of entities and worlds: by name and by tags.
 
 Names are filtered by a POSIX extended regular expression, in bounded time: patterns come from

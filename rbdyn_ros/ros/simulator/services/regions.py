@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Regions of the world, by which entities are filtered: simulation_interfaces/Bounds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Services of simulation_interfaces: which are offered, and how an error becomes a result."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Services of rbdyn_interfaces that change a robot at run time, and topics for the same."""
 
 from __future__ import annotations

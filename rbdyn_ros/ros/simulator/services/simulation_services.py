@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Services of all robots of a process: ~/pause, ~/step, ~/reset, ~/save_state and ~/load_state.
 
 Whole states are saved by name, and kept while the node runs.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What can be spawned: from the resource of a request to an object or an obstacle.
 
 A resource is the text of a URDF, the URI of a robot file or a mesh, or a primitive shape:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The services of simulation_interfaces, the standard of simulators in ROS 2."""
 
 from __future__ import annotations

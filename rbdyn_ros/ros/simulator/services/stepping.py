@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The step service and the step action of simulation_interfaces, on a node of their own."""
 
 from __future__ import annotations

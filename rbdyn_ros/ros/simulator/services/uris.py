@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of requests: a path, ``file:///path`` or ``package://name/path``."""
 
 from __future__ import annotations

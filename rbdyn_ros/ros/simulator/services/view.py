@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulation behind the view in the browser: orders pass the same checks as messages."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """World files: scenes of objects and obstacles, by a URI or as a text, or found in folders."""
 
 from __future__ import annotations

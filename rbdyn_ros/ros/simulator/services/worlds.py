@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The services of simulation_interfaces that load worlds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """External wrenches: from messages to the loop."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trouble of a simulated robot, logged once each or rarely."""
 
 from __future__ import annotations

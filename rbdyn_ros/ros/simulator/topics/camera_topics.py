@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Topics of cameras.
 
 <name>/image_raw             sensor_msgs/Image: rgb8; depth as in REP 118: 32FC1 [m], 16UC1 [mm]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who commands a robot: commands that answer old states, and commanders that stop."""
 
 from __future__ import annotations

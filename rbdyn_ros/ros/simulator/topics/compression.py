@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compressed colour pictures, as image_transport names and describes them."""
 
 from __future__ import annotations

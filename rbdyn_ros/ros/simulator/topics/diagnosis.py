@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Diagnose a robot's loop: from measured numbers to levels and messages, without ROS.
 
 The limits are those of ros2_control's controller manager.

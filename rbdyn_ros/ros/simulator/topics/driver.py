@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The controller inside a simulated arm: it adds terms to efforts and removes them from readings.
 
 Real arms do this behind their drivers, see config/arms. The terms follow from the robot file, at

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """External wrenches as arrows for RViz."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The thread that publishes the states of all robots of a process."""
 
 from __future__ import annotations

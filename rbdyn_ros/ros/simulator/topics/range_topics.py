@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Topics of lidars and range sensors.
 
 lidar with one row at elevation 0   <name>/scan     sensor_msgs/LaserScan

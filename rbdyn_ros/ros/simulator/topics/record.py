@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Record the published and received messages of a process, in simulated time.
 
 A published message is recorded with the bytes that are sent, so nothing is serialised twice. A

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The process that draws for the cameras of a robot."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measure lidars, range sensors and cameras, beside the loop or in simulated time.
 
 In real time a thread of its own measures; each sensor has a mailbox of one state, so a thread that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Topics of the robot's sensors.
 
 IMU            <name>/data      sensor_msgs/Imu; <name>/data_raw without orientation (REP 145)

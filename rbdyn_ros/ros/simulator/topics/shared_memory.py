@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot's shared memory: who commands through it, and the readings of sensors in it."""
 
 from __future__ import annotations

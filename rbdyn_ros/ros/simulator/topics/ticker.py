@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Periodic events in ticks of a loop."""
 
 from __future__ import annotations

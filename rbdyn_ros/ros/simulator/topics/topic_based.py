@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parser of messages from ros2_control's JointStateTopicSystem, a special JointState.
 
 That bridge names all its joints in every message. It appends one number for each command interface

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes of a world, each from one World to the next: nothing is simulated here.
 
 All raise RbdynError to refuse.

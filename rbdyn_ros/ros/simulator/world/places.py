@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where links and shapes of a simulated world are, at one state."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The world of a robot, a value: its objects, obstacles and attachments."""
 
 from __future__ import annotations

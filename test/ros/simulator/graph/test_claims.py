@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The claims of simulators: their order, and their announcements."""
 
 import json

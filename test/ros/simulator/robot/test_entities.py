@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """States of entities: all of one moment, and set in part."""
 
 from types import SimpleNamespace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Faults of joints that come to a robot while it is simulated."""
 
 import numpy as np

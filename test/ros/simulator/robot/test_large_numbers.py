@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers too large to simulate, and hostile names."""
 
 from types import SimpleNamespace

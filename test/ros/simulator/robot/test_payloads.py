@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Payloads and gravity that several threads change at once."""
 
 import threading

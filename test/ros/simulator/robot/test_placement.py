@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Positions of joints that are set beside attached objects."""
 
 import numpy as np

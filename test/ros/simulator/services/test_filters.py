@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """POSIX extended regular expressions by Python's `re`, and hostile patterns."""
 
 import re

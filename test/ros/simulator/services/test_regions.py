@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Regions by which entities are filtered, against samples of the boxes."""
 
 from types import SimpleNamespace

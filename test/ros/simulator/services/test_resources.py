@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Resources of requests, without a node: paths, URIs and texts from outside."""
 
 from pathlib import Path

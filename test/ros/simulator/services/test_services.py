@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Services and topics of run-time changes over DDS, for a robot that notes them."""
 
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """simulation_interfaces over DDS, with a simulation that only counts ticks."""
 
 import math

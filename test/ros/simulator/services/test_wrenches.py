@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """External wrenches: accepted ones, refused ones, and their arrows in RViz."""
 
 import itertools

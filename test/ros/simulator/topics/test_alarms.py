@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trouble of a simulated robot in the log."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which stamps of commands are too old."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Levels of the diagnostics at their limits, and their messages."""
 
 import re

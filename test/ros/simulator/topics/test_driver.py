@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the controller inside a simulated arm adds to commands and hides in measured efforts."""
 
 from types import SimpleNamespace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Readings of sensors, as a standard subscriber gets them over DDS."""
 
 import numpy as np

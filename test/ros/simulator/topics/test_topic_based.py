@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages of ros2_control's bridge, and the sample configuration for the simulator."""
 
 import math

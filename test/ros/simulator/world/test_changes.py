@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes of a world as values, without a loop and without a node."""
 
 from dataclasses import fields
