@@ -428,7 +428,7 @@ class OrNothing(Kind):
 
 @dataclass(frozen=True)
 class Owned(Kind):
-    """A value that is an element of its own, in whose name its errors are reported."""
+    """A value that is an element of the file: its errors name it."""
 
     kind: Kind
     owner: str

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was identified: as text, as a figure, in a URDF."""
+"""Show an identified robot: as text, as a figure, in a URDF."""

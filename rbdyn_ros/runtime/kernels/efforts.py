@@ -359,7 +359,7 @@ def _effort(m, still, s, k):
 
 @kernel
 def forget_commands(s: Shared) -> None:
-    """Expire every command, end every trajectory, and hold what waits for its first command."""
+    """Expire commands, end trajectories, and hold the dofs that wait for their first command."""
     s.braked = s.nheld > 0
     for k in range(len(s.arrival)):
         s.since[k] = s.watch - s.timeout - 1

@@ -126,6 +126,6 @@ class HandSpring:
 
 
 def _free_dofs(loop: Loop) -> Bools:
-    """Return the dofs (nv,) that nothing keeps in place; all, if none is free."""
+    """Return the dofs (nv,) that no servo, brake or fault holds; all dofs, if there is none."""
     free: Bools = ~loop.kept_dofs
     return free if free.any() else np.ones_like(free)

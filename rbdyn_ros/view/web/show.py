@@ -28,7 +28,7 @@ __all__ = ["Show", "address_of", "open_server"]
 #: Half of the field of view, and the direction from the robot to the camera.
 HALF_ANGLE = np.radians(22.5)
 FROM = np.array([1.0, -0.9, 0.55])
-#: Distance of the camera, as a part of the one at which all that robots can reach is seen.
+#: Camera distance, as a fraction of the distance that shows the whole workspace.
 MARGIN = 0.8
 
 
