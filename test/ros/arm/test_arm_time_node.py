@@ -63,6 +63,8 @@ def pair(simulate, control, peer):
 
 def test_a_process_that_is_stopped_makes_no_state_old(pair):
     pair.arm_it("computed_torque")
+    pair.until_commanded()  # before that the simulator does not wait, so states do become old
+    pair.arm.wait(0.1)
     for stopped in (pair.controller, pair.simulator):
         stopped.process.send_signal(signal.SIGSTOP)
         time.sleep(STOPPED)
