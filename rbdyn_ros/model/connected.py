@@ -26,6 +26,12 @@ def connected_trees(m: Model) -> Ints:
     return group
 
 
+def connected_mass(m: Model, body: int) -> float:
+    """Return the mass of the connected trees that a body belongs to [kg]."""
+    tree = connected_trees(m)
+    return float(m.body_mass[tree == tree[body]].sum())
+
+
 def bodies_of_equations(m: Model) -> Ints:
     """Return the bodies that equations act on, some repeatedly."""
     found: Ints = np.array([body for row in _equations(m) for body in row], np.int64)

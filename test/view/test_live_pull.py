@@ -28,7 +28,6 @@ from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.runtime.types import POSITION
 from rbdyn_ros.view.live.pull import (
     DAMPING,
-    GRAVITY,
     LEAST_EASE,
     MOST_STIFFER,
     MOST_WEIGHTS,
@@ -36,6 +35,7 @@ from rbdyn_ros.view.live.pull import (
     SAG_ANGLE,
     HandSpring,
 )
+from rbdyn_ros.view.scene.wrench_lines import USUAL_GRAVITY
 
 #: A browser says thirty times a second where its cursor is [ticks of 1 ms].
 RENEWAL = 33
@@ -164,7 +164,7 @@ def test_a_free_body_is_pulled_as_a_mass_on_a_spring(begin):
     pull = HandSpring(loop).pull("cube", np.zeros(3), np.ones(3), 0.2)
     assert pull.stiffness == pytest.approx(0.1 * RATE**2 * np.eye(3), abs=1e-9)
     assert pull.lag == 2.0 * DAMPING / RATE
-    assert pull.most == pytest.approx(MOST_WEIGHTS * GRAVITY * 0.1)
+    assert pull.most == pytest.approx(MOST_WEIGHTS * USUAL_GRAVITY * 0.1)
     turn = HandSpring(loop).pull("cube", np.zeros(3), np.eye(3).reshape(-1), 0.2)
     assert turn.stiffness == pytest.approx(RATE**2 * 0.1 * 0.05**2 / 6.0 * np.eye(3), abs=1e-9)
 

@@ -10,17 +10,17 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rbdyn_ros.dynamics.instant import Instant
-from rbdyn_ros.model.connected import connected_trees
+from rbdyn_ros.model.connected import connected_mass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.view.live.clock import tell
 from rbdyn_ros.view.live.link import Cast
+from rbdyn_ros.view.scene.wrench_lines import USUAL_GRAVITY
 
 if TYPE_CHECKING:
     import viser
 
 #: Range of the slider of a joint without an effort limit, as a multiple of its gravity load.
 AMPLE = 2.0
-GRAVITY = 9.81
 #: Lever arm of that load for a revolute joint [m].
 LEVER = 0.5
 ORIGIN = (0.0, 0.0, 0.0)
@@ -35,7 +35,7 @@ def effort_range(m: Model, name: str) -> float:
     limit = float(m.jnt_effort[j])
     if math.isfinite(limit) and limit > 0.0:
         return limit
-    load = AMPLE * GRAVITY * LEVER * float(m.body_subtreemass[m.jnt_bodyid[j]])
+    load = AMPLE * USUAL_GRAVITY * LEVER * float(m.body_subtreemass[m.jnt_bodyid[j]])
     if not load > 0.0:
         return 1.0
     unit = 10.0 ** math.floor(math.log10(load))
@@ -208,7 +208,7 @@ def usual_push(m: Model, link: str) -> float:
     It is half the weight of what hangs together with the link, or twice the weight if that is
     free, because it may lie on a floor with friction.
     """
-    tree, body = connected_trees(m), int(m.frame_bodyid[m.frame_id(link)])
+    body = int(m.frame_bodyid[m.frame_id(link)])
     free = m.jnt_dofnum[m.body_rootid[body] - 1] == 6
-    weight = GRAVITY * float(m.body_mass[tree == tree[body]].sum())
+    weight = USUAL_GRAVITY * connected_mass(m, body)
     return float(f"{(2.0 if free else 0.5) * weight:.2g}")

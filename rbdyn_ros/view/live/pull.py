@@ -12,10 +12,11 @@ from rbdyn_ros.dynamics.stages import forward, make_data
 from rbdyn_ros.dynamics.toolbox.frames import frame_jacobian, frame_pose
 from rbdyn_ros.dynamics.toolbox.inertia import mass_matrix
 from rbdyn_ros.errors import refusal
-from rbdyn_ros.model.connected import connected_trees
+from rbdyn_ros.model.connected import connected_mass
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.types import Pull
+from rbdyn_ros.view.scene.wrench_lines import USUAL_GRAVITY
 
 #: Natural frequency of the spring [rad/s], and its largest one, over the frequency of ticks.
 RATE, MOST_RATE = 22.0, 0.2
@@ -26,7 +27,6 @@ DAMPING = 1.2
 SAG, SAG_ANGLE, MOST_STIFFER = 0.03, 0.1, 10.0
 #: Largest force of the spring, over the weight of what hangs together with the link.
 MOST_WEIGHTS = 5.0
-GRAVITY = 9.81
 #: Largest torque of the spring [N m]; the angle to the goal is limited anyway.
 MOST_TORQUE = 1e6
 #: Mobility of a direction in which a point cannot move, over that of its easiest direction.
@@ -72,8 +72,7 @@ class HandSpring:
             R = quat_to_mat(m.frame_quat[frame])
             turns = len(goal) == 9
             rate = min(RATE, MOST_RATE / (self._loop.period_ns * 1e-9))
-            tree = connected_trees(m)
-            mass = float(m.body_mass[tree == tree[body]].sum())
+            mass = connected_mass(m, body)
             J = self._jacobian(link, point)
             rows, most, sag = (J[:3], 0.0, SAG_ANGLE) if turns else (J[3:], mass, SAG)
             heavy = self._felt_inertia(rows, most, sag * rate**2)
@@ -83,7 +82,7 @@ class HandSpring:
                 goal=goal.reshape(3, 3) @ R.T if turns else goal,
                 stiffness=rate**2 * heavy,
                 lag=2.0 * DAMPING / rate,
-                most=MOST_TORQUE if turns else MOST_WEIGHTS * GRAVITY * mass,
+                most=MOST_TORQUE if turns else MOST_WEIGHTS * USUAL_GRAVITY * mass,
                 duration=duration,
             )
 

@@ -14,7 +14,7 @@ WEIGHT_LENGTH, LONGEST = 0.5, 1.5
 #: Forces below this share of the weight, and torques below it times the size, are not shown.
 FAINT = 1e-3
 
-#: Gravity for the scale if the Model has almost none [m/s^2].
+#: Gravity on earth, for scales of forces [m/s^2].
 USUAL_GRAVITY = 9.81
 
 
