@@ -17,9 +17,9 @@ from rbdyn_ros.description.yaml_files.kinds import (
     Kind,
     List,
     Number,
+    NumberList,
     OrNothing,
     Owned,
-    Row,
 )
 from rbdyn_ros.description.yaml_files.tables import ByName, ByType, Key, Table, WithKey
 
@@ -118,7 +118,7 @@ def _named(title: str, where: str) -> str:
 
 def _allowed(kind: Kind) -> str:
     """Return what a value may be, with its unit."""
-    number = kind.each if isinstance(kind, Row) else kind
+    number = kind.each if isinstance(kind, NumberList) else kind
     unit = number.unit if isinstance(number, Number) else ""
     return f"{kind.allowed} [{unit}]" if unit else kind.allowed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from rbdyn_ros.actuators.specs import COGGING, quantity_of
 from rbdyn_ros.description.yaml_files.dialect import Dialect
-from rbdyn_ros.description.yaml_files.kinds import Either, Kind, List, Number, Row
+from rbdyn_ros.description.yaml_files.kinds import Either, Kind, List, Number, NumberList
 from rbdyn_ros.description.yaml_files.tables import ByName, Key, Table
 from rbdyn_ros.model.actuators import CURVE_POINTS
 
@@ -75,7 +75,9 @@ ACTUATOR = Table(
             "motorconst",
             Either(
                 scalar=Number(above=0.0, quantity=SIZE),
-                items=Row(2, (Number(above=0.0, quantity=SIZE), Number(low=0.0, quantity=SIZE))),
+                items=NumberList(
+                    2, (Number(above=0.0, quantity=SIZE), Number(low=0.0, quantity=SIZE))
+                ),
             ),
             "torque constant Kt [N m/A] and back-EMF constant Ke [V s/rad], or one number for "
             "both; default: an ideal motor, whose current is its torque",
@@ -91,7 +93,7 @@ ACTUATOR = Table(
         Key("saturation", Table("saturation", SATURATION), "of both limits the smaller one"),
         Key(
             "torque_speed",
-            List(Row(2, Number(quantity=SIZE)), "point", 2, CURVE_POINTS),
+            List(NumberList(2, Number(quantity=SIZE)), "point", 2, CURVE_POINTS),
             "points [speed [rad/s], torque [N m]] of the largest torque; speeds rise from 0, "
             "torques must not rise",
         ),
@@ -102,7 +104,7 @@ ACTUATOR = Table(
         ),
         Key(
             "derating",
-            Row(2, Number(quantity=SIZE, unit="C")),
+            NumberList(2, Number(quantity=SIZE, unit="C")),
             "the largest current falls from the first temperature to 0 at the second [C]",
         ),
         Key("cogging", Table("cogging", COGGING_KEYS), "default: none"),

@@ -7,13 +7,13 @@ import math
 
 from rbdyn_ros.description.yaml_files.dialect import Dialect
 from rbdyn_ros.description.yaml_files.kinds import (
-    Choice,
     Either,
     Flag,
     List,
     Name,
     Number,
-    Row,
+    NumberList,
+    OneOf,
     Whole,
 )
 from rbdyn_ros.description.yaml_files.tables import ByName, ByType, Key, Table
@@ -36,7 +36,7 @@ SIZE = Number(low=0.0)
 
 
 def _type(word: str) -> Key:
-    return Key("type", Choice((word,)), "type of the sensor", needed=True)
+    return Key("type", OneOf((word,)), "type of the sensor", needed=True)
 
 
 def _noise(*quantities: str) -> Key:
@@ -59,7 +59,7 @@ def _errors(quantity: str) -> Table:
 
 def _three(kind: Number) -> Either:
     """Return the kind of one number for all axes, or three."""
-    return Either(scalar=kind, items=Row(3, kind))
+    return Either(scalar=kind, items=NumberList(3, kind))
 
 
 def _noise_spec(**given: float | Vec3) -> NoiseSpec:
@@ -94,8 +94,8 @@ FORCE_TORQUE = Table(
         _type("force_torque"),
         Key("joint", Name("the name of a joint"), "fixed or moving", needed=True),
         Key("frame", Name("the name of a link"), "axes of the wrench; default: the child link"),
-        Key("measured", Choice(MEASURED), "wrench that is reported", default=MEASURED[0]),
-        Key("pushes", Choice(SIDES), "side of pushes; at fixed joints", default=SIDES[0]),
+        Key("measured", OneOf(MEASURED), "wrench that is reported", default=MEASURED[0]),
+        Key("pushes", OneOf(SIDES), "side of pushes; at fixed joints", default=SIDES[0]),
         BODY_RATE,
         _noise("force", "torque"),
     ),
@@ -142,7 +142,7 @@ DISTANCES = (
         "default: none",
     ),
     Key("dropout", Number(low=0.0, high=1.0), "share of readings that are lost; default 0"),
-    Key("sees", Choice(SEEN), "elements that rays meet", default=SEEN[0]),
+    Key("sees", OneOf(SEEN), "elements that rays meet", default=SEEN[0]),
 )
 LIDAR = Table(
     "lidar",
@@ -169,7 +169,7 @@ RANGE = Table(
             Number(low=0.0, high=math.pi - 1e-3, unit="rad"),
             "full angle of the cone; default 0: one ray",
         ),
-        Key("radiation", Choice(RADIATION), "kind of the sensor", default=RADIATION[0]),
+        Key("radiation", OneOf(RADIATION), "kind of the sensor", default=RADIATION[0]),
         Key("rays", Whole(1, MAX_RAYS), "in the cone", default=32),
     ),
 )
@@ -184,10 +184,10 @@ CAMERA = (
     ),
     Key(
         "intrinsics",
-        Row(4, (Number(above=0.0), Number(above=0.0), Number(), Number())),
+        NumberList(4, (Number(above=0.0), Number(above=0.0), Number(), Number())),
         "fx, fy, cx, cy [pixels]",
     ),
-    Key("distortion", Row(), "k1 k2 p1 p2 [k3 [k4 k5 k6]] of OpenCV; default: none"),
+    Key("distortion", NumberList(), "k1 k2 p1 p2 [k3 [k4 k5 k6]] of OpenCV; default: none"),
 )
 VIEW = ("field_of_view", "intrinsics")
 DEPTH_CAMERA = Table(
@@ -196,9 +196,9 @@ DEPTH_CAMERA = Table(
         _type("depth"),
         *CAMERA,
         *DISTANCES,
-        Key("encoding", Choice(DEPTH), "metres, or whole millimetres", default=DEPTH[0]),
+        Key("encoding", OneOf(DEPTH), "metres, or whole millimetres", default=DEPTH[0]),
         Key("segmentation", Flag(), "it publishes what each pixel sees", default=False),
-        Key("method", Choice(METHODS), "how depths are found", default=METHODS[0]),
+        Key("method", OneOf(METHODS), "how depths are found", default=METHODS[0]),
     ),
     one=VIEW,
     code="missing-key",
@@ -208,7 +208,7 @@ COLOR_CAMERA = Table(
     (
         _type("color"),
         *CAMERA,
-        Key("compressed", Choice(COMPRESSIONS), "of compressed pictures; default: none"),
+        Key("compressed", OneOf(COMPRESSIONS), "of compressed pictures; default: none"),
     ),
     one=VIEW,
     code="missing-key",

@@ -18,7 +18,7 @@ from support.refusals import refused
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.commands.schema import KINDS, dialects
 from rbdyn_ros.description.yaml_files import kinds
-from rbdyn_ros.description.yaml_files.kinds import Number, Row, Whole, is_nothing
+from rbdyn_ros.description.yaml_files.kinds import Number, NumberList, Whole, is_nothing
 from rbdyn_ros.description.yaml_files.tables import Key, Table
 from rbdyn_ros.description.yaml_files.text import Items, Scalar, parse
 from rbdyn_ros.errors import DescriptionError, RbdynError
@@ -167,7 +167,7 @@ ROWS = Table(
     (
         Key("rate", Number(above=0.0, high=9.0), "a rate", needed=True, field="speed"),
         Key("count", Whole(1, 5), "a count", default=2),
-        Key("ends", Row(2, (Number(low=0.0), Number())), "two ends"),
+        Key("ends", NumberList(2, (Number(low=0.0), Number())), "two ends"),
         Key("left", Number(), "one of two"),
         Key("right", Number(), "one of two"),
     ),
@@ -178,7 +178,9 @@ ROWS = Table(
 
 def read(text):
     audit = Audit()
-    given = ROWS.read(parse(text, "pump.yaml", audit, "a pump"), kinds.Place(audit, "pump 'p'"))
+    given = ROWS.read(
+        parse(text, "pump.yaml", audit, "a pump"), kinds.ValuePlace(audit, "pump 'p'")
+    )
     audit.raise_errors("pump.yaml")
     return given
 

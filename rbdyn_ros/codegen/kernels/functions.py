@@ -12,7 +12,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rbdyn_ros.codegen.kernels.statements import Body
+from rbdyn_ros.codegen.kernels.statements import KernelBody
 from rbdyn_ros.codegen.kernels.texts import (
     ARRAYS,
     DATA,
@@ -89,7 +89,7 @@ class Translation:
         result, parts = _result(node)
         self.modules[space] = sys.modules[function.__module__]
         names = {**vars(builtins), **function.__globals__}
-        body = Body(node, names, kinds, result, self.signature)
+        body = KernelBody(node, names, kinds, result, self.signature)
         lines = [f"  {line}" for line in body.lines()]
         used = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
         arguments = ", ".join(

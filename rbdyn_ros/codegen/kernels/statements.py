@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.codegen.kernels.texts import Signature
 
 
-class Body:
+class KernelBody:
     """The body of a kernel.
 
     Args:

@@ -44,7 +44,7 @@ from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.description.urdf_files.collisions import ShapeReader
 from rbdyn_ros.description.urdf_files.versions import version_of
 from rbdyn_ros.description.yaml_files import text as yaml_text
-from rbdyn_ros.description.yaml_files.kinds import Place
+from rbdyn_ros.description.yaml_files.kinds import ValuePlace
 from rbdyn_ros.errors import Finding, listing, quote
 
 #: Maximum number of visuals, and of collisions; no browser shows more.
@@ -242,7 +242,7 @@ def _of_mechanism(path: Path, package_dirs: Sequence[str | Path]) -> Appearance:
     shapes: list[LinkShape] = []
     if isinstance(own, yaml_text.YamlTable):
         meshes = Meshes(MeshFiles(path.parent, package_dirs))
-        given = GEOMETRIES.read(own, Place(audit, "", "geometries"))
+        given = GEOMETRIES.read(own, ValuePlace(audit, "", "geometries"))
         for geometry in read_geometries(given, meshes) if given is not None else ():
             owner, before = f"geometry {quote(geometry.name)}", audit.error_count
             _audit_shape(geometry.shape, geometry.origin, owner, geometry.line, audit)

@@ -12,7 +12,7 @@ from typing import Any
 from rbdyn_ros.description.checks.geometries import MOST_HEIGHTS
 from rbdyn_ros.description.parts.geometries import HeightField
 from rbdyn_ros.description.reading.requests import note_opened
-from rbdyn_ros.description.yaml_files.kinds import Name, Number, Row
+from rbdyn_ros.description.yaml_files.kinds import Name, Number, NumberList
 from rbdyn_ros.description.yaml_files.tables import Given, Key, Table
 from rbdyn_ros.errors import quote
 
@@ -29,7 +29,7 @@ HEIGHT_FIELD = Table(
     "height_field",
     (
         Key("file", Name("a file"), "a .csv of heights [m], or a picture", needed=True),
-        Key("size", Row(2), "along x and y [m]", needed=True),
+        Key("size", NumberList(2), "along x and y [m]", needed=True),
         Key("height", Number(unit="m"), "of white in a picture"),
     ),
 )

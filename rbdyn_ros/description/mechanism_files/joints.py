@@ -10,7 +10,15 @@ from typing import Any
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
 from rbdyn_ros.description.parts.types import Joint, Limit, Mimic, Trajectory
-from rbdyn_ros.description.yaml_files.kinds import VECTOR, Either, Flag, List, Name, Number, Row
+from rbdyn_ros.description.yaml_files.kinds import (
+    VECTOR,
+    Either,
+    Flag,
+    List,
+    Name,
+    Number,
+    NumberList,
+)
 from rbdyn_ros.description.yaml_files.poses import AT, pose_of
 from rbdyn_ros.description.yaml_files.tables import ByName, Given, Key, Table, WithKey
 from rbdyn_ros.errors import listing, quote
@@ -30,7 +38,7 @@ _LIMIT = Table(
         )
     ),
 )
-LIMIT = Either(items=Row(2), table=_LIMIT)
+LIMIT = Either(items=NumberList(2), table=_LIMIT)
 _PASSIVE = (
     ("damping", "viscous friction [N m s/rad or N s/m]"),
     ("friction", "dry friction [N m or N]"),
@@ -44,9 +52,13 @@ _OTHERS = (
     Key("limit", LIMIT, "[lower, upper], or a table; of a joint with one coordinate"),
     Key("limits", List(LIMIT, "limit"), "one for each coordinate"),
     *(Key(name, Number(), doc) for name, doc in _PASSIVE),
-    Key("rest", Either(scalar=Number(), items=Row()), "position of the spring at rest"),
+    Key("rest", Either(scalar=Number(), items=NumberList()), "position of the spring at rest"),
     Key("actuated", Flag(), "false: it has no actuator"),
-    Key("transmission", List(Row(6), "force"), "spatial force of the actuator, one per freedom"),
+    Key(
+        "transmission",
+        List(NumberList(6), "force"),
+        "spatial force of the actuator, one per freedom",
+    ),
 )
 _FRAME = Table("", AT)
 
@@ -92,10 +104,10 @@ DRIVES = ByName(
         Table(
             "drive",
             (
-                Key("times", Row(), "of the samples, rising [s]", needed=True),
+                Key("times", NumberList(), "of the samples, rising [s]", needed=True),
                 Key(
                     "positions",
-                    List(Either(scalar=Number(), items=Row()), "position"),
+                    List(Either(scalar=Number(), items=NumberList()), "position"),
                     "one for each time, or a list of one for each coordinate [rad or m]",
                     needed=True,
                 ),

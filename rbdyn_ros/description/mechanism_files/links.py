@@ -7,7 +7,14 @@ from collections.abc import Callable, Sequence
 
 from rbdyn_ros.description.build import shapes
 from rbdyn_ros.description.parts.types import Inertial, Link
-from rbdyn_ros.description.yaml_files.kinds import VECTOR, Either, List, Number, OrNothing, Row
+from rbdyn_ros.description.yaml_files.kinds import (
+    VECTOR,
+    Either,
+    List,
+    Number,
+    NumberList,
+    OrNothing,
+)
 from rbdyn_ros.description.yaml_files.poses import AT, pose_of
 from rbdyn_ros.description.yaml_files.tables import ByName, Given, Key, Table, WithKey
 from rbdyn_ros.errors import ParameterError
@@ -52,7 +59,11 @@ SHAPES = (
 )
 BY_NUMBER = (
     Key("mass", Number(unit="kg"), "mass", needed=True),
-    Key("inertia", Row(6), "xx, yy, zz, xy, xz, yz about the centre of mass [kg m^2]; default 0"),
+    Key(
+        "inertia",
+        NumberList(6),
+        "xx, yy, zz, xy, xz, yz about the centre of mass [kg m^2]; default 0",
+    ),
     *AT,
 )
 PART = WithKey(

@@ -8,7 +8,7 @@ from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.reading.guard import refuse
-from rbdyn_ros.description.yaml_files.kinds import Kind, Place, Schema
+from rbdyn_ros.description.yaml_files.kinds import Kind, Schema, ValuePlace
 from rbdyn_ros.description.yaml_files.tables import Given, Key, Table
 from rbdyn_ros.description.yaml_files.text import Node, YamlTable, parse
 
@@ -59,7 +59,7 @@ class Dialect:
 
     def read(self, top: YamlTable, audit: Audit) -> Given:
         """Return the values of a document; those with errors are left out."""
-        given = self.table.read_table(top, Place(audit))
+        given = self.table.read_table(top, ValuePlace(audit))
         assert isinstance(given, Given)
         return given
 

@@ -46,7 +46,7 @@ def number_in(node: Node, *, infinite: bool = False) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ValuePlace:
     """Where a value is.
 
     Attributes:
@@ -59,11 +59,11 @@ class Place:
     owner: str = ""
     what: str = ""
 
-    def named(self, what: str) -> Place:
+    def named(self, what: str) -> ValuePlace:
         """Return the place of a value with another name."""
         return replace(self, what=what)
 
-    def inside(self, name: str) -> Place:
+    def inside(self, name: str) -> ValuePlace:
         """Return the place of a key of the table at this place."""
         table = self.what.removeprefix("value of ").partition(" of ")[0]
         return self.named(f"{name} of {table}" if table else name)
@@ -120,7 +120,7 @@ class Kind:
         """The values that it takes, in words."""
         raise NotImplementedError
 
-    def read(self, node: Node, at: Place) -> Any:
+    def read(self, node: Node, at: ValuePlace) -> Any:
         """Return the value of a node; None after an error."""
         value = self.value(node)
         if value is None:
@@ -173,7 +173,7 @@ class Number(Kind):
             text = f"a number {'from' if last != ' or more' else 'of'} {exactly(self.low)}{last}"
         return f"{text}, below {exactly(self.below)}" if self.below < math.inf else text
 
-    def read(self, node: Node, at: Place) -> float | None:
+    def read(self, node: Node, at: ValuePlace) -> float | None:
         value: float | None = super().read(node, at)
         if value is None or not self.quantity or math.isinf(value):
             return value
@@ -258,7 +258,7 @@ class Name(Kind):
 
 
 @dataclass(frozen=True)
-class Choice(Kind):
+class OneOf(Kind):
     """One of some words.
 
     Attributes:
@@ -273,7 +273,7 @@ class Choice(Kind):
     def allowed(self) -> str:
         return f"one of {', '.join(self.words)}"
 
-    def read(self, node: Node, at: Place) -> str | None:
+    def read(self, node: Node, at: ValuePlace) -> str | None:
         word: str | None = Name(self.allowed).read(node, at)
         if word is None or word in self.words:
             return word
@@ -287,7 +287,7 @@ class Choice(Kind):
 
 
 @dataclass(frozen=True)
-class Row(Kind):
+class NumberList(Kind):
     """A list of numbers.
 
     Attributes:
@@ -302,7 +302,7 @@ class Row(Kind):
     def allowed(self) -> str:
         return "a list of numbers" if self.count is None else f"a list of {self.count} numbers"
 
-    def read(self, node: Node, at: Place) -> tuple[float, ...] | None:
+    def read(self, node: Node, at: ValuePlace) -> tuple[float, ...] | None:
         if not isinstance(node, Items):
             at.refuse(node, self.allowed)
             return None
@@ -331,7 +331,7 @@ class Row(Kind):
 
 
 #: Three numbers.
-VECTOR = Row(3)
+VECTOR = NumberList(3)
 
 
 def _sizes(least: int, most: int | None) -> Schema:
@@ -359,7 +359,7 @@ class List(Kind):
             return f"a list of {self.least} to {self.most} {self.each}s"
         return f"a list of one {self.each} or more" if self.least else f"a list of {self.each}s"
 
-    def read(self, node: Node, at: Place) -> tuple[Any, ...] | None:
+    def read(self, node: Node, at: ValuePlace) -> tuple[Any, ...] | None:
         if not isinstance(node, Items):
             at.refuse_several(node, self.allowed)
             return None
@@ -371,7 +371,7 @@ class List(Kind):
         found = []
         for number, item in enumerate(node.nodes, 1):
             found.append(self.item.read(item, at.named(f"{self.each} {number}")))
-            if found[-1] is None and isinstance(self.item, Row):
+            if found[-1] is None and isinstance(self.item, NumberList):
                 break  # the others may be as wrong, and thousands
         return tuple(found) if all(map(is_sound, found)) else None
 
@@ -397,7 +397,7 @@ class Either(Kind):
     def allowed(self) -> str:
         return " or ".join(kind.allowed for kind in self.kinds)
 
-    def read(self, node: Node, at: Place) -> Any:
+    def read(self, node: Node, at: ValuePlace) -> Any:
         kind = {Scalar: self.scalar, Items: self.items, YamlTable: self.table}[type(node)]
         if kind is None:
             at.refuse(node, self.allowed)
@@ -419,7 +419,7 @@ class OrNothing(Kind):
     def allowed(self) -> str:
         return f"{self.kind.allowed}, or nothing"
 
-    def read(self, node: Node, at: Place) -> Any:
+    def read(self, node: Node, at: ValuePlace) -> Any:
         return self.nothing if is_nothing(node) else self.kind.read(node, at)
 
     def schema(self) -> Schema:
@@ -437,8 +437,8 @@ class Owned(Kind):
     def allowed(self) -> str:
         return self.kind.allowed
 
-    def read(self, node: Node, at: Place) -> Any:
-        return self.kind.read(node, Place(at.audit, self.owner))
+    def read(self, node: Node, at: ValuePlace) -> Any:
+        return self.kind.read(node, ValuePlace(at.audit, self.owner))
 
     def schema(self) -> Schema:
         return self.kind.schema()

@@ -7,15 +7,15 @@ import math
 
 from rbdyn_ros.checks.rotations import unit_quaternion
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, quat_from_rpy
-from rbdyn_ros.description.yaml_files.kinds import VECTOR, Number, Row
+from rbdyn_ros.description.yaml_files.kinds import VECTOR, Number, NumberList
 from rbdyn_ros.description.yaml_files.tables import Given, Key
 
 AT = (
     Key("xyz", VECTOR, "position [m]"),
     # a description has quaternions only, so nothing else can check these angles
-    Key("rpy", Row(3, Number(quantity="angle", unit="rad")), "roll, pitch and yaw [rad]"),
+    Key("rpy", NumberList(3, Number(quantity="angle", unit="rad")), "roll, pitch and yaw [rad]"),
 )
-PLACE = (*AT, Key("quat", Row(4), "w, x, y, z, instead of `rpy`"))
+PLACE = (*AT, Key("quat", NumberList(4), "w, x, y, z, instead of `rpy`"))
 
 
 def pose_of(given: Given, before: Pose = IN_PLACE) -> Pose:

@@ -10,10 +10,10 @@ from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.yaml_files.kinds import (
-    Choice,
     Kind,
-    Place,
+    OneOf,
     Schema,
+    ValuePlace,
     is_nothing,
     is_sound,
 )
@@ -62,7 +62,7 @@ class Given(dict[str, Any]):
     def wrong(self, key: str, allowed: str, what: str = "") -> None:
         """Add the error that the value of a key is not allowed."""
         self.sound = False
-        Place(self.audit, self.owner, what or key).refuse(self.node.nodes[key], allowed)
+        ValuePlace(self.audit, self.owner, what or key).refuse(self.node.nodes[key], allowed)
 
 
 def section(top: Given, key: str) -> Given:
@@ -99,13 +99,13 @@ class _TableKind(Kind):
     def allowed(self) -> str:
         return "a table of keys"
 
-    def read(self, node: Node, at: Place) -> Any:
+    def read(self, node: Node, at: ValuePlace) -> Any:
         if isinstance(node, YamlTable):
             return self.read_table(node, at)
         at.refuse(node, self.allowed)
         return None
 
-    def read_table(self, node: YamlTable, at: Place) -> Any:
+    def read_table(self, node: YamlTable, at: ValuePlace) -> Any:
         """Return the value of a table; None after an error."""
         raise NotImplementedError
 
@@ -140,11 +140,11 @@ class Table(_TableKind):
         """The rows by name."""
         return {key.name: key for key in self.keys}
 
-    def read_table(self, node: YamlTable, at: Place) -> Any:
+    def read_table(self, node: YamlTable, at: ValuePlace) -> Any:
         called, given = self.name or at.what, Given(node, at.owner, at.audit)
         self._check_keys(given, called)
         if self.owner:
-            at = Place(at.audit, self.owner)
+            at = ValuePlace(at.audit, self.owner)
             given.owner = self.owner
         several = self._check_one(given, called) > 1
         for name, below in node.nodes.items():
@@ -212,7 +212,7 @@ class ByName(Kind):
         each = f"{self.each[:-1]}ie" if self.each.endswith("y") else self.each
         return f"a table of {each}s by name"
 
-    def read(self, node: Node, at: Place) -> Given | None:
+    def read(self, node: Node, at: ValuePlace) -> Given | None:
         if self.empty and is_nothing(node):
             node = YamlTable(node.line)
         if not isinstance(node, YamlTable):
@@ -222,7 +222,7 @@ class ByName(Kind):
         for name, below in node.nodes.items():
             owner = "" if name in self.own else self.owner_of(name)
             part = at.named(f"{at.what or 'value'} of {quote(name)}")
-            place = Place(at.audit, owner) if owner else part
+            place = ValuePlace(at.audit, owner) if owner else part
             found.add(name, self.own.get(name, self.kind).read(below, place))
         return found
 
@@ -249,8 +249,8 @@ class ByType(_TableKind):
     key: str
     tables: Mapping[str, Table]
 
-    def read_table(self, node: YamlTable, at: Place) -> Any:
-        choice, below = Choice(tuple(self.tables)), node.nodes.get(self.key)
+    def read_table(self, node: YamlTable, at: ValuePlace) -> Any:
+        choice, below = OneOf(tuple(self.tables)), node.nodes.get(self.key)
         if below is None:
             message = f"it has no key {quote(self.key)}; allowed is {choice.allowed}"
             at.error("missing-key", node.line, message, allowed=choice.allowed)
@@ -284,7 +284,7 @@ class WithKey(Kind):
 
     allowed = "a table of keys"
 
-    def read(self, node: Node, at: Place) -> Any:
+    def read(self, node: Node, at: ValuePlace) -> Any:
         there = isinstance(node, YamlTable) and any(key in node.nodes for key in self.keys)
         return (self.present if there else self.absent).read(node, at)
 

@@ -13,7 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.yaml_files.kinds import Flag, Kind, List, Name, Place, Schema, number_in
+from rbdyn_ros.description.yaml_files.kinds import (
+    Flag,
+    Kind,
+    List,
+    Name,
+    Schema,
+    ValuePlace,
+    number_in,
+)
 from rbdyn_ros.description.yaml_files.tables import ByName, Key, Table
 from rbdyn_ros.description.yaml_files.text import Node, parse
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, listing, quote
@@ -155,7 +163,7 @@ def presets_in(path: Path) -> Iterator[ArmPreset]:
         DescriptionError: with all errors of the file, each with its line.
     """
     audit = Audit()
-    given = PRESET.read(parse(path.read_bytes(), str(path), audit, "a preset"), Place(audit))
+    given = PRESET.read(parse(path.read_bytes(), str(path), audit, "a preset"), ValuePlace(audit))
     audit.raise_errors(str(path))
     facts = {key.name: given[key.name] for key in FACTS}
     groups = {**given["topics"]}, {**given["parameters"]}

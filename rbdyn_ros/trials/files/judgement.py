@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rbdyn_ros.description.yaml_files.kinds import Place
+from rbdyn_ros.description.yaml_files.kinds import ValuePlace
 from rbdyn_ros.description.yaml_files.tables import Given
 from rbdyn_ros.errors import quote
 from rbdyn_ros.model.model import Model
@@ -82,5 +82,5 @@ def read_limits(given: Given, m: Model, functions: Mapping[str, PythonCode]) -> 
             limits[name] = Limit(low, high)
             if not limit or low > high:
                 allowed = "a min, a max of at least that, or both"
-                Place(given.audit, limit.owner, "limit").refuse(limit.node, allowed)
+                ValuePlace(given.audit, limit.owner, "limit").refuse(limit.node, allowed)
     return limits

@@ -8,15 +8,15 @@ from typing import Any
 
 from rbdyn_ros.actuators.keys import ACTUATOR, takes_number
 from rbdyn_ros.description.yaml_files.dialect import Dialect
-from rbdyn_ros.description.yaml_files.kinds import Choice as Word
 from rbdyn_ros.description.yaml_files.kinds import (
     Either,
     Flag,
     List,
     Name,
     Number,
+    NumberList,
+    OneOf,
     Owned,
-    Row,
     Whole,
 )
 from rbdyn_ros.description.yaml_files.tables import ByName, Key, Table, WithKey
@@ -99,7 +99,7 @@ _CODE = Name("a file and a function such as policy.py:control")
 CONTROLLER = Table(
     "controller",
     (
-        Key("law", Word(tuple(LAWS), "unknown-law"), "a law that is compiled"),
+        Key("law", OneOf(tuple(LAWS), "unknown-law"), "a law that is compiled"),
         Key("traced", _CODE, "FILE:FUNCTION, which is compiled"),
         Key("python", _CODE, "FILE:FUNCTION, which every run calls in a process of its own"),
         Key("node", Owned(NODE, "node"), "a ROS node, by the simulator in lock-step"),
@@ -115,8 +115,8 @@ CONTROLLER = Table(
 WAYPOINTS = Table(
     "motion",
     (
-        Key("times", Row(None, ANY), "of the positions, rising [s]", needed=True),
-        Key("positions", Row(None, ANY), "one for each time [rad or m]", needed=True),
+        Key("times", NumberList(None, ANY), "of the positions, rising [s]", needed=True),
+        Key("positions", NumberList(None, ANY), "one for each time [rad or m]", needed=True),
         Key("smooth", Flag(), "a quintic between two of them; false: steps", default=True),
     ),
 )

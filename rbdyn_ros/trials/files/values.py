@@ -7,7 +7,7 @@ import math
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from rbdyn_ros.description.yaml_files.kinds import Place
+from rbdyn_ros.description.yaml_files.kinds import ValuePlace
 from rbdyn_ros.description.yaml_files.tables import Given
 from rbdyn_ros.errors import apart, exactly, quote
 from rbdyn_ros.trials.distributions import Distribution, LogUniform, Normal, Uniform
@@ -111,7 +111,7 @@ def read_by_part(
         return
     if not value.lines:
         called = f"value of every {what}"
-        Place(given.audit, owner, called).refuse(value.node, SAMPLED.allowed)
+        ValuePlace(given.audit, owner, called).refuse(value.node, SAMPLED.allowed)
     for part, line in value.lines.items():
         if is_known(part, parts, what, value, line):
             found = read_distribution(value, part, f"'{part}'", owner, bounds)
