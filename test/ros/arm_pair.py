@@ -300,7 +300,8 @@ def start_arm(simulate, urdf, start, rate=1000, space="", lockstep=False, more=(
         words += ["-p", f"control_decimation:={1000 // rate}"]
     if space:
         words += ["-r", f"__ns:=/{space.rstrip('/')}"]
-    return simulate("--ros-args", *words, entry="node", wait=False)
+    # lock-step makes the arm's time the simulator's, so the load of the machine makes no state old
+    return simulate("--ros-args", *words, entry="node", wait=False, clock=lockstep)
 
 
 def start_pair(

@@ -21,8 +21,8 @@ class ArmTime:
     """The time of an arm; simulated time stands still while the simulator waits or is late.
 
     The simulator's clock counts only if the states are stamped with it. So a real arm with
-    use_sim_time by mistake is still watched by the steady clock. The choice is made while the arm
-    is disarmed.
+    use_sim_time by mistake is still watched by the steady clock. An armed arm may change to the
+    simulator's clock, which may be heard late, but not back.
 
     Args:
         node: main node, whose name of /clock counts.
@@ -73,9 +73,12 @@ class ArmTime:
             self._stamp = min(self._stamp, clock)
             self._lead += before - clock
         self._clock = clock
+        same = clock > 0 and abs(clock - self._stamp) < SAME
         if not armed:
-            self._lead = 0
-            self.simulated = clock > 0 and abs(clock - self._stamp) < SAME
+            self._lead, self.simulated = 0, same
+        elif same and not self.simulated:
+            self._lead = steady_ns() - max(clock, self._stamp)
+            self.simulated = True
 
     def close(self) -> None:
         """Leave the graph."""

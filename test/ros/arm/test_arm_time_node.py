@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A simulated arm lives in simulated time: only its simulator's clock makes states old."""
 
-import functools
 import signal
 import time
 
@@ -40,6 +39,23 @@ def test_the_clock_counts_only_for_states_that_are_stamped_with_it():
     assert arm.simulated
 
 
+def test_a_clock_that_is_heard_late_counts_for_an_armed_arm_too():
+    arm = ArmTime(None, simulated=False)
+    arm.arrival(1_700_000_000 * S)  # of another clock than the simulator's
+    arm.hear(5 * S, armed=True)
+    assert not arm.simulated
+    arm.arrival(5 * S)
+    before = arm.now()
+    arm.hear(5 * S, armed=True)
+    assert arm.simulated
+    assert 0 <= arm.now() - before < 10 * S  # its time neither jumps nor goes back
+    now = arm.now()
+    time.sleep(0.01)
+    assert arm.now() == now
+    arm.hear(6 * S, armed=True)
+    assert arm.now() == now + S
+
+
 def test_the_time_of_an_armed_arm_does_not_go_back_with_a_reset():
     arm = ArmTime(None, simulated=False)
     arm.arrival(50 * S)
@@ -57,8 +73,7 @@ def test_the_time_of_an_armed_arm_does_not_go_back_with_a_reset():
 def pair(simulate, control, peer):
     """An arm and its controller as `computed_torque.launch.py sim:=true` starts them."""
     given = {"mode": "computed_torque", "state_timeout": "0.08", "friction_compensation": "1.0"}
-    clocked = functools.partial(simulate, clock=True)
-    return start_pair(clocked, control, peer, ARM, SEVEN_START, lockstep=True, **given)
+    return start_pair(simulate, control, peer, ARM, SEVEN_START, lockstep=True, **given)
 
 
 def test_a_process_that_is_stopped_makes_no_state_old(pair):
