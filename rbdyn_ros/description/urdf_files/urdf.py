@@ -33,7 +33,7 @@ from rbdyn_ros.description.urdf_files.srdf import SrdfSource, check_srdf
 from rbdyn_ros.errors import quote
 
 _TYPES = tuple(dict.fromkeys((*URDF_TYPES, *LOOP_TYPES)))
-_ADDRESSES = ("package://", "file://", "model://", "http://", "https://")
+ADDRESSES = ("package://", "file://", "model://", "http://", "https://")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def read(
         return read_text(
             source, strict=strict, package_dirs=package_dirs, contact=contact, srdf=srdf
         )
-    if isinstance(source, str) and source.startswith(_ADDRESSES):
+    if isinstance(source, str) and source.startswith(ADDRESSES):
         message = f"{quote(source, 200)} is an address, not a path; give the path of the file"
         guard.refuse("not-a-path", message, "", found=source, allowed="a path or URDF text")
     return read_file(
