@@ -14,14 +14,7 @@ from rbdyn_ros import __version__
 from rbdyn_ros.commands.bench import add_bench
 from rbdyn_ros.commands.check import add_check
 from rbdyn_ros.commands.codegen import add_codegen
-from rbdyn_ros.commands.common import (
-    DONE,
-    INTERRUPTED,
-    REFUSED,
-    ROS_ARGS,
-    USAGE,
-    take_xacro_args,
-)
+from rbdyn_ros.commands.common import DONE, INTERRUPTED, REFUSED, ROS_ARGS, USAGE
 from rbdyn_ros.commands.completion import add_completion
 from rbdyn_ros.commands.excite import add_excite
 from rbdyn_ros.commands.identify import add_identify
@@ -142,12 +135,7 @@ def _run(words: list[str], own_process: bool) -> int:
     _check_command(parser, commands.choices, words[:cut])
     if words[cut:] and words[0] != "sim":
         parser.error(f"only rbdyn sim takes {ROS_ARGS}")
-    given, others = take_xacro_args(words[:cut])
-    options = parser.parse_args(others)
-    if "xacro_args" in options:
-        options.xacro_args = given
-    elif given:
-        parser.error(f"unrecognized arguments: {' '.join(given)}")
+    options = parser.parse_args(words[:cut])
     options.ros_args = words[cut:]
     if own_process:
         _prepare_process()

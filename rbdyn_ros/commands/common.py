@@ -87,14 +87,9 @@ def add_robot(
     command.add_argument(
         name, type=ROBOT_FILE, nargs=nargs, metavar=metavar, help=f"{ROBOT_HELP}{more}"
     )
-    command.add_argument(
-        "xacro_args",
-        nargs="*",
-        default=[],
-        type=_xacro_word,
-        metavar="NAME:=VALUE",
-        help="arguments of a .xacro file, anywhere on the command line",
-    )
+    command.set_defaults(xacro_args=[])
+    about = "NAME:=VALUE anywhere on the command line: arguments of a .xacro file"
+    command.add_argument_group("xacro arguments", about)
     add_package_dirs(command)
     command.add_argument(
         "--floating-base", action="store_true", help="let the root link move freely"
@@ -113,19 +108,6 @@ def add_robot(
         help="repair errors where possible; each repair is a warning",
     )
     return group
-
-
-def take_xacro_args(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the words `name:=value` of a command line, and the others.
-
-    argparse would take them for files, or for unknown arguments behind an option.
-    """
-    given = [word for word in words if ":=" in word and not word.startswith("-")]
-    return given, [word for word in words if word not in given]
-
-
-def _xacro_word(text: str) -> str:
-    raise argparse.ArgumentTypeError(f"got {text!r}, expected name:=value")
 
 
 def add_mounting(command: argparse.ArgumentParser) -> None:
@@ -291,7 +273,7 @@ def standing(options: argparse.Namespace) -> Array:
         options: with the arguments of add_mounting, which may be None.
 
     Raises:
-        ParameterError: the mounting or gravity is refused.
+        ParameterError: the mounting, gravity or a folder of packages is refused.
     """
     from rbdyn_ros.control.arm.arm import mounted_gravity
 
@@ -299,6 +281,7 @@ def standing(options: argparse.Namespace) -> Array:
     gravity = GRAVITY if options.gravity is None else options.gravity
     _demand_at_most("the mounting", mounting, LARGEST_ANGLE, "; angles are in rad")
     _demand_at_most("gravity", gravity, LARGEST_GRAVITY, " m/s^2")
+    _demand_folders(options.package_dir)
     return mounted_gravity(mounting, gravity)
 
 

@@ -11,7 +11,7 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.cli import make_parser
-from rbdyn_ros.commands.common import loaded_robot, take_xacro_args
+from rbdyn_ros.commands.common import loaded_robot
 from rbdyn_ros.commands.sim import ros_words
 from rbdyn_ros.description.appearance.shapes import read_appearance
 from rbdyn_ros.errors import DescriptionError, RbdynError
@@ -44,7 +44,7 @@ COMMANDS = {
     "bench": ("robot", []),
     "sim": ("file", []),
 }
-ARGUMENTS = {"robot", "xacro_args", "package_dir", "floating_base", "contact", "repair", "imports"}
+ARGUMENTS = {"package_dir", "floating_base", "contact", "repair", "imports"}
 
 
 @pytest.fixture
@@ -61,9 +61,7 @@ def arm(tmp_path):
 def parsed(command, path, *words):
     """Return the options of a command line."""
     name, more = COMMANDS[command]
-    given, others = take_xacro_args([command, str(path), *more, *words])
-    options = make_parser()[0].parse_args(others)
-    options.xacro_args = given
+    options = make_parser()[0].parse_args([command, str(path), *more, *words])
     file = getattr(options, name)
     return options, file[0] if isinstance(file, list) else file
 
@@ -158,8 +156,8 @@ def test_every_door_opens_the_same_robot(arm, door, floating):
 def test_every_command_has_the_same_arguments(command):
     parser = make_parser()[1].choices[command]
     own = {action.dest for action in parser._actions}
-    own = own - {COMMANDS[command][0]} | {"robot"}
-    assert own >= ARGUMENTS
+    assert own >= ARGUMENTS | {COMMANDS[command][0]}
+    assert "NAME:=VALUE" in parser.format_help()
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -178,7 +176,7 @@ def test_calls_take_a_name():
 
 @pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
 def test_every_door_names_the_option_for_a_missing_package(arm, door):
-    with pytest.raises(RbdynError, match="'pack' is not found.*package_dirs.*--package-dir"):
+    with pytest.raises(RbdynError, match=r"'pack' is not found.*package_dirs.*--package-dir"):
         door(arm[0], arm[0].parent, False)
 
 

@@ -211,6 +211,7 @@ def test_pairs_that_the_scene_excludes_may_touch(tmp_path):
 def test_the_robot_of_the_scene_is_the_arm_unless_one_is_named(tmp_path):
     scene = read_arm_scene(scene_file(tmp_path))
     values = SimpleNamespace(urdf="", robot_description="", scene="scene.yaml")
+    values.xacro_args, values.package_dirs = [], []
     assert _without_scene(values, scene).urdf == str(tmp_path / "arm.urdf")
     assert _without_scene(values, scene).scene == ""
     values.urdf = "other.urdf"
