@@ -226,18 +226,16 @@ class Pruner:
     ) -> bool:
         sound = True
         first: dict[str, Element] = {}
-        unknown = set[str]()
+        told: dict[str, bool] = {}
         kept: list[Element] = []
         for child in element:
             assert isinstance(child, Element)
             tag = child.tag
             if tag not in spec.children:
-                # each word once, for a file may have a million
-                told = tag not in unknown and self.unknown_child(child, element, owner, parent)
-                if tag in unknown or not (told or tag in spec.ignored):
+                if tag not in told:  # each word once, for a file may have a million
+                    told[tag] = self.unknown_child(child, element, owner, parent)
+                if not (told[tag] or tag in spec.ignored):
                     self.unused.count(f"<{tag}>"[:LONGEST_KIND], child.line, tag)
-                if not told:
-                    unknown.add(tag)
             elif tag in first and tag not in spec.many:
                 self.duplicate(first[tag], child, owner)
             else:
