@@ -259,8 +259,17 @@ def loaded_robot(
 
 
 def mounted_robot(options: argparse.Namespace, mimic: bool = True) -> tuple[Model, Source | None]:
-    """Return as loaded_robot, with gravity in the axes of the base link; as of add_mounting."""
+    """Return as loaded_robot, with gravity in the axes of the base link, without contact.
+
+    Raises:
+        RbdynError: the robot or an option of add_robot and add_mounting is refused.
+    """
+    from rbdyn_ros.errors import Finding, ParameterError
+
     gravity = standing(options)
+    if options.contact:
+        text = "--contact has no effect on code, identification and excitation; leave it out"
+        raise ParameterError(Finding("useless-option", text, "error", "contact"))
     m, found = loaded_robot(options, options.robot, mimic)
     m.opt.gravity = tuple(gravity.tolist())
     return m, found

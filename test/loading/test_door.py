@@ -11,7 +11,7 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.cli import make_parser
-from rbdyn_ros.commands.common import loaded_robot
+from rbdyn_ros.commands.common import loaded_robot, mounted_robot
 from rbdyn_ros.commands.sim import ros_words
 from rbdyn_ros.description.appearance.shapes import read_appearance
 from rbdyn_ros.errors import DescriptionError, RbdynError
@@ -158,6 +158,13 @@ def test_every_command_has_the_same_arguments(command):
     own = {action.dest for action in parser._actions}
     assert own >= ARGUMENTS | {COMMANDS[command][0]}
     assert "NAME:=VALUE" in parser.format_help()
+
+
+@pytest.mark.parametrize("command", ["codegen", "identify", "excite"])
+def test_contact_is_refused_where_it_has_no_effect(arm, command):
+    options, _ = parsed(command, arm[0], "--contact")
+    with refused(rb.ParameterError, "useless-option", "contact"):
+        mounted_robot(options)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -102,8 +102,8 @@ class MeshFiles:
             message = "is outside its package"
             raise UnusableMeshError("mesh-outside", message, "package://name/path, without '..'")
         if package not in self._packages:
-            found = find_packages(package, self._package_dirs, self._folder)
-            self._packages[package] = list(dict.fromkeys(found))
+            places = find_packages(package, self._package_dirs, self._folder)
+            self._packages[package] = list(dict.fromkeys(places))
         roots = self._packages[package]
         if not roots:
             message = f"cannot be found: {not_found(package)}"

@@ -23,6 +23,9 @@ from rbdyn_ros.errors import DescriptionError, did_you_mean, listing, quote
 SHOWN = 20
 
 _XACRO_FIND = "_eval_find"  # xacro calls it for $(find ...); there is no public hook
+#: How xacro calls an argument without a default that is not given.
+_UNDEFINED = "Undefined substitution argument"
+_NEEDED = "; pass it in xacro_args (NAME:=VALUE of the commands)"
 _OF_LAUNCH_FILES = "$(find-pkg-share "
 
 
@@ -165,9 +168,10 @@ def _refuse(error: Exception, xacro: ModuleType, path: Path) -> NoReturn:
         )
     reason = " ".join(str(error).split()) or type(error).__name__
     line = getattr(error, "lineno", None)
+    advice = _NEEDED if reason.startswith(_UNDEFINED) else ""
     refuse(
         "xacro",
-        f"xacro cannot expand this file{inside}: {quote(reason, 300)[1:-1]}",
+        f"xacro cannot expand this file{inside}: {quote(reason, 300)[1:-1]}{advice}",
         str(path),
         line if not inside else None,
         found=reason[:300],

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.errors import Severity
 
 #: The most kinds in a report; a file may have a million.
 MOST_KINDS = 60
@@ -35,6 +36,7 @@ WHY = {
     "constraint": "it is not part of URDF yet; close the loop by <loop_joint>",
     "coupling": "couplings are in a mechanism file",
     "type": "it has no meaning for dynamics",
+    **dict.fromkeys(("D", "K", "mu_coulomb", "mu_viscous"), "damping and friction count"),
 }
 _OTHER = "it is not part of URDF"
 #: Without these the robot moves otherwise than meant.
@@ -69,5 +71,5 @@ class Unused:
                 return
             often = f", {count} in all" if count > 1 else ""
             message = f"{what} is not used{often}: {WHY.get(word, _OTHER)}"
-            severity = "warning" if word in _WARNED else "note"
+            severity: Severity = "warning" if word in _WARNED else "note"
             audit.add(severity, "not-used", owner, line, message, found=what)

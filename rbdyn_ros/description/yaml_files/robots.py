@@ -24,7 +24,7 @@ def robot_file_of(given: Given | str, folder: Path) -> RobotFile:
     if isinstance(given, str):
         return RobotFile(_located(given, folder))
     dirs = [folder / Path(name).expanduser() for name in given.get("package_dirs", ())]
-    return RobotFile(_located(given["file"], folder), given.get("xacro_args"), dirs)
+    return RobotFile(_located(given["file"], folder), given.get("xacro_args", {}), dirs)
 
 
 def _located(name: str, folder: Path) -> Path:
