@@ -20,24 +20,9 @@ MECHANISM_SUFFIXES = (".yaml", ".yml")
 URDF_SUFFIXES = (".urdf", ".xacro", ".xml", "")  # the reader reports other formats
 
 
-def read(
-    source: str | bytes | Path | RobotFile,
-    *,
-    strict: bool = True,
-    package_dirs: Sequence[str | Path] = (),
-    xacro_args: Mapping[str, object] | None = None,
-    contact: bool | Contact = False,
-    srdf: str | bytes | Path | bool = True,
-) -> Description:
+def read(source: str | bytes | Path | RobotFile, **how: Any) -> Description:
     """Read a robot; arguments and errors as for read_with_text."""
-    return read_with_text(
-        source,
-        strict=strict,
-        package_dirs=package_dirs,
-        xacro_args=xacro_args,
-        contact=contact,
-        srdf=srdf,
-    )[0]
+    return read_with_text(source, **how)[0]
 
 
 def read_with_text(

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rbdyn_ros.description.parts.geometries import Contact
 from rbdyn_ros.description.parts.types import Description
@@ -53,24 +54,9 @@ class Source:
         return self.parts is not None
 
 
-def read(
-    source: str | bytes | Path | RobotFile,
-    *,
-    strict: bool = True,
-    package_dirs: Sequence[str | Path] = (),
-    xacro_args: Mapping[str, object] | None = None,
-    contact: bool | Contact = False,
-    srdf: str | bytes | Path | bool = True,
-) -> Description:
+def read(source: str | bytes | Path | RobotFile, **how: Any) -> Description:
     """Return the Description of a robot or a scene; arguments and errors as for opened."""
-    return opened(
-        source,
-        strict=strict,
-        package_dirs=package_dirs,
-        xacro_args=xacro_args,
-        contact=contact,
-        srdf=srdf,
-    ).description
+    return opened(source, **how).description
 
 
 def opened(
@@ -103,21 +89,13 @@ def opened(
             is neither a bool nor a Contact.
     """
     check_source(source)
+    how: dict[str, Any] = {"strict": strict, "contact": contact, "srdf": srdf}
     if isinstance(source, bytes) or (isinstance(source, str) and is_text(source)):
-        file = None
-    else:
-        source = file = file_of(source, package_dirs, xacro_args)
-        if is_scene(path := file.located()):
-            check_scene_options(contact, file.xacro_args)
-            described, text, parts = read_whole_scene(path, strict, file.package_dirs)
-            return Source(described, text, file, parts=parts)
-        package_dirs, xacro_args = (), None
-    described, text = read_with_text(
-        source,
-        strict=strict,
-        package_dirs=package_dirs,
-        xacro_args=xacro_args,
-        contact=contact,
-        srdf=srdf,
-    )
-    return Source(described, text, file)
+        more = {"package_dirs": package_dirs, "xacro_args": xacro_args}
+        return Source(*read_with_text(source, **how, **more))
+    file = file_of(source, package_dirs, xacro_args)
+    if is_scene(path := file.located()):
+        check_scene_options(contact, file.xacro_args)
+        described, text, parts = read_whole_scene(path, strict, file.package_dirs)
+        return Source(described, text, file, parts=parts)
+    return Source(*read_with_text(file, **how), file)
