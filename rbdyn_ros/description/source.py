@@ -91,8 +91,8 @@ def opened(
     check_source(source)
     how: dict[str, Any] = {"strict": strict, "contact": contact, "srdf": srdf}
     if isinstance(source, bytes) or (isinstance(source, str) and is_text(source)):
-        more = {"package_dirs": package_dirs, "xacro_args": xacro_args}
-        return Source(*read_with_text(source, **how, **more))
+        how |= {"package_dirs": package_dirs, "xacro_args": xacro_args}
+        return Source(*read_with_text(source, **how))
     file = file_of(source, package_dirs, xacro_args)
     if is_scene(path := file.located()):
         check_scene_options(contact, file.xacro_args)

@@ -46,7 +46,7 @@ def load_urdf(
     package_dirs: Sequence[str | Path] = (),
     strict: bool = True,
     mimic: bool = True,
-    xacro_args: Mapping[str, str | bool | float] | None = None,
+    xacro_args: Mapping[str, object] | None = None,
     contact: bool | Contact = False,
     srdf: str | bytes | Path | bool = True,
 ) -> Model:
@@ -105,7 +105,7 @@ def load(
     package_dirs: Sequence[str | Path] = (),
     strict: bool = True,
     mimic: bool = True,
-    xacro_args: Mapping[str, str | bool | float] | None = None,
+    xacro_args: Mapping[str, object] | None = None,
     contact: bool | Contact = False,
     srdf: str | bytes | Path | bool = True,
 ) -> Model:
@@ -126,7 +126,7 @@ def load(
         ModelError: a user-defined joint type or motion is not registered.
         ParameterError: path is not a path, or an argument has a value that is not allowed.
     """
-    given = {
+    given: dict[str, Any] = {
         "floating_base": floating_base,
         "package_dirs": package_dirs,
         "strict": strict,
