@@ -112,6 +112,14 @@ def test_an_initial_value_that_no_joint_can_have_is_named(given, code):
     assert rb.load_urdf(document).qpos0.tolist() == [0.0]
 
 
+def test_a_parameter_without_names_is_noted():
+    part = "<state_interface><param/></state_interface><param/>"
+    document = robot(robot=f'<ros2_control><joint name="j">{part}</joint></ros2_control>')
+    assert {code for code, _, _ in notes(document)} == {"not-used"}
+    long = f"<{'x' * 5000}/>"
+    assert len(read_text(robot(link=long)).findings[0].message) < 200
+
+
 def test_a_hundred_kinds_are_not_all_listed():
     many = "".join(f"<vendor_specific_{k}/>" for k in range(100))
     found = notes(robot(robot=many))

@@ -64,7 +64,7 @@ def take_controls(robot: Element, unused: Unused) -> dict[str, Start]:
                 if name == "position initial_value":
                     found[child.get("name", "")] = Start(param.text or "", param.line)
                 else:
-                    unused.count(f"<ros2_control> {name}", param.line, name.split()[-1])
+                    unused.count(f"<ros2_control> {name}", param.line, name.rpartition(" ")[2])
     return found
 
 

@@ -61,8 +61,6 @@ _OWNERS = {"robot": "robot", "link": "link", "joint": "joint", **dict.fromkeys(L
 _TYPES = {"joint": URDF_TYPES, **dict.fromkeys(LOOPS, LOOP_TYPES)}
 #: Longer words are not compared with words of URDF [characters].
 LONGEST_WORD = 20
-#: Longest name of an element or attribute in a note [characters].
-LONGEST_KIND = 60
 
 # Elements of xacro that expand to content: xacro has not run.
 _XACRO_CONTENT = {
@@ -235,7 +233,7 @@ class Pruner:
                 if tag not in told:  # each word once, for a file may have a million
                     told[tag] = self.unknown_child(child, element, owner, parent)
                 if not (told[tag] or tag in spec.ignored):
-                    self.unused.count(f"<{tag}>"[:LONGEST_KIND], child.line, tag)
+                    self.unused.count(f"<{tag}>", child.line, tag)
             elif tag in first and tag not in spec.many:
                 self.duplicate(first[tag], child, owner)
             else:
@@ -369,7 +367,7 @@ class Pruner:
             if guess := self.audit.hint(attribute, absent):
                 self.misspelt("attribute", what, attribute, guess, spec.kinds, owner, line)
                 return
-        self.unused.count(what[:LONGEST_KIND], line, attribute)
+        self.unused.count(what, line, attribute)
 
     def misspelt(
         self,

@@ -10,6 +10,8 @@ from rbdyn_ros.errors import Severity
 
 #: The most kinds in a report; a file may have a million.
 MOST_KINDS = 60
+#: Longest kind in a note [characters].
+LONGEST_KIND = 100
 
 _SENSORS = "sensors of the simulator are in a sensors file"
 _HARDWARE = "it is for the hardware of a real robot"
@@ -58,6 +60,7 @@ class Unused:
             line: of it.
             word: its name, which has the reason.
         """
+        what = what[:LONGEST_KIND]
         self._counts[what] += 1
         self._first.setdefault(what, (line, word))
 
