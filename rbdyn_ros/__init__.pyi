@@ -26,6 +26,7 @@ from rbdyn_ros.description.parts.types import Description as Description
 from rbdyn_ros.description.parts.types import Inertial as Inertial
 from rbdyn_ros.description.parts.types import Limit as Limit
 from rbdyn_ros.description.parts.types import Trajectory as Trajectory
+from rbdyn_ros.description.reading.robot_file import RobotFile as RobotFile
 from rbdyn_ros.dynamics.assembly import assemble as assemble
 from rbdyn_ros.dynamics.attaching import attach as attach
 from rbdyn_ros.dynamics.attaching import carry as carry

@@ -135,13 +135,7 @@ def _run(words: list[str], own_process: bool) -> int:
     _check_command(parser, commands.choices, words[:cut])
     if words[cut:] and words[0] != "sim":
         parser.error(f"only rbdyn sim takes {ROS_ARGS}")
-    options, more = parser.parse_known_args(words[:cut])
-    if "xacro_args" in options:  # argparse takes those behind the first option for unknown ones
-        late = [word for word in more if ":=" in word]
-        options.xacro_args = [*options.xacro_args, *late]
-        more = [word for word in more if ":=" not in word]
-    if more:
-        parser.error(f"unrecognized arguments: {' '.join(more)}")
+    options = parser.parse_args(words[:cut])
     options.ros_args = words[cut:]
     if own_process:
         _prepare_process()

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of the data files of this package."""
+"""The data files of this package: bundled robots, launch and config files."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
 
 PACKAGE = "rbdyn_ros"
 ROBOTS = Path("config", "robots")
@@ -31,3 +31,26 @@ def share_dir() -> Path:
         f"beside or above '{here.parent}'. Install the package again with pip or colcon."
     )
     raise ParameterError(Finding("no-share-dir", message, found=str(here.parent)))
+
+
+def bundled_robots() -> tuple[str, ...]:
+    """Return the names of the robots that ship with the package, sorted."""
+    return tuple(sorted(path.stem for path in (share_dir() / ROBOTS).glob("*.urdf")))
+
+
+def bundled_robot(name: str) -> Path:
+    """Return the URDF file of a bundled robot.
+
+    Args:
+        name: file name without ``.urdf``, for example ``seven_dof_arm``.
+
+    Raises:
+        ParameterError: no robot of that name is bundled.
+    """
+    known = bundled_robots()
+    if name in known:
+        return share_dir() / ROBOTS / f"{name}.urdf"
+    allowed = ", ".join(known)
+    hint = did_you_mean(name, known)
+    message = f"No bundled robot is called '{name}'{hint}; there are: {allowed}."
+    raise ParameterError(Finding("unknown-robot", message, found=name, allowed=allowed))

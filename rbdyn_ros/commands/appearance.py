@@ -56,7 +56,7 @@ def _findings(
     from rbdyn_ros.checks.audit import Audit
     from rbdyn_ros.description.appearance.check import check_appearance
     from rbdyn_ros.description.reading.files import read_bytes
-    from rbdyn_ros.description.reading.xacro_files import expand
+    from rbdyn_ros.description.reading.xacro_files import expand, xacro_arguments
     from rbdyn_ros.description.robot_files import URDF_SUFFIXES
     from rbdyn_ros.errors import DescriptionError
 
@@ -65,7 +65,8 @@ def _findings(
         return ()
     try:
         if suffix == ".xacro":
-            data = expand(path, Audit(), options.package_dir)
+            arguments = xacro_arguments(options.xacro_args)
+            data = expand(path, Audit(), options.package_dir, arguments)
         return check_appearance(
             read_bytes(path, "a .urdf file", "a path") if data is None else data,
             str(path),

@@ -12,14 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from rbdyn_ros.commands.common import (
     DONE,
-    MODEL_FILE,
-    MODEL_FILE_HELP,
     REFUSED,
     USAGE,
-    add_contact,
-    add_floating_base,
-    add_import,
-    add_package_dirs,
+    add_robot,
+    loaded_robot,
     report_error,
     run_imports,
 )
@@ -48,12 +44,7 @@ def add_bench(commands: Commands) -> None:
         help="time the dynamics of a robot against MuJoCo and Pinocchio",
         epilog=EPILOG,
     )
-    command.add_argument(
-        "robot",
-        nargs="?",
-        type=MODEL_FILE,
-        help=f"{MODEL_FILE_HELP} (default: a bundled arm)",
-    )
+    add_robot(command, nargs="?", more="; default: a bundled arm")
     command.add_argument(
         "--seconds",
         type=_seconds,
@@ -61,10 +52,6 @@ def add_bench(commands: Commands) -> None:
         help="approximate duration of the measurement [s] (default: %(default)s)",
     )
     command.add_argument("--json", action="store_true", help="print JSON")
-    add_floating_base(command)
-    add_contact(command)
-    add_package_dirs(command)
-    add_import(command)
     command.set_defaults(run=_bench)
 
 
@@ -101,23 +88,13 @@ def _bench(options: argparse.Namespace) -> int:
 
 def _robot(options: argparse.Namespace) -> tuple[Model, str, str]:
     """Return the robot, its URDF, and the reason why other engines cannot load it (or "")."""
-    from rbdyn_ros.description.source import URDF_SUFFIXES
-    from rbdyn_ros.description.urdf_files.urdf import read_file
     from rbdyn_ros.loading.assets import bundled_robot
-    from rbdyn_ros.loading.load import complete, load
 
-    path = options.robot or bundled_robot("seven_dof_arm")
-    where = {"package_dirs": options.package_dir, "contact": options.contact}
-    if path.suffix.lower() not in URDF_SUFFIXES:
-        m = load(path, floating_base=options.floating_base, **where)
+    m, found = loaded_robot(options, options.robot or bundled_robot("seven_dof_arm"))
+    if found is None or found.is_scene or not found.text:
         return m, "", "it reads URDF, this robot has another format"
-    described, urdf = read_file(path, **where)
-    m = complete(described, options.floating_base)
-    return (
-        m,
-        urdf,
-        "only rbdyn_ros would simulate contact with the floor" if options.contact else "",
-    )
+    floor = "only rbdyn_ros would simulate contact with the floor"
+    return m, found.text, floor if options.contact else ""
 
 
 def _timed(

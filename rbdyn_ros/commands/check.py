@@ -13,15 +13,12 @@ from typing import TYPE_CHECKING
 from rbdyn_ros.commands.collisions import add_collisions
 from rbdyn_ros.commands.common import (
     DONE,
-    MODEL_FILE,
-    MODEL_FILE_HELP,
     PICTURE_FILE,
     REFUSED,
     USAGE,
-    add_contact,
-    add_floating_base,
-    add_import,
-    add_package_dirs,
+    add_robot,
+    loaded_robot,
+    opened_robot,
     report_error,
     run_imports,
 )
@@ -34,7 +31,7 @@ if TYPE_CHECKING:
 EPILOG = """\
 Examples:
   rbdyn check robot.urdf
-  rbdyn check robot.urdf.xacro --package-dir ~/ws/src --json
+  rbdyn check ur.urdf.xacro name:=ur ur_type:=ur5e --json
   rbdyn check mechanism.yaml --graph graph.svg
   rbdyn check robot.urdf --fix             write repairs into the file
   rbdyn check urdf/*.urdf --format sarif   for code hosts
@@ -53,14 +50,7 @@ def add_check(commands: Commands) -> None:
         help="check a robot file and list its contents",
         epilog=EPILOG,
     )
-    command.add_argument(
-        "files",
-        nargs="+",
-        metavar="file",
-        type=MODEL_FILE,
-        help=MODEL_FILE_HELP,
-    )
-    add_import(command)
+    repairs = add_robot(command, "files", "+")
     command.add_argument(
         "--format",
         choices=("text", "json", "sarif"),
@@ -76,21 +66,12 @@ def add_check(commands: Commands) -> None:
         metavar="PICTURE",
         help="draw bodies and joints to a .svg, .png or .pdf file",
     )
-    repairs = command.add_mutually_exclusive_group()
-    repairs.add_argument(
-        "--repair",
-        action="store_true",
-        help="repair errors where possible; each repair is a warning",
-    )
     repairs.add_argument(
         "--fix",
         action="store_true",
         help="repair, and write the repairs into the .urdf file unless an error remains",
     )
-    add_floating_base(command)
-    add_contact(command)
     add_collisions(command)
-    add_package_dirs(command)
     command.set_defaults(run=_check)
 
 
@@ -148,28 +129,20 @@ def _checked(file: Path, options: argparse.Namespace) -> _Outcome:
     """Return the robot and the report on it."""
     from rbdyn_ros.commands.appearance import with_appearance
     from rbdyn_ros.commands.collisions import check_file, is_sampling, sampled, wanted_contact
-    from rbdyn_ros.description.source import read
-    from rbdyn_ros.loading.load import complete
-    from rbdyn_ros.loading.storage import SUFFIX
+    from rbdyn_ros.loading.load import complete, is_saved
     from rbdyn_ros.report import report
 
     if is_sampling(options):
         check_file(file)
-    if file.suffix == SUFFIX:
+    if is_saved(file):
         return _saved(file, options)
-    strict = not options.repair
+    strict, contact = not options.repair, wanted_contact(options)
     description = with_appearance(
-        lambda: read(
-            file,
-            strict=strict,
-            package_dirs=options.package_dir,
-            contact=wanted_contact(options),
-            srdf=options.write_srdf is None,
-        ),
+        lambda: opened_robot(options, file, contact, srdf=options.write_srdf is None).description,
         file,
         options,
         strict=strict,
-        collisions=not wanted_contact(options),
+        collisions=not contact,
     )
     m = complete(description, options.floating_base, strict)
     found = replace(report(description, m), self_collision=sampled(m, description, options))
@@ -178,11 +151,10 @@ def _checked(file: Path, options: argparse.Namespace) -> _Outcome:
 
 def _saved(file: Path, options: argparse.Namespace) -> _Outcome:
     """Return a saved Model, which has no description any more, and the report on it."""
-    from rbdyn_ros.loading.load import load
     from rbdyn_ros.report import findings_text
     from rbdyn_ros.report.describe import describe
 
-    m = load(file, floating_base=options.floating_base, contact=options.contact)
+    m, _ = loaded_robot(options, file)
     digest = m.sha256()
     told = {"ok": True, "name": m.name, "source": str(file), "nq": m.nq, "nv": m.nv}
     findings = [asdict(finding) for finding in m.findings]

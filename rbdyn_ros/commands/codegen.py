@@ -10,11 +10,12 @@ from rbdyn_ros.commands.common import (
     DONE,
     REFUSED,
     USAGE,
-    add_floating_base,
+    add_mounting,
     add_robot,
     folder_path,
-    load_robot,
+    mounted_robot,
     report_error,
+    run_imports,
     standing,
 )
 from rbdyn_ros.commands.control_package import write_control_package
@@ -58,6 +59,7 @@ def add_codegen(commands: Commands) -> None:
         "codegen", help="write a robot's dynamics as C for controllers and firmware", epilog=EPILOG
     )
     add_robot(command)
+    add_mounting(command)
     target = command.add_mutually_exclusive_group(required=True)
     target.add_argument(
         "-o", "--output", type=folder_path, metavar="DIR", help="folder to write to"
@@ -91,7 +93,6 @@ def add_codegen(commands: Commands) -> None:
         metavar="LINK",
         help="link for the Jacobian; can be repeated",
     )
-    add_floating_base(command)
     command.add_argument("--no-mimic", action="store_true", help="let mimic joints move freely")
     command.add_argument(
         "--timestep", type=float, metavar="S", help="timestep of step [s] (0.001)"
@@ -122,6 +123,7 @@ def _language(text: str) -> str:
 
 
 def _codegen(options: argparse.Namespace) -> int:
+    run_imports(options.imports)
     if options.ros2_control is not None:
         return write_control_package(options)
     from rbdyn_ros.codegen.folder import check_folder, write
@@ -229,7 +231,7 @@ def _and(names: Sequence[str]) -> str:
 
 
 def _robot(options: argparse.Namespace) -> Model:
-    m, _ = load_robot(options, options.floating_base, mimic=not options.no_mimic)
+    m, _ = mounted_robot(options, mimic=not options.no_mimic)
     m.opt.passive = not options.no_passive
     return m
 

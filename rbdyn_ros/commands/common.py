@@ -10,12 +10,15 @@ import tempfile
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rbdyn_ros.errors import did_you_mean
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Array
+    from rbdyn_ros.description.parts.geometries import Contact
+    from rbdyn_ros.description.reading.robot_file import RobotFile
+    from rbdyn_ros.description.source import Source
     from rbdyn_ros.model.model import Model
 
 DONE, REFUSED, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -43,47 +46,72 @@ class FileOf:
         return file_path(text)
 
 
-#: Longest name of a robot; a longer text is a path, which the reader refuses.
-LONGEST_NAME = 200
-
-
 class RobotFileArgument(FileOf):
     """The type of an argument: a robot file, or the name of a robot that is installed."""
 
     def __call__(self, text: str) -> Path:
-        path = file_path(text)
-        if path.suffix or len(path.parts) > 1 or len(text) > LONGEST_NAME or path.is_file():
-            return path
+        from rbdyn_ros.description.reading.robot_file import path_of
         from rbdyn_ros.errors import ParameterError
-        from rbdyn_ros.loading.robot_names import robot_by_name
 
         try:
-            return robot_by_name(text)
+            return path_of(file_path(text))
         except ParameterError as error:
-            if path.exists():
-                return path
             raise argparse.ArgumentTypeError(str(error)) from error
 
 
-ROBOT_FILE = RobotFileArgument((".urdf", ".xacro", ".yaml", ".yml"))
-#: A robot file or a saved Model.
-MODEL_FILE = RobotFileArgument((*ROBOT_FILE.suffixes, ".npz"))
-MODEL_FILE_HELP = (
-    "a .urdf, .xacro, mechanism or scene .yaml file, a saved Model (.npz), or the name of a robot "
-    "such as panda"
-)
+#: A robot file, or a saved Model.
+ROBOT_FILE = RobotFileArgument((".urdf", ".xacro", ".yaml", ".yml", ".npz"))
+ROBOT_HELP = "a .urdf, .xacro, mechanism or scene .yaml file, or the name of a robot such as panda"
 PICTURE_FILE = FileOf((".svg", ".png", ".pdf"))
 RECORDING_FILE = FileOf((".mcap", ".db3", ".csv"))
 
 
-def add_robot(command: argparse.ArgumentParser) -> None:
-    """Add the robot, its mounting and gravity to the arguments of a command."""
+def add_robot(
+    command: argparse.ArgumentParser,
+    name: str = "robot",
+    nargs: str | None = None,
+    more: str = ", or a saved Model (.npz)",
+) -> argparse._MutuallyExclusiveGroup:
+    """Add a robot, and all that decides how its file is read, to the arguments of a command.
+
+    Args:
+        command: gets the arguments.
+        name: of the argument.
+        nargs: number of robots, as for add_argument.
+        more: text for the end of the help of the robot.
+
+    Returns:
+        The group of `--repair`, which other options may exclude.
+    """
+    metavar = name.removesuffix("s")
     command.add_argument(
-        "robot",
-        type=ROBOT_FILE,
-        help="a .urdf, .xacro or mechanism .yaml file, or the name of a robot such as panda",
+        name, type=ROBOT_FILE, nargs=nargs, metavar=metavar, help=f"{ROBOT_HELP}{more}"
     )
+    command.set_defaults(xacro_args=[])
+    about = "NAME:=VALUE anywhere on the command line: arguments of a .xacro file"
+    command.add_argument_group("xacro arguments", about)
     add_package_dirs(command)
+    command.add_argument(
+        "--floating-base", action="store_true", help="let the root link move freely"
+    )
+    command.add_argument(
+        "--contact",
+        action="store_true",
+        help="use the <collision> elements for contact; adds a floor at z = 0 if the robot's file "
+        "has no obstacle",
+    )
+    add_import(command)
+    group = command.add_mutually_exclusive_group()
+    group.add_argument(
+        "--repair",
+        action="store_true",
+        help="repair errors where possible; each repair is a warning",
+    )
+    return group
+
+
+def add_mounting(command: argparse.ArgumentParser) -> None:
+    """Add the mounting of a robot and gravity to the arguments of a command."""
     command.add_argument(
         "--mounting",
         nargs=3,
@@ -134,23 +162,6 @@ def run_imports(paths: Sequence[Path]) -> None:
         runpy.run_path(str(path))
 
 
-def add_contact(command: argparse.ArgumentParser) -> None:
-    """Add `--contact` to the arguments of a command."""
-    command.add_argument(
-        "--contact",
-        action="store_true",
-        help="simulate contact of the <collision> elements; adds a floor at z = 0 if the robot's "
-        "file has no obstacle",
-    )
-
-
-def add_floating_base(command: argparse.ArgumentParser) -> None:
-    """Add `--floating-base` to the arguments of a command."""
-    command.add_argument(
-        "--floating-base", action="store_true", help="let the root link move freely"
-    )
-
-
 def file_path(text: str) -> Path:
     """Return the path in an argument; raises ArgumentTypeError for an empty one."""
     if not text.strip():
@@ -185,42 +196,90 @@ def check_writable(path: Path, what: str, suffixes: Collection[str]) -> None:
         raise unwritable(target, error) from error
 
 
-def load_robot(
-    options: argparse.Namespace, floating_base: bool = False, mimic: bool = True
-) -> tuple[Model, bytes]:
-    """Return the robot, with gravity in the axes of its base link, and its URDF document.
-
-    Args:
-        options: with the arguments of add_robot.
-        floating_base: as for load_urdf.
-        mimic: as for load_urdf.
+def robot_of(options: argparse.Namespace, path: Path) -> RobotFile:
+    """Return a robot file with the options of add_robot.
 
     Raises:
-        RbdynError: the robot, its mounting or gravity is refused.
+        RbdynError: there is no such file or folder, or a xacro argument is refused.
     """
-    from rbdyn_ros.description.source import MECHANISM_SUFFIXES, read
-    from rbdyn_ros.description.urdf_files.urdf import read_file
-    from rbdyn_ros.loading.load import complete
+    from rbdyn_ros.description.reading.robot_file import RobotFile
+    from rbdyn_ros.description.reading.xacro_files import xacro_arguments
+
+    _demand_folders(options.package_dir)
+    arguments = xacro_arguments(options.xacro_args)
+    _demand_file(path)
+    return RobotFile(path, arguments, options.package_dir)
+
+
+def opened_robot(
+    options: argparse.Namespace, path: Path, contact: bool | Contact | None = None, **more: Any
+) -> Source:
+    """Return the description of a robot file, as the options of add_robot say.
+
+    Args:
+        options: of the command.
+        path: of the file.
+        contact: instead of `--contact`; None: as the option says.
+        more: for opened.
+    """
+    from rbdyn_ros.description.scene_files.scene import no_floating_scene
+    from rbdyn_ros.description.source import opened
+
+    contact = options.contact if contact is None else contact
+    found = opened(robot_of(options, path), strict=not options.repair, contact=contact, **more)
+    if found.is_scene and options.floating_base:
+        raise no_floating_scene()
+    return found
+
+
+def loaded_robot(
+    options: argparse.Namespace, path: Path, mimic: bool = True
+) -> tuple[Model, Source | None]:
+    """Return the Model of a robot file, and where it came from; None for a saved Model.
+
+    Raises:
+        RbdynError: the robot or an option is refused.
+    """
+    from rbdyn_ros.loading.load import complete, is_saved, load
+
+    if is_saved(path):
+        given = robot_of(options, path)
+        m = load(
+            path,
+            floating_base=options.floating_base,
+            strict=not options.repair,
+            mimic=mimic,
+            xacro_args=given.xacro_args,
+            contact=options.contact,
+        )
+        return m, None
+    found = opened_robot(options, path)
+    m = complete(found.description, options.floating_base, not options.repair, mimic)
+    return m, found
+
+
+def mounted_robot(options: argparse.Namespace, mimic: bool = True) -> tuple[Model, Source | None]:
+    """Return as loaded_robot, with gravity in the axes of the base link, without contact.
+
+    Raises:
+        RbdynError: the robot or an option of add_robot and add_mounting is refused.
+    """
+    from rbdyn_ros.errors import Finding, ParameterError
 
     gravity = standing(options)
-    _demand_file(options.robot)
-    document = b""
-    if options.robot.suffix.lower() in MECHANISM_SUFFIXES:
-        described = read(options.robot, package_dirs=options.package_dir)
-    else:
-        described, text = read_file(options.robot, package_dirs=options.package_dir)
-        is_plain = options.robot.suffix.lower() != ".xacro"
-        document = options.robot.read_bytes() if is_plain else text.encode()
-    m = complete(described, floating_base, mimic=mimic)
+    if options.contact:
+        text = "--contact has no effect on code, identification and excitation; leave it out"
+        raise ParameterError(Finding("useless-option", text, "error", "contact"))
+    m, found = loaded_robot(options, options.robot, mimic)
     m.opt.gravity = tuple(gravity.tolist())
-    return m, document
+    return m, found
 
 
 def standing(options: argparse.Namespace) -> Array:
     """Return gravity in the axes of the base link, (3,) [m/s^2].
 
     Args:
-        options: with the arguments of add_robot; --mounting and --gravity may be None.
+        options: with the arguments of add_mounting, which may be None.
 
     Raises:
         ParameterError: the mounting, gravity or a folder of packages is refused.
@@ -248,7 +307,7 @@ def _demand_file(path: Path) -> None:
         return
     name = quote(str(path), 200)
     what = f"{name} is not a file" if is_there else f"there is no file {name}{nearest_file(path)}"
-    allowed = "the path of a .urdf, .xacro or mechanism .yaml file"
+    allowed = "the path of a .urdf, .xacro or .yaml file, or the name of a robot such as panda"
     refuse("no-such-file", f"{what}; give {allowed}", "", found=str(path), allowed=allowed)
 
 

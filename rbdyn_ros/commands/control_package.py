@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.common import DONE, REFUSED, USAGE, load_robot, report_error, standing
+from rbdyn_ros.commands.common import DONE, REFUSED, USAGE, mounted_robot, report_error, standing
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def write_control_package(options: argparse.Namespace) -> int:
     except ParameterError as error:
         return report_error("codegen", error, USAGE)
     try:
-        m, _ = load_robot(options, False)
+        m, _ = mounted_robot(options)
         code = dynamics(m, given or prefix_of(m.name), tuple(options.mounting or ()))
         texts = ControlPackage(name, code).files()
     except RbdynError as error:

@@ -14,10 +14,12 @@ from rbdyn_ros.commands.common import (
     REFUSED,
     USAGE,
     FileOf,
+    add_mounting,
     add_robot,
     check_writable,
-    load_robot,
+    mounted_robot,
     report_error,
+    run_imports,
 )
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ def add_excite(commands: Commands) -> None:
         "2 if the command line or the output file is refused.",
     )
     add_robot(command)
+    add_mounting(command)
     command.add_argument(
         "-o",
         "--output",
@@ -111,6 +114,7 @@ def add_excite(commands: Commands) -> None:
 def _excite(options: argparse.Namespace) -> int:
     from rbdyn_ros.errors import ParameterError, RbdynError
 
+    run_imports(options.imports)
     if options.sweeps is not None and (options.harmonics, options.seed) != (None, None):
         print("rbdyn excite: sweeps have no --harmonics and no --seed", file=sys.stderr)
         return USAGE
@@ -139,7 +143,7 @@ def _series(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
     duration = 20.0 if options.duration is None else options.duration
     harmonics = 10 if options.harmonics is None else options.harmonics
     check_rate(options.rate, duration, harmonics)
-    m, _ = load_robot(options)
+    m, _ = mounted_robot(options)
     # one message for the random motions, then one per iteration
     with rounds("searching for a motion", ITERATIONS + 1) as tell:
         motion = excite(
@@ -161,7 +165,7 @@ def _sweeps(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
     """Return the report of sweeps, and what writes them."""
     from rbdyn_ros.identification.excitation.sweeps import sweeps
 
-    m, _ = load_robot(options)
+    m, _ = mounted_robot(options)
     motion = sweeps(
         m,
         options.joints,

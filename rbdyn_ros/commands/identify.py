@@ -16,10 +16,12 @@ from rbdyn_ros.commands.common import (
     REFUSED,
     USAGE,
     FileOf,
+    add_mounting,
     add_robot,
     check_writable,
-    load_robot,
+    mounted_robot,
     report_error,
+    run_imports,
 )
 from rbdyn_ros.commands.identify_actuators import (
     add_actuator_options,
@@ -31,6 +33,7 @@ from rbdyn_ros.commands.recorded import recorded
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Array
     from rbdyn_ros.commands.parser import Commands
+    from rbdyn_ros.description.source import Source
     from rbdyn_ros.identification.data.motion import Motion
     from rbdyn_ros.identification.equations.residuals import Residuals
     from rbdyn_ros.identification.equations.result import Identification
@@ -50,6 +53,7 @@ def add_identify(commands: Commands) -> None:
         "for --patch, 2 if the command line or an output file is refused.",
     )
     add_robot(command)
+    add_mounting(command)
     command.add_argument(
         "recording",
         type=RECORDING_FILE,
@@ -114,19 +118,27 @@ def add_identify(commands: Commands) -> None:
 def _identify(options: argparse.Namespace) -> int:
     from rbdyn_ros.errors import RbdynError
 
+    run_imports(options.imports)
     wrong = _usage(options)
     if wrong:
         print(f"rbdyn identify: {wrong}", file=sys.stderr)
         return USAGE
     try:
-        m, document = load_robot(options)
+        m, found = mounted_robot(options)
         if options.actuators is not None:
             return identify_actuators_of(m, options)
         if options.payload is not None:
             return _identify_payload(m, options)
-        return _identify_arm(m, document, options)
+        return _identify_arm(m, _document(options.robot, found), options)
     except RbdynError as error:
         return report_error("identify", error, REFUSED)
+
+
+def _document(path: Path, found: Source | None) -> bytes:
+    """Return the URDF that a patch changes: the file as it is, or as expanded by xacro."""
+    if found is None or not found.text:
+        return b""
+    return path.read_bytes() if path.suffix.lower() == ".urdf" else found.text.encode()
 
 
 def _usage(options: argparse.Namespace) -> str:
@@ -142,7 +154,7 @@ def _usage(options: argparse.Namespace) -> str:
     wrong = wrong_actuator_options(options)
     if wrong:
         return wrong
-    if options.patch and options.robot.suffix.lower() in (".yaml", ".yml"):
+    if options.patch and options.robot.suffix.lower() in (".yaml", ".yml", ".npz"):
         return "--patch is for URDF; edit a mechanism file by hand with the values of --json"
     try:
         if options.patch:

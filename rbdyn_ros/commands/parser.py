@@ -4,11 +4,16 @@
 from __future__ import annotations
 
 import argparse
+import re
+import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn, TypeAlias
 
 from rbdyn_ros.commands.common import USAGE
 from rbdyn_ros.errors import did_you_mean, quote
+
+#: An argument of xacro on a command line.
+_XACRO = re.compile(r"[^-=]*:=")
 
 
 class Parser(argparse.ArgumentParser):
@@ -26,6 +31,16 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print a one-line error and exit with status 2."""
         self.exit(USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Parse the arguments; those of xacro, name:=value, stand anywhere behind a command."""
+        words = list(sys.argv[1:] if args is None else args)
+        takes = self.get_default("xacro_args") is not None
+        given = [word for word in words if takes and _XACRO.match(word)]
+        options, more = super().parse_known_args([x for x in words if x not in given], namespace)
+        if takes:
+            options.xacro_args = given
+        return options, more
 
     def check_options(self, words: Sequence[str]) -> None:
         """Exit if an option is unknown; the error names the nearest one.

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.common import (
     DONE,
-    MODEL_FILE,
     PICTURE_FILE,
     REFUSED,
+    ROBOT_FILE,
     USAGE,
     FileOf,
     add_import,
@@ -83,7 +83,7 @@ def add_recording(command: argparse.ArgumentParser) -> None:
     command.add_argument("recording", type=RUN_FILE, help="an .mcap file or a rosbag2 folder")
     command.add_argument(
         "--robot",
-        type=MODEL_FILE,
+        type=ROBOT_FILE,
         metavar="FILE",
         help="file of the robot, if the recording does not contain it",
     )

@@ -12,13 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.common import (
-    ROBOT_FILE,
     ROS_ARGS,
     USAGE,
     FileOf,
-    add_contact,
-    add_floating_base,
-    add_import,
+    add_robot,
     report_error,
     run_imports,
 )
@@ -34,7 +31,7 @@ Examples:
   rbdyn sim robot.urdf --floating-base --contact  a robot that stands on a floor
   rbdyn sim --scene table.yaml                    a robot with objects and obstacles
   rbdyn sim robot.urdf --no-view --record run.mcap
-  rbdyn sim robot.urdf.xacro prefix:=left_        with an argument of the xacro file
+  rbdyn sim ur.urdf.xacro name:=ur ur_type:=ur5e  with arguments of the xacro file
   rbdyn sim robot.urdf {ROS_ARGS} -p on_timeout:=hold -r __ns:=/left
 
 Arguments after {ROS_ARGS} go to ROS 2: parameters of the node, remappings, parameter files. They
@@ -48,14 +45,8 @@ def add_sim(commands: Commands) -> None:
     command = commands.add_parser(
         "sim", help="simulate a robot behind ROS 2 topics", epilog=EPILOG
     )
-    command.add_argument(
-        "file",
-        nargs="?",
-        type=ROBOT_FILE,
-        help="a .urdf, .xacro, mechanism .yaml or scene .yaml file, or the name of a robot of "
-        "example-robot-data or robot_descriptions (default: the robot of the parameters, or a "
-        "bundled arm)",
-    )
+    more = "; default: the robot of the parameters, or a bundled arm"
+    add_robot(command, "file", "?", more)
     command.add_argument(
         "--scene",
         type=FileOf((".yaml", ".yml")),
@@ -67,13 +58,6 @@ def add_sim(commands: Commands) -> None:
         type=FileOf((".yaml", ".yml")),
         metavar="ACTUATORS.yaml",
         help="motors, gears and drives of the joints",
-    )
-    command.add_argument(
-        "xacro_args",
-        nargs="*",
-        default=[],
-        metavar="NAME:=VALUE",
-        help="arguments of a .xacro file",
     )
     view = command.add_mutually_exclusive_group()
     view.add_argument("--no-view", action="store_true", help="do not show it in the browser")
@@ -88,12 +72,9 @@ def add_sim(commands: Commands) -> None:
         metavar="RUN.mcap",
         help="record to this new file",
     )
-    add_floating_base(command)
-    add_contact(command)
     command.add_argument(
         "--paused", action="store_true", help="start paused; the service ~/pause resumes"
     )
-    add_import(command)
     command.set_defaults(run=_sim)
 
 
@@ -150,8 +131,12 @@ def ros_words(options: argparse.Namespace) -> list[str]:
     for name in ("scene", "actuators"):
         if (path := getattr(options, name)) is not None:
             given[name] = str(Path(path).absolute())
+    if options.repair:
+        given["strict"] = False
     if options.xacro_args:
         given["xacro_args"] = options.xacro_args
+    if options.package_dir:
+        given["package_dirs"] = [str(Path(folder).absolute()) for folder in options.package_dir]
     # ROS reads YAML; JSON is YAML and escapes any character of a path
     pairs = [f"{name}:={json.dumps(value, ensure_ascii=False)}" for name, value in given.items()]
     return [ROS_ARGS, *(word for pair in pairs for word in ("-p", pair))]

@@ -7,14 +7,11 @@ import argparse
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.common import (
-    MODEL_FILE,
-    MODEL_FILE_HELP,
     REFUSED,
-    add_contact,
-    add_floating_base,
-    add_import,
-    add_package_dirs,
+    add_robot,
+    loaded_robot,
     report_error,
+    robot_of,
     run_imports,
 )
 from rbdyn_ros.commands.page import add_page, serve_page, warn
@@ -28,7 +25,7 @@ if TYPE_CHECKING:
 EPILOG = """\
 Examples:
   rbdyn view robot.urdf
-  rbdyn view robot.urdf.xacro --package-dir ~/ws/src --open
+  rbdyn view ur.urdf.xacro name:=ur ur_type:=ur5e --open
   rbdyn view mechanism.yaml --port 9000
   rbdyn view robot.urdf --floating-base
 
@@ -41,21 +38,8 @@ def add_view(commands: Commands) -> None:
     command = commands.add_parser(
         "view", help="show a robot in the browser and move its joints", epilog=EPILOG
     )
-    command.add_argument(
-        "file",
-        type=MODEL_FILE,
-        help=MODEL_FILE_HELP,
-    )
+    add_robot(command, "file")
     add_page(command)
-    command.add_argument(
-        "--repair",
-        action="store_true",
-        help="repair errors where possible",
-    )
-    add_floating_base(command)
-    add_contact(command)
-    add_package_dirs(command)
-    add_import(command)
     command.set_defaults(run=_view)
 
 
@@ -66,24 +50,10 @@ def _view(options: argparse.Namespace) -> int:
     end_at_once()  # no file is open
     run_imports(options.imports)
     try:
-        model = _loaded(options)
+        model, _ = loaded_robot(options, options.file)
     except RbdynError as error:
         return report_error("view", error, REFUSED)
     return serve_page("view", options, model.name, lambda server: _fill(server, model, options))
-
-
-def _loaded(options: argparse.Namespace) -> Model:
-    from rbdyn_ros.description.source import read
-    from rbdyn_ros.loading.load import complete, load
-    from rbdyn_ros.loading.storage import SUFFIX
-
-    if options.file.suffix == SUFFIX:
-        return load(options.file, floating_base=options.floating_base, contact=options.contact)
-    strict = not options.repair
-    description = read(
-        options.file, strict=strict, package_dirs=options.package_dir, contact=options.contact
-    )
-    return complete(description, options.floating_base, strict)
 
 
 def _fill(server: viser.ViserServer, model: Model, options: argparse.Namespace) -> None:
@@ -93,7 +63,7 @@ def _fill(server: viser.ViserServer, model: Model, options: argparse.Namespace) 
     from rbdyn_ros.view.web.show import Show
     from rbdyn_ros.view.web.sliders import Sliders
 
-    looks = read_appearance(options.file, package_dirs=options.package_dir)
+    looks = read_appearance(robot_of(options, options.file))
     show = Show(server, model, looks)
     if moved := moved_starts(model, Sliders(show).qpos):
         print(f"rbdyn view: joints whose limits exclude 0 start elsewhere: {moved}", flush=True)

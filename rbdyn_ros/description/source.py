@@ -1,62 +1,101 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read a robot or a scene from a file, or a robot from text."""
+"""The one door for robot files: read a robot or a scene from a file, or a robot from text."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from rbdyn_ros.description import robot_files
 from rbdyn_ros.description.parts.geometries import Contact
 from rbdyn_ros.description.parts.types import Description
+from rbdyn_ros.description.reading.robot_file import RobotFile
 from rbdyn_ros.description.robot_files import (
     MECHANISM_SUFFIXES,
     URDF_SUFFIXES,
     check_source,
+    file_of,
+    read_with_text,
 )
-from rbdyn_ros.description.scene_files.scene import check_scene_options, is_scene, read_scene
+from rbdyn_ros.description.scene_files.scene import check_scene_options, is_scene, read_whole_scene
+from rbdyn_ros.description.scenes.scene import SceneParts
+from rbdyn_ros.description.urdf_files.urdf import is_text
 
 __all__ = ["MECHANISM_SUFFIXES", "URDF_SUFFIXES", "check_source", "read"]
 
 
-def read(
-    source: str | bytes | Path,
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The description of a robot or a scene, and its origin.
+
+    Attributes:
+        text: URDF, as expanded by xacro; empty for a mechanism file.
+        file: it came from, or None.
+        received: another node publishes it.
+        parts: of the scene file that it came from; then `text` is the URDF of its only robot, or
+            empty.
+    """
+
+    description: Description
+    text: str
+    file: RobotFile | None = None
+    received: bool = False
+    parts: SceneParts | None = None
+
+    @property
+    def path(self) -> Path | None:
+        """The path of the file, or None."""
+        return None if self.file is None else self.file.located()
+
+    @property
+    def is_scene(self) -> bool:
+        """Whether it came from a scene file."""
+        return self.parts is not None
+
+
+def read(source: str | bytes | Path | RobotFile, **how: Any) -> Description:
+    """Return the Description of a robot or a scene; arguments and errors as for opened."""
+    return opened(source, **how).description
+
+
+def opened(
+    source: str | bytes | Path | RobotFile,
     *,
     strict: bool = True,
     package_dirs: Sequence[str | Path] = (),
     xacro_args: Mapping[str, object] | None = None,
     contact: bool | Contact = False,
-    srdf: bool = True,
-) -> Description:
+    srdf: str | bytes | Path | bool = True,
+) -> Source:
     """Read a robot, or a scene with robots and objects.
 
     Args:
-        source: path of a `.urdf`, `.xacro`, mechanism `.yaml` or scene `.yaml` file, or the text
-            of a URDF.
+        source: path of a `.urdf`, `.xacro`, mechanism `.yaml` or scene `.yaml` file, the name of a
+            robot such as panda, a RobotFile, or the text of a URDF.
         strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
         package_dirs: folders to search for packages, of `$(find package)` and of meshes.
         xacro_args: values for the `$(arg ...)` of a xacro file.
         contact: True or a Contact: use the `<collision>` elements of links for contact. A scene
             always does, and takes no Contact.
-        srdf: for contact, whether an SRDF beside a URDF counts.
+        srdf: for contact, an SRDF; or whether one beside a URDF counts.
 
     Returns:
-        The checked Description.
+        The checked Description and its origin.
 
     Raises:
         DescriptionError: with all errors of the document, each with its line.
-        ParameterError: the source is neither a path nor text, or contact is neither a bool nor a
-            Contact.
+        ParameterError: the source is neither a path nor text, no robot has the name, or contact
+            is neither a bool nor a Contact.
     """
     check_source(source)
-    if isinstance(source, str | Path) and is_scene(source):
-        check_scene_options(contact, xacro_args)
-        return read_scene(source, strict=strict, package_dirs=package_dirs)
-    return robot_files.read(
-        source,
-        strict=strict,
-        package_dirs=package_dirs,
-        xacro_args=xacro_args,
-        contact=contact,
-        srdf=srdf,
-    )
+    how: dict[str, Any] = {"strict": strict, "contact": contact, "srdf": srdf}
+    if isinstance(source, bytes) or (isinstance(source, str) and is_text(source)):
+        how |= {"package_dirs": package_dirs, "xacro_args": xacro_args}
+        return Source(*read_with_text(source, **how))
+    file = file_of(source, package_dirs, xacro_args)
+    if is_scene(path := file.located()):
+        check_scene_options(contact, file.xacro_args)
+        described, text, parts = read_whole_scene(path, strict, file.package_dirs)
+        return Source(described, text, file, parts=parts)
+    return Source(*read_with_text(file, **how), file)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.build.builder import SystemBuilder
@@ -17,9 +18,9 @@ from rbdyn_ros.description.checks.passive import audit_chord, audit_loop_joint
 from rbdyn_ros.description.parts.geometries import Contact
 from rbdyn_ros.description.parts.joint_types import JOINT_SPECS, check_floating_base
 from rbdyn_ros.description.parts.types import Description
-from rbdyn_ros.description.scene_files.scene import is_scene, no_floating_scene
-from rbdyn_ros.description.source import check_source, read
-from rbdyn_ros.description.urdf_files import urdf
+from rbdyn_ros.description.reading.robot_file import RobotFile
+from rbdyn_ros.description.scene_files.scene import no_floating_scene
+from rbdyn_ros.description.source import opened
 from rbdyn_ros.dynamics.assembly import assemble, is_closed
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.loading.free_objects import placed_objects
@@ -40,26 +41,27 @@ OPTIONS = ("timestep", "gravity", "integrator", "passive", "exact_stops")
 
 
 def load_urdf(
-    source: str | bytes | Path,
+    source: str | bytes | Path | RobotFile,
     floating_base: bool | str = False,
     package_dirs: Sequence[str | Path] = (),
     strict: bool = True,
     mimic: bool = True,
-    xacro_args: Mapping[str, str | bool | float] | None = None,
+    xacro_args: Mapping[str, object] | None = None,
     contact: bool | Contact = False,
     srdf: str | bytes | Path | bool = True,
 ) -> Model:
-    """Load a robot from a URDF or xacro file, or from URDF text.
+    """Load a robot from a file, or from URDF text.
 
     Args:
-        source: path of a `.urdf` or `.xacro` file, or the text itself.
+        source: path of a `.urdf`, `.xacro`, mechanism or scene `.yaml` file; the name of a robot
+            that is installed, such as panda; a RobotFile; or the text of a URDF.
         floating_base: connect the root link to the world by a free joint `root_joint`: True for
             the type `floating`, or a type with six degrees of freedom: `floating`, `sixdof_fp`
             or `sixdof_fs`. The latter two have velocities in the axes of the link and are
             integrated by the exponential of SE(3).
         package_dirs: a folder, or a list of folders, to search for packages, of `$(find package)`
-            in xacro files and of `package://` in names of meshes; each may contain the package or
-            be it.
+            in xacro files and of `package://` in names of meshes. Packages above the file, beside
+            it, in its workspace or in a sourced workspace are found without it.
         strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
         mimic: whether mimic joints follow their leader, without a degree of freedom; if False
             they are ordinary joints.
@@ -82,8 +84,8 @@ def load_urdf(
         DescriptionError: with all errors of the document, each with its line.
         ParameterError: an argument has a value that is not allowed.
     """
-    check_source(source)
-    description = urdf.read(
+    base_joint = check_floating_base(floating_base)
+    found = opened(
         source,
         strict=strict,
         package_dirs=package_dirs,
@@ -91,50 +93,71 @@ def load_urdf(
         contact=contact,
         srdf=srdf,
     )
-    return complete(description, floating_base, strict, mimic)
+    if base_joint and found.is_scene:
+        raise no_floating_scene()
+    return complete(found.description, floating_base, strict, mimic)
 
 
 def load(
-    path: str | Path,
+    path: str | Path | RobotFile,
     *,
     floating_base: bool | str = False,
     package_dirs: Sequence[str | Path] = (),
     strict: bool = True,
+    mimic: bool = True,
+    xacro_args: Mapping[str, object] | None = None,
     contact: bool | Contact = False,
+    srdf: str | bytes | Path | bool = True,
 ) -> Model:
-    """Return the Model of a robot file.
+    """Return the Model of a robot file; as load_urdf, also for a saved Model, but not for text.
 
     Args:
-        path: of a `.urdf` or `.xacro` file, a mechanism or scene `.yaml` file, or a file written
-            by `save`, which allows no other argument.
+        path: as for load_urdf; or a file written by `save`, which allows no other argument.
         floating_base: as for load_urdf.
         package_dirs: as for load_urdf.
         strict: as for load_urdf.
+        mimic: as for load_urdf.
+        xacro_args: as for load_urdf.
         contact: as for load_urdf.
+        srdf: as for load_urdf.
 
     Raises:
         DescriptionError: with all errors of the document, each with its line.
         ModelError: a user-defined joint type or motion is not registered.
         ParameterError: path is not a path, or an argument has a value that is not allowed.
     """
-    wanted, base_joint = check_contact(contact), check_floating_base(floating_base)
-    if isinstance(path, str | Path) and Path(path).suffix == MODEL_SUFFIX:
-        changes = {
-            "contact": wanted is not None,
-            "floating_base": base_joint,
-            "strict": not strict,
-        }
-        for name, given in changes.items():
-            if given:
-                usual = str(name == "strict")
-                text = f"{name} must be {usual} for a saved Model, which is loaded as it is"
-                raise ParameterError(Finding(f"bad-{name}", text, "error", name, allowed=usual))
-        return load_model(path)
-    source = Path(path) if isinstance(path, str) else path
-    if base_joint and isinstance(source, Path) and is_scene(source):
-        raise no_floating_scene()
-    described = read(source, strict=strict, package_dirs=package_dirs, contact=contact)
-    return complete(described, floating_base, strict)
+    given: dict[str, Any] = {
+        "floating_base": floating_base,
+        "package_dirs": package_dirs,
+        "strict": strict,
+        "mimic": mimic,
+        "xacro_args": xacro_args,
+        "contact": contact,
+        "srdf": srdf,
+    }
+    file = Path(path) if isinstance(path, str) else path
+    at = file.path if isinstance(file, RobotFile) else file
+    if isinstance(at, str | Path) and is_saved(Path(at)):
+        _check_unchanged(given)
+        return load_model(at)
+    return load_urdf(file, **given)
+
+
+def is_saved(path: Path) -> bool:
+    """Return whether a path is that of a saved Model."""
+    return path.suffix == MODEL_SUFFIX
+
+
+def _check_unchanged(given: Mapping[str, Any]) -> None:
+    """Raise ParameterError if an argument would change a saved Model."""
+    check_contact(given["contact"])
+    check_floating_base(given["floating_base"])
+    usual = {"strict": True, "mimic": True, "srdf": True}
+    for name, value in given.items():
+        if name != "package_dirs" and (value or False) != usual.get(name, False):
+            allowed = str(usual.get(name, False) if name != "xacro_args" else None)
+            text = f"{name} must be {allowed} for a saved Model, which is loaded as it is"
+            raise ParameterError(Finding(f"bad-{name}", text, "error", name, allowed=allowed))
 
 
 def build(

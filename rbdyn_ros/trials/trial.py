@@ -15,6 +15,7 @@ from rbdyn_ros import __version__
 from rbdyn_ros.actuators import ActuatorsDocument, with_actuators
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.names import kind_of
+from rbdyn_ros.description.reading.robot_file import RobotFile
 from rbdyn_ros.dynamics.commanded import commanded_joints
 from rbdyn_ros.errors import quote
 from rbdyn_ros.model.model import Model
@@ -92,19 +93,25 @@ def hash_of_files(folder: str, words: tuple[str, ...]) -> str:
 
 
 @dataclass(frozen=True)
-class RobotFile:
+class TrialRobot:
     """The file of the robot, for a simulator that loads it itself.
 
     Attributes:
-        path: of a robot or scene file.
+        file: of a robot or scene.
         is_scene: whether it is a scene.
-        floating_base, contact: as in `rb.load`.
+        floating_base, contact, strict: as in `rb.load`.
     """
 
-    path: str
+    file: RobotFile
     is_scene: bool = False
     floating_base: bool = False
     contact: bool = False
+    strict: bool = True
+
+    @property
+    def path(self) -> str:
+        """The path of the file."""
+        return str(self.file.path)
 
 
 @dataclass(frozen=True)
@@ -235,7 +242,7 @@ class Trial:
         allowance: see Allowance.
         recordings: number of failed runs that are recorded, the worst ones.
         urdf: text of the robot's URDF, for recordings, or "".
-        robot_file: see RobotFile.
+        robot_file: see TrialRobot.
         actuators: the actuators file, or None.
     """
 
@@ -256,7 +263,7 @@ class Trial:
     allowance: Allowance = Allowance()
     recordings: int = 0
     urdf: str = ""
-    robot_file: RobotFile = RobotFile("")
+    robot_file: TrialRobot = TrialRobot(RobotFile(""))
     actuators: ActuatorsDocument | None = None
 
     @property

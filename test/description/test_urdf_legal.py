@@ -182,7 +182,11 @@ def test_misspelt_elements_and_attributes_are_warned_of():
     robot = one_joint(
         LIMIT + '<dynamic damping="1"/><dynamics friction="0" dampning="1"/><sensor/>'
     )
-    assert codes(robot) == [("warning", "unknown-element"), ("warning", "unknown-attribute")]
+    assert codes(robot) == [
+        ("warning", "unknown-element"),
+        ("warning", "unknown-attribute"),
+        ("note", "not-used"),
+    ]
     assert "(did you mean 'dynamics'?)" in robot.findings[0].message
     assert "(did you mean 'damping'?)" in robot.findings[1].message
     robot = read_text('<robot name="r"><link name="a"/><lnk name="b"/><gazebo/></robot>')

@@ -34,7 +34,10 @@ def test_every_command_has_a_section_and_a_row(capsys):
 def test_every_option_is_on_the_page(capsys, name):
     text = output_of(capsys, name, "--help").split("options:")[1].split("Example")[0]
     options = set(re.findall(r"(?:^  |, )(--[\w-]+)", text, re.MULTILINE)) - {"--help"}
-    for option in options:
+    shared = set(re.findall(r"^\| `(--[\w-]+)", PAGE.split("## rbdyn")[0], re.MULTILINE))
+    assert "--repair" in shared
+    assert "NAME:=VALUE" not in text or options >= shared, "a command that reads a robot"
+    for option in options - (shared if "NAME:=VALUE" in text else set()):
         assert re.search(rf"{option}(?![\w-])", SECTIONS[name]), f"{name} has {option}"
     named = set(re.findall(r"`(--[\w-]+)", SECTIONS[name])) - {"--ros-args"}
     assert named <= options, "no such options"

@@ -31,11 +31,13 @@ from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Vec3
 from rbdyn_ros.description.reading import guard
 from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.reading.guard import Element
+from rbdyn_ros.description.reading.robot_file import RobotFile
 from rbdyn_ros.description.reading.xacro_files import expand
 from rbdyn_ros.description.robot_files import (
     MECHANISM_SUFFIXES,
     URDF_SUFFIXES,
     check_source,
+    file_of,
     read,
 )
 from rbdyn_ros.description.scene_files.scene import is_scene, read_parts
@@ -44,7 +46,8 @@ from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.description.urdf_files.collisions import ShapeReader
 from rbdyn_ros.description.urdf_files.versions import version_of
 from rbdyn_ros.description.yaml_files import text as yaml_text
-from rbdyn_ros.description.yaml_files.kinds import ValuePlace
+from rbdyn_ros.description.yaml_files.kinds import ValuePlace, is_sound
+from rbdyn_ros.description.yaml_files.robots import ROBOT_FILE, robot_file_of
 from rbdyn_ros.errors import Finding, listing, quote
 
 #: Maximum number of visuals, and of collisions; no browser shows more.
@@ -137,7 +140,7 @@ class Appearance:
 
 
 def read_appearance(
-    source: str | bytes | Path,
+    source: str | bytes | Path | RobotFile,
     *,
     folder: Path | None = None,
     package_dirs: Sequence[str | Path] = (),
@@ -145,10 +148,10 @@ def read_appearance(
     """Read the appearance of a robot.
 
     Args:
-        source: path of a `.urdf`, `.xacro`, mechanism or scene `.yaml` file, or URDF text. A
-            mechanism has the visuals of the robot that it starts from; its own geometries are
-            collisions, with convex hulls for meshes. Other files, such as a saved Model, have no
-            appearance.
+        source: path of a `.urdf`, `.xacro`, mechanism or scene `.yaml` file, the name of a robot,
+            a RobotFile, or URDF text. A mechanism has the visuals of the robot that it starts
+            from; its own geometries are collisions, with convex hulls for meshes. Other files,
+            such as a saved Model, have no appearance.
         folder: for URDF text, the folder to search for its meshes; without it only meshes of
             packages are found. For a path it is the folder of the file.
         package_dirs: folders to search for packages; each may contain the package or be it.
@@ -160,23 +163,24 @@ def read_appearance(
     check_source(source)
     if isinstance(source, bytes) or (isinstance(source, str) and urdf.is_text(source)):
         return _of_urdf(source, "<text>", MeshFiles(folder, package_dirs))
-    path = Path(source)
-    suffix = path.suffix.lower()
-    if suffix in MECHANISM_SUFFIXES and is_scene(path):
-        return _of_scene(path, package_dirs)
-    return _of_robot(path, package_dirs)
+    file = file_of(source, package_dirs)
+    path = file.located()
+    if is_scene(path):
+        return _of_scene(path, file.package_dirs)
+    return _of_robot(file)
 
 
-def _of_robot(path: Path, package_dirs: Sequence[str | Path]) -> Appearance:
+def _of_robot(file: RobotFile) -> Appearance:
+    path, package_dirs = file.located(), file.package_dirs
     suffix = path.suffix.lower()
     if suffix in MECHANISM_SUFFIXES:
-        return _of_mechanism(path, package_dirs)
+        return _of_mechanism(file)
     if suffix not in URDF_SUFFIXES:
         return Appearance()
     data: str | bytes = read_bytes(path, "a .urdf or .xacro file", "a path or the text of a URDF")
     if suffix == ".xacro":
         guard.parse(data, str(path), "robot", WANTED)  # readable errors before xacro runs
-        data = expand(path, Audit(), package_dirs)
+        data = expand(path, Audit(), package_dirs, file.xacro_args)
     return _of_urdf(data, str(path), MeshFiles(path.parent, package_dirs))
 
 
@@ -231,14 +235,17 @@ def _audit_shape(
     audit_place(origin, owner, line, audit)
 
 
-def _of_mechanism(path: Path, package_dirs: Sequence[str | Path]) -> Appearance:
-    audit = OnlyWarnings()
+def _of_mechanism(file: RobotFile) -> Appearance:
+    path, package_dirs, audit = file.located(), file.package_dirs, OnlyWarnings()
     data = read_bytes(path, "a .yaml file", "the path of a mechanism file")
     top = yaml_text.parse(data, str(path), audit, "a mechanism file")
     name, own = top.nodes.get("robot"), top.nodes.get("geometries")
     robot = Appearance()
-    if isinstance(name, yaml_text.Scalar) and Path(name.text).suffix.lower() in ROBOT_SUFFIXES:
-        robot = read_appearance(path.parent / name.text, package_dirs=package_dirs)
+    given = None if name is None else ROBOT_FILE.read(name, ValuePlace(audit, "", "robot"))
+    if given is not None and is_sound(given):
+        first = robot_file_of(given, path.parent).with_more(package_dirs, file.xacro_args)
+        if first.located().suffix.lower() in ROBOT_SUFFIXES:
+            robot = read_appearance(first)
     shapes: list[LinkShape] = []
     if isinstance(own, yaml_text.YamlTable):
         meshes = Meshes(MeshFiles(path.parent, package_dirs))
@@ -259,7 +266,7 @@ def _of_scene(path: Path, package_dirs: Sequence[str | Path]) -> Appearance:
     looks = []
     for name, robot in parts.robots.items():
         prefix = f"{name}/" if name else ""
-        own = _of_robot(robot.source, package_dirs)
+        own = _of_robot(file_of(robot.source, package_dirs))
         looks.append(_renamed(own, prefix, "", ""))
     for number, item in enumerate(parts.objects):
         looks.append(_of_object(item, PALETTE[number % len(PALETTE)], package_dirs))
@@ -273,7 +280,7 @@ def _of_scene(path: Path, package_dirs: Sequence[str | Path]) -> Appearance:
 def _of_object(item: Object, color: Color, package_dirs: Sequence[str | Path]) -> Appearance:
     if isinstance(item.shape, Path) and item.shape.suffix.lower() in ROBOTS:
         root = root_of(read(item.shape, strict=False, package_dirs=package_dirs))
-        own = _of_robot(item.shape, package_dirs)
+        own = _of_robot(file_of(item.shape, package_dirs))
         return _renamed(own, f"{item.name}/", root, item.name)
     try:
         placed = placed_shapes(item, package_dirs)

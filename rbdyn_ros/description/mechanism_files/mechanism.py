@@ -42,9 +42,10 @@ from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.reading.xacro_files import check_no_arguments
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.description.yaml_files.dialect import Dialect
-from rbdyn_ros.description.yaml_files.kinds import Flag, Name
+from rbdyn_ros.description.yaml_files.kinds import Flag, Name, is_sound
+from rbdyn_ros.description.yaml_files.robots import ROBOT_FILE, robot_file_of
 from rbdyn_ros.description.yaml_files.tables import ByName, Given, Key, Table, section
-from rbdyn_ros.errors import DescriptionError, Finding, quote
+from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, quote
 
 ROBOT_SUFFIXES = (".urdf", ".xacro")
 SECTIONS = (
@@ -67,7 +68,7 @@ def dialect() -> Dialect:
     )
     keys = (
         Key("name", Name(), "default: the name of the robot, or of the file"),
-        Key("robot", Name("a file"), "a .urdf or .xacro file to start from"),
+        Key("robot", ROBOT_FILE, "to start from: a .urdf or .xacro file, or a name"),
         Key(
             "base",
             Name("the name of a link"),
@@ -254,10 +255,17 @@ def _robot(
     touches: bool,
 ) -> Description | None:
     """Return the robot to start from, without line numbers; None after an error."""
-    name = top.get("robot")
-    if name is None:
+    given = top.get("robot")
+    if given is None or not is_sound(given):
         return None
-    path, audit, line = Path(name), top.audit, top.lines["robot"]
+    file = robot_file_of(given, folder or Path()).with_more(package_dirs, xacro_args)
+    audit, line = top.audit, top.lines["robot"]
+    name = given if isinstance(given, str) else given["file"]
+    try:
+        path = file.located()
+    except ParameterError as error:
+        top.error("bad-robot", "robot", str(error), found=name)
+        return None
     if path.suffix.lower() not in ROBOT_SUFFIXES:
         message = f"the robot {quote(name)} is not a .urdf or .xacro file"
         top.error("bad-robot", "robot", message, found=name, allowed=".urdf or .xacro")
@@ -268,10 +276,10 @@ def _robot(
         return None
     try:
         robot = urdf.read_file(
-            folder / path,
+            path,
             strict=audit.strict,
-            package_dirs=package_dirs,
-            xacro_args=xacro_args,
+            package_dirs=file.package_dirs,
+            xacro_args=file.xacro_args,
             contact=touches,
         )[0]
     except DescriptionError as error:

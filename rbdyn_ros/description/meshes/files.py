@@ -4,26 +4,29 @@
 from __future__ import annotations
 
 import importlib
-import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from types import ModuleType
 from urllib.parse import unquote
 
 from rbdyn_ros.checks.names import kind_of
+from rbdyn_ros.description.reading.packages import (
+    find_packages,
+    folders,
+    is_package,
+    not_found,
+    own_package,
+)
 from rbdyn_ros.description.reading.requests import note_opened
-from rbdyn_ros.description.reading.xacro_files import PACKAGE_NAME, find_package, folders
 from rbdyn_ros.errors import quote
 
 SUFFIXES = (".stl", ".dae", ".obj")
 
-_PACKAGE = "package://"
+#: A file of a package, as robots, Gazebo and launch files name it.
+_IN_PACKAGE = re.compile(r"(?:(?:package|model)://|\$\(find(?:-pkg-share)? )/*([^/)]*)\)?/*(.*)")
 _FILE = "file://"
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-_ROS_PATH = "ROS_PACKAGE_PATH"
-_MANIFEST = "package.xml"
-_MANIFEST_BYTES = 1 << 20
 
 
 class UnusableMeshError(Exception):
@@ -61,6 +64,7 @@ class MeshFiles:
         self._suffixes = suffixes
         self._folder = folder.resolve() if folder is not None else None
         self._package_dirs = folders(package_dirs)
+        self._packages: dict[str, list[Path]] = {}
 
     def of(self, suffixes: Sequence[str]) -> MeshFiles:
         """Return a finder of files with other suffixes in the same folders."""
@@ -73,7 +77,8 @@ class MeshFiles:
         the install space of `colcon build --symlink-install`.
 
         Args:
-            name: ``package://name/path``, ``file:///path``, or a path relative to the folder.
+            name: ``package://name/path``, ``model://name/path``, ``$(find name)/path``,
+                ``file:///path``, or a path relative to the folder.
 
         Raises:
             UnusableMeshError: there is no such file, or it is outside the allowed folders.
@@ -85,9 +90,8 @@ class MeshFiles:
             message = f"{kind}; allowed are {allowed}"
             raise UnusableMeshError("mesh-format", message, allowed)
         try:
-            if name.startswith(_PACKAGE):
-                package, _, path = name[len(_PACKAGE) :].lstrip("/").partition("/")
-                return self._in_package(package, path.lstrip("/"))  # exporters double slashes
+            if (in_package := _IN_PACKAGE.fullmatch(name)) is not None:
+                return self._in_package(in_package[1], in_package[2])
             return self._beside_robot(_plain_path(name))
         except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a NUL, too long
             reason = getattr(error, "strerror", None) or str(error)
@@ -97,13 +101,12 @@ class MeshFiles:
         if not path or ".." in PurePosixPath(path).parts:
             message = "is outside its package"
             raise UnusableMeshError("mesh-outside", message, "package://name/path, without '..'")
-        named = PACKAGE_NAME.fullmatch(package) is not None  # and not '..'
-        roots = list(dict.fromkeys(self._packages(package))) if named else []
+        if package not in self._packages:
+            places = find_packages(package, self._package_dirs, self._folder)
+            self._packages[package] = list(dict.fromkeys(places))
+        roots = self._packages[package]
         if not roots:
-            message = (
-                f"is in the package {quote(package)}, which is not found; pass its folder in "
-                "package_dirs, or source its ROS workspace"
-            )
+            message = f"cannot be found: {not_found(package)}"
             raise UnusableMeshError("package-not-found", message, "a package that is found")
         for root in roots:
             found = (root / path).resolve()
@@ -114,37 +117,16 @@ class MeshFiles:
                 return found
         raise _missing([root / path for root in roots])
 
-    def _packages(self, package: str) -> Iterator[Path]:
-        """Yield the folders of a package: in package_dirs, in ROS, above the robot.
-
-        A folder above the robot is the package if it has its package.xml, or its name: sets of
-        robots are often shared without package.xml.
-        """
-        ros = [place for place in os.environ.get(_ROS_PATH, "").split(":") if place]
-        named = find_package(package, [*self._package_dirs, *ros])
-        if named is not None:
-            yield named.resolve()
-        for place in self._above():
-            if place.name == package and not _is_for_all(place):
-                yield place
-            for root in (place, place / package):
-                if _is_called(root, package):
-                    yield root.resolve()
-
-    def _above(self) -> list[Path]:
-        """Return the folder of the robot and its parents, the nearest first."""
-        return [] if self._folder is None else [self._folder, *self._folder.parents]
-
     def _beside_robot(self, path: str) -> Path:
         if self._folder is None:
             message = "is a path; a robot given as text can name only files of packages"
             raise UnusableMeshError("mesh-outside", message, "package://name/path")
         named = self._folder / path
         found = named.resolve()
-        own = [folder for folder in self._above() if (folder / _MANIFEST).is_file()][:1]
+        own = own_package(self._folder)
         if not (
-            any(found.is_relative_to(folder) for folder in (self._folder, *own))
-            or any(_is_of_package(found, folder.name) for folder in own)
+            found.is_relative_to(self._folder)
+            or (own and (found.is_relative_to(own) or _is_of_package(found, own.name)))
         ):
             message = "is outside the folder of the file that names it and its package"
             raise UnusableMeshError("mesh-outside", message, "a path inside this folder")
@@ -167,30 +149,10 @@ def _plain_path(name: str) -> str:
     raise UnusableMeshError("mesh-address", f"{message}; allowed are {allowed}", allowed)
 
 
-def _is_for_all(folder: Path) -> bool:
-    """Return whether a folder is at the top or a home: it does not belong to the robot."""
-    home = Path(os.environ.get("HOME", folder.anchor)).resolve()
-    return folder == home or folder.parent == folder.parent.parent
-
-
 def _is_of_package(path: Path, package: str) -> bool:
     """Return whether a file is inside a package of this name."""
-    for folder in path.parents:
-        if (folder / _MANIFEST).is_file():
-            return _is_called(folder, package)
-    return False
-
-
-def _is_called(folder: Path, package: str) -> bool:
-    """Return whether a folder has the package.xml of a package of this name."""
-    manifest = folder / _MANIFEST
-    if not manifest.is_file():
-        return False
-    with manifest.open("rb") as file:
-        text = file.read(_MANIFEST_BYTES)
-    return (
-        re.search(rb"<name>\s*" + re.escape(package.encode()) + rb"\s*</name>", text) is not None
-    )
+    folder = own_package(path.parent)
+    return folder is not None and is_package(folder, package)
 
 
 def _missing(paths: Sequence[Path]) -> UnusableMeshError:

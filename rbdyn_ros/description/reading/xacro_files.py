@@ -7,11 +7,9 @@ its own, whose time and memory are limited: an expression such as ${9**9**9} has
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -20,13 +18,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.checks.names import kind_of
 from rbdyn_ros.description.reading.guard import refuse
+from rbdyn_ros.description.reading.packages import folders
 from rbdyn_ros.description.reading.requests import is_for_others
 from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, not_allowed, quote
-from rbdyn_ros.share import PACKAGE, share_dir
-
-PACKAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 #: The limits of a file; large robots need a second and 100 MiB.
 LONGEST = 30  # [s of CPU time]
@@ -99,24 +94,6 @@ def _text(name: object, value: object) -> str:
     return str(plain)
 
 
-def folders(package_dirs: object) -> tuple[Path, ...]:
-    """Return the folders of the argument `package_dirs`: a path, or a list of paths.
-
-    Raises:
-        ParameterError: it is anything else.
-    """
-    if isinstance(package_dirs, str | os.PathLike):
-        return (Path(package_dirs),)
-    allowed = "a path or a list of paths"
-    if isinstance(package_dirs, bytes) or not isinstance(package_dirs, Iterable):
-        raise not_allowed("package_dirs", package_dirs, allowed, "package_dirs")
-    found = tuple(package_dirs)
-    for folder in found:
-        if not isinstance(folder, str | os.PathLike):
-            raise not_allowed("package_dirs", folder, allowed, "package_dirs")
-    return tuple(map(Path, found))
-
-
 def check_no_arguments(xacro_args: Mapping[str, object] | None, path: Path) -> None:
     """Raise DescriptionError if there are xacro arguments for a file that is not a xacro file."""
     if names := list(texts_of(xacro_args)):
@@ -125,32 +102,6 @@ def check_no_arguments(xacro_args: Mapping[str, object] | None, path: Path) -> N
             f"{', '.join(map(quote, names))}"
         )
         refuse("xacro-args", text, str(path), found=", ".join(names), allowed="none")
-
-
-def find_package(name: str, package_dirs: Sequence[str | Path] = ()) -> Path | None:
-    """Return the share folder of a ROS package, or None.
-
-    Args:
-        name: name of the package.
-        package_dirs: folders to search first; each may contain the package or be it. Then the
-            sourced ROS workspaces are searched. This package is found without them, too.
-    """
-    if not PACKAGE_NAME.fullmatch(name):
-        return None
-    for folder in folders(package_dirs):
-        if folder.resolve().name == name and folder.is_dir():
-            return folder.resolve()
-        if kind_of(folder / name) == "folder":
-            return (folder / name).resolve()
-    try:
-        packages = importlib.import_module("ament_index_python.packages")
-        return Path(packages.get_package_share_directory(name))
-    except (ImportError, LookupError, ValueError, OSError):
-        pass  # no ROS here, no workspace sourced, or no such package
-    try:
-        return share_dir() if name == PACKAGE else None
-    except ParameterError:
-        return None
 
 
 def expand(

@@ -16,13 +16,17 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from rbdyn_ros.description.reading.guard import MAX_BYTES, refuse
-from rbdyn_ros.description.reading.xacro_files import find_package
+from rbdyn_ros.description.reading.packages import find_package, not_found
 from rbdyn_ros.errors import DescriptionError, did_you_mean, listing, quote
 
 #: Number of arguments in an error.
 SHOWN = 20
 
 _XACRO_FIND = "_eval_find"  # xacro calls it for $(find ...); there is no public hook
+#: How xacro calls an argument without a default that is not given.
+_UNDEFINED = "Undefined substitution argument"
+_NEEDED = "; pass it in xacro_args (NAME:=VALUE of the commands)"
+_OF_LAUNCH_FILES = "$(find-pkg-share "
 
 
 class _PackageNotFoundError(Exception):
@@ -89,7 +93,7 @@ def expanded(
     except ImportError:
         message = "reading a xacro file needs the package xacro: pip install xacro"
         refuse("xacro-missing", message, str(path))
-    _find_packages_in(package_dirs, substitution)
+    _find_packages_in(package_dirs, path.parent, substitution)
     printed, arguments = io.StringIO(), _Arguments(xacro_args)
     declared = _collect_declared(xacro)
     try:
@@ -133,14 +137,21 @@ def _check_names(given: Mapping[str, str], known: set[str], path: Path) -> None:
             refuse("xacro-args", text, str(path), found=name, allowed=", ".join(sorted(known)))
 
 
-def _find_packages_in(package_dirs: Sequence[str], substitution: ModuleType) -> None:
+def _find_packages_in(package_dirs: Sequence[str], robot: Path, substitution: ModuleType) -> None:
     def find(name: str) -> str:
-        folder = find_package(name, package_dirs)
+        folder = find_package(name, package_dirs, robot)
         if folder is None:
             raise _PackageNotFoundError(name)
         return str(folder)
 
     setattr(substitution, _XACRO_FIND, find)
+    resolve = substitution.resolve_args
+
+    def resolve_args(text: str, *args: Any, **options: Any) -> Any:
+        """Take $(find-pkg-share x), the word of launch files, for $(find x)."""
+        return resolve(text and text.replace(_OF_LAUNCH_FILES, "$(find "), *args, **options)
+
+    setattr(substitution, "resolve_args", resolve_args)  # noqa: B010 - as above
 
 
 def _refuse(error: Exception, xacro: ModuleType, path: Path) -> NoReturn:
@@ -150,17 +161,17 @@ def _refuse(error: Exception, xacro: ModuleType, path: Path) -> NoReturn:
     if missing is not None:
         refuse(
             "package-not-found",
-            f"the package of $(find {missing}) is not found{inside}; pass its folder in "
-            "package_dirs, or source its ROS workspace",
+            f"$(find {missing}){inside}: {not_found(missing)}",
             str(path),
             found=missing,
             allowed="a folder in package_dirs or an installed ROS package",
         )
     reason = " ".join(str(error).split()) or type(error).__name__
     line = getattr(error, "lineno", None)
+    advice = _NEEDED if reason.startswith(_UNDEFINED) else ""
     refuse(
         "xacro",
-        f"xacro cannot expand this file{inside}: {quote(reason, 300)[1:-1]}",
+        f"xacro cannot expand this file{inside}: {quote(reason, 300)[1:-1]}{advice}",
         str(path),
         line if not inside else None,
         found=reason[:300],

@@ -14,6 +14,7 @@ from rbdyn_ros.description.mechanism_files.geometries import (
 from rbdyn_ros.description.yaml_files.dialect import Dialect
 from rbdyn_ros.description.yaml_files.kinds import Either, Flag, Kind, List, Name, Number, Owned
 from rbdyn_ros.description.yaml_files.poses import PLACE
+from rbdyn_ros.description.yaml_files.robots import ROBOT_KEYS
 from rbdyn_ros.description.yaml_files.tables import ByName, Key, Table
 
 _SURFACE = Key("surface", Name("the name of a surface"), "of all its geometries")
@@ -24,7 +25,7 @@ _PAIRS = List(List(Name(), "name", 2, 2), "pair")
 ROBOT_TABLE = Table(
     "robot",
     (
-        Key("file", Name("a file"), "a .urdf, .xacro or mechanism .yaml file", needed=True),
+        *ROBOT_KEYS,
         *PLACE,
         Key("floating_base", Flag(), "the root link moves freely", default=False),
         Key("start", ByName(Number(), "position", empty=True), "by joint [rad or m]"),

@@ -16,6 +16,7 @@ from rbdyn_ros.description.parts.objects import Object, Placed
 from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.description.scene_files.keys import OBJECT
 from rbdyn_ros.description.yaml_files.poses import placement_of
+from rbdyn_ros.description.yaml_files.robots import robot_file_of
 from rbdyn_ros.description.yaml_files.tables import Given, section
 from rbdyn_ros.errors import quote
 
@@ -73,12 +74,12 @@ def _robot(
     if given is None:
         return None
     if isinstance(given, str):
-        return Placed(folder / given, line=line)
+        return Placed(robot_file_of(given, folder), line=line)
     at, contact = placement_of(given), _contact(given, surfaces)
     if not given.sound:
         return None
     start: Mapping[str, float] = given.get("start", {})
-    return Placed(folder / given["file"], at, given["floating_base"], contact, start, line)
+    return Placed(robot_file_of(given, folder), at, given["floating_base"], contact, start, line)
 
 
 def _contact(given: Given, surfaces: Surfaces) -> Contact:

@@ -13,6 +13,7 @@ from rbdyn_ros.description.mechanism_files.geometries import read_floor, read_ob
 from rbdyn_ros.description.parts.geometries import Contact, Exclusion
 from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.reading.files import read_bytes
+from rbdyn_ros.description.robot_files import read_with_text
 from rbdyn_ros.description.scene_files.keys import DIALECT
 from rbdyn_ros.description.scene_files.parts import ObjectReader, Surfaces, read_robots
 from rbdyn_ros.description.scenes.scene import SceneParts, scene_description
@@ -69,11 +70,21 @@ def read_scene(
     Raises:
         DescriptionError: with all errors of the document, each with its line.
     """
+    return read_whole_scene(path, strict, package_dirs)[0]
+
+
+def read_whole_scene(
+    path: str | Path, strict: bool = True, package_dirs: Sequence[str | Path] = ()
+) -> tuple[Description, str, SceneParts]:
+    """Return a scene, the URDF of its only robot, or "", and its parts; as for read_scene."""
     audit = Audit(strict=strict)
     parts = read_parts(path, audit, package_dirs)
     described = scene_description(parts, audit, str(path), package_dirs)
     audit.raise_errors(str(path))
-    return described
+    robots, text = parts.robots, ""
+    if list(robots) == [""]:
+        text = read_with_text(robots[""].source, strict=strict, package_dirs=package_dirs)[1]
+    return described, text, parts
 
 
 def read_parts(

@@ -79,7 +79,7 @@ def read_collisions(robot: Element, meshes: Meshes, audit: Audit) -> tuple[Geome
                 Geometry(names.free(name), link, part, origin, line=element.line)
                 for part in (shape if isinstance(shape, tuple) else (shape,))
             ]
-    reader.pruner.note_unused(robot_element(robot.get("name", "")))
+    reader.pruner.unused.report(robot_element(robot.get("name", "")), audit)
     return tuple(geometries)
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from rbdyn_ros.checks.audit import Audit, robot_element
 from rbdyn_ros.checks.rotations import NEARLY
@@ -35,6 +34,7 @@ from rbdyn_ros.description.urdf_files.portability import (
     is_refused,
 )
 from rbdyn_ros.description.urdf_files.schema import LOOPS, QUATERNION, SCHEMA, UNLIMITED, Tag
+from rbdyn_ros.description.urdf_files.unused import Unused
 from rbdyn_ros.description.urdf_files.versions import (
     WITH_JERK,
     Version,
@@ -68,13 +68,14 @@ _XACRO_CONTENT = {
 }
 
 
-def prune(robot: Element, audit: Audit, source: str) -> None:
+def prune(robot: Element, audit: Audit, source: str, unused: Unused) -> None:
     """Cut a ``<robot>`` tree down to what dynamics needs, in place.
 
     Args:
         robot: root of the tree, as ``guard.parse`` returns it.
         audit: receives errors.
         source: name of the document for messages.
+        unused: gets the elements and attributes that nothing reads, which are reported.
 
     Raises:
         DescriptionError: the document is xacro source that was not expanded.
@@ -83,9 +84,8 @@ def prune(robot: Element, audit: Audit, source: str) -> None:
     audit_version(robot, audit)
     owner = robot_element(robot.get("name", ""))
     audit_materials(robot, owner, audit)
-    pruner = Pruner(audit, SCHEMA, version_of(robot))
-    pruner.clean(robot, "")
-    pruner.note_unused(owner)
+    Pruner(audit, SCHEMA, version_of(robot), unused=unused).clean(robot, "")
+    unused.report(owner, audit)
 
 
 def _refuse_raw_xacro(robot: Element, source: str) -> None:
@@ -108,15 +108,19 @@ class Pruner:
     """
 
     def __init__(
-        self, audit: Audit, schema: Mapping[str, Tag], version: Version, part: str = "inertial"
+        self,
+        audit: Audit,
+        schema: Mapping[str, Tag],
+        version: Version,
+        part: str = "inertial",
+        unused: Unused | None = None,
     ) -> None:
         self.audit = audit
         self.part = part
         self.schema = schema
         self.version = version
         self.words = words_of(schema)
-        self.unused: Counter[str] = Counter()
-        self.lines: dict[str, int] = {}
+        self.unused = Unused() if unused is None else unused
 
     def clean(self, element: Element, owner: str, parent: Element | None = None) -> bool:
         """Prune an element and its children; return False if it must be dropped."""
@@ -220,17 +224,16 @@ class Pruner:
     ) -> bool:
         sound = True
         first: dict[str, Element] = {}
-        unknown = set[str]()
+        told: dict[str, bool] = {}
         kept: list[Element] = []
         for child in element:
             assert isinstance(child, Element)
             tag = child.tag
-            if tag in spec.unused:
-                self.count_unused(f"<{tag}>", child.line)
             if tag not in spec.children:
-                if tag not in unknown:  # each word once, for a file may have a million
-                    self.unknown_child(child, element, owner, parent)
-                unknown.add(tag)
+                if tag not in told:  # each word once, for a file may have a million
+                    told[tag] = self.unknown_child(child, element, owner, parent)
+                if not (told[tag] or tag in spec.ignored):
+                    self.unused.count(f"<{tag}>", child.line, tag)
             elif tag in first and tag not in spec.many:
                 self.duplicate(first[tag], child, owner)
             else:
@@ -331,50 +334,57 @@ class Pruner:
 
     def unknown_child(
         self, child: Element, element: Element, owner: str, parent: Element | None
-    ) -> None:
-        """Report an ignored element that is misplaced or probably misspelt."""
+    ) -> bool:
+        """Report an element that is misplaced or probably misspelt; return whether it is."""
         tag, spec = child.tag, self.schema[element.tag]
         if tag in spec.ignored or tag in spec.unused or len(tag) > LONGEST_WORD:
-            return
+            return False
         known = tag.lower() in self.words
         place = place_of_child(child, element, parent, self.schema) if known else None
         if place is not None:
             self.misplaced(f"<{tag}> in its <{element.tag}>", tag, place, owner, child.line)
-        elif guess := self.audit.hint(tag, spec.children):
-            message = f"<{tag}> is unknown and ignored{guess}"
-            allowed = listing(sorted(spec.children))
-            self.audit.add(
-                "warning", "unknown-element", owner, child.line, message, found=tag,
-                allowed=allowed,
-            )  # fmt: skip
+            return True
+        guess = self.audit.hint(tag, spec.children)
+        if guess:
+            self.misspelt("element", f"<{tag}>", tag, guess, spec.children, owner, child.line)
+        return bool(guess)
 
     def unknown(
         self, element: Element, attribute: str, spec: Tag, owner: str, parent: Element | None
     ) -> None:
-        """Report an ignored attribute that is misplaced or probably misspelt."""
-        if attribute in spec.unused:
-            self.count_unused(f"<{element.tag} {attribute}>", element.line)
+        """Report an ignored attribute: misplaced, probably misspelt, or not used."""
+        what, line = f"<{element.tag} {attribute}>", element.line
+        if attribute in spec.ignored or attribute.startswith("xmlns"):
             return
-        if attribute in spec.ignored or element.tag == "robot" or len(attribute) > LONGEST_WORD:
-            return
-        known = attribute.lower() in self.words
-        place = place_of_attribute(element, attribute, parent, self.schema) if known else None
-        if place is not None:
-            what = f"<{element.tag} {attribute}>"
-            self.misplaced(what, attribute, place, owner, element.line)
-            return
-        absent = [name for name in spec.kinds if name not in element.attrib]
-        if guess := self.audit.hint(attribute, absent):
-            message = f"<{element.tag} {attribute}> is unknown and ignored{guess}"
-            self.audit.add(
-                "warning",
-                "unknown-attribute",
-                owner,
-                element.line,
-                message,
-                found=attribute,
-                allowed=listing(spec.kinds),
-            )
+        is_own = element.tag != "robot" and len(attribute) <= LONGEST_WORD
+        if attribute not in spec.unused and is_own:
+            known = attribute.lower() in self.words
+            place = place_of_attribute(element, attribute, parent, self.schema) if known else None
+            if place is not None:
+                self.misplaced(what, attribute, place, owner, line)
+                return
+            absent = [name for name in spec.kinds if name not in element.attrib]
+            if guess := self.audit.hint(attribute, absent):
+                self.misspelt("attribute", what, attribute, guess, spec.kinds, owner, line)
+                return
+        self.unused.count(what, line, attribute)
+
+    def misspelt(
+        self,
+        kind: str,
+        what: str,
+        word: str,
+        guess: str,
+        known: Collection[str],
+        owner: str,
+        line: int,
+    ) -> None:
+        """Warn of a word that is probably misspelt."""
+        message = f"{what} is unknown and ignored{guess}"
+        allowed = listing(known if kind == "attribute" else sorted(known))
+        self.audit.add(
+            "warning", f"unknown-{kind}", owner, line, message, found=word, allowed=allowed
+        )
 
     def misplaced(self, what: str, word: str, place: Place, owner: str, line: int) -> None:
         """Report a word that belongs elsewhere."""
@@ -395,17 +405,6 @@ class Pruner:
         place = Place(f"it belongs in {where}", "error" if lost else "warning")
         what = f"the text {quote(text)} in its <{element.tag}>"
         self.misplaced(what, text, place, owner, element.line)
-
-    def count_unused(self, what: str, line: int) -> None:
-        self.unused[what] += 1
-        self.lines.setdefault(what, line)
-
-    def note_unused(self, owner: str) -> None:
-        """Add one note for each kind of element or attribute that nothing reads."""
-        for what, count in self.unused.items():
-            often = f", {count} in all" if count > 1 else ""
-            message = f"{what} is not used{often}"
-            self.audit.add("note", "not-used", owner, self.lines[what], message, found=what)
 
 
 def _named(element: Element, attribute: str) -> str:

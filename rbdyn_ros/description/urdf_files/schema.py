@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from rbdyn_ros.description.urdf_files import controls
 from rbdyn_ros.description.urdf_files.versions import WITH_JERK, WITH_QUATERNIONS, Version
 
 #: Attribute of an orientation (x, y, z, w); prune.py turns it into roll, pitch and yaw.
@@ -118,4 +119,6 @@ SCHEMA = {
     **{end: Tag(names=("link",), **_PLACED) for end in LOOPS["loop_joint"]},
     **{end: Tag(names=("link",), one=("origin",)) for end in LOOPS["loop"]},
 }
-WANTED = {tag: spec.children for tag, spec in SCHEMA.items()}
+WANTED = {tag: spec.children for tag, spec in SCHEMA.items()} | controls.WANTED
+WANTED["robot"] |= {"ros2_control"}
+WANTED["joint"] |= controls.IN_JOINTS

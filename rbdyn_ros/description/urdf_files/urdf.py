@@ -26,14 +26,16 @@ from rbdyn_ros.description.reading import guard
 from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.reading.xacro_files import check_no_arguments, expand
 from rbdyn_ros.description.urdf_files import collisions
+from rbdyn_ros.description.urdf_files.controls import take_controls, with_starts
 from rbdyn_ros.description.urdf_files.loops import take_loops
 from rbdyn_ros.description.urdf_files.prune import prune
 from rbdyn_ros.description.urdf_files.schema import NEW_LIMITS, WANTED
 from rbdyn_ros.description.urdf_files.srdf import SrdfSource, check_srdf
+from rbdyn_ros.description.urdf_files.unused import Unused
 from rbdyn_ros.errors import quote
 
 _TYPES = tuple(dict.fromkeys((*URDF_TYPES, *LOOP_TYPES)))
-_ADDRESSES = ("package://", "file://", "model://", "http://", "https://")
+ADDRESSES = ("package://", "file://", "model://", "http://", "https://")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def read(
         return read_text(
             source, strict=strict, package_dirs=package_dirs, contact=contact, srdf=srdf
         )
-    if isinstance(source, str) and source.startswith(_ADDRESSES):
+    if isinstance(source, str) and source.startswith(ADDRESSES):
         message = f"{quote(source, 200)} is an address, not a path; give the path of the file"
         guard.refuse("not-a-path", message, "", found=source, allowed="a path or URDF text")
     return read_file(
@@ -182,18 +184,21 @@ def _convert(
 
 
 def _described(robot: guard.Element, source: str, audit: Audit) -> Description:
-    prune(robot, audit, source)
+    unused = Unused()
+    starts = take_controls(robot, unused)
+    prune(robot, audit, source, unused)
     lines = {tag: [part.line for part in robot if part.tag == tag] for tag in ("link", "joint")}  # type: ignore[attr-defined]
     name = robot.attrib.setdefault("name", "")  # a missing name was reported
     loops = take_loops(robot)
     newer = [_newer_limits(part) for part in robot if part.tag == "joint"]
     parsed = _parse(robot, source)
-    return Description(
+    described = Description(
         name=name,
         links=tuple(map(_link, parsed.links, lines["link"])),
         joints=(*map(_joint, parsed.joints, newer, lines["joint"]), *loops),
         source=source,
     )
+    return with_starts(described, starts, audit)
 
 
 @contextlib.contextmanager

@@ -16,9 +16,8 @@ from launch_ros.actions import Node
 from rbdyn_ros.control.arm.arm import mounted_gravity
 from rbdyn_ros.control.base.limits import Limits
 from rbdyn_ros.description.reading.xacro_files import xacro_arguments
-from rbdyn_ros.description.source import read
 from rbdyn_ros.errors import ParameterError, RbdynError
-from rbdyn_ros.loading.load import complete
+from rbdyn_ros.loading.load import load_urdf
 from rbdyn_ros.ros.arm import parameters as arm_params
 from rbdyn_ros.ros.arm.arm_time import CLOCK
 from rbdyn_ros.ros.arm.presets import ArmPreset, preset_of
@@ -51,12 +50,12 @@ FOR_A_SIMULATED_ARM = {"dry_run": False, "friction_compensation": 1.0, "simulate
 DRIVER = tuple(parameter.name for parameter in OF_THE_DRIVER)
 #: Parameters of the controller that the simulator needs too.
 TEXTS = ("urdf", "robot_description")
+READING = ("xacro_args", "package_dirs", "strict")
 OF_THE_ARM = (
     *TEXTS,
     "arm",
     "scene",
-    "xacro_args",
-    "strict",
+    *READING,
     "gravity",
     "mounting_rpy",
     "joints",
@@ -208,7 +207,7 @@ def _expression(pattern: str) -> str:
 def _simulator(context: Any, arm: Mapping[str, Any], names: list[tuple[str, str]]) -> Node:
     """Return the simulator of the controller's robot, with the same mounting."""
     chosen = context.launch_configurations
-    own = {name: arm[name] for name in (*TEXTS, "xacro_args", "strict", *DRIVER) if name in arm}
+    own = {name: arm[name] for name in (*TEXTS, *READING, *DRIVER) if name in arm}
     if "gravity" in arm or "mounting_rpy" in arm:
         own["gravity"] = _gravity(arm)
     for joint, position in _positions(chosen["sim_initial_positions"]).items():
@@ -253,10 +252,13 @@ def _controlled(arm: Mapping[str, Any]) -> list[str]:
     """
     scene = read_arm_scene(arm["scene"]).robot if "scene" in arm else None
     robot = arm.get("urdf", scene or arm.get("robot_description") or sim_launching.default_robot())
-    strict = bool(arm.get("strict", True))
     try:
-        given = xacro_arguments(arm.get("xacro_args", ()))
-        m = complete(read(robot, strict=strict, xacro_args=given), False, strict)
+        m = load_urdf(
+            robot,
+            strict=bool(arm.get("strict", True)),
+            package_dirs=arm.get("package_dirs", ()),
+            xacro_args=xacro_arguments(arm.get("xacro_args", ())),
+        )
         return list(Limits.of(m).names)
     except RbdynError:
         return []

@@ -318,10 +318,13 @@ class ArmController(process.ManagedNode):
 
 def _without_scene(values: SimpleNamespace, scene: ArmScene | None) -> SimpleNamespace:
     """Return the values that name the arm: by default it is the robot of the scene."""
-    urdf = values.urdf
-    if scene is not None and scene.robot is not None and not (urdf or values.robot_description):
-        urdf = str(scene.robot)
-    return SimpleNamespace(**vars(values) | {"scene": "", "urdf": urdf})
+    own: dict[str, object] = {"scene": ""}
+    if scene and scene.robot and not (values.urdf or values.robot_description):
+        file = scene.robot.with_more(values.package_dirs)
+        words = [f"{name}:={value}" for name, value in file.xacro_args.items()]
+        own["urdf"], own["package_dirs"] = str(file.path), file.package_dirs
+        own["xacro_args"] = [*words, *values.xacro_args]
+    return SimpleNamespace(**vars(values) | own)
 
 
 def run(args: Sequence[str] | None = None, urdf: Path | None = None) -> int:

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.parts.geometries import FLOOR, Contact, HeightField, Obstacle
 from rbdyn_ros.description.parts.objects import Placed
 from rbdyn_ros.description.parts.poses import Pose, compose, inverse
 from rbdyn_ros.description.parts.types import Description
+from rbdyn_ros.description.reading.robot_file import RobotFile
 from rbdyn_ros.description.scene_files.scene import read_parts
 from rbdyn_ros.description.scenes.scene import SceneParts
 from rbdyn_ros.errors import Finding, ParameterError, listing, quote
@@ -31,7 +31,7 @@ class ArmScene:
     """
 
     path: str
-    robot: Path | None
+    robot: RobotFile | None
     contact: Contact
     prefix: str
     base: Pose

@@ -14,15 +14,12 @@ from rbdyn_ros.control.collisions.guarded_pairs import with_guarded_pairs
 from rbdyn_ros.control.collisions.self_collision import SelfCollision
 from rbdyn_ros.description.parts.geometries import Contact
 from rbdyn_ros.description.parts.types import Description
-from rbdyn_ros.description.reading.xacro_files import xacro_arguments
-from rbdyn_ros.description.source import MECHANISM_SUFFIXES, read
-from rbdyn_ros.description.urdf_files import urdf
+from rbdyn_ros.description.source import MECHANISM_SUFFIXES, Source, read
 from rbdyn_ros.description.urdf_files.srdf import SrdfSource
 from rbdyn_ros.dynamics.collisions import overlap_text
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, listing, quote
 from rbdyn_ros.loading.load import complete
 from rbdyn_ros.ros.arm.scene import ArmScene, refused_scene
-from rbdyn_ros.ros.common.source import Source
 
 #: Warnings about contact forces, which nothing feels here; distances from obstacles are exact.
 OF_FORCES = ("in-obstacle",)
@@ -148,12 +145,12 @@ def _with_geometries(
     own = source.description.obstacles
     contact, srdf = scene.beside(own) if scene else Contact(obstacles=()), values.srdf or True
     contact = replace(contact, self_collision=False)  # no step is made with it
-    if source.path is None:
-        return urdf.read_text(source.text, strict=values.strict, contact=contact, srdf=srdf)
-    arguments = xacro_arguments(values.xacro_args)
-    if _is_mechanism(source):
-        found = read(source.path, strict=values.strict, xacro_args=arguments, contact=contact)
-        return scene.around(found, contact) if scene else found
-    return urdf.read(
-        source.path, strict=values.strict, xacro_args=arguments, contact=contact, srdf=srdf
+    dirs = values.package_dirs if source.file is None else ()
+    found = read(
+        source.file or source.text,
+        strict=values.strict,
+        package_dirs=dirs,
+        contact=contact,
+        srdf=srdf,
     )
+    return scene.around(found, contact) if scene and _is_mechanism(source) else found

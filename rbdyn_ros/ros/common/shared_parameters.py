@@ -9,6 +9,9 @@ from rbdyn_ros.runtime.realtime import MODES
 
 DESCRIPTION = Parameter("robot_description", "", "URDF as a string; used if urdf is empty")
 XACRO_ARGS = Parameter("xacro_args", (), "arguments of a .xacro file in urdf, each as name:=value")
+PACKAGE_DIRS = Parameter(
+    "package_dirs", (), "folders to search for ROS packages of xacro files and meshes, before ROS"
+)
 STRICT = Parameter(
     "strict", True, "refuse a robot with flaws that could be repaired, see rbdyn check"
 )

@@ -5,26 +5,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 from rclpy.node import Node
 from std_msgs.msg import String
 
-from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.parts.types import Description
+from rbdyn_ros.description.reading.robot_file import RobotFile
 from rbdyn_ros.description.reading.xacro_files import xacro_arguments
-from rbdyn_ros.description.scene_files.scene import (
-    check_scene_options,
-    is_scene,
-    no_floating_scene,
-    read_parts,
-    read_scene,
-)
-from rbdyn_ros.description.scenes.scene import SceneParts
-from rbdyn_ros.description.source import MECHANISM_SUFFIXES, read
+from rbdyn_ros.description.scene_files.scene import is_scene, no_floating_scene
+from rbdyn_ros.description.source import Source, opened
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.loading.load import complete
@@ -34,30 +25,6 @@ from rbdyn_ros.ros.common.qos import LATCHED
 
 #: Interval of the log line while the node waits for the topic [s].
 REMINDER = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """The description of a robot and its origin.
-
-    Attributes:
-        text: URDF; empty for a mechanism file.
-        received: it came over the topic, so another node publishes it.
-        path: file it came from, or None.
-        parts: of the scene file that it came from; then `text` is that of its only robot, or
-            empty.
-    """
-
-    description: Description
-    text: str
-    received: bool = False
-    path: Path | None = None
-    parts: SceneParts | None = None
-
-    @property
-    def is_scene(self) -> bool:
-        """Whether it came from a scene file."""
-        return self.parts is not None
 
 
 def load_robot(
@@ -108,37 +75,26 @@ def find(
         KeyboardInterrupt: stop was set.
     """
     contact, arguments = getattr(values, "contact", False), xacro_arguments(values.xacro_args)
-    path = Path(values.urdf) if values.urdf else fallback
-    scene = getattr(values, "scene", "")
-    if scene or (values.urdf and is_scene(values.urdf)):
-        return _of_scene(Path(scene or values.urdf), arguments, values)
-    if path and (values.urdf or not values.robot_description):
-        if path.suffix.lower() in MECHANISM_SUFFIXES:
-            described = read(path, strict=values.strict, xacro_args=arguments, contact=contact)
-            return Source(described, "", path=path)
-        described, text = urdf.read_file(
-            path, strict=values.strict, xacro_args=arguments, contact=contact
-        )
-        return Source(described, text, path=path)
+    path: str | Path | None = getattr(values, "scene", "") or values.urdf
+    if not path and not values.robot_description:
+        path = fallback
+    if path:
+        file = RobotFile(path, arguments, values.package_dirs)
+        return opened(file, strict=values.strict, contact=contact and not is_scene(file.located()))
     if arguments:
         why = "xacro_args needs a .xacro file in urdf; robot_description is a URDF already."
         raise ParameterError(Finding("xacro-args", why, "error", "xacro_args"))
     received = not values.robot_description
     text = _wait(node, stop) if received else values.robot_description
     source = f"topic {node.resolve_topic_name('robot_description')}" if received else "parameter"
-    description = urdf.read_text(text, source=f"<{source}>", strict=values.strict, contact=contact)
-    return Source(description, text, received)
-
-
-def _of_scene(path: Path, arguments: Mapping[str, str], values: SimpleNamespace) -> Source:
-    """Return a scene, with the URDF of its robot if it has one."""
-    check_scene_options(False, arguments)
-    described = read_scene(path, strict=values.strict)
-    parts = read_parts(path, Audit(strict=False))
-    robots, text = parts.robots, ""
-    if list(robots) == [""] and robots[""].source.suffix.lower() not in MECHANISM_SUFFIXES:
-        text = urdf.read_file(robots[""].source, strict=values.strict)[1]
-    return Source(described, text, path=path, parts=parts)
+    described = urdf.read_text(
+        text,
+        source=f"<{source}>",
+        strict=values.strict,
+        package_dirs=values.package_dirs,
+        contact=contact,
+    )
+    return Source(described, text, received=received)
 
 
 def _wait(node: Node, stop: threading.Event) -> str:

@@ -19,6 +19,7 @@ from rbdyn_ros.description.yaml_files.kinds import (
     Owned,
     Whole,
 )
+from rbdyn_ros.description.yaml_files.robots import ROBOT_FILE
 from rbdyn_ros.description.yaml_files.tables import ByName, Key, Table, WithKey
 from rbdyn_ros.rollouts.policies import ComputedTorquePolicy, PDGravityPolicy, PDPolicy
 from rbdyn_ros.trials.distributions import (
@@ -239,7 +240,8 @@ TRIAL = Table(
     "trial",
     (
         Key("name", Name(), "default: the name of the file"),
-        Key("robot", Name("a file"), "robot or scene file, saved Model, or a name", needed=True),
+        Key("robot", ROBOT_FILE, "robot or scene file, saved Model, or a name", needed=True),
+        Key("repair", Flag(), "repair errors of the robot where possible", default=False),
         Key("floating_base", Flag(), "as in `rb.load`", default=False),
         Key("contact", Flag(), "of the <collision> elements of a .urdf", default=False),
         Key("exact_stops", Flag(), "of friction and limits; default: with contact or a node"),

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from rbdyn_ros.actuators import ActuatorsDocument, with_actuators
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.checks.names import kind_of
 from rbdyn_ros.checks.numbers import count
 from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.scene_files.scene import is_scene
+from rbdyn_ros.description.yaml_files.kinds import is_sound
+from rbdyn_ros.description.yaml_files.robots import robot_file_of
 from rbdyn_ros.description.yaml_files.tables import Given, section
 from rbdyn_ros.errors import RbdynError, exactly
 from rbdyn_ros.loading.load import load as load_model
-from rbdyn_ros.loading.robot_names import robot_by_name
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.trials.files.actuated import VariedActuators
 from rbdyn_ros.trials.files.controllers import read_controller
@@ -25,7 +25,7 @@ from rbdyn_ros.trials.files.keys import BAND, DIALECT, MAX_RUNS, MAX_STEPS
 from rbdyn_ros.trials.files.sampled import SampledReader
 from rbdyn_ros.trials.files.values import line_of
 from rbdyn_ros.trials.references import reference_table
-from rbdyn_ros.trials.trial import Joints, RobotFile, Trial, Varied
+from rbdyn_ros.trials.trial import Joints, Trial, TrialRobot, Varied
 
 
 def load(path: str | Path) -> Trial:
@@ -125,7 +125,7 @@ def _actuators(top: Given, m: Model, folder: Path) -> ActuatorsDocument | None:
     return found
 
 
-def _check_node(top: Given, robot: RobotFile, varied: Sequence[Varied]) -> None:
+def _check_node(top: Given, robot: TrialRobot, varied: Sequence[Varied]) -> None:
     """Add errors about what the simulator node cannot do."""
     if robot.path.endswith(".npz"):
         message = "a node needs a robot file: the simulator node loads no saved Model"
@@ -135,22 +135,23 @@ def _check_node(top: Given, robot: RobotFile, varied: Sequence[Varied]) -> None:
         top.audit.error("bad-fault", "faults", top.lines["faults"], message)
 
 
-def _robot(top: Given, folder: Path) -> tuple[Model, RobotFile, str] | None:
+def _robot(top: Given, folder: Path) -> tuple[Model, TrialRobot, str] | None:
     """Return the Model with the timestep of the trial, its file and URDF; None after an error."""
-    name = top.get("robot")
-    if name is None:
+    given = top.get("robot")
+    if given is None or not is_sound(given):
         return None
     floating_base, contact = top.get("floating_base", False), top.get("contact", False)
+    file, strict = robot_file_of(given, folder), not top.get("repair", False)
     try:
-        file = folder / name
-        if not file.suffix and not kind_of(file):
-            file = robot_by_name(name)
-        m = load_model(file, floating_base=floating_base, contact=contact)
+        file = replace(file, path=file.located().resolve())
+        m = load_model(file, floating_base=floating_base, strict=strict, contact=contact)
     except RbdynError as error:
         line = line_of(top, "robot")
-        top.audit.error("bad-robot", "robot", line, str(error), found=name)
+        found = given if isinstance(given, str) else given["file"]
+        top.audit.error("bad-robot", "robot", line, str(error), found=found)
         return None
     m.opt.timestep = top.get("timestep", m.opt.timestep)
-    urdf = file.read_text("utf-8", errors="replace") if file.suffix == ".urdf" else ""
-    robot = RobotFile(str(file.resolve()), is_scene(file), floating_base, contact)
+    path = Path(file.path)
+    urdf = path.read_text("utf-8", errors="replace") if path.suffix == ".urdf" else ""
+    robot = TrialRobot(file, is_scene(path), floating_base, contact, strict)
     return m, robot, urdf

@@ -105,6 +105,7 @@ class Cast:
         strict: as for rb.load.
         text: URDF, for its appearance; "" for another file format.
         path: its file; None if it was given as text.
+        package_dirs: folders to search for the packages of its meshes.
         imports: Python files of the user that register its joint types and motions.
         timestep: duration of a tick [s].
         joints: joints that accept efforts.
@@ -123,6 +124,7 @@ class Cast:
     strict: bool = True
     text: str = ""
     path: Path | None = None
+    package_dirs: tuple[str | Path, ...] = ()
     imports: tuple[Path, ...] = ()
     timestep: float = 1e-3
     joints: tuple[str, ...] = ()

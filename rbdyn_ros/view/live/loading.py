@@ -25,7 +25,7 @@ def load(cast: Cast) -> tuple[Model, Appearance]:
     if source is None:
         return m, Appearance()
     try:
-        return m, read_appearance(source, folder=cast.folder)
+        return m, read_appearance(source, folder=cast.folder, package_dirs=cast.package_dirs)
     except RbdynError as error:
         text = f"its appearance cannot be read, so its inertias are shown: {error}"
         return m, Appearance(findings=(Finding("no-looks", text, "warning"),))

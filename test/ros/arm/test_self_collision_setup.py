@@ -11,13 +11,13 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 import rbdyn_ros as rb
 from rbdyn_ros.control.motion.paths import Path
-from rbdyn_ros.description.source import read
+from rbdyn_ros.description.reading.robot_file import RobotFile
+from rbdyn_ros.description.source import Source, read
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.ros.arm.node import _without_scene
 from rbdyn_ros.ros.arm.scene import read_arm_scene
 from rbdyn_ros.ros.arm.self_collision import collision_check
-from rbdyn_ros.ros.common.source import Source
 
 SHAPE = '<capsule radius="0.05" length="0.7"/>'
 LINK = """<link name="l{n}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0"
@@ -55,7 +55,7 @@ def made(source, scene=None, dofs=3, **values):
         "self_collision_margin": 0.01,
         "srdf": "",
         "strict": True,
-        "xacro_args": [],
+        "package_dirs": [],
     }
     check = collision_check(
         node, SimpleNamespace(**given | values), source, np.arange(dofs), scene
@@ -69,7 +69,7 @@ def of_text(document):
 
 def of_file(path, document):
     path.write_text(document)
-    return Source(*urdf.read_file(path), path=path)
+    return Source(*urdf.read_file(path), RobotFile(path))
 
 
 def test_a_robot_from_a_topic_or_a_file_is_checked(tmp_path):
@@ -211,6 +211,7 @@ def test_pairs_that_the_scene_excludes_may_touch(tmp_path):
 def test_the_robot_of_the_scene_is_the_arm_unless_one_is_named(tmp_path):
     scene = read_arm_scene(scene_file(tmp_path))
     values = SimpleNamespace(urdf="", robot_description="", scene="scene.yaml")
+    values.xacro_args, values.package_dirs = [], []
     assert _without_scene(values, scene).urdf == str(tmp_path / "arm.urdf")
     assert _without_scene(values, scene).scene == ""
     values.urdf = "other.urdf"
@@ -294,7 +295,7 @@ def mechanism(folder, document=MECHANISM):
     (folder / "arm.yaml").write_text(document)
     (folder / "scene.yaml").write_text(MECHANISM_SCENE)
     (folder / "hill.csv").write_text("0.5, 0.5\n0.5, 0.5\n")
-    return Source(read(folder / "arm.yaml"), "", path=folder / "arm.yaml")
+    return Source(read(folder / "arm.yaml"), "", RobotFile(folder / "arm.yaml"))
 
 
 @pytest.mark.parametrize("floor", ["", "  floor: {plane: {}, xyz: [0, 0, -0.2]}\n"])

@@ -28,6 +28,7 @@ def found(tmp_path):
         path = tmp_path / f"arm{suffix}"
         path.write_text(ARM)
         values = {"urdf": str(path), "robot_description": "", "strict": True, **given}
+        values = {"package_dirs": (), **values}
         return find(None, SimpleNamespace(**values), threading.Event(), None)
 
     return find_robot

@@ -16,10 +16,10 @@ from rclpy.parameter import Parameter
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.parts.poses import Vec3
 from rbdyn_ros.description.scenes.entities import entity_of
+from rbdyn_ros.description.source import Source
 from rbdyn_ros.errors import refusal
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.ros.common import source
 from rbdyn_ros.ros.common.dynamics_query import Snapshot
 from rbdyn_ros.ros.common.parameters import live
 from rbdyn_ros.ros.common.single_joints import SingleJoints
@@ -29,7 +29,7 @@ from rbdyn_ros.ros.simulator.graph.foreign import ForeignPublishers
 from rbdyn_ros.ros.simulator.robot.faults import faults_of_new, fitted, make_faults
 from rbdyn_ros.ros.simulator.robot.payloads import Payloads, SavedPayloads
 from rbdyn_ros.ros.simulator.robot.placement import given_state
-from rbdyn_ros.ros.simulator.robot.robot_loading import load_robot, loop_settings
+from rbdyn_ros.ros.simulator.robot.robot_loading import loop_settings, prepared_robot
 from rbdyn_ros.ros.simulator.robot.spawned_robots import SpawnedRobots
 from rbdyn_ros.ros.simulator.setup import Setup
 from rbdyn_ros.ros.simulator.topics.alarms import WaitAlarm
@@ -119,7 +119,7 @@ class Robot:
         shared_memory: after `open`, or None.
     """
 
-    given: source.Source
+    given: Source
     world: World
     loop: Loop
     stamps: TickStamps
@@ -150,7 +150,7 @@ class Robot:
         Raises:
             RbdynError: a parameter or the robot is refused.
         """
-        self._loaded = loaded = load_robot(self.node, self.values, self._setup, stop, fallback)
+        self._loaded = loaded = prepared_robot(self.node, self.values, self._setup, stop, fallback)
         self.given, values = loaded.given, self.values
         floating = values.floating_base and not self.given.is_scene
         self.begin = self.world = changes.begun(

@@ -17,6 +17,7 @@ from rclpy.node import Node
 from rbdyn_ros.actuators import with_actuators
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.description.appearance.shapes import Appearance
+from rbdyn_ros.description.source import Source
 from rbdyn_ros.dynamics.configuration import moved_starts
 from rbdyn_ros.dynamics.ray_shapes import RayShapes
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError
@@ -67,7 +68,7 @@ class LoadedRobot:
     """
 
     m: Model
-    given: source.Source
+    given: Source
     period_ns: int
     commands: CommandParser
     trajectories: TrajectoryParser
@@ -78,7 +79,7 @@ class LoadedRobot:
     sensors: SensorTopics | None
 
 
-def load_robot(
+def prepared_robot(
     node: Node,
     values: SimpleNamespace,
     setup: Setup | None,
@@ -110,10 +111,10 @@ def _find(
     setup: Setup | None,
     stop: threading.Event,
     fallback: Path | None,
-) -> tuple[Model, source.Source]:
+) -> tuple[Model, Source]:
     """Return the Model and where it came from."""
 
-    def announce(_: source.Source) -> None:
+    def announce(_: Source) -> None:
         if not is_compiled():
             text = "compiling the engine, first run only (about half a minute) ..."
             node.get_logger().info(text)
@@ -136,7 +137,7 @@ def _equipped(values: SimpleNamespace, m: Model) -> Model:
 
 
 def _prepare(
-    node: Node, values: SimpleNamespace, setup: Setup | None, m: Model, given: source.Source
+    node: Node, values: SimpleNamespace, setup: Setup | None, m: Model, given: Source
 ) -> LoadedRobot:
     period_ns = values.control_decimation * round(values.timestep * NANOSECONDS)
     commands = command_parser(m, given.description, values.partial_commands)
@@ -201,7 +202,7 @@ def _declare_facts(node: Node, m: Model, commands: CommandParser, start: Array) 
 
 
 def _open_sensors(
-    node: Node, values: SimpleNamespace, m: Model, given: source.Source, period_ns: int
+    node: Node, values: SimpleNamespace, m: Model, given: Source, period_ns: int
 ) -> SensorTopics | None:
     if not values.sensors:
         return None

@@ -6,10 +6,10 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.description.appearance.shapes import Appearance, read_appearance
+from rbdyn_ros.description.source import Source
 from rbdyn_ros.dynamics.ray_shapes import RayShapes, some_geometries
 from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.ros.common.source import Source
 from rbdyn_ros.view.scene.visual_shapes import with_visuals
 
 
@@ -28,10 +28,8 @@ class Visible:
     """
 
     def __init__(self, m: Model, source: Source) -> None:
-        given = "" if source.is_scene else source.text
-        folder = None if source.path is None else source.path.parent
-        read_from = given or source.path
-        self._looks = read_appearance(read_from, folder=folder) if read_from else Appearance()
+        read_from = source.file or source.text
+        self._looks = read_appearance(read_from) if read_from else Appearance()
         self._known = set(m.frame_names)
 
     def looks(self, m: Model) -> Appearance:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
-from rbdyn_ros.description.reading.xacro_files import find_package
+from rbdyn_ros.description.reading.packages import find_package
 from rbdyn_ros.errors import quote
 from rbdyn_ros.ros.simulator.services.results import NOT_FOUND, ResultError
 

@@ -200,6 +200,7 @@ def cast_of(robot: Robot, world: World, imports: Sequence[Path] = ()) -> Cast:
         strict=values.strict,
         text="" if given.is_scene else given.text,
         path=given.path,
+        package_dirs=() if given.file is None else tuple(given.file.package_dirs),
         imports=tuple(Path(path).absolute() for path in imports),
         timestep=robot.loop.period_ns * 1e-9,
         joints=robot.commands.joints.names,

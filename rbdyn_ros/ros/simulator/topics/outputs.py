@@ -18,13 +18,13 @@ from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
 
 from rbdyn_ros.description.parts.types import Description
+from rbdyn_ros.description.source import Source
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.common import convert
 from rbdyn_ros.ros.common.convert import Prepared
 from rbdyn_ros.ros.common.qos import LATCHED
 from rbdyn_ros.ros.common.single_joints import SingleJoints
-from rbdyn_ros.ros.common.source import Source
 from rbdyn_ros.ros.common.stamps import TickStamps
 from rbdyn_ros.ros.simulator.topics.alarms import Alarms
 from rbdyn_ros.ros.simulator.topics.driver import SimulatedDriver

@@ -29,6 +29,7 @@ from rbdyn_ros.description.scenes.entities import (
     without_entity,
 )
 from rbdyn_ros.description.scenes.scene import SceneParts
+from rbdyn_ros.description.source import Source
 from rbdyn_ros.errors import DescriptionError, Finding, did_you_mean, listing, quote, refusal
 from rbdyn_ros.loading.free_objects import placed_entity, placed_objects
 from rbdyn_ros.loading.load import complete
@@ -36,7 +37,6 @@ from rbdyn_ros.loading.standing import out_of_obstacles
 from rbdyn_ros.model.matching import Match
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.single_joints import SingleJoints
-from rbdyn_ros.ros.common.source import Source
 from rbdyn_ros.ros.simulator.world.places import Places
 from rbdyn_ros.ros.simulator.world.world import (
     FLOOR_ONLY,

@@ -8,9 +8,9 @@ from support.refusals import refused
 from support.robots import find, needs_robots
 
 import rbdyn_ros as rb
-from rbdyn_ros.commands.common import MODEL_FILE
+from rbdyn_ros.commands.common import ROBOT_FILE
+from rbdyn_ros.description.reading.robot_names import robot_by_name
 from rbdyn_ros.loading.assets import bundled_robot
-from rbdyn_ros.loading.robot_names import robot_by_name
 
 
 @needs_robots
@@ -64,6 +64,6 @@ def test_robots_that_cannot_be_had_are_refused(descriptions, name, code):
 def test_a_file_goes_before_a_robot_of_its_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pendulum").write_text("")
-    assert MODEL_FILE("pendulum").name == "pendulum"
-    assert MODEL_FILE("seven_dof_arm") == bundled_robot("seven_dof_arm")
-    assert str(MODEL_FILE("pendulum.urdf")) == "pendulum.urdf"
+    assert ROBOT_FILE("pendulum").name == "pendulum"
+    assert ROBOT_FILE("seven_dof_arm") == bundled_robot("seven_dof_arm")
+    assert str(ROBOT_FILE("pendulum.urdf")) == "pendulum.urdf"

@@ -16,7 +16,7 @@ from collections import Counter
 from pathlib import Path
 
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quote
-from rbdyn_ros.loading.assets import bundled_robot, bundled_robots
+from rbdyn_ros.share import bundled_robot, bundled_robots
 
 #: Folders of example-robot-data below the prefix of an installation: of wheels, and of packages.
 _SHARES = ("cmeel.prefix/share", "share", "../../../share")

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Note each kind of element and attribute of a URDF that nothing reads, once, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.errors import Severity
+
+#: The most kinds in a report; a file may have a million.
+MOST_KINDS = 60
+#: Longest kind in a note [characters].
+LONGEST_KIND = 100
+
+_SENSORS = "sensors of the simulator are in a sensors file"
+_HARDWARE = "it is for the hardware of a real robot"
+#: Why a word is not used, and what is instead.
+WHY = {
+    "gazebo": "friction and stiffness of surfaces, gravity, initial poses and sensors are in a "
+    "scene file, in parameters and in a sensors file",
+    "transmission": "a reduction has no effect without the inertia of a rotor; an actuators file "
+    "has both",
+    "sensor": _SENSORS,
+    "gpio": "the simulator has no digital inputs and outputs",
+    "hardware": _HARDWARE,
+    "min": "commands are limited by the <limit> of the joint",
+    "max": "commands are limited by the <limit> of the joint",
+    "mimic": "the <mimic> of the joint counts",
+    "multiplier": "the <mimic> of the joint counts",
+    "initial_value": "only positions of state interfaces have a start",
+    "safety_controller": "soft limits belong to a controller; the arm controller has parameters "
+    "for them",
+    "calibration": "positions of the simulator need no reference",
+    "position_based_velocity_limits": "velocity limits do not depend on the position; "
+    "<limit velocity> counts",
+    "verbose": "it is for logs of other programs",
+    "constraint": "it is not part of URDF yet; close the loop by <loop_joint>",
+    "coupling": "couplings are in a mechanism file",
+    "type": "it has no meaning for dynamics",
+    **dict.fromkeys(("D", "K", "mu_coulomb", "mu_viscous"), "damping and friction count"),
+}
+_OTHER = "it is not part of URDF"
+#: Without these the robot moves otherwise than meant.
+_WARNED = ("constraint",)
+
+
+class Unused:
+    """Counts what nothing reads, by kind."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._first: dict[str, tuple[int, str]] = {}
+
+    def count(self, what: str, line: int, word: str) -> None:
+        """Count an element or attribute.
+
+        Args:
+            what: its kind, for the message.
+            line: of it.
+            word: its name, which has the reason.
+        """
+        what = what[:LONGEST_KIND]
+        self._counts[what] += 1
+        self._first.setdefault(what, (line, word))
+
+    def report(self, owner: str, audit: Audit) -> None:
+        """Add a finding for each kind."""
+        for number, (what, count) in enumerate(self._counts.items()):
+            line, word = self._first[what]
+            if number == MOST_KINDS:
+                rest = len(self._counts) - MOST_KINDS
+                audit.add("note", "not-used", owner, line, f"{rest} more kinds are not used")
+                return
+            often = f", {count} in all" if count > 1 else ""
+            message = f"{what} is not used{often}: {WHY.get(word, _OTHER)}"
+            severity: Severity = "warning" if word in _WARNED else "note"
+            audit.add(severity, "not-used", owner, line, message, found=what)

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every command and every call that takes a robot takes the same, and gets the same robot."""
+
+import argparse
+import threading
+from types import SimpleNamespace
+
+import pytest
+import yaml
+from support.refusals import refused
+
+import rbdyn_ros as rb
+from rbdyn_ros.cli import make_parser
+from rbdyn_ros.commands.common import loaded_robot, mounted_robot
+from rbdyn_ros.commands.sim import ros_words
+from rbdyn_ros.description.appearance.shapes import read_appearance
+from rbdyn_ros.errors import DescriptionError, RbdynError
+
+pytest.importorskip("xacro")
+
+#: A robot whose arguments, package and flaw (a <limit> is missing) decide what it is.
+ARM = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
+  <xacro:arg name="length" default="1"/>
+  <xacro:include filename="$(find pack)/tool.xacro"/>
+  <link name="base"/>
+  <link name="upper">
+    <inertial><mass value="$(arg length)"/>
+      <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+    <visual><geometry><sphere radius="$(arg length)"/></geometry></visual>
+    <collision><geometry><sphere radius="$(arg length)"/></geometry></collision>
+  </link>
+  <joint name="j" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 0 1"/>
+  </joint>
+</robot>"""
+TOOL = '<robot><link name="tool"/><joint name="t" type="fixed"><parent link="base"/>'
+TOOL += '<child link="tool"/></joint></robot>'
+#: Commands that take a robot, the name of the argument, and words that they need beside it.
+COMMANDS = {
+    "check": ("files", []),
+    "view": ("file", []),
+    "codegen": ("robot", ["-o", "out"]),
+    "identify": ("robot", ["bag.mcap"]),
+    "excite": ("robot", ["-o", "motion.csv"]),
+    "bench": ("robot", []),
+    "sim": ("file", []),
+}
+ARGUMENTS = {"package_dir", "floating_base", "contact", "repair", "imports"}
+
+
+@pytest.fixture
+def arm(tmp_path):
+    """A robot file and, far from it, the folder of its package."""
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here/arm.urdf.xacro").write_text(ARM)
+    (tmp_path / "far/ws/clone").mkdir(parents=True)
+    (tmp_path / "far/ws/clone/package.xml").write_text("<package><name>pack</name></package>")
+    (tmp_path / "far/ws/clone/tool.xacro").write_text(TOOL)
+    return tmp_path / "here/arm.urdf.xacro", tmp_path / "far"
+
+
+def parsed(command, path, *words):
+    """Return the options of a command line."""
+    name, more = COMMANDS[command]
+    options = make_parser()[0].parse_args([command, str(path), *more, *words])
+    file = getattr(options, name)
+    return options, file[0] if isinstance(file, list) else file
+
+
+def by_command(command):
+    def door(path, folder, floating):
+        words = ["length:=2", "--package-dir", str(folder), "--repair", "--contact"]
+        options, file = parsed(command, path, *words, *["--floating-base"] * floating)
+        if command == "sim":
+            return by_parameters(ros_words(options), file)
+        return loaded_robot(options, file)[0]
+
+    return door
+
+
+def by_parameters(words, path):
+    """Return the robot of the simulator node with parameters on its command line."""
+    pytest.importorskip("rclpy")
+    from rbdyn_ros.ros.common.source import load_robot
+
+    pairs = [word.split(":=", 1) for word in words if ":=" in word]
+    values = {name: yaml.safe_load(text) for name, text in pairs}
+    values = {"urdf": str(path), "robot_description": "", "required_sha256": "", **values}
+    node = SimpleNamespace(get_logger=lambda: SimpleNamespace(warning=lambda _: None))
+    return load_robot(node, SimpleNamespace(**values), threading.Event())[0]
+
+
+def by_call(function):
+    def door(path, folder, floating):
+        how = {"xacro_args": {"length": 2}, "package_dirs": folder, "floating_base": floating}
+        return function(path, strict=False, contact=True, **how)
+
+    return door
+
+
+def by_robot_file(path, folder, floating):
+    file = rb.RobotFile(path, {"length": 2}, [folder])
+    return rb.load(file, strict=False, contact=True, floating_base=floating)
+
+
+def keys(path, folder):
+    return {"file": str(path), "xacro_args": {"length": 2}, "package_dirs": [str(folder)]}
+
+
+def by_scene_file(path, folder, floating):
+    scene = path.parent / "scene.yaml"
+    robot = keys(path, folder) | {"floating_base": floating}
+    scene.write_text(yaml.safe_dump({"rbdyn_scene": 1, "robot": robot}))
+    return rb.load(scene, strict=False)
+
+
+def by_mechanism_file(path, folder, floating):
+    file = path.parent / "mechanism.yaml"
+    top = {"rbdyn_mechanism": 1, "robot": keys(path, folder), "contact": True}
+    file.write_text(yaml.safe_dump(top))
+    return rb.load(file, strict=False, floating_base=floating)
+
+
+def by_trial_file(path, folder, floating):
+    from rbdyn_ros.trials.files.reader import load
+
+    file = path.parent / "trial.yaml"
+    top = {"robot": keys(path, folder), "repair": True, "contact": True, "duration": 1.0}
+    law = {"controller": {"law": "pd_gravity", "stiffness": 1.0, "damping": 1.0}}
+    top |= {"rbdyn_trial": 1, "floating_base": floating, **law}
+    file.write_text(yaml.safe_dump(top))
+    return load(file).m
+
+
+DOORS = {
+    **{command: by_command(command) for command in COMMANDS},
+    "rb.load": by_call(rb.load),
+    "rb.load_urdf": by_call(rb.load_urdf),
+    "rb.RobotFile": by_robot_file,
+    "scene file": by_scene_file,
+    "mechanism file": by_mechanism_file,
+    "trial file": by_trial_file,
+}
+
+
+@pytest.mark.parametrize("floating", [False, True])
+@pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
+def test_every_door_opens_the_same_robot(arm, door, floating):
+    m = door(*arm, floating)
+    assert m.nv == 1 + 6 * floating
+    assert m.body_mass[m.body_id("upper")] == 2.0
+    assert "tool" in m.frame_names
+    assert m.ngeom == 2  # the sphere and the floor
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_the_same_arguments(command):
+    parser = make_parser()[1].choices[command]
+    own = {action.dest for action in parser._actions}
+    assert own >= ARGUMENTS | {COMMANDS[command][0]}
+    assert "NAME:=VALUE" in parser.format_help()
+
+
+@pytest.mark.parametrize("command", ["codegen", "identify", "excite"])
+def test_contact_is_refused_where_it_has_no_effect(arm, command):
+    options, _ = parsed(command, arm[0], "--contact")
+    with refused(rb.ParameterError, "useless-option", "contact"):
+        mounted_robot(options)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_takes_a_name(command):
+    options, file = parsed(command, "seven_dof_arm")
+    assert file.name == "seven_dof_arm.urdf"
+    assert isinstance(options, argparse.Namespace)
+
+
+def test_calls_take_a_name():
+    assert rb.load("seven_dof_arm").nv == rb.load_urdf("seven_dof_arm").nv == 7
+    assert rb.scene("seven_dof_arm").nv == 7
+    with refused(rb.ParameterError, "unknown-robot"):
+        rb.load("seven_dof_amr")
+
+
+@pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
+def test_every_door_names_the_option_for_a_missing_package(arm, door):
+    with pytest.raises(RbdynError, match=r"'pack' is not found.*package_dirs.*--package-dir"):
+        door(arm[0], arm[0].parent, False)
+
+
+@pytest.mark.parametrize("command", sorted({*COMMANDS} - {"sim"}))
+def test_without_repair_the_flaw_is_refused(arm, command):
+    options, file = parsed(command, arm[0], "--package-dir", str(arm[1]))
+    with refused(DescriptionError, "missing-limit"):
+        loaded_robot(options, file)
+
+
+def test_the_appearance_has_the_same_arguments(arm):
+    path, folder = arm
+    looks = read_appearance(rb.RobotFile(path, {"length": 2}, [folder]))
+    assert [shape.shape.radius for shape in looks.visuals] == [2.0]
