@@ -6,6 +6,7 @@ is a child of the asking process and goes on as `python -c CODE ARGUMENTS` does 
 """
 
 import atexit
+import fcntl
 import gc
 import json
 import os
@@ -24,7 +25,9 @@ def main():
     """Serve; return the code to run in a process that was forked."""
     sys.path[0] = ""  # as for python -c
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until a new process is ready
-    prepare()
+    with Path(__file__).open() as script:
+        fcntl.flock(script, fcntl.LOCK_EX)  # or several would compile the same at once
+        prepare()
     from rbdyn_ros.ros.common.tracer import Tracer
 
     tracer = Tracer()
@@ -115,7 +118,7 @@ def run(code):
         exec(compile(code, "<string>", "exec"), sys.modules["__main__"].__dict__)
     except SystemExit as end:
         status = status_of(end.code)
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001 - as the end of Python itself
         sys.excepthook(*sys.exc_info())
         status, interrupted = 1, isinstance(error, KeyboardInterrupt)
     threading._shutdown()
