@@ -4,6 +4,7 @@
 # make setup make .venv; the others do it when needed    make setup PYTHON=python3.12
 #            ROS=jazzy after any command: with ROS 2 Jazzy instead of Kilted, in .venv-jazzy
 # make test-extras  install PyTorch, JAX, pyarrow, Ray and stable-baselines3, and run their tests
+# make test-nightly  run the tests with all robots and the long runs that make test leaves out
 # make test-processors  run the numerical tests as if on other processors
 # make fuzz  feed changed files to all readers        make fuzz SECONDS=600 SEED=1 ARGS=urdf
 # make affected  run the tests that your change since main reaches    make affected BASE=HEAD~3
@@ -73,6 +74,9 @@ test-extras: setup
 	@$(RUN) $(VENV)/bin/python -m pip install --quiet -e '.[torch,jax,trials,ray]' stable-baselines3 --extra-index-url https://download.pytorch.org/whl/cpu
 	@$(RUN) $(VENV)/bin/python -m pytest test/rollouts/test_batch_arrays.py test/rollouts/test_rollout_ray.py test/trials test/test_gym.py test/test_gym_nodes.py -n0 $(ARGS)
 
+test-nightly: setup
+	@$(PYTEST) --nightly --uses all --stops 200 $(ARGS)
+
 test-processors: setup
 	@$(RUN) $(VENV)/bin/python tools/test_processors.py $(ARGS)
 
@@ -112,4 +116,4 @@ clean:
 	rm -rf .venv .venv-* site build install log dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis .fuzz
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup sim test affected check test-extras test-processors fuzz messages lint bench docs release changelog clean
+.PHONY: help setup sim test affected check test-extras test-nightly test-processors fuzz messages lint bench docs release changelog clean

@@ -71,7 +71,11 @@ def pytest_itemcollected(item):
     item.add_marker(pytest.mark.xdist_group(_group(item.path)))
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--nightly"):
+        left_out = [item for item in items if item.get_closest_marker("nightly")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
     items.sort(key=lambda item: _turn(item.path))
 
 
@@ -104,7 +108,8 @@ def pytest_addoption(parser):
     parser.addoption("--lies", help="rows of lies for all scenes: names with commas, or all")
     parser.addoption("--uses", help="all: ordinary uses of an arm in all modes")
     parser.addoption("--poses", type=int, default=200, help="of each two shapes against coal")
-    parser.addoption("--stops", type=int, default=38, help="of nodes by signals")
+    parser.addoption("--stops", type=int, default=19, help="of nodes by signals")
+    parser.addoption("--nightly", action="store_true", help="tests with the marker nightly, too")
 
 
 def pytest_sessionfinish(session, exitstatus):

@@ -306,17 +306,22 @@ def test_unknown_floating_bases(value, hint):
 
 
 @robots.needs_robots
-def test_every_real_robot_reads_with_all_its_meshes():
-    """No mesh is missing or broken; 8 s for all 68."""
+@pytest.mark.parametrize(
+    ("paths", "number"),
+    [(robots.FAMILIES, 591), pytest.param(robots.LOADABLE, 1606, marks=pytest.mark.nightly)],
+    ids=["families", "all"],
+)
+def test_every_real_robot_reads_with_all_its_meshes(paths, number):
+    """No mesh is missing or broken."""
     read = 0
-    for path in robots.LOADABLE:
+    for path in paths:
         description = urdf.read(path, strict=False, contact=True)
         lost = [f for f in description.findings if f.message.endswith("is left out")]
         assert lost == [], path.name
         read += len(description.geometries)
         if path.name == "talos_reduced.urdf":
             assert len(description.geometries) == 52
-    assert read == 1606
+    assert read == number
 
 
 @robots.needs_robots

@@ -64,7 +64,7 @@ def test_fewer_instructions(name):
     assert side_by_side(m, plain, 1) is plain
 
 
-@robots.each_robot
+@robots.each_family
 def test_limbs_of_every_robot(path):
     """Each lane of a vector operation has the bits of the operation on numbers."""
     m = robots.load(path, floating_base=True)

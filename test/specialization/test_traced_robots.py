@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every function of every robot: straight-line code against the engine.
+"""Every function of every robot, most robots nightly: straight-line code against the engine.
 
 NumPy evaluates the operations, for several states at once. Machine code must be compiled, so it is
 tested on fewer robots (test_row_code.py, test_lanes.py). Derivatives of a timestep, which the
@@ -11,7 +11,7 @@ import pytest
 from support import robots, specialised
 from support.compare import Comparison
 from support.refusals import refused
-from support.robots import each_robot, needs_robots
+from support.robots import each_family, needs_robots
 from support.smooth import with_soft_limits
 
 import rbdyn_ros as rb
@@ -36,7 +36,7 @@ def compare_functions(m, names, where):
 
 
 @needs_robots
-@each_robot
+@each_family
 def test_functions(path):
     """Bases and integrators take turns."""
     number = robots.LOADABLE.index(path)
@@ -47,7 +47,7 @@ def test_functions(path):
 
 
 @needs_robots
-@each_robot
+@each_family
 def test_inverse_derivatives(path):
     """Bases take turns; forward derivatives contain these of all floating bases."""
     floating = robots.LOADABLE.index(path) % 2 == 1
@@ -56,7 +56,7 @@ def test_inverse_derivatives(path):
 
 
 @needs_robots
-@each_robot
+@each_family
 def test_forward_derivatives(path):
     """To save time, robots with a fixed base are in test_trace_derivatives.py."""
     m = robots.load(path, floating_base=True)

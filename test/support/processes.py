@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 PR_SET_CHILD_SUBREAPER = 36
-#: For the imports, and for compiling if this is the first process that does.
-PATIENCE = 600.0
+#: For the imports, and for compiling if this is the first process that does, or waits for it.
+PATIENCE = 1200.0
 
 
 def lasting(environment):

@@ -40,6 +40,22 @@ def robot_id(path):
 LOADABLE = [path for path in FILES if path.name != NO_NAME]
 each_robot = pytest.mark.parametrize("path", LOADABLE, ids=robot_id)
 
+#: One robot of each family: the others have nearly the same trees.
+_FAMILIES = (
+    *("a1", "allegro_left_hand", "anymal-kinova", "baxter", "bolt", "borinot_flying_arm_2"),
+    *("centauro", "double_pendulum_continuous", "hextilt_flying_arm_5", "human", "hyq_no_sensors"),
+    *("icub_reduced", "iris", "kinova", "panda", "pr2", "quadrotor_base", "romeo", "solo12"),
+    *("talos_reduced", "tiago_dual", "tiago_no_hand", "ur5_joint_limited_robot", "ur5_robot"),
+    "xarm7",
+)
+FAMILIES = [path for path in LOADABLE if robot_id(path) in _FAMILIES]
+#: All robots, but nightly for those of no new family.
+each_family = pytest.mark.parametrize(
+    "path",
+    [pytest.param(p, marks=[pytest.mark.nightly] * (p not in FAMILIES)) for p in LOADABLE],
+    ids=list(map(robot_id, LOADABLE)),
+)
+
 
 @functools.lru_cache(maxsize=8)
 def _load(source, floating_base):

@@ -5,12 +5,15 @@ python zygote.py FD: takes requests from that socket until its other end is clos
 is a child of the asking process and goes on as `python -c CODE ARGUMENTS` does after its start.
 """
 
+import atexit
+import fcntl
 import gc
 import json
 import os
 import signal
 import socket
 import sys
+import threading
 import types
 from pathlib import Path
 
@@ -22,7 +25,9 @@ def main():
     """Serve; return the code to run in a process that was forked."""
     sys.path[0] = ""  # as for python -c
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until a new process is ready
-    prepare()
+    with Path(__file__).open() as script:
+        fcntl.flock(script, fcntl.LOCK_EX)  # or several would compile the same at once
+        prepare()
     from rbdyn_ros.ros.common.tracer import Tracer
 
     tracer = Tracer()
@@ -102,7 +107,37 @@ def become(request, files):
     return request["code"]
 
 
-if __name__ == "__main__":
-    code = main()
+def run(code):
+    """Run code as `python -c` does, but free no object at the end.
+
+    Freeing would copy the memory that the forks share, which takes longer than their start.
+    """
     sys.modules["__main__"] = types.ModuleType("__main__")
-    exec(compile(code, "<string>", "exec"), sys.modules["__main__"].__dict__)
+    status, interrupted = 0, False
+    try:
+        exec(compile(code, "<string>", "exec"), sys.modules["__main__"].__dict__)
+    except SystemExit as end:
+        status = status_of(end.code)
+    except BaseException as error:  # noqa: BLE001 - as the end of Python itself
+        sys.excepthook(*sys.exc_info())
+        status, interrupted = 1, isinstance(error, KeyboardInterrupt)
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if interrupted:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    os._exit(status)
+
+
+def status_of(code):
+    """Return the exit status that Python makes of the argument of `sys.exit`."""
+    if code is None or isinstance(code, int):
+        return (code or 0) & 0xFF
+    print(code, file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    run(main())

@@ -49,21 +49,22 @@ def expected(path, ticks):
 
 
 @pytest.mark.fresh_start  # other hashes of texts, other addresses
-def test_ten_thousand_ticks_with_a_commander_that_jitters(simulate, peer, command, two_joints):
+@pytest.mark.parametrize("ticks", [2000, pytest.param(10_000, marks=pytest.mark.nightly)])
+def test_a_run_with_a_commander_that_jitters_repeats(simulate, peer, command, two_joints, ticks):
     found = []
     for seed in range(2):
         simulator = simulate(two_joints, *STANDING)
         stats = peer.collect(Statistics, "simulator/stats")
-        commander = command("turn,lift", 10_000, "--jitter", seed)
+        commander = command("turn,lift", ticks, "--jitter", seed)
         found.append(run(peer, commander, stats))
-        peer.until(lambda: stats[-1].ticks >= 10_000)  # noqa: B023
-        assert stats[-1].ticks == 10_000
+        peer.until(lambda: stats[-1].ticks >= ticks)  # noqa: B023
+        assert stats[-1].ticks == ticks
         simulator.end_well()
     (first, one), (second, other) = found
     assert first == second
     for name in ("name", "position", "velocity", "effort"):
         assert getattr(one, name) == getattr(other, name)
-    qpos, qvel = expected(two_joints, 10_000)
+    qpos, qvel = expected(two_joints, ticks)
     np.testing.assert_array_equal(one.position, qpos)
     np.testing.assert_array_equal(one.velocity, qvel)
 

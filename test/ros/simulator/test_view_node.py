@@ -159,9 +159,12 @@ def speed_of(peer):
 
 
 @needs_viser
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_the_view_ends_with_its_node(simulate, two_joints, number):
-    simulator = simulate(two_joints, "--ros-args", *VIEW, "-p", "time_mode:=fast")
+@pytest.mark.parametrize(
+    ("number", "mode"),
+    [(signal.SIGINT, "fast"), (signal.SIGTERM, "realtime"), (signal.SIGKILL, "realtime")],
+)
+def test_the_view_ends_with_its_node(simulate, two_joints, number, mode):
+    simulator = simulate(two_joints, "--ros-args", *VIEW, "-p", f"time_mode:={mode}")
     address_in(simulator)
     pids = children(simulator.process.pid)
     (view,) = views_of(simulator)
