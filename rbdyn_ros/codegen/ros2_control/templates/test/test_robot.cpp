@@ -112,8 +112,7 @@ TEST(Arm, holds_itself_in_every_mode)
     }
     ASSERT_EQ(why.refusal, Refusal::none) << sentence(why);
     Joints effort{};
-    Dofs g{};
-    gravity(state.q, g);
+    const Dofs g = gravity(state.q);
     EXPECT_EQ(arm.update(input_of(state, 1), effort), Answer::efforts);
     for (std::size_t i = 0; i < CONTROLLED; ++i) {
       EXPECT_NEAR(effort[i], g[PLACE[i]], 1e-9 * (1.0 + std::abs(g[PLACE[i]]))) << name_of(i);
