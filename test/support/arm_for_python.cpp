@@ -194,7 +194,7 @@ void arm_set_mode(Arm * arm, int mode) { arm->set_mode(Mode(mode)); }
 
 int arm_fault(Arm * arm, double * out)
 {
-  write(arm->fault() == nullptr ? Verdict() : *arm->fault(), out);
+  write(arm->fault(), out);
   return int(arm->phase());
 }
 

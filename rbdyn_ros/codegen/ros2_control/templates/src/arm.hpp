@@ -13,6 +13,7 @@
 #include "clock.hpp"
 #include "gate.hpp"
 #include "laws.hpp"
+#include "mailbox.hpp"
 #include "robot.hpp"
 #include "tables.hpp"
 #include "target.hpp"
@@ -110,10 +111,14 @@ public:
 
   bool is_faulty() const { return faulty_.load(std::memory_order_acquire); }
 
-  /// The latched fault, or nullptr; any thread.
-  const Verdict * fault() const
+  /// A copy of the latched fault, or Fault::none; one thread only.
+  Verdict fault()
   {
-    return faulty_.load(std::memory_order_acquire) ? &fault_ : nullptr;
+    if (!is_faulty()) {
+      return {};
+    }
+    (void)faults_.read(fault_);
+    return fault_;
   }
 
   /// Clear the fault of an arm that is not updated now.
@@ -493,7 +498,7 @@ private:
   void trip(const Verdict & wrong)
   {
     if (!is_faulty()) {
-      fault_ = wrong;
+      faults_.write(wrong);
       faulty_.store(true, std::memory_order_release);
       endings::begin(blind_);
       efforts_.end_start();
@@ -655,7 +660,8 @@ private:
   State state_;       // the last one accepted
   Dofs holding_{};    // commands that held the arm there
   Verdict lie_;       // the first fault of a state whose numbers lie
-  Verdict fault_;     // the latched one
+  Verdict fault_;     // the latched one, of the thread that asks for it
+  Mailbox<Verdict> faults_;
   std::int64_t now_ = 0, seen_ = 0;        // steady clock: now, and at the last accepted state [ns]
   std::int64_t time_ = 0, accepted_ = 0;   // clock of the updates, likewise [ns]
   double step_ = 0.0, step_admitted_ = 0.0;  // [s]
