@@ -196,10 +196,7 @@ class Controller(ControlLoop):
 
     def _remember_start(self) -> None:
         """Begin to compare the motion with the efforts sent."""
-        self._witness.begin()
-        self._vote.forget()
-        self._ending.begin()
-        self._coasting.end()
+        self._blind.begin()
         self.gate.held = 0.0
 
     @property
@@ -335,7 +332,8 @@ class Controller(ControlLoop):
     @property
     def ending(self) -> list[str]:
         """The reaction of an armed arm to a fault, and its reason."""
-        return [self._ending.state, *([self._ending.why] if self._ending.why else [])]
+        reason = self._blind.reason
+        return [self._blind.phase, *([reason] if reason else [])]
 
     def _check_armed(self) -> None:
         """Raise RbdynError unless the arm is armed and has no fault."""
@@ -413,13 +411,7 @@ class Controller(ControlLoop):
                 check_holdable(arm, limits, qpos)
             self._effort_check.check_payload(arm)
         self.arm = arm
-        for part in (
-            self._modes,
-            self._effort_check,
-            self._ending,
-            self._witness,
-            self._coasting,
-        ):
+        for part in (self._modes, self._effort_check, self._blind):
             part.use(arm)
         self._blend()
 
@@ -436,7 +428,7 @@ class Controller(ControlLoop):
                 tighter.check_inside(gate.measured.qpos)
                 check_holdable(self.arm, tighter, gate.measured.qpos)
             gate.use(tighter)
-            self._ending.tighten(tighter)
+            self._blind.tighten(tighter)
 
     def rehearse(self, mode: str) -> None:
         """Run every code path once with made-up states, so that everything is compiled."""
@@ -464,6 +456,7 @@ class Controller(ControlLoop):
         self._bridge(4 * step, 1e-3)
         self.on_watch(NANOSECONDS)
         self.on_state(self.names, *rows, 5 * step, 5 * step)
+        self._blind.doubt(Fault("frozen", "a rehearsal", blind=True), dropped=False)
 
     # observation
 

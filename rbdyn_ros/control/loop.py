@@ -18,10 +18,8 @@ from rbdyn_ros.control.arming.start_up import StartUpTest
 from rbdyn_ros.control.base.faults import Fault
 from rbdyn_ros.control.base.kernels import copy, entry
 from rbdyn_ros.control.base.state_kernels import SHORTEST
-from rbdyn_ros.control.blind.coasting import Coasting
-from rbdyn_ros.control.blind.endings import Ending
-from rbdyn_ros.control.blind.velocity_vote import VelocityVote
-from rbdyn_ros.control.blind.witness import ANYTHING, BY_HAND, CONTACT, FROZEN, PASSED, Witness
+from rbdyn_ros.control.blind.blind_arm import BlindArm
+from rbdyn_ros.control.blind.witness import ANYTHING, BY_HAND, CONTACT, FROZEN, PASSED
 from rbdyn_ros.control.laws.mode_laws import ModeLaws
 from rbdyn_ros.control.motion.tracking import PathTracker
 from rbdyn_ros.control.states.gate import SafetyGate
@@ -63,10 +61,7 @@ class ControlLoop:
         self._modes = ModeLaws(arm, settings)
         self._tracker = PathTracker(arm.m.nv, self._dofs, self.names)
         self._effort_check = EffortCheck(arm, gate.limits, settings)
-        self._ending = Ending(arm, settings, gate.limits)
-        self._witness = Witness(arm, self._dofs, gate.limits.effort)
-        self._vote = VelocityVote(arm.m.nv)
-        self._coasting = Coasting(arm)
+        self._blind = BlindArm(arm, settings, gate.limits)
         self._holding, self._commanded = np.zeros(arm.m.nv), np.zeros(arm.m.nv)
         self._unknown = np.full(arm.m.nv, np.nan)
         self._returned = np.zeros(len(self.names))
@@ -104,14 +99,14 @@ class ControlLoop:
             if dt > 0.0:
                 wrong = self._look(arrival) or wrong
             else:
-                self._witness.pause()
+                self._blind.pause()
             self._wrong = wrong
             blind = wrong is not None and wrong.blind
             self.states += not blind
             self.refused += blind
             if wrong is not None:
                 self._trip(wrong)
-                self._ending.doubt(wrong, self.gate.took_back)
+                self._blind.doubt(wrong, self.gate.took_back)
             if blind:
                 return self._answer_blindly(arrival)
             self._effort_check.add(self.gate.measured, dt)
@@ -121,46 +116,39 @@ class ControlLoop:
             if self.gate.clock.late and self._moves():
                 self._advance_target()
                 return self._bridge(arrival, dt)
-            self._coasting.end()
+            self._blind.end_coasting()
             return None if self.mode == "idle" else self._sent(self._answer(dt))
 
     def _look(self, arrival: int) -> Fault | None:
         """Compare the motion with the efforts sent, and remember it; return a fault or None."""
         if not self.armed or self.settings.dry_run:
             return None
-        gate, witness = self.gate, self._witness
+        gate, arm = self.gate, self._blind
         seen, sent = gate.measured, self._commands()
-        if self._ending.disbelieves(arrival, seen.qpos, seen.qvel):
-            return self._ending.lie
+        if arm.disbelieves(arrival, seen.qpos, seen.qvel):
+            return arm.lie
         slow = gate.too_slow()
         if slow is not None:
             return slow
         if gate.clock.late:  # no evidence about the efforts sent since then
-            witness.pause()
+            arm.pause()
             return None
         contact = gate.limits.contact if self.mode == "impedance" else 0.0
         blocked = BY_HAND if self.mode == "gravity" else max(CONTACT, contact)
         if gate.fault is not None:
             blocked = ANYTHING
         felt = self._unknown if self.settings.arm_without_effort else seen.effort
-        k = witness.look(seen.qpos, seen.qvel, sent, gate.step, contact, blocked, felt)
-        if k >= 0:
-            text = (
-                f"joint '{self.arm.names[k]}' stands still at {seen.qpos[k]:.4g}, or its numbers "
-                f"repeat; by the efforts sent it should have moved by more than {FROZEN:g}, or by "
-                f"its velocity of {seen.qvel[k]:.4g} by more than {PASSED:g}, or its measured "
-                "effort does not follow them"
-            )
-            return Fault("frozen", text, blind=True)
-        self._vote.add(seen.time, seen.qpos, seen.qvel, witness.due)
-        return None
-
-    def _velocity(self) -> Array:
-        """Return the velocity (nv,) by which an arm is braked, see VelocityVote."""
-        seen = self.gate.measured
-        witness = self._witness
-        current = not witness.hears_nothing()
-        return self._vote.velocity(seen.time, seen.qpos, seen.qvel, witness.due, current)
+        state = seen.time, seen.qpos, seen.qvel
+        i = arm.look(*state, sent, felt, gate.step, contact, blocked)
+        if i < 0:
+            return None
+        place, speed = seen.qpos[self._dofs[i]], seen.qvel[self._dofs[i]]
+        text = (
+            f"joint '{self.names[i]}' stands still at {place:.4g}, or its numbers repeat; by the "
+            f"efforts sent it should have moved by more than {FROZEN:g}, or by its velocity of "
+            f"{speed:.4g} by more than {PASSED:g}, or its measured effort does not follow them"
+        )
+        return Fault("frozen", text, blind=True)
 
     def _commands(self) -> Array:
         """Return the commands sent last (nv,); joints that are not controlled are held."""
@@ -171,16 +159,12 @@ class ControlLoop:
         """Return efforts for an arm whose state is unknown, or None; now: steady clock [ns]."""
         if not self.armed or self.gate.fault is None:
             return None
-        end, coasting = self._ending, self._coasting
-        dt = end.since(now)
-        if coasting.active:
-            wanted = end.blind(now, *coasting.foreseen(now))
-            coasting.end()
-        else:
-            wanted = end.blind(now, self.gate.measured.qpos, self._velocity())
+        arm, seen = self._blind, self.gate.measured
+        dt = arm.since(now)
+        wanted = arm.stop(now, seen.time, seen.qpos, seen.qvel)
         if wanted is None:
             return None
-        return self._sent(self.gate.release_own(wanted, wanted, dt, end.state == "silent"))
+        return self._sent(self.gate.release_own(wanted, wanted, dt, arm.phase == "silent"))
 
     def _moves(self) -> bool:
         """Whether efforts computed from old states would move the arm."""
@@ -195,27 +179,15 @@ class ControlLoop:
         """
         if self.gate.fault is not None:
             return self._answer_blindly(now)
-        gate, coasting = self.gate, self._coasting
-        if coasting.active:
-            dt = coasting.since(now)
-        else:
-            self._start_to_coast(now)
-        wanted = coasting.effort(now)
-        return self._sent(gate.release_own(wanted, wanted, dt))
-
-    def _start_to_coast(self, now: int) -> None:
-        """Let the arm coast from where the efforts sent have taken it since its newest state."""
-        gate, seen, k = self.gate, self.gate.measured, self._dofs
-        late, fastest = gate.clock.lag + gate.age(now), gate.limits.velocity
-        qacc = self._witness.acceleration(seen.qpos, seen.qvel, self._commands())
-        speed = seen.qvel + late * qacc
-        speed[k] = np.clip(speed[k], -fastest, fastest)
-        self._coasting.begin(now, seen.qpos + 0.5 * late * (seen.qvel + speed), speed)
+        gate, arm, seen = self.gate, self._blind, self.gate.measured
+        late = gate.clock.lag + gate.age(now)
+        dt = arm.coast(now, late, dt, seen.qpos, seen.qvel, self._commands())
+        return self._sent(gate.release_own(arm.effort, arm.effort, dt))
 
     def _tried(self, test: StartUpTest, dt: float) -> Array | None:
         """Return the efforts of the start-up test, or of the mode once the arm has passed it."""
         seen, gate = self.gate.measured, self.gate
-        self._hold_at(seen.qpos)
+        self.arm.hold(seen.qpos, self._holding)
         try:
             wanted = test.advance(
                 seen.qpos, seen.qvel, seen.effort, self._holding, gate.effort, gate.step
@@ -260,14 +232,12 @@ class ControlLoop:
     def _answer(self, dt: float) -> Array | None:
         """Return the efforts for a valid state."""
         seen = self.gate.measured
-        self._hold_at(seen.qpos)
+        self.arm.hold(seen.qpos, self._holding)
         if self.armed and self.gate.fault is not None:
-            held = self._ending.state == "holding"
-            voted = seen.qvel if held else self._velocity()
-            wanted = self._ending.seeing(seen.qpos, seen.qvel, voted, self._witness.push, dt)
+            wanted = self._blind.see(seen.time, seen.qpos, seen.qvel, dt)
             if wanted is None:
                 return None
-            last = self._ending.state == "silent"
+            last = self._blind.phase == "silent"
             return self.gate.release_own(wanted, self._holding, dt, last)
         if self.armed:
             self._advance_target()
@@ -285,11 +255,6 @@ class ControlLoop:
     def _advance_target(self) -> None:
         """Move the target by the time since the last state."""
         self._tracker.advance(min(self.gate.step, self.gate.settings.state_timeout))
-
-    def _hold_at(self, qpos: Array) -> None:
-        """Compute the commands that hold the arm."""
-        self.arm.gravity_effort_own(qpos, self._holding)
-        self.arm.without_own(self._holding, qpos)
 
     def _check_target(self) -> None:
         """Trip if the arm is too far from its target, or has had no target for too long."""
@@ -344,7 +309,7 @@ class ControlLoop:
         with self._lock:
             self._wrong = fault
             self.refused += 1
-            self._witness.pause()
+            self._blind.pause()
             self._trip(fault)
 
     def set_rivals(self, fault: Fault | None) -> None:
@@ -359,7 +324,7 @@ class ControlLoop:
             self._end_test(f"the start-up test was stopped: {fault.advice}")
         if self.armed and self.gate.fault is None:
             self.gate.trip(fault)
-            self._ending.begin()
+            self._blind.trip()
 
 
 @entry

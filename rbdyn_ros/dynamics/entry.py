@@ -19,7 +19,8 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.inertia_pattern import MAX_M_ENTRIES
 from rbdyn_ros.model.model import Model
 
-_TYPES = {
+#: Numba types of annotations of entries.
+TYPES = {
     "Model": MODEL,
     "Data": DATA,
     "bool": types.boolean,
@@ -68,7 +69,7 @@ class Entry:
 
     def _compile_and_call(self, *args: Any) -> Any:
         annotations = self.kernel.py_func.__annotations__
-        signature = tuple(_TYPES[kind] for name, kind in annotations.items() if name != "return")
+        signature = tuple(TYPES[kind] for name, kind in annotations.items() if name != "return")
         self.kernel.compile(signature)
         self.call = self.kernel.overloads[signature].entry_point
         return self.call(*args)

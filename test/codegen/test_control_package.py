@@ -23,7 +23,7 @@ from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.control.base.limits import LATENCY, Limits
 from rbdyn_ros.control.base.state_kernels import LONGEST
-from rbdyn_ros.control.blind.endings import Ending
+from rbdyn_ros.control.blind.blind_arm import BlindArm
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.states.gate import HASTE, GateSettings, SafetyGate
 from rbdyn_ros.dynamics.toolbox.terms import gravity_term
@@ -355,17 +355,17 @@ def struck(k):
 def test_an_arm_that_cannot_be_braked_is_left_alone_as_by_arm_controller(code, motion):
     """The last efforts hold the arm; no others follow."""
     m, settings = code.package.code.m, settings_of()
-    ending = Ending(Arm(m), settings, code.package.limits)
+    ending = BlindArm(Arm(m), settings, code.package.limits)
     native = CppEnding(code, settings)
     for k in range(1200):
         q, v = motion(k)
-        expected, found = ending.seeing(q, v, v, np.zeros(7), H), native.seeing(q, v, H)
+        expected, found = ending.see(0, q, v, H), native.see(q, v, H)
         if expected is None:
             break
         np.testing.assert_allclose(found[0], expected, rtol=0, atol=1e-9)
-        assert found[1] == ending.state
+        assert found[1] == ending.phase
     assert found is None
-    assert ending.state == "silent"
+    assert ending.phase == "silent"
 
 
 def started(code, mode="gravity", simulated=False, **settings):

@@ -15,6 +15,9 @@ from support.control_package import BUILD, STRICT, needs_gxx
 
 from rbdyn_ros.codegen.kernels.functions import Translation
 from rbdyn_ros.codegen.ros2_control import package
+from rbdyn_ros.codegen.ros2_control.kernels import structs
+from rbdyn_ros.control.base.record import Record
+from rbdyn_ros.model.fields import Field
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Ints
@@ -29,7 +32,14 @@ SOURCE = """
 using namespace kernels;
 constexpr Index PLACES = 3;
 constexpr double SCALE = 0.5;
+constexpr std::size_t DOFS = 3, CONTROLLED = 2;
+{struct}
 {text}
+extern "C" double remember(double * x)
+{{
+  static Memory memory{{0, 1.0, {{}}, {{}}, {{2, 0}}}};
+  return test_kernel_translation::remember(memory, Vector<double>(x, 3));
+}}
 extern "C" double compute(double * x, double * rows, Index * order, double t)
 {{
   Table<2, 3> table(std::array<double, 3>{{rows[0], rows[1], rows[2]}},
@@ -81,14 +91,58 @@ def everything(x: Vector, rows: Matrix, order: Ints, t: float) -> float:
     return total / (1.0 + np.tanh(t) ** 2) - (t - (t - SCALE)) * int(place)
 
 
-@needs_gxx
-def test_kernels_in_cpp_compute_what_they_compute_in_python(tmp_path):
-    text = Translation([everything], {}).text()
+class Memory(Record):
+    """A record with each kind of field."""
+
+    FIELDS = (
+        Field("count", (), "a number", "int"),
+        Field("total", (), ""),
+        Field("row", ("nv",), ""),
+        Field("table", (2, "nv"), ""),
+        Field("order", ("n",), "", "int"),
+    )
+
+
+def remember(s: Memory, x: Vector) -> float:
+    first, row = s.table[0], s.row
+    for k in s.order:
+        row[k] += x[k] - first[k]
+    for k in range(len(s.row)):
+        first[k] = s.row[k] * s.total
+    s.count = (s.count - 2) % 5
+    s.total, first[1] = s.total + SCALE * max(s.count, 1), 0.5 * row[1]
+    s.table[1, s.count % 3] -= 1.0
+    return s.total + s.row[0] - s.table[0, 2] + s.table[1, 1]
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("translation")
+    found = Translation([everything, remember], {})
     views = VIEWS.read_text().replace("@{namespace}", "kernels")
-    (tmp_path / "views.hpp").write_text(views)
-    (tmp_path / "code.cpp").write_text(SOURCE.format(text=text))
-    run("g++", *BUILD, *STRICT, tmp_path / "code.cpp", "-o", tmp_path / "code.so")
-    compute = ctypes.CDLL(str(tmp_path / "code.so")).compute
+    (folder / "views.hpp").write_text(views)
+    given = {"struct": structs(found.records), "text": found.text()}
+    (folder / "code.cpp").write_text(SOURCE.format(**given))
+    run("g++", *BUILD, *STRICT, folder / "code.cpp", "-o", folder / "code.so")
+    return ctypes.CDLL(str(folder / "code.so"))
+
+
+@needs_gxx
+def test_records_in_cpp_become_what_they_become_in_python(library):
+    memory, rng = Memory(nv=3, n=2), np.random.default_rng(2)
+    memory.total, memory.order = 1.0, (2, 0)
+    library.remember.restype = ctypes.c_double
+    for _ in range(20):
+        x = rng.normal(size=3)
+        found = library.remember(ctypes.c_void_p(x.ctypes.data))
+        assert found == pytest.approx(remember(memory, x), rel=1e-13, abs=1e-13)
+    with pytest.raises(AttributeError, match="Memory has no field 'totals'"):
+        memory.totals = 1.0
+
+
+@needs_gxx
+def test_kernels_in_cpp_compute_what_they_compute_in_python(library):
+    compute = library.compute
     compute.restype = ctypes.c_double
     rng = np.random.default_rng(1)
     for _ in range(200):
@@ -127,6 +181,14 @@ def narrowed(x: Vector) -> int:
     return count
 
 
+def rebound(s: Memory, x: Vector) -> None:
+    s.row = x
+
+
+def mixed(s: Memory, x: Vector) -> None:
+    s.total, x[0] = x[0], s.total
+
+
 def untyped(x) -> float:
     return x[0]
 
@@ -143,6 +205,8 @@ def unknown(x: Vector) -> float:
         (swapped, 1, "`x[0]`"),
         (truthful, 1, "`x[0]`"),
         (narrowed, 2, "`count`"),
+        (rebound, 1, "`s.row`"),
+        (mixed, 1, "`s.total`"),
         (untyped, 0, "`x`"),
         (unknown, 1, "`np.linalg.norm(x)`"),
     ],

@@ -175,7 +175,7 @@ def lighten_tool(loop, time):
         known = loop.controller.arm
         arm = Arm(known.m, known.m.opt.gravity, friction=known.friction, payloads=given)
         loop.controller.arm = arm
-        for part in ("_modes", "_effort_check", "_ending", "_witness"):
+        for part in ("_modes", "_effort_check", "_blind"):
             getattr(loop.controller, part).use(arm)
 
 

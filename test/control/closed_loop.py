@@ -120,8 +120,7 @@ class ClosedLoop:
         seen = self.gate.measured  # as if it had moved so before
         seen.qvel[:], seen.qpos[:] = self.d.qvel, self.d.qpos - self.h * self.d.qvel
         self.gate._inspection._memory[AGE] = np.inf
-        self.controller._witness.pause()
-        self.controller._vote.forget()
+        self.controller._blind.forget()
 
     def state(self, **changes):
         """Return the arguments of on_state now."""

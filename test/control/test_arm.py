@@ -221,6 +221,15 @@ def test_friction_is_added_at_the_measured_velocity():
         Arm(m, friction=Friction.of(5))
 
 
+def test_arrays_of_other_lengths_are_refused():
+    arm, v = Arm(model()), np.zeros(6)
+    for efforts in (np.zeros(3), np.zeros(12)[::2]):
+        with refused(ParameterError, "bad-argument", "vector"):
+            arm.command(efforts, v, v)
+    with refused(ParameterError, "bad-argument", "vector"):
+        arm.without_own(np.zeros(6), np.zeros(7))
+
+
 def test_a_robot_that_is_not_an_arm_is_refused():
     def robot(joint):
         about = 'ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"'

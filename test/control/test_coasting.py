@@ -7,8 +7,11 @@ from battery import Case, moving
 from closed_loop import armed, model
 
 from rbdyn_ros.control.arm.arm import Arm
+from rbdyn_ros.control.arm.settings import ControlSettings
 from rbdyn_ros.control.base.friction import Friction
-from rbdyn_ros.control.blind.coasting import DAMPING, Coasting
+from rbdyn_ros.control.base.limits import Limits
+from rbdyn_ros.control.blind.blind_arm import BlindArm
+from rbdyn_ros.control.blind.coasting import DAMPING
 
 PANDA = "panda.urdf"
 
@@ -39,9 +42,9 @@ def test_a_light_arm_slows_down_gently_while_states_are_missing(mode):
 def test_the_law_goes_on_when_states_come_in_time():
     loop = moving(Case("loss", "computed_torque", 0.2, PANDA))
     without_states(loop, 0.06)
-    assert loop.controller._coasting.active
+    assert loop.controller._blind.s.coasts
     loop.run(1.0)
-    assert not loop.controller._coasting.active
+    assert not loop.controller._blind.s.coasts
     assert loop.controller.fault is None
     assert np.abs(loop.controller.progress().desired[0] - loop.d.qpos[loop.dofs]).max() < 1e-3
 
@@ -54,7 +57,7 @@ def test_late_states_do_not_delay_a_path():
         loop.publish = k >= 30
         old = seen[max(k - 30, 0)]
         loop.tick(**{row: old[row] for row in ("position", "velocity", "stamp")})
-    assert loop.controller._coasting.active
+    assert loop.controller._blind.s.coasts
     assert loop.controller.fault is None
     moved = loop.controller.progress().desired[0] - target
     np.testing.assert_allclose(moved, 0.039 * loop.controller.progress().desired[1], atol=1e-3)
@@ -63,10 +66,11 @@ def test_late_states_do_not_delay_a_path():
 def test_a_coasting_arm_overcomes_no_friction():
     m = model()
     q, v = np.linspace(-1.0, 1.0, m.nv), np.linspace(1.0, -0.5, m.nv)
-    coasting = Coasting(Arm(m, friction=Friction.of(m.nv, 1.0, 5.0)))
-    coasting.begin(0, q, v)
+    arm = Arm(m, friction=Friction.of(m.nv, 1.0, 5.0))
+    blind = BlindArm(arm, ControlSettings(), Limits.of(m))
+    blind.coast(0, 0.0, 0.001, q, v, np.zeros(m.nv))
     expected = Arm(m).inverse_dynamics(q, v, -DAMPING * v, np.empty(m.nv))
-    np.testing.assert_allclose(coasting.effort(0), expected, atol=1e-12)
+    np.testing.assert_allclose(blind.effort, expected, atol=1e-12)
 
 
 def test_an_arm_in_a_dry_run_does_not_coast():

@@ -11,7 +11,8 @@ from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.control.arm.settings import ControlSettings
 from rbdyn_ros.control.base.faults import Fault
 from rbdyn_ros.control.base.limits import Limits
-from rbdyn_ros.control.blind.endings import BRAKING, Ending
+from rbdyn_ros.control.blind.blind_arm import BlindArm
+from rbdyn_ros.control.blind.endings import BRAKING
 from rbdyn_ros.errors import RbdynError
 
 NOBODY = np.empty(0, np.int64)
@@ -26,12 +27,13 @@ def ending(others=NOBODY, **settings):
     arm = Arm(m)
     settings = {"blind_time": 0.2} | settings
     names = [name for k, name in enumerate(arm.names) if k not in others]
-    end = Ending(arm, ControlSettings(**settings), Limits.of(m, names))
+    end = BlindArm(arm, ControlSettings(**settings), Limits.of(m, names))
     return arm, end
 
 
 def see(end, qpos, qvel, dt=0.001, push=ZERO):
-    return end.seeing(qpos, qvel, qvel, push, dt)
+    end.s.push = push
+    return end.see(0, qpos, qvel, dt)
 
 
 class Blindly:
@@ -42,7 +44,7 @@ class Blindly:
 
     def __call__(self):
         self.now += 10 * MS
-        return self.end.blind(self.now, Q, self.velocity)
+        return self.end.stop(self.now, 0, Q, self.velocity)
 
 
 def test_it_brakes_until_it_rests_and_holds_there():
@@ -54,13 +56,13 @@ def test_it_brakes_until_it_rests_and_holds_there():
     np.testing.assert_allclose(braking, -BRAKING * M_v, atol=1e-9)
     for _ in range(99):
         see(end, Q, ZERO, 0.001)
-    assert end.state == "braking"  # it rests for 0.1 s first
+    assert end.phase == "braking"  # it rests for 0.1 s first
     for _ in range(3):
         held = see(end, Q, ZERO, 0.001)
-    assert end.state == "holding"
+    assert end.phase == "holding"
     np.testing.assert_allclose(held, g, atol=1e-9)
     back = see(end, Q + 0.01, ZERO, 0.001)
-    assert end.state == "holding"
+    assert end.phase == "holding"
     assert (np.sign(back - arm.gravity_effort(Q + 0.01, np.empty(6)))[:3] < 0).all()
 
 
@@ -68,10 +70,10 @@ def test_after_a_second_of_braking_the_arm_is_held_anyway():
     _, end = ending()
     for _ in range(999):
         see(end, Q, np.full(6, 0.2), 0.001)
-    assert end.state == "braking"
+    assert end.phase == "braking"
     for _ in range(3):
         see(end, Q, np.full(6, 0.2), 0.001)
-    assert end.state == "holding"
+    assert end.phase == "holding"
 
 
 def growing(k):
@@ -121,10 +123,10 @@ def test_an_arm_that_cannot_be_braked_is_left_to_its_driver(motion, count):
     for k in range(count + 3):
         qpos, qvel = motion(k)
         effort = see(end, qpos, qvel)
-        if end.state == "silent":
+        if end.phase == "silent":
             break
     assert abs(k - count) <= 1
-    assert end.why
+    assert end.reason
     np.testing.assert_allclose(effort, arm.gravity_effort(qpos, np.empty(6)), atol=1e-9)
     assert see(end, qpos, ZERO) is None
     assert see(end, Q, ZERO) is None
@@ -137,13 +139,13 @@ def test_without_states_the_arm_is_held_for_a_while_then_silence_is_final(blind_
     count, blindly = 0, Blindly(end)
     while (effort := blindly()) is not None:
         np.testing.assert_allclose(effort, g, atol=1e-9)
-        count += end.state == "blind"
-    assert end.state == "silent"
+        count += end.phase == "blind"
+    assert end.phase == "silent"
     assert count == pytest.approx(blind_time / 0.01 + 1, abs=1)
     assert see(end, Q, ZERO, 0.001) is None
     assert blindly() is None
-    assert end.state == "silent"
-    end.begin()  # armed again, then another fault
+    assert end.phase == "silent"
+    end.trip()  # armed again, then another fault
     assert see(end, Q, ZERO, 0.001) is not None
 
 
@@ -155,17 +157,17 @@ def test_a_valid_state_ends_blind_holding_but_its_time_adds_up():
             if blindly() is None:
                 break
         see(end, Q, ZERO, 0.001)
-    assert end.state == "braking"
+    assert end.phase == "braking"
     for _ in range(20):
         blindly()
-    assert end.state == "silent"
+    assert end.phase == "silent"
 
 
 def test_joints_that_are_not_controlled_are_not_held():
     arm, end = ending(others=np.array([0]))
     for _ in range(150):
         see(end, Q, ZERO, 0.001)
-    assert end.state == "holding"
+    assert end.phase == "holding"
     turned = Q.copy()
     turned[0] += 1.0  # an uncontrolled joint: it must not disturb the others
     g = arm.twin().gravity_effort(turned, np.empty(6))

@@ -6,12 +6,12 @@ from closed_loop import ClosedLoop, model
 
 from rbdyn_ros.control.arm.settings import EFFORT_MODES
 from rbdyn_ros.control.base import state_kernels
-from rbdyn_ros.control.blind import velocity_vote, witness
+from rbdyn_ros.control.blind import blind_arm
 from rbdyn_ros.control.states import gate_kernels
 from rbdyn_ros.dynamics.entry import Entry
 from rbdyn_ros.engine.compiler.jit import DISABLED
 
-MODULES = (gate_kernels, state_kernels, velocity_vote, witness)
+MODULES = (gate_kernels, state_kernels, blind_arm)
 
 
 @pytest.mark.skipif(DISABLED, reason="nothing is compiled")

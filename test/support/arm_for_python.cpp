@@ -55,19 +55,17 @@ struct Opened
 
 State Arm::* place_of_state;
 Inspection Arm::* place_of_inspection;
-Witness Arm::* place_of_witness;
-VelocityVote Arm::* place_of_vote;
+BlindState Arm::* place_of_blind;
 
 template struct Opened<&Arm::state_, place_of_state>;
 template struct Opened<&Arm::inspection_, place_of_inspection>;
-template struct Opened<&Arm::witness_, place_of_witness>;
-template struct Opened<&Arm::vote_, place_of_vote>;
+template struct Opened<&Arm::blind_, place_of_blind>;
 
 struct EndingParts
 {
-  Limits limits;
-  EndingSettings settings;
-  Ending ending;
+  BlindState blind;
+  Actuation actuation;
+  Data d, own;
 };
 
 }  // namespace
@@ -76,22 +74,26 @@ extern "C" {
 
 void * ending_new(const double * gains)
 {
+  ArmSettings settings;
+  take(settings.tracking, gains);
   auto * parts = new EndingParts;
-  take(parts->settings.hold, gains);
-  parts->ending.begin();
+  parts->blind = memory_of(settings);
+  endings::begin(parts->blind);
   return parts;
 }
 
 /// Return the phase, or -1 for silence.
-int ending_seeing(EndingParts * parts, const double * q, const double * v, double dt, double * out)
+int ending_see(EndingParts * parts, const double * q, const double * v, double dt, double * out)
 {
   Dofs effort{};
   const State state = state_of(q, v);
-  if (!parts->ending.seeing(state, state.v, Dofs{}, dt, parts->settings, parts->limits, effort)) {
+  if (!endings::see(
+        parts->d, parts->own, parts->actuation, parts->blind, 0, state.q, state.v, dt, effort))
+  {
     return -1;
   }
   std::memcpy(out, effort.data(), sizeof(Dofs));
-  return int(parts->ending.phase());
+  return int(parts->blind.phase);
 }
 
 void ending_delete(EndingParts * parts) { delete parts; }
@@ -145,18 +147,17 @@ Arm * arm_new(const double * s)
   settings.gate = {s[0], s[1], s[2]};
   settings.gate.latency_limit = s[9];
   settings.gate.simulated = s[10] != 0.0;
-  settings.ending.blind_time = s[3];
+  settings.blind_time = s[3];
   settings.gravity_damping = s[4];
   settings.tracking_tolerance = s[5];
   settings.target_timeout = s[6];
-  settings.ending.actuation.own_gravity = s[7] != 0.0;
-  settings.ending.actuation.share = s[8];
+  settings.own_gravity = s[7] != 0.0;
+  settings.friction = s[8];
   settings.period = s[11];
   settings.limits.contact = s[12];
   settings.arm_tolerance.fill(s[13]);
   s = take(settings.tracking, s + 14);
   take(settings.soft, s);
-  settings.ending.hold = settings.tracking;
   return new Arm(settings);
 }
 
@@ -193,7 +194,7 @@ void arm_set_mode(Arm * arm, int mode) { arm->set_mode(Mode(mode)); }
 
 int arm_fault(Arm * arm, double * out)
 {
-  write(arm->fault() == nullptr ? Verdict() : *arm->fault(), out);
+  write(arm->fault(), out);
   return int(arm->phase());
 }
 
@@ -204,8 +205,8 @@ void arm_kick(Arm * arm, const double * q, const double * v)
 {
   arm->*place_of_state = state_of(q, v);
   arm->*place_of_inspection = Inspection(Limits());
-  (arm->*place_of_witness).pause();
-  (arm->*place_of_vote).forget();
+  witness::pause(arm->*place_of_blind);
+  velocity_vote::forget(arm->*place_of_blind);
 }
 
 void arm_clear(Arm * arm) { arm->clear_fault(); }

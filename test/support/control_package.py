@@ -103,10 +103,10 @@ class CppEnding:
     def __del__(self):
         self.code.call("ending_delete", self.own)
 
-    def seeing(self, qpos, qvel, dt):
+    def see(self, qpos, qvel, dt):
         """Return the efforts (nv,) and the phase, or None for silence."""
         out = np.zeros(len(qpos))
-        phase = self.code.call("ending_seeing", self.own, qpos, qvel, float(dt), out)
+        phase = self.code.call("ending_see", self.own, qpos, qvel, float(dt), out)
         return None if phase < 0 else (out, PHASES[phase])
 
 

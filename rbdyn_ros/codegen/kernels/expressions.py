@@ -27,8 +27,10 @@ from rbdyn_ros.codegen.kernels.texts import (
     Names,
     Text,
     TranslationError,
+    kind_of,
     number,
 )
+from rbdyn_ros.control.base.record import RECORDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,9 +75,12 @@ def _attribute(node: ast.Attribute, names: Names) -> Text:
     owner = expression(node.value, names)
     if owner.kind == MODEL and node.attr == "nv":
         return Text("NV", "int")
-    if owner.kind == DATA and node.attr in DATA_FIELDS:
-        return Text(f"{owner.text}.{node.attr}", "Vector")
-    raise TranslationError(node, f"`{ast.unparse(node)}`")
+    kind = "Vector" if owner.kind == DATA and node.attr in DATA_FIELDS else ""
+    if owner.kind in RECORDS and node.attr in RECORDS[owner.kind].fields:
+        kind = kind_of(RECORDS[owner.kind].fields[node.attr][1])
+    if not kind:
+        raise TranslationError(node, f"`{ast.unparse(node)}`")
+    return Text(f"{owner.text}.{node.attr}", kind)
 
 
 #: Fields of Data that a kernel may use.
@@ -113,6 +118,8 @@ def _unary(node: ast.UnaryOp, names: Names) -> Text:
 
 def _binary(node: ast.BinOp, names: Names) -> Text:
     left, right = expression(node.left, names), expression(node.right, names)
+    if isinstance(node.op, ast.Mod) and left.kind == right.kind == "int":
+        return Text(f"remainder({left.text}, {right.text})", "int")
     if isinstance(node.op, ast.Pow) and isinstance(node.right, ast.Constant):
         if node.right.value == 2:
             return Text(f"square({left.as_number('float')})", "float")
@@ -197,14 +204,15 @@ def _call(node: ast.Call, names: Names) -> Text:
     function: Any = names.value(node.func)
     if function is len:
         (array,) = (expression(given, names) for given in node.args)
-        return Text(f"{array.text}.size()", "int")
+        return Text(f"length({array.text})", "int")
     if (kernel := names.called(node, function)) is not None:
         return kernel.call(node, [expression(given, names) for given in node.args])
     given = [expression(argument, names) for argument in node.args]
     if any(text.kind not in NUMBERS for text in given):
         raise TranslationError(node, f"the call `{ast.unparse(node)}`")
     if function in (min, max):
-        kind, name = _wider(*given), f"std::{function.__name__}"
+        kind = _wider(*given)
+        name = f"std::{function.__name__}<{NUMBERS[kind]}>"
         first, *others = (text.as_number(kind) for text in given)
         for other in others:  # from the left, as Python compares them
             first = f"{name}({first}, {other})"

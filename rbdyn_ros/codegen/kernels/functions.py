@@ -21,12 +21,15 @@ from rbdyn_ros.codegen.kernels.texts import (
     Signature,
     TranslationError,
 )
+from rbdyn_ros.control.base.record import RECORDS
 from rbdyn_ros.dynamics.entry import Entry
 from rbdyn_ros.specialization.uncompiled import LIBRARIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from types import FunctionType, ModuleType
+
+    from rbdyn_ros.engine.compiler.views import ViewType
 
 
 class Translation:
@@ -38,6 +41,7 @@ class Translation:
 
     Attributes:
         modules: their modules, by their namespaces.
+        records: the records that they take, by the names of their classes.
 
     Raises:
         NotImplementedError: a kernel uses Python without a translation; the message has its line.
@@ -45,6 +49,7 @@ class Translation:
 
     def __init__(self, kernels: Iterable[Any], given: Mapping[str, Signature]) -> None:
         self.modules: dict[str, ModuleType] = {}
+        self.records: dict[str, ViewType] = {}
         self._given = given
         self._found: dict[Any, Signature] = {}
         self._texts: list[tuple[str, str]] = []
@@ -87,6 +92,7 @@ class Translation:
         space, name = function.__module__.rpartition(".")[2], node.name.lstrip("_")
         kinds = {argument.arg: _kind(argument) for argument in node.args.args}
         result, parts = _result(node)
+        self.records |= {kind: RECORDS[kind] for kind in kinds.values() if kind in RECORDS}
         self.modules[space] = sys.modules[function.__module__]
         names = {**vars(builtins), **function.__globals__}
         body = KernelBody(node, names, kinds, result, self.signature)
@@ -115,7 +121,7 @@ def _python_of(kernel: Any) -> FunctionType | None:
 
 def _kind(argument: ast.arg) -> str:
     kind = ast.unparse(argument.annotation) if argument.annotation else "no type"
-    if kind not in (*NUMBERS, *ARRAYS, MODEL, DATA):
+    if kind not in (*NUMBERS, *ARRAYS, MODEL, DATA, *RECORDS):
         raise TranslationError(argument, f"the argument `{argument.arg}` of {kind}")
     return kind
 
@@ -142,6 +148,8 @@ def _argument(name: str, kind: str, written: bool) -> str:
         return f"{NUMBERS[kind]} {name}".rstrip()
     if kind == DATA:
         return f"Data & {name}".rstrip()
+    if kind in RECORDS:
+        return f"{'' if written else 'const '}{kind} & {name}".rstrip()
     shape = "Matrix" if kind == "Matrix" else "Vector"
     entry = NUMBERS[ARRAYS[kind][1]]
     return f"{shape}<{entry if written else f'const {entry}'}> {name}".rstrip()

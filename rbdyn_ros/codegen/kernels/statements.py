@@ -158,8 +158,10 @@ class KernelBody:
         self._scopes[-1].update({n: Text(n, k) for n, k in zip(names, found.parts, strict=True)})
 
     def _store(self, target: ast.expr, value: Text) -> str:
-        if isinstance(target, ast.Subscript):
+        if isinstance(target, ast.Subscript | ast.Attribute):
             place = expression(target, self)
+            if place.kind not in NUMBERS or value.kind not in NUMBERS:
+                raise TranslationError(target, f"a new array in `{ast.unparse(target)}`")
             self._write(target)
             return f"{place.text} = {value.as_number(place.kind)};"
         if not isinstance(target, ast.Name):
@@ -180,7 +182,7 @@ class KernelBody:
             owner = re.match(r"\w+", value.text)  # state.row(0) or d.qpos
             assert owner is not None
             self._owners[name] = self._owners[owner[0]]
-            return f"const auto {name} = {value.text};"
+            return f"auto && {name} = {value.text};"
         if value.kind not in NUMBERS:
             raise TranslationError(target, f"`{name}`, a {value.kind}")
         const = "const " if self._stores[name] == 1 else ""
@@ -190,7 +192,7 @@ class KernelBody:
         place, value = expression(node.target, self), expression(node.value, self)
         if type(node.op) not in OPERATORS or WIDTH.index(value.kind) > WIDTH.index(place.kind):
             raise TranslationError(node, f"the statement `{ast.unparse(node)}`")
-        if isinstance(node.target, ast.Subscript):
+        if isinstance(node.target, ast.Subscript | ast.Attribute):
             self._write(node.target)
         sign = OPERATORS[type(node.op)][0]
         yield f"{place.text} {sign}= {value.as_number(place.kind)};"
@@ -262,8 +264,11 @@ def _is_stored(node: ast.Name) -> bool:
 
 
 def _uses(value: ast.expr, target: ast.expr) -> bool:
-    """Whether a value may read what is assigned to a target: the variable, or the same array."""
+    """Whether a value may read what is assigned to a target: the variable, array or field."""
     while isinstance(target, ast.Subscript):
         target = target.value
+    if isinstance(target, ast.Attribute):
+        fields = (node for node in ast.walk(value) if isinstance(node, ast.Attribute))
+        return any(ast.unparse(field) == ast.unparse(target) for field in fields)
     name = target.id if isinstance(target, ast.Name) else ""
     return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(value))

@@ -6,7 +6,10 @@ from __future__ import annotations
 import ast
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from rbdyn_ros.model.fields import Field
 
 #: How tightly C++ binds: operands that bind less tightly need parentheses.
 ATOM, UNARY, PRODUCT, SUM, COMPARISON, EQUALITY, AND, OR, CHOICE = range(9, 0, -1)
@@ -62,6 +65,13 @@ def number(value: float) -> Text:
 def is_constant(name: str, value: object) -> bool:
     """Whether a global name of a module stands for a number that C++ gets, too."""
     return name.isupper() and type(value) in (int, float)
+
+
+def kind_of(field: Field) -> str:
+    """Return the kind of a field of a record."""
+    kinds = {(0, "int"): "int", (0, "float"): "float", (1, "int"): "Ints"}
+    kinds |= {(1, "float"): "Vector", (2, "float"): "Matrix"}
+    return kinds.get((len(field.dims), field.kind), "")
 
 
 class TranslationError(Exception):

@@ -17,7 +17,7 @@ from rbdyn_ros.codegen.project import CProject
 from rbdyn_ros.codegen.ros2_control import tables
 from rbdyn_ros.codegen.ros2_control.expected import expected
 from rbdyn_ros.codegen.ros2_control.folder import write_tree
-from rbdyn_ros.codegen.ros2_control.kernels import translated
+from rbdyn_ros.codegen.ros2_control.kernels import structs, translated
 from rbdyn_ros.codegen.self_test import self_test
 from rbdyn_ros.codegen.source import source
 from rbdyn_ros.control.arm.arm import check_arm
@@ -93,6 +93,7 @@ class ControlPackage:
             "references_yaml": json.dumps([f"{self.name}/{name}" for name in names]),
             "constants": tables.constants(kernels.modules),
             "kernels": kernels.text(),
+            "structs": structs(kernels.records),
             "fault_names": tables.fault_names(),
             "fault_rows": tables.fault_rows(),
             "lies": tables.lies(),

@@ -13,11 +13,9 @@ from rbdyn_ros.codegen.kernels.texts import is_constant
 from rbdyn_ros.control.arm.settings import ControlSettings
 from rbdyn_ros.control.arming import effort_check
 from rbdyn_ros.control.base import limits
-from rbdyn_ros.control.base import state_kernels as states
 from rbdyn_ros.control.base.faults import FAULTS, REMEDIES
-from rbdyn_ros.control.blind import coasting, endings, velocity_vote, witness
+from rbdyn_ros.control.blind import blind_arm
 from rbdyn_ros.control.laws import sampled
-from rbdyn_ros.control.motion import tracking
 from rbdyn_ros.control.states import gate, measured
 from rbdyn_ros.dynamics.configuration import position_ranges
 
@@ -30,10 +28,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
 
 #: Modules of arm_controller whose constants the hand-written code uses.
-MODULES = (
-    *(limits, gate, measured, states, coasting, endings, velocity_vote, witness, tracking),
-    *(effort_check, sampled),
-)
+MODULES = (limits, gate, measured, effort_check, sampled)
 #: Settings whose defaults it uses, by the namespace of their constants.
 DEFAULTS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     "gate": (gate.GateSettings, ("state_timeout", "effort_rate", "blend_time")),
@@ -90,8 +85,8 @@ def fault_names() -> str:
 
 
 def lies() -> str:
-    """Return the faults of states whose numbers lie, see Ending."""
-    return ", ".join(f"Fault::{code}" for code in endings.LIES)
+    """Return the faults of states whose numbers lie, see BlindArm."""
+    return ", ".join(f"Fault::{code}" for code in blind_arm.LIES)
 
 
 def fault_rows() -> str:

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -13,13 +14,15 @@ from scipy.spatial.transform import Rotation
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
+from rbdyn_ros.control.arm import actuation
+from rbdyn_ros.control.arm.actuation import Actuation
 from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.control.base.kernels import entry
-from rbdyn_ros.dynamics.entry import handles, public
+from rbdyn_ros.dynamics.entry import Entry, handles, is_vector, public
 from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.dynamics.stages import inverse, make_data
 from rbdyn_ros.engine.quantities import terms
-from rbdyn_ros.errors import Finding, ModelError
+from rbdyn_ros.errors import Finding, ModelError, bad_argument
 from rbdyn_ros.model.model import Model, check_model
 
 if TYPE_CHECKING:
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
 #: Mass [kg], centre of mass (3,) [m], inertia (6,) [kg m^2], see Arm.with_payload.
 Payload = tuple[float, tuple[float, ...], tuple[float, ...]]
 
-_gravity_term, _coriolis_term = public(terms.gravity_term), public(terms.coriolis_term)
+_gravity_term = public(terms.gravity_term)
 
 
 def mounted_gravity(mounting: ArrayLike, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> Array:
@@ -72,6 +75,7 @@ class Arm:
         d: Data for computations; it belongs to the calling thread.
         names: names of the joints with a dof, in the order of the dofs (nv).
         sha256: hash of the Model as loaded.
+        actuation: what lies between efforts and commands, for kernels.
         is_plain: a command is the effort of the rigid body dynamics: there is no friction, and the
             robot compensates neither gravity nor Coriolis forces.
 
@@ -112,10 +116,14 @@ class Arm:
         self.payloads: Mapping[str, Payload] = MappingProxyType(dict(payloads))
         self.d, self._bare_d = make_data(self.m), make_data(self.bare)
         self._m_at, self._d_at = handles(self.m, self.d)
-        self._row = np.empty(m.nv)
-        f = self.friction
-        self._rubs = bool((f.viscous + f.coulomb + f.stribeck).any())
-        self.is_plain = not (self._rubs or any(own))
+        a, f = Actuation(nv=m.nv), self.friction
+        a.rubs = bool((f.viscous + f.coulomb + f.stribeck).any())
+        a.own_gravity, a.own_coriolis = own
+        for field in fields(f):
+            setattr(a, field.name, getattr(f, field.name))
+        self.actuation = a
+        self._own_at = *handles(self.bare, self._bare_d), a.handle
+        self.is_plain = not (a.rubs or any(own))
 
     def twin(self) -> Arm:
         """Return the same robot with Data of its own, for another thread."""
@@ -168,9 +176,9 @@ class Arm:
         _gravity_term(self.m, self.d, out)
         return out
 
-    def gravity_effort_own(self, qpos: Array, out: Array) -> Array:
-        """Write and return g(qpos) (nv,), for arrays that the caller made itself."""
-        _hold.call(self._m_at, self._d_at, qpos, out)
+    def hold(self, qpos: Array, out: Array) -> Array:
+        """Write and return the commands that hold the arm, into arrays that the caller made."""
+        _hold.call(self._m_at, self._d_at, *self._own_at, qpos, out)
         return out
 
     def inverse_dynamics(self, qpos: Array, qvel: Array, qacc: Array, out: Array) -> Array:
@@ -189,50 +197,53 @@ class Arm:
         It adds friction and subtracts what the robot compensates itself.
 
         Args:
-            effort: (nv,).
+            effort: (nv,), contiguous.
             qpos: (nv,) measured positions.
             qvel: (nv,) measured velocities.
             rubbing: (nv,) velocities of the friction; None: the measured ones.
+
+        Raises:
+            ParameterError: one of them is not an array (nv,).
         """
-        if self._rubs:
-            effort += self.friction.effort(qvel if rubbing is None else rubbing, self._row)
-        return self.without_own(effort, qpos, qvel)
+        given = (qpos, qvel, qvel if rubbing is None else rubbing)
+        _to_command.call(*self._own_at, *map(self._vector, given), self._vector(effort, True))
+        return effort
 
     def applied(self, command: Array, qpos: Array, qvel: Array, out: Array) -> Array:
         """Write and return the efforts (nv,) of the rigid body dynamics under a command (nv,).
 
-        This is the inverse of `command`.
+        This is the inverse of `command`, with its arguments and errors.
         """
-        out[:] = command
-        if self._rubs:
-            out -= self.friction.effort(qvel, self._row)
-        for term in self._own_terms(qpos, qvel):
-            out += term
+        given = map(self._vector, (command, qpos, qvel))
+        _applied.call(*self._own_at, *given, self._vector(out, True))
         return out
 
     def without_own(self, effort: Array, qpos: Array, qvel: Array | None = None) -> Array:
         """Subtract what the robot compensates itself from efforts (nv,), in place.
 
         Args:
-            effort: (nv,).
+            effort: (nv,), contiguous.
             qpos: (nv,) measured positions.
             qvel: (nv,) measured velocities; None: the arm is at rest.
+
+        Raises:
+            ParameterError: one of them is not an array (nv,).
         """
-        for term in self._own_terms(qpos, qvel):
-            effort -= term
+        place, out = self._vector(qpos), self._vector(effort, True)
+        if qvel is None:
+            _add_own_gravity.call(*self._own_at, place, -1.0, out)
+        else:
+            _add_own.call(*self._own_at, place, self._vector(qvel), -1.0, out)
         return effort
 
-    def _own_terms(self, qpos: Array, qvel: Array | None) -> Iterator[Array]:
-        """Yield the efforts (nv,) that the robot adds itself, each in the same array."""
-        d = self._bare_d
-        if self.robot_compensates_gravity:
-            d.qpos[:] = qpos
-            _gravity_term(self.bare, d, self._row)
-            yield self._row
-        if self.robot_compensates_coriolis and qvel is not None:
-            d.qpos[:], d.qvel[:] = qpos, qvel
-            _coriolis_term(self.bare, d, self._row)
-            yield self._row
+    def _vector(self, given: Array, written: bool = False) -> Array:
+        """Return an array (nv,) as kernels take it; raises ParameterError for other ones."""
+        n = self.m.nv
+        own = given if written else np.ascontiguousarray(given, np.float64)
+        if not is_vector(own, n, written):
+            text = f"expected a contiguous float64 array of {n} entries, got {given!r}"
+            raise bad_argument("vector", text)
+        return own
 
 
 @entry
@@ -241,11 +252,9 @@ def _place(m: Model, d: Data, qpos: Vector, qvel: Vector) -> None:
         d.qpos[k], d.qvel[k] = qpos[k], qvel[k]
 
 
-@entry
-def _hold(m: Model, d: Data, qpos: Vector, effort: Vector) -> None:
-    for k in range(m.nv):
-        d.qpos[k] = qpos[k]
-    terms.gravity_term(m, d, effort)
+_hold, _to_command = Entry(actuation.hold), Entry(actuation.to_command)
+_applied, _add_own = Entry(actuation.applied), Entry(actuation.add_own)
+_add_own_gravity = Entry(actuation.add_own_gravity)
 
 
 def check_arm(m: Model) -> None:

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
-from rbdyn_ros.control.base.kernels import entry
-from rbdyn_ros.dynamics.entry import is_vector
+from rbdyn_ros.control.base.kernels import kernel
+from rbdyn_ros.dynamics.entry import Entry, is_vector
 from rbdyn_ros.errors import bad_argument
 from rbdyn_ros.model.model import Model
 
@@ -116,7 +116,7 @@ class Friction:
         if not (is_vector(qvel, n, False) and is_vector(out, n, True)):
             text = f"qvel and out must be contiguous float64 arrays of {n} entries"
             raise bad_argument("qvel", text)
-        write_effort.call(
+        _write.call(
             qvel,
             self.viscous,
             self.coulomb,
@@ -128,7 +128,7 @@ class Friction:
         return out
 
 
-@entry
+@kernel
 def write_effort(
     qvel: Vector,
     viscous: Vector,
@@ -144,6 +144,9 @@ def write_effort(
             ratio = v / stribeck_velocity[k]
             dry += stribeck[k] * np.exp(-ratio * ratio)
         out[k] = viscous[k] * v + dry * np.tanh(v / smoothing[k])
+
+
+_write = Entry(write_effort)
 
 
 def _spread(name: str, value: ArrayLike, nv: int) -> Array:

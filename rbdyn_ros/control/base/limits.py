@@ -62,6 +62,12 @@ class Limits:
     contact: float = 0.0
 
     @property
+    def rows(self) -> Array:
+        """The limits as state_kernels takes them (6, n)."""
+        rows = self.lower, self.upper, self.velocity, self.effort, self.power, self.gain
+        return np.array(rows, np.float64)
+
+    @property
     def power(self) -> Array:
         """Largest product of effort and velocity (n,) [W]."""
         most = self.effort * self.velocity

@@ -10,70 +10,119 @@ come in time the law goes on; if not, the arm is braked from where it coasted to
 
 from __future__ import annotations
 
-import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rbdyn_ros.arrays import Array
-from rbdyn_ros.control.arm.arm import Arm
-from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.control.arm.actuation import to_command
+from rbdyn_ros.control.base.kernels import kernel
+from rbdyn_ros.control.blind.witness import accelerate
+from rbdyn_ros.control.states.clock import seconds
+from rbdyn_ros.engine.forward import inverse
+
+if TYPE_CHECKING:
+    from rbdyn_ros.control.arm.actuation import Actuation
+    from rbdyn_ros.control.blind.state import BlindState
+    from rbdyn_ros.engine.compiler.jit import Vector
+    from rbdyn_ros.model.data import Data
+    from rbdyn_ros.model.model import Model
 
 #: Rate at which a coasting arm becomes slower [1/s]. With 10 the law has to catch up so much after
 #: a gap of 60 ms that a light joint becomes 1.4 times as fast as without gaps.
 DAMPING = 5.0
 
 
-class Coasting:
-    """Computes the efforts of a coasting arm.
+@kernel
+def coast(
+    m: Model,
+    d: Data,
+    bare: Model,
+    own: Data,
+    a: Actuation,
+    s: BlindState,
+    now: int,
+    late: float,
+    dt: float,
+    qpos: Vector,
+    qvel: Vector,
+    command: Vector,
+    effort: Vector,
+) -> float:
+    """Write the efforts of an arm whose newest state is late; return the time since the last ones.
 
-    Args:
-        arm: the robot.
+    The arm coasts from where the efforts sent have taken it since that state. The efforts overcome
+    no friction.
 
-    Attributes:
-        active: whether the arm coasts.
+    `now` is on the steady clock [ns], `late` the age of the state [s], `dt` the time since the
+    last effort of the law [s], and `command` (nv,) what was sent last.
     """
+    if s.coasts > 0:
+        dt = max(seconds(s.coast_answered, now), 0.0)
+        s.coast_answered = now
+    else:
+        accelerate(m, d, bare, own, a, s, qpos, qvel, command)
+        foresee(m, d, s, late, qpos, qvel)
+        begin(s, now)
+    coasted(s, now)
+    drive(m, d, bare, own, a, s, DAMPING, s.qvel, effort)
+    return dt
 
-    def __init__(self, arm: Arm) -> None:
-        n = arm.m.nv
-        self._place, self._speed, self._qacc, self._effort = np.zeros((4, n))
-        self._rest = np.zeros(n)
-        self._begun, self._answered = 0, 0
-        self.active = False
-        self.use(arm)
 
-    def use(self, arm: Arm) -> None:
-        """Continue with another arm of the same joints."""
-        self._arm = arm
+@kernel
+def foresee(m: Model, d: Data, s: BlindState, late: float, qpos: Vector, qvel: Vector) -> None:
+    """Write where an arm should be that accelerates by d.qacc and the push for a time [s]."""
+    for k in range(m.nv):
+        s.coast_qvel[k] = qvel[k] + late * (d.qacc[k] + s.push[k])
+    for i in range(len(s.dofs)):
+        k, fastest = s.dofs[i], s.limits[2, i]
+        s.coast_qvel[k] = min(max(s.coast_qvel[k], -fastest), fastest)
+    for k in range(m.nv):
+        s.coast_qpos[k] = qpos[k] + 0.5 * late * (qvel[k] + s.coast_qvel[k])
 
-    def begin(self, now: int, place: Array, speed: Array) -> None:
-        """Start to coast.
 
-        Args:
-            now: steady clock [ns].
-            place: (nv,) where the arm should be.
-            speed: (nv,) its velocity there.
-        """
-        self.active = True
-        self._begun = self._answered = now
-        self._place[:], self._speed[:] = place, speed
+@kernel
+def begin(s: BlindState, now: int) -> None:
+    """Start to coast from coast_qpos with coast_qvel."""
+    s.coasts = 1
+    s.coast_begun = s.coast_answered = now
 
-    def end(self) -> None:
-        """Stop coasting: a state came in time, or the arm is braked."""
-        self.active = False
 
-    def since(self, now: int) -> float:
-        """Return the time since the last call [s]; now: steady clock [ns]."""
-        passed, self._answered = (now - self._answered) / NANOSECONDS, now
-        return max(passed, 0.0)
+@kernel
+def coasted(s: BlindState, now: int) -> None:
+    """Write where the arm should have coasted to."""
+    left = np.exp(-DAMPING * max(seconds(s.coast_begun, now), 0.0))
+    decay(s.coast_qpos, s.coast_qvel, left, DAMPING, s.qpos, s.qvel)
 
-    def foreseen(self, now: int) -> tuple[Array, Array]:
-        """Return where the arm should be by now, and its velocity, (nv,) each."""
-        left = math.exp(-DAMPING * max(now - self._begun, 0) / NANOSECONDS)
-        return self._place + (1.0 - left) / DAMPING * self._speed, left * self._speed
 
-    def effort(self, now: int) -> Array:
-        """Return the efforts (nv,) of the coasting arm; they overcome no friction."""
-        place, speed = self.foreseen(now)
-        np.multiply(speed, -DAMPING, out=self._qacc)
-        self._arm.inverse_dynamics(place, speed, self._qacc, self._effort)
-        return self._arm.command(self._effort, place, speed, self._rest)
+@kernel
+def decay(
+    qpos: Vector, qvel: Vector, left: float, rate: float, place: Vector, speed: Vector
+) -> None:
+    """Write where a motion has led, of whose velocity a share is left, decaying at a rate."""
+    for k in range(len(qpos)):
+        place[k] = qpos[k] + (1.0 - left) / rate * qvel[k]
+        speed[k] = left * qvel[k]
+
+
+@kernel
+def drive(
+    m: Model,
+    d: Data,
+    bare: Model,
+    own: Data,
+    a: Actuation,
+    s: BlindState,
+    rate: float,
+    measured: Vector,
+    effort: Vector,
+) -> None:
+    """Write the commands with which motion decays at a rate where the arm should be by now.
+
+    The robot itself may compensate Coriolis forces at a measured velocity.
+    """
+    for k in range(m.nv):
+        d.qpos[k], d.qvel[k], d.qacc[k] = s.qpos[k], s.qvel[k], -rate * s.qvel[k]
+    inverse(m, d)
+    for k in range(m.nv):
+        effort[k] = d.qfrc_inverse[k]
+    to_command(bare, own, a, s.qpos, measured, a.rest, effort)

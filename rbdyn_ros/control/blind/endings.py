@@ -10,19 +10,30 @@ takes over; the last efforts carry the arm.
 
 from __future__ import annotations
 
-import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rbdyn_ros.arrays import Array
-from rbdyn_ros.control.arm.arm import Arm
-from rbdyn_ros.control.arm.settings import ControlSettings
-from rbdyn_ros.control.base.faults import Fault
-from rbdyn_ros.control.base.limits import Limits
-from rbdyn_ros.control.base.target import Target
-from rbdyn_ros.control.laws.joint_laws import ComputedTorque
-from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.control.arm.actuation import hold as hold_still
+from rbdyn_ros.control.arm.actuation import to_command
+from rbdyn_ros.control.base.kernels import kernel
+from rbdyn_ros.control.blind.coasting import coasted, decay, drive
+from rbdyn_ros.control.blind.velocity_vote import vote
+from rbdyn_ros.control.states.clock import seconds
+from rbdyn_ros.dynamics.laws import computed_torque
+from rbdyn_ros.engine.forward import inverse
+from rbdyn_ros.engine.quantities.terms import gravity_term
 
+if TYPE_CHECKING:
+    from rbdyn_ros.control.arm.actuation import Actuation
+    from rbdyn_ros.control.blind.state import BlindState
+    from rbdyn_ros.engine.compiler.jit import Vector
+    from rbdyn_ros.model.data import Data
+    from rbdyn_ros.model.model import Model
+
+#: Phases of an arm.
+RUNNING, BRAKED, HOLDING, BLIND, SILENT = range(5)
+PHASES = ("running", "braking", "holding", "blind", "silent")
 #: Rate at which motion decays while the arm is braked [1/s].
 BRAKING = 10.0
 #: The arm rests if it stays below this speed [rad/s or m/s] for this time [s].
@@ -48,214 +59,290 @@ NEAR, ALIKE = 0.03, 0.3
 #: Largest unexplained effort that a brake replaces, as a share of the effort limits.
 CARRIED = 0.25
 
+#: Why braking was given up.
+NO_REASON, MOVES, TOO_FAST, GAINS_ENERGY, HELD_TOO_FAST, MOVED_AWAY = range(6)
+REASONS = (
+    "",
+    f"after {LONGEST_BRAKING:g} s of braking the arm still moves",
+    "a braked joint is too fast",
+    "the kinetic energy grows while the arm is braked",
+    "the held arm is too fast",
+    f"the held arm was moved by more than {HELD:g}",
+)
 
-class Ending:
-    """Computes the efforts after a fault.
 
-    Args:
-        arm: the robot.
-        settings: gains of holding, and blind_time.
-        limits: limits of the controlled joints.
+@kernel
+def begin(s: BlindState) -> None:
+    """Start after a fault."""
+    s.blind_for = 0.0
+    s.answered = s.lost = s.lied = s.lasts = s.reason = 0
+    start_braking(s)
 
-    Attributes:
-        state: braking, holding, blind or silent.
-        lie: the first fault of a state whose numbers lie, or None.
-        why: why braking was given up, or empty.
+
+@kernel
+def start_braking(s: BlindState) -> None:
+    s.phase = BRAKED
+    s.braked_for = s.resting_for = s.energy = s.fastest = 0.0
+
+
+@kernel
+def see(
+    m: Model,
+    d: Data,
+    bare: Model,
+    own: Data,
+    a: Actuation,
+    s: BlindState,
+    time: int,
+    qpos: Vector,
+    qvel: Vector,
+    dt: float,
+    effort: Vector,
+) -> bool:
+    """Write the efforts for a valid state; return False to stay silent.
+
+    When braking does not work, efforts that only hold the arm are the last. `time` is that of the
+    state [ns], `dt` the time since the last one [s].
     """
+    if s.phase == SILENT:
+        return False
+    if s.phase == BLIND:
+        start_braking(s)
+    if s.phase == BRAKED:
+        vote(s, time, qpos, qvel)
+        brake(m, d, bare, own, a, s, qpos, effort)
+        judge_braking(s, qpos, qvel, dt)
+    else:
+        hold(m, d, bare, own, a, s, qpos, qvel, effort)
+        judge_holding(s, qpos, qvel)
+    if s.phase == SILENT:
+        carry(m, d, bare, own, a, s, qpos, effort)
+    return True
 
-    def __init__(self, arm: Arm, settings: ControlSettings, limits: Limits) -> None:
-        n = arm.m.nv
-        self._arm, self._blind_time = arm, settings.blind_time
-        self._hold = ComputedTorque(arm, settings.stiffness, settings.damping)
-        self._target = Target(n)
-        self._qacc, self._effort, self._gravity, self._carried, self._mark = np.zeros((5, n))
-        self._rest = np.zeros(n)
-        self._place, self._speed = np.zeros((2, n))  # where an arm was when it became blind
-        self._others = np.setdiff1d(np.arange(n), limits.dofs)
-        self._limits = limits
-        self.begin()
 
-    def use(self, arm: Arm) -> None:
-        """Continue with another arm of the same joints."""
-        self._arm = arm
-        self._hold.use(arm)
+@kernel
+def carry(
+    m: Model,
+    d: Data,
+    bare: Model,
+    own: Data,
+    a: Actuation,
+    s: BlindState,
+    qpos: Vector,
+    effort: Vector,
+) -> None:
+    """Write the last efforts before silence: they hold the arm.
 
-    def tighten(self, limits: Limits) -> None:
-        """Continue with tighter limits of the same joints."""
-        self._limits = limits
+    The driver may apply them until its timeout, so nothing in them depends on velocities.
+    """
+    hold_still(m, d, bare, own, a, qpos, effort)
+    for k in range(m.nv):
+        effort[k] += s.carried[k]
 
-    def begin(self) -> None:
-        """Start after a fault."""
-        self._blind, self._since, self._lost, self.why = 0.0, 0, 0, ""
-        self.lie: Fault | None = None
-        self._lasts = False
-        self._start_braking()
 
-    def _start_braking(self) -> None:
-        self.state = "braking"
-        self._braking = self._resting = 0.0
-        self._energy = self._most = 0.0
+@kernel
+def since(s: BlindState, now: int) -> float:
+    """Return the time since the last effort without states [s], or 1 ms before the first."""
+    return max(seconds(s.answered, now), 0.0) if s.phase == BLIND else 1e-3
 
-    def seeing(
-        self, qpos: Array, qvel: Array, voted: Array, push: Array, dt: float
-    ) -> Array | None:
-        """Return the efforts (nv,) for a valid state; None: stay silent.
 
-        When braking does not work, efforts that only hold the arm are the last.
+@kernel
+def stop_blindly(
+    m: Model,
+    d: Data,
+    bare: Model,
+    own: Data,
+    a: Actuation,
+    s: BlindState,
+    now: int,
+    time: int,
+    qpos: Vector,
+    qvel: Vector,
+    effort: Vector,
+) -> bool:
+    """Write the efforts of an arm without states to believe; return False to stay silent.
 
-        Args:
-            qpos: (nv,) position.
-            qvel: (nv,) velocity.
-            voted: (nv,) velocity by which an arm is braked, see VelocityVote.
-            push: (nv,) acceleration that the model does not explain, see Witness.
-            dt: time since the last state [s].
-        """
-        if self.state == "silent":
-            return None
-        if self.state == "blind":
-            self._start_braking()
-        if self.state == "braking":
-            wanted = self._brake(qpos, voted, push)
-            self._judge_braking(qpos, qvel, dt)
-        else:
-            self._target.let_go(self._others, qpos, qvel)
-            wanted = self._hold(qpos, qvel, self._target)
-            wanted += self._carried
-            self._judge_holding(qpos, qvel)
-        return self._last(qpos, wanted) if self.state == "silent" else wanted
+    `now` is on the steady clock [ns]. The last state and its `time` [ns] count when the arm
+    becomes blind, unless it coasts.
+    """
+    coasts = s.coasts > 0
+    s.coasts = 0
+    if s.phase == SILENT:
+        return False
+    if s.phase == BLIND:
+        s.blind_for += max(seconds(s.answered, now), 0.0)
+    else:
+        vote(s, time, qpos, qvel)
+        coasted(s, now)
+        for k in range(m.nv):
+            s.blind_qpos[k] = s.qpos[k] if coasts else qpos[k]
+            s.blind_qvel[k] = s.qvel[k] if coasts else s.voted[k]
+        s.phase, s.lost = BLIND, now
+    s.answered = now
+    foresee(s, now)
+    if s.blind_for > s.blind_time:
+        diverge(s, NO_REASON)
+        carry(m, d, bare, own, a, s, s.qpos, effort)
+    else:
+        drive(m, d, bare, own, a, s, BRAKING, a.rest, effort)
+    return True
 
-    def _last(self, qpos: Array, effort: Array) -> Array:
-        """Write and return the last efforts before silence (nv,): they hold the arm.
 
-        The driver may apply them until its timeout, so nothing in them depends on velocities.
-        """
-        self._arm.gravity_effort(qpos, effort)
-        effort += self._carried
-        return self._arm.without_own(effort, qpos)
+@kernel
+def foresee(s: BlindState, now: int) -> None:
+    """Write where a blind arm should be by now."""
+    left = np.exp(-BRAKING * max(seconds(s.lost, now), 0.0))
+    decay(s.blind_qpos, s.blind_qvel, left, BRAKING, s.qpos, s.qvel)
 
-    def since(self, now: int) -> float:
-        """Return the time since the last effort without states [s], or 1 ms before the first."""
-        return (now - self._since) / NANOSECONDS if self.state == "blind" else 1e-3
 
-    def blind(self, now: int, qpos: Array, qvel: Array) -> Array | None:
-        """Return the efforts (nv,) for an arm without states to believe; None: stay silent.
+@kernel
+def doubt(s: BlindState, dropped: bool) -> None:
+    """Take notice of a state that lies; `dropped`: it jumped there and was dropped."""
+    s.lied = 1
+    if not dropped:
+        s.lasts = 1
 
-        Args:
-            now: steady clock [ns].
-            qpos: (nv,) last position; it and the next one count when the arm becomes blind.
-            qvel: (nv,) velocity there.
-        """
-        if self.state == "silent":
-            return None
-        if self.state == "blind":
-            self._blind += max(now - self._since, 0) / NANOSECONDS
-        else:
-            self.state, self._lost = "blind", now
-            self._place[:], self._speed[:] = qpos, qvel
-        self._since = now
-        place, speed = self._foreseen(now)
-        if self._blind > self._blind_time:
-            self._carried[:] = 0.0
-            self._silence("")
-            return self._last(place, self._effort)
-        np.multiply(speed, -BRAKING, out=self._qacc)
-        self._arm.inverse_dynamics(place, speed, self._qacc, self._effort)
-        return self._arm.command(self._effort, place, self._rest)
 
-    def _foreseen(self, now: int) -> tuple[Array, Array]:
-        """Return where a blind arm should be by now, and its velocity, (nv,) each."""
-        left = math.exp(-BRAKING * max(now - self._lost, 0) / NANOSECONDS)
-        return self._place + (1.0 - left) / BRAKING * self._speed, left * self._speed
+@kernel
+def disbelieves(s: BlindState, now: int, qpos: Vector, qvel: Vector) -> bool:
+    """Whether a state that follows a lie is not believed.
 
-    def doubt(self, fault: Fault, dropped: bool) -> None:
-        """Take notice of a fault that the newest state shows; `dropped`: it jumped there."""
-        if fault.blind and fault.code in LIES:
-            self.lie = self.lie or fault
-            self._lasts = self._lasts or not dropped
+    The gate alone would believe exchanged joints again, as soon as enough time has passed for the
+    joints to have moved there.
+    """
+    if s.phase != BLIND or s.lied == 0:
+        return False
+    foresee(s, now)
+    near = True
+    for k in s.dofs:
+        here = abs(qpos[k] - s.qpos[k]) < NEAR and abs(qvel[k] - s.qvel[k]) < ALIKE
+        near = near and here
+    return s.lasts > 0 or not near
 
-    def disbelieves(self, now: int, qpos: Array, qvel: Array) -> bool:
-        """Whether a state that follows a lie is not believed.
 
-        The gate alone would believe exchanged joints again, as soon as enough time has passed for
-        the joints to have moved there.
-        """
-        if self.state != "blind" or self.lie is None:
-            return False
-        (place, speed), k = self._foreseen(now), self._limits.dofs
-        near = np.abs(qpos - place)[k].max() < NEAR and np.abs(qvel - speed)[k].max() < ALIKE
-        return self._lasts or not near
+@kernel
+def brake(
+    m: Model,
+    d: Data,
+    bare: Model,
+    own: Data,
+    a: Actuation,
+    s: BlindState,
+    qpos: Vector,
+    effort: Vector,
+) -> None:
+    """Write efforts with which motion decays: M (-rate voted - push) + g.
 
-    def _brake(self, qpos: Array, qvel: Array, push: Array) -> Array:
-        """Return efforts (nv,) with which motion decays: M (-rate qvel - push) + g.
+    Without the push, an arm whose payload is unknown would fall. It is only replaced up to a
+    share of the effort limits: an arm that is stuck is not pulled free.
+    """
+    for k in range(m.nv):
+        d.qpos[k], d.qvel[k], d.qacc[k] = qpos[k], 0.0, -s.push[k]
+    inverse(m, d)
+    for k in range(m.nv):
+        s.carried[k] = d.qfrc_inverse[k]
+        d.qacc[k] = -BRAKING * s.voted[k]
+    inverse(m, d)
+    for k in range(m.nv):
+        effort[k] = d.qfrc_inverse[k]
+    gravity_term(m, d, s.acting)
+    power = 0.0
+    for k in range(m.nv):
+        power += (effort[k] - s.acting[k]) * s.voted[k]
+        s.carried[k] = s.carried[k] - s.acting[k] if s.controlled[k] > 0 else 0.0
+    s.motion = -0.5 / BRAKING * power
+    for i in range(len(s.dofs)):
+        k, most = s.dofs[i], CARRIED * s.limits[3, i]
+        s.carried[k] = min(max(s.carried[k], -most), most)
+        effort[k] += s.carried[k]
+    to_command(bare, own, a, qpos, s.voted, s.voted, effort)
 
-        Without the push, an arm whose payload is unknown would fall. It is only replaced up to a
-        share of the effort limits: an arm that is stuck is not pulled free.
-        """
-        arm, rest, effort = self._arm, self._rest, self._effort
-        g = arm.gravity_effort(qpos, self._gravity)
-        np.multiply(qvel, -BRAKING, out=self._qacc)
-        arm.inverse_dynamics(qpos, rest, self._qacc, effort)
-        effort -= g
-        self._motion = -0.5 / BRAKING * float(effort @ qvel)  # kinetic energy [J]
-        np.negative(push, out=self._qacc)
-        arm.inverse_dynamics(qpos, rest, self._qacc, self._carried)
-        self._carried -= g
-        most, k = CARRIED * self._limits.effort, self._limits.dofs
-        self._carried[k] = np.clip(self._carried[k], -most, most)
-        self._carried[self._others] = 0.0
-        effort += g
-        effort += self._carried
-        return arm.command(effort, qpos, qvel)
 
-    def _judge_braking(self, qpos: Array, qvel: Array, dt: float) -> None:
-        """Change to holding once the arm rests, or to silence if braking does not work."""
-        k = self._limits.dofs
-        speed = np.abs(qvel[k])
-        fastest = float(speed.max())
-        before, self._braking = self._braking, self._braking + dt
-        self._judge_speed(speed, before)
-        if before < LONGEST_BRAKING - CALM <= self._braking:
-            self._mark[:] = qpos
-        self._resting = self._resting + dt if fastest < REST else 0.0
-        late = self._braking > LONGEST_BRAKING
-        calm = np.abs(qpos - self._mark)[k].max() < CALM * CALM_SPEED
-        if late and not calm:
-            self._silence(f"after {LONGEST_BRAKING:g} s of braking the arm still moves")
-        if self.state == "braking" and (self._resting > RESTING or late):
-            self.state = "holding"
-            self._target.rest_at(qpos)
+@kernel
+def hold(
+    m: Model,
+    d: Data,
+    bare: Model,
+    own: Data,
+    a: Actuation,
+    s: BlindState,
+    qpos: Vector,
+    qvel: Vector,
+    effort: Vector,
+) -> None:
+    """Write efforts that hold the arm where it came to rest; other joints move freely."""
+    for k in range(m.nv):
+        d.qpos[k], d.qvel[k] = qpos[k], qvel[k]
+        if s.controlled[k] == 0:
+            s.held[0, k], s.held[1, k] = qpos[k], qvel[k]
+    computed_torque(m, d, s.held, s.gains, effort)
+    to_command(bare, own, a, qpos, qvel, s.held[1], effort)
+    for k in range(m.nv):
+        effort[k] += s.carried[k]
 
-    def _judge_speed(self, speed: Array, since: float) -> None:
-        """Give up braking that accelerates the arm.
 
-        Args:
-            speed: (n,) of the controlled joints.
-            since: time of braking before this state [s].
-        """
-        robots = self._limits.velocity / self._limits.velocity_scale  # never tightened
-        share = float((speed / robots).max())
-        if since == 0.0:
-            self._most = EXCEEDED * max(share, 1.0)
-        if since < LEARNING:
-            self._energy = max(self._energy, self._motion)
-        if share > (self._most if since < GRACE else 1.0):
-            self._diverge("a braked joint is too fast")
-        fast = (speed > np.minimum(FAST_SHARE * robots, FAST)).any()
-        if fast and self._motion > GROWTH * self._energy:
-            self._diverge("the kinetic energy grows while the arm is braked")
+@kernel
+def judge_braking(s: BlindState, qpos: Vector, qvel: Vector, dt: float) -> None:
+    """Change to holding once the arm rests, or to silence if braking does not work."""
+    before = s.braked_for
+    s.braked_for += dt
+    judge_speed(s, qvel, before)
+    if before < LONGEST_BRAKING - CALM and s.braked_for >= LONGEST_BRAKING - CALM:
+        for k in range(len(qpos)):
+            s.marked[k] = qpos[k]
+    fastest, strayed = 0.0, 0.0
+    for k in s.dofs:
+        fastest = max(fastest, abs(qvel[k]))
+        strayed = max(strayed, abs(qpos[k] - s.marked[k]))
+    s.resting_for = s.resting_for + dt if fastest < REST else 0.0
+    late = s.braked_for > LONGEST_BRAKING
+    if late and not strayed < CALM * CALM_SPEED:
+        silence(s, MOVES)
+    if s.phase == BRAKED and (s.resting_for > RESTING or late):
+        s.phase = HOLDING
+        for k in range(len(qpos)):
+            s.held[0, k], s.held[1, k], s.held[2, k] = qpos[k], 0.0, 0.0
 
-    def _judge_holding(self, qpos: Array, qvel: Array) -> None:
-        """Give up holding an arm that moves away."""
-        k = self._limits.dofs
-        if (np.abs(qvel[k]) > self._limits.velocity).any():
-            self._diverge("the held arm is too fast")
-        if np.abs(qpos - self._target.qpos)[k].max() > HELD:
-            self._silence(f"the held arm was moved by more than {HELD:g}")
 
-    def _diverge(self, why: str) -> None:
-        """Give up; what the feedback carried may be an effect of wrong states."""
-        self._carried[:] = 0.0
-        self._silence(why)
+@kernel
+def judge_speed(s: BlindState, qvel: Vector, since: float) -> None:
+    """Give up braking that accelerates the arm; `since`: time of braking before this state [s]."""
+    share, fast = 0.0, False
+    for i in range(len(s.dofs)):
+        speed, robots = abs(qvel[s.dofs[i]]), s.limits[2, i] / s.velocity_scale  # not tightened
+        share = max(share, speed / robots)
+        fast = fast or speed > min(FAST_SHARE * robots, FAST)
+    if since == 0.0:
+        s.fastest = EXCEEDED * max(share, 1.0)
+    if since < LEARNING:
+        s.energy = max(s.energy, s.motion)
+    if share > (s.fastest if since < GRACE else 1.0):
+        diverge(s, TOO_FAST)
+    if fast and s.motion > GROWTH * s.energy:
+        diverge(s, GAINS_ENERGY)
 
-    def _silence(self, why: str) -> None:
-        self.state, self.why = "silent", self.why or why
+
+@kernel
+def judge_holding(s: BlindState, qpos: Vector, qvel: Vector) -> None:
+    """Give up holding an arm that moves away."""
+    for i in range(len(s.dofs)):
+        if abs(qvel[s.dofs[i]]) > s.limits[2, i]:
+            diverge(s, HELD_TOO_FAST)
+    for k in s.dofs:
+        if abs(qpos[k] - s.held[0, k]) > HELD:
+            silence(s, MOVED_AWAY)
+
+
+@kernel
+def diverge(s: BlindState, reason: int) -> None:
+    """Give up; what the feedback carried may be an effect of wrong states."""
+    for k in range(len(s.carried)):
+        s.carried[k] = 0.0
+    silence(s, reason)
+
+
+@kernel
+def silence(s: BlindState, reason: int) -> None:
+    s.phase = SILENT
+    if s.reason == NO_REASON:
+        s.reason = reason

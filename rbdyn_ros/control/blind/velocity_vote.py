@@ -15,91 +15,73 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from rbdyn_ros.arrays import Array
-from rbdyn_ros.control.base.kernels import entry
+from rbdyn_ros.control.base.kernels import kernel
 from rbdyn_ros.control.base.state_kernels import LONGEST
+from rbdyn_ros.control.blind.state import REMEMBERED
+from rbdyn_ros.control.blind.witness import hears_nothing
+from rbdyn_ros.control.states.clock import seconds
 from rbdyn_ros.nanoseconds import NANOSECONDS
 
 if TYPE_CHECKING:
-    from rbdyn_ros.arrays import Ints
-    from rbdyn_ros.engine.compiler.jit import Matrix, Vector
+    from rbdyn_ros.control.blind.state import BlindState
+    from rbdyn_ros.engine.compiler.jit import Vector
 
 #: Times over which positions and efforts are compared with velocities [s].
 WINDOW, REACH = 0.015, 0.1
-#: Shortest time between two remembered states [s], and their number: they must span REACH.
-SPACING, REMEMBERED = 0.004, 32
-#: Rows of a remembered state.
-QPOS, QVEL, DUE, ROWS = range(4)
+#: Shortest time between two remembered states [s].
+SPACING = 0.004
 
 
-class VelocityVote:
-    """Remembers states of the last 0.1 s, and returns the median of three velocities.
+@kernel
+def forget(s: BlindState) -> None:
+    """Forget all states: until the next ones, the measured velocity counts alone."""
+    s.remembered = s.newest = 0
 
-    Args:
-        n: degrees of freedom (nv).
+
+@kernel
+def remember(s: BlindState, time: int, qpos: Vector, qvel: Vector) -> None:
+    """Remember a state, unless it is close to the one before; a pause begins anew.
+
+    `time` is that of its measurement [ns].
     """
-
-    def __init__(self, n: int) -> None:
-        self._ring = np.zeros((REMEMBERED, ROWS, n))
-        self._times = np.zeros(REMEMBERED, np.int64)
-        self._rows = list(self._ring)
-        self._votes = np.zeros((3, n))
-        self.forget()
-
-    def forget(self) -> None:
-        """Forget all states: until the next ones, the measured velocity counts alone."""
-        self._count, self._newest = 0, 0
-
-    def add(self, time: int, qpos: Array, qvel: Array, due: Array) -> None:
-        """Remember a state, unless it is close to the one before; a pause begins anew.
-
-        Args:
-            time: of measurement [ns].
-            qpos: (nv,) position; this and the next two are own arrays.
-            qvel: (nv,) velocity.
-            due: (nv,) velocity that the efforts sent should have given so far, see Witness.
-        """
-        if not 0 <= time - self._newest <= LONGEST * NANOSECONDS:
-            self.forget()
-        self._newest = time
-        last = self._times[(self._count - 1) % REMEMBERED]
-        if self._count > 0 and time - last < SPACING * NANOSECONDS:
-            return
-        k = self._count % REMEMBERED
-        _remember.call(qpos, qvel, due, self._rows[k], k, time, self._times)
-        self._count += 1
-
-    def velocity(self, time: int, qpos: Array, qvel: Array, due: Array, current: bool) -> Array:
-        """Return the median (nv,) for a state, which need not be remembered; arguments as add.
-
-        Unless the state may be `current`, it is an old one, and the model decides alone.
-        """
-        votes = self._votes
-        votes[:] = qvel
-        near, far = self._before(time, WINDOW), self._before(time, REACH)
-        passed = 0.0 if near is None else (time - int(self._times[near])) / NANOSECONDS
-        if near is not None and passed > 0.0:
-            votes[0] = (qpos - self._ring[near, QPOS]) / passed
-        if far is not None:
-            votes[1] = self._ring[far, QVEL] + due - self._ring[far, DUE]
-        found: Array = np.median(votes, axis=0) if current else votes[1].copy()
-        return found
-
-    def _before(self, time: int, age: float) -> int | None:
-        """Return the place of the last state that is older by an age [s], or of the oldest."""
-        oldest = max(0, self._count - REMEMBERED)
-        for number in range(self._count - 1, oldest - 1, -1):
-            if number == oldest or self._times[number % REMEMBERED] <= time - age * NANOSECONDS:
-                return number % REMEMBERED
-        return None
+    step = seconds(s.newest, time)
+    if not 0.0 <= step <= LONGEST:
+        forget(s)
+    s.newest = time
+    last = s.past_time[(s.remembered - 1) % REMEMBERED]
+    if s.remembered > 0 and seconds(last, time) < SPACING:
+        return
+    i = s.remembered % REMEMBERED
+    s.past_time[i] = time
+    for k in range(len(qpos)):
+        s.past_qpos[i, k], s.past_qvel[i, k], s.past_due[i, k] = qpos[k], qvel[k], s.due[k]
+    s.remembered += 1
 
 
-@entry
-def _remember(
-    qpos: Vector, qvel: Vector, due: Vector, row: Matrix, k: int, time: int, times: Ints
-) -> None:
-    for i in range(len(qpos)):
-        row[QPOS, i], row[QVEL, i], row[DUE, i] = qpos[i], qvel[i], due[i]
-    times[k] = time
+@kernel
+def vote(s: BlindState, time: int, qpos: Vector, qvel: Vector) -> None:
+    """Write the median for a state, which need not be remembered; arguments as `remember`.
+
+    Where the state is certainly an old one the model decides alone.
+    """
+    near, far = before(s, time, WINDOW), before(s, time, REACH)
+    passed = seconds(s.past_time[near], time)
+    old = hears_nothing(s)
+    for k in range(len(qpos)):
+        s.voted[k] = qvel[k]
+        if s.remembered > 0:
+            due = s.past_qvel[far, k] + s.due[k] - s.past_due[far, k]
+            moved = (qpos[k] - s.past_qpos[near, k]) / passed if passed > 0.0 else qvel[k]
+            low, high = min(qvel[k], moved), max(qvel[k], moved)
+            s.voted[k] = due if old else max(low, min(high, due))
+
+
+@kernel
+def before(s: BlindState, time: int, age: float) -> int:
+    """Return the place of the last state that is older by an age [s], or of the oldest."""
+    oldest, number = max(0, s.remembered - REMEMBERED), max(0, s.remembered - 1)
+    while number > oldest and (
+        float(s.past_time[number % REMEMBERED]) > float(time) - age * NANOSECONDS
+    ):
+        number -= 1
+    return number % REMEMBERED  # type: ignore[no-any-return]

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.control.arm.arm import Arm
-from rbdyn_ros.control.base.kernels import entry, kernel
+from rbdyn_ros.control.arm.actuation import applied
+from rbdyn_ros.control.base.kernels import kernel
 from rbdyn_ros.control.base.state_kernels import LONGEST
-from rbdyn_ros.dynamics import stages
-from rbdyn_ros.dynamics.entry import check_mass_matrix, handles
+from rbdyn_ros.control.blind.state import EXACTLY, NEARLY, STANDSTILLS
 from rbdyn_ros.engine.forward import forward_dynamics, mass_matrix
 
 if TYPE_CHECKING:
-    from rbdyn_ros.engine.compiler.jit import Matrix, Vector
+    from rbdyn_ros.control.arm.actuation import Actuation
+    from rbdyn_ros.control.blind.state import BlindState
+    from rbdyn_ros.engine.compiler.jit import Vector
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 
@@ -60,317 +60,243 @@ RECENT = 0.25
 #: States between two computations of the inertias, which turn efforts into accelerations.
 INERTIA_EVERY = 64
 
-#: Rows of the memory (ROWS, nv): predicted velocity, push, steady push; last position and
-#: velocity; velocity and displacement that the motion lacks, largest velocity of recent time;
-#: suspicion, a fault above 1; the rows of two standstills; velocity that the efforts should have
-#: given so far; what the steady push does not explain; mean square of the noise, and the last odd
-#: change of velocity; the accelerations that dry friction and the largest effort give.
-EXPECTED, PUSH, STEADY, PLACE, SPEED, LAG, BEHIND, PEAK, FROST, EXACTLY = range(10)
-#: Rows of a standstill, from EXACTLY and from NEARLY on: position and velocity, the velocity that
-#: the joint should have gained, its two ways, the push before, whether it moved, and its duration.
-WHERE, WITH, GAINED, WAY, COURSE, LEARNT, MOVING, LASTS, STANDING = range(9)
-NEARLY = EXACTLY + STANDING
-#: Command and measured effort where a joint began to stand still, and for how long the measured
-#: one has not followed.
-TOLD, FELT, DEAF = range(NEARLY + STANDING, NEARLY + STANDING + 3)
-DUE, ODD, NOISE, LAST, GRIP, MOST, ROWS = range(DEAF + 1, DEAF + 8)
+
+@kernel
+def begin(s: BlindState) -> None:
+    """Start with the next state: nothing is unexplained yet."""
+    for k in range(len(s.push)):
+        s.push[k] = s.due[k] = s.steady_push[k] = s.expected[k] = 0.0
+        s.lag[k] = s.behind[k] = s.peak[k] = s.suspicion[k] = 0.0
+        s.jump[k] = s.noise[k] = s.unheard[k] = 0.0
+        for i in range(STANDSTILLS):
+            stop_standing(s, i, k)
+    s.weighed = 0
+    pause(s)
 
 
-class Witness:
-    """Predicts the motion of an arm under the efforts sent.
-
-    Args:
-        arm: the robot; its friction counts, and the dry friction in its description too.
-        dofs: (n,) controlled degrees of freedom.
-        most: (n,) their effort limits [N m or N].
-
-    Attributes:
-        push: (nv,) acceleration that the model does not explain [rad/s^2 or m/s^2].
-        due: (nv,) velocity that the efforts sent should have given so far [rad/s or m/s].
-    """
-
-    def __init__(self, arm: Arm, dofs: Ints, most: Array) -> None:
-        self._dofs, self._memory = np.array(dofs, np.int64), np.zeros((ROWS, arm.m.nv))
-        self._most = np.zeros(arm.m.nv)
-        self._most[self._dofs] = most
-        self.push, self.due = self._memory[PUSH], self._memory[DUE]
-        self._applied = np.zeros(arm.m.nv)
-        self._count = 0
-        self.use(arm)
-        self.begin()
-
-    def use(self, arm: Arm) -> None:
-        """Continue with another arm of the same joints."""
-        self._arm, self._d = arm, stages.make_data(arm.m)
-        self._m_at, self._d_at = handles(arm.m, self._d)
-        friction = arm.friction
-        self._dry = np.maximum(friction.coulomb + friction.stribeck, arm.m.dof_frictionloss)
-        check_mass_matrix(arm.m, self._d, "witness")
-        self._dense = np.zeros((arm.m.nv, arm.m.nv))
-        self._count = 0
-
-    def begin(self) -> None:
-        """Start with the next state: nothing is unexplained yet."""
-        self._memory[:GRIP] = 0.0
-        self.pause()
-
-    def pause(self) -> None:
-        """Continue with the next state, which is no evidence about the efforts sent before it."""
-        self._memory[SPEED] = np.nan
-
-    def look(
-        self,
-        qpos: Array,
-        qvel: Array,
-        effort: Array,
-        dt: float,
-        contact: float,
-        blocked: float,
-        felt: Array,
-    ) -> int:
-        """Compare a state with the prediction; return the joint that has frozen, or -1.
-
-        Args:
-            qpos: (nv,) position of the newest state; this and the next two are own arrays.
-            qvel: (nv,) its velocity.
-            effort: (nv,) commands that acted since the state before [N m or N].
-            dt: time since then; after a longer time than LONGEST the prediction begins anew [s].
-            contact: effort that a contact may withstand, as a share of the effort limits.
-            blocked: the same where the numbers of a joint do not repeat to the last bit.
-            felt: (nv,) measured efforts, NaN where there are none [N m or N].
-        """
-        if not dt <= LONGEST:
-            self.pause()
-        dense, memory = self._dense, self._memory
-        if self._count % INERTIA_EVERY == 0:
-            _weigh.call(self._m_at, self._d_at, qpos, self._dry, self._most, dense, memory)
-        self._count += 1
-        told = effort
-        if not self._arm.is_plain:
-            effort = self._arm.applied(effort, qpos, qvel, self._applied)
-        dofs = self._dofs
-        m_at, d_at = self._m_at, self._d_at
-        worst: int = _look.call(
-            m_at,
-            d_at,
-            qpos,
-            qvel,
-            effort,
-            told,
-            felt,
-            dt,
-            contact,
-            blocked,
-            dofs,
-            dense,
-            memory,
-        )
-        return worst
-
-    def acceleration(self, qpos: Array, qvel: Array, effort: Array) -> Array:
-        """Return the accelerations (nv,) at a state under commands, with the push.
-
-        Args:
-            qpos: (nv,) position; this and the next two are own arrays.
-            qvel: (nv,) velocity.
-            effort: (nv,) commands [N m or N].
-        """
-        if not self._arm.is_plain:
-            effort = self._arm.applied(effort, qpos, qvel, self._applied)
-        _accelerate.call(self._m_at, self._d_at, qpos, qvel, effort)
-        found: Array = self._d.qacc + self.push
-        return found
-
-    def hears_nothing(self) -> bool:
-        """Whether a measured effort does not follow the commands: then the states are old."""
-        return bool((self._memory[DEAF] > UNHEARD).any())
+@kernel
+def pause(s: BlindState) -> None:
+    """Continue with the next state, which is no evidence about the efforts sent before it."""
+    for k in range(len(s.last_qvel)):
+        s.last_qvel[k] = np.nan
 
 
-@entry
-def _weigh(
-    m: Model, d: Data, qpos: Vector, dry: Vector, most: Vector, dense: Matrix, memory: Matrix
-) -> None:
-    """Turn dry friction and the largest efforts into accelerations, at a position."""
-    for k in range(m.nv):
-        d.qpos[k] = qpos[k]
-    mass_matrix(m, d, dense)
-    for k in range(m.nv):
-        memory[GRIP, k], memory[MOST, k] = dry[k] / dense[k, k], most[k] / dense[k, k]
-
-
-@entry
-def _look(
+@kernel
+def look(
     m: Model,
     d: Data,
+    bare: Model,
+    own: Data,
+    a: Actuation,
+    s: BlindState,
     qpos: Vector,
     qvel: Vector,
-    applied: Vector,
-    told: Vector,
-    felt: Vector,
+    command: Vector,
+    measured: Vector,
     dt: float,
     contact: float,
     blocked: float,
-    dofs: Ints,
-    dense: Matrix,
-    memory: Matrix,
 ) -> int:
-    """Compare a state with the prediction under the applied efforts, as _witness."""
-    _predict(m, d, qpos, qvel, applied)
-    return _witness(d.qacc, qpos, qvel, told, felt, dt, contact, blocked, dofs, dense, memory)
+    """Compare a state with the prediction; return the controlled joint that has frozen, or -1.
 
-
-@entry
-def _accelerate(m: Model, d: Data, qpos: Vector, qvel: Vector, applied: Vector) -> None:
-    _predict(m, d, qpos, qvel, applied)
-
-
-@kernel
-def _predict(m: Model, d: Data, qpos: Vector, qvel: Vector, applied: Vector) -> None:
-    """Compute the accelerations of a state under the applied efforts."""
-    for k in range(m.nv):
-        d.qpos[k], d.qvel[k], d.qfrc_applied[k] = qpos[k], qvel[k], applied[k]
-    forward_dynamics(m, d)
-
-
-@kernel
-def _witness(
-    qacc: Vector,
-    qpos: Vector,
-    qvel: Vector,
-    told: Vector,
-    felt: Vector,
-    dt: float,
-    contact: float,
-    blocked: float,
-    dofs: Ints,
-    dense: Matrix,
-    memory: Matrix,
-) -> int:
-    """Update the memory with a state and the accelerations of the efforts sent.
-
-    Return the controlled dof that has frozen, the most suspicious of several, or -1.
+    `command` (nv,) are the commands that acted since the state before, `measured` (nv,) efforts,
+    NaN where there are none, and `dt` the time since then [s]; after a longer time than LONGEST
+    the prediction begins anew. A contact may withstand the share `contact` of the effort limits,
+    and the share `blocked` where the numbers of a joint do not repeat to the last bit.
     """
-    n = len(qpos)
-    for k in range(n):
-        before = memory[SPEED, k]
-        memory[ODD, k] = qacc[k] + memory[STEADY, k] - (qvel[k] - before) / dt
-    for k in range(n):  # M (v' - a - steady push): the unexplained effort, by its own inertia
-        before, a = memory[SPEED, k], qacc[k]
-        odd = load = resisted = 0.0
-        for j in range(n):
-            odd += dense[k, j] * memory[ODD, j]
-            load += dense[k, j] * qacc[j]
-            resisted += dense[k, j] * memory[PUSH, j]
-        odd, load = odd / dense[k, k], abs(load / dense[k, k])
-        resisted = abs(resisted / dense[k, k])  # what withstands the efforts on this joint
-        moved = (qpos[k] - memory[PLACE, k]) / dt
-        memory[PLACE, k], memory[SPEED, k] = qpos[k], qvel[k]
-        if np.isnan(before):  # the first state
-            memory[EXPECTED, k] = memory[PEAK, k] = qvel[k]
-            memory[FROST, k] = memory[LAG, k] = memory[BEHIND, k] = 0.0
-            memory[EXACTLY + WHERE, k] = memory[NEARLY + WHERE, k] = np.inf
-            continue
-        held, withstood = contact * memory[MOST, k], blocked * memory[MOST, k]
-        # where contact is expected, an impact may stop a joint with any effort
-        stopped = ANYTHING * memory[MOST, k] if contact > 0.0 else withstood
-        stopped += NOISES * _noise(dt * odd, dt, k, memory) / dt
-        _compare(a, qvel[k], odd, dt, stopped, k, memory)
-        pushes = a if load > held else 0.0
-        if memory[GRIP, k] > 0.0:  # the friction of other joints slows this one as well
-            pushes = np.copysign(min(abs(pushes), resisted), pushes)
-        exact = _stand(0.0, 0.0, pushes, held, moved, dt, EXACTLY, k, memory)
-        near = _stand(STILL, STILL_SPEED, pushes, withstood, moved, dt, NEARLY, k, memory)
-        deaf = _listen(told[k], felt[k], dense[k, k], dt, blocked, k, memory)
-        memory[FROST, k] = max(exact, near, deaf, _stop(k, memory))
-    worst = -1
-    for k in dofs:
-        if memory[FROST, k] > (memory[FROST, worst] if worst >= 0 else 1.0):
-            worst = k
+    if not dt <= LONGEST:
+        pause(s)
+    if s.weighed == 0:
+        weigh(m, d, s, qpos)
+    s.weighed = (s.weighed + 1) % INERTIA_EVERY
+    accelerate(m, d, bare, own, a, s, qpos, qvel, command)
+    compare(s, d.qacc, qpos, qvel, command, measured, dt, contact, blocked)
+    worst, most = -1, 1.0
+    for i in range(len(s.dofs)):
+        if s.suspicion[s.dofs[i]] > most:
+            worst, most = i, s.suspicion[s.dofs[i]]
     return worst
 
 
 @kernel
-def _compare(
-    a: float, v: float, odd: float, dt: float, withstood: float, k: int, memory: Matrix
+def hears_nothing(s: BlindState) -> bool:
+    """Whether a measured effort does not follow the commands: then the states are old."""
+    for k in range(len(s.unheard)):  # noqa: SIM110  kernels know no generators
+        if s.unheard[k] > UNHEARD:
+            return True
+    return False
+
+
+@kernel
+def weigh(m: Model, d: Data, s: BlindState, qpos: Vector) -> None:
+    """Turn dry friction and the largest efforts into accelerations, at a position."""
+    for k in range(m.nv):
+        d.qpos[k] = qpos[k]
+    mass_matrix(m, d, s.mass)
+    for k in range(m.nv):
+        s.grip[k], s.most[k] = s.dry[k] / s.mass[k, k], 0.0
+    for i in range(len(s.dofs)):
+        k = s.dofs[i]
+        s.most[k] = s.limits[3, i] / s.mass[k, k]
+
+
+@kernel
+def accelerate(
+    m: Model,
+    d: Data,
+    bare: Model,
+    own: Data,
+    a: Actuation,
+    s: BlindState,
+    qpos: Vector,
+    qvel: Vector,
+    command: Vector,
+) -> None:
+    """Write the accelerations of a state under commands into d.qacc."""
+    applied(bare, own, a, command, qpos, qvel, s.acting)
+    for k in range(m.nv):
+        d.qpos[k], d.qvel[k], d.qfrc_applied[k] = qpos[k], qvel[k], s.acting[k]
+    forward_dynamics(m, d)
+
+
+@kernel
+def compare(
+    s: BlindState,
+    qacc: Vector,
+    qpos: Vector,
+    qvel: Vector,
+    command: Vector,
+    measured: Vector,
+    dt: float,
+    contact: float,
+    blocked: float,
+) -> None:
+    """Update the suspicions with a state and the accelerations of the efforts sent."""
+    n = len(qpos)
+    for k in range(n):
+        s.residual[k] = qacc[k] + s.steady_push[k] - (qvel[k] - s.last_qvel[k]) / dt
+    for k in range(n):  # M (v' - a - steady push): the unexplained effort, by its own inertia
+        odd, load, resisted = 0.0, 0.0, 0.0
+        for j in range(n):
+            odd += s.mass[k, j] * s.residual[j]
+            load += s.mass[k, j] * qacc[j]
+            resisted += s.mass[k, j] * s.push[j]
+        odd, load = odd / s.mass[k, k], abs(load / s.mass[k, k])
+        resisted = abs(resisted / s.mass[k, k])  # what withstands the efforts on this joint
+        a, moved = qacc[k], (qpos[k] - s.last_qpos[k]) / dt
+        first = np.isnan(s.last_qvel[k])
+        s.last_qpos[k], s.last_qvel[k] = qpos[k], qvel[k]
+        if first:
+            s.expected[k] = s.peak[k] = qvel[k]
+            s.suspicion[k] = s.lag[k] = s.behind[k] = 0.0
+            s.still_qpos[EXACTLY, k] = s.still_qpos[NEARLY, k] = np.inf
+            continue
+        held, withstood = contact * s.most[k], blocked * s.most[k]
+        # where contact is expected, an impact may stop a joint with any effort
+        stopped = ANYTHING * s.most[k] if contact > 0.0 else withstood
+        stopped += NOISES * learn_noise(s, dt * odd, dt, k) / dt
+        learn(s, a, qvel[k], odd, dt, stopped, k)
+        pushes = a if load > held else 0.0
+        if s.grip[k] > 0.0:  # the friction of other joints slows this one as well
+            pushes = np.copysign(min(abs(pushes), resisted), pushes)
+        exact = stand(s, EXACTLY, 0.0, 0.0, pushes, held, moved, dt, k)
+        near = stand(s, NEARLY, STILL, STILL_SPEED, pushes, withstood, moved, dt, k)
+        deaf = listen(s, command[k], measured[k], dt, blocked, k)
+        s.suspicion[k] = max(exact, near, deaf, stop(s, k))
+
+
+@kernel
+def learn(
+    s: BlindState, a: float, v: float, odd: float, dt: float, withstood: float, k: int
 ) -> None:
     """Learn the push from a velocity, and how far the motion is behind the efforts."""
     # v' = a + push
     follow = 1.0 - np.exp(-RATE * dt)
-    memory[DUE, k] += dt * a
-    memory[EXPECTED, k] += dt * (a + memory[PUSH, k])
-    off = v - memory[EXPECTED, k]
-    memory[EXPECTED, k] += 2.0 * follow * off
-    memory[PUSH, k] += RATE * follow * off
+    s.due[k] += dt * a
+    s.expected[k] += dt * (a + s.push[k])
+    off = v - s.expected[k]
+    s.expected[k] += 2.0 * follow * off
+    s.push[k] += RATE * follow * off
     # what the steady push does not explain, beyond friction and contact
-    beyond = max(abs(odd) - memory[GRIP, k] - withstood, 0.0)
-    memory[STEADY, k] += (1.0 - np.exp(-STEADY_RATE * dt)) * (memory[PUSH, k] - memory[STEADY, k])
+    beyond = max(abs(odd) - s.grip[k] - withstood, 0.0)
+    s.steady_push[k] += (1.0 - np.exp(-STEADY_RATE * dt)) * (s.push[k] - s.steady_push[k])
     kept = np.exp(-dt / RECENT)
-    memory[LAG, k] = kept * memory[LAG, k] + dt * np.copysign(beyond, odd)
-    memory[BEHIND, k] = kept * memory[BEHIND, k] + dt * memory[LAG, k]
-    memory[PEAK, k] *= kept
-    if abs(v) > abs(memory[PEAK, k]):  # what was before it has nothing to do with a stop
-        memory[PEAK, k], memory[LAG, k], memory[BEHIND, k] = v, 0.0, 0.0
+    s.lag[k] = kept * s.lag[k] + dt * np.copysign(beyond, odd)
+    s.behind[k] = kept * s.behind[k] + dt * s.lag[k]
+    s.peak[k] *= kept
+    if abs(v) > abs(s.peak[k]):  # what was before it has nothing to do with a stop
+        s.peak[k], s.lag[k], s.behind[k] = v, 0.0, 0.0
 
 
 @kernel
-def _noise(odd: float, dt: float, k: int, memory: Matrix) -> float:
+def learn_noise(s: BlindState, odd: float, dt: float, k: int) -> float:
     """Learn the noise of a velocity from how its unexplained changes alternate; return it."""
-    jump, memory[LAST, k] = odd - memory[LAST, k], odd
-    counts = min(jump**2, max(SUDDEN**2 * memory[NOISE, k], LEAST**2))
-    memory[NOISE, k] += (1.0 - np.exp(-dt / NOISY)) * (counts - memory[NOISE, k])
-    return np.sqrt(memory[NOISE, k])  # type: ignore[no-any-return]
+    change = odd - s.jump[k]
+    s.jump[k] = odd
+    counts = min(change**2, max(SUDDEN**2 * s.noise[k], LEAST**2))
+    s.noise[k] += (1.0 - np.exp(-dt / NOISY)) * (counts - s.noise[k])
+    return np.sqrt(s.noise[k])  # type: ignore[no-any-return]
 
 
 @kernel
-def _listen(
-    told: float, felt: float, inertia: float, dt: float, blocked: float, k: int, memory: Matrix
+def listen(
+    s: BlindState, command: float, measured: float, dt: float, blocked: float, k: int
 ) -> float:
     """Return the suspicion that the measured effort of a standing joint is an old one."""
-    unknown = np.isnan(felt) or felt == 0.0  # drivers that measure none often say 0
-    if memory[NEARLY + LASTS, k] == 0.0 or unknown or blocked >= ANYTHING:
-        memory[TOLD, k], memory[FELT, k], memory[DEAF, k] = told, felt, 0.0
+    unknown = np.isnan(measured) or measured == 0.0  # drivers that measure none often say 0
+    if s.still_time[NEARLY, k] == 0.0 or unknown or blocked >= ANYTHING:
+        s.still_command[k], s.still_measured[k], s.unheard[k] = command, measured, 0.0
         return 0.0
-    change, followed = abs(told - memory[TOLD, k]), abs(felt - memory[FELT, k])
-    heard = HEARD * memory[MOST, k] * inertia
-    waits = change > heard and followed < FOLLOWED * change
-    memory[DEAF, k] = memory[DEAF, k] + dt if waits else 0.0
-    return memory[DEAF, k] / DELAY  # type: ignore[no-any-return]
+    change = abs(command - s.still_command[k])
+    followed = abs(measured - s.still_measured[k])
+    waits = change > HEARD * s.most[k] * s.mass[k, k] and followed < FOLLOWED * change
+    s.unheard[k] = s.unheard[k] + dt if waits else 0.0
+    return s.unheard[k] / DELAY  # type: ignore[no-any-return]
 
 
 @kernel
-def _stop(k: int, memory: Matrix) -> float:
+def stop(s: BlindState, k: int) -> float:
     """Return the suspicion that a joint has not stopped, although its numbers say so."""
-    peak = memory[PEAK, k]
-    if abs(peak) < MOVED or abs(memory[SPEED, k]) > STOPPED * abs(peak):
+    peak = s.peak[k]
+    if abs(peak) < MOVED or abs(s.last_qvel[k]) > STOPPED * abs(peak):
         return 0.0
-    return max(memory[BEHIND, k] * np.sign(peak), 0.0) / FROZEN  # type: ignore[no-any-return]
+    return max(s.behind[k] * np.sign(peak), 0.0) / FROZEN  # type: ignore[no-any-return]
 
 
 @kernel
-def _stand(
+def stand(
+    s: BlindState,
+    i: int,
     near: float,
     slow: float,
     a: float,
     withstood: float,
     moved: float,
     dt: float,
-    first: int,
     k: int,
-    memory: Matrix,
 ) -> float:
     """Return the suspicion that a joint does not stand still, although its numbers repeat."""
-    stand = memory[first : first + STANDING, k]
-    q, v = memory[PLACE, k], memory[SPEED, k]
-    if abs(q - stand[WHERE]) > near or abs(v - stand[WITH]) > slow:
-        stand[:] = 0.0
+    q, v = s.last_qpos[k], s.last_qvel[k]
+    if abs(q - s.still_qpos[i, k]) > near or abs(v - s.still_qvel[i, k]) > slow:
+        stop_standing(s, i, k)
         # a velocity that was wrong before the joint stood still says nothing about its positions
-        stand[WHERE], stand[WITH], stand[MOVING] = q, v, abs(moved - v) < AGREES * abs(v)
-        stand[LEARNT] = abs(memory[PUSH if first == EXACTLY else STEADY, k])
+        s.still_qpos[i, k], s.still_qvel[i, k] = q, v
+        s.still_moving[i, k] = abs(moved - v) < AGREES * abs(v)
+        s.still_push[i, k] = abs(s.push[k] if i == EXACTLY else s.steady_push[k])
         return 0.0
-    beyond = abs(a) - memory[GRIP, k] - stand[LEARNT] - withstood
+    beyond = abs(a) - s.grip[k] - s.still_push[i, k] - withstood
     if beyond > 0.0:
-        stand[GAINED] += dt * np.copysign(beyond, a)
-    stand[LASTS] += dt
-    stand[WAY] += dt * stand[GAINED]
-    stand[COURSE] += dt * v * max(stand[MOVING], first == EXACTLY)
-    return max(abs(stand[WAY]) / FROZEN, abs(stand[COURSE]) / PASSED)  # type: ignore[no-any-return]
+        s.still_gain[i, k] += dt * np.copysign(beyond, a)
+    s.still_time[i, k] += dt
+    s.still_way[i, k] += dt * s.still_gain[i, k]
+    if s.still_moving[i, k] > 0.0 or i == EXACTLY:
+        s.still_drift[i, k] += dt * v
+    way, drift = abs(s.still_way[i, k]), abs(s.still_drift[i, k])
+    return max(way / FROZEN, drift / PASSED)  # type: ignore[no-any-return]
+
+
+@kernel
+def stop_standing(s: BlindState, i: int, k: int) -> None:
+    """Forget a standstill."""
+    s.still_qpos[i, k] = s.still_qvel[i, k] = s.still_push[i, k] = s.still_gain[i, k] = 0.0
+    s.still_way[i, k] = s.still_drift[i, k] = s.still_moving[i, k] = s.still_time[i, k] = 0.0

@@ -56,8 +56,7 @@ class Inspection:
 
     def use(self, limits: Limits) -> None:
         """Continue with other limits of the same joints."""
-        rows = (limits.lower, limits.upper, limits.velocity, limits.effort, limits.power)
-        self._limits, self.rows = limits, np.array((*rows, limits.gain), np.float64)
+        self._limits, self.rows = limits, limits.rows
         self.dofs, self._acceleration = np.array(limits.dofs, np.int64), limits.acceleration
 
     def forget(self) -> None:

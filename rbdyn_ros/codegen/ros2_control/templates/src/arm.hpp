@@ -11,18 +11,18 @@
 #include <cstdint>
 
 #include "clock.hpp"
-#include "coasting.hpp"
-#include "ending.hpp"
 #include "gate.hpp"
 #include "laws.hpp"
+#include "mailbox.hpp"
 #include "robot.hpp"
 #include "tables.hpp"
 #include "target.hpp"
-#include "vote.hpp"
-#include "witness.hpp"
 
 namespace @{namespace}
 {
+
+/// As in endings.
+enum class Phase : int { running, braking, holding, blind, silent };
 
 enum class Mode : int { gravity, pd_gravity, computed_torque, impedance };
 
@@ -31,7 +31,10 @@ struct ArmSettings
 {
   Limits limits;
   GateSettings gate;
-  EndingSettings ending;
+  double blind_time = settings::BLIND_TIME;  // [s]
+  double velocity_scale = 1.0;               // velocity limits as a share of the robot's
+  double friction = 0.0;                     // share of the friction that is compensated
+  bool own_gravity = false;                  // the robot adds its gravity to every command
   double gravity_damping = settings::GRAVITY_DAMPING;  // [1/s]
   Gains tracking;                                      // [1/s^2], [1/s]
   Gains soft;                                          // 0: from the inertia
@@ -72,11 +75,28 @@ struct Input
 /// What became of an update: new efforts, the last ones go on, or no more efforts.
 enum class Answer : int { efforts, keep, silent };
 
+/// The memory of an arm whose states may be wrong, before it starts.
+inline BlindState memory_of(const ArmSettings & settings)
+{
+  BlindState found;
+  found.dofs = PLACE;
+  found.limits = rows_of(settings.limits);
+  found.velocity_scale = settings.velocity_scale;
+  for (const Index k : PLACE) {
+    found.controlled[static_cast<std::size_t>(k)] = 1;
+  }
+  found.dry = COULOMB;
+  found.gains = rows_of(settings.tracking);
+  found.blind_time = settings.blind_time;
+  return found;
+}
+
 class Arm
 {
 public:
   explicit Arm(const ArmSettings & settings)
-  : settings_(settings), inspection_(settings.limits), efforts_(settings.limits)
+  : settings_(settings), inspection_(settings.limits), efforts_(settings.limits),
+    actuation_(actuation_of(settings.friction, settings.own_gravity)), blind_(memory_of(settings))
   {
     tracking_ = rows_of(settings.tracking);
     floating_ = GainRows(Dofs{}, every(settings.gravity_damping));
@@ -84,21 +104,27 @@ public:
     longest_held_ = std::max(state_kernels::LONGEST, -std::expm1(-pause / gate::HELD) * pause);
   }
 
-  // These three may be read by any thread.
+  // These four may be read by any thread.
   Mode mode() const { return mode_.load(std::memory_order_acquire); }
   Phase phase() const { return phase_.load(std::memory_order_acquire); }
   Refusal event() { return event_.exchange(Refusal::none, std::memory_order_acq_rel); }
 
-  /// The latched fault, or nullptr; any thread.
-  const Verdict * fault() const
+  bool is_faulty() const { return faulty_.load(std::memory_order_acquire); }
+
+  /// A copy of the latched fault, or Fault::none; one thread only.
+  Verdict fault()
   {
-    return faulty_.load(std::memory_order_acquire) ? &fault_ : nullptr;
+    if (!is_faulty()) {
+      return {};
+    }
+    (void)faults_.read(fault_);
+    return fault_;
   }
 
   /// Clear the fault of an arm that is not updated now.
   void clear_fault()
   {
-    ending_.clear();
+    blind_.phase = endings::RUNNING;
     phase_.store(Phase::running, std::memory_order_release);
     faulty_.store(false, std::memory_order_release);
   }
@@ -114,10 +140,10 @@ public:
     Reason why;
     const bool known = is_measurement(measured);
     if (known) {
-      settings_.ending.actuation.hold(state.q, holding_);
+      actuation::hold(d_, own_, actuation_, state.q, holding_);
       reflected_inertia(state.q, inertia);
     }
-    if (fault() != nullptr) {
+    if (is_faulty()) {
       why.refusal = Refusal::latched;
     } else if (!known) {
       why.refusal = Refusal::state;
@@ -134,22 +160,22 @@ public:
     idle_ = INFINITE;
     step_ = state_kernels::SHORTEST;
     held_ = 0.0;
-    begun_ = blind_ = false;
+    begun_ = lost_ = false;
     clock_.forget();
     mode_.store(mode, std::memory_order_release);
     target_.rest_at(state.q);
     set_soft_gains(inertia);
     efforts_.begin(first);
-    witness_.begin();
-    vote_.forget();
-    coasting_.end();
+    witness::begin(blind_);
+    velocity_vote::forget(blind_);
+    blind_.coasts = 0;
     return why;
   }
 
   /// Change the mode; the joints stay where they are. Its gains must not shake the arm.
   void set_mode(Mode mode)
   {
-    if (mode == this->mode() || faulty_.load(std::memory_order_relaxed)) {
+    if (mode == this->mode() || is_faulty()) {
       return;
     }
     Dofs inertia{};
@@ -184,17 +210,17 @@ public:
       const auto sent = efforts_.released();
       std::copy(sent.begin(), sent.end(), effort.begin());
     }
-    if (faulty_.load(std::memory_order_relaxed)) {
-      phase_.store(ending_.phase(), std::memory_order_release);
+    if (is_faulty()) {
+      phase_.store(static_cast<Phase>(blind_.phase), std::memory_order_release);
     }
     return answer;
   }
 
   /// Efforts that hold the arm where it was seen last.
-  Joints holding() const
+  Joints holding()
   {
     Dofs effort{};
-    settings_.ending.actuation.hold(state_.q, effort);
+    actuation::hold(d_, own_, actuation_, state_.q, effort);
     Joints found{};
     for (std::size_t i = 0; i < CONTROLLED; ++i) {
       const double most = settings_.limits.effort[i];
@@ -230,9 +256,8 @@ private:
     const State & state, const Joints & effort, const Dofs & holding, Joints & first,
     Reason & why) const
   {
-    Dofs g{};
-    gravity(state.q, g);
-    const bool own = settings_.ending.actuation.own_gravity && settings_.effort_includes_gravity;
+    const Dofs g = gravity(state.q);
+    const bool own = settings_.own_gravity && settings_.effort_includes_gravity;
     for (std::size_t i = 0; i < CONTROLLED; ++i) {
       const std::size_t k = PLACE[i];
       const double given = settings_.arm_tolerance[i];
@@ -254,8 +279,7 @@ private:
   /// Whether efforts within the limits can hold the arm; gravity that the robot carries counts too.
   bool is_holdable(const State & state, Reason & why) const
   {
-    Dofs g{};
-    gravity(state.q, g);
+    const Dofs g = gravity(state.q);
     for (std::size_t i = 0; i < CONTROLLED; ++i) {
       if (!(std::abs(g[PLACE[i]]) <= settings_.limits.effort[i])) {
         why = {Refusal::too_heavy, i, g[PLACE[i]], settings_.limits.effort[i]};
@@ -331,29 +355,28 @@ private:
     if (!input.readable || time_ == accepted_) {  // there is no new state
       if (late) {
         trip(old);
-        blind_ = true;
+        lost_ = true;
       }
-      if (blind_) {
+      if (lost_) {
         return answer_blindly();
       }
-      const bool sound = !faulty_.load(std::memory_order_relaxed);
-      return sound && is_late(age) ? bridge(age) : Answer::keep;
+      return !is_faulty() && is_late(age) ? bridge(age) : Answer::keep;
     }
     Verdict wrong = admit(input);
     if (step_admitted_ > 0.0) {
       const Verdict seen = look(input);
       wrong = seen.fault != Fault::none ? seen : wrong;
     } else {
-      witness_.pause();
+      witness::pause(blind_);
     }
     if (wrong.fault == Fault::none && late) {  // the updates paused
       wrong = old;
       wrong.blind = false;
     }
-    blind_ = wrong.blind;
+    lost_ = wrong.blind;
     if (wrong.fault != Fault::none) {
       trip(wrong);
-      ending_.doubt(wrong);
+      doubt(wrong);
     }
     if (wrong.blind) {
       return answer_blindly();
@@ -362,7 +385,7 @@ private:
       move_target(input.reference);
       return bridge(step_admitted_);
     }
-    coasting_.end();
+    blind_.coasts = 0;
     return answer_seeing(input.reference);
   }
 
@@ -373,7 +396,6 @@ private:
     const State state = clipped(input.state);
     const double step = seconds(accepted_, time_);
     step_admitted_ = 0.0;
-    moved_ = false;
     Verdict wrong;
     if (!is_measurement(input.state) || !are_efforts(input.effort)) {
       wrong.fault = Fault::finite;
@@ -384,13 +406,12 @@ private:
     const bool jumped = clock.fault == Fault::clock;
     const double passed = jumped ? std::max(seconds(seen_, now_), 0.0) : step;
     wrong = inspection_.judge(state, state_, passed, efforts_.released());
-    moved_ = wrong.moved;
     if (jumped && wrong.blind) {
       clock.blind = true;
-      clock.moved = moved_;
+      clock.moved = wrong.moved;
       wrong = clock;
     }
-    if (moved_) {
+    if (wrong.moved) {
       return wrong;
     }
     const double acted = std::max(seconds(seen_, now_), 0.0);  // time of the last effort
@@ -422,45 +443,44 @@ private:
   /// Compare the motion with the efforts sent, and remember it.
   Verdict look(const Input & input)
   {
-    const Actuation & actuation = settings_.ending.actuation;
-    const Dofs sent = commands();
-    if (ending_.disbelieves(now_, state_)) {
-      return ending_.lie();
+    if (endings::disbelieves(blind_, now_, state_.q, state_.v)) {
+      return lie_;
     }
     if (!(held_ <= longest_held_)) {
       return {Fault::age, true, false, 0, held_, longest_held_};
     }
     if (clock_.late()) {  // no evidence about the efforts sent since then
-      witness_.pause();
+      witness::pause(blind_);
       return {};
     }
     const bool soft = mode() == Mode::impedance || mode() == Mode::pd_gravity;
     const double contact = soft ? settings_.limits.contact : 0.0;
-    Testimony given;
-    given.applied = actuation.applied(sent, state_);
-    given.told = sent;
-    given.felt.fill(NOTHING);
+    double blocked = mode() == Mode::gravity ? witness::BY_HAND : std::max(witness::CONTACT, contact);
+    if (is_faulty()) {
+      blocked = witness::ANYTHING;
+    }
+    Dofs measured{};
+    measured.fill(NOTHING);
     for (std::size_t i = 0; i < CONTROLLED && !settings_.arm_without_effort; ++i) {
-      given.felt[PLACE[i]] = input.effort[i];
+      measured[PLACE[i]] = input.effort[i];
     }
-    given.dt = step_;
-    given.contact = contact;
-    given.blocked = mode() == Mode::gravity ? witness::BY_HAND : std::max(witness::CONTACT, contact);
-    if (faulty_.load(std::memory_order_relaxed)) {
-      given.blocked = witness::ANYTHING;
-    }
-    const std::size_t joint = witness_.look(state_, given, settings_.limits);
-    if (joint < CONTROLLED) {
+    const Index frozen = witness::look(
+      d_, own_, actuation_, blind_, state_.q, state_.v, commands(), measured, step_, contact, blocked);
+    if (frozen >= 0) {
+      const auto joint = static_cast<std::size_t>(frozen);
       return {Fault::frozen, true, false, joint, state_.q[PLACE[joint]], state_.v[PLACE[joint]]};
     }
-    vote_.add(accepted_, state_, witness_.due);
+    velocity_vote::remember(blind_, accepted_, state_.q, state_.v);
     return {};
   }
 
-  /// The velocity by which an arm is braked.
-  Dofs voted() const
+  /// Take notice of a fault that the newest state shows.
+  void doubt(const Verdict & wrong)
   {
-    return vote_.velocity(accepted_, state_, witness_.due, !witness_.hears_nothing());
+    if (wrong.blind && std::find(LIES.begin(), LIES.end(), wrong.fault) != LIES.end()) {
+      lie_ = blind_.lied > 0 ? lie_ : wrong;
+      endings::doubt(blind_, wrong.moved);
+    }
   }
 
   /// The commands sent last; joints that are not controlled are held.
@@ -477,10 +497,10 @@ private:
   /// Latch a fault, unless there is one.
   void trip(const Verdict & wrong)
   {
-    if (!faulty_.load(std::memory_order_relaxed)) {
-      fault_ = wrong;
+    if (!is_faulty()) {
+      faults_.write(wrong);
       faulty_.store(true, std::memory_order_release);
-      ending_.begin();
+      endings::begin(blind_);
       efforts_.end_start();
     }
   }
@@ -490,23 +510,23 @@ private:
   /// Answer a valid state.
   Answer answer_seeing(const Reference & reference)
   {
-    const Actuation & actuation = settings_.ending.actuation;
     Dofs wanted{};
-    actuation.hold(state_.q, holding_);
-    if (faulty_.load(std::memory_order_relaxed)) {
-      const bool sends = ending_.seeing(
-        state_, voted(), witness_.push, step_admitted_, settings_.ending, settings_.limits, wanted);
+    actuation::hold(d_, own_, actuation_, state_.q, holding_);
+    if (is_faulty()) {
+      const bool sends = endings::see(
+        d_, own_, actuation_, blind_, accepted_, state_.q, state_.v, step_admitted_, wanted);
       if (!sends) {
         return Answer::silent;
       }
-      release(wanted, holding_, step_admitted_, ending_.phase() == Phase::silent);
+      release(wanted, holding_, step_admitted_, blind_.phase == endings::SILENT);
       return Answer::efforts;
     }
     move_target(reference);
     check_target();
     compute_mode(wanted);
     const Vector<const double> desired = target_.desired().row(1);
-    actuation.command(mode() == Mode::gravity ? state_.v : desired, state_.q, wanted);
+    actuation::to_command(
+      own_, actuation_, state_.q, state_.v, mode() == Mode::gravity ? state_.v : desired, wanted);
     const Index unfit = release(wanted, holding_, step_admitted_, false);
     if (unfit >= 0) {
       const auto joint = static_cast<std::size_t>(unfit);
@@ -525,51 +545,27 @@ private:
   /// Answer a state that is late; dt: time since the last effort of the law [s].
   Answer bridge(double dt)
   {
-    if (faulty_.load(std::memory_order_relaxed)) {
+    if (is_faulty()) {
       return answer_blindly();
     }
-    if (coasting_.active()) {
-      dt = coasting_.since(now_);
-    } else {
-      start_to_coast();
-    }
     Dofs wanted{};
-    coasting_.effort(now_, settings_.ending.actuation, wanted);
+    const double late = clock_.lag() + seconds(seen_, now_);
+    dt = coasting::coast(
+      d_, own_, actuation_, blind_, now_, late, dt, state_.q, state_.v, commands(), wanted);
     release(wanted, wanted, dt, false);
     return Answer::efforts;
   }
 
-  /// Let the arm coast from where the efforts sent have taken it since its newest state.
-  void start_to_coast()
-  {
-    const double late = clock_.lag() + seconds(seen_, now_);
-    Dofs a{};
-    forward_dynamics(state_, settings_.ending.actuation.applied(commands(), state_), a);
-    State expected = state_;
-    for (std::size_t k = 0; k < DOFS; ++k) {
-      expected.v[k] += late * (a[k] + witness_.push[k]);
-    }
-    for (std::size_t i = 0; i < CONTROLLED; ++i) {
-      const double fastest = settings_.limits.velocity[i];
-      double & v = expected.v[PLACE[i]];
-      v = std::min(std::max(v, -fastest), fastest);
-    }
-    for (std::size_t k = 0; k < DOFS; ++k) {
-      expected.q[k] += 0.5 * late * (state_.v[k] + expected.v[k]);
-    }
-    coasting_.begin(now_, expected);
-  }
-
   Answer answer_blindly()
   {
-    const double dt = std::max(ending_.since(now_), 0.0);
+    const double dt = endings::since(blind_, now_);
     Dofs wanted{};
-    const State trusted = coasting_.active() ? coasting_.foreseen(now_) : State{state_.q, voted()};
-    coasting_.end();
-    if (!ending_.blindly(now_, trusted, settings_.ending, wanted)) {
+    if (!endings::stop_blindly(
+          d_, own_, actuation_, blind_, now_, accepted_, state_.q, state_.v, wanted))
+    {
       return Answer::silent;
     }
-    release(wanted, wanted, dt, ending_.phase() == Phase::silent);
+    release(wanted, wanted, dt, blind_.phase == endings::SILENT);
     return Answer::efforts;
   }
 
@@ -647,7 +643,7 @@ private:
   /// Pass efforts through the gate; last: at once, as no other will follow.
   Index release(const Dofs & wanted, const Dofs & holding, double dt, bool last)
   {
-    const double haste = faulty_.load(std::memory_order_relaxed) ? gate::HASTE : 1.0;
+    const double haste = is_faulty() ? gate::HASTE : 1.0;
     const double rate = last ? INFINITE : haste * settings_.gate.effort_rate;
     return efforts_.release(wanted, holding, state_.q, rate, dt, settings_.gate.blend_time);
   }
@@ -656,22 +652,23 @@ private:
   Inspection inspection_;
   EffortGate efforts_;
   Target target_;
-  Ending ending_;
+  Actuation actuation_;
+  BlindState blind_;
+  Data d_, own_;
   GainRows tracking_, soft_, floating_;
   UpdateClock clock_;
-  Witness witness_;
-  VelocityVote vote_;
-  Coasting coasting_;
   State state_;       // the last one accepted
   Dofs holding_{};    // commands that held the arm there
-  Verdict fault_;
+  Verdict lie_;       // the first fault of a state whose numbers lie
+  Verdict fault_;     // the latched one, of the thread that asks for it
+  Mailbox<Verdict> faults_;
   std::int64_t now_ = 0, seen_ = 0;        // steady clock: now, and at the last accepted state [ns]
   std::int64_t time_ = 0, accepted_ = 0;   // clock of the updates, likewise [ns]
   double step_ = 0.0, step_admitted_ = 0.0;  // [s]
   double held_ = 0.0;  // mean time for which an effort acted [s]
   double longest_held_;
   double idle_ = INFINITE;
-  bool begun_ = false, blind_ = false, moved_ = false;
+  bool begun_ = false, lost_ = false;  // lost_: the newest state is not believed
   std::atomic<Mode> mode_{Mode::gravity};
   std::atomic<Phase> phase_{Phase::running};
   std::atomic<Refusal> event_{Refusal::none};

@@ -156,7 +156,7 @@ void Controller::report()
   if (status == status_) {
     return;
   }
-  if (arm_->fault() != nullptr) {
+  if (arm_->is_faulty()) {
     RCLCPP_ERROR(get_node()->get_logger(), "%s", status.c_str());
   } else {
     RCLCPP_INFO(get_node()->get_logger(), "%s", status.c_str());

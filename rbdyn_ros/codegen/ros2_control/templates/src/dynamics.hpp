@@ -15,6 +15,7 @@ struct Data
   Dofs qpos{};
   Dofs qvel{};
   Dofs qacc{};
+  Dofs qfrc_applied{};
   Dofs qfrc_inverse{};
 };
 
@@ -22,6 +23,29 @@ struct Data
 inline void gravity_term(const Data & d, Vector<double> effort)
 {
   @{prefix}_gravity(d.qpos.data(), effort.data());
+}
+
+/// C(q, v) v.
+inline void coriolis_term(const Data & d, Vector<double> effort)
+{
+  Dofs gravity{};
+  gravity_term(d, gravity);
+  @{prefix}_bias(d.qpos.data(), d.qvel.data(), effort.data());
+  for (std::size_t k = 0; k < DOFS; ++k) {
+    effort[static_cast<Index>(k)] -= gravity[k];
+  }
+}
+
+/// The accelerations that efforts cause.
+inline void forward_dynamics(Data & d)
+{
+  @{prefix}_forward(d.qpos.data(), d.qvel.data(), d.qfrc_applied.data(), d.qacc.data());
+}
+
+/// M(q).
+inline void mass_matrix(const Data & d, Matrix<double> mass)
+{
+  @{prefix}_mass_matrix(d.qpos.data(), mass.data());
 }
 
 /// M(q) a + C(q, v) v + g(q).

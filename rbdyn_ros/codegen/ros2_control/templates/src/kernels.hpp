@@ -1,6 +1,7 @@
 // Laws and judgements of arm_controller, generated from the kernels of rbdyn_ros.
 //
-// Their source is Python; the name of a namespace is the name of its module.
+// Their source is Python; the name of a namespace is the name of its module. The structs are the
+// records of these kernels.
 
 #pragma once
 
@@ -14,6 +15,8 @@
 
 namespace @{namespace}
 {
+
+@{structs}
 
 @{kernels}
 

@@ -50,24 +50,6 @@ inline void compute(
   law(d, desired, gains, effort);
 }
 
-/// g(q): the efforts that hold the robot.
-inline void gravity(const Dofs & q, Dofs & effort)
-{
-  @{prefix}_gravity(q.data(), effort.data());
-}
-
-/// M(q) a + C(q, v) v + g(q).
-inline void inverse_dynamics(const Dofs & q, const Dofs & v, const Dofs & a, Dofs & effort)
-{
-  @{prefix}_inverse(q.data(), v.data(), a.data(), effort.data());
-}
-
-/// The accelerations that efforts cause.
-inline void forward_dynamics(const State & state, const Dofs & effort, Dofs & acceleration)
-{
-  @{prefix}_forward(state.q.data(), state.v.data(), effort.data(), acceleration.data());
-}
-
 /// The same number for all degrees of freedom.
 constexpr Dofs every(double value)
 {
@@ -78,74 +60,43 @@ constexpr Dofs every(double value)
   return found;
 }
 
-/// What lies between the efforts of the rigid body dynamics and the commands of the robot.
-struct Actuation
+/// g(q): the efforts that hold the robot.
+inline Dofs gravity(const Dofs & q)
 {
-  double share = 0.0;        // of the friction in the robot's description that is compensated
-  bool own_gravity = false;  // the robot adds its gravity to every command
+  Dofs effort{};
+  @{prefix}_gravity(q.data(), effort.data());
+  return effort;
+}
 
-  /// Turn efforts into commands, in place: with friction at some velocities, without own gravity.
-  void command(Vector<const double> rubbing, const Dofs & q, Dofs & effort) const
-  {
-    add_friction(rubbing, 1.0, effort);
-    add_own(q, -1.0, effort);
+/// What lies between the efforts of the rigid body dynamics and the commands of the robot.
+///
+/// share: of the friction in the robot's description that is compensated.
+inline Actuation actuation_of(double share, bool own_gravity)
+{
+  Actuation found;
+  found.rubs = share > 0.0 ? 1 : 0;
+  found.own_gravity = own_gravity ? 1 : 0;
+  for (std::size_t k = 0; k < DOFS; ++k) {
+    found.viscous[k] = share * VISCOUS[k];
+    found.coulomb[k] = share * COULOMB[k];
   }
-
-  /// Write the commands that hold the arm.
-  void hold(const Dofs & q, Dofs & holding) const
-  {
-    gravity(q, holding);
-    add_own(q, -1.0, holding);
-  }
-
-  /// Return the efforts under a command, the inverse of `command`.
-  Dofs applied(const Dofs & command, const State & state) const
-  {
-    Dofs effort = command;
-    add_friction(state.v, -1.0, effort);
-    add_own(state.q, 1.0, effort);
-    return effort;
-  }
-
-private:
-  void add_friction(Vector<const double> v, double sign, Dofs & effort) const
-  {
-    if (share > 0.0) {
-      static constexpr Dofs STRIBECK{}, SPEED = every(friction::STRIBECK_VELOCITY);
-      static constexpr Dofs SMOOTHING = every(friction::SMOOTHING);
-      Dofs rubbing;
-      friction::write_effort(v, VISCOUS, COULOMB, STRIBECK, SPEED, SMOOTHING, rubbing);
-      for (std::size_t k = 0; k < DOFS; ++k) {
-        effort[k] += sign * share * rubbing[k];
-      }
-    }
-  }
-
-  void add_own(const Dofs & q, double sign, Dofs & effort) const
-  {
-    if (own_gravity) {
-      Dofs g{};
-      gravity(q, g);
-      for (std::size_t k = 0; k < DOFS; ++k) {
-        effort[k] += sign * g[k];
-      }
-    }
-  }
-};
+  found.stribeck_velocity.fill(friction::STRIBECK_VELOCITY);
+  found.smoothing.fill(friction::SMOOTHING);
+  return found;
+}
 
 /// Write the inertia at each motor with all other joints free: 1 / (M^-1)_kk.
 inline void reflected_inertia(const Dofs & q, Dofs & inertia)
 {
-  State rest;
-  rest.q = q;
-  Dofs effort{}, a{};
-  gravity(q, effort);
+  Data d;
+  d.qpos = q;
+  gravity_term(d, d.qfrc_applied);
   for (std::size_t k = 0; k < DOFS; ++k) {
-    const double held = effort[k];
-    effort[k] += 1.0;
-    forward_dynamics(rest, effort, a);
-    inertia[k] = 1.0 / a[k];
-    effort[k] = held;
+    const double held = d.qfrc_applied[k];
+    d.qfrc_applied[k] += 1.0;
+    forward_dynamics(d);
+    inertia[k] = 1.0 / d.qacc[k];
+    d.qfrc_applied[k] = held;
   }
 }
 

@@ -61,8 +61,10 @@ inline ArmSettings settings_of(const Params & given, unsigned update_rate)
   fill("impedance.stiffness", given.impedance.stiffness, settings.soft.stiffness);
   fill("impedance.damping", given.impedance.damping, settings.soft.damping);
   fill("arm_tolerance", given.arm_tolerance, settings.arm_tolerance);
-  const Actuation actuation{given.friction_compensation, given.robot_compensates_gravity};
-  settings.ending = {given.blind_time, settings.tracking, given.velocity_scale, actuation};
+  settings.blind_time = given.blind_time;
+  settings.velocity_scale = given.velocity_scale;
+  settings.friction = given.friction_compensation;
+  settings.own_gravity = given.robot_compensates_gravity;
   settings.tracking_tolerance = given.tracking_tolerance;
   settings.start_tolerance = given.start_tolerance;
   settings.target_timeout = given.target_timeout;

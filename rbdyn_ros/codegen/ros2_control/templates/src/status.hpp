@@ -104,12 +104,12 @@ inline std::string sentence(const Reason & reason)
 }
 
 /// Mode, phase and fault in one line.
-inline std::string status_of(const Arm & arm)
+inline std::string status_of(Arm & arm)
 {
-  const Verdict * fault = arm.fault();
+  const Verdict fault = arm.fault();
   std::string text = MODES[static_cast<std::size_t>(arm.mode())];
   text += std::string("; ") + PHASES[static_cast<std::size_t>(arm.phase())];
-  return fault == nullptr ? text : text + "; " + sentence(*fault);
+  return fault.fault == Fault::none ? text : text + "; " + sentence(fault);
 }
 
 }  // namespace @{namespace}

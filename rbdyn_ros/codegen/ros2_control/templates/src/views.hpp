@@ -20,6 +20,16 @@ constexpr double NOTHING = std::numeric_limits<double>::quiet_NaN();
 inline double square(double x) { return x * x; }
 inline double sign(double x) { return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x; }
 
+/// The remainder of a division that rounds down, as in Python.
+inline Index remainder(Index a, Index b) { return ((a % b) + b) % b; }
+
+/// The number of entries of an array.
+template <typename Array>
+Index length(const Array & array)
+{
+  return static_cast<Index>(std::size(array));
+}
+
 /// A view of n numbers, of any array that has them.
 template <typename T>
 class Vector
@@ -61,6 +71,7 @@ public:
   double * data() { return numbers_.data(); }
   const double * data() const { return numbers_.data(); }
   void fill(Index i, double value) { std::fill_n(numbers_.data() + i * COLUMNS, COLUMNS, value); }
+  Vector<double> row(Index i) { return {numbers_.data() + i * COLUMNS, COLUMNS}; }
   Vector<const double> row(Index i) const { return {numbers_.data() + i * COLUMNS, COLUMNS}; }
   static constexpr Index rows() { return ROWS; }
   static constexpr Index columns() { return COLUMNS; }

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What lies between the efforts of the rigid body dynamics and the commands of an arm.
+
+A command contains friction, and does not contain what the robot compensates itself. In these
+kernels m and d are the robot without payloads, for which it compensates, unless there is `bare`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from rbdyn_ros.control.base.friction import write_effort
+from rbdyn_ros.control.base.kernels import kernel
+from rbdyn_ros.control.base.record import Record
+from rbdyn_ros.engine.quantities.terms import coriolis_term, gravity_term
+from rbdyn_ros.model.fields import Field
+
+if TYPE_CHECKING:
+    from rbdyn_ros.engine.compiler.jit import Vector
+    from rbdyn_ros.model.data import Data
+    from rbdyn_ros.model.model import Model
+
+
+class Actuation(Record):
+    """Friction of an arm, and what it compensates itself."""
+
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("rubs", (), "1: there is friction to be compensated", "int"),
+        Field("own_gravity", (), "1: the robot adds its gravity to every command", "int"),
+        Field("own_coriolis", (), "1: and its Coriolis forces at the measured velocity", "int"),
+        Field("viscous", ("nv",), "friction; this and the next four as in Friction"),
+        Field("coulomb", ("nv",), ""),
+        Field("stribeck", ("nv",), ""),
+        Field("stribeck_velocity", ("nv",), ""),
+        Field("smoothing", ("nv",), ""),
+        Field("term", ("nv",), "work space"),
+        Field("rest", ("nv",), "zeros"),
+    )
+
+
+@kernel
+def add_friction(a: Actuation, qvel: Vector, sign: float, effort: Vector) -> None:
+    """Add the friction at a velocity to efforts, or subtract it."""
+    if a.rubs > 0:
+        write_effort(
+            qvel, a.viscous, a.coulomb, a.stribeck, a.stribeck_velocity, a.smoothing, a.term
+        )
+        for k in range(len(effort)):
+            effort[k] += sign * a.term[k]
+
+
+@kernel
+def add_own_gravity(
+    m: Model, d: Data, a: Actuation, qpos: Vector, sign: float, effort: Vector
+) -> None:
+    """Add what the robot at rest compensates itself to efforts, or subtract it."""
+    if a.own_gravity > 0:
+        for k in range(m.nv):
+            d.qpos[k] = qpos[k]
+        gravity_term(m, d, a.term)
+        for k in range(m.nv):
+            effort[k] += sign * a.term[k]
+
+
+@kernel
+def add_own(
+    m: Model, d: Data, a: Actuation, qpos: Vector, qvel: Vector, sign: float, effort: Vector
+) -> None:
+    """Add what the robot compensates itself at a velocity to efforts, or subtract it."""
+    add_own_gravity(m, d, a, qpos, sign, effort)
+    if a.own_coriolis > 0:
+        for k in range(m.nv):
+            d.qpos[k], d.qvel[k] = qpos[k], qvel[k]
+        coriolis_term(m, d, a.term)
+        for k in range(m.nv):
+            effort[k] += sign * a.term[k]
+
+
+@kernel
+def to_command(
+    m: Model, d: Data, a: Actuation, qpos: Vector, qvel: Vector, rubbing: Vector, effort: Vector
+) -> None:
+    """Turn efforts into commands, in place, with the friction at the velocities `rubbing`."""
+    add_friction(a, rubbing, 1.0, effort)
+    add_own(m, d, a, qpos, qvel, -1.0, effort)
+
+
+@kernel
+def applied(
+    m: Model, d: Data, a: Actuation, command: Vector, qpos: Vector, qvel: Vector, effort: Vector
+) -> None:
+    """Write the efforts under a command, the inverse of `to_command`."""
+    for k in range(m.nv):
+        effort[k] = command[k]
+    add_friction(a, qvel, -1.0, effort)
+    add_own(m, d, a, qpos, qvel, 1.0, effort)
+
+
+@kernel
+def hold(
+    m: Model, d: Data, bare: Model, own: Data, a: Actuation, qpos: Vector, effort: Vector
+) -> None:
+    """Write the commands that hold the arm; m and d are the robot with its payloads."""
+    for k in range(m.nv):
+        d.qpos[k] = qpos[k]
+    gravity_term(m, d, effort)
+    add_own_gravity(bare, own, a, qpos, -1.0, effort)
