@@ -43,25 +43,17 @@ class FileOf:
         return file_path(text)
 
 
-#: Longest name of a robot; a longer text is a path, which the reader refuses.
-LONGEST_NAME = 200
-
-
 class RobotFileArgument(FileOf):
     """The type of an argument: a robot file, or the name of a robot that is installed."""
 
     def __call__(self, text: str) -> Path:
-        path = file_path(text)
-        if path.suffix or len(path.parts) > 1 or len(text) > LONGEST_NAME or path.is_file():
-            return path
+        file_path(text)
         from rbdyn_ros.errors import ParameterError
-        from rbdyn_ros.loading.robot_names import robot_by_name
+        from rbdyn_ros.loading.robot_names import robot_file
 
         try:
-            return robot_by_name(text)
+            return robot_file(text)
         except ParameterError as error:
-            if path.exists():
-                return path
             raise argparse.ArgumentTypeError(str(error)) from error
 
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.build.builder import SystemBuilder
 from rbdyn_ros.description.build.contacts import check_contact, with_contact
 from rbdyn_ros.description.checks.check import check
 from rbdyn_ros.description.checks.constraints import audit_beside_loops
@@ -17,15 +17,15 @@ from rbdyn_ros.description.checks.passive import audit_chord, audit_loop_joint
 from rbdyn_ros.description.parts.geometries import Contact
 from rbdyn_ros.description.parts.joint_types import JOINT_SPECS, check_floating_base
 from rbdyn_ros.description.parts.types import Description
-from rbdyn_ros.description.scene_files.scene import is_scene, no_floating_scene
-from rbdyn_ros.description.source import check_source, read
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.dynamics.assembly import assemble, is_closed
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.loading.free_objects import placed_objects
 from rbdyn_ros.loading.geometries import geometry_findings, with_masses
 from rbdyn_ros.loading.inertias import with_inertias
+from rbdyn_ros.loading.keyframes import with_keys
 from rbdyn_ros.loading.overlaps import without_overlaps
+from rbdyn_ros.loading.robot_names import robot_file
 from rbdyn_ros.loading.standing import bodies_overlap, out_of_obstacles, outside_of_limits
 from rbdyn_ros.loading.storage import SUFFIX as MODEL_SUFFIX
 from rbdyn_ros.loading.storage import load_model
@@ -34,6 +34,12 @@ from rbdyn_ros.model.compile import compile_model
 from rbdyn_ros.model.inertia_pattern import MAX_M_ENTRIES
 from rbdyn_ros.model.matching import Match
 from rbdyn_ros.model.model import Model
+
+if TYPE_CHECKING:
+    from rbdyn_ros.description.build.builder import SystemBuilder
+
+# The readers of scenes and mechanisms, and the builder, are imported where they are needed: to
+# load a URDF takes a fifth less time without them.
 
 #: Options that stay when objects come and go.
 OPTIONS = ("timestep", "gravity", "integrator", "passive", "exact_stops")
@@ -69,11 +75,11 @@ def load_urdf(
             each other and a floor at z = 0, or a Contact with obstacles, surfaces, or without
             self-collision. A robot with a floating base then starts above the obstacles (qpos0).
             False: ignore them and open no mesh.
-        srdf: for contact: path or text of an SRDF; the pairs of links that it disables do not
-            push each other, and `collisions` leaves them out; pairs that overlap in one of its
-            poses do not push each other, either. True: `<name>.srdf` beside the
-            file, in `srdf/` or in `../srdf/`, with the name of the file or of the robot, if there
-            is one. False: none.
+        srdf: path or text of an SRDF. Its `<group_state>` are the keyframes of the Model:
+            `m.key(name)`. For contact, the pairs of links that it disables do not push each
+            other, and `collisions` leaves them out; pairs that overlap in one of its states do not
+            push each other, either. True: `<name>.srdf` beside the file, in `srdf/` or in
+            `../srdf/`, with the name of the file or of the robot, if there is one. False: none.
 
     Returns:
         The Model; its `findings` are the warnings and notes.
@@ -82,7 +88,11 @@ def load_urdf(
         DescriptionError: with all errors of the document, each with its line.
         ParameterError: an argument has a value that is not allowed.
     """
-    check_source(source)
+    given: object = source
+    if not isinstance(given, str | bytes | Path):
+        from rbdyn_ros.description.source import check_source
+
+        check_source(given)
     description = urdf.read(
         source,
         strict=strict,
@@ -106,7 +116,8 @@ def load(
 
     Args:
         path: of a `.urdf` or `.xacro` file, a mechanism or scene `.yaml` file, or a file written
-            by `save`, which allows no other argument.
+            by `save`, which allows no other argument; or the name of a robot, such as "panda", of
+            example-robot-data, robot_descriptions or this package.
         floating_base: as for load_urdf.
         package_dirs: as for load_urdf.
         strict: as for load_urdf.
@@ -115,7 +126,8 @@ def load(
     Raises:
         DescriptionError: with all errors of the document, each with its line.
         ModelError: a user-defined joint type or motion is not registered.
-        ParameterError: path is not a path, or an argument has a value that is not allowed.
+        ParameterError: path is not a path, there is no robot of this name, or an argument has a
+            value that is not allowed.
     """
     wanted, base_joint = check_contact(contact), check_floating_base(floating_base)
     if isinstance(path, str | Path) and Path(path).suffix == MODEL_SUFFIX:
@@ -130,7 +142,10 @@ def load(
                 text = f"{name} must be {usual} for a saved Model, which is loaded as it is"
                 raise ParameterError(Finding(f"bad-{name}", text, "error", name, allowed=usual))
         return load_model(path)
-    source = Path(path) if isinstance(path, str) else path
+    from rbdyn_ros.description.scene_files.scene import is_scene, no_floating_scene
+    from rbdyn_ros.description.source import read
+
+    source = robot_file(path) if isinstance(path, str) else path
     if base_joint and isinstance(source, Path) and is_scene(source):
         raise no_floating_scene()
     described = read(source, strict=strict, package_dirs=package_dirs, contact=contact)
@@ -156,6 +171,8 @@ def build(
         ParameterError: an argument has a value that is not allowed.
     """
     wanted = check_contact(contact)
+    from rbdyn_ros.description.build.builder import SystemBuilder
+
     if isinstance(system, SystemBuilder):
         checked = system.description()
     else:
@@ -215,6 +232,7 @@ def complete(
             findings += note
         findings += [*bodies_overlap(model), *outside_of_limits(model)]
     made = with_masses(with_inertias(model, description, findings, strict))
+    made = with_keys(made, description.states)
     if before is not None:
         for name in OPTIONS:
             setattr(made.opt, name, getattr(before.opt, name))
