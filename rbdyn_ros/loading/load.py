@@ -38,8 +38,8 @@ from rbdyn_ros.model.model import Model
 if TYPE_CHECKING:
     from rbdyn_ros.description.build.builder import SystemBuilder
 
-# The readers of scenes and mechanisms, and the builder, are imported where they are needed: to
-# load a URDF takes a fifth less time without them.
+# The readers of scenes and mechanisms, and the builder, are imported where they are needed: a URDF
+# needs none of them.
 
 #: Options that stay when objects come and go.
 OPTIONS = ("timestep", "gravity", "integrator", "passive", "exact_stops")
