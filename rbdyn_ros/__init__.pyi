@@ -73,6 +73,7 @@ from rbdyn_ros.dynamics.stages import make_data as make_data
 from rbdyn_ros.dynamics.stages import mul_m as mul_m
 from rbdyn_ros.dynamics.stages import passive as passive
 from rbdyn_ros.dynamics.stages import reset_data as reset_data
+from rbdyn_ros.dynamics.stages import reset_data_keyframe as reset_data_keyframe
 from rbdyn_ros.dynamics.stages import rne as rne
 from rbdyn_ros.dynamics.stages import solve_m as solve_m
 from rbdyn_ros.dynamics.stages import step as step

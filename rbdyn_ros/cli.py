@@ -22,6 +22,7 @@ from rbdyn_ros.commands.info import add_info
 from rbdyn_ros.commands.parser import Parser
 from rbdyn_ros.commands.plot import add_plot
 from rbdyn_ros.commands.replay import add_replay
+from rbdyn_ros.commands.ros_tools import add_param, add_service, add_topic
 from rbdyn_ros.commands.schema import add_schema
 from rbdyn_ros.commands.sim import add_sim
 from rbdyn_ros.commands.trial import add_trial
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 GROUPS: dict[str, tuple[Callable[[Commands], None], ...]] = {
     "A robot's file": (add_check, add_view, add_codegen, add_schema),
     "A simulated robot": (add_sim, add_trial),
+    "ROS 2 without the command ros2": (add_topic, add_service, add_param),
     "A recording": (add_plot, add_replay),
     "A real arm": (add_excite, add_identify),
     "This machine": (add_bench, add_info, add_completion),
@@ -105,8 +107,10 @@ def _prepare_process() -> None:
     if not is_ignored():
         end_by_exception()
     if sys.stderr is not None and sys.stderr.isatty():
+        from rbdyn_ros.dynamics.compiling import NOTICE
         from rbdyn_ros.report.progress import show_compiling
 
+        NOTICE.is_due = False
         show_compiling()
 
 

@@ -130,7 +130,7 @@ def test_replaced_checks_its_arrays(arm):
     for numbers in (arm.dof_armature * np.nan, arm.dof_armature + np.inf, ["a"] * arm.nv):
         with refused(rb.ModelError, "model-array", "dof_armature"):
             arm.replaced(dof_armature=numbers)
-    for structure in ("body_parentid", "body_mass", "dof_bodyid"):
+    for structure in ("body_parentid", "body_pos", "dof_bodyid"):
         with refused(rb.ModelError, "model-array", structure):
             arm.replaced(**{structure: getattr(arm, structure)})
 

@@ -41,6 +41,24 @@ def test_a_name_loads_its_dependencies():
     assert not {"viser", "matplotlib", "mcap"} & set(loaded)
 
 
+def test_a_urdf_is_loaded_without_the_modules_that_it_does_not_need():
+    program = (
+        "import rbdyn_ros as rb\n"
+        "rb.load_urdf, rb.make_data, rb.step\n"
+        "print(*[name for name in sys.modules if name.startswith('rbdyn_ros.')])"
+    )
+    loaded = loaded_by(program)
+    for part in ("rollouts", "specialization", "view", "recording", "dynamics.toolbox"):
+        assert not [name for name in loaded if name.startswith(f"rbdyn_ros.{part}")]
+    for part in ("yaml_files", "scene_files", "scenes", "mechanism_files", "build.builder"):
+        assert not [name for name in loaded if name.startswith(f"rbdyn_ros.description.{part}")]
+    assert "rbdyn_ros.loading.load" in loaded
+
+
+def test_a_name_of_a_submodule_is_loaded_alone():
+    assert loaded_by("import rbdyn_ros as rb; print(rb.dh.__name__)")[0].endswith("build.dh")
+
+
 def test_every_listed_name_exists_and_comes_from_its_module():
     assert len(listed()) > 90
     for name, module in listed().items():

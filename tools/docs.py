@@ -4,7 +4,8 @@
     python tools/docs.py            write them
     python tools/docs.py --check    list those that are outdated; exit status 1 if there are any
 
-Their sources are the declarations of fields, the docstrings and the tables of parameters.
+Their sources are the declarations of fields, the docstrings, and the tables of parameters and
+of names of other libraries.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from docs_api import api_page
 from docs_arms import arms_page
 from docs_fields import fields_page
 from docs_files import files_page
+from docs_names import names_page
 from docs_parameters import ROOT, parameter_files
 from docs_policy import policy_text
 
@@ -29,6 +31,7 @@ def pages() -> dict[Path, str]:
         FOLDER / "fields.md": fields_page(),
         FOLDER / "api.md": api_page(),
         FOLDER / "yaml_files.md": files_page(),
+        FOLDER / "names.md": names_page(),
         ROOT / "config/sros2/policy.xml": policy_text(),
         **parameter_files(),
         **arms_page(),

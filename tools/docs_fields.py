@@ -11,7 +11,7 @@ from docs_words import escaped
 
 from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.fields import Field
-from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAMES, REPLACEABLE, SIZES
+from rbdyn_ros.model.model_fields import INERTIAS, MODEL_FIELDS, NAMES, REPLACEABLE, SIZES
 from rbdyn_ros.model.options import INTEGRATORS, OPTION_FIELDS
 
 HEAD = """\
@@ -72,6 +72,9 @@ hold, which may change in any version.
 #: Arrays after loop_force are scratch, except these and single numbers.
 LAST, NOT_SCRATCH = "loop_force", ("actuator_force", "drive_locked")
 
+#: Arrays that Model.replaced takes.
+REPLACED = (*INERTIAS, *REPLACEABLE)
+
 #: MuJoCo uses these names for something else.
 OTHER = ("npair", "geom_friction")
 
@@ -97,7 +100,7 @@ def fields_page() -> str:
         _table(
             ("name", "shape", "unit", "meaning"),
             (
-                [*_cells(field, field.name, mujoco, REPLACEABLE), _meaning(field.doc)]
+                [*_cells(field, field.name, mujoco, REPLACED), _meaning(field.doc)]
                 for field in MODEL_FIELDS
             ),
         ),

@@ -33,7 +33,7 @@ Examples:
   rbdyn check robot.urdf
   rbdyn check ur.urdf.xacro name:=ur ur_type:=ur5e --json
   rbdyn check mechanism.yaml --graph graph.svg
-  rbdyn check robot.urdf --fix             write repairs into the file
+  rbdyn check robot.urdf --fix             write repairs into the file, and list them
   rbdyn check urdf/*.urdf --format sarif   for code hosts
   rbdyn check model.npz                    a Model saved by rb.save
   rbdyn check robot.urdf --collisions      which links overlap in random poses
@@ -69,7 +69,12 @@ def add_check(commands: Commands) -> None:
     repairs.add_argument(
         "--fix",
         action="store_true",
-        help="repair, and write the repairs into the .urdf file unless an error remains",
+        help="write repairs into the .urdf file; what cannot be repaired is reported",
+    )
+    command.add_argument(
+        "--continuous",
+        action="store_true",
+        help="with --fix: revolute joints with the limits 0 and 0 become continuous: wheels",
     )
     add_collisions(command)
     command.set_defaults(run=_check)
@@ -83,7 +88,7 @@ class _Outcome:
         model: None if the file is refused.
         text: the report, or the errors.
         data: the report as JSON.
-        fixed: whether --fix changed the file.
+        fixed: what --fix repaired; None without --fix.
     """
 
     file: Path
@@ -91,7 +96,7 @@ class _Outcome:
     findings: Sequence[Finding]
     text: str
     data: str
-    fixed: bool = False
+    fixed: Sequence[str] | None = None
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -103,6 +108,8 @@ def _check(options: argparse.Namespace) -> int:
         check_options(options)
     except ParameterError as error:
         return report_error("check", error, USAGE)
+    if options.continuous and not options.fix:
+        return report_error("check", "--continuous needs --fix", USAGE)
     if options.graph is not None and len(options.files) > 1:
         return report_error("check", "--graph draws one robot; give one file", USAGE)
     outcomes = [_outcome(file, options) for file in options.files]
@@ -114,15 +121,18 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _outcome(file: Path, options: argparse.Namespace) -> _Outcome:
-    from rbdyn_ros.commands.fixing import fix
-    from rbdyn_ros.errors import RbdynError
+    from rbdyn_ros.commands.fixing import fix, with_hidden
+    from rbdyn_ros.errors import DescriptionError, RbdynError
     from rbdyn_ros.report import refusal_json
 
+    fixed: Sequence[str] | None = None
     try:
-        fixed = options.fix and fix(file, options)
+        fixed = fix(file, options) if options.fix else None
         return replace(_checked(file, options), fixed=fixed)
     except RbdynError as error:
-        return _Outcome(file, None, error.findings, str(error), refusal_json(error))
+        if isinstance(error, DescriptionError) and file.suffix.lower() == ".urdf":
+            error = DescriptionError(with_hidden(error, file, options), error.source)
+        return _Outcome(file, None, error.findings, str(error), refusal_json(error), fixed)
 
 
 def _checked(file: Path, options: argparse.Namespace) -> _Outcome:
@@ -180,12 +190,14 @@ def _print(outcomes: Sequence[_Outcome], form: str) -> None:
 
 
 def _print_text(outcome: _Outcome) -> None:
+    if outcome.fixed:
+        print("\n  ".join([f"'{outcome.file}' was repaired:", *outcome.fixed]))
+    elif outcome.fixed is not None:
+        print(f"'{outcome.file}' was not changed: there is nothing that --fix can repair")
     if outcome.model is None:
         report_error("check", outcome.text, REFUSED)
-        return
-    if outcome.fixed:
-        print(f"'{outcome.file}' was repaired")
-    print(outcome.text)
+    else:
+        print(outcome.text)
 
 
 def _draw(model: Model, path: Path) -> int:

@@ -1,70 +1,114 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rbdyn check --fix`: write the repaired file."""
+"""`rbdyn check --fix`: write repairs into a URDF file; and errors that other errors hide."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from rbdyn_ros.errors import DescriptionError, Finding
 
 
-def fix(path: Path, options: argparse.Namespace) -> bool:
-    """Repair a URDF file in its place; return whether it changed.
+def fix(path: Path, options: argparse.Namespace) -> list[str]:
+    """Repair a URDF file in its place; return what was repaired, by line.
 
-    The new file is read as strictly as any other before the old one is replaced.
+    Every repair that adds no error is written, also if other errors remain.
 
     Raises:
-        RbdynError: it is not a .urdf file, or has an error that cannot be repaired.
+        RbdynError: it is not a .urdf file, or cannot be read or written.
     """
     from rbdyn_ros.description.reading import guard
-    from rbdyn_ros.description.reading.files import read_bytes
-    from rbdyn_ros.description.urdf_files.repair import repaired_text
-    from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, quote
+    from rbdyn_ros.description.urdf_files.repair import corrected_text, repaired_text
+    from rbdyn_ros.errors import Finding, ParameterError, quote
     from rbdyn_ros.loading.output import write_whole
 
     if path.suffix.lower() != ".urdf":
-        text = f"--fix repairs .urdf files, not {quote(path.name)}"
-        raise ParameterError(Finding("not-a-urdf", text, "error", "fix", allowed=".urdf"))
-    data = read_bytes(path, "a .urdf file", "a path")
-    text = guard.decode(data, str(path))
-    with contextlib.suppress(DescriptionError):
-        _codes(text, path, options, strict=True)
-        return False
-    try:
-        repaired = repaired_text(text, _codes(text, path, options, strict=False))
-        _codes(repaired, path, options, strict=True)
-    except DescriptionError as error:
-        told = Finding("not-repaired", "the file cannot be repaired, and nothing was written")
-        raise DescriptionError([*error.findings, told], error.source) from error
+        message = f"--fix repairs .urdf files, not {quote(path.name)}"
+        raise ParameterError(Finding("not-a-urdf", message, "error", "fix", allowed=".urdf"))
+    data, text = _document(path)
+    repaired, done = corrected_text(text, options.continuous)
+    errors = _errors(repaired, path, options, strict=True)
+    mended = _without(errors, _errors(repaired, path, options, strict=False))
+    further = repaired_text(repaired, {finding.code for finding in mended})
+    left = _errors(further, path, options, strict=True)
+    if len(left) < len(errors) and not _without(left, errors):
+        repaired = further
+        done += [f"{finding}" for finding in _without(errors, left)]
+    if repaired == text or not done:
+        return []
 
     def write(file: BinaryIO) -> None:
         file.write(repaired.encode(guard.encoding_of(data), "xmlcharrefreplace"))
 
     write_whole(path, write)
-    return True
+    return done
 
 
-def _codes(text: str, path: Path, options: argparse.Namespace, *, strict: bool) -> set[str]:
-    """Return the codes of the findings of a robot; raise DescriptionError if it is refused."""
+def with_hidden(
+    error: DescriptionError, path: Path, options: argparse.Namespace
+) -> Sequence[Finding]:
+    """Return the errors of a robot with those that its misspelt numbers and types hide.
+
+    An element with such a word is left out, so its other errors show once the word is right.
+    """
+    from rbdyn_ros.description.urdf_files.repair import corrected_text
+    from rbdyn_ros.errors import RbdynError
+
+    try:
+        corrected, words = corrected_text(_document(path)[1])
+        strict = not options.repair
+        more = _errors(corrected, path, options, strict=strict) if words else ()
+    except RbdynError:  # no document that could be corrected: the error says why
+        more = ()
+    return [*error.findings, *_without(more, error.findings)]
+
+
+def _document(path: Path) -> tuple[bytes, str]:
+    """Return the content of a file and its text; raise DescriptionError if it is no URDF."""
+    from rbdyn_ros.description.reading import guard
+    from rbdyn_ros.description.reading.files import read_bytes
+
+    data = read_bytes(path, "a .urdf file", "a path")
+    text = guard.decode(data, str(path))
+    guard.parse(text, str(path), "robot", {"robot": ()})
+    return data, text
+
+
+def _without(findings: Sequence[Finding], others: Sequence[Finding]) -> list[Finding]:
+    """Return the findings that are not among others; their lines may differ."""
+    known = {finding.message for finding in others}
+    return [finding for finding in findings if finding.message not in known]
+
+
+def _errors(
+    text: str, path: Path, options: argparse.Namespace, *, strict: bool
+) -> Sequence[Finding]:
+    """Return the errors of a robot."""
     from rbdyn_ros.commands.appearance import with_appearance
     from rbdyn_ros.description.urdf_files.urdf import read_text
+    from rbdyn_ros.errors import RbdynError
     from rbdyn_ros.loading.load import complete
 
-    description = with_appearance(
-        lambda: read_text(
-            text,
-            source=str(path),
+    try:
+        description = with_appearance(
+            lambda: read_text(
+                text,
+                source=str(path),
+                strict=strict,
+                package_dirs=options.package_dir,
+                contact=options.contact,
+                folder=path.parent,
+            ),
+            path,
+            options,
             strict=strict,
-            package_dirs=options.package_dir,
-            contact=options.contact,
-            folder=path.parent,
-        ),
-        path,
-        options,
-        strict=strict,
-        collisions=not options.contact,
-        text=text,
-    )
-    complete(description, options.floating_base, strict)
-    return {finding.code for finding in description.findings}
+            collisions=not options.contact,
+            text=text,
+        )
+        complete(description, options.floating_base, strict)
+    except RbdynError as error:
+        return error.findings
+    return ()

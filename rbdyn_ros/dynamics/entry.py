@@ -12,6 +12,7 @@ import numpy as np
 from numba import types
 
 from rbdyn_ros.checks.numbers import count
+from rbdyn_ros.dynamics import compiling  # noqa: F401 - it registers its notice
 from rbdyn_ros.engine.compiler.jit import DISABLED
 from rbdyn_ros.engine.compiler.views import DATA, MODEL
 from rbdyn_ros.errors import Finding, ModelError

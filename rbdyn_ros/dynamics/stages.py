@@ -55,17 +55,24 @@ _solve_ltdl = public(_crb.solve_ltdl)
 _mul_m = public(_crb.mul_m)
 
 
-def make_data(m: Model) -> Data:
-    """Return a Data in its initial state: qpos0, everything else zero.
+def make_data(m: Model, key: str | int | None = None) -> Data:
+    """Return a Data in its initial state: qpos0, or a keyframe of m; everything else zero.
 
     qpos0 is the zero position, also of a joint whose limits exclude it; a note in m.findings names
     such joints. `rbdyn sim` starts them within their limits.
 
+    Args:
+        m: the Model.
+        key: name or number of a keyframe: m.key_names.
+
     Raises:
-        ModelError: m is not a Model.
+        ModelError: m is not a Model, or has no such keyframe.
     """
     check_model(m, "make_data")
-    return Data(m)
+    d = Data(m)
+    if key is not None:
+        reset_data_keyframe(m, d, key)
+    return d
 
 
 def _unpickled(m: Model, buffer: Array) -> Data:
@@ -80,6 +87,21 @@ def reset_data(m: Model, d: Data) -> None:
     """Put a Data back into its initial state: qpos0, everything else zero, time included."""
     check_pair(m, d)
     d.reset()
+
+
+def reset_data_keyframe(m: Model, d: Data, key: str | int) -> None:
+    """Put a Data into a keyframe: its positions, everything else zero, time included.
+
+    Args:
+        m: the Model; m.key_names lists its keyframes, and m.key(name).qpos are the positions.
+        d: the Data.
+        key: name or number of the keyframe.
+
+    Raises:
+        ModelError: d was not made for m, or m has no such keyframe.
+    """
+    check_pair(m, d)
+    d.reset(m.key_qpos[m.key_id(key)])
 
 
 def step(m: Model, d: Data, nstep: int = 1) -> None:

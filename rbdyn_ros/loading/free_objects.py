@@ -7,7 +7,6 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.description.parts.types import Description
-from rbdyn_ros.description.scenes.entities import entity_of
 from rbdyn_ros.dynamics.collisions import TOUCHING, NearPairs, check_pairs, find_near
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.errors import DescriptionError, Finding, quote
@@ -149,6 +148,8 @@ class _Search:
 
     def check_robot(self, name: str) -> None:
         """Raise DescriptionError if a robot that is fixed to the world overlaps something."""
+        from rbdyn_ros.description.scenes.entities import entity_of  # needed by scenes only
+
         names, bodies = self.m.geom_names, self.m.geom_bodyid
         links = [self.m.frame_names[frame] for frame in self.m.geom_frameid]
         mine = [entity_of(link, self._entities) == name for link in links]

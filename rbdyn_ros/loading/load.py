@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.build.builder import SystemBuilder
 from rbdyn_ros.description.build.contacts import check_contact, with_contact
 from rbdyn_ros.description.checks.check import check
 from rbdyn_ros.description.checks.constraints import audit_beside_loops
@@ -26,6 +25,7 @@ from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.loading.free_objects import placed_objects
 from rbdyn_ros.loading.geometries import geometry_findings, with_masses
 from rbdyn_ros.loading.inertias import with_inertias
+from rbdyn_ros.loading.keyframes import with_keys
 from rbdyn_ros.loading.overlaps import without_overlaps
 from rbdyn_ros.loading.standing import bodies_overlap, out_of_obstacles, outside_of_limits
 from rbdyn_ros.loading.storage import SUFFIX as MODEL_SUFFIX
@@ -35,6 +35,9 @@ from rbdyn_ros.model.compile import compile_model
 from rbdyn_ros.model.inertia_pattern import MAX_M_ENTRIES
 from rbdyn_ros.model.matching import Match
 from rbdyn_ros.model.model import Model
+
+if TYPE_CHECKING:
+    from rbdyn_ros.description.build.builder import SystemBuilder
 
 #: Options that stay when objects come and go.
 OPTIONS = ("timestep", "gravity", "integrator", "passive", "exact_stops")
@@ -71,11 +74,11 @@ def load_urdf(
             each other and a floor at z = 0, or a Contact with obstacles, surfaces, or without
             self-collision. A robot with a floating base then starts above the obstacles (qpos0).
             False: ignore them and open no mesh.
-        srdf: for contact: path or text of an SRDF; the pairs of links that it disables do not
-            push each other, and `collisions` leaves them out; pairs that overlap in one of its
-            poses do not push each other, either. True: `<name>.srdf` beside the
-            file, in `srdf/` or in `../srdf/`, with the name of the file or of the robot, if there
-            is one. False: none.
+        srdf: path or text of an SRDF. Its `<group_state>` are the keyframes of the Model:
+            `m.key(name)`. For contact, the pairs of links that it disables do not push each
+            other, and `collisions` leaves them out; pairs that overlap in one of its states do not
+            push each other, either. True: `<name>.srdf` beside the file, in `srdf/` or in
+            `../srdf/`, with the name of the file or of the robot, if there is one. False: none.
 
     Returns:
         The Model; its `findings` are the warnings and notes.
@@ -124,7 +127,8 @@ def load(
     Raises:
         DescriptionError: with all errors of the document, each with its line.
         ModelError: a user-defined joint type or motion is not registered.
-        ParameterError: path is not a path, or an argument has a value that is not allowed.
+        ParameterError: path is not a path, there is no robot of this name, or an argument has a
+            value that is not allowed.
     """
     given: dict[str, Any] = {
         "floating_base": floating_base,
@@ -179,6 +183,8 @@ def build(
         ParameterError: an argument has a value that is not allowed.
     """
     wanted = check_contact(contact)
+    from rbdyn_ros.description.build.builder import SystemBuilder
+
     if isinstance(system, SystemBuilder):
         checked = system.description()
     else:
@@ -238,6 +244,7 @@ def complete(
             findings += note
         findings += [*bodies_overlap(model), *outside_of_limits(model)]
     made = with_masses(with_inertias(model, description, findings, strict))
+    made = with_keys(made, description.states)
     if before is not None:
         for name in OPTIONS:
             setattr(made.opt, name, getattr(before.opt, name))

@@ -19,6 +19,7 @@ from rbdyn_ros.dynamics.collisions import (
 )
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.errors import Finding, listing, quote
+from rbdyn_ros.loading.keyframes import given_by
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model, with_arrays
 from rbdyn_ros.model.model_fields import PRIMARY
@@ -80,7 +81,7 @@ def _with_pairs(m: Model, own: set[_Pair]) -> Model:
 def overlaps_in(m: Model, state: GroupState, reach: float = -TOUCHING) -> Iterator[Distance]:
     """Yield the pairs nearer than `reach` in a state, if it gives all joints between the two."""
     d, memory, skipped = make_data(m), NearPairs(m), np.zeros(m.ndistance, np.int64)
-    given = _given(m, state)
+    given = given_by(m, state)
     for q in given:
         d.qpos[q] = given[q]
     number = find_near(m, d, reach, skipped, memory)
@@ -88,20 +89,6 @@ def overlaps_in(m: Model, state: GroupState, reach: float = -TOUCHING) -> Iterat
     for (g, h), row in zip(pairs, memory.out, strict=False):
         if all(_is_given(m, joint, given) for joint in between(m, body[g], body[h])):
             yield named_distance(m, g, h, row)
-
-
-def _given(m: Model, state: GroupState) -> dict[int, float]:
-    """Return the entries of qpos that a state gives."""
-    numbers = {
-        m.jnt_numbers[name]: position
-        for name, position in state.positions.items()
-        if name in m.jnt_numbers
-    }
-    return {
-        int(m.jnt_qposadr[j]): position
-        for j, position in numbers.items()
-        if m.jnt_class[j] == JointClass.FREE and m.jnt_kind(j).nq == 1
-    }
 
 
 def _is_given(m: Model, joint: int, given: dict[int, float]) -> bool:

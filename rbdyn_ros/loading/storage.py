@@ -47,7 +47,7 @@ from rbdyn_ros.model.options import Options
 SUFFIX = ".npz"
 FORMAT = "rbdyn_ros model"
 HEADER = "header"
-VERSION = 11
+VERSION = 12
 MAX_BYTES = 1 << 30  # unpacked: a robot of a million bodies
 MAX_HEADER = 1 << 26  # names and findings, unpacked
 

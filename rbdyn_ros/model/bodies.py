@@ -25,19 +25,26 @@ def body_arrays(tree: Tree) -> Arrays:
     inertias = [(0.0, np.zeros(3), np.zeros((3, 3))), *map(lumped_inertia, bodies[1:])]
     mass = np.array([inertia[0] for inertia in inertias])
     inertia = np.array([inertia[2] for inertia in inertias])
-    moments, axes = principal(inertia)
     return {
         "body_parentid": parent,
         "body_pos": np.array([body.place.pos for body in bodies]),
         "body_quat": mat_to_quat(mat),
         "body_mat": mat,
         "body_ipos": np.array([inertia[1] for inertia in inertias]),
-        "body_iquat": mat_to_quat(axes),
-        "body_imat": axes,
         "body_mass": mass,
+        "body_subtreemass": subtree_masses(mass, parent),
+        **inertia_arrays(inertia),
+    }
+
+
+def inertia_arrays(inertia: Array) -> Arrays:
+    """Return the fields of inertias (nbody, 3, 3) about the centres of mass of the bodies."""
+    moments, axes = principal(inertia)
+    return {
+        "body_iquat": mat_to_quat(axes),
+        "body_imat": axes.reshape(-1, 9),
         "body_inertia": moments,
         "body_fullinertia": as_six(inertia),
-        "body_subtreemass": subtree_masses(mass, parent),
     }
 
 

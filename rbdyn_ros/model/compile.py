@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from rbdyn_ros.checks.names import free_name
 from rbdyn_ros.description.parts.types import WORLD, Description, Joint
 from rbdyn_ros.errors import DescriptionError, Finding, ModelError
@@ -24,7 +26,8 @@ from rbdyn_ros.model.pushing import no_pairs, pushing, pushing_pairs
 def compile_model(description: Description, floating_base: str = "") -> Model:
     """Turn a checked description into a Model.
 
-    dof_inertia0 and geom_mass0 stay 0: engine/quantities/constants.py computes them.
+    dof_inertia0 and geom_mass0 stay 0: engine/quantities/constants.py computes them. Keyframes
+    follow at the end of loading: with_keys.
 
     Args:
         description: checked by description/checks.
@@ -48,6 +51,7 @@ def compile_model(description: Description, floating_base: str = "") -> Model:
         **height_fields(description.obstacles),
     }
     arrays |= no_pairs(len(arrays["geom_bodyid"])) | no_actuators(MODEL_FIELDS)
+    arrays["key_qpos"] = np.zeros((0, len(arrays["qpos0"])))
     names = _names(description, tree)
     m = unchecked_model(description.name, arrays, names, findings=description.findings)
     pairs = pushing_pairs(vars(m), description.self_collision)
@@ -64,6 +68,7 @@ def _names(description: Description, tree: Tree) -> dict[str, list[str]]:
     """Return the lists NAMES."""
     return {
         **constraint_names(description.constraints),
+        "key_names": [],
         "geom_names": geom_names(description, tree.frames),
         "body_names": _body_names(tree),
         "jnt_names": [joint.name for joint in tree.joints],

@@ -16,6 +16,8 @@ from rbdyn_ros.model.data_fields import DATA_FIELDS
 from rbdyn_ros.model.fields import Field
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.model_fields import DATA_STAGES, DRIVE_STAGES
+from rbdyn_ros.model.named_parts import NamedPart
+from rbdyn_ros.other_names import foreign, install_hints, our_words
 
 #: Places before a Data's row, for kernels: the addresses of the stages DATA_STAGES and of the
 #: Model's table. The place between them is free for the owner of the row.
@@ -85,11 +87,25 @@ class Data:
         content = np.array(addresses, np.int64).tobytes()
         ctypes.memmove(self.address + 8 * place, content, len(content))
 
-    def reset(self) -> None:
-        """Restore the initial state; specialised timesteps stay."""
+    def reset(self, qpos: NDArray[np.float64] | None = None) -> None:
+        """Restore the initial state, or another one at rest; specialised timesteps stay.
+
+        Args:
+            qpos: (nq,) its positions; None: qpos0.
+        """
         self.buffer[:] = 0.0
-        self.qpos[:] = self.model.qpos0
+        self.qpos[:] = self.model.qpos0 if qpos is None else qpos
         self.drop_drive_modes()
+
+    def body(self, body: str | int) -> NamedPart:
+        """Return a body, with its rows of xpos, xmat, ... as attributes; see NamedPart."""
+        i = self.model.body_id(body)
+        return NamedPart("Data", self, "body", i, self.model.body_names[i])
+
+    def joint(self, joint: str | int) -> NamedPart:
+        """Return a joint, with its entries of qpos, qvel, qfrc_applied, ... as attributes."""
+        j = self.model.jnt_id(joint)
+        return NamedPart("Data", self, "joint", j, self.model.jnt_names[j])
 
     def take_drive_modes(self) -> None:
         """Make the kernels use drive_mode, which makes this Data a little slower.
@@ -139,7 +155,8 @@ class Data:
     def __setattr__(self, name: str, value: Any) -> None:
         target = self.__dict__.get(name, self.__dict__.get(f"_{name}"))
         if not isinstance(target, np.ndarray) or name.startswith("_"):
-            hint = did_you_mean(name, [field.name for field in DATA_FIELDS])
+            hint = our_words("Data", name)
+            hint = hint or did_you_mean(name, [field.name for field in DATA_FIELDS])
             raise AttributeError(f"Data has no field '{name}'{hint}")
         try:
             new = np.asarray(value if value is not None else "nothing", target.dtype)
@@ -154,6 +171,9 @@ class Data:
     def __delattr__(self, name: str) -> None:
         text = f"Data.{name} cannot be deleted: kernels write into its memory"
         raise ModelError(Finding("data-delete", text, "error", name))
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__()} - foreign("Data"))
 
     def __repr__(self) -> str:
         return f"<Data of '{self.model.name}' at time {self.time:g} s>"
@@ -209,3 +229,4 @@ for _field in DATA_FIELDS:
         setattr(Data, _field.name, _number(_field))
 for _k, (_name, _doc) in enumerate(DATA_STAGES.items()):
     setattr(Data, _name, _stage(_k, f"Address of an optional stage, or 0: {_doc}."))
+install_hints(Data, "Data")

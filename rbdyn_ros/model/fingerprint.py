@@ -11,6 +11,7 @@ from rbdyn_ros.model.model_fields import MODEL_FIELDS, NAME_DIMS
 
 #: Fields that sha256 leaves out: robots and filters act by geom_touches and push_geom.
 _NOT_HASHED = (
+    "key_qpos",
     *("jnt_class", "jnt_acceleration", "jnt_deceleration", "jnt_jerk"),
     *("geom_robotid", "geom_contype", "geom_conaffinity", "exclude_geom"),
     *("distance_geom", "distance_adr", "distance_num"),
@@ -28,7 +29,8 @@ def fingerprint(m: Any) -> str:
     nothing can touch do not act.
     """
     idle = () if m.ncontact > 0 else _OF_GEOMETRIES
-    names = [m.names[name] for name, dim in NAME_DIMS.items() if dim not in idle]
+    unnamed = (*idle, "nkey")
+    names = [m.names[name] for name, dim in NAME_DIMS.items() if dim not in unnamed]
     digest = hashlib.sha256("\0".join(itertools.chain(*names)).encode())
     for field in MODEL_FIELDS:
         values = getattr(m, field.name)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rbdyn_ros.errors import Finding, ModelError, shown
+from rbdyn_ros.errors import Finding, ModelError, did_you_mean, shown
 from rbdyn_ros.model.audit_arrays import checked
 from rbdyn_ros.model.callbacks import (
     MODEL_CHECKS,
@@ -38,16 +38,20 @@ from rbdyn_ros.model.model_fields import (
     COUPLING_STAGES,
     DATA_STAGES,
     DERIVED,
+    INERTIAS,
     MODEL_FIELDS,
     NAMES,
     PRIMARY,
+    REPLACEABLE,
     SIZES,
     STAGES,
 )
+from rbdyn_ros.model.named_parts import NamedPart
 from rbdyn_ros.model.options import Options
 from rbdyn_ros.model.part_numbers import PartNumbers, number_of, part_numbers
-from rbdyn_ros.model.replacing import CONSTANTS, check_replacements, stale
+from rbdyn_ros.model.replacing import CONSTANTS, check_replacements, followed, stale
 from rbdyn_ros.model.sizes import sizes_of
+from rbdyn_ros.other_names import foreign, install_hints, our_words
 
 #: Timesteps of any Model that are one call; of a large one they take some 0.1 s.
 FEW_STEPS = 8
@@ -62,6 +66,7 @@ _NUMBERED = {
     "frame_numbers": "frame_names",
     "loop_numbers": "loop_names",
     "geom_numbers": "geom_names",
+    "key_numbers": "key_names",
 }
 
 
@@ -194,9 +199,12 @@ class Model:
     frame_numbers: PartNumbers
     loop_numbers: PartNumbers
     geom_numbers: PartNumbers
+    key_numbers: PartNumbers
 
     def body_id(self, body: str | int) -> int:
         """Return the number of a body; raises ModelError with the nearest name."""
+        if isinstance(body, str) and body in self.frame_numbers.keys() - self.body_numbers.keys():
+            raise self._no_body(self.frame_id(body))
         return number_of("body", self.body_numbers, self.body_names, body)
 
     def jnt_id(self, joint: str | int) -> int:
@@ -214,6 +222,38 @@ class Model:
     def geom_id(self, geom: str | int) -> int:
         """Return the number of a geometry; raises ModelError with the nearest name."""
         return number_of("geometry", self.geom_numbers, self.geom_names, geom)
+
+    def key_id(self, key: str | int) -> int:
+        """Return the number of a keyframe; raises ModelError with the nearest name."""
+        return number_of("keyframe", self.key_numbers, self.key_names, key)
+
+    def _no_body(self, frame: int) -> ModelError:
+        name, body = self.frame_names[frame], self.body_names[self.frame_bodyid[frame]]
+        text = (
+            f"link '{name}' is no body of its own: it is fixed to body '{body}'. "
+            f"rb.frame_pose(m, d, '{name}') returns its pose"
+        )
+        return ModelError(Finding("unknown-body", text, "error", name, None, name))
+
+    def body(self, body: str | int) -> NamedPart:
+        """Return a body, with its rows of body_mass, ... as attributes; see NamedPart."""
+        i = self.body_id(body)
+        return NamedPart("Model", self, "body", i, self.body_names[i])
+
+    def joint(self, joint: str | int) -> NamedPart:
+        """Return a joint, with its entries of jnt_range, dof_damping, qpos0, ..."""
+        j = self.jnt_id(joint)
+        return NamedPart("Model", self, "joint", j, self.jnt_names[j])
+
+    def geom(self, geom: str | int) -> NamedPart:
+        """Return a geometry, with its rows of geom_friction, ... as attributes."""
+        g = self.geom_id(geom)
+        return NamedPart("Model", self, "geom", g, self.geom_names[g])
+
+    def key(self, key: str | int) -> NamedPart:
+        """Return a keyframe, a named state; its attribute is qpos, (nq,)."""
+        k = self.key_id(key)
+        return NamedPart("Model", self, "key", k, self.key_names[k])
 
     def jnt_kind(self, j: int) -> JointKind:
         """Return the row of the joint library that joint j has."""
@@ -252,15 +292,18 @@ class Model:
     def replaced(self, findings: Sequence[Finding] | None = None, **arrays: Any) -> Model:
         """Return a Model with some arrays (or its findings) replaced, and a copy of the options.
 
-        Only the fields REPLACEABLE can be replaced; for others build a Model from a changed
-        Description. The Model keeps its user's functions, even if their names were registered
-        again. dof_inertia0 and geom_mass0 follow dof_armature and qpos0 unless they are given.
+        Only the fields INERTIAS and REPLACEABLE can be replaced; for others build a Model from a
+        changed Description. body_fullinertia, body_inertia and body_iquat follow each other, and
+        body_subtreemass the masses; a mass alone leaves the inertias. dof_inertia0 and geom_mass0
+        follow unless they are given. The Model keeps its user's functions, even if their names
+        were registered again.
 
         Raises:
             ModelError: a field is not replaceable, or an array has a wrong shape or wrong numbers.
         """
         new = {field.name: getattr(self, field.name) for field in MODEL_FIELDS}
-        new |= check_replacements(vars(self), arrays)
+        changed = check_replacements(vars(self), arrays)
+        new = followed(new | changed, changed)
         return with_arrays(self, new, findings, [x for x in CONSTANTS if x not in arrays])
 
     def __copy__(self) -> Model:
@@ -275,6 +318,9 @@ class Model:
     def __reduce__(self) -> tuple[Any, ...]:
         arrays = {name: getattr(self, name) for name in PRIMARY}
         return type(self), (self.name, arrays, self.names, self.opt, self.findings)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__()} - foreign("Model"))
 
     def __repr__(self) -> str:
         return f"<Model '{self.name}': {self.nbody - 1} bodies, nq={self.nq}, nv={self.nv}>"
@@ -394,7 +440,14 @@ def check_model(m: object, function: str) -> None:
 
 
 def _read_only(name: str) -> ModelError:
-    text = f"Model.{name} cannot be set: a Model is read-only, only m.opt may change."
+    text = f"Model.{name} cannot be set: a Model is read-only, only m.opt may change"
+    if name in (*INERTIAS, *REPLACEABLE):
+        text += f"; m.replaced({name}=...) returns a changed Model"
+    elif name.startswith("actuator_"):
+        text += "; rb.with_actuators returns a Model with other actuators"
+    else:
+        allowed = (*INERTIAS, *REPLACEABLE)
+        text += our_words("Model", name) or did_you_mean(name, allowed)
     return ModelError(Finding("model-read-only", text, element=name))
 
 
@@ -423,3 +476,4 @@ def _stage(name: str, doc: str) -> property:
 
 for _name, _doc in STAGES.items():
     setattr(Model, _name, _stage(_name, _doc))
+install_hints(Model, "Model")

@@ -18,6 +18,7 @@ SIZES = {
     "nmimic": "mimic joints",
     "nqall": "nq + ndrive + nmimic",
     "nvall": "nv + ndrive + nmimic",
+    "nkey": "keyframes: named states",
     "nlimit": "limited coordinates of joints with several coordinates",
     "nstiff": "joints with a spring",
     "nstop": "limits of joints and coordinates, and dofs with dry friction",
@@ -242,6 +243,7 @@ MODEL_FIELDS = (
     Field("qpos0", ("nq",), "positions after reset_data"),
     Field("qpos_spring", ("nq",), "rest positions of the joint springs"),
     # limits of single coordinates of joints with several
+    Field("key_qpos", ("nkey", "nq"), "positions of the keyframe"),
     Field("limit_dofid", ("nlimit",), "the limited dof", "int"),
     Field("limit_range", ("nlimit", 2), "lower and upper position [rad or m]"),
     # sparse lower triangle of M
@@ -469,6 +471,7 @@ _NAMES = (
     ("gear_names", "ngear", "of the gears"),
     ("roll_names", "nroll", "of the rolling constraints"),
     ("geom_names", "ngeom", "of the geometries"),
+    ("key_names", "nkey", "of the keyframes"),
 )
 
 #: The meaning of each list.
@@ -476,6 +479,9 @@ NAMES = {name: meaning for name, _, meaning in _NAMES}
 
 #: The size each list is as long as.
 NAME_DIMS = {name: dim for name, dim, _ in _NAMES}
+
+#: Arrays of rigid bodies, which follow from each other (model/replacing.py).
+INERTIAS = ("body_mass", "body_ipos", "body_iquat", "body_inertia", "body_fullinertia")
 
 #: Arrays from which no other array of a Model was computed.
 REPLACEABLE = (
@@ -504,6 +510,7 @@ REPLACEABLE = (
     "jnt_solref",
     "jnt_stiffness",
     "jnt_velocity",
+    "key_qpos",
     "length_total",
     "limit_range",
     "qpos0",

@@ -34,6 +34,7 @@ _LENGTHS = {
     "nM": "M_colind",
     "ndrive": "drive_period",
     "nmimic": "mimic_jntid",
+    "nkey": "key_qpos",
     "nlimit": "limit_dofid",
     "nloop": "loop_type",
     "nspring": "spring_bodyid",

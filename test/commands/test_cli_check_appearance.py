@@ -64,7 +64,7 @@ def test_fix_writes_nothing_while_an_element_is_broken(check):
     text = robot(BAD.format("visual", "visual"), version=' version="2.0"')
     status, report, file = check(text, "--fix")
     assert (status, file.read_text()) == (1, text)
-    assert report["findings"][-1]["code"] == "not-repaired"
+    assert {"unknown-version", "missing-attribute"} & {f["code"] for f in report["findings"]}
 
 
 def test_fix_removes_a_collision_of_no_known_shape(check):

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import yaml
 from support.commands import run
-from support.refusals import worded
 
 import rbdyn_ros as rb
 from rbdyn_ros.loading.assets import bundled_robot
@@ -73,23 +72,74 @@ def test_a_repaired_file_loads_as_repaired(name, tmp_path):
     [
         (robot(joint("", "prismatic")), []),
         (robot(joint(LIMIT.replace("2", "1e30"))), []),
-        (robot(joint("").replace('"a"', '"x"')), []),
+        (robot(joint(LIMIT).replace('"a"', '"x"')), []),
         (robot(joint(LIMIT), '<visual name="a"><b>'), []),
         ('<!DOCTYPE robot [<!ENTITY e SYSTEM "/etc/passwd">]>' + robot(joint("")), []),
         # a newer version would turn the frame
         (robot(joint('<origin quat_xyzw="0 0 1 0"/>' + OPEN)), []),
-        (robot(joint(""), version=' version="2.0"'), []),
+        (robot(joint(OPEN), version=' version="2.0"'), []),
     ],
 )
-def test_nothing_is_written_if_an_error_remains(text, flags, tmp_path):
+def test_nothing_is_written_without_a_repair(text, flags, tmp_path):
     file = tmp_path / "r.urdf"
     file.write_text(text)
     done = run("check", str(file), "--fix", *flags)
     assert done.returncode == 1
-    assert "cannot be repaired, and nothing was written" in done.stderr
-    worded("not-repaired", "the file cannot be repaired, and nothing was written")
+    assert "was repaired" not in done.stdout
+    assert done.stderr.startswith(f"rbdyn check: {file}: ")
     assert file.read_text() == text
     assert list(tmp_path.iterdir()) == [file]
+
+
+MISSPELT = {
+    "a decimal comma": (LIMIT.replace("-1", "-1,5"), [], 'lower="-1.5"'),
+    "commas between": (LIMIT + '<axis xyz="0, 0, 1"/>', [], '<axis xyz="0 0 1"/>'),
+    "decimal commas": (LIMIT + '<origin xyz="0,1 -,5 0,25"/>', [], 'xyz="0.1 -.5 0.25"'),
+    "a wheel": (
+        '<limit lower="0" upper="0.0" effort="3" velocity="4"/>',
+        ["--continuous"],
+        '<limit effort="3" velocity="4"/>',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISSPELT)
+def test_misspelt_numbers_and_wheels_are_written_as_urdf(name, tmp_path):
+    inner, flags, changed = MISSPELT[name]
+    file = tmp_path / "r.urdf"
+    file.write_text(robot(joint(inner)))
+    done = run("check", str(file), "--fix", *flags)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"line {6 if flags else 7}: joint 'j'" in done.stdout
+    assert changed in file.read_text()
+    assert ('type="continuous"' in file.read_text()) == bool(flags)
+    again = run("check", str(file), "--fix", *flags)
+    assert "there is nothing that --fix can repair" in again.stdout
+
+
+def test_ambiguous_commas_and_wheels_that_nobody_names_stay(tmp_path):
+    file = tmp_path / "r.urdf"
+    for inner, status in ((LIMIT + '<axis xyz="0,0,1"/>', 1), (LIMIT.replace("-1", "2"), 0)):
+        file.write_text(robot(joint(inner)))
+        done = run("check", str(file), "--fix", "--continuous")
+        assert (done.returncode, file.read_text()) == (status, robot(joint(inner)))
+    assert run("check", str(file), "--continuous").returncode == 2
+
+
+def test_repairs_are_written_and_listed_beside_errors_that_remain(tmp_path):
+    text = robot(joint(LIMIT.replace("-1", "-1,5") + '<axis xyz="0 0 0"/>', "Revolute"))
+    file = tmp_path / "r.urdf"
+    file.write_text(text)
+    before = run("check", str(file))
+    assert "3 errors" in before.stderr, "the axis shows only once the type is known"
+    assert "the axis is zero" in before.stderr
+    done = run("check", str(file), "--fix")
+    assert done.returncode == 1
+    assert "type is now 'revolute', not 'Revolute'" in done.stdout
+    assert "<limit> lower is now '-1.5', not '-1,5'" in done.stdout
+    assert "the axis is zero" in done.stderr
+    assert "Revolute" not in done.stderr
+    assert 'type="revolute"' in file.read_text()
 
 
 def test_only_urdf_files_are_repaired(tmp_path):

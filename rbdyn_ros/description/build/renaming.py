@@ -39,7 +39,7 @@ def renamed(description: Description, rename: Callable[[str], str]) -> Descripti
             for x in description.exclusions
         ),
         states=tuple(
-            replace(x, positions={rename(joint): q for joint, q in x.positions.items()})
+            replace(_named(x, rename), positions={rename(j): q for j, q in x.positions.items()})
             for x in description.states
         ),
         objects=tuple(map(rename, description.objects)),

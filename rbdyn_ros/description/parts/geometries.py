@@ -203,7 +203,7 @@ class Exclusion:
 
 @dataclass(frozen=True, slots=True)
 class GroupState:
-    """A pose of some joints in which a robot may stand, from an SRDF.
+    """A named pose of some joints in which a robot may stand, from an SRDF or a scene file.
 
     Attributes:
         positions: by the name of a joint with one coordinate [rad or m].

@@ -300,7 +300,8 @@ class Description:
         obstacles: shapes fixed in the world.
         exclusions: pairs of links, geometries or obstacles that may overlap, from an SRDF,
             a Contact or a scene.
-        states: poses from an SRDF; pairs that overlap in one do not push each other.
+        states: named poses, from an SRDF or a scene file: keyframes of the Model. Pairs that
+            overlap in one do not push each other.
         objects: root links of the free objects of a scene.
         self_collision: whether links of one robot push each other.
         robots: root links of the robots of a scene, and of its fixed objects with actuators; a

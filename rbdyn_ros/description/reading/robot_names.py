@@ -21,6 +21,17 @@ from rbdyn_ros.share import bundled_robot, bundled_robots
 #: Folders of example-robot-data below the prefix of an installation: of wheels, and of packages.
 _SHARES = ("cmeel.prefix/share", "share", "../../../share")
 _DATA = "example-robot-data/robots"
+_NAMES = (
+    "TwoDofs a1 alex_nub_hands alex_psyonic_hands alex_sake_hands alexander_v1.lowerBodyOnly "
+    "allegro_left_hand allegro_right_hand anymal-kinova anymal_b_simple anymal_c_simple b1 "
+    "b1-z1 baxter bolt borinot_flying_arm_2 centauro double_pendulum finger_edu "
+    "g1_29dof_rev_1_0 go1 go2 hextilt_flying_arm_5 human hyq_no_sensors icub icub_reduced iris "
+    "kinova laikago panda pr2 quadruped romeo simple_humanoid so100 so101 solo solo12 "
+    "talos_full_v2 talos_left_arm talos_reduced tiago tiago_dual tiago_pro ur10 ur3 ur5 xarm7 "
+    "z1"
+)
+#: Robots of example-robot-data, to name the package where it is not installed.
+EXAMPLE_ROBOTS = tuple(_NAMES.split())
 _MODULES, _MODULE_END = "robot_descriptions", "_description"
 #: Modules of MuJoCo models have no URDF.
 _MUJOCO = "_mj_description"
@@ -41,12 +52,18 @@ def robot_by_name(name: str) -> Path:
     if name in modules:
         return _downloaded(name)
     known = [*bundled_robots(), *files, *modules]
-    message = (
-        f"there is no file {quote(name)} and no robot of this name{did_you_mean(name, known)}; "
-    )
-    message += "names are those of example-robot-data and robot_descriptions"
-    if not (files or modules):
-        message += ", which are not installed: pip install example-robot-data"
+    missing = "" if files else "example-robot-data"
+    if not files and name in EXAMPLE_ROBOTS:
+        message = f"robot {quote(name)} is part of example-robot-data, which is not installed"
+    else:
+        nearest = did_you_mean(name, known if files else [*known, *EXAMPLE_ROBOTS])
+        message = (
+            f"there is no file {quote(name)} and no robot of this name{nearest}; names are those "
+            "of example-robot-data and robot_descriptions"
+        )
+        missing = missing or ("" if modules else "robot_descriptions")
+        message += f"; {missing} is not installed" if missing else ""
+    message += f": pip install {missing}" if missing else ""
     raise ParameterError(Finding("unknown-robot", message, found=name, allowed=", ".join(known)))
 
 

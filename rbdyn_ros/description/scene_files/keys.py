@@ -77,6 +77,11 @@ KEYS = (
     ),
     Key("obstacles", OBSTACLES, "shapes fixed in the world, by name"),
     Key(
+        "keyframes",
+        ByName(ByName(Number(), "position", empty=True), "keyframe", "keyframe", empty=True),
+        "named states: positions by joint [rad or m]; `m.key(name)` has them",
+    ),
+    Key(
         "exclude",
         Owned(_PAIRS, "the scene"),
         "pairs of objects, obstacles, links or geometries that do not push each other",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.mechanism_files.geometries import read_floor, read_obstacles
-from rbdyn_ros.description.parts.geometries import Contact, Exclusion
+from rbdyn_ros.description.parts.geometries import Contact, Exclusion, GroupState
 from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.robot_files import read_with_text
@@ -124,8 +124,18 @@ def parts_of(
     excluded = [
         Exclusion(first, second, top.lines["exclude"]) for first, second in top.get("exclude", ())
     ]
+    keyframes = section(top, "keyframes")
+    states = [GroupState(key, given, keyframes.lines[key]) for key, given in keyframes.items()]
     return SceneParts(
-        title.name, robots, objects, obstacles, floor is True, excluded, title.about, title.tags
+        title.name,
+        robots,
+        objects,
+        obstacles,
+        floor is True,
+        excluded,
+        title.about,
+        title.tags,
+        states,
     )
 
 

@@ -13,7 +13,7 @@ from rbdyn_ros.description.build.renaming import renamed, root_of
 from rbdyn_ros.description.checks.check import audit_description
 from rbdyn_ros.description.checks.names import audit_names
 from rbdyn_ros.description.checks.values import audit_pose
-from rbdyn_ros.description.parts.geometries import FLOOR, Exclusion, Obstacle
+from rbdyn_ros.description.parts.geometries import FLOOR, Exclusion, GroupState, Obstacle
 from rbdyn_ros.description.parts.objects import Object, Placed
 from rbdyn_ros.description.parts.poses import IN_PLACE
 from rbdyn_ros.description.parts.types import ROOT_JOINT, WORLD, Description, Joint, Link
@@ -43,6 +43,7 @@ class SceneParts:
         exclude: pairs of links, objects, geometries or obstacles that do not push each other.
         about: a description for people.
         tags: words by which scenes are chosen.
+        states: keyframes; their joints are those of the scene.
     """
 
     name: str
@@ -53,6 +54,7 @@ class SceneParts:
     exclude: Sequence[Exclusion] = ()
     about: str = ""
     tags: Sequence[str] = ()
+    states: Sequence[GroupState] = ()
 
 
 def scene_description(
@@ -110,7 +112,13 @@ def with_parts(
     if parts.floor and FLOOR.name not in {obstacle.name for obstacle in obstacles}:
         obstacles.insert(0, FLOOR)
     excluded = (*joined.exclusions, *parts.exclude)
-    joined = replace(joined, obstacles=tuple(obstacles), exclusions=excluded)
+    _audit_states(joined, parts, audit)
+    joined = replace(
+        joined,
+        obstacles=tuple(obstacles),
+        exclusions=excluded,
+        states=(*joined.states, *parts.states),
+    )
     return joined if audit.errors else audit_description(joined, audit)
 
 
@@ -141,6 +149,17 @@ def _audit_taken(robots: Description, parts: SceneParts, audit: Audit) -> None:
     taken = {**shapes, **joints, **{link.name: "a link" for link in robots.links}}
     _audit_items(parts.objects, taken, audit)
     _audit_items(parts.obstacles, shapes, audit)
+
+
+def _audit_states(joined: Description, parts: SceneParts, audit: Audit) -> None:
+    """Add an error for every joint of a keyframe that the scene does not have."""
+    known = [joint.name for joint in joined.joints]
+    for state in () if audit.partial else parts.states:
+        for name in (name for name in state.positions if name not in known):
+            hint = audit.hint(name, known)
+            text = f"it names {quote(name)}, which is no joint of the scene{hint}"
+            owner = f"keyframe {quote(state.name)}"
+            audit.error("unknown-joint", owner, state.line, text, found=name)
 
 
 def audit_beside_robots(parts: SceneParts, names: Collection[str], audit: Audit) -> None:

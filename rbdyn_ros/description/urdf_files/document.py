@@ -41,6 +41,16 @@ class Document:
         self._written: Any = etree.tostring
         self.links, self.joints = (_by_name(self.root, tag) for tag in ("link", "joint"))
 
+    def place(self, element: Element) -> str:
+        """Return where an element is: its line, and the robot's part that has it."""
+        line = (element.sourceline or 1) + self._prolog.count("\n")
+        owners = [element, *element.iterancestors()]
+        named = (part for part in owners if part.get("name") and part is not self.root)
+        owner = next(named, None)
+        inside = "" if owner is element else f" <{str(element.tag).split('}')[-1]}>"
+        part = "robot" if owner is None else f"{owner.tag} '{owner.get('name')}'"
+        return f"line {line}: {part}:{inside}"
+
     def text(self) -> str:
         """Return the document."""
         parts = (self.root, *self.root.itersiblings())  # comments may follow the root

@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import re
+from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.description.parts.bounds import BOUNDS, OUT_OF_RANGE
+from rbdyn_ros.description.parts.joint_types import URDF_TYPES
 from rbdyn_ros.description.urdf_files.collisions import SHAPES
 from rbdyn_ros.description.urdf_files.document import Document, first_child, is_element, remove
-from rbdyn_ros.description.urdf_files.schema import NEW_LIMITS, UNLIMITED
+from rbdyn_ros.description.urdf_files.schema import NEW_LIMITS, QUATERNION, SCHEMA, UNLIMITED
 from rbdyn_ros.description.urdf_files.versions import (
     FIRST,
     WITH_JERK,
     Version,
+    is_known,
     version_in,
 )
 
@@ -22,22 +25,91 @@ if TYPE_CHECKING:
 
 _LARGEST = BOUNDS["limit"].high
 
+#: Attributes that hold numbers, also of shapes.
+_NUMERIC = {name for spec in SCHEMA.values() for name, count in spec.kinds.items() if count} | {
+    *("size", "radius", "length", "scale", "rgba", "value")
+}
+_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?")
+_COMMA_BEHIND = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?,")
+
+
+def corrected_text(text: str, continuous: bool = False) -> tuple[str, list[str]]:
+    """Return the text of a URDF with decimal points and joint types as URDF writes them.
+
+    Args:
+        text: of a URDF, which may be refused.
+        continuous: make revolute joints with the limits 0 and 0, which cannot move, continuous.
+
+    Returns:
+        The text, and a sentence for each correction.
+    """
+    document = Document(text)
+    done = [*_with_points(document), *_with_types(document)]
+    if continuous:
+        done += _unlocked(document)
+    return (document.text(), done) if done else (text, [])
+
+
+def _with_points(document: Document) -> Iterator[str]:
+    """Write decimal points for decimal commas, and blanks between numbers."""
+    for element in document.root.iter("*"):
+        for name in _NUMERIC.intersection(element.attrib):
+            old = element.get(name, "")
+            new = " ".join(map(_with_point, old.split()))
+            if "," in old and "," not in new:
+                element.set(name, new)
+                yield f"{document.place(element)} {name} is now '{new}', not '{old}'"
+
+
+def _with_point(word: str) -> str:
+    if _DECIMAL_COMMA.fullmatch(word):
+        return word.replace(",", ".")
+    return word[:-1] if _COMMA_BEHIND.fullmatch(word) else word
+
+
+def _with_types(document: Document) -> Iterator[str]:
+    """Write the types of joints in lower case."""
+    for joint in document.root.iter("*"):
+        kind = joint.get("type", "")
+        if is_element(joint, "joint") and kind not in URDF_TYPES and kind.lower() in URDF_TYPES:
+            joint.set("type", kind.lower())
+            yield f"{document.place(joint)} type is now '{kind.lower()}', not '{kind}'"
+
+
+def _unlocked(document: Document) -> Iterator[str]:
+    """Make revolute joints with the limits 0 and 0 continuous."""
+    for joint in document.joints.values():
+        limit = first_child(joint, "limit")
+        if joint.get("type") != "revolute" or limit is None:
+            continue
+        ends = [limit.get(name, "0") for name in ("lower", "upper")]
+        if all(re.fullmatch(r"\s*[+-]?0*\.?0*\s*", end) for end in ends):
+            joint.set("type", "continuous")
+            for name in {"lower", "upper"}.intersection(limit.attrib):
+                del limit.attrib[name]
+            yield f"{document.place(joint)} is continuous now: its limits were 0 and 0"
+
 
 def repaired_text(text: str, codes: Collection[str]) -> str:
     """Return the text of a URDF with repairs; comments, order and other elements are kept.
 
-    A repair that raises the version of the file is left out if the file has words of a newer
+    The version of a file is not raised if it is unknown, or if the file has words of a newer
     version, which are ignored so far.
 
     Args:
-        text: of a URDF that is read with ``strict=False``.
-        codes: of the findings of that reading.
+        text: of a URDF.
+        codes: of the errors that ``strict=False`` repairs.
     """
     document = Document(text)
     raised = max(
         (repair(document) for code, repair in _REPAIRS.items() if code in codes), default=FIRST
     )
-    if raised > version_in(document.root.get("version")) and "newer-attribute" not in codes:
+    newer = (QUATERNION, *NEW_LIMITS)
+    has_newer = any(
+        name in element.attrib for element in document.root.iter("*") for name in newer
+    )
+    version = document.root.get("version")
+    if raised > version_in(version) and is_known(version) and not has_newer:
         document.root.set("version", f"{raised[0]}.{raised[1]}")
     return document.text()
 

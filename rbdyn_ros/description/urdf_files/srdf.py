@@ -102,14 +102,11 @@ class SrdfSource:
         return next((path for path in paths if kind_of(path) == "file"), None)
 
 
-def check_srdf(srdf: object, contact: bool) -> None:
-    """Raise ParameterError unless it is a path, a text, True or False; or without contact."""
+def check_srdf(srdf: object) -> None:
+    """Raise ParameterError unless it is a path, a text, True or False."""
     if not isinstance(srdf, str | bytes | Path | bool):
         text = f"srdf is {shown(srdf)}; allowed are a path, the text of an SRDF, True and False"
         raise ParameterError(Finding("bad-srdf", text, "error", "srdf", None, shown(srdf)))
-    if not isinstance(srdf, bool) and not contact:
-        text = "srdf is given, but contact is False; without contact no geometries are read"
-        raise ParameterError(Finding("bad-srdf", text, "error", "srdf"))
 
 
 def _read(data: bytes | str, source: str, links: Collection[str], audit: Audit) -> Semantics:

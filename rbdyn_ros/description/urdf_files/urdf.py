@@ -39,10 +39,10 @@ ADDRESSES = ("package://", "file://", "model://", "http://", "https://")
 
 
 @dataclass(frozen=True, slots=True)
-class _Contacts:
-    """What a reader needs for contact."""
+class _Beside:
+    """What a reader needs beside the URDF itself; without a contact only the named states."""
 
-    contact: Contact
+    contact: Contact | None
     meshes: Meshes
     srdf: SrdfSource
 
@@ -67,8 +67,8 @@ def read(
         xacro_args: values for the ``$(arg ...)`` of a xacro file: text, bools and numbers.
         contact: True or a Contact: read the `<collision>` elements and their meshes, and add the
             obstacles of the Contact; False: ignore them.
-        srdf: for contact, path or text of the SRDF whose `<disable_collisions>` count; True: a
-            file beside the robot; False: none.
+        srdf: path or text of the SRDF whose `<group_state>` count, and for contact its
+            `<disable_collisions>`; True: a file beside the robot; False: none.
 
     Returns:
         The checked Description, in SI units; links and joints in the order of the file.
@@ -110,18 +110,18 @@ def read_file(
     Arguments and errors as for ``read``; for a xacro file the text is expanded.
     """
     wanted = check_contact(contact)
-    check_srdf(srdf, wanted is not None)
+    check_srdf(srdf)
     data = read_bytes(path, "a .urdf or .xacro file", "a path or the text of a URDF")
     audit = Audit(strict=strict)
     decompose = wanted is not None and wanted.decompose
     meshes = Meshes(MeshFiles(path.parent, package_dirs), decompose=decompose)
-    contacts = None if wanted is None else _Contacts(wanted, meshes, SrdfSource(srdf, path))
+    beside = _Beside(wanted, meshes, SrdfSource(srdf, path))
     if path.suffix.lower() != ".xacro":
         check_no_arguments(xacro_args, path)
-        return _read(data, str(path), audit, contacts), guard.decode(data, str(path))
+        return _read(data, str(path), audit, beside), guard.decode(data, str(path))
     guard.parse(data, str(path), "robot", WANTED)  # readable errors before xacro runs
     text = expand(path, audit, package_dirs, xacro_args)
-    return _read(text, f"{path} (as expanded by xacro)", audit, contacts), text
+    return _read(text, f"{path} (as expanded by xacro)", audit, beside), text
 
 
 def read_text(
@@ -155,32 +155,32 @@ def read_text(
         ParameterError: contact is neither a bool nor a Contact.
     """
     wanted = check_contact(contact)
-    check_srdf(srdf, wanted is not None)
+    check_srdf(srdf)
     decompose = wanted is not None and wanted.decompose
     meshes = Meshes(MeshFiles(folder, package_dirs), decompose=decompose)
-    contacts = None if wanted is None else _Contacts(wanted, meshes, SrdfSource(srdf, None))
-    return _read(text, source, Audit(strict=strict), contacts)
+    beside = _Beside(wanted, meshes, SrdfSource(srdf, None))
+    return _read(text, source, Audit(strict=strict), beside)
 
 
-def _read(text: str | bytes, source: str, audit: Audit, contacts: _Contacts | None) -> Description:
+def _read(text: str | bytes, source: str, audit: Audit, beside: _Beside) -> Description:
     with _collector_paused():
-        description = audit_description(_convert(text, source, audit, contacts), audit, _TYPES)
+        description = audit_description(_convert(text, source, audit, beside), audit, _TYPES)
     audit.raise_errors(source)
     return replace(description, findings=audit.sorted())
 
 
-def _convert(
-    text: str | bytes, source: str, audit: Audit, contacts: _Contacts | None
-) -> Description:
-    if contacts is None:
-        return _described(guard.parse(text, source, "robot", WANTED), source, audit)
+def _convert(text: str | bytes, source: str, audit: Audit, beside: _Beside) -> Description:
+    if beside.contact is None:
+        described = _described(guard.parse(text, source, "robot", WANTED), source, audit)
+        named = beside.srdf.read(described.name, (), Audit())  # its pairs do not count
+        return replace(described, states=named.states)
     robot = guard.parse(text, source, "robot", collisions.WANTED)
-    geometries = collisions.read_collisions(robot, contacts.meshes, audit)
+    geometries = collisions.read_collisions(robot, beside.meshes, audit)
     described = replace(_described(robot, source, audit), geometries=geometries)
     links = [link.name for link in described.links]
-    found = contacts.srdf.read(described.name, links, audit)
+    found = beside.srdf.read(described.name, links, audit)
     described = replace(described, exclusions=found.exclusions, states=found.states)
-    return with_contact(described, contacts.contact, audit)
+    return with_contact(described, beside.contact, audit)
 
 
 def _described(robot: guard.Element, source: str, audit: Audit) -> Description:

@@ -35,6 +35,11 @@ def version_in(text: str | None) -> Version:
     return FIRST if text is None else _read(text) or FIRST
 
 
+def is_known(text: str | None) -> bool:
+    """Return whether an attribute is a known version, or missing."""
+    return text is None or _read(text) is not None
+
+
 def _read(text: str) -> Version | None:
     found = _FORM.fullmatch(text.lstrip())
     version = (int(found[1]), int(found[2])) if found else None

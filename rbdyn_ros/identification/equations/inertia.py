@@ -17,12 +17,10 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.description.checks.inertials import as_six
 from rbdyn_ros.dynamics.toolbox.regressors import inertial_parameters
-from rbdyn_ros.model.bodies import principal, subtree_masses
+from rbdyn_ros.model.bodies import inertia_arrays, subtree_masses
 from rbdyn_ros.model.model import Model, with_arrays
 from rbdyn_ros.model.model_fields import MODEL_FIELDS
-from rbdyn_ros.model.rotation import mat_to_quat
 
 PARAMETER_NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 
@@ -116,15 +114,7 @@ def consistent_prior(m: Model) -> tuple[Array, list[str]]:
 def with_parameters(m: Model, x: Array) -> Model:
     """Return a copy of m with body parameters x (nbody - 1, 10), which must be consistent."""
     mass, com, matrices = bodies_of(x)
-    moments, axes = principal(matrices)
-    rows = {
-        "body_mass": mass,
-        "body_ipos": com,
-        "body_iquat": mat_to_quat(axes),
-        "body_imat": axes.reshape(-1, 9),
-        "body_inertia": moments,
-        "body_fullinertia": as_six(matrices),
-    }
+    rows = {"body_mass": mass, "body_ipos": com, **inertia_arrays(matrices)}
     arrays = {field.name: getattr(m, field.name) for field in MODEL_FIELDS}
     for name, values in rows.items():
         arrays[name] = np.concatenate([arrays[name][:1], values])

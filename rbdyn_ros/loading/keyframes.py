@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keyframes of a Model, from the named states of its robots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from rbdyn_ros.description.parts.geometries import GroupState
+from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.model import Model, unchecked_model
+from rbdyn_ros.model.model_fields import PRIMARY
+
+
+def with_keys(m: Model, states: Iterable[GroupState]) -> Model:
+    """Return the Model with a keyframe of each name of a state.
+
+    Joints that a state leaves out are at qpos0. States of one name, of several groups of joints,
+    make one keyframe; a later one overwrites an earlier one. A state of no joint of m is left out.
+    """
+    keys: dict[str, dict[int, float]] = {}
+    for state in states:
+        if given := given_by(m, state):
+            keys.setdefault(state.name, {}).update(given)
+    if not keys:
+        return m
+    key_qpos = np.tile(m.qpos0, (len(keys), 1))
+    for row, given in zip(key_qpos, keys.values(), strict=True):
+        row[list(given)] = list(given.values())
+    arrays = {name: getattr(m, name) for name in PRIMARY} | {"key_qpos": key_qpos}
+    names = {**m.names, "key_names": tuple(keys)}
+    return unchecked_model(m.name, arrays, names, m.opt, m.findings, m)
+
+
+def given_by(m: Model, state: GroupState) -> dict[int, float]:
+    """Return the entries of qpos that a state gives."""
+    numbers = {
+        m.jnt_numbers[name]: position
+        for name, position in state.positions.items()
+        if name in m.jnt_numbers
+    }
+    return {
+        int(m.jnt_qposadr[j]): position
+        for j, position in numbers.items()
+        if m.jnt_class[j] == JointClass.FREE and m.jnt_kind(j).nq == 1
+    }

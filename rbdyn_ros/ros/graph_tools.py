@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `rbdyn topic`, `service` and `param` do: a hidden node that looks, sends and asks.
+
+They are for Pythons with ROS 2 from PyPI, which has no command `ros2`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any
+
+import rclpy
+import yaml
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import get_parameter_value, parameter_value_to_python
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.signals import SignalHandlerOptions
+from rosidl_parser.definition import AbstractNestedType, BasicType, NamespacedType
+
+from rbdyn_ros.errors import RbdynError, did_you_mean, listing, quote, refusal, shown
+from rbdyn_ros.ros.messages.build import provide
+
+#: Time to find a topic, a service or a subscriber, and to get an answer [s].
+WAIT = 10.0
+#: Time in which all topics of a graph are found [s].
+LOOK = 1.0
+
+
+class Graph:
+    """A hidden node in the ROS graph of the environment."""
+
+    def __init__(self, context: rclpy.Context) -> None:
+        self.node = Node("_rbdyn_tool", context=context, start_parameter_services=False)
+        self._executor = SingleThreadedExecutor(context=context)
+        self._executor.add_node(self.node)
+
+    def spin(self, seconds: float) -> None:
+        """Serve the node for at most one callback."""
+        self._executor.spin_once(timeout_sec=seconds)
+
+    def until(self, is_so: Callable[[], object], missing: str) -> Any:
+        """Wait for a condition and return its value; raise RbdynError after WAIT."""
+        end = time.monotonic() + WAIT
+        while not (found := is_so()):
+            if time.monotonic() > end:
+                raise refusal(missing)
+            self.spin(0.05)
+        return found
+
+    def topics(self) -> dict[str, str]:
+        """Return the type of each topic."""
+        return {name: types[0] for name, types in self.node.get_topic_names_and_types()}
+
+    def type_of(self, topic: str) -> str:
+        """Return the type of a topic, which may appear soon."""
+        name = self.full(topic)
+        try:
+            found: str = self.until(lambda: self.topics().get(name), "")
+        except RbdynError:
+            hint = did_you_mean(name, self.topics())
+            raise refusal(f"there is no topic {quote(name)}{hint}") from None
+        return found
+
+    def full(self, name: str) -> str:
+        """Return the absolute name of a topic or service."""
+        return name if name.startswith("/") else f"/{name}"
+
+    def call(self, kind: type, name: str, request: Any) -> Any:
+        """Call a service and return its response."""
+        client: Any = self.node.create_client(kind, self.full(name))
+        known = dict(self.node.get_service_names_and_types())
+        self.until(client.service_is_ready, f"there is no service {quote(self.full(name))}"
+                   f"{did_you_mean(self.full(name), known)}; is its node running?")  # fmt: skip
+        future = client.call_async(request)
+        self.until(future.done, f"{name} does not answer")
+        return future.result()
+
+
+@contextmanager
+def graph() -> Iterator[Graph]:
+    """Yield a hidden node; the environment chooses its domain."""
+    provide()
+    context = rclpy.Context()
+    rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        yield Graph(context)
+    finally:
+        rclpy.shutdown(context=context)
+
+
+def topic_list() -> None:
+    """Print the topics with their types."""
+    with graph() as found:
+        end = time.monotonic() + LOOK
+        while time.monotonic() < end:
+            found.spin(0.05)
+        for name, kind in sorted(found.topics().items()):
+            print(f"{name} [{kind}]")
+
+
+def topic_echo(topic: str, once: bool) -> None:
+    """Print the messages of a topic as YAML until Ctrl-C."""
+    with graph() as found:
+        count = _subscribe(found, topic, lambda message: print(f"{as_text(message)}---"))
+        while not (once and count):
+            found.spin(0.1)
+
+
+def topic_hz(topic: str, once: bool) -> None:
+    """Print the rate of a topic each second until Ctrl-C."""
+    times: list[float] = []
+    with graph() as found:
+        _subscribe(found, topic, lambda _: times.append(time.monotonic()))
+        found.until(lambda: times, f"no message on {quote(found.full(topic))}")
+        while True:
+            end = time.monotonic() + 1.0
+            times[:-1] = []
+            while time.monotonic() < end:
+                found.spin(0.1)
+            gaps = [after - before for before, after in pairwise(times)]
+            if gaps:
+                rate = len(gaps) / (times[-1] - times[0])
+                spread = f"{min(gaps):.4f} s to {max(gaps):.4f} s"
+                print(f"{rate:.1f} Hz, {spread} apart", flush=True)
+            else:
+                print("no message in the last second", flush=True)
+            if once:
+                return
+
+
+def topic_pub(topic: str, kind: str, values: str, rate: float, once: bool) -> None:
+    """Publish a message at a rate [Hz] until Ctrl-C, or once to the first subscriber."""
+    message = filled(interface(kind, "msg")(), _yaml(values))
+    with graph() as found:
+        publisher = found.node.create_publisher(type(message), found.full(topic), 10)
+        if once:
+            found.until(publisher.get_subscription_count, f"nobody subscribes to {topic}")
+        next_time = time.monotonic()
+        while True:
+            publisher.publish(message)
+            if once:
+                publisher.wait_for_all_acked()
+                return
+            next_time = max(next_time + 1.0 / rate, time.monotonic())
+            while (left := next_time - time.monotonic()) > 0.0:
+                found.spin(left)
+
+
+def service_call(name: str, kind: str, values: str) -> None:
+    """Call a service and print its response as YAML."""
+    service = interface(kind, "srv")
+    request = filled(service.Request(), _yaml(values))
+    with graph() as found:
+        print(as_text(found.call(service, name, request)), end="")
+
+
+def param_list(node: str) -> None:
+    """Print the names of the parameters of a node."""
+    with graph() as found:
+        print("\n".join(_names(found, node)))
+
+
+def _names(found: Graph, node: str) -> list[str]:
+    kind = importlib.import_module("rcl_interfaces.srv").ListParameters
+    return sorted(found.call(kind, f"{node}/list_parameters", kind.Request()).result.names)
+
+
+def param_get(node: str, name: str) -> None:
+    """Print the value of a parameter."""
+    srv = importlib.import_module("rcl_interfaces.srv")
+    with graph() as found:
+        request = srv.GetParameters.Request(names=[name])
+        values = found.call(srv.GetParameters, f"{node}/get_parameters", request).values
+        if not values or values[0].type == 0:
+            hint = did_you_mean(name, _names(found, node))
+            raise refusal(f"{node} has no parameter {quote(name)}{hint}")
+        print(_plain(parameter_value_to_python(values[0])))
+
+
+def param_set(node: str, name: str, value: str) -> None:
+    """Set a parameter; raises RbdynError with the reason of the node if it refuses."""
+    srv, msg = (importlib.import_module(f"rcl_interfaces.{part}") for part in ("srv", "msg"))
+    parameter = msg.Parameter(name=name, value=get_parameter_value(string_value=value))
+    with graph() as found:
+        request = srv.SetParameters.Request(parameters=[parameter])
+        (result,) = found.call(srv.SetParameters, f"{node}/set_parameters", request).results
+    if not result.successful:
+        raise refusal(f"{node} refuses {name} = {value}: {result.reason}")
+
+
+def interface(kind: str, part: str) -> Any:
+    """Return the class of a type such as sensor_msgs/msg/JointState."""
+    words = kind.split("/")
+    package, name = words[0], words[-1]
+    try:
+        return getattr(importlib.import_module(f"{package}.{part}"), name)
+    except (ImportError, AttributeError, ValueError):
+        text = f"there is no type {quote(kind)}; a type is PACKAGE/{part}/NAME, and its package"
+        raise refusal(f"{text} is installed") from None
+
+
+def filled(message: Any, values: object) -> Any:
+    """Return a message with values by field, which may be nested."""
+    if not isinstance(values, Mapping):
+        text = f"the values of {type(message).__name__} are {shown(values)}"
+        raise refusal(f'{text}; write them as "{{field: value}}"')
+    slots = dict(zip(message.get_fields_and_field_types(), message.SLOT_TYPES, strict=True))
+    for name, value in values.items():
+        kind, known = type(message).__name__, slots
+        if name not in known:
+            hint = did_you_mean(str(name), known) or f"; it has {listing(list(known))}"
+            raise refusal(f"{kind} has no field {quote(str(name))}{hint}")
+        try:
+            setattr(message, name, _value(slots[name], value, getattr(message, name)))
+        except (AssertionError, TypeError, ValueError):
+            allowed = message.get_fields_and_field_types()[name]
+            raise refusal(f"{kind}.{name} is {shown(value)}; allowed is {allowed}") from None
+    return message
+
+
+def _value(slot: Any, value: Any, now: Any) -> Any:
+    if isinstance(slot, AbstractNestedType):
+        return [_value(slot.value_type, each, None) for each in value]
+    if isinstance(slot, NamespacedType):
+        message = _class_of(slot)() if now is None else now
+        return filled(message, value)
+    if isinstance(slot, BasicType) and slot.typename in ("float", "double"):
+        return float(value)
+    return value
+
+
+def _class_of(slot: NamespacedType) -> Any:
+    return getattr(importlib.import_module(".".join(slot.namespaces)), slot.name)
+
+
+def as_text(message: Any) -> str:
+    """Return a message as YAML."""
+    text: str = yaml.safe_dump(_plain(message), sort_keys=False, default_flow_style=None)
+    return text
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "get_fields_and_field_types"):
+        names = value.get_fields_and_field_types()
+        return {name: _plain(getattr(value, name)) for name in names}
+    if isinstance(value, bytes):
+        return list(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _subscribe(found: Graph, topic: str, take: Callable[[Any], object]) -> list[None]:
+    """Subscribe as its publishers allow; return a list that grows with each message."""
+    name, count = found.full(topic), list[None]()
+    kind = interface(found.type_of(topic), "msg")
+    offered = [info.qos_profile for info in found.node.get_publishers_info_by_topic(name)]
+    best = any(qos.reliability == ReliabilityPolicy.BEST_EFFORT for qos in offered)
+    late = offered and all(x.durability == DurabilityPolicy.TRANSIENT_LOCAL for x in offered)
+    qos = QoSProfile(
+        depth=100,
+        reliability=ReliabilityPolicy.BEST_EFFORT if best else ReliabilityPolicy.RELIABLE,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL if late else DurabilityPolicy.VOLATILE,
+    )
+
+    def heard(message: Any) -> None:
+        count.append(None)
+        take(message)
+
+    found.node.create_subscription(kind, name, heard, qos)
+    return count
+
+
+def _yaml(text: str) -> object:
+    try:
+        return yaml.safe_load(text) if text.strip() else {}
+    except yaml.YAMLError as error:
+        raise refusal(f"{quote(text)} is not YAML: {' '.join(str(error).split())}") from None
