@@ -71,9 +71,9 @@ EXPECTED, PUSH, STEADY, PLACE, SPEED, LAG, BEHIND, PEAK, FROST, EXACTLY = range(
 WHERE, WITH, GAINED, WAY, COURSE, LEARNT, MOVING, LASTS, STANDING = range(9)
 NEARLY = EXACTLY + STANDING
 #: Command and measured effort where a joint began to stand still, and for how long the measured
-#: one has not followed.
-TOLD, FELT, DEAF = range(NEARLY + STANDING, NEARLY + STANDING + 3)
-DUE, ODD, NOISE, LAST, GRIP, MOST, ROWS = range(DEAF + 1, DEAF + 8)
+#: one has not followed; command and measured effort where its numbers began to repeat exactly.
+TOLD, FELT, DEAF, BEGUN, MEASURED = range(NEARLY + STANDING, NEARLY + STANDING + 5)
+DUE, ODD, NOISE, LAST, GRIP, MOST, ROWS = range(MEASURED + 1, MEASURED + 8)
 
 
 class Witness:
@@ -250,7 +250,9 @@ def _witness(
 
     Return the controlled dof that has frozen, the most suspicious of several, or -1.
     """
-    n = len(qpos)
+    n, moves = len(qpos), False
+    for k in dofs:  # the encoders of an arm freeze together
+        moves = moves or qpos[k] != memory[PLACE, k]
     for k in range(n):
         before = memory[SPEED, k]
         memory[ODD, k] = qacc[k] + memory[STEADY, k] - (qvel[k] - before) / dt
@@ -278,6 +280,8 @@ def _witness(
         pushes = a if load > held else 0.0
         if memory[GRIP, k] > 0.0:  # the friction of other joints slows this one as well
             pushes = np.copysign(min(abs(pushes), resisted), pushes)
+        if _follows(told[k], felt[k], k, memory) and moves:
+            _learn_friction(pushes, withstood, k, memory)
         exact = _stand(0.0, 0.0, pushes, held, moved, dt, EXACTLY, k, memory)
         near = _stand(STILL, STILL_SPEED, pushes, withstood, moved, dt, NEARLY, k, memory)
         deaf = _listen(told[k], felt[k], dense[k, k], dt, blocked, k, memory)
@@ -319,6 +323,24 @@ def _noise(odd: float, dt: float, k: int, memory: Matrix) -> float:
     counts = min(jump**2, max(SUDDEN**2 * memory[NOISE, k], LEAST**2))
     memory[NOISE, k] += (1.0 - np.exp(-dt / NOISY)) * (counts - memory[NOISE, k])
     return np.sqrt(memory[NOISE, k])  # type: ignore[no-any-return]
+
+
+@kernel
+def _follows(told: float, felt: float, k: int, memory: Matrix) -> bool:
+    """Whether a measured effort has followed the command since the numbers repeat exactly."""
+    if memory[EXACTLY + LASTS, k] == 0.0:
+        memory[BEGUN, k], memory[MEASURED, k] = told, felt
+    change, followed = abs(told - memory[BEGUN, k]), abs(felt - memory[MEASURED, k])
+    return followed > FOLLOWED * change  # type: ignore[no-any-return]
+
+
+@kernel
+def _learn_friction(a: float, withstood: float, k: int, memory: Matrix) -> None:
+    """Learn which efforts do not move a joint whose numbers are new although they repeat."""
+    held = abs(a) - memory[GRIP, k]
+    if held <= withstood:
+        memory[EXACTLY + LEARNT, k] = max(memory[EXACTLY + LEARNT, k], held)
+        memory[EXACTLY + GAINED, k] = memory[EXACTLY + WAY, k] = 0.0
 
 
 @kernel

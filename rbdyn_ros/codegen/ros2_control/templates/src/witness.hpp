@@ -97,7 +97,7 @@ private:
     double expected = 0.0, steady = 0.0, place = 0.0, speed = 0.0;
     double lag = 0.0, behind = 0.0, peak = 0.0, frost = 0.0;
     Stand exactly, nearly;
-    double told = 0.0, felt = 0.0, deaf = 0.0;
+    double told = 0.0, felt = 0.0, deaf = 0.0, begun = 0.0, measured = 0.0;
     double odd = 0.0, noise = 0.0, last = 0.0, grip = 0.0, most = 0.0;
   };
 
@@ -119,6 +119,9 @@ private:
 
   void compare_all(const State & state, const Dofs & a, const Testimony & given)
   {
+    moves_ = std::any_of(PLACE.begin(), PLACE.end(), [&](std::size_t k) {
+      return state.q[k] != memory_[k].place;  // the encoders of an arm freeze together
+    });
     for (std::size_t k = 0; k < DOFS; ++k) {
       Memory & memory = memory_[k];
       memory.odd = a[k] + memory.steady - (state.v[k] - memory.speed) / given.dt;
@@ -162,6 +165,9 @@ private:
     if (memory.grip > 0.0) {  // the friction of other joints slows this one as well
       pushes = std::copysign(std::min(std::abs(pushes), resisted), pushes);
     }
+    if (follows(given.told[k], given.felt[k], memory) && moves_) {
+      learn_friction(pushes, withstood, memory);
+    }
     const double exact =
       stand(memory.exactly, 0.0, 0.0, pushes, held, moved, given.dt, std::abs(push[k]), true, memory);
     const double near = stand(
@@ -203,6 +209,27 @@ private:
     const double counts = std::min(jump * jump, std::max(sudden, witness::LEAST * witness::LEAST));
     memory.noise += (1.0 - std::exp(-dt / witness::NOISY)) * (counts - memory.noise);
     return std::sqrt(memory.noise);
+  }
+
+  /// Whether a measured effort has followed the command since the numbers repeat exactly.
+  static bool follows(double told, double felt, Memory & memory)
+  {
+    if (memory.exactly.lasts == 0.0) {
+      memory.begun = told;
+      memory.measured = felt;
+    }
+    const double change = std::abs(told - memory.begun);
+    return std::abs(felt - memory.measured) > witness::FOLLOWED * change;
+  }
+
+  /// Learn which efforts do not move a joint whose numbers are new although they repeat.
+  static void learn_friction(double a, double withstood, Memory & memory)
+  {
+    const double held = std::abs(a) - memory.grip;
+    if (held <= withstood) {
+      memory.exactly.learnt = std::max(memory.exactly.learnt, held);
+      memory.exactly.gained = memory.exactly.way = 0.0;
+    }
   }
 
   /// Return the suspicion that the measured effort of a standing joint is an old one.
@@ -266,6 +293,7 @@ private:
   std::array<Memory, DOFS> memory_{};
   std::array<double, DOFS * DOFS> dense_{};
   int count_ = 0;
+  bool moves_ = false;  // whether a controlled joint has another position than in the state before
 };
 
 }  // namespace @{namespace}
