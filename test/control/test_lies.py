@@ -22,7 +22,8 @@ from battery import (
     rubbed,
 )
 from closed_loop import FILES, SEVEN, ClosedLoop, armed, model
-from support.lies import LIES, LOOP, NONE, filtered, lie_of, pairs
+from support.lies import LIES, LOOP, NONE, filtered, frozen, lie_of, pairs
+from uses import fault_of
 
 from rbdyn_ros.control.base.faults import CODES, FAULTS
 from rbdyn_ros.control.base.state_kernels import DRIFTED
@@ -277,6 +278,25 @@ def test_friction_that_nobody_told_of_is_no_freeze(mode):
     loop.controller.follow_path(path)
     loop.run(1.5)
     assert loop.controller.fault is None, loop.controller.status()
+
+
+@pytest.mark.parametrize("mode", ["computed_torque", "impedance"])
+def test_friction_that_the_model_knows_in_part_is_no_freeze(mode):
+    """Its joints stand exactly still, but others move, and the measured efforts follow."""
+    assert fault_of(FILES[0], "path_with_three_times_the_friction", mode)[0] != "frozen"
+
+
+@pytest.mark.parametrize("friction", [False, True])
+def test_encoders_that_freeze_together_are_not_taken_for_friction(friction):
+    """Measured efforts go on, and follow the commands."""
+    case = Case("frozen", "computed_torque", 0.0, friction=friction)
+    stopped, going = references(replace(case, lie=""))
+    loop = moving(case)
+    q, v, _ = lied(loop, replace(lie_of("frozen"), liar=frozen("position", "velocity")))
+    k = loop.dofs
+    assert loop.controller.fault.code == "frozen"
+    assert (np.abs(v[:, k]) / loop.gate.limits.velocity).max() < FASTEST
+    assert beyond(q[:, k], np.concatenate([stopped, going])[:, k]) < FARTHEST
 
 
 def test_a_cleared_fault_forgets_how_the_numbers_disagreed():

@@ -63,6 +63,22 @@ def test_wheels_on_a_floor_have_the_speed_that_was_asked(start, rover, speeds):
     assert np.abs(found / speeds - 1.0).max() < 0.01
 
 
+def test_wheels_that_slip_and_grip_again_have_the_speed_that_was_asked(start):
+    """On ice they slip for about a second, until the robot is as fast as they are."""
+    ice = dataclasses.replace(SKID_STEER, friction=0.1)
+    loop = start(ice.model(), **WALKING)
+    walk(loop, 50)
+    speed = 0.7 * ice.velocity
+    wheels = drive(loop, ice, np.full(4, speed))
+    states = walk(loop, 3000)
+    slip = [1.0 - np.hypot(*state.qvel[:2]) / (speed * ice.radius) for state in states]
+    assert slip[100] > 0.5
+    assert abs(slip[-1]) < 0.02
+    found = np.array([state.qvel[wheels] for state in states[SOON:]])
+    assert np.abs(found / speed - 1.0).max() < 0.02
+    assert np.abs(found[-500:] / speed - 1.0).max() < 1e-3
+
+
 def go(loop, rover, side, forward, turn):
     """Return the states until the robot went [m] or turned [rad] so far by wheel speeds."""
     speed = np.where(rover.left, forward - turn * side, forward + turn * side) / rover.radius
@@ -179,6 +195,20 @@ def test_hold_slips_under_more_than_its_effort_and_does_not_snap_back(start):
     assert min(state.qvel[0] for state in states) > -0.5 * 1.05
     assert states[-1].qpos[0] > away
     assert abs(states[-1].qvel[0]) < 1e-6
+
+
+def test_hold_stays_where_it_is_behind_a_gear_with_play(start):
+    play = 0.01
+    spec = rb.ActuatorSpec(
+        "x", gear=10.0, armature=1e-4, stiffness=5000.0, gear_damping=20.0, backlash=play
+    )
+    loop = start(rb.with_actuators(rail(), [spec]), **PAUSING, on_timeout="hold")
+    walk(loop, 100)
+    push(loop, 1, (10.0, 0.0, 0.0), 1.0)
+    held = np.array([state.qpos[0] for state in walk(loop, 2000)])
+    assert np.abs(held).max() < play
+    assert np.ptp(held[500:900]) < 1e-6
+    assert np.ptp(held[1500:]) < play
 
 
 def test_a_grip_survives_a_pause_of_commands(start):

@@ -57,8 +57,8 @@ class BlindState(Record):
         Field("still_drift", (STANDSTILLS, "nv"), "how far by its repeated velocity"),
         Field("still_moving", (STANDSTILLS, "nv"), "1: it moved before as its velocity says"),
         Field("still_time", (STANDSTILLS, "nv"), "duration [s]"),
-        Field("still_command", ("nv",), "command where it began"),
-        Field("still_measured", ("nv",), "measured effort where it began"),
+        Field("still_command", (STANDSTILLS, "nv"), "command where it began"),
+        Field("still_measured", (STANDSTILLS, "nv"), "measured effort where it began"),
         Field("unheard", ("nv",), "for how long that has not followed the commands [s]"),
         # states of recent time, a ring: velocity_vote
         Field("past_time", (REMEMBERED,), "times of measurement [ns]", "int"),

@@ -172,7 +172,9 @@ def compare(
     blocked: float,
 ) -> None:
     """Update the suspicions with a state and the accelerations of the efforts sent."""
-    n = len(qpos)
+    n, moves = len(qpos), False
+    for k in s.dofs:  # the encoders of an arm freeze together
+        moves = moves or qpos[k] != s.last_qpos[k]
     for k in range(n):
         s.residual[k] = qacc[k] + s.steady_push[k] - (qvel[k] - s.last_qvel[k]) / dt
     for k in range(n):  # M (v' - a - steady push): the unexplained effort, by its own inertia
@@ -199,6 +201,8 @@ def compare(
         pushes = a if load > held else 0.0
         if s.grip[k] > 0.0:  # the friction of other joints slows this one as well
             pushes = np.copysign(min(abs(pushes), resisted), pushes)
+        if follows(s, command[k], measured[k], k) and moves:
+            learn_friction(s, pushes, withstood, k)
         exact = stand(s, EXACTLY, 0.0, 0.0, pushes, held, moved, dt, k)
         near = stand(s, NEARLY, STILL, STILL_SPEED, pushes, withstood, moved, dt, k)
         deaf = listen(s, command[k], measured[k], dt, blocked, k)
@@ -239,16 +243,35 @@ def learn_noise(s: BlindState, odd: float, dt: float, k: int) -> float:
 
 
 @kernel
+def follows(s: BlindState, command: float, measured: float, k: int) -> bool:
+    """Whether a measured effort has followed the command since the numbers repeat exactly."""
+    if s.still_time[EXACTLY, k] == 0.0:
+        s.still_command[EXACTLY, k], s.still_measured[EXACTLY, k] = command, measured
+    change = abs(command - s.still_command[EXACTLY, k])
+    return abs(measured - s.still_measured[EXACTLY, k]) > FOLLOWED * change
+
+
+@kernel
+def learn_friction(s: BlindState, a: float, withstood: float, k: int) -> None:
+    """Learn which efforts do not move a joint whose numbers are new although they repeat."""
+    held = abs(a) - s.grip[k]
+    if held <= withstood:
+        s.still_push[EXACTLY, k] = max(s.still_push[EXACTLY, k], held)
+        s.still_gain[EXACTLY, k] = s.still_way[EXACTLY, k] = 0.0
+
+
+@kernel
 def listen(
     s: BlindState, command: float, measured: float, dt: float, blocked: float, k: int
 ) -> float:
     """Return the suspicion that the measured effort of a standing joint is an old one."""
     unknown = np.isnan(measured) or measured == 0.0  # drivers that measure none often say 0
     if s.still_time[NEARLY, k] == 0.0 or unknown or blocked >= ANYTHING:
-        s.still_command[k], s.still_measured[k], s.unheard[k] = command, measured, 0.0
+        s.still_command[NEARLY, k], s.still_measured[NEARLY, k] = command, measured
+        s.unheard[k] = 0.0
         return 0.0
-    change = abs(command - s.still_command[k])
-    followed = abs(measured - s.still_measured[k])
+    change = abs(command - s.still_command[NEARLY, k])
+    followed = abs(measured - s.still_measured[NEARLY, k])
     waits = change > HEARD * s.most[k] * s.mass[k, k] and followed < FOLLOWED * change
     s.unheard[k] = s.unheard[k] + dt if waits else 0.0
     return s.unheard[k] / DELAY  # type: ignore[no-any-return]

@@ -101,8 +101,7 @@ class ArmTopics:
         self._executor.add_node(self._node)
         self._stopping = threading.Event()
         self._watched = self._awake = steady_ns()
-        self._unknown = -1  # number of states up to which the arm is unknown after a pause
-        self._fresh = 0  # stamp from which on states are newer than the pause [ns]
+        self._fresh = 0  # time from which on states are newer than the last pause [ns]
         self._arrival = self.time.now()
         self._stamp = 0  # of the newest state [ns]
         self.active = False
@@ -167,8 +166,7 @@ class ArmTopics:
         pause, self._awake = now - self._awake, now
         if pause > self._timeout and self.active and not self.time.simulated:
             self._controller.on_watch(now)
-            self._unknown = self._controller.states
-            self._fresh = self._stamp + pause if self._stamp else 0
+            self._fresh = self._controller.gate.measured.time + pause
 
     @property
     def _timeout(self) -> float:
@@ -178,9 +176,8 @@ class ArmTopics:
         """Whether an answer is too late: to a state before a pause, or without one since then."""
         if self.time.simulated:
             return False
-        if self._controller.states == self._unknown or self._stamp < self._fresh:
-            return True
-        return steady_ns() - steady > self._timeout
+        old = self._controller.gate.measured.time < self._fresh
+        return old or steady_ns() - steady > self._timeout
 
     def _watch(self) -> None:
         steady = steady_ns()
