@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The picture of docs/explanation/architecture.md holds: imports run one way, without circles."""
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -55,3 +56,14 @@ def test_folders_import_from_lower_layers_only():
     command = [Path(sys.executable).with_name("lint-imports"), "--no-cache"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_class_name_means_one_class():
+    """CONTRIBUTING, Names: the textbook repeats the mechanics on its own, with its own names."""
+    places = {}
+    for path in sorted((ROOT / "rbdyn_ros").rglob("*.py")):
+        if "textbook" not in path.parts:
+            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.ClassDef):
+                    places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}

@@ -60,7 +60,7 @@ def test_a_file_is_read_as_it_was_written(tmp_path):
         messages.add(code, text)
     write(messages, tmp_path / "messages.txt")
     text = (tmp_path / "messages.txt").read_text()
-    assert text.split("\n")[1:] == ["", "a", "    0 bodies", "    one", "", "b", "    two", ""]
+    assert text.split("\n")[1:] == ["a: 0 bodies", "a: one", "b: two", ""]
     assert read(tmp_path / "messages.txt") == messages
 
 

@@ -46,36 +46,18 @@ class Audit:
         text = f"{element}: {message}" if element else message
         self.findings.append(Finding(code, text, severity, element, line, found, allowed))
 
-    def error(
-        self,
-        code: str,
-        element: str,
-        line: int | None,
-        message: str,
-        *,
-        found: str = "",
-        allowed: str = "",
-    ) -> None:
-        """Record an error: the document is refused."""
-        self.add("error", code, element, line, message, found=found, allowed=allowed)
+    def error(self, code: str, element: str, line: int | None, message: str, **of: str) -> None:
+        """Record an error: the document is refused; `of` is found and allowed of `add`."""
+        self.add("error", code, element, line, message, **of)
 
     def repair(
-        self,
-        code: str,
-        element: str,
-        line: int | None,
-        message: str,
-        repaired: str,
-        *,
-        found: str = "",
-        allowed: str = "",
+        self, code: str, element: str, line: int | None, message: str, repaired: str, **of: str
     ) -> None:
-        """Record an error if strict, else a warning with the repair."""
+        """Record an error if strict, else a warning with the repair; `of` as for `error`."""
         if self.strict:
-            self.add("error", code, element, line, message, found=found, allowed=allowed)
+            self.add("error", code, element, line, message, **of)
         else:
-            message = f"{message}; {repaired}"
-            self.add("warning", code, element, line, message, found=found, allowed=allowed)
+            self.add("warning", code, element, line, f"{message}; {repaired}", **of)
 
     def hint(self, name: str, known: Collection[str]) -> str:
         """Return `` (did you mean 'x'?)`` for the nearest known name, or an empty string."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rbdyn_ros.commands.parser import Commands
-    from rbdyn_ros.recording.run import Run
+    from rbdyn_ros.recording.run import RecordedRun
 
 RUN_FILE = FileOf((".mcap", ".db3"))
 #: Errors that concern the arguments, not the recording.
@@ -107,7 +107,7 @@ def add_recording(command: argparse.ArgumentParser) -> None:
     add_import(command)
 
 
-def recorded_run(command: str, options: argparse.Namespace) -> Run | int:
+def recorded_run(command: str, options: argparse.Namespace) -> RecordedRun | int:
     """Return the chosen run, or print the error and return a status."""
     from rbdyn_ros.commands.recorded import not_there
     from rbdyn_ros.errors import ParameterError, RbdynError

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import viser
 
     from rbdyn_ros.commands.parser import Commands
-    from rbdyn_ros.recording.run import Run
+    from rbdyn_ros.recording.run import RecordedRun
 
 FILM_FILE = FileOf((".gif", ".mp4"))
 
@@ -76,7 +76,7 @@ def _replay(options: argparse.Namespace) -> int:
     return serve_page("replay", options, run.name, lambda server: _play(server, run, options))
 
 
-def _film(run: Run, options: argparse.Namespace) -> int:
+def _film(run: RecordedRun, options: argparse.Namespace) -> int:
     from rbdyn_ros.errors import RbdynError
     from rbdyn_ros.view.pictures.run_film import film_run
 
@@ -98,7 +98,7 @@ def _looks_file(options: argparse.Namespace) -> Path | None:
     return file if file is not None and file.suffix != SUFFIX else None
 
 
-def _play(server: viser.ViserServer, run: Run, options: argparse.Namespace) -> None:
+def _play(server: viser.ViserServer, run: RecordedRun, options: argparse.Namespace) -> None:
     """Add the robot and its timeline to the view; warn about parts that cannot be shown."""
     from rbdyn_ros.description.appearance.shapes import Appearance, read_appearance
     from rbdyn_ros.errors import ModelError

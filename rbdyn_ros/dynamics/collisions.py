@@ -194,7 +194,7 @@ def named_distance(m: Model, g: int, h: int, row: Array) -> Distance:
 
 def _overlaps(m: Model) -> tuple[Ints, Sequence[Distance]]:
     """Return a flag per pair: overlaps at qpos0 with a part of the same robot; and these pairs."""
-    kept: tuple[Ints, Sequence[Distance]] | None = vars(m).get("start_overlaps")
+    kept: tuple[Ints, Sequence[Distance]] | None = m.kept.get("start_overlaps")
     if kept is None:
         d = make_data(m)
         memory, skipped = NearPairs(m), np.zeros(m.ndistance, np.int64)
@@ -205,13 +205,13 @@ def _overlaps(m: Model) -> tuple[Ints, Sequence[Distance]]:
             if one_robot[pair]:
                 skipped[pair] = 1
                 listed.append(named_distance(m, g, h, row))
-        kept = vars(m).setdefault("start_overlaps", (skipped, tuple(listed)))
+        kept = m.kept.setdefault("start_overlaps", (skipped, tuple(listed)))
     return kept
 
 
 def skipped_pairs(m: Model) -> Ints:
     """Return flags of pairs that overlap at qpos0; the first call for a Model warns of them."""
-    known = "start_overlaps" in vars(m)
+    known = "start_overlaps" in m.kept
     flags, overlaps = _overlaps(m)
     if overlaps and not known:
         warnings.warn(overlap_text(m.name, overlaps), RuntimeWarning, stacklevel=3)

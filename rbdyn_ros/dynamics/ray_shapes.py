@@ -90,9 +90,9 @@ class RayShapes:
 
 def geometry_shapes(m: Model) -> RayShapes:
     """Return all geometries of a Model, in the order of m.geom_names; made once."""
-    kept: RayShapes | None = vars(m).get("ray_shapes")
+    kept: RayShapes | None = m.kept.get("ray_shapes")
     if kept is None:
-        kept = vars(m).setdefault("ray_shapes", RayShapes(_geometry(m, g) for g in range(m.ngeom)))
+        kept = m.kept.setdefault("ray_shapes", RayShapes(_geometry(m, g) for g in range(m.ngeom)))
     return kept
 
 

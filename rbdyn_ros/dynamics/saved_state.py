@@ -99,8 +99,8 @@ def _kind(value: object) -> str:
 
 def _layout(m: Model) -> str:
     """Return a hash of everything that decides what the numbers of a Data mean."""
-    kept: str | None = vars(m).get("state_layout")
-    if kept is None:
+    if "state_layout" not in m.kept:
         meaning = repr((m.names, m.data_offsets, m.data_slots, m.jnt_type.tolist()))
-        kept = vars(m).setdefault("state_layout", hashlib.sha256(meaning.encode()).hexdigest())
-    return kept
+        m.kept["state_layout"] = hashlib.sha256(meaning.encode()).hexdigest()
+    layout: str = m.kept["state_layout"]
+    return layout

@@ -8,11 +8,11 @@ import math
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
+from rbdyn_ros.engine.step.passive import NO_TIME
 from rbdyn_ros.engine.step.too_much import (
     CRUSHED_CONTACT,
     FAST,
     LOST,
-    NO_TIME,
     STIFF_CONTACT,
     STIFF_JOINT,
     STIFF_LIMIT,

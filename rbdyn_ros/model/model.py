@@ -81,6 +81,7 @@ class Model:
             joints.
         data_offsets: first slot of each field in a Data's row.
         data_slots: length of that row.
+        kept: what functions of the Model compute once and look up later, by name.
     """
 
     def __init__(
@@ -194,6 +195,7 @@ class Model:
     def __setattr__(self, name: str, value: object) -> None:
         raise _read_only(name)
 
+    kept: dict[str, Any]
     body_numbers: PartNumbers
     jnt_numbers: PartNumbers
     frame_numbers: PartNumbers
@@ -408,7 +410,7 @@ def _fill(
     if not arrays.keys() >= set(DERIVED):
         arrays = {**arrays, **derive(arrays, names)}
     sizes = sizes_of(arrays, loops.data_slots if loops else 0)
-    keep.update(name=name, findings=tuple(findings), opt=opt or Options(), loops=loops)
+    keep.update(name=name, findings=tuple(findings), opt=opt or Options(), loops=loops, kept={})
     keep.update({kind: tuple(names[kind]) for kind in NAMES})
     # plain attributes: Python finds them faster than properties
     keep.update({kind: part_numbers(keep[of]) for kind, of in _NUMBERED.items()})

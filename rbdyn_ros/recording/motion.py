@@ -24,7 +24,7 @@ OTHER_CLOCK = 10**9
 
 
 def from_states(m: Model, found: RobotData, _source: str) -> dict[str, Any]:
-    """Return the fields of a Run from the states of a simulation.
+    """Return the fields of a RecordedRun from the states of a simulation.
 
     Raises:
         ValueError: a field of the states does not fit the robot.
@@ -59,7 +59,7 @@ def from_states(m: Model, found: RobotData, _source: str) -> dict[str, Any]:
 
 
 def from_joints(m: Model, found: RobotData, _source: str) -> dict[str, Any]:
-    """Return the fields of a Run from joint_states and odom.
+    """Return the fields of a RecordedRun from joint_states and odom.
 
     Raises:
         ValueError: the messages name no joint of the robot.

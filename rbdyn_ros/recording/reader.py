@@ -19,7 +19,7 @@ from rbdyn_ros.recording.collect import Collected, robots_in
 from rbdyn_ros.recording.mcap_file import Message
 from rbdyn_ros.recording.motion import from_joints, from_states
 from rbdyn_ros.recording.robots import is_floating, robot_of
-from rbdyn_ros.recording.run import Run
+from rbdyn_ros.recording.run import RecordedRun
 from rbdyn_ros.recording.series import TooLargeError
 
 SHOWN = 8
@@ -32,7 +32,7 @@ def read_run(
     name: str | None = None,
     start: float = 0.0,
     end: float = math.inf,
-) -> Run:
+) -> RecordedRun:
     """Read a recording of a simulation, or of a real robot.
 
     A recording of `rbdyn sim --record` or rb.Recorder has every state to the last bit. Other
@@ -137,7 +137,7 @@ def _run(
     collected: Collected,
     space: str,
     robot: str | Path | Model | None,
-) -> Run:
+) -> RecordedRun:
     found = collected.of(space)
     exact, widths = False, None
     if found.states is not None and found.states.stamps:
@@ -162,7 +162,7 @@ def _run(
         notes.append(f"its {len(time)} states have the same time, so it has no duration to play")
     if recording.truncated:
         notes.append("it was cut off; it is read up to the cut")
-    return Run(
+    return RecordedRun(
         m=m,
         name=space.strip("/") or m.name,
         source=str(source),

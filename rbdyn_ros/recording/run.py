@@ -22,7 +22,7 @@ SAME = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Run:
+class RecordedRun:
     """The motion of a robot, in order of time.
 
     Attributes:

@@ -31,7 +31,7 @@ WAIT = 10.0
 LOOK = 1.0
 
 
-class Graph:
+class RosGraph:
     """A hidden node in the ROS graph of the environment."""
 
     def __init__(self, context: rclpy.Context) -> None:
@@ -82,13 +82,13 @@ class Graph:
 
 
 @contextmanager
-def graph() -> Iterator[Graph]:
+def graph() -> Iterator[RosGraph]:
     """Yield a hidden node; the environment chooses its domain."""
     provide()
     context = rclpy.Context()
     rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
     try:
-        yield Graph(context)
+        yield RosGraph(context)
     finally:
         rclpy.shutdown(context=context)
 
@@ -165,7 +165,7 @@ def param_list(node: str) -> None:
         print("\n".join(_names(found, node)))
 
 
-def _names(found: Graph, node: str) -> list[str]:
+def _names(found: RosGraph, node: str) -> list[str]:
     kind = importlib.import_module("rcl_interfaces.srv").ListParameters
     return sorted(found.call(kind, f"{node}/list_parameters", kind.Request()).result.names)
 
@@ -255,7 +255,7 @@ def _plain(value: Any) -> Any:
     return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def _subscribe(found: Graph, topic: str, take: Callable[[Any], object]) -> list[None]:
+def _subscribe(found: RosGraph, topic: str, take: Callable[[Any], object]) -> list[None]:
     """Subscribe as its publishers allow; return a list that grows with each message."""
     name, count = found.full(topic), list[None]()
     kind = interface(found.type_of(topic), "msg")

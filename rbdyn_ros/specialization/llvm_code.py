@@ -26,7 +26,7 @@ INTRINSICS = ("sqrt", "fabs", "floor")
 LIBRARY = ("tan", "exp", "log", "tanh", "arctan2")
 
 
-class Places(Protocol):
+class ArrayAccess(Protocol):
     """Locates the arrays of a program from the arguments of a function."""
 
     arguments: Sequence[ir.Type]
@@ -75,7 +75,7 @@ class Module:
         kind = ir.FunctionType(number, [number] * operands)
         return self.ir.globals.get(name) or ir.Function(self.ir, kind, name)
 
-    def add(self, name: str, program: Program, places: Places) -> ir.Function:
+    def add(self, name: str, program: Program, places: ArrayAccess) -> ir.Function:
         """Add a function that runs a program on the arrays its arguments point to."""
         blocks = cut(program, self.together)
         functions = [
@@ -97,7 +97,7 @@ class _BlockWriter:
     """Writes the function of one block; its last argument holds the values that blocks share."""
 
     def __init__(
-        self, module: Module, program: Program, blocks: Blocks, places: Places, name: str
+        self, module: Module, program: Program, blocks: Blocks, places: ArrayAccess, name: str
     ) -> None:
         self.module, self.program, self.blocks, self.places = module, program, blocks, places
         kind = ir.FunctionType(ir.VoidType(), [*places.arguments, POINTER])

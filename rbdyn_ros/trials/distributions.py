@@ -31,9 +31,7 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Uniform:
-    """Every number from low to high is as likely as any other."""
-
+class _Interval:
     low: float
     high: float
 
@@ -41,6 +39,11 @@ class Uniform:
     def range(self) -> tuple[float, float]:
         """The smallest and the largest sample."""
         return self.low, self.high
+
+
+@dataclass(frozen=True)
+class Uniform(_Interval):
+    """Every number from low to high is as likely as any other."""
 
     def quantile(self, u: Array) -> Array:
         """Return the samples of u, numbers in [0, 1)."""
@@ -49,16 +52,8 @@ class Uniform:
 
 
 @dataclass(frozen=True)
-class LogUniform:
+class LogUniform(_Interval):
     """The logarithm is uniform: every order of magnitude is as likely as any other."""
-
-    low: float
-    high: float
-
-    @property
-    def range(self) -> tuple[float, float]:
-        """The smallest and the largest sample."""
-        return self.low, self.high
 
     def quantile(self, u: Array) -> Array:
         """Return the samples of u, numbers in [0, 1)."""

@@ -115,7 +115,7 @@ class TrialRobot:
 
 
 @dataclass(frozen=True)
-class Controller:
+class TrialController:
     """The controller that computes the joint forces of every run.
 
     Attributes:
@@ -177,7 +177,7 @@ def whole_steps(time: float, m: Model) -> float:
 
 
 @dataclass(frozen=True)
-class Limit:
+class MeasureLimit:
     """The allowed range of a measure; a run outside it has failed."""
 
     low: float = -np.inf
@@ -229,7 +229,7 @@ class Trial:
         m: the Model of the robot or scene, with the timestep of the trial and without actuators:
             what the controller knows.
         nstep: timesteps of a run.
-        controller: see Controller.
+        controller: see TrialController.
         reference: (nstep + 1, nq + 2 nv), target qpos, qvel and qacc by timestep.
         varied: the numbers that differ between runs.
         payload_link: the link that the payload is fixed to, or "".
@@ -250,7 +250,7 @@ class Trial:
     path: str
     m: Model
     nstep: int
-    controller: Controller
+    controller: TrialController
     reference: Array
     varied: tuple[Varied, ...] = ()
     payload_link: str = ""
@@ -258,7 +258,7 @@ class Trial:
     first_seed: int = 0
     settling_band: float = 0.02
     functions: Mapping[str, PythonCode] = field(default_factory=dict)
-    limits: Mapping[str, Limit] = field(default_factory=dict)
+    limits: Mapping[str, MeasureLimit] = field(default_factory=dict)
     rule: Rule = Rule()
     allowance: Allowance = Allowance()
     recordings: int = 0

@@ -44,6 +44,17 @@ def test_model_attributes_cannot_be_set(m):
         m.opt = None
 
 
+def test_a_changed_model_does_not_inherit_what_was_kept(m, d):
+    rb.save_state(m, d)
+    assert m.kept
+    for other in (
+        m.replaced(dof_damping=2.0 * m.dof_damping),
+        copy.copy(m),
+        pickle.loads(pickle.dumps(m)),
+    ):
+        assert other.kept == {}
+
+
 def test_misspelt_model_field(m):
     with pytest.raises(AttributeError, match="'Model' object has no attribute 'body_mas'"):
         _ = m.body_mas

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import rbdyn_ros as rb
-from rbdyn_ros.engine.contact.law.contact_constants import DEEPEST, EMERGE, OUT, STICK, STIFF
+from rbdyn_ros.engine.contact.law.contact_constants import DEEPEST, OUT, STICK, STIFF
 from rbdyn_ros.engine.contact.law.masses import SHARE
 from rbdyn_ros.engine.contact.law.surfaces import DEFAULT_SOLREF
 from rbdyn_ros.engine.contact.solve.rolling import LIES
 from rbdyn_ros.engine.contact.solve.solve_step import STUBBORN
+from rbdyn_ros.engine.stops.stop_law import EMERGE
 from rbdyn_ros.engine.tree.flight import HELD, PLAIN
 from rbdyn_ros.model.contact_arrays import FEATURES, SIZE
 from rbdyn_ros.model.geoms import GeomType

@@ -49,24 +49,20 @@ class Messages(dict):
 
 def read(path=FILE):
     """Return the messages in a file."""
-    messages, code = Messages(), ""
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if line.startswith("    "):
-            messages.add(code, line[4:])
-        elif line and not line.startswith("#"):
-            code = line
+    messages = Messages()
+    for line in path.read_text(encoding="utf-8").splitlines()[1:]:
+        code, _, message = line.partition(": ")
+        messages.add(code, message)
     return messages
 
 
 def write(messages, path=FILE):
-    """Write messages to a file: the codes in order, below each its messages."""
-    lines, last = [HEADER], None
-    for code, message in messages.refusals():
-        if code != last:
-            lines += ["", code]
-        lines.append(f"    {message}")
-        last = code
-    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    """Write messages to a file, sorted, each in one line with its code.
+
+    So git merges the additions of two branches as a union of lines, see .gitattributes.
+    """
+    lines = [f"{code}: {message}" for code, message in messages.refusals()]
+    path.write_text("\n".join([HEADER, *lines, ""]), encoding="utf-8")
 
 
 def missing(seen, path=FILE):

@@ -11,7 +11,7 @@ from rbdyn_ros.errors import DescriptionError, ParameterError
 from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.trials.distributions import Choice, Normal
 from rbdyn_ros.trials.files.reader import with_runs
-from rbdyn_ros.trials.trial import Limit
+from rbdyn_ros.trials.trial import MeasureLimit
 
 LAW = "{law: pd, stiffness: 1, damping: 1}"
 
@@ -124,7 +124,7 @@ def test_the_keys_of_a_file_become_a_trial(tmp_path):
     )  # fmt: skip
     assert list(found.seeds) == list(range(100, 107))
     assert (found.nstep, found.controller.every) == (100, 2)
-    assert found.limits == {"tracking_max": Limit(0.0, 1.0)}
+    assert found.limits == {"tracking_max": MeasureLimit(0.0, 1.0)}
     assert found.rule.pass_rate == 0.9
     assert [varied.name for varied in found.varied] == [
         f"start.position.{joint()}",

@@ -13,11 +13,11 @@ from support.systems import everything, register
 import rbdyn_ros as rb
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.view.web import charts
-from rbdyn_ros.view.web.charts import Charts, History, Quantities
+from rbdyn_ros.view.web.charts import Charts, ChartSamples, Quantities
 
 
 def test_a_history_keeps_the_last_rows():
-    history, rng = History(3, length=7), np.random.default_rng(0)
+    history, rng = ChartSamples(3, length=7), np.random.default_rng(0)
     rows, kept = rng.normal(size=(40, 3)), []
     for k, row in enumerate(rows):
         assert history.add(0.5 * k, row)
@@ -32,7 +32,7 @@ def test_a_history_keeps_the_last_rows():
 
 
 def test_a_table_is_a_copy():
-    history = History(1, length=2)
+    history = ChartSamples(1, length=2)
     for at in range(3):
         history.add(float(at), [0.0])
         table = history.table()

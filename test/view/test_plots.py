@@ -11,7 +11,7 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.errors import ParameterError
-from rbdyn_ros.recording.run import Run
+from rbdyn_ros.recording.run import RecordedRun
 from rbdyn_ros.recording.series import Series
 from rbdyn_ros.view.pictures import plots
 from rbdyn_ros.view.pictures.plot_curves import (
@@ -36,7 +36,9 @@ def run_of(m, n=200, **more):
     }
     fields |= more
     stamps = (1e9 * time).astype(np.int64)
-    return Run(m=m, name=m.name, source="x", time=time, clock=time, stamps=stamps, **fields)
+    return RecordedRun(
+        m=m, name=m.name, source="x", time=time, clock=time, stamps=stamps, **fields
+    )
 
 
 def arm():

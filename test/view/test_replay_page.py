@@ -10,7 +10,7 @@ from web_page import open_browser, open_page, press, slider, wait_until
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.appearance.shapes import read_appearance
-from rbdyn_ros.recording.run import Run
+from rbdyn_ros.recording.run import RecordedRun
 from rbdyn_ros.view.web.charts import Quantities
 from rbdyn_ros.view.web.playing import Player
 from rbdyn_ros.view.web.server import address_of, open_server
@@ -32,7 +32,7 @@ def a_run(n=1001, begin=2.0, effort=None):
     if effort is None:
         effort = np.zeros((n, 1))
     stamps = (1e9 * time).astype(np.int64)
-    return Run(m, "x", "x", time, time, stamps, qpos, np.ones((n, 1)), effort)
+    return RecordedRun(m, "x", "x", time, time, stamps, qpos, np.ones((n, 1)), effort)
 
 
 def test_time_of_a_player():

@@ -248,7 +248,7 @@ def follows(s: BlindState, command: float, measured: float, k: int) -> bool:
     if s.still_time[EXACTLY, k] == 0.0:
         s.still_command[EXACTLY, k], s.still_measured[EXACTLY, k] = command, measured
     change = abs(command - s.still_command[EXACTLY, k])
-    return abs(measured - s.still_measured[EXACTLY, k]) > FOLLOWED * change
+    return abs(measured - s.still_measured[EXACTLY, k]) > FOLLOWED * change  # type: ignore[no-any-return]
 
 
 @kernel

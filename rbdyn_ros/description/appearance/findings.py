@@ -31,12 +31,10 @@ class CountingAudit(Audit):
         element: str,
         line: int | None,
         message: str,
-        *,
-        found: str = "",
-        allowed: str = "",
+        **of: str,
     ) -> None:
         self.error_count += severity == "error"
-        super().add(severity, code, element, line, message, found=found, allowed=allowed)
+        super().add(severity, code, element, line, message, **of)
 
     def all(self) -> tuple[Finding, ...]:
         """Return the findings in the order of their lines."""
@@ -57,9 +55,7 @@ class OnlyWarnings(CountingAudit):
         element: str,
         line: int | None,
         message: str,
-        *,
-        found: str = "",
-        allowed: str = "",
+        **of: str,
     ) -> None:
         if severity == "error":
             self.error_count += 1
@@ -67,8 +63,8 @@ class OnlyWarnings(CountingAudit):
         if len(self.findings) == MOST_FINDINGS:
             self._more += 1
             return
-        found = found[:LONGEST_NAME]
-        super().add("warning", code, element, line, message, found=found, allowed=allowed)
+        of["found"] = of.get("found", "")[:LONGEST_NAME]
+        super().add("warning", code, element, line, message, **of)
 
     def all(self) -> tuple[Finding, ...]:
         """Return the warnings in the order of their lines."""

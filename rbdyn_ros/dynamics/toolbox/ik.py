@@ -338,11 +338,11 @@ def dof_limits(m: Model, dofs: Ints) -> tuple[Ints, Array]:
 
 def _seeds(m: Model, number: int) -> Array:
     """Return configurations to start from, the same ones for every call."""
-    kept: Array | None = vars(m).get("ik_seeds")
+    kept: Array | None = m.kept.get("ik_seeds")
     if kept is None or len(kept) < number:
         rng = np.random.default_rng(0)
         drawn = [random_qpos(m, rng) for _ in range(number)]
-        kept = vars(m)["ik_seeds"] = np.array(drawn).reshape(number, m.nq)
+        kept = m.kept["ik_seeds"] = np.array(drawn).reshape(number, m.nq)
     return kept
 
 

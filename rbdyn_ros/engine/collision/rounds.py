@@ -20,12 +20,10 @@ from rbdyn_ros.engine.algebra.spatial import (
     sub3,
     transposed,
 )
-from rbdyn_ros.engine.collision.distances import distance
+from rbdyn_ros.engine.collision.distances import UP, distance
 from rbdyn_ros.engine.collision.kinds import SPHERE
 from rbdyn_ros.engine.collision.support import radius_of, support
 from rbdyn_ros.engine.compiler.jit import inline, kernel
-
-UP = (0.0, 0.0, 1.0)
 
 
 @kernel

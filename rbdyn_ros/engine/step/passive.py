@@ -23,7 +23,7 @@ STICTION_SPEED = 1e-3
 #: is explicit: a faster damper is unstable where a joint moves much less than dof_inertia0.
 SOFT = 0.02
 
-#: Time constants [s] up to this are shorter than any timestep.
+#: Time constants [s] up to this are shorter than any timestep: the user has given none.
 NO_TIME = 1e-5
 
 

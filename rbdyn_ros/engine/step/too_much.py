@@ -12,6 +12,7 @@ from rbdyn_ros.engine.algebra.spatial import dot3, load3
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.contact.law.contact_constants import bounces
 from rbdyn_ros.engine.joints.jcalc import BALL, FREE
+from rbdyn_ros.engine.step.passive import NO_TIME
 from rbdyn_ros.model.contact_arrays import IS_SPRING, MASS_BY_H, NORMAL, PUSH, K
 from rbdyn_ros.model.joints import JointClass
 
@@ -21,9 +22,6 @@ STIFF_CONTACT, CRUSHED_CONTACT, STIFF_JOINT, STIFF_LIMIT = 256, 512, 1024, 2048
 
 #: Rigid contacts are reported that are pressed deeper than this [m].
 DEEP = 1e-3
-
-#: Time constants [s] up to this are not given by a user.
-NO_TIME = 1e-5
 
 #: A body that tumbles turns too fast if it turns by more in a step [rad].
 TURN_LIMIT = 0.5

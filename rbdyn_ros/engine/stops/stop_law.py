@@ -62,7 +62,8 @@ SOFTER = 20.0
 #: Time constant [s] of a joint that comes back into its range.
 RETURN = 0.1
 
-#: Largest speed [rad/s or m/s] of that.
+#: Largest speed [rad/s or m/s] of a joint that comes back, and of a near-rigid contact, or one as
+#: stiff as a step resolves, that comes out of an obstacle: nothing that is put there shoots out.
 EMERGE = 0.3
 
 #: Up to here beyond its limit [rad or m] a joint is at it.

@@ -12,6 +12,9 @@ from rbdyn_ros.engine.compiler.jit import kernel
 from rbdyn_ros.engine.stops.stop_law import along_cone, cone_force, has_stop, stop_force
 from rbdyn_ros.engine.stops.stop_pieces import cone_force_used, force_used
 
+#: A line search ends where the slope along the line is this part of the slope at its start.
+SLOPE_TOLERANCE = 0.1
+
 
 @kernel
 def potential_slope(m, d, share):

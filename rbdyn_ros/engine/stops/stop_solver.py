@@ -22,14 +22,12 @@ from rbdyn_ros.engine.stops.stop_pieces import (
     switch_wrong_pieces,
     take_pieces_at_iterate,
 )
-from rbdyn_ros.engine.stops.stop_potential import potential_slope
+from rbdyn_ros.engine.stops.stop_potential import SLOPE_TOLERANCE, potential_slope
 from rbdyn_ros.engine.tree.aba import accelerate_step
 
 #: Passes of dynamics in a step, and those of them that only change pieces.
 MAX_PASSES, MAX_SWITCHES = 30, 3
 
-#: The search ends where the slope along the line is this part of that at its start.
-SLOPE_TOLERANCE = 0.1
 HALVINGS = 40
 
 

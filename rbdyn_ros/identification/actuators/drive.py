@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rbdyn_ros.actuators.specs import ActuatorSpec
-from rbdyn_ros.identification.actuators.drive_fit import Drive, DriveFit, fit_drive
+from rbdyn_ros.identification.actuators.drive_fit import DriveFit, DriveRecord, fit_drive
 from rbdyn_ros.identification.actuators.estimate import LARGEST_STD, Estimate
 from rbdyn_ros.identification.actuators.found import Findings
 
@@ -18,7 +18,7 @@ INSIDE = 1.05
 POOR = 0.2
 
 
-def identify_drive(findings: Findings, drive: Drive, current: bool) -> None:
+def identify_drive(findings: Findings, drive: DriveRecord, current: bool) -> None:
     """Identify torque constant, rotor and friction.
 
     Args:
@@ -68,7 +68,7 @@ class _Units:
         return self.spec.gear**2 * self.spec.armature or None
 
 
-def _scaled(findings: Findings, drive: Drive, units: _Units) -> DriveFit | None:
+def _scaled(findings: Findings, drive: DriveRecord, units: _Units) -> DriveFit | None:
     """Return the drive with the best torque constant; None if there is none."""
     fit = fit_drive(drive, rotor=units.rotor)
     if not fit.scale.is_found:
@@ -102,7 +102,7 @@ def _take_rotor(findings: Findings, fit: DriveFit, units: _Units) -> None:
         findings.lack("the inertia of its rotor", "it accelerates too little")
 
 
-def _take_friction(findings: Findings, drive: Drive, fit: DriveFit, units: _Units) -> None:
+def _take_friction(findings: Findings, drive: DriveRecord, fit: DriveFit, units: _Units) -> None:
     curved = _has_stribeck(drive, fit)
     if not curved:
         rotor = units.rotor
@@ -114,7 +114,7 @@ def _take_friction(findings: Findings, drive: Drive, fit: DriveFit, units: _Unit
         findings.lack("viscous friction", _too_small(fit.viscous.times(units.gear**-2)))
 
 
-def _take_dry(findings: Findings, drive: Drive, fit: DriveFit, units: _Units) -> None:
+def _take_dry(findings: Findings, drive: DriveRecord, fit: DriveFit, units: _Units) -> None:
     coulomb = fit.coulomb.times(1.0 / units.gear)
     speeds = drive.motion.qvel[drive.kept, 0]
     if min((speeds > 0.0).mean(), (speeds < 0.0).mean()) < EACH_WAY:
@@ -132,7 +132,7 @@ def _take_dry(findings: Findings, drive: Drive, fit: DriveFit, units: _Units) ->
     findings.take("lugre.stribeck", fit.speed.times(units.gear))
 
 
-def _has_stribeck(drive: Drive, fit: DriveFit) -> bool:
+def _has_stribeck(drive: DriveRecord, fit: DriveFit) -> bool:
     if fit.rise is None or fit.speed is None:
         return False
     fastest = float(abs(drive.motion.qvel[drive.kept, 0]).max())

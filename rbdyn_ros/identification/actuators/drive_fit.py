@@ -39,7 +39,7 @@ LEAST_SPEED = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Drive:
+class DriveRecord:
     """The recording of one drive.
 
     Attributes:
@@ -100,7 +100,11 @@ def moving(motion: Motion) -> Bools:
 
 
 def fit_drive(
-    drive: Drive, *, scale: float | None = None, rotor: float | None = None, stribeck: bool = True
+    drive: DriveRecord,
+    *,
+    scale: float | None = None,
+    rotor: float | None = None,
+    stribeck: bool = True,
 ) -> DriveFit:
     """Return the drive that explains the efforts best.
 
@@ -125,7 +129,9 @@ def fit_drive(
     return _in_torques(x, C, rotor, speed, unexplained)
 
 
-def _equations(drive: Drive, scale: float | None, rotor: float | None) -> tuple[Array, Array]:
+def _equations(
+    drive: DriveRecord, scale: float | None, rotor: float | None
+) -> tuple[Array, Array]:
     """Return the columns (k, 5) and the efforts (k,); columns of known numbers are 0."""
     motion = drive.motion
     v, a, effort = motion.qvel[:, 0], motion.qacc[:, 0], motion.effort[:, 0]
@@ -136,17 +142,17 @@ def _equations(drive: Drive, scale: float | None, rotor: float | None) -> tuple[
     return np.column_stack(columns)[drive.kept], effort[drive.kept]
 
 
-def _of_speed(drive: Drive, function: Callable[[Array], Array]) -> Array:
+def _of_speed(drive: DriveRecord, function: Callable[[Array], Array]) -> Array:
     """Return a function of the speed, filtered like the efforts, (p,)."""
     return np.asarray(drive.motion.of_velocity(function)[:, 0], np.float64)
 
 
-def _rise(drive: Drive, speed: float) -> Array:
+def _rise(drive: DriveRecord, speed: float) -> Array:
     """Return the column of Fs - Fc (k,)."""
     return _of_speed(drive, lambda v: np.sign(v) * np.exp(-((v / speed) ** 2)))[drive.kept]
 
 
-def _slope(drive: Drive, speed: float) -> Array:
+def _slope(drive: DriveRecord, speed: float) -> Array:
     """Return the derivative of this column by the Stribeck speed (k,)."""
 
     def by_speed(v: Array) -> Array:
@@ -156,7 +162,7 @@ def _slope(drive: Drive, speed: float) -> Array:
     return _of_speed(drive, by_speed)[drive.kept]
 
 
-def _best_speed(drive: Drive, A: Array, b: Array) -> float:
+def _best_speed(drive: DriveRecord, A: Array, b: Array) -> float:
     """Return the Stribeck speed that explains the efforts best."""
     fastest = float(np.abs(drive.motion.qvel[drive.kept, 0]).max())
     low, high = max(drive.slowest, LEAST_SPEED), max(fastest, 2.0 * LEAST_SPEED)

@@ -21,7 +21,7 @@ from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.identification.actuators.drive import identify_drive
-from rbdyn_ros.identification.actuators.drive_fit import Drive, moving
+from rbdyn_ros.identification.actuators.drive_fit import DriveRecord, moving
 from rbdyn_ros.identification.actuators.estimate import Estimate
 from rbdyn_ros.identification.actuators.found import Findings
 from rbdyn_ros.identification.actuators.gear import identify_gear, take_elastic
@@ -161,7 +161,7 @@ def _identify_joint(
                 "time, so the drive is not identified"
             )
         else:
-            identify_drive(findings, Drive(motion, load, kept), current)
+            identify_drive(findings, DriveRecord(motion, load, kept), current)
         take_elastic(findings, elastic)
     spec = findings.spec if known is not None or findings.found else None
     return ActuatorEstimate(

@@ -13,12 +13,12 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts.policies import Policy
 from rbdyn_ros.trials.files.keys import LAWS, MAX_STEPS
 from rbdyn_ros.trials.files.values import is_known, line_of, read_code
-from rbdyn_ros.trials.trial import Controller, Joints, UserNode, hash_of_files
+from rbdyn_ros.trials.trial import Joints, TrialController, UserNode, hash_of_files
 
 OF_LAW = ("stiffness", "damping", "limit")
 
 
-def read_controller(given: Given | None, m: Model, folder: Path) -> Controller | None:
+def read_controller(given: Given | None, m: Model, folder: Path) -> TrialController | None:
     """Return the controller; None after an error.
 
     Args:
@@ -31,17 +31,17 @@ def read_controller(given: Given | None, m: Model, folder: Path) -> Controller |
     every = _every(given, m)
     if "law" in given:
         policy = _policy(given, m)
-        return None if policy is None else Controller(policy, every=every)
+        return None if policy is None else TrialController(policy, every=every)
     for key in OF_LAW:
         if key in given.lines and given.lines.keys() & {"traced", "python", "node"}:
             message = f"{key} belongs to a law; a controller of yours has its own numbers"
             given.error("unknown-key", key, message)
     if "node" in given:
         node = _node(given["node"], m, folder)
-        return None if node is None else Controller(every=every, node=node)
+        return None if node is None else TrialController(every=every, node=node)
     traced = "traced" in given
     code = read_code(given, "traced" if traced else "python", folder)
-    return None if code is None else Controller(None, code, traced, every)
+    return None if code is None else TrialController(None, code, traced, every)
 
 
 def _every(given: Given, m: Model) -> int:

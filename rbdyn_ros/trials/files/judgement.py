@@ -19,7 +19,7 @@ from rbdyn_ros.trials.references import Path as Motion
 from rbdyn_ros.trials.references import Waypoints
 from rbdyn_ros.trials.simulation.measures import MEASURES, OF_BASE
 from rbdyn_ros.trials.simulation.score import floating_base
-from rbdyn_ros.trials.trial import Limit
+from rbdyn_ros.trials.trial import MeasureLimit
 
 
 def read_reference(given: Given, joints: Collection[str]) -> Mapping[str, Motion]:
@@ -66,20 +66,22 @@ def read_measures(given: Given, folder: Path) -> dict[str, PythonCode]:
     return functions
 
 
-def read_limits(given: Given, m: Model, functions: Mapping[str, PythonCode]) -> dict[str, Limit]:
+def read_limits(
+    given: Given, m: Model, functions: Mapping[str, PythonCode]
+) -> dict[str, MeasureLimit]:
     """Return the limits by measure, of the section `limits`."""
     known = [name for name in MEASURES if name not in OF_BASE or floating_base(m) >= 0]
     known += functions
-    limits: dict[str, Limit] = {}
+    limits: dict[str, MeasureLimit] = {}
     for name, line in given.lines.items():
         if not is_known(name, known, "measure", given, line, "limits") or name not in given:
             continue
         limit = given[name]
         if isinstance(limit, float):
-            limits[name] = Limit(high=limit)
+            limits[name] = MeasureLimit(high=limit)
         elif limit.sound:
             low, high = limit.get("min", -np.inf), limit.get("max", np.inf)
-            limits[name] = Limit(low, high)
+            limits[name] = MeasureLimit(low, high)
             if not limit or low > high:
                 allowed = "a min, a max of at least that, or both"
                 ValuePlace(given.audit, limit.owner, "limit").refuse(limit.node, allowed)

@@ -179,27 +179,18 @@ VARY = Table(
     ),
     owner="vary",
 )
-#: Bounds of the samples of each fault; None: the duration of a run.
-FAULT_BOUNDS: dict[str, tuple[float, float | None]] = {
-    "command_delay": (0.0, None),
-    "command_drop": (0.0, 1.0),
-    "state_delay": (0.0, None),
-    "position_noise": (0.0, math.inf),
-    "velocity_noise": (0.0, math.inf),
-    "effort_scale": (-math.inf, math.inf),
+#: Of each fault: the bounds of its samples, where None is the duration of a run; and the meaning.
+_FAULTS: dict[str, tuple[float, float | None, str]] = {
+    "command_delay": (0.0, None, "of commands [s]"),
+    "command_drop": (0.0, 1.0, "probability that a command is lost"),
+    "state_delay": (0.0, None, "of states [s]"),
+    "position_noise": (0.0, math.inf, "standard deviation [rad or m]"),
+    "velocity_noise": (0.0, math.inf, "standard deviation [rad/s or m/s]"),
+    "effort_scale": (-math.inf, math.inf, "of commanded efforts"),
 }
-FAULTS = Table(
-    "faults",
-    (
-        Key("command_delay", SAMPLED, "of commands [s]"),
-        Key("command_drop", SAMPLED, "probability that a command is lost"),
-        Key("state_delay", SAMPLED, "of states [s]"),
-        Key("position_noise", SAMPLED, "standard deviation [rad or m]"),
-        Key("velocity_noise", SAMPLED, "standard deviation [rad/s or m/s]"),
-        Key("effort_scale", SAMPLED, "of commanded efforts"),
-    ),
-    owner="faults",
-)
+FAULT_BOUNDS = {name: (low, high) for name, (low, high, _) in _FAULTS.items()}
+_FAULT_KEYS = tuple(Key(name, SAMPLED, meaning) for name, (*_, meaning) in _FAULTS.items())
+FAULTS = Table("faults", _FAULT_KEYS, owner="faults")
 BAND = "settling_band"
 MEASURES = ByName(
     Table("measure", (Key("python", _CODE, "FILE:FUNCTION", needed=True),)),

@@ -18,7 +18,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.trials.processes.isolated import ShardJob, run_isolated
 from rbdyn_ros.trials.simulation.runs import Run, run_shard
-from rbdyn_ros.trials.simulation.simulated import Simulated
+from rbdyn_ros.trials.simulation.simulated import Shard
 from rbdyn_ros.trials.trial import Trial
 
 
@@ -58,7 +58,7 @@ def prepare(trial: Trial) -> None:
         prepare_nodes(trial)
     elif trial.controller.isolated:
         short = replace(trial, nstep=1, reference=trial.reference[:2])
-        Simulated(short, [trial.first_seed], None, _no_commands).run()
+        Shard(short, [trial.first_seed], None, _no_commands).run()
 
 
 def _no_commands(time: float, seen: Array, reference: Array, commands: Array) -> None:

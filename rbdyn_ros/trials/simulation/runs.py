@@ -12,7 +12,7 @@ from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.trials.python_code import blamed
 from rbdyn_ros.trials.simulation.measures import Values, known, measures
 from rbdyn_ros.trials.simulation.sampling import sample
-from rbdyn_ros.trials.simulation.simulated import History, HistoryWatcher, Simulated, Watcher
+from rbdyn_ros.trials.simulation.simulated import History, HistoryWatcher, Shard, Watcher
 from rbdyn_ros.trials.trial import Trial
 
 #: Runs side by side: enough to fill vector registers, few enough for the cache.
@@ -80,7 +80,7 @@ def run_shard(trial: Trial, seeds: Sequence[int], watch: Watcher | None = None) 
         for each in watchers:
             each(batch)
 
-    shard = Simulated(trial, seeds, watching if watchers else None)
+    shard = Shard(trial, seeds, watching if watchers else None)
     if trial.controller.isolated:
         try:
             shard.run()
@@ -101,7 +101,7 @@ def failed(trial: Trial, seed: int, status: str, why: str) -> Run:
     return Run(seed, status, why, values, {})
 
 
-def _facts(shard: Simulated, i: int, history: HistoryWatcher | None) -> Run:
+def _facts(shard: Shard, i: int, history: HistoryWatcher | None) -> Run:
     seed, values = shard.seeds[i], shard.values(i)
     found = measures(shard.trial, shard.score, i)
     if shard.bad[i]:

@@ -49,7 +49,7 @@ class History:
     reference: Array
 
 
-class Simulated:
+class Shard:
     """Runs that advance together.
 
     Args:

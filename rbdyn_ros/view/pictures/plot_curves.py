@@ -16,7 +16,7 @@ from rbdyn_ros.dynamics.toolbox.terms import kinetic_energy, potential_energy
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quote
 from rbdyn_ros.model.joints import JointType
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.recording.run import Run
+from rbdyn_ros.recording.run import RecordedRun
 from rbdyn_ros.recording.series import Series
 
 #: Quantities of each joint, and of the robot as a whole.
@@ -50,7 +50,7 @@ class PlotRow:
     curves: dict[str, list[Curve]]
 
 
-def joint_rows(run: Run, patterns: Sequence[str]) -> list[PlotRow]:
+def joint_rows(run: RecordedRun, patterns: Sequence[str]) -> list[PlotRow]:
     """Return the rows of the chosen joints.
 
     Args:
@@ -130,7 +130,7 @@ def _turns(at: int) -> list[tuple[str, str, int | None, int]]:
     return [(f"rotation {axis}", "rad", -1 - at, j) for j, axis in enumerate("xyz")]
 
 
-def _row(run: Run, one: _Coordinate, turned: dict[int, Array]) -> PlotRow:
+def _row(run: RecordedRun, one: _Coordinate, turned: dict[int, Array]) -> PlotRow:
     if one.qpos is None:
         position = np.full(len(run.time), np.nan)
     elif one.qpos >= 0:
@@ -158,7 +158,7 @@ def _row(run: Run, one: _Coordinate, turned: dict[int, Array]) -> PlotRow:
 
 
 def _add_commands(
-    run: Run, series: Series, joint: str, position: Array, curves: dict[str, list[Curve]]
+    run: RecordedRun, series: Series, joint: str, position: Array, curves: dict[str, list[Curve]]
 ) -> None:
     if joint not in series.names:
         return
@@ -176,7 +176,7 @@ def _add_commands(
         curves["error"].append(Curve(COMMAND, until, wanted - there))
 
 
-def energies(run: Run) -> list[Curve]:
+def energies(run: RecordedRun) -> list[Curve]:
     """Return the energies of a run; empty if its velocities are unknown."""
     known = np.flatnonzero(np.isfinite(run.qvel).all(axis=1))
     if not len(known) or not run.m.nv:
@@ -192,7 +192,7 @@ def energies(run: Run) -> list[Curve]:
     return [Curve(name, time, values) for name, values in parts.items()]
 
 
-def contact_forces(run: Run, most: int = 8) -> list[Curve]:
+def contact_forces(run: RecordedRun, most: int = 8) -> list[Curve]:
     """Return the contact force magnitudes: of the most loaded bodies, and of all others."""
     if run.contact is None:
         return []

@@ -12,7 +12,7 @@ import numpy as np
 
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quote
 from rbdyn_ros.loading.output import output_path, write_whole
-from rbdyn_ros.recording.run import Run
+from rbdyn_ros.recording.run import RecordedRun
 from rbdyn_ros.view.pictures.canvas import BLUE, INK, VERMILLION, new_figure
 from rbdyn_ros.view.pictures.plot_curves import (
     COMMAND,
@@ -51,7 +51,7 @@ TITLES = {"position": "position", "velocity": "velocity", "effort": "effort",
 
 
 def draw_run(
-    run: Run,
+    run: RecordedRun,
     path: str | Path,
     *,
     joints: Sequence[str] = (),
@@ -112,7 +112,7 @@ def _save(figures: Any, file: BinaryIO, kind: str) -> None:
 
 
 def _chosen(
-    run: Run, rows: list[PlotRow], quantities: Sequence[str]
+    run: RecordedRun, rows: list[PlotRow], quantities: Sequence[str]
 ) -> tuple[list[str], dict[str, list[Curve]]]:
     """Return the joint quantities, and the curves of the robot by quantity."""
     for name in quantities:
@@ -135,7 +135,7 @@ def _chosen(
 
 
 def _page(
-    run: Run,
+    run: RecordedRun,
     rows: list[PlotRow],
     columns: list[str],
     wide: dict[str, list[Curve]],
@@ -183,7 +183,7 @@ def _page(
     return figure
 
 
-def _span(run: Run) -> tuple[float, float]:
+def _span(run: RecordedRun) -> tuple[float, float]:
     start, end = float(run.time[0]), float(run.time[-1])
     return (start, end) if end > start else (start - 0.5, start + 0.5)
 
@@ -198,7 +198,7 @@ def _title(rows: list[PlotRow], quantity: str) -> str:
 
 
 def _head(
-    figure: Figure, run: Run, rows: list[PlotRow], columns: list[str], height: float
+    figure: Figure, run: RecordedRun, rows: list[PlotRow], columns: list[str], height: float
 ) -> None:
     """Write the name of the robot and the legend."""
     from matplotlib.lines import Line2D

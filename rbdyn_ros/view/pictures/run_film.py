@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
-from rbdyn_ros.recording.run import Run
+from rbdyn_ros.recording.run import RecordedRun
 from rbdyn_ros.view.pictures.animation import MOST_FRAMES, SUFFIXES, animate
 
 
 def film_run(
-    run: Run,
+    run: RecordedRun,
     path: str | Path,
     fps: float = 25.0,
     looks: str | Path | None = None,
@@ -24,8 +24,8 @@ def film_run(
 ) -> tuple[Finding, ...]:
     """Write a film of a run, in real time, to a .gif or .mp4 file.
 
-    Contact forces are drawn where the recording shows them, see Run.instant. If the visuals
-    belong to another robot, the run's own one is drawn without visuals.
+    Contact forces are drawn where the recording shows them, see RecordedRun.instant. If the
+    visuals belong to another robot, the run's own one is drawn without visuals.
 
     Args:
         run: result of read_run.

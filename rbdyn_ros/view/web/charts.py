@@ -35,7 +35,7 @@ TICKS = tuple(step * 10.0**k for k in range(-3, 10) for step in (1.0, 2.0, 5.0))
 ENERGIES = ("potential", "kinetic", "total")
 
 
-class History:
+class ChartSamples:
     """A ring buffer of rows over time.
 
     Args:
@@ -120,7 +120,7 @@ class Quantities:
         )
 
     def columns(self, chosen: Sequence[int]) -> dict[str, tuple[tuple[str, ...], list[int]]]:
-        """Return, for the title of each chart, its labels and its columns of History.
+        """Return, for the title of each chart, its labels and its columns of ChartSamples.
 
         Args:
             chosen: indices of the shown joints.
@@ -154,7 +154,7 @@ class Charts:
     def __init__(self, server: viser.ViserServer, m: Model) -> None:
         self._gui, self._atomic = server.gui, server.atomic
         self._quantities = Quantities(m)
-        self._history = History(self._quantities.width)
+        self._history = ChartSamples(self._quantities.width)
         self._plots: dict[str, tuple[Any, list[int]]] = {}
         self._sampled = self._drawn = 0.0
         self._rebuild = False

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.recording.run import Run
+from rbdyn_ros.recording.run import RecordedRun
 from rbdyn_ros.view.pictures.plot_curves import energies
 from rbdyn_ros.view.web.charts import COLOURS, FIRST, HEIGHT, Quantities
 from rbdyn_ros.view.web.playing import SPEEDS, Player
@@ -40,7 +40,7 @@ class Timeline:
         player: the playback position.
     """
 
-    def __init__(self, show: Show, run: Run) -> None:
+    def __init__(self, show: Show, run: RecordedRun) -> None:
         self._show, self._run, self._begin = show, run, float(run.time[0])
         usual = float(np.median(np.diff(run.time))) if len(run.time) > 1 else 0.0
         self.player = Player(run.duration, max(usual, FRAME))
@@ -139,7 +139,7 @@ class RunCharts:
         run: its recording.
     """
 
-    def __init__(self, show: Show, run: Run) -> None:
+    def __init__(self, show: Show, run: RecordedRun) -> None:
         self._gui, self._atomic = show.server.gui, show.server.atomic
         quantities = Quantities(run.m)
         chosen = list(range(min(FIRST, len(quantities.joints))))
@@ -172,7 +172,7 @@ class RunCharts:
                 plot.data = with_cursor(self._table, columns, at)
 
 
-def chart_table(run: Run, quantities: Quantities) -> Array:
+def chart_table(run: RecordedRun, quantities: Quantities) -> Array:
     """Return the quantities of a run at up to SAMPLES times, (n, 1 + width), time first.
 
     A quantity that is missing at some time is NaN at all times.

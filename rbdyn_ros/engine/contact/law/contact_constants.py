@@ -40,6 +40,7 @@ from rbdyn_ros.engine.contact.law.surfaces import (
     viscosity_of,
 )
 from rbdyn_ros.engine.stops.one_sided import late_slopes, spring_in_step
+from rbdyn_ros.engine.stops.stop_law import EMERGE
 from rbdyn_ros.model.contact_arrays import (
     EDGE,
     IS_SPRING,
@@ -71,10 +72,6 @@ STIFF, OUT = 3e4, 0.5
 
 #: slope = SOFT m / h of near-rigid contacts in a step that the solver does not find with STIFF.
 SOFT = 30.0
-
-#: Speed [m/s] at which a near-rigid contact, or one as stiff as a step resolves, comes out of an
-#: obstacle: a body that is put into one does not shoot out of it.
-EMERGE = 0.3
 
 #: Slowest closing speed that bounces, in steps of free fall.
 SLOWEST_BOUNCE = 4.0

@@ -38,6 +38,9 @@ FLUSH, FLUSH_FALL = 1e-6, 0.2
 #: Part of this depth that makes no difference.
 FLAT = 0.01
 
+#: Slope [rad] below which a capsule or an edge lies along a face.
+LEVEL_SLOPE = 2e-3
+
 #: Part of its gap that a point closes slowly in a step.
 SLOWLY = 0.25
 

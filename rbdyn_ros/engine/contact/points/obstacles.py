@@ -50,6 +50,7 @@ from rbdyn_ros.engine.contact.points.approach import (
 )
 from rbdyn_ros.engine.contact.points.boxes import BOX_POINTS, box_gap, box_points
 from rbdyn_ros.engine.contact.points.contact_list import (
+    LEVEL_SLOPE,
     list_obstacle_contact,
     order,
     paths,
@@ -69,7 +70,6 @@ from rbdyn_ros.engine.contact.points.rims import lowest_angle, on_rim
 from rbdyn_ros.engine.contact.points.start import start_contacts
 from rbdyn_ros.model.contact_arrays import AT_END, PREPARE
 
-LEVEL_SLOPE = 2e-3  # slope [rad] below which a capsule lies along a face
 NO_END = 0.01  # part of its length near an end, which has a contact of its own
 
 

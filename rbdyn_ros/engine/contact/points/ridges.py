@@ -37,7 +37,7 @@ from rbdyn_ros.engine.contact.points.approach import (
     time_of_look,
     time_of_points,
 )
-from rbdyn_ros.engine.contact.points.contact_list import flush_depth, paths, still_way
+from rbdyn_ros.engine.contact.points.contact_list import LEVEL_SLOPE, flush_depth, paths, still_way
 from rbdyn_ros.engine.contact.points.height_grid import (
     FIRST_EDGE,
     FIRST_PEAK,
@@ -55,7 +55,6 @@ BESIDE_POINT = 1e-6  # part of an edge: the two sides of its nearest point
 NO_END = 1e-3  # part of an edge near an end, which is a corner
 END_MARGIN = 1e-3  # part of a common line by which its ends are taken further inside
 POINT_LENGTH = 0.02  # part of an edge that counts as one point
-LEVEL_SLOPE = 2e-3  # slope [rad] below which an edge lies along a face
 CONE_SLACK = 1e-6  # angle [rad] by which a normal may be outside those of an edge
 LEAST_UP = 0.05  # height of a normal: the field pushes upwards
 OPPOSITE = 0.1  # length of a mixture of two normals below which they are opposite

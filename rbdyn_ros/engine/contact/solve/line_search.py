@@ -21,11 +21,9 @@ from rbdyn_ros.engine.compiler.jit import kernel
 from rbdyn_ros.engine.contact.law.force import friction, has_torque, normal_force
 from rbdyn_ros.engine.contact.solve.linearise import torque_at
 from rbdyn_ros.engine.stops.stop_law import exact_stops
-from rbdyn_ros.engine.stops.stop_potential import stop_work, stop_work_used
+from rbdyn_ros.engine.stops.stop_potential import SLOPE_TOLERANCE, stop_work, stop_work_used
 from rbdyn_ros.model.contact_arrays import NORMAL
 
-#: The search ends where the slope along the line is this part of that at its start.
-SLOPE_TOLERANCE = 0.1
 HALVINGS = 12
 
 #: The same with joints that stop: they do within a narrow range of velocities.

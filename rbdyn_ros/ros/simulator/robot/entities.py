@@ -20,7 +20,7 @@ from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.ros.common.convert import xyzw
 from rbdyn_ros.ros.simulator.robot.robot import Robot
 from rbdyn_ros.ros.simulator.world import changes
-from rbdyn_ros.ros.simulator.world.places import Part
+from rbdyn_ros.ros.simulator.world.places import PlacedShape
 from rbdyn_ros.ros.simulator.world.world import EntityInfo, SpawnedRobot, WorldFile
 from rbdyn_ros.runtime.state import LoopState
 
@@ -151,7 +151,7 @@ class Entities:
         low, high = entity.robot.world.bounds(entity.own, entity.robot.places)
         return low.tolist(), high.tolist()
 
-    def shapes(self, name: str) -> list[Part]:
+    def shapes(self, name: str) -> list[PlacedShape]:
         """Return the shapes of an entity in the world, where they are now."""
         entity = self._found[name]
         return entity.robot.world.shapes(entity.own, entity.robot.places)

@@ -28,7 +28,7 @@ from rbdyn_ros.ros.simulator.services.results import (
     check_entity,
     offer,
 )
-from rbdyn_ros.ros.simulator.world.places import Part
+from rbdyn_ros.ros.simulator.world.places import PlacedShape
 from rbdyn_ros.ros.simulator.world.world import EntityInfo
 
 #: Categories of SetEntityInfo.
@@ -96,7 +96,7 @@ class EntityServices:
     def _is_in(self, region: Region, name: str) -> bool:
         """Whether a shape of an entity overlaps a region, or its origin, if it has no shapes."""
         x, y, z = self._entities.state(name)[0]
-        point = Part(Sphere(0.0), Pose((x, y, z)))
+        point = PlacedShape(Sphere(0.0), Pose((x, y, z)))
         return any(map(region.overlaps, self._entities.shapes(name) or [point]))
 
     def _info(self, name: str) -> EntityInfo:

@@ -13,7 +13,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import refusal
 from rbdyn_ros.model.rotation import quat_to_mat
 from rbdyn_ros.ros.common.magnitudes import LARGEST_STATE, check_magnitude
-from rbdyn_ros.ros.simulator.world.places import Part
+from rbdyn_ros.ros.simulator.world.places import PlacedShape
 
 #: Most corners of a convex hull.
 MOST_CORNERS = 1000
@@ -22,7 +22,7 @@ MOST_CORNERS = 1000
 class Region(Protocol):
     """A region of the world."""
 
-    def overlaps(self, part: Part) -> bool:
+    def overlaps(self, part: PlacedShape) -> bool:
         """Whether the box around a shape, in the axes of the shape, overlaps the region."""
 
 
@@ -31,7 +31,7 @@ class _Ball:
     centre: Array
     radius: float
 
-    def overlaps(self, part: Part) -> bool:
+    def overlaps(self, part: PlacedShape) -> bool:
         low, high, (centre,) = _seen_from(part, self.centre[None])
         nearest = np.clip(centre, low, high)
         return bool(np.linalg.norm(centre - nearest) <= self.radius)
@@ -43,7 +43,7 @@ class _Hull:
 
     corners: Array
 
-    def overlaps(self, part: Part) -> bool:
+    def overlaps(self, part: PlacedShape) -> bool:
         """Whether a convex combination of the corners is in the box: a linear programme."""
         from scipy.optimize import linprog  # slow to import
 
@@ -92,8 +92,8 @@ def _check_number(points: Array, least: int, most: int, kind: str, meaning: str)
         raise refusal(f"{kind} has {len(points)} points; allowed are {allowed}: {meaning}")
 
 
-def _seen_from(part: Part, points: Array) -> tuple[Array, Array, Array]:
+def _seen_from(part: PlacedShape, points: Array) -> tuple[Array, Array, Array]:
     """Return the corners of the box around a shape, and points (n, 3) in the axes of the shape."""
-    low, high = Part(part.shape).corners
+    low, high = PlacedShape(part.shape).corners
     seen: Array = (points - np.array(part.pose.pos)) @ quat_to_mat(np.array(part.pose.quat))
     return low, high, seen

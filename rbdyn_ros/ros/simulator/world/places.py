@@ -45,7 +45,9 @@ class Places:
         pos, mat = frame_pose(self._m, self._d, link)
         return Pose(tuple(pos.tolist()), tuple(mat_to_quat(mat).tolist()))
 
-    def parts(self, description: Description, name: str, others: Collection[str]) -> list[Part]:
+    def parts(
+        self, description: Description, name: str, others: Collection[str]
+    ) -> list[PlacedShape]:
         """Return the shapes of an entity in its root link; arguments as for `placed`."""
         m = self._m
         moving = [link for link in m.frame_names if m.frame_bodyid[m.frame_id(link)] > 0]
@@ -54,7 +56,9 @@ class Places:
         placed = self.placed(description, name, others)
         return [replace(part, pose=compose(back, part.pose)) for part in placed]
 
-    def placed(self, description: Description, name: str, others: Collection[str]) -> list[Part]:
+    def placed(
+        self, description: Description, name: str, others: Collection[str]
+    ) -> list[PlacedShape]:
         """Return the shapes of an entity in the world.
 
         Args:
@@ -63,14 +67,14 @@ class Places:
             others: the names of all objects and robots that have one.
         """
         return [
-            Part(geom.shape, compose(self.of(geom.link), geom.origin))
+            PlacedShape(geom.shape, compose(self.of(geom.link), geom.origin))
             for geom in description.geometries
             if entity_of(geom.link, others) == name
         ]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PlacedShape:
     """A shape and its pose."""
 
     shape: object
@@ -91,7 +95,7 @@ class Part:
             low, high = heights.min(), heights.max()
             box = Box((*shape.size, float(high - low)))
             middle = Pose((0.0, 0.0, float(low + high) / 2.0))
-            return Part(box, compose(self.pose, middle)).corners
+            return PlacedShape(box, compose(self.pose, middle)).corners
         half = np.zeros(3)
         if isinstance(shape, Box):
             half = np.abs(mat) @ (0.5 * np.asarray(shape.size))

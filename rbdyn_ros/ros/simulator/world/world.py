@@ -20,7 +20,7 @@ from rbdyn_ros.description.scenes.scene import SceneParts
 from rbdyn_ros.dynamics.attaching import with_loop_pose
 from rbdyn_ros.errors import did_you_mean, listing, quote, refusal
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.ros.simulator.world.places import Part, Places
+from rbdyn_ros.ros.simulator.world.places import PlacedShape, Places
 
 #: The name of the fixed root in requests to attach a link.
 WORLD = "world"
@@ -144,10 +144,10 @@ class World:
         """Return an obstacle; None if the name is not one."""
         return next((one for one in self.loose.obstacles if one.name == name), None)
 
-    def shapes(self, name: str, places: Places) -> list[Part]:
+    def shapes(self, name: str, places: Places) -> list[PlacedShape]:
         """Return the shapes of an entity, or of the robot (name empty), in the world."""
         if fixed := self.obstacle(name):
-            return [Part(fixed.shape, fixed.origin)]
+            return [PlacedShape(fixed.shape, fixed.origin)]
         return places.placed(self.loose, name, self._owners)
 
     def bounds(self, name: str, places: Places) -> tuple[Array, Array]:
@@ -161,7 +161,9 @@ class World:
         fixed = self.obstacle(name)
         if fixed and isinstance(fixed.shape, Plane):
             raise refusal("it is an infinite plane, so it has no bounds")
-        parts = [Part(fixed.shape)] if fixed else places.parts(self.loose, name, self._owners)
+        parts = (
+            [PlacedShape(fixed.shape)] if fixed else places.parts(self.loose, name, self._owners)
+        )
         if not parts:
             raise refusal("it has no collision geometries, so it has no bounds")
         lowest, highest = zip(*(part.corners for part in parts), strict=True)

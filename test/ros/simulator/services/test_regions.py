@@ -15,7 +15,7 @@ from rbdyn_ros.description.parts.geometries import Box, Capsule, Sphere
 from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.ros.simulator.services.regions import region_of
-from rbdyn_ros.ros.simulator.world.places import Part
+from rbdyn_ros.ros.simulator.world.places import PlacedShape
 
 EMPTY, BOX, HULL, BALL = range(4)
 
@@ -33,7 +33,7 @@ def test_empty_bounds_are_no_region():
 def test_a_box_in_closed_form():
     """A cube of edge 2 that is turned by 45 degrees reaches sqrt(2) along x."""
     turned = Rotation.from_euler("z", 45, degrees=True).as_quat()[[3, 0, 1, 2]]
-    cube = Part(Box((2.0, 2.0, 2.0)), Pose((0.0, 0.0, 0.0), tuple(turned)))
+    cube = PlacedShape(Box((2.0, 2.0, 2.0)), Pose((0.0, 0.0, 0.0), tuple(turned)))
     for way, overlaps in ((-1e-6, True), (1e-6, False)):
         x = np.sqrt(2.0) + way
         for region in (
@@ -50,12 +50,12 @@ def test_a_box_in_closed_form():
 
 @pytest.mark.parametrize("shape", [Box((0.4, 0.6, 1.0)), Sphere(0.3), Capsule(0.2, 0.8)])
 def test_overlaps_are_those_of_samples(shape):
-    rng, low_high = np.random.default_rng(3), Part(shape).corners
+    rng, low_high = np.random.default_rng(3), PlacedShape(shape).corners
     verdicts = []
     for _ in range(60):
         R = Rotation.random(random_state=rng)
         at = rng.uniform(-1.2, 1.2, 3)
-        part = Part(shape, Pose(tuple(at), tuple(R.as_quat()[[3, 0, 1, 2]])))
+        part = PlacedShape(shape, Pose(tuple(at), tuple(R.as_quat()[[3, 0, 1, 2]])))
         inside = R.apply(rng.uniform(*low_high, (4000, 3))) + at
         corners = rng.uniform(-0.6, 0.6, (6, 3))
         hull = ConvexHull(corners).equations
