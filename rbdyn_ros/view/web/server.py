@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gzip
 import ipaddress
 import socket
 import sys
@@ -13,8 +14,6 @@ from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-
-import numpy as np
 
 from rbdyn_ros.errors import Finding, ParameterError
 
@@ -26,8 +25,25 @@ PORT, ADDRESS = 8080, "127.0.0.1"
 #: Number of ports to try, beginning with the requested one.
 PORTS_TRIED = 20
 
-#: Colour of the background.
-SKY = (232, 237, 243)
+#: The background of the scene, by day and where the system prefers dark pages; the page follows
+#: the system, and on a narrow screen its panel is closed at first, so that the robot is seen.
+HEAD = b"""<style>
+canvas[data-engine] { background: #e8edf3 }
+@media (prefers-color-scheme: dark) { canvas[data-engine] { background: #22272e } }
+</style><script>
+const dark = matchMedia("(prefers-color-scheme: dark)"), root = document.documentElement;
+const follow = () => {
+  const wanted = dark.matches ? "dark" : "light";
+  if (root.dataset.mantineColorScheme !== wanted) root.dataset.mantineColorScheme = wanted;
+};
+new MutationObserver(follow).observe(root, {attributes: true});
+dark.addEventListener("change", follow);
+const narrow = new MutationObserver(() => {
+  const handle = document.querySelector('[style*="cursor: pointer"][style*="height: 3.5em"]');
+  if (handle) { narrow.disconnect(); handle.click(); }
+});
+if (innerWidth < 600) narrow.observe(root, {childList: true, subtree: true});
+</script>"""
 
 #: Width of the panel [pixel].
 PANEL_WIDTH = 380
@@ -71,7 +87,6 @@ def open_server(
     server.gui.configure_theme(show_logo=False, show_share_button=False)
     server.gui.main_panel.dock_right()
     server.gui.main_panel.set_width(PANEL_WIDTH)
-    server.scene.set_background_image(np.full((1, 1, 3), SKY, np.uint8), format="png")
     return server
 
 
@@ -153,9 +168,21 @@ class _Guard:
                 # no frame in another page, no connection to another server
                 talks = f"connect-src 'self' ws://{host} data: blob:"
                 response.headers["Content-Security-Policy"] = f"frame-ancestors 'none'; {talks}"
+                _add_head(response)
             return response
 
         return self.serve(*args, process_request=check, **more)
+
+
+def _add_head(response: Any) -> None:
+    """Add HEAD to a page of viser."""
+    packed = response.headers.get("Content-Encoding") == "gzip"
+    body = gzip.decompress(response.body) if packed else response.body
+    if b"<head>" in body[:1000]:
+        body = body.replace(b"<head>", b"<head>" + HEAD, 1)
+        response.body = gzip.compress(body, 1) if packed else body
+        del response.headers["Content-Length"]
+        response.headers["Content-Length"] = str(len(response.body))
 
 
 @contextlib.contextmanager
