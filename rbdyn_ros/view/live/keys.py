@@ -23,8 +23,8 @@ VIEWS = {
     "4": ("As at the start", (1.0, -0.9, 0.55)),
 }
 HINT = (
-    '<div style="padding: 0 0.75em; font-size: 0.85em; opacity: 0.8">Drag a link to pull it, with Shift to turn it. '
-    "Key H: help.</div>"
+    '<div style="padding: 0 0.75em; font-size: 0.85em; opacity: 0.8">'
+    "Drag a link to pull it, with Shift to turn it. Key H: help.</div>"
 )
 #: The camera follows motions larger than this part of its distance.
 LEAST_MOTION = 1e-4

@@ -101,7 +101,8 @@ class HandSpring:
         """Return whether a body belongs to a floating robot with servos or brakes."""
         m = self._m
         own = m.body_rootid[m.dof_bodyid] == m.body_rootid[body]
-        return bool(m.jnt_dofnum[m.body_rootid[body] - 1] == 6 and (own & self._loop.kept_dofs).any())
+        floats = int(m.jnt_dofnum[m.body_rootid[body] - 1]) == 6
+        return floats and bool((own & self._loop.kept_dofs).any())
 
     def _felt_inertia(self, J: Array, mass: float, load: float, sag: float) -> Array:
         """Return the inertia (3, 3) that a hand feels in the directions of J (3, nv).

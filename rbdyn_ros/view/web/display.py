@@ -25,7 +25,6 @@ from rbdyn_ros.view.scene.scene import (
     VISUALS,
     Scene,
 )
-
 from rbdyn_ros.view.scene.wrench_lines import WEIGHT_LENGTH, weight_of
 
 if TYPE_CHECKING:
@@ -125,7 +124,8 @@ def force_scale(scene: Scene) -> str:
     longest = WEIGHT_LENGTH * scene.size
     length = 10.0 ** np.floor(np.log10(longest))
     force = length / longest * weight_of(scene.m)
-    return f'<div style="padding: 0 0.75em; font-size: 0.85em">{length:g} m of arrow: {force:.3g} N</div>'
+    text = f"an arrow of {length:g} m is a force of {force:.3g} N"
+    return f'<div style="padding: 0 0.75em; font-size: 0.85em">{text}</div>'
 
 
 def graph_svg(scene: Scene) -> bytes:

@@ -53,7 +53,7 @@ _one_at_a_time = threading.Lock()
 
 
 def open_server(
-    port: int = PORT, address: str = ADDRESS, label: str = "rbdyn"
+    port: int = PORT, address: str = ADDRESS, label: str = "rbdyn", frames: str = "'none'"
 ) -> viser.ViserServer:
     """Start serving an empty view.
 
@@ -65,6 +65,7 @@ def open_server(
         port: TCP port; if it is in use, the next free one of PORTS_TRIED; any free one for 0.
         address: numeric address of this machine; 0.0.0.0 or :: for all.
         label: title of the panel.
+        frames: pages that may show the view in a frame, as in a Content-Security-Policy.
 
     Raises:
         ParameterError: the port or address is refused, no port is free, or viser is missing.
@@ -77,7 +78,7 @@ def open_server(
         text = 'the view needs viser, which is not installed: pip install "rbdyn_ros[view]"'
         raise ParameterError(Finding("no-view-extra", text, allowed="viser")) from error
     _silence()
-    with _one_at_a_time, _guarded() as guard:
+    with _one_at_a_time, _guarded(frames) as guard:
         server = viser.ViserServer(host, free, label, verbose=False)
     if not guard.used:
         server.stop()
@@ -148,8 +149,8 @@ def _is_ours(host: str) -> bool:
 class _Guard:
     """Replaces `serve` of websockets, and checks each request before viser gets it."""
 
-    def __init__(self, serve: Callable[..., Any]) -> None:
-        self.serve, self.used = serve, False
+    def __init__(self, serve: Callable[..., Any], frames: str) -> None:
+        self.serve, self.frames, self.used = serve, frames, False
 
     def __call__(self, *args: Any, process_request: Callable[..., Any], **more: Any) -> Any:
         self.used = True
@@ -165,9 +166,10 @@ class _Guard:
                 return connection.respond(HTTPStatus.FORBIDDEN, f"{why}\n")
             response = process_request(connection, request)
             if response is not None:
-                # no frame in another page, no connection to another server
+                # a frame in known pages only, no connection to another server
                 talks = f"connect-src 'self' ws://{host} data: blob:"
-                response.headers["Content-Security-Policy"] = f"frame-ancestors 'none'; {talks}"
+                policy = f"frame-ancestors {self.frames}; {talks}"
+                response.headers["Content-Security-Policy"] = policy
                 _add_head(response)
             return response
 
@@ -186,11 +188,11 @@ def _add_head(response: Any) -> None:
 
 
 @contextlib.contextmanager
-def _guarded() -> Iterator[_Guard]:
+def _guarded(frames: str) -> Iterator[_Guard]:
     """Replace `serve` of websockets while viser starts a server."""
     import websockets.asyncio.server as module
 
-    guard = _Guard(module.serve)
+    guard = _Guard(module.serve, frames)
     module.serve = guard  # type: ignore[misc, assignment]
     try:
         yield guard
