@@ -4,6 +4,7 @@
 import asyncio
 import contextlib
 import dataclasses
+import gzip
 import signal
 import socket
 import subprocess
@@ -34,7 +35,7 @@ from rbdyn_ros.view.scene.scene import (
     MASSES,
     VISUALS,
 )
-from rbdyn_ros.view.web.server import PORTS_TRIED, is_local, refusal
+from rbdyn_ros.view.web.server import HEAD, PORTS_TRIED, is_local, refusal
 
 pytest.importorskip("viser")
 
@@ -519,6 +520,18 @@ def test_a_view_may_be_framed_by_notebooks_only():
         assert "frame-ancestors http://127.0.0.1:* http://localhost:*;" in policy
         with refused(rb.ParameterError, "bad-argument", "height"):
             view.show_inline(-1)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_page_has_our_head(server, packed):
+    wanted = {"Accept-Encoding": "gzip"} if packed else {}
+    request = urllib.request.Request(address_of(server), headers=wanted)
+    with urllib.request.urlopen(request) as answer:
+        body = answer.read()
+        assert int(answer.headers["Content-Length"]) == len(body)
+    page = gzip.decompress(body) if packed else body
+    assert page.count(HEAD) == 1
+    assert page.index(HEAD) == page.index(b"<head>") + len(b"<head>")
 
 
 @pytest.mark.parametrize(

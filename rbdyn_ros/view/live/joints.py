@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.view.live.clock import REFRESH, tell
+from rbdyn_ros.view.live.clock import tell
 from rbdyn_ros.view.live.link import Cast
 from rbdyn_ros.view.scene.coordinates import Coordinate, coordinates_of
 from rbdyn_ros.view.scene.wrench_lines import USUAL_GRAVITY
@@ -26,6 +26,8 @@ AMPLE = 2.0
 LEVER = 0.5
 #: A robot with more joints has its sliders in a closed folder.
 MANY = 8
+#: Period at which the sliders of positions follow the robot [s].
+FOLLOW = 0.5
 #: Steps of a slider from end to end.
 STEPS = 500
 
@@ -151,7 +153,7 @@ class Joints:
         now = time.monotonic()
         if now < self._due:
             return
-        self._due = now + REFRESH
+        self._due = now + FOLLOW
         with self._lock:
             for name, slider in self._positions.items():
                 if name not in self._goals and name in self._m.jnt_names:

@@ -52,7 +52,7 @@ SECTION: Rgb = (128, 142, 160)
 FLOOR_OPACITY, SHADOW = 0.75, 0.3
 
 #: Thicknesses and lengths relative to the size of the robot.
-LINE, ARROW, HEAD, AXES, TOUCH, TRIAD = 0.004, 0.006, 0.015, 0.06, 0.015, 0.15
+LINE, ARROW, HEAD, AXES, TOUCH, TRIAD = 0.004, 0.006, 0.015, 0.06, 0.015, 0.2
 
 #: The layer of the name of a clicked body.
 LABEL = "label"

@@ -42,7 +42,7 @@ const narrow = new MutationObserver(() => {
   const handle = document.querySelector('[style*="cursor: pointer"][style*="height: 3.5em"]');
   if (handle) { narrow.disconnect(); handle.click(); }
 });
-if (innerWidth < 600) narrow.observe(root, {childList: true, subtree: true});
+if (innerWidth <= 576) narrow.observe(root, {childList: true, subtree: true});
 </script>"""
 
 #: Width of the panel [pixel].
