@@ -169,9 +169,10 @@ def test_a_narrow_page_shows_the_robot_first_and_follows_a_dark_system(browser, 
     try:
         page = context.new_page()
         page.goto(address_of(server), wait_until="domcontentloaded")
-        button = page.get_by_role("button", name="Pause", exact=True)
+        button = page.get_by_text("Pause", exact=True).first
         wait_until(server.get_clients, "the page to connect", page)
-        wait_until(lambda: button.count() and not button.is_visible(), "a closed panel", page)
+        closed = lambda: button.count() and not button.is_visible()  # noqa: E731
+        wait_until(closed, "a closed panel", page, 400.0)  # a slow page gets more
         scheme = "document.documentElement.dataset.mantineColorScheme"
         wait_until(lambda: page.evaluate(scheme) == "dark", "a dark page", page)
         page.emulate_media(color_scheme="light")

@@ -87,17 +87,18 @@ class Joints:
         self._held_note: Any = gui.add_html(
             _line(f"{html.escape(cast.start)}{falls}"), visible=False
         )
-        single = {m.jnt_names[one.joint]: one for one in coordinates_of(m, 1.0) if not one.word}
-        with gui.add_folder("Joints", expand_by_default=bool(why) or len(single) <= MANY):
-            if why:
-                gui.add_html(_line(html.escape(why)))
-                return
+        if not why:
             button = gui.add_button(
                 "Release",
                 hint="stop holding the robot and commanding its joints; other commanders or the "
                 "timeout policy take over",
             )
             button.on_click(lambda event: tell(server, event, self.let_go()))
+        single = {m.jnt_names[one.joint]: one for one in coordinates_of(m, 1.0) if not one.word}
+        with gui.add_folder("Joints", expand_by_default=bool(why) or len(single) <= MANY):
+            if why:
+                gui.add_html(_line(html.escape(why)))
+                return
             for name in cast.joints:
                 if name in single:
                     self._positions[name] = self._position_slider(name, single[name])
