@@ -155,6 +155,6 @@ from rbdyn_ros.view.render.depth import DepthRenderer as DepthRenderer
 from rbdyn_ros.view.render.render import render as render
 from rbdyn_ros.view.render.renderer import Renderer as Renderer
 from rbdyn_ros.view.scene.visual_shapes import visual_shapes as visual_shapes
-from rbdyn_ros.view.web.opened import open_view as open_view
+from rbdyn_ros.view.web.opened import view as view
 
 __version__: str

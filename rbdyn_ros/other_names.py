@@ -63,7 +63,7 @@ MUJOCO: dict[Owner, dict[str, str]] = {
         "mj_subtreeVel": "rb.com_velocity",
         "mjd_inverseFD": "rb.inverse_derivatives(m, d), which are analytic",
         "mjd_transitionFD": "rb.linearise(m, d, timestep=m.opt.timestep)",
-        "viewer": "rb.open_view",
+        "viewer": "rb.view",
     },
     "Model": {
         "actuator": "rb.with_actuators",

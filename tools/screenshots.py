@@ -205,10 +205,14 @@ def command(*words: str | Path, folder: Path | None = None) -> Iterator[str]:
 
 @contextlib.contextmanager
 def page_of(
-    browser: Browser, *words: str | Path, folder: Path | None = None, height: int = 720
+    browser: Browser,
+    *words: str | Path,
+    folder: Path | None = None,
+    width: int = 1200,
+    height: int = 720,
 ) -> Iterator[Page]:
     """Run `rbdyn` and open its page."""
-    size = {"width": WINDOW["width"], "height": height}
+    size = {"width": width, "height": height}
     served = command(words[0], "--port", "0", *words[1:], folder=folder)
     with served as address, page_at(browser, address, size) as page:
         yield page
@@ -276,12 +280,15 @@ def live(browser: Browser) -> None:
     """`rbdyn sim`: an arm that holds its position while it is pushed, with charts."""
     start = [f"initial_positions.{joint}:={angle}" for joint, angle in REACHING.items()]
     words = [word for one in ("on_timeout:=hold", *start) for word in ("-p", one)]
-    with page_of(browser, "sim", robot_file(PANDA), "--ros-args", *words, height=860) as page:
+    served = page_of(
+        browser, "sim", robot_file(PANDA), "--ros-args", *words, width=1440, height=860
+    )
+    with served as page:
         unfold(page, "Push")
         unfold(page, "Charts")
         tick(page, "Show charts")
-        fill(page, "Force [N]", "20", 1)
-        fill(page, "Force [N]", "40", 2)
+        fill(page, "Force x, y, z [N]", "20", 1)
+        fill(page, "Force x, y, z [N]", "40", 2)
         fill(page, "Seconds", "3")
         page.wait_for_timeout(4000)
         page.get_by_role("button", name="Push", exact=True).first.click()

@@ -115,7 +115,8 @@ def _sim(options: argparse.Namespace) -> int:
 def ros_words(options: argparse.Namespace) -> list[str]:
     """Return the options as ROS parameters; later values override earlier ones."""
     given: dict[str, object] = {"view": _shows(options)}
-    if given["view"]:  # somebody looks, so the robot shall not fall before it is commanded
+    hidden = any(word.lower() == "view:=false" for word in options.ros_args)
+    if given["view"] and not hidden:  # a robot that is looked at must not fall at once
         given["start"] = "held"
     for name, is_set in (
         ("floating_base", options.floating_base),

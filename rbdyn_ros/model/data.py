@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -177,6 +178,10 @@ class Data:
 
     def __repr__(self) -> str:
         return f"<Data of '{self.model.name}' at time {self.time:g} s>"
+
+    def _repr_html_(self) -> str:
+        """Return a picture and a table of coordinates for a notebook."""
+        return str(import_module("rbdyn_ros.view.notebook").html_of_data(self))  # a higher room
 
 
 class _Part:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -326,6 +327,10 @@ class Model:
 
     def __repr__(self) -> str:
         return f"<Model '{self.name}': {self.nbody - 1} bodies, nq={self.nq}, nv={self.nv}>"
+
+    def _repr_html_(self) -> str:
+        """Return a picture and a table of joints for a notebook."""
+        return str(import_module("rbdyn_ros.view.notebook").html_of_model(self))  # a higher room
 
     def sha256(self) -> str:
         """Hash of everything that determines the motion: names and arrays, not the options."""

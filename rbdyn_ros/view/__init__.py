@@ -1,2 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures and films of robots, and views in the browser."""
+"""Views and pictures of robots; `rb.view(m, d)` calls this package, see view.web.opened.view."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+
+class _CallablePackage(ModuleType):
+    """A package that is a public function of the same name, too."""
+
+    def __call__(self, *args: Any, **more: Any) -> Any:
+        from rbdyn_ros.view.web.opened import view
+
+        return view(*args, **more)
+
+
+sys.modules[__name__].__class__ = _CallablePackage

@@ -94,7 +94,6 @@ def test_parameters_after_ros_args_override_options(node, viser):
     run("sim", "--contact", "--ros-args", "-p", "contact:=false", "-p", "view:=false")
     assert parameters(node["words"]) == {
         "view": "false",
-        "start": '"held"',
         "contact": "false",
     }
     assert node["words"][-4:] == ["-p", "contact:=false", "-p", "view:=false"]

@@ -10,7 +10,7 @@ from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.loading.load import complete
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.settings import LoopSettings
-from rbdyn_ros.runtime.types import Command, Wrench
+from rbdyn_ros.runtime.types import EFFORT, POSITION, Command, Wrench
 from rbdyn_ros.view.live.link import Cast
 from rbdyn_ros.view.live.pull import HandSpring
 from rbdyn_ros.view.live.watched import Watched
@@ -100,10 +100,14 @@ class ViewedLoop:
             self.loop.orders.clear_wrenches()
         return ""
 
-    def drive(self, _robot, efforts):
-        self._note("drive", dict(efforts))
-        dofs = [int(self.m.jnt_dofadr[self.m.jnt_names.index(name)]) for name in efforts]
-        self.loop.orders.command(Command.of_efforts(dofs, list(efforts.values())))
+    def drive(self, _robot, efforts, positions):
+        self._note("drive", dict(efforts), dict(positions))
+        names, zeros = [*efforts, *positions], np.zeros(len(efforts) + len(positions))
+        dofs = [int(self.m.jnt_dofadr[self.m.jnt_names.index(name)]) for name in names]
+        modes = [EFFORT] * len(efforts) + [POSITION] * len(positions)
+        goals = [*zeros[: len(efforts)], *positions.values()]
+        loads = [*efforts.values(), *zeros[len(efforts) :]]
+        self.loop.orders.command(Command(dofs, modes, goals, zeros, loads, zeros, zeros))
         return ""
 
     def release(self, _robot):

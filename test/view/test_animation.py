@@ -155,7 +155,7 @@ def test_a_film_shows_the_color_of_a_visual(path):
 
 def test_a_film_reports_visuals_that_it_replaces(path):
     mesh = LOOKS.replace('<cylinder radius="0.1" length="0.4"/>', '<mesh filename="gone.stl"/>')
-    (finding,) = animate(rb.load_urdf(LOOKS), [[0.0, 0.0]], path, looks=mesh, size=SIZE)
+    (finding,) = animate(rb.load_urdf(LOOKS), [[0.0, 0.0]], path, looks=mesh, size=SIZE).findings
     assert "gone.stl" in finding.message
 
 

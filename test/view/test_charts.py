@@ -117,6 +117,24 @@ class Panel:
     def add_checkbox(self, label, initial_value, **_):
         return Part(self, label=label, value=initial_value)
 
+    def add_button(self, label, **_):
+        part = Part(self, label=label)
+        part.on_click = part.on_update
+        return part
+
+    def add_panel(self):
+        part = Part(self, label="panel")
+        part.add_tab = lambda name: Part(self, label=name)
+        part.dock_left = part.set_width = lambda *_: None
+        remove = part.remove
+
+        def remove_all():
+            remove()
+            self.parts.remove(self["arm"])
+
+        part.remove = remove_all
+        return part
+
     def add_uplot(self, data, series, *, title, **_):
         assert len(data) == len(series)
         return Part(self, label=title, data=data, series=series)
@@ -138,7 +156,7 @@ def clocked(monkeypatch):
 
 def test_charts_are_there_only_while_they_are_shown(arm, clocked):
     panel = Panel()
-    drawn = Charts(panel, arm)
+    drawn = Charts(panel, arm, "arm")
     fixed = len(panel.parts)
     instant = Instant.still(arm, arm.qpos0)
 
@@ -154,6 +172,7 @@ def test_charts_are_there_only_while_they_are_shown(arm, clocked):
     panel["Show charts"].set(True)
     assert drawn.shown
     run(30.0, 5.0)
+    fixed += 2  # the drawer and its tab
     plots = panel.parts[fixed:]
     assert [plot.label.split(" [")[0] for plot in plots] == list(TITLES)
     for plot in plots:
@@ -171,7 +190,7 @@ def test_charts_are_there_only_while_they_are_shown(arm, clocked):
     assert len(panel.parts[fixed].data[0]) <= 11
     panel["Show charts"].set(False)
     run(1.0, 0.5)
-    assert len(panel.parts) == fixed
+    assert len(panel.parts) == fixed - 2
     panel["Show charts"].set(True)
     run(0.2, 9.0)
     assert min(panel.parts[fixed].data[0]) >= 9.0
@@ -179,7 +198,7 @@ def test_charts_are_there_only_while_they_are_shown(arm, clocked):
 
 def test_they_are_drawn_ten_times_a_second(arm, clocked):
     panel = Panel()
-    drawn, instant = Charts(panel, arm), Instant.still(arm, arm.qpos0)
+    drawn, instant = Charts(panel, arm, "arm"), Instant.still(arm, arm.qpos0)
     panel["Show charts"].set(True)
     seen = []
     for k in range(300):
@@ -188,3 +207,30 @@ def test_they_are_drawn_ten_times_a_second(arm, clocked):
         seen.append(panel["energy [J]"].data)
     changes = sum(new is not old for old, new in itertools.pairwise(seen))
     assert 20 <= changes <= 30
+
+
+def test_signals_are_chosen_frozen_and_saved(arm, clocked):
+    panel, still = Panel(), Instant.still(arm, arm.qpos0)
+    drawn = Charts(panel, arm, "arm")
+    panel["Show charts"].set(True)
+
+    def put(at):
+        clocked.now += 1.0
+        drawn.put(replace(still, time=at, qpos=still.qpos + at))
+
+    for part in drawn._titles.values():
+        part.set(False)
+    drawn._titles["position [rad, m]"].set(True)
+    for box in drawn._boxes[1:]:
+        box.set(False)
+    put(1.0)
+    put(2.0)
+    panel["Freeze"].value = True
+    put(3.0)
+    name = arm.jnt_names[0]
+    assert drawn.csv() == f't [s],"{name} position [rad, m]"\n1.0,1.0\n2.0,2.0\n'
+    sent = []
+    client = SimpleNamespace(send_file_download=lambda *file: sent.append(file))
+    for call in panel["Save as CSV"].calls:
+        call(SimpleNamespace(client=client))
+    assert sent == [("arm.csv", drawn.csv().encode())]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from loop_stand_in import ViewedLoop
 from plain_client import PlainClient
-from web_page import open_page, press, require_browser, unfold, wait_until
+from web_page import open_page, press, require_browser, slider, unfold, wait_until
 
 from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.view.live.process import start_view
@@ -18,9 +18,9 @@ pytest.importorskip("viser", reason="viser is not installed")
 from rbdyn_ros.view.live.panel import Live
 from rbdyn_ros.view.web.server import address_of, open_server
 
-SHOULDER, TORQUES = "shoulder_yaw", "Torques [N m, N]"
+SHOULDER, TORQUES = "shoulder_yaw", "Torques (expert)"
 #: Few pixels to draw without a GPU: what is drawn is not looked at here.
-SMALL = {"size": {"width": 560, "height": 360}, "scale": 0.25}
+SMALL = {"size": {"width": 640, "height": 480}, "scale": 0.25}
 LARGER = {"size": {"width": 900, "height": 600}, "scale": 0.25}  # to hit a link
 
 
@@ -144,11 +144,53 @@ def test_only_one_browser_has_the_hand(near, monkeypatch):
         wait_until(lambda: loop.all_of("pull")[-1][2], "a pull of the other")
 
 
+def test_keys_and_follow_move_the_camera(browser, near):
+    loop, live, server = near
+    with open_page(browser, address_of(server), server, **SMALL) as page:
+        camera = next(iter(server.get_clients().values())).camera
+        page.keyboard.press("1")  # from the front
+        ahead = lambda: camera.position - camera.look_at  # noqa: E731
+        wait_until(lambda: abs(ahead()[1]) < 1e-3 * ahead()[0], "the view from the front", page)
+        page.keyboard.press(" ")
+        wait_until(lambda: loop.loop.time.paused, "time to stand", page)
+        page.keyboard.press("f")
+        wait_until(lambda: live.keys.follow.value, "the camera to follow", page)
+        before = np.array(camera.look_at)
+        live.keys.put(live.robots[0].show.nodes.centre + np.array([0.5, 0.0, 0.0]))
+        wait_until(lambda: np.linalg.norm(camera.look_at - before) > 0.4, "the camera", page)
+        page.keyboard.press("h")
+        page.get_by_text("Keys and mouse").wait_for()
+
+
+def test_a_narrow_page_shows_the_robot_first_and_follows_a_dark_system(browser, near):
+    _, live, server = near
+    size = {"width": 390, "height": 700}
+    context = browser.new_context(viewport=size, device_scale_factor=0.25, color_scheme="dark")
+    try:
+        page = context.new_page()
+        page.goto(address_of(server), wait_until="domcontentloaded")
+        button = page.get_by_text("Pause", exact=True).first
+        wait_until(server.get_clients, "the page to connect", page)
+        closed = lambda: button.count() and not button.is_visible()  # noqa: E731
+        wait_until(closed, "a closed panel", page, 400.0)  # a slow page gets more
+        scheme = "document.documentElement.dataset.mantineColorScheme"
+        wait_until(lambda: page.evaluate(scheme) == "dark", "a dark page", page)
+        page.emulate_media(color_scheme="light")
+        wait_until(lambda: page.evaluate(scheme) == "light", "a light page", page)
+        camera = next(iter(server.get_clients().values())).camera
+        away = lambda: np.linalg.norm(camera.position - camera.look_at)  # noqa: E731
+        start = live._server.initial_camera
+        usual = np.linalg.norm(np.asarray(start.position) - start.look_at)
+        wait_until(lambda: away() == pytest.approx(usual * 700 / 390, rel=0.05), "the fit", page)
+    finally:
+        context.close()
+
+
 def test_closing_a_tab_releases_its_forces(browser, near):
     loop, _, server = near
     with open_page(browser, address_of(server), server, **SMALL) as page:
         unfold(page, TORQUES)
-        thumb = page.locator('[role="slider"]').first  # that of the first joint
+        thumb = slider(page, f"{SHOULDER} [N m]")
         thumb.focus()
         thumb.press("ArrowRight")
         wait_until(lambda: loop.state.effort[0] > 0.0, "the effort", page)
@@ -232,12 +274,12 @@ def test_the_box_sets_the_speed_and_follows_it(shown, page):
 
 def test_a_slider_drives_its_joint_until_it_is_released(shown, page):
     loop, _ = shown
-    thumb = page.locator('[role="slider"]').first  # that of the first joint
+    thumb = slider(page, f"{SHOULDER} [N m]")
     thumb.focus()
     for _ in range(3):
         thumb.press("ArrowRight")
     limit = loop.m.jnt_effort[loop.m.jnt_names.index(SHOULDER)]
-    wanted = ({SHOULDER: pytest.approx(0.03 * limit)},)
+    wanted = ({SHOULDER: pytest.approx(0.03 * limit)}, {})
     wait_until(lambda: wanted in loop.all_of("drive"), "the effort", page)
     wait_until(lambda: loop.state.effort[0] == pytest.approx(0.03 * limit), "it to act", page)
     count = len(loop.all_of("drive"))
@@ -250,6 +292,23 @@ def test_a_slider_drives_its_joint_until_it_is_released(shown, page):
     instants = loop.looks
     wait_until(lambda: loop.looks > instants + 10, "more looks", page)
     assert len(loop.all_of("drive")) == count
+
+
+def test_a_slider_sets_a_position_and_the_other_joints_stay(shown, page):
+    loop, _ = shown
+    before = loop.state.qpos.copy()
+    thumb = slider(page, f"{SHOULDER} [rad]")
+    thumb.focus()
+    for _ in range(3):
+        thumb.press("ArrowRight")
+    wait_until(lambda: loop.all_of("drive"), "the command", page)
+    moved = lambda: loop.state.qpos[0] - loop.all_of("drive")[-1][1][SHOULDER]  # noqa: E731
+    wait_until(lambda: loop.all_of("drive")[-1][1][SHOULDER] > before[0], "the goal", page)
+    wait_until(lambda: abs(moved()) < 1e-3, "the joint to be there", page)
+    goals = loop.all_of("drive")[-1][1]
+    assert set(goals) == set(loop.m.jnt_names)
+    press(page, "Release")
+    wait_until(lambda: loop.all_of("release"), "the release", page)
 
 
 def test_a_link_is_pushed(shown, page):
@@ -274,7 +333,6 @@ def test_charts_are_drawn_in_every_browser(browser, shown, page):
     page.get_by_text("Charts", exact=True).click()
     page.get_by_label("Show charts", exact=True).check()
     with open_page(browser, view.address, **SMALL) as other:
-        other.get_by_text("Charts", exact=True).click()
         for each in (page, other):
             wait_until(
                 lambda each=each: each.locator(".uplot canvas").count() == 5, "charts", each

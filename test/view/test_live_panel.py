@@ -12,8 +12,9 @@ import rbdyn_ros as rb
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.view.live.clock import Clock, state_line
-from rbdyn_ros.view.live.forces import AMPLE, Pushes, Torques, effort_range
+from rbdyn_ros.view.live.forces import Pushes
 from rbdyn_ros.view.live.hand import Hand
+from rbdyn_ros.view.live.joints import AMPLE, JointSliders, effort_range
 from rbdyn_ros.view.live.link import Cast
 
 
@@ -127,36 +128,77 @@ def test_a_slider_reaches_to_the_limit_or_lifts_the_load(m):
     assert weightless > 0.0
 
 
-def test_sliders_hold_moved_joints_until_a_refusal(m, cast):
+def test_torques_are_held_until_a_refusal(m, cast):
     server, driven, released = Server(), [], []
     answers = ["", "", "no such effort"]
 
-    def drive(efforts):
-        driven.append(efforts)
+    def drive(*commands):
+        driven.append(commands)
         return answers.pop(0)
 
-    torques = Torques(server, m, cast, drive, lambda: released.append(1) or "")
-    torques.hold()
-    assert not torques.held
+    joints = JointSliders(server, m, cast, drive, lambda: released.append(1) or "")
+    joints.hold()
+    assert not joints.held
     assert not driven
-    server.parts["wrist_roll"].act(value=1.5)
-    assert torques.held
-    torques.hold()
-    server.parts["elbow_pitch"].act(value=-2.0)
-    torques.hold()
-    assert driven == [{"wrist_roll": 1.5}, {"wrist_roll": 1.5, "elbow_pitch": -2.0}]
-    torques.hold()  # which is refused
+    server.parts["wrist_roll [N m]"].act(value=1.5)
+    assert joints.held
+    joints.hold()
+    server.parts["elbow_pitch [N m]"].act(value=-2.0)
+    joints.hold()
+    assert driven == [({"wrist_roll": 1.5}, {}), ({"wrist_roll": 1.5, "elbow_pitch": -2.0}, {})]
+    joints.hold()  # which is refused
     assert server.told == ["no such effort"]
-    assert not torques.held
+    assert not joints.held
     assert released == [1]
-    assert {server.parts[name].value for name in m.jnt_names} == {0.0}
-    server.parts["wrist_roll"].act(client=None, value=0.0)  # as viser says what we set
-    assert not torques.held
+    assert {server.parts[f"{name} [N m]"].value for name in m.jnt_names} == {0.0}
+    server.parts["wrist_roll [N m]"].act(client=None, value=0.0)  # as viser says what we set
+    assert not joints.held
+
+
+def test_positions_follow_the_robot_until_one_is_moved(m, cast, monkeypatch):
+    clock = SimpleNamespace(now=10.0)
+    monkeypatch.setattr(
+        "rbdyn_ros.view.live.joints.time", SimpleNamespace(monotonic=lambda: clock.now)
+    )
+    server, driven = Server(), []
+    joints = JointSliders(server, m, cast, lambda *one: driven.append(one) or "", lambda: "")
+    sliders = {name: server.parts[f"{name} [rad]"] for name in m.jnt_names}
+    still = Instant.still(m, m.qpos0)
+
+    def put(qpos):
+        clock.now += 1.0
+        joints.put(replace(still, qpos=qpos))
+
+    put(m.qpos0 + 0.3)
+    assert [slider.value for slider in sliders.values()] == pytest.approx(m.qpos0 + 0.3)
+    assert not joints.held
+    sliders["elbow_pitch"].act(value=-0.5)
+    put(m.qpos0)
+    assert sliders["elbow_pitch"].value == -0.5
+    goals = dict.fromkeys(m.jnt_names, pytest.approx(0.3)) | {"elbow_pitch": -0.5}
+    joints.hold()
+    assert driven == [({}, goals)]
+    server.parts["wrist_roll [N m]"].act(value=2.0)  # a joint has one command
+    joints.hold()
+    assert driven[1][0] == {"wrist_roll": 2.0}
+    assert set(driven[1][1]) == set(m.jnt_names) - {"wrist_roll"}
+    joints.let_go()
+    put(m.qpos0 + 0.1)
+    assert sliders["elbow_pitch"].value == pytest.approx(0.1)
+
+
+def test_a_reset_ends_what_sliders_hold():
+    order = []
+    simulated = SimpleNamespace(reset=lambda: order.append("reset") or "")
+    clock = Clock(Server(), simulated, 1.0, {})
+    clock.before_reset = lambda: order.append("let go")
+    clock.reset(None)
+    assert order == ["let go", "reset"]
 
 
 def test_joints_never_accepted_have_no_sliders(m, cast):
     server = Server()
-    Torques(server, m, replace(cast, refusals={"drive": "<lock & step>"}), None, None)
+    JointSliders(server, m, replace(cast, refusals={"drive": "<lock & step>"}), None, None)
     assert any("&lt;lock &amp; step&gt;" in label for label in server.parts)
     assert not set(m.jnt_names) & set(server.parts)
 
@@ -166,7 +208,7 @@ def test_a_push_suits_what_hangs_together_with_the_link():
     m = rb.scene(bundled_robot("seven_dof_arm"), objects=[cube])
     server, pushed = Server(), []
     pushes = Pushes(server, m, lambda *push: pushed.append(push) or "")
-    force, link = server.parts["Force [N]"], server.parts["Link"]
+    force, link = server.parts["Force x, y, z [N]"], server.parts["Link"]
     link.act(value="hand")
     assert force.value[0] == pytest.approx(0.5 * 9.81 * (m.body_mass.sum() - 0.1), rel=0.05)
     link.act(value="cube")
@@ -311,7 +353,7 @@ def test_hostile_numbers_of_a_drag_are_left_out(m, hand):
 
 def test_a_held_robot_says_so_until_it_falls(m, cast):
     server = Server()
-    torques = Torques(server, m, replace(cast, start="held <so>"), None, None)
+    torques = JointSliders(server, m, replace(cast, start="held <so>"), None, None)
     (note,) = (part for label, part in server.parts.items() if "held &lt;so&gt;" in label)
     assert not note.visible
     torques.put(replace(Instant.still(m, m.qpos0), held=True))

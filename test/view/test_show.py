@@ -4,10 +4,12 @@
 import asyncio
 import contextlib
 import dataclasses
+import gzip
 import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 
@@ -33,11 +35,10 @@ from rbdyn_ros.view.scene.scene import (
     MASSES,
     VISUALS,
 )
-from rbdyn_ros.view.web.server import PORTS_TRIED, is_local, refusal
+from rbdyn_ros.view.web.server import HEAD, PORTS_TRIED, is_local, refusal
 
 pytest.importorskip("viser")
 
-from rbdyn_ros.view.web.opened import open_view
 from rbdyn_ros.view.web.show import Show, address_of, body_facts, open_server
 from rbdyn_ros.view.web.sliders import MOST_SLIDERS, Sliders
 
@@ -475,7 +476,7 @@ def test_a_view_of_a_program_shows_its_data():
     m = rb.load_urdf(ARM)
     d = rb.make_data(m)
     d.qpos[:] = 0.3, 0.1
-    with open_view(m, ARM, port=0) as view:
+    with rb.view(m, looks=ARM, port=0) as view:
         view.show(d)
         assert view.address.startswith("http://127.0.0.1:")
         assert view.findings == ()
@@ -491,6 +492,48 @@ def test_a_view_of_a_program_shows_its_data():
         view.show(d)
 
 
+def test_a_view_follows_a_data_that_is_stepped():
+    m = rb.load_urdf(ARM)
+    d = rb.make_data(m)
+    with rb.view(m, d, ARM, port=0) as view:
+        shown = view._show.nodes._bodies[2]
+        d.qpos[:] = np.nan, 0.0  # while it diverges, the last state stays
+        d.qpos[:] = 0.3, 0.1
+        end = time.monotonic() + 60.0
+        expected = d.copy()
+        rb.kinematics(m, expected)
+        while not np.allclose(shown.position, expected.xpos[2], atol=1e-6):
+            assert time.monotonic() < end, "waited for the new state"
+            time.sleep(0.02)
+    with refused(rb.ModelError, "data-of-other-model"):
+        rb.view(rb.load_urdf(ARM), d, port=0)
+
+
+def test_a_view_may_be_framed_by_notebooks_only():
+    m = rb.load_urdf(ARM)
+    with rb.view(m, port=0) as view:
+        inline = view.show_inline(300)._repr_html_()
+        assert view.address in inline
+        assert 'height="300"' in inline
+        with urllib.request.urlopen(view.address) as answer:
+            policy = answer.headers["Content-Security-Policy"]
+        assert "frame-ancestors http://127.0.0.1:* http://localhost:*;" in policy
+        with refused(rb.ParameterError, "bad-argument", "height"):
+            view.show_inline(-1)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_page_has_our_head(server, packed):
+    wanted = {"Accept-Encoding": "gzip"} if packed else {}
+    request = urllib.request.Request(address_of(server), headers=wanted)
+    with urllib.request.urlopen(request) as answer:
+        body = answer.read()
+        assert int(answer.headers["Content-Length"]) == len(body)
+    page = gzip.decompress(body) if packed else body
+    assert page.count(HEAD) == 1
+    assert page.index(HEAD) == page.index(b"<head>") + len(b"<head>")
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
@@ -499,14 +542,14 @@ def test_a_view_of_a_program_shows_its_data():
         ((Appearance((LinkShape("elbow", rb.Sphere(1.0)),)),), "unknown-frame"),
     ],
 )
-def test_invalid_arguments_of_open_view(arguments, code):
+def test_invalid_arguments_of_a_view(arguments, code):
     with refused(rb.RbdynError, code):
-        open_view(rb.load_urdf(ARM), *arguments, port=0)
+        rb.view(rb.load_urdf(ARM), None, *arguments, port=0)
 
 
 def test_a_view_needs_a_model():
     with refused(rb.RbdynError, "not-a-model"):
-        open_view("no model", port=0)
+        rb.view("no model", port=0)
 
 
 RUN = """
@@ -595,8 +638,8 @@ def test_a_viser_without_limits_of_requests_is_refused(monkeypatch):
     from rbdyn_ros.view.web import server as module
 
     @contextlib.contextmanager
-    def unguarded():
-        yield module._Guard(None)
+    def unguarded(frames):
+        yield module._Guard(None, frames)
 
     monkeypatch.setattr(module, "_guarded", unguarded)
     with refused(rb.ParameterError, "wrong-viser"):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import html
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rbdyn_ros.dynamics.instant import Instant
@@ -63,6 +63,7 @@ class Clock:
     Attributes:
         speed: requested speed, set here or by others.
         pace: simulated seconds per second: measured or requested, whichever is larger.
+        before_reset: called before a reset.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Clock:
     ) -> None:
         self._server, self._simulated = server, simulated
         self.speed = self.pace = speed
+        self.before_reset: Callable[[], None] = lambda: None
         self._paused, self._told, self._due = False, "", 0.0
         self._speeds: dict[str, float] = {}
         self._box: Any = None
@@ -105,6 +107,7 @@ class Clock:
 
     def reset(self, event: Any) -> None:
         """Return to the start, at rest; time goes on."""
+        self.before_reset()
         tell(self._server, event, self._simulated.reset())
 
     def _add_speed(self) -> None:

@@ -1,134 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Efforts and forces from a live view: sliders, and a button that pushes."""
+"""A button of a live view that pushes a link."""
 
 from __future__ import annotations
 
-import html
-import math
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.model.connected import connected_mass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.view.live.clock import tell
-from rbdyn_ros.view.live.link import Cast
 from rbdyn_ros.view.scene.wrench_lines import USUAL_GRAVITY
 
 if TYPE_CHECKING:
     import viser
 
-#: Range of the slider of a joint without an effort limit, as a multiple of its gravity load.
-AMPLE = 2.0
-#: Lever arm of that load for a revolute joint [m].
-LEVER = 0.5
 ORIGIN = (0.0, 0.0, 0.0)
 
-Drive = Callable[[Mapping[str, float]], str]
 Push = Callable[[str, Any, Any, Any, float], str]
-
-
-def effort_range(m: Model, name: str) -> float:
-    """Return the range of the slider of a joint [N m or N]: its effort limit or a large value."""
-    j = m.jnt_names.index(name)
-    limit = float(m.jnt_effort[j])
-    if math.isfinite(limit) and limit > 0.0:
-        return limit
-    load = AMPLE * USUAL_GRAVITY * LEVER * float(m.body_subtreemass[m.jnt_bodyid[j]])
-    if not load > 0.0:
-        return 1.0
-    unit = 10.0 ** math.floor(math.log10(load))
-    return math.ceil(load / unit) * unit
-
-
-def _line(content: str) -> str:
-    return f'<div style="padding: 0 0.75em">{content}</div>'
-
-
-class Torques:
-    """A slider per joint; a moved slider applies its effort until all are released.
-
-    Args:
-        server: server of the view.
-        m: the robot.
-        cast: the robot.
-        drive: applies efforts by joint name in the simulation, once.
-        release: ends these efforts.
-    """
-
-    def __init__(
-        self,
-        server: viser.ViserServer,
-        m: Model,
-        cast: Cast,
-        drive: Drive,
-        release: Callable[[], str],
-    ) -> None:
-        self._server, self._drive, self._release = server, drive, release
-        self._held: dict[str, float] = {}
-        self._lock = threading.Lock()
-        self._sliders: list[Any] = []
-        gui = server.gui
-        why = cast.refusals.get("drive", "" if cast.joints else "no joint accepts efforts")
-        falls = "" if why else "; <i>Release</i> lets it fall"
-        self._held_note: Any = gui.add_html(
-            _line(f"{html.escape(cast.start)}{falls}"), visible=False
-        )
-        if not why:
-            button = gui.add_button(
-                "Release",
-                hint="stop holding it and applying efforts; other commanders or the timeout "
-                "policy take over",
-            )
-            button.on_click(lambda event: tell(server, event, self.let_go()))
-        with gui.add_folder("Torques [N m, N]", expand_by_default=False):
-            if why:
-                gui.add_html(_line(html.escape(why)))
-                return
-            for name in cast.joints:
-                self._add(name, effort_range(m, name))
-
-    def _add(self, name: str, most: float) -> None:
-        slider = self._server.gui.add_slider(
-            name, min=-most, max=most, step=most / 100.0, initial_value=0.0
-        )
-        self._sliders.append(slider)
-
-        def moved(event: Any) -> None:
-            if event.client is not None:  # by a user, not by us
-                with self._lock:
-                    self._held[name] = float(slider.value)
-
-        slider.on_update(moved)
-
-    def put(self, instant: Instant) -> None:
-        """Say whether the robot is held until its first command."""
-        if self._held_note.visible != instant.held:
-            self._held_note.visible = instant.held
-
-    @property
-    def held(self) -> bool:
-        """Whether efforts are applied."""
-        return bool(self._held)
-
-    def hold(self) -> None:
-        """Repeat the efforts; if they are refused, show why and release them."""
-        with self._lock:
-            why = self._drive(dict(self._held)) if self._held else ""
-        if why:
-            self.let_go()
-            tell(self._server, None, why)
-
-    def let_go(self) -> str:
-        """Reset all sliders and release the joints."""
-        with self._lock:
-            self._held.clear()
-            why = self._release()
-        with self._server.atomic():
-            for slider in self._sliders:
-                slider.value = 0.0
-        return why
 
 
 class Pushes:
@@ -154,7 +42,9 @@ class Pushes:
                 hint="or click it in the scene",
             )
             self._force: Any = gui.add_vector3(
-                "Force [N]", initial_value=ORIGIN, hint="x, y and z in world axes"
+                "Force x, y, z [N]",
+                initial_value=ORIGIN,
+                hint="along the axes of the world",
             )
             self._duration = gui.add_number(
                 "Seconds", initial_value=0.1, min=1e-3, max=3600.0, step=1e-3

@@ -23,12 +23,9 @@ VIEWS = {
     "4": ("As at the start", (1.0, -0.9, 0.55)),
 }
 HINT = (
-    '<div style="padding: 0 0.75em; opacity: 0.8">Drag a link to pull it, with Shift to turn it. '
-    "Key H: help.</div>"
+    '<div style="padding: 0 0.75em; font-size: 0.85em; opacity: 0.8">'
+    "Drag a link to pull it, with Shift to turn it. Key H: help.</div>"
 )
-#: A page that is narrower has its panel below [pixel], and the camera looks below the robot by
-#: this part of half the height that it sees.
-NARROW, BELOW = 600, 0.6
 #: The camera follows motions larger than this part of its distance.
 LEAST_MOTION = 1e-4
 
@@ -111,20 +108,13 @@ class Keys:
 
 
 def fit_page(server: viser.ViserServer, client: viser.ClientHandle) -> None:
-    """Fit a new page: where it is upright, step back; where it is narrow, look below the robot.
-
-    On a narrow page the panel covers the lower half.
-    """
+    """Step back with the camera of a new page that is upright."""
     with contextlib.suppress(AssertionError):  # a page that says nothing of its size
         camera = client.camera
-        back, narrow = _spread(camera), camera.image_width < NARROW
-        if back > 1.0 or narrow:
+        if (back := _spread(camera)) > 1.0:
             start = server.initial_camera
             target = np.array(start.look_at)
-            away = back * (np.asarray(start.position) - target)
-            if narrow:
-                target[2] -= BELOW * float(np.linalg.norm(away)) * np.tan(0.5 * start.fov)
-            _place(camera, target + away, target)
+            _place(camera, target + back * (np.asarray(start.position) - target), target)
 
 
 def _place(camera: Any, position: Array, target: Array) -> None:

@@ -87,11 +87,16 @@ class Simulated(Protocol):
             duration: duration in simulated time [s].
         """
 
-    def drive(self, robot: int, efforts: Mapping[str, float]) -> str:
-        """Apply efforts to the named joints [N m or N]; they end unless this is repeated."""
+    def drive(
+        self, robot: int, efforts: Mapping[str, float], positions: Mapping[str, float]
+    ) -> str:
+        """Command joints by name: efforts [N m, N], and positions [rad, m] that servos hold.
+
+        The commands end unless this is repeated.
+        """
 
     def release(self, robot: int) -> str:
-        """End the last efforts."""
+        """End the last commands of joints."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +113,8 @@ class Cast:
         package_dirs: folders to search for the packages of its meshes.
         imports: Python files of the user that register its joint types and motions.
         timestep: duration of a tick [s].
-        joints: joints that accept efforts.
-        command_timeout: age at which an effort expires [s].
+        joints: joints that accept commands.
+        command_timeout: age at which a command expires [s].
         time_mode: realtime, lockstep or fast.
         speed: requested simulated seconds per second.
         refusals: by name of an order, the reason why it is never accepted.
@@ -207,8 +212,10 @@ class Remote:
     def pull(self, robot: int, link: str, point: Numbers, goal: Numbers, duration: float) -> str:
         return str(self._ask("pull", robot, link, point, goal, duration))
 
-    def drive(self, robot: int, efforts: Mapping[str, float]) -> str:
-        return str(self._ask("drive", robot, dict(efforts)))
+    def drive(
+        self, robot: int, efforts: Mapping[str, float], positions: Mapping[str, float]
+    ) -> str:
+        return str(self._ask("drive", robot, dict(efforts), dict(positions)))
 
     def release(self, robot: int) -> str:
         return str(self._ask("release", robot))

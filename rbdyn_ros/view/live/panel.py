@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.view.live.clock import Clock
-from rbdyn_ros.view.live.forces import Pushes, Torques
+from rbdyn_ros.view.live.forces import Pushes
 from rbdyn_ros.view.live.hand import Hand
+from rbdyn_ros.view.live.joints import JointSliders
 from rbdyn_ros.view.live.keys import Keys
 from rbdyn_ros.view.live.link import FAILED, SERVING, WARNED, Cast, Remote, Simulated
 from rbdyn_ros.view.live.loading import load, moved, warning_of
@@ -72,6 +73,7 @@ class Live:
             if len(casts) > 1:
                 frame_camera(server, [robot.show.scene for robot in self.robots])
                 self._choose()
+        clock.before_reset = self._let_go
         self._frame_start()
         server.on_client_connect(lambda _: self._woken.set())
         timeout = min(cast.command_timeout for cast in casts)
@@ -101,6 +103,12 @@ class Live:
         """Show the panel of one robot."""
         for robot in self.robots:
             robot.folder.visible = robot.name == self._chosen.value
+
+    def _let_go(self) -> None:
+        """End what the sliders hold, which would move the robots away from their start."""
+        for robot in self.robots:
+            if robot.joints.held:
+                robot.joints.let_go()
 
     def run(self) -> None:
         """Poll and show until close is called.
@@ -185,7 +193,7 @@ class LiveRobot:
         self._last: tuple[object, ...] = ()
         self.folder = server.gui.add_folder(cast.name or None)
         with self.folder:
-            self.torques = Torques(
+            self.joints = JointSliders(
                 server,
                 m,
                 cast,
@@ -193,7 +201,7 @@ class LiveRobot:
                 partial(simulated.release, number),
             )
             self.pushes = Pushes(server, m, partial(simulated.push, number))
-            self.charts = Charts(server, m)
+            self.charts = Charts(server, m, self.label)
             pull = partial(simulated.pull, number)
             name = f"/hand{number}"
             self.hand = Hand(server, pull, lambda: clock.pace, cast.timestep, name)
@@ -212,6 +220,7 @@ class LiveRobot:
         m, looks = moved(cast, self.show.m, self._looks)
         with self._server.atomic():
             self.show.move(m, looks)
+            self.joints.move(m)
             self.pushes.move(m)
             self.hand.move()
             self.charts.move(m)
@@ -221,7 +230,7 @@ class LiveRobot:
         """Show an instant of the present world, unless it is shown already."""
         if instant.world != self._world:
             return
-        self.torques.put(instant)
+        self.joints.put(instant)
         self.charts.put(instant)
         now = (instant.time, instant.tick, instant.qpos.tobytes())
         if now != self._last:
@@ -236,7 +245,7 @@ class LiveRobot:
 
     def hold(self, watched: bool) -> None:
         """Repeat efforts and pulls; end them if no browser is connected."""
-        for part in (self.torques, self.hand):
+        for part in (self.joints, self.hand):
             if part.held:
                 (part.hold if watched else part.let_go)()
 

@@ -22,8 +22,8 @@ from rbdyn_ros.view.scene.wrench_lines import USUAL_GRAVITY
 RATE, MOST_RATE = 22.0, 0.2
 #: Damping over the critical one: what hangs from a point feels heavier than what lies there.
 DAMPING = 1.2
-#: Distance to the goal at which the spring overcomes dry friction [m], [rad], but it is never
-#: stiffer for it than MOST_STIFFER times.
+#: Distance to the goal at which the spring overcomes dry friction, or carries the weight of a
+#: robot that stands [m], [rad], but it is never stiffer for it than MOST_STIFFER times.
 SAG, SAG_ANGLE, MOST_STIFFER = 0.03, 0.1, 10.0
 #: Largest force of the spring, over the weight of what hangs together with the link.
 MOST_WEIGHTS = 5.0
@@ -75,7 +75,8 @@ class HandSpring:
             mass = connected_mass(m, body)
             J = self._jacobian(link, point)
             rows, most, sag = (J[:3], 0.0, SAG_ANGLE) if turns else (J[3:], mass, SAG)
-            heavy = self._felt_inertia(rows, most, sag * rate**2)
+            load = USUAL_GRAVITY * mass if self._is_stiff(body) and not turns else 0.0
+            heavy = self._felt_inertia(rows, most, load, sag * rate**2)
             return Pull(
                 body=body,
                 point=m.frame_pos[frame] + R @ point,
@@ -96,13 +97,21 @@ class HandSpring:
         arm = frame_pose(self._m, d, link)[1] @ point
         return np.concatenate([J[:3], J[3:] + np.cross(J[:3].T, arm).T])
 
-    def _felt_inertia(self, J: Array, mass: float, sag: float) -> Array:
+    def _is_stiff(self, body: int) -> bool:
+        """Return whether a body belongs to a floating robot with servos or brakes."""
+        m = self._m
+        own = m.body_rootid[m.dof_bodyid] == m.body_rootid[body]
+        floats = int(m.jnt_dofnum[m.body_rootid[body] - 1]) == 6
+        return floats and bool((own & self._loop.kept_dofs).any())
+
+    def _felt_inertia(self, J: Array, mass: float, load: float, sag: float) -> Array:
         """Return the inertia (3, 3) that a hand feels in the directions of J (3, nv).
 
         Args:
             J: the Jacobian.
             mass: no direction is heavier; 0: unlimited.
-            sag: acceleration of the spring that overcomes dry friction.
+            load: force that the spring must overcome in every direction [N].
+            sag: acceleration at which the spring overcomes the load and dry friction.
         """
         m, free = self._m, _free_dofs(self._loop)
         if m.nM == 0:  # too large for a mass matrix
@@ -119,7 +128,7 @@ class HandSpring:
         least = 1.0 / mass if mass > 0.0 else LEAST_EASE * float(ease.max())
         ease = np.maximum(ease, least or np.inf)
         friction = m.dof_frictionloss[free] @ np.abs(yields @ axes) / ease
-        inertia = np.maximum(1.0 / ease, np.minimum(friction / sag, MOST_STIFFER / ease))
+        inertia = np.maximum(1.0 / ease, np.minimum((friction + load) / sag, MOST_STIFFER / ease))
         felt: Array = axes @ np.diag(inertia) @ axes.T
         return felt
 

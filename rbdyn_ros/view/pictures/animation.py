@@ -20,6 +20,7 @@ from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.loading.output import output_path
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model, check_model
+from rbdyn_ros.view.notebook import Film
 from rbdyn_ros.view.pictures.canvas import GREEN, GREY, INK, VERMILLION, new_figure
 from rbdyn_ros.view.pictures.film import check_writer, write_film
 from rbdyn_ros.view.pictures.scene import NO_LOOKS, BodyPoses, PictureScene
@@ -51,7 +52,7 @@ def animate(
     size: tuple[float, float] = (6.4, 4.8),
     elevation: float = 20.0,
     azimuth: float = -60.0,
-) -> tuple[Finding, ...]:
+) -> Film:
     """Write a film of a motion to a .gif or .mp4 file (the latter needs ffmpeg).
 
     The camera stands still. A body is drawn by its visuals, meshes with fewer triangles than their
@@ -77,7 +78,8 @@ def animate(
         azimuth: azimuth of the camera about z from x [degree].
 
     Returns:
-        Warnings about visuals that were left out or replaced.
+        The film, which a notebook plays, with warnings about visuals that were left out or
+        replaced.
 
     Raises:
         ModelError: if a Data was not made for m, its simulation diverges, or `looks` is another
@@ -105,7 +107,7 @@ def animate(
         touching = _contacts(contacts, len(poses.xpos))
     scene = PictureScene(m, poses, looks, touching)
     write_film(target, figure, fps, _drawn(figure, scene, elevation, azimuth))
-    return scene.findings
+    return Film(target, scene.findings)
 
 
 def _given(m: Model, motion: ArrayLike, duration: object, fps: float) -> BodyPoses:

@@ -59,7 +59,7 @@ def film_run(
     positions = np.asarray(run.qpos[chosen])
     write = functools.partial(animate, run.m, positions, path, fps=fps, contacts=contacts)
     try:
-        return write(looks=source, package_dirs=package_dirs)
+        return write(looks=source, package_dirs=package_dirs).findings
     except ModelError as error:
         write(looks=None)
         return error.findings

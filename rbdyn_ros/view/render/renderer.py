@@ -67,6 +67,18 @@ class Renderer(OffScreen):
         """Warnings about meshes and textures that cannot be read."""
         return tuple(self._scene.findings)
 
+    def framing(self, instant: Instant, angle: float) -> tuple[Array, float]:
+        """Return the middle (3,) of the robot, and the distance from which all of it is seen.
+
+        Args:
+            instant: of the robot.
+            angle: smaller field of view of the camera [rad].
+        """
+        at = self._scene.place(instant).xpos[1:]
+        low, high = at.min(axis=0, initial=np.inf), at.max(axis=0, initial=-np.inf)
+        middle: Array = 0.5 * (low + high) if len(at) else np.zeros(3)
+        return middle, 0.55 * self._scene.size / float(np.tan(0.5 * angle))
+
     def draw(self, instant: Instant, camera: ColorSpec, place: Place | None = None) -> Pixels:
         """Return a picture (height, width, 3): red, green, blue, 0 to 255.
 

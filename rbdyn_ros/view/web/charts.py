@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 import time
 from collections.abc import Sequence
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 LENGTH, SAMPLE, REDRAW = 200, 0.05, 0.1
 #: Number of joints that are shown at first.
 FIRST = 6
-HEIGHT = 190  # [pixels]
+HEIGHT, WIDTH = 190, 330  # [pixels]
 
 #: Colours distinct on white and on black.
 COLOURS = (
@@ -141,49 +143,53 @@ class Quantities:
 
 
 class Charts:
-    """The charts of a robot, in a folder that is closed and empty at first.
+    """The charts of a robot, in a drawer of their own; it is opened by a box in the panel.
 
     Args:
         server: server of the view.
         m: the robot.
+        name: title of the drawer.
 
     Attributes:
         shown: whether charts are shown; if not, they need no data.
     """
 
-    def __init__(self, server: viser.ViserServer, m: Model) -> None:
-        self._gui, self._atomic = server.gui, server.atomic
+    def __init__(self, server: viser.ViserServer, m: Model, name: str) -> None:
+        self._gui, self._atomic, self._name = server.gui, server.atomic, name
         self._quantities = Quantities(m)
         self._history = ChartSamples(self._quantities.width)
         self._plots: dict[str, tuple[Any, list[int]]] = {}
         self._sampled = self._drawn = 0.0
         self._rebuild = False
         self.shown = False
-        self._folder = server.gui.add_folder("Charts", expand_by_default=False)
-        with self._folder:
-            box = server.gui.add_checkbox(
-                "Show charts", initial_value=False, hint="the last ten seconds"
+        self._drawer: Any = None
+        gui = server.gui
+        with gui.add_folder("Charts", expand_by_default=False):
+            box = gui.add_checkbox(
+                "Show charts",
+                initial_value=False,
+                hint="the last ten seconds; drag across a chart to zoom, double-click for all",
             )
-            self._boxes = self._joint_boxes()
+            self._frozen = gui.add_checkbox("Freeze", initial_value=False, hint="keep this time")
+            save = gui.add_button("Save as CSV", hint="the chosen signals")
+            with gui.add_folder("Signals", expand_by_default=False):
+                charts = self._quantities.columns(range(len(self._quantities.joints)))
+                self._titles = {
+                    title: gui.add_checkbox(title.split(" [")[0], initial_value=True)
+                    for title in charts
+                }
+                self._boxes = [
+                    gui.add_checkbox(joint, initial_value=k < FIRST)
+                    for k, joint in enumerate(self._quantities.joints)
+                ]
+        for each in (*self._titles.values(), *self._boxes):
+            each.on_update(lambda _: self._change())
         box.on_update(lambda _: self._show(box.value))
+        save.on_click(self._save)
 
     def move(self, m: Model) -> None:
         """Go on with a Model with other objects; the joints shown stay the same."""
         self._quantities.move(m)
-
-    def _joint_boxes(self) -> list[Any]:
-        """Return a check box for each joint."""
-        joints = self._quantities.joints
-        if not joints:
-            return []
-        with self._gui.add_folder("Joints shown", expand_by_default=False):
-            boxes = [
-                self._gui.add_checkbox(name, initial_value=k < FIRST)
-                for k, name in enumerate(joints)
-            ]
-        for box in boxes:
-            box.on_update(lambda _: self._change())
-        return boxes
 
     def _show(self, shown: bool) -> None:
         self.shown = shown
@@ -199,27 +205,39 @@ class Charts:
         if self._rebuild:
             self._rebuild = False
             self._make()
-        if not self.shown:
-            return
-        if now >= self._sampled + SAMPLE:
+        if self.shown and not self._frozen.value and now >= self._sampled + SAMPLE:
             self._sampled = now
             fresh = self._history.add(instant.time, self._quantities.row(instant))
             if fresh and now >= self._drawn + REDRAW:
                 self._drawn = now
                 self._draw()
 
+    def _chosen(self) -> dict[str, tuple[tuple[str, ...], list[int]]]:
+        """Return the labels and columns of the chosen signals by title of their chart."""
+        joints = [k for k, box in enumerate(self._boxes) if box.value]
+        charts = self._quantities.columns(joints)
+        return {title: chart for title, chart in charts.items() if self._titles[title].value}
+
     def _make(self) -> None:
-        """Create the chosen charts and remove all others."""
-        with self._atomic(), self._folder:
+        """Create the chosen charts in the drawer and remove all others."""
+        with self._atomic():
             for plot, _ in self._plots.values():
                 plot.remove()
             self._plots = {}
             if not self.shown:
                 self._history.clear()
+                if self._drawer is not None:
+                    self._drawer[0].remove()
+                    self._drawer = None
                 return
-            chosen = [k for k, box in enumerate(self._boxes) if box.value]
-            for title, (labels, columns) in self._quantities.columns(chosen).items():
-                self._plots[title] = self._plot(title, labels, columns), columns
+            if self._drawer is None:
+                panel = self._gui.add_panel()
+                self._drawer = panel, panel.add_tab(self._name)
+                panel.dock_left()
+                panel.set_width(WIDTH)
+            with self._drawer[1]:
+                for title, (labels, columns) in self._chosen().items():
+                    self._plots[title] = self._plot(title, labels, columns), columns
 
     def _plot(self, title: str, labels: Sequence[str], columns: Sequence[int]) -> Any:
         lines = [
@@ -244,3 +262,20 @@ class Charts:
         table = self._history.table()
         for plot, columns in self._plots.values():
             plot.data = self._data(table, columns)
+
+    def csv(self) -> str:
+        """Return the chosen signals as text: a line of names, then a line for each time."""
+        names, columns = ["t [s]"], [0]
+        for title, (labels, numbers) in self._chosen().items():
+            names += [f"{label} {title}" for label in labels]
+            columns += numbers
+        text = io.StringIO()
+        rows = csv.writer(text, lineterminator="\n")
+        rows.writerow(names)
+        rows.writerows(self._history.table()[:, columns].tolist())
+        return text.getvalue()
+
+    def _save(self, event: Any) -> None:
+        """Send the signals as a file to the browser that asked for them."""
+        if event.client is not None:
+            event.client.send_file_download(f"{self._name}.csv", self.csv().encode())

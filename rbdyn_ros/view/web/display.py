@@ -8,6 +8,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.view.pictures.connectivity import draw_connectivity
 from rbdyn_ros.view.scene.scene import (
@@ -23,6 +25,7 @@ from rbdyn_ros.view.scene.scene import (
     VISUALS,
     Scene,
 )
+from rbdyn_ros.view.scene.wrench_lines import WEIGHT_LENGTH, weight_of
 
 if TYPE_CHECKING:
     import viser
@@ -43,7 +46,7 @@ _HINTS = {
     FORCES: "contact forces green, with a ball at each contact point; pushes orange, torques "
     "violet; the robot's weight is half as long as the robot",
     LINES: "springs, rods, bands, loop joints, and the skeleton of bodies without visuals",
-    GRID: "the ground and the obstacles",
+    GRID: "the ground with the axes of the world, x red, y green, z blue, and the obstacles",
 }
 
 
@@ -60,6 +63,8 @@ class Display:
         gui = server.gui
         self._folder = gui.add_folder("Display", order=LAST, expand_by_default=False)
         self.boxes: dict[str, Any] = {}
+        with self._folder:
+            self._scale = gui.add_html("", order=LAST)
         self.move()
         with self._folder:
             if VISUALS in self.boxes:
@@ -80,6 +85,7 @@ class Display:
                     )
                     self.boxes[layer] = box
                     self._apply(layer)
+        self._scale.content = force_scale(scene)
 
     def set(self, layer: str, visible: bool) -> None:
         """Show or hide a layer, as its check box does."""
@@ -111,6 +117,15 @@ class Display:
                 f'object-fit: contain" src="data:image/svg+xml;base64,{picture}">'
             )
             client.gui.add_button("Close").on_click(lambda _: modal.close())
+
+
+def force_scale(scene: Scene) -> str:
+    """Return the scale of the arrows of forces as HTML, for a length of one digit [m]."""
+    longest = WEIGHT_LENGTH * scene.size
+    length = 10.0 ** np.floor(np.log10(longest))
+    force = length / longest * weight_of(scene.m)
+    text = f"an arrow of {length:g} m is a force of {force:.3g} N"
+    return f'<div style="padding: 0 0.75em; font-size: 0.85em">{text}</div>'
 
 
 def graph_svg(scene: Scene) -> bytes:

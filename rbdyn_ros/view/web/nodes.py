@@ -52,7 +52,7 @@ SECTION: Rgb = (128, 142, 160)
 FLOOR_OPACITY, SHADOW = 0.75, 0.3
 
 #: Thicknesses and lengths relative to the size of the robot.
-LINE, ARROW, HEAD, AXES, TOUCH = 0.004, 0.006, 0.015, 0.06, 0.015
+LINE, ARROW, HEAD, AXES, TOUCH, TRIAD = 0.004, 0.006, 0.015, 0.06, 0.015, 0.2
 
 #: The layer of the name of a clicked body.
 LABEL = "label"
@@ -343,7 +343,12 @@ class Nodes:
             plane_opacity=FLOOR_OPACITY,
             position=(0.0, 0.0, scene.floor),
         )
-        return [grid, *(self._surface(GRID, part) for part in scene.obstacles)]
+        length = TRIAD * scene.size
+        triad = self._viser.add_frame(
+            f"{self._root}/triad", axes_length=length, axes_radius=0.03 * length,
+            origin_radius=0.06 * length, position=(0.0, 0.0, scene.floor),
+        )  # fmt: skip
+        return [grid, triad, *(self._surface(GRID, part) for part in scene.obstacles)]
 
     def _add_lines(self, name: str, points: Array, color: Any) -> Any:
         thickness = LINE * self.scene.size

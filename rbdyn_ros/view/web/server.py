@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gzip
 import ipaddress
 import socket
 import sys
@@ -13,8 +14,6 @@ from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-
-import numpy as np
 
 from rbdyn_ros.errors import Finding, ParameterError
 
@@ -26,8 +25,25 @@ PORT, ADDRESS = 8080, "127.0.0.1"
 #: Number of ports to try, beginning with the requested one.
 PORTS_TRIED = 20
 
-#: Colour of the background.
-SKY = (232, 237, 243)
+#: The background of the scene, by day and where the system prefers dark pages; the page follows
+#: the system, and on a narrow screen its panel is closed at first, so that the robot is seen.
+HEAD = b"""<style>
+canvas[data-engine] { background: #e8edf3 }
+@media (prefers-color-scheme: dark) { canvas[data-engine] { background: #22272e } }
+</style><script>
+const dark = matchMedia("(prefers-color-scheme: dark)"), root = document.documentElement;
+const follow = () => {
+  const wanted = dark.matches ? "dark" : "light";
+  if (root.dataset.mantineColorScheme !== wanted) root.dataset.mantineColorScheme = wanted;
+};
+new MutationObserver(follow).observe(root, {attributes: true});
+dark.addEventListener("change", follow);
+const narrow = new MutationObserver(() => {
+  const handle = document.querySelector('[style*="cursor: pointer"][style*="height: 3.5em"]');
+  if (handle) { narrow.disconnect(); handle.click(); }
+});
+if (innerWidth <= 576) narrow.observe(root, {childList: true, subtree: true});
+</script>"""
 
 #: Width of the panel [pixel].
 PANEL_WIDTH = 380
@@ -37,7 +53,7 @@ _one_at_a_time = threading.Lock()
 
 
 def open_server(
-    port: int = PORT, address: str = ADDRESS, label: str = "rbdyn"
+    port: int = PORT, address: str = ADDRESS, label: str = "rbdyn", frames: str = "'none'"
 ) -> viser.ViserServer:
     """Start serving an empty view.
 
@@ -49,6 +65,7 @@ def open_server(
         port: TCP port; if it is in use, the next free one of PORTS_TRIED; any free one for 0.
         address: numeric address of this machine; 0.0.0.0 or :: for all.
         label: title of the panel.
+        frames: pages that may show the view in a frame, as in a Content-Security-Policy.
 
     Raises:
         ParameterError: the port or address is refused, no port is free, or viser is missing.
@@ -61,7 +78,7 @@ def open_server(
         text = 'the view needs viser, which is not installed: pip install "rbdyn_ros[view]"'
         raise ParameterError(Finding("no-view-extra", text, allowed="viser")) from error
     _silence()
-    with _one_at_a_time, _guarded() as guard:
+    with _one_at_a_time, _guarded(frames) as guard:
         server = viser.ViserServer(host, free, label, verbose=False)
     if not guard.used:
         server.stop()
@@ -71,7 +88,6 @@ def open_server(
     server.gui.configure_theme(show_logo=False, show_share_button=False)
     server.gui.main_panel.dock_right()
     server.gui.main_panel.set_width(PANEL_WIDTH)
-    server.scene.set_background_image(np.full((1, 1, 3), SKY, np.uint8), format="png")
     return server
 
 
@@ -133,8 +149,8 @@ def _is_ours(host: str) -> bool:
 class _Guard:
     """Replaces `serve` of websockets, and checks each request before viser gets it."""
 
-    def __init__(self, serve: Callable[..., Any]) -> None:
-        self.serve, self.used = serve, False
+    def __init__(self, serve: Callable[..., Any], frames: str) -> None:
+        self.serve, self.frames, self.used = serve, frames, False
 
     def __call__(self, *args: Any, process_request: Callable[..., Any], **more: Any) -> Any:
         self.used = True
@@ -150,20 +166,33 @@ class _Guard:
                 return connection.respond(HTTPStatus.FORBIDDEN, f"{why}\n")
             response = process_request(connection, request)
             if response is not None:
-                # no frame in another page, no connection to another server
+                # a frame in known pages only, no connection to another server
                 talks = f"connect-src 'self' ws://{host} data: blob:"
-                response.headers["Content-Security-Policy"] = f"frame-ancestors 'none'; {talks}"
+                policy = f"frame-ancestors {self.frames}; {talks}"
+                response.headers["Content-Security-Policy"] = policy
+                _add_head(response)
             return response
 
         return self.serve(*args, process_request=check, **more)
 
 
+def _add_head(response: Any) -> None:
+    """Add HEAD to a page of viser."""
+    packed = response.headers.get("Content-Encoding") == "gzip"
+    body = gzip.decompress(response.body) if packed else response.body
+    if b"<head>" in body[:1000]:
+        body = body.replace(b"<head>", b"<head>" + HEAD, 1)
+        response.body = gzip.compress(body, 1) if packed else body
+        del response.headers["Content-Length"]
+        response.headers["Content-Length"] = str(len(response.body))
+
+
 @contextlib.contextmanager
-def _guarded() -> Iterator[_Guard]:
+def _guarded(frames: str) -> Iterator[_Guard]:
     """Replace `serve` of websockets while viser starts a server."""
     import websockets.asyncio.server as module
 
-    guard = _Guard(module.serve)
+    guard = _Guard(module.serve, frames)
     module.serve = guard  # type: ignore[misc, assignment]
     try:
         yield guard

@@ -26,15 +26,15 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "view"))
 from sensor_msgs.msg import JointState
 from test_view_link import children, gone
 from visualization_msgs.msg import MarkerArray
-from web_page import open_browser, open_page, press, require_browser, unfold, wait_until
+from web_page import open_browser, open_page, press, require_browser, slider, unfold, wait_until
 
 needs_viser = pytest.mark.skipif(
     importlib.util.find_spec("viser") is None, reason="viser is not installed"
 )
-TORQUES = "Torques [N m, N]"
+TORQUES = "Torques (expert)"
 VIEW = ("-p", "view:=true", "-p", "view_port:=0")
 #: A small picture is fast without a GPU; these tests do not check pictures.
-SMALL = {"size": {"width": 560, "height": 360}, "scale": 0.25}
+SMALL = {"size": {"width": 640, "height": 480}, "scale": 0.25}
 SERVES = "view: http://"
 
 
@@ -99,9 +99,8 @@ def test_buttons_of_the_view_change_the_simulation(simulate, peer, page, two_joi
     assert peer.set_parameters({"real_time_factor": 0.75}) == [""]
     box = shown.get_by_label("Speed", exact=True)
     seen(lambda: box.input_value() == "0.75 x", "the box to follow")
-    # the first slider belongs to the first joint, which lifts
     unfold(shown, TORQUES)
-    thumb = shown.locator('[role="slider"]').first
+    thumb = slider(shown, "lift [N")
     thumb.focus()
     for _ in range(4):
         thumb.press("ArrowRight")
@@ -261,7 +260,7 @@ def test_the_view_knows_joint_types_of_the_user(simulate, peer, page, tmp_path):
     shown = page(simulator)
     shown.get_by_text("1 bodies, 1 degrees of freedom").wait_for()
     unfold(shown, TORQUES)
-    thumb = shown.locator('[role="slider"]').first
+    thumb = shown.locator('[role="slider"]').last  # the torque of the only joint
     thumb.focus()
     thumb.press("ArrowRight")
 
@@ -277,8 +276,7 @@ def test_the_view_knows_joint_types_of_the_user(simulate, peer, page, tmp_path):
 def test_the_view_refuses_efforts_in_lockstep(simulate, page, two_joints):
     simulator = simulate(two_joints, "--ros-args", *VIEW, "-p", "time_mode:=lockstep")
     shown = page(simulator)
-    unfold(shown, TORQUES)
-    shown.get_by_text("in lock-step every effort is for one tick").wait_for()
+    shown.get_by_text("in lock-step every command is for one tick").wait_for()
     assert not shown.get_by_role("button", name="Release", exact=True).count()
     assert not shown.get_by_label("Speed", exact=True).count()
     simulator.end_well()

@@ -29,6 +29,7 @@ from rbdyn_ros.ros.simulator.services.wrenches import (
     wrench_on,
 )
 from rbdyn_ros.ros.simulator.world.world import World
+from rbdyn_ros.runtime.types import EFFORT, POSITION
 from rbdyn_ros.sensors.sights import Sight
 from rbdyn_ros.view.live.link import Cast, Numbers
 from rbdyn_ros.view.live.process import MISSING, ViewProcess, start_view
@@ -42,7 +43,7 @@ NOTHING = (0.0, 0.0, 0.0)
 MOST_TICKS = 100_000
 
 LOCKSTEP = (
-    "in lock-step every effort is for one tick, so sliders have no effect; command the joints "
+    "in lock-step every command is for one tick, so sliders have no effect; command the joints "
     "from a controller"
 )
 NO_SPEED = "time_mode is '{}'; the speed can be set in mode realtime only"
@@ -154,10 +155,12 @@ class ViewedSimulation:
         loop.orders.push(self._hands[robot].pull(link, p, g, lasting), HAND)
 
     @_refusable
-    def drive(self, robot: int, efforts: Mapping[str, float]) -> None:
-        """Command efforts, like a message on joint_commands."""
-        _command(self._robots[robot], efforts)
-        self._driven[robot] = self._driven.get(robot, frozenset()) | frozenset(efforts)
+    def drive(
+        self, robot: int, efforts: Mapping[str, float], positions: Mapping[str, float]
+    ) -> None:
+        """Command joints, like a message on joint_commands_by_mode."""
+        _command(self._robots[robot], efforts, positions)
+        self._driven[robot] = self._driven.get(robot, frozenset()) | {*efforts, *positions}
 
     @_refusable
     def release(self, robot: int) -> None:
@@ -168,16 +171,29 @@ class ViewedSimulation:
         if driven:
             expired = shown.values.command_timeout + 1.0
             arrival_ns = time.monotonic_ns() - round(expired * NANOSECONDS)
-            _command(shown, dict.fromkeys(driven, 0.0), arrival_ns)
+            _command(shown, dict.fromkeys(driven, 0.0), {}, arrival_ns)
 
 
-def _command(robot: Robot, efforts: Mapping[str, float], arrival_ns: int | None = None) -> None:
+def _command(
+    robot: Robot,
+    efforts: Mapping[str, float],
+    positions: Mapping[str, float],
+    arrival_ns: int | None = None,
+) -> None:
     if robot.values.time_mode == "lockstep":
         raise refusal(LOCKSTEP)
     parser = robot.commands
     if parser.partial == "reject":  # the other joints get zero, as without a command
-        efforts = dict.fromkeys(parser.joints.names, 0.0) | dict(efforts)
-    command = parser.by_name(list(efforts), effort=list(efforts.values()))
+        rest = [name for name in parser.joints.names if name not in positions]
+        efforts = dict.fromkeys(rest, 0.0) | dict(efforts)
+    names = [*efforts, *positions]
+    modes = [EFFORT] * len(efforts) + [POSITION] * len(positions)
+    command = parser.by_mode(
+        names,
+        modes,
+        position=[0.0] * len(efforts) + list(positions.values()),
+        effort=list(efforts.values()) + [0.0] * len(positions),
+    )
     robot.loop.orders.command(command, arrival_ns=arrival_ns)
 
 

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The joints in the panel of a live view: sliders that set positions, and torques."""
+
+from __future__ import annotations
+
+import html
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from rbdyn_ros.dynamics.instant import Instant
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.view.live.clock import tell
+from rbdyn_ros.view.live.link import Cast
+from rbdyn_ros.view.scene.coordinates import Coordinate, coordinates_of
+from rbdyn_ros.view.scene.wrench_lines import USUAL_GRAVITY
+
+if TYPE_CHECKING:
+    import viser
+
+#: Range of the slider of a joint without an effort limit, as a multiple of its gravity load.
+AMPLE = 2.0
+#: Lever arm of that load for a revolute joint [m].
+LEVER = 0.5
+#: A robot with more joints has its sliders in a closed folder.
+MANY = 8
+#: Period at which the sliders of positions follow the robot [s].
+FOLLOW = 0.5
+#: Steps of a slider from end to end.
+STEPS = 500
+
+#: Takes efforts and positions by joint; returns a refusal or "".
+Drive = Callable[[Mapping[str, float], Mapping[str, float]], str]
+
+
+def effort_range(m: Model, name: str) -> float:
+    """Return the range of the slider of a joint [N m or N]: its effort limit or a large value."""
+    j = m.jnt_names.index(name)
+    limit = float(m.jnt_effort[j])
+    if math.isfinite(limit) and limit > 0.0:
+        return limit
+    load = AMPLE * USUAL_GRAVITY * LEVER * float(m.body_subtreemass[m.jnt_bodyid[j]])
+    if not load > 0.0:
+        return 1.0
+    unit = 10.0 ** math.floor(math.log10(load))
+    return math.ceil(load / unit) * unit
+
+
+def _line(content: str) -> str:
+    return f'<div style="padding: 0 0.75em; font-size: 0.85em">{content}</div>'
+
+
+class JointSliders:
+    """Sliders for the positions of joints, and in a folder of their own for torques.
+
+    The position sliders follow the robot. Once a user moves one, servos with gravity compensation
+    hold all joints where the sliders stand, except the joints whose torque a user sets, until
+    *Release*.
+
+    Args:
+        server: server of the view.
+        m: the robot.
+        cast: the robot.
+        drive: commands efforts and positions in the simulation, once.
+        release: ends these commands.
+    """
+
+    def __init__(
+        self,
+        server: viser.ViserServer,
+        m: Model,
+        cast: Cast,
+        drive: Drive,
+        release: Callable[[], str],
+    ) -> None:
+        self._server, self._m, self._drive, self._release = server, m, drive, release
+        self._efforts: dict[str, float] = {}
+        self._goals: dict[str, float] = {}
+        self._lock, self._due = threading.Lock(), 0.0
+        self._positions: dict[str, Any] = {}
+        self._torques: dict[str, Any] = {}
+        gui = server.gui
+        why = cast.refusals.get("drive", "" if cast.joints else "no joint accepts commands")
+        falls = "" if why else "; <i>Release</i> lets it fall"
+        self._held_note: Any = gui.add_html(
+            _line(f"{html.escape(cast.start)}{falls}"), visible=False
+        )
+        if not why:
+            button = gui.add_button(
+                "Release",
+                hint="stop holding the robot and commanding its joints; other commanders or the "
+                "timeout policy take over",
+            )
+            button.on_click(lambda event: tell(server, event, self.let_go()))
+        single = {m.jnt_names[one.joint]: one for one in coordinates_of(m, 1.0) if not one.word}
+        with gui.add_folder("Joints", expand_by_default=bool(why) or len(single) <= MANY):
+            if why:
+                gui.add_html(_line(html.escape(why)))
+                return
+            for name in cast.joints:
+                if name in single:
+                    self._positions[name] = self._position_slider(name, single[name])
+        with gui.add_folder("Torques (expert)", expand_by_default=False):
+            units = {name: "N" if one.unit == "m" else "N m" for name, one in single.items()}
+            for name in cast.joints:
+                self._torques[name] = self._torque_slider(name, units.get(name, "N m"))
+
+    def _position_slider(self, name: str, one: Coordinate) -> Any:
+        step = 10.0 ** math.floor(math.log10(max(one.high - one.low, 1e-9) / STEPS))
+        slider = self._server.gui.add_slider(
+            f"{name} [{one.unit}]",
+            min=one.low,
+            max=max(one.high, one.low + step),
+            step=step,
+            initial_value=min(max(float(self._m.qpos0[one.entry]), one.low), one.high),
+            hint="where servos with gravity compensation hold the joint",
+        )
+
+        def moved(event: Any) -> None:
+            if event.client is not None:  # by a user, not by us
+                with self._lock:
+                    self._efforts.pop(name, None)
+                    goals = {each: float(it.value) for each, it in self._positions.items()}
+                    self._goals = {k: v for k, v in goals.items() if k not in self._efforts}
+
+        slider.on_update(moved)
+        return slider
+
+    def _torque_slider(self, name: str, unit: str) -> Any:
+        most = effort_range(self._m, name)
+        slider = self._server.gui.add_slider(
+            f"{name} [{unit}]", min=-most, max=most, step=most / 100.0, initial_value=0.0
+        )
+
+        def moved(event: Any) -> None:
+            if event.client is not None:
+                with self._lock:
+                    self._goals.pop(name, None)
+                    self._efforts[name] = float(slider.value)
+
+        slider.on_update(moved)
+        return slider
+
+    def move(self, m: Model) -> None:
+        """Go on with other objects."""
+        self._m = m
+
+    def put(self, instant: Instant) -> None:
+        """Say whether the robot is held; let the sliders of positions follow the robot."""
+        if self._held_note.visible != instant.held:
+            self._held_note.visible = instant.held
+        now = time.monotonic()
+        if now < self._due:
+            return
+        self._due = now + FOLLOW
+        with self._lock:
+            for name, slider in self._positions.items():
+                if name not in self._goals and name in self._m.jnt_names:
+                    q = float(instant.qpos[self._m.jnt_qposadr[self._m.jnt_id(name)]])
+                    q = min(max(q, slider.min), slider.max)
+                    if abs(q - slider.value) > 0.5 * slider.step:
+                        slider.value = q
+
+    @property
+    def held(self) -> bool:
+        """Whether joints are commanded."""
+        return bool(self._efforts or self._goals)
+
+    def hold(self) -> None:
+        """Repeat the commands; if they are refused, show why and release them."""
+        with self._lock:
+            why = self._drive(dict(self._efforts), dict(self._goals)) if self.held else ""
+        if why:
+            self.let_go()
+            tell(self._server, None, why)
+
+    def let_go(self) -> str:
+        """End the commands of the sliders; torques return to zero."""
+        with self._lock:
+            self._efforts.clear()
+            self._goals.clear()
+            why = self._release()
+        with self._server.atomic():
+            for slider in self._torques.values():
+                slider.value = 0.0
+        return why

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a notebook shows of a Model, a Data, a film and a view, as HTML."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rbdyn_ros.dynamics.instant import Instant
+from rbdyn_ros.errors import Finding, RbdynError
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
+from rbdyn_ros.report.describe import joint_type
+
+#: Size of a picture [pixels], and its height as an angle [rad].
+WIDTH, HEIGHT, ANGLE = 480, 320, 0.8
+#: Number of joints in a table; further ones are counted.
+MOST_JOINTS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Inline:
+    """Something that a notebook shows.
+
+    Attributes:
+        content: HTML.
+    """
+
+    content: str
+
+    def _repr_html_(self) -> str:
+        return self.content
+
+
+@dataclass(frozen=True, slots=True)
+class Film:
+    """A film that was written; a notebook plays it.
+
+    Attributes:
+        path: of the file.
+        findings: warnings about visuals that were left out or replaced.
+    """
+
+    path: Path
+    findings: tuple[Finding, ...]
+
+    def _repr_html_(self) -> str:
+        data = base64.b64encode(self.path.read_bytes()).decode()
+        if self.path.suffix.lower() == ".gif":
+            return f'<img alt="film" src="data:image/gif;base64,{data}">'
+        source = f"data:video/mp4;base64,{data}"
+        return f'<video controls autoplay loop muted src="{source}"></video>'
+
+
+def html_of_model(m: Model) -> str:
+    """Return a picture of a robot at qpos0 and a table of its joints."""
+    rows = [
+        (m.jnt_names[j], joint_type(m, j), m.body_names[j + 1], _range(m, j), _number(limit))
+        for j, limit in enumerate(m.jnt_effort[:MOST_JOINTS].tolist())
+    ]
+    head = ("joint", "type", "body", "range [rad, m]", "effort [N m, N]")
+    return _picture(m, Instant.still(m, m.qpos0)) + _table(m, repr(m), head, rows)
+
+
+def html_of_data(d: Data) -> str:
+    """Return a picture of a robot in its present state and a table of its coordinates."""
+    m = d.model
+    rows = []
+    for j in range(min(m.njnt, MOST_JOINTS)):
+        q, v = int(m.jnt_qposadr[j]), int(m.jnt_dofadr[j])
+        positions, speeds = d.qpos[q : q + m.jnt_kind(j).nq], d.qvel[v : v + m.jnt_dofnum[j]]
+        rows.append((m.jnt_names[j], _numbers(positions), _numbers(speeds)))
+    return _picture(m, Instant.of(m, d)) + _table(m, repr(d), ("joint", "qpos", "qvel"), rows)
+
+
+def _picture(m: Model, instant: Instant) -> str:
+    """Return a picture as HTML; "" where none can be drawn."""
+    try:
+        from PIL import Image
+
+        from rbdyn_ros.description.appearance.shapes import Appearance
+        from rbdyn_ros.sensors.camera_specs import ColorSpec
+        from rbdyn_ros.view.render.render import looking
+        from rbdyn_ros.view.render.renderer import Renderer
+        from rbdyn_ros.view.web.show import FROM
+
+        with Renderer(m, Appearance()) as renderer:
+            middle, distance = renderer.framing(instant, ANGLE)
+            camera = ColorSpec(
+                "picture", m.frame_names[0], rate=1.0, near=0.01 * distance, far=100.0 * distance,
+                width=WIDTH, height=HEIGHT, field_of_view=ANGLE * WIDTH / HEIGHT,
+            )  # fmt: skip
+            eye = middle + distance * FROM / np.linalg.norm(FROM)
+            pixels = renderer.draw(instant, camera, looking(eye, middle))
+    except (ImportError, RbdynError):  # no renderer on this machine, or a state that diverged
+        return ""
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "PNG")
+    data = base64.b64encode(file.getvalue()).decode()
+    return f'<img alt="{html.escape(m.name)}" src="data:image/png;base64,{data}">'
+
+
+def _table(m: Model, title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    """Return a table as HTML; names come from files and are escaped."""
+    cells = [[f"<th>{word}</th>" for word in head]]
+    cells += [[f"<td>{html.escape(word)}</td>" for word in row] for row in rows]
+    lines = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)
+    more = f"<p>and {m.njnt - MOST_JOINTS} more joints</p>" if m.njnt > MOST_JOINTS else ""
+    return f"<p>{html.escape(title)}</p><table>{lines}</table>{more}"
+
+
+def _range(m: Model, j: int) -> str:
+    low, high = m.jnt_range[j]
+    return f"{_number(low)} to {_number(high)}" if m.jnt_dofnum[j] == 1 else ""
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}" if np.isfinite(value) else "unlimited"
+
+
+def _numbers(values: np.ndarray) -> str:
+    return " ".join(f"{value:.4g}" for value in values)
