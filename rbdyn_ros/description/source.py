@@ -13,7 +13,6 @@ from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.reading.robot_file import RobotFile
 from rbdyn_ros.description.robot_files import (
     MECHANISM_SUFFIXES,
-    URDF_SUFFIXES,
     check_source,
     file_of,
     read_with_text,
@@ -22,7 +21,7 @@ from rbdyn_ros.description.scene_files.scene import check_scene_options, is_scen
 from rbdyn_ros.description.scenes.scene import SceneParts
 from rbdyn_ros.description.urdf_files.urdf import is_text
 
-__all__ = ["MECHANISM_SUFFIXES", "URDF_SUFFIXES", "check_source", "read"]
+__all__ = ["MECHANISM_SUFFIXES", "Source", "opened", "read"]
 
 
 @dataclass(frozen=True, slots=True)
