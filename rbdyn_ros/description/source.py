@@ -13,16 +13,15 @@ from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.reading.robot_file import RobotFile
 from rbdyn_ros.description.robot_files import (
     MECHANISM_SUFFIXES,
-    URDF_SUFFIXES,
     check_source,
     file_of,
     read_with_text,
 )
-from rbdyn_ros.description.scene_files.scene import check_scene_options, is_scene, read_whole_scene
+from rbdyn_ros.description.scene_files.scene import check_scene_options, is_scene, read_scene
 from rbdyn_ros.description.scenes.scene import SceneParts
 from rbdyn_ros.description.urdf_files.urdf import is_text
 
-__all__ = ["MECHANISM_SUFFIXES", "URDF_SUFFIXES", "check_source", "read"]
+__all__ = ["MECHANISM_SUFFIXES", "Source", "opened", "read"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +95,6 @@ def opened(
     file = file_of(source, package_dirs, xacro_args)
     if is_scene(path := file.located()):
         check_scene_options(contact, file.xacro_args)
-        described, text, parts = read_whole_scene(path, strict, file.package_dirs)
+        described, text, parts = read_scene(path, strict, file.package_dirs)
         return Source(described, text, file, parts=parts)
     return Source(*read_with_text(file, **how), file)

@@ -139,9 +139,13 @@ def load(
         "contact": contact,
         "srdf": srdf,
     }
+    if not isinstance(path, str | Path | RobotFile):
+        raise ParameterError(
+            Finding("not-a-source", f"expected the path of a robot, got {path!r}")
+        )
     file = Path(path) if isinstance(path, str) else path
     at = file.path if isinstance(file, RobotFile) else file
-    if isinstance(at, str | Path) and is_saved(Path(at)):
+    if is_saved(Path(at)):
         _check_unchanged(given)
         return load_model(at)
     return load_urdf(file, **given)
