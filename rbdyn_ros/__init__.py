@@ -49,7 +49,7 @@ def __getattr__(name: str) -> object:
     try:
         value = _load(name)
         if "numba" in sys.modules:  # it enters the checks of Models, which unpickling needs too
-            importlib.import_module("rbdyn_ros.loading.load")
+            importlib.import_module(f"{__name__}.loading.load")
     finally:
         if collects and not gc.get_freeze_count():  # they join the oldest generation unsearched
             gc.freeze()

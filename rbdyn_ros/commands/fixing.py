@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 def fix(path: Path, options: argparse.Namespace) -> list[str]:
     """Repair a URDF file in its place; return what was repaired, by line.
 
-    Every repair that adds no error is written, also if other errors remain.
+    Every repair that adds no error is written, also if other errors remain. A word that is written
+    right may show errors that it hid; `with_hidden` reports them before.
 
     Raises:
         RbdynError: it is not a .urdf file, or cannot be read or written.
@@ -29,8 +30,13 @@ def fix(path: Path, options: argparse.Namespace) -> list[str]:
         message = f"--fix repairs .urdf files, not {quote(path.name)}"
         raise ParameterError(Finding("not-a-urdf", message, "error", "fix", allowed=".urdf"))
     data, text = _document(path)
-    repaired, done = corrected_text(text, options.continuous)
+    repaired, done = corrected_text(text)
     errors = _errors(repaired, path, options, strict=True)
+    if options.continuous:
+        turning, wheels = corrected_text(repaired, continuous=True)
+        left = _errors(turning, path, options, strict=True)
+        if not _without(left, errors):
+            repaired, errors, done = turning, left, [*done, *wheels]
     mended = _without(errors, _errors(repaired, path, options, strict=False))
     further = repaired_text(repaired, {finding.code for finding in mended})
     left = _errors(further, path, options, strict=True)

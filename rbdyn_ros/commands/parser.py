@@ -12,8 +12,8 @@ from typing import Any, NoReturn, TypeAlias
 from rbdyn_ros.commands.common import USAGE
 from rbdyn_ros.errors import did_you_mean, quote
 
-#: An argument of xacro on a command line.
-_XACRO = re.compile(r"[^-=]*:=")
+#: An argument of xacro on a command line; options begin with a dash.
+_XACRO = re.compile(r"(?!-)[^=]*:=")
 
 
 class Parser(argparse.ArgumentParser):

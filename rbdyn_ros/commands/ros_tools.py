@@ -70,7 +70,7 @@ def _add(
     examples: str,
 ) -> argparse.ArgumentParser:
     command = commands.add_parser(name, help=summary, epilog=EPILOG.format(examples, name))
-    command.add_argument("action", choices=actions, help=f"one of {', '.join(actions)}")
+    command.add_argument("action", choices=tuple(actions), help=f"one of {', '.join(actions)}")
     forms = ", ".join(f"{action} {words}" for action, (words, _) in actions.items() if words)
     command.add_argument("words", nargs="*", metavar="WORD", help=forms)
     command.set_defaults(run=lambda options: _run(name, actions[options.action], options))

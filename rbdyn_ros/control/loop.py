@@ -123,23 +123,23 @@ class ControlLoop:
         """Compare the motion with the efforts sent, and remember it; return a fault or None."""
         if not self.armed or self.settings.dry_run:
             return None
-        gate, arm = self.gate, self._blind
+        gate, blind = self.gate, self._blind
         seen, sent = gate.measured, self._commands()
-        if arm.disbelieves(arrival, seen.qpos, seen.qvel):
-            return arm.lie
+        if blind.disbelieves(arrival, seen.qpos, seen.qvel):
+            return blind.lie
         slow = gate.too_slow()
         if slow is not None:
             return slow
         if gate.clock.late:  # no evidence about the efforts sent since then
-            arm.pause()
+            blind.pause()
             return None
         contact = gate.limits.contact if self.mode == "impedance" else 0.0
         blocked = BY_HAND if self.mode == "gravity" else max(CONTACT, contact)
         if gate.fault is not None:
             blocked = ANYTHING
-        felt = self._unknown if self.settings.arm_without_effort else seen.effort
+        measured = self._unknown if self.settings.arm_without_effort else seen.effort
         state = seen.time, seen.qpos, seen.qvel
-        i = arm.look(*state, sent, felt, gate.step, contact, blocked)
+        i = blind.look(*state, sent, measured, gate.step, contact, blocked)
         if i < 0:
             return None
         place, speed = seen.qpos[self._dofs[i]], seen.qvel[self._dofs[i]]
@@ -159,12 +159,12 @@ class ControlLoop:
         """Return efforts for an arm whose state is unknown, or None; now: steady clock [ns]."""
         if not self.armed or self.gate.fault is None:
             return None
-        arm, seen = self._blind, self.gate.measured
-        dt = arm.since(now)
-        wanted = arm.stop(now, seen.time, seen.qpos, seen.qvel)
+        blind, seen = self._blind, self.gate.measured
+        dt = blind.since(now)
+        wanted = blind.stop(now, seen.time, seen.qpos, seen.qvel)
         if wanted is None:
             return None
-        return self._sent(self.gate.release_own(wanted, wanted, dt, arm.phase == "silent"))
+        return self._sent(self.gate.release_own(wanted, wanted, dt, blind.phase == "silent"))
 
     def _moves(self) -> bool:
         """Whether efforts computed from old states would move the arm."""
@@ -179,10 +179,10 @@ class ControlLoop:
         """
         if self.gate.fault is not None:
             return self._answer_blindly(now)
-        gate, arm, seen = self.gate, self._blind, self.gate.measured
+        gate, blind, seen = self.gate, self._blind, self.gate.measured
         late = gate.clock.lag + gate.age(now)
-        dt = arm.coast(now, late, dt, seen.qpos, seen.qvel, self._commands())
-        return self._sent(gate.release_own(arm.effort, arm.effort, dt))
+        dt = blind.coast(now, late, dt, seen.qpos, seen.qvel, self._commands())
+        return self._sent(gate.release_own(blind.effort, blind.effort, dt))
 
     def _tried(self, test: StartUpTest, dt: float) -> Array | None:
         """Return the efforts of the start-up test, or of the mode once the arm has passed it."""

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rbdyn_ros.description.mechanism_files import mechanism
 from rbdyn_ros.description.parts.geometries import Contact
 from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.reading import guard
@@ -64,6 +63,8 @@ def read_with_text(
     suffix = path.suffix.lower()
     how |= {"xacro_args": file.xacro_args, "package_dirs": file.package_dirs}
     if suffix in MECHANISM_SUFFIXES:
+        from rbdyn_ros.description.mechanism_files import mechanism
+
         return mechanism.read(path, **how), ""
     if suffix not in URDF_SUFFIXES:
         message = (

@@ -6,23 +6,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rbdyn_ros.description.parts.geometries import Contact
 from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.reading.robot_file import RobotFile
 from rbdyn_ros.description.robot_files import (
     MECHANISM_SUFFIXES,
-    URDF_SUFFIXES,
     check_source,
     file_of,
     read_with_text,
 )
-from rbdyn_ros.description.scene_files.scene import check_scene_options, is_scene, read_whole_scene
-from rbdyn_ros.description.scenes.scene import SceneParts
 from rbdyn_ros.description.urdf_files.urdf import is_text
 
-__all__ = ["MECHANISM_SUFFIXES", "URDF_SUFFIXES", "check_source", "read"]
+if TYPE_CHECKING:
+    from rbdyn_ros.description.scenes.scene import SceneParts
+
+__all__ = ["MECHANISM_SUFFIXES", "Source", "opened", "read"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +94,12 @@ def opened(
         how |= {"package_dirs": package_dirs, "xacro_args": xacro_args}
         return Source(*read_with_text(source, **how))
     file = file_of(source, package_dirs, xacro_args)
-    if is_scene(path := file.located()):
-        check_scene_options(contact, file.xacro_args)
-        described, text, parts = read_whole_scene(path, strict, file.package_dirs)
-        return Source(described, text, file, parts=parts)
+    path = file.located()
+    if path.suffix.lower() in MECHANISM_SUFFIXES:
+        from rbdyn_ros.description.scene_files import scene
+
+        if scene.is_scene(path):
+            scene.check_scene_options(contact, file.xacro_args)
+            described, text, parts = scene.read_scene(path, strict, file.package_dirs)
+            return Source(described, text, file, parts=parts)
     return Source(*read_with_text(file, **how), file)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from rbdyn_ros.description.parts.geometries import GroupState
+from rbdyn_ros.errors import Finding, quote
 from rbdyn_ros.model.joints import JointClass
 from rbdyn_ros.model.model import Model, unchecked_model
 from rbdyn_ros.model.model_fields import PRIMARY
@@ -17,20 +18,26 @@ def with_keys(m: Model, states: Iterable[GroupState]) -> Model:
     """Return the Model with a keyframe of each name of a state.
 
     Joints that a state leaves out are at qpos0. States of one name, of several groups of joints,
-    make one keyframe; a later one overwrites an earlier one. A state of no joint of m is left out.
+    make one keyframe; a later one overwrites an earlier one. A state of no coordinate of m is left
+    out with a note.
     """
     keys: dict[str, dict[int, float]] = {}
+    notes: list[Finding] = []
     for state in states:
         if given := given_by(m, state):
             keys.setdefault(state.name, {}).update(given)
-    if not keys:
+        else:
+            element = f"state {quote(state.name)}"
+            text = f"{element}: it gives no position of the robot, so it is no keyframe"
+            notes.append(Finding("empty-state", text, "note", element, state.line))
+    if not keys and not notes:
         return m
     key_qpos = np.tile(m.qpos0, (len(keys), 1))
     for row, given in zip(key_qpos, keys.values(), strict=True):
         row[list(given)] = list(given.values())
     arrays = {name: getattr(m, name) for name in PRIMARY} | {"key_qpos": key_qpos}
     names = {**m.names, "key_names": tuple(keys)}
-    return unchecked_model(m.name, arrays, names, m.opt, m.findings, m)
+    return unchecked_model(m.name, arrays, names, m.opt, (*m.findings, *notes), m)
 
 
 def given_by(m: Model, state: GroupState) -> dict[int, float]:

@@ -18,8 +18,6 @@ from rbdyn_ros.description.parts.geometries import Contact
 from rbdyn_ros.description.parts.joint_types import JOINT_SPECS, check_floating_base
 from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.reading.robot_file import RobotFile
-from rbdyn_ros.description.scene_files.scene import no_floating_scene
-from rbdyn_ros.description.source import opened
 from rbdyn_ros.dynamics.assembly import assemble, is_closed
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.loading.free_objects import placed_objects
@@ -87,6 +85,9 @@ def load_urdf(
         DescriptionError: with all errors of the document, each with its line.
         ParameterError: an argument has a value that is not allowed.
     """
+    # the readers of scenes and mechanisms are imported where they are needed
+    from rbdyn_ros.description.source import opened
+
     base_joint = check_floating_base(floating_base)
     found = opened(
         source,
@@ -97,6 +98,8 @@ def load_urdf(
         srdf=srdf,
     )
     if base_joint and found.is_scene:
+        from rbdyn_ros.description.scene_files.scene import no_floating_scene
+
         raise no_floating_scene()
     return complete(found.description, floating_base, strict, mimic)
 
@@ -139,9 +142,13 @@ def load(
         "contact": contact,
         "srdf": srdf,
     }
+    if not isinstance(path, str | Path | RobotFile):
+        raise ParameterError(
+            Finding("not-a-source", f"expected the path of a robot, got {path!r}")
+        )
     file = Path(path) if isinstance(path, str) else path
     at = file.path if isinstance(file, RobotFile) else file
-    if isinstance(at, str | Path) and is_saved(Path(at)):
+    if is_saved(Path(at)):
         _check_unchanged(given)
         return load_model(at)
     return load_urdf(file, **given)

@@ -242,8 +242,8 @@ MODEL_FIELDS = (
     ),
     Field("qpos0", ("nq",), "positions after reset_data"),
     Field("qpos_spring", ("nq",), "rest positions of the joint springs"),
-    # limits of single coordinates of joints with several
     Field("key_qpos", ("nkey", "nq"), "positions of the keyframe"),
+    # limits of single coordinates of joints with several
     Field("limit_dofid", ("nlimit",), "the limited dof", "int"),
     Field("limit_range", ("nlimit", 2), "lower and upper position [rad or m]"),
     # sparse lower triangle of M

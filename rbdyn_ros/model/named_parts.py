@@ -71,7 +71,12 @@ class NamedPart:
         for slot, value in {**values, "id": number, "name": name}.items():
             object.__setattr__(self, slot, value)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return NamedPart, (self._owner, self._of, self._kind, self.id, self.name)
+
     def __getattr__(self, name: str) -> NDArray[Any]:
+        if name.startswith("_"):  # of an object that is being made
+            raise AttributeError(name)
         field = self._fields.get(name)
         if field is not None:
             return self._rows(field)

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import math
+import pickle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -125,6 +127,12 @@ def library(tmp_path_factory):
     (folder / "code.cpp").write_text(SOURCE.format(**given))
     run("g++", *BUILD, *STRICT, folder / "code.cpp", "-o", folder / "code.so")
     return ctypes.CDLL(str(folder / "code.so"))
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_record_refuses_to_be_copied(copied):
+    with pytest.raises(TypeError, match="a Memory cannot be copied"):
+        copied(Memory(nv=3, n=2))
 
 
 @needs_gxx

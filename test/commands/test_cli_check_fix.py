@@ -10,6 +10,7 @@ import yaml
 from support.commands import run
 
 import rbdyn_ros as rb
+from rbdyn_ros.description.urdf_files import repair
 from rbdyn_ros.loading.assets import bundled_robot
 
 ARM = str(bundled_robot("seven_dof_arm"))
@@ -203,3 +204,29 @@ def test_the_hooks_of_pre_commit_name_commands_that_exist():
         words = hook["entry"].split()
         assert words[0] == "rbdyn"
         assert run(*words[1:], ARM).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        '<gazebo><sensor pose="0"><param value="1,2"/></sensor></gazebo>',
+        '<ros2_control><joint name="j" type="Revolute"><p value="1,2"/></joint></ros2_control>',
+        '<transmission name="t"><joint name="j" type="Fixed" size="1,2"/></transmission>',
+    ],
+)
+def test_elements_of_other_tools_stay_as_they_are(other, tmp_path):
+    file = tmp_path / "r.urdf"
+    file.write_text(robot(joint(LIMIT.replace("-1", "-1,5")) + other))
+    assert run("check", str(file), "--fix").returncode == 0
+    assert file.read_text() == robot(joint(LIMIT.replace("-1", "-1.5")) + other)
+
+
+def test_a_wheel_is_not_written_if_it_would_add_an_error(tmp_path, monkeypatch):
+    def wrong(text, continuous=False):
+        return (text.replace('"revolute"', '"round"'), ["round"]) if continuous else (text, [])
+
+    monkeypatch.setattr(repair, "corrected_text", wrong)
+    file = tmp_path / "r.urdf"
+    file.write_text(robot(joint(LIMIT)))
+    done = run("check", str(file), "--fix", "--continuous")
+    assert (done.returncode, file.read_text()) == (0, robot(joint(LIMIT)))

@@ -18,6 +18,7 @@ from rbdyn_ros.commands.parser import Parser
 from rbdyn_ros.commands.plot import _beside, add_plot
 from rbdyn_ros.commands.replay import add_replay
 from rbdyn_ros.recording.recorder import Recorder
+from rbdyn_ros.view.notebook import Film
 from rbdyn_ros.view.pictures.run_film import film_run
 
 PENDULUM = """<robot name="pendulum"><link name="base"/>
@@ -134,7 +135,7 @@ def test_a_film_has_a_frame_for_each_moment(run_file, tmp_path, monkeypatch, cap
     shown = []
     monkeypatch.setattr(
         "rbdyn_ros.view.pictures.run_film.animate",
-        lambda _m, qpos, _path, looks, fps, **_: shown.append((qpos, looks, fps)),
+        lambda _m, qpos, path, looks, fps, **_: shown.append((qpos, looks, fps)) or Film(path, ()),
     )
     from rbdyn_ros.recording.reader import read_run
 

@@ -7,6 +7,7 @@ from positioned_arm import FRAME, SENSOR, PositionedArm
 from support.refusals import refused
 
 import rbdyn_ros as rb
+from rbdyn_ros.control.laws.external_wrench import SensedWrench
 from rbdyn_ros.control.motion.cartesian_path import cartesian_path
 from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.errors import RbdynError
@@ -225,3 +226,12 @@ def test_after_a_pause_of_the_states_the_positions_go_on_within_the_limits(mode,
     assert 0.5 < np.max(steps) < 1.05
     arm.run(time)
     assert arm.controller.progress().done
+
+
+def test_a_wrench_of_another_time_is_missing():
+    sensor = SensedWrench(PositionedArm().arm, FRAME, 0.0, (0.0, 0.0, 0.0), 0.1, SENSOR)
+    sensor.take(SENSOR, (0.0, 0.0, 1.0), (0.0, 0.0, 0.0), 10**9)
+    assert sensor.missing(1_100_000_000) == ""
+    assert "0.200 s old" in sensor.missing(1_200_000_000)
+    # the time of a simulated arm went back
+    assert "1.000 s old" in sensor.missing(0)

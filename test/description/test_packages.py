@@ -2,12 +2,14 @@
 """Packages are found by their package.xml, wherever they are cloned or built."""
 
 import os
+from pathlib import Path
 
 import pytest
 from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.meshes.files import MeshFiles
+from rbdyn_ros.description.reading import packages
 from rbdyn_ros.description.reading.packages import find_package, find_packages
 from rbdyn_ros.errors import DescriptionError
 
@@ -87,6 +89,36 @@ def test_a_folder_for_everybody_is_not_searched(tmp_path):
     assert find_package("pack", robot=robot) is not None
     (tmp_path / "shared").chmod(0o777)
     assert find_package("pack", robot=robot) is None
+
+
+@pytest.mark.parametrize(
+    ("place", "shared"),
+    [
+        ("clone", "clone"),
+        ("pack", "pack"),
+        ("src/clone", "src/clone"),
+        ("src/group/clone", "src/group"),
+    ],
+)
+def test_a_package_for_everybody_is_found_only_if_it_is_given(tmp_path, place, shared):
+    """Below / or /home the folders above a robot belong to others, and so do those beside it."""
+    at = package(tmp_path / place)
+    (tmp_path / "src/robot").mkdir(parents=True)
+    assert find_package("pack", robot=tmp_path / "src/robot") == at
+    (tmp_path / shared).chmod(0o777)
+    assert find_package("pack", robot=tmp_path / "src/robot") is None
+    assert find_package("pack", [tmp_path], robot=tmp_path / "src/robot") == at
+
+
+@pytest.mark.parametrize(("robot", "found"), [("/", False), ("/home", False), ("/home/me", True)])
+def test_the_folders_of_other_users_are_not_beside_a_robot(monkeypatch, robot, found):
+    """Two clones in the user's own home are beside each other."""
+    monkeypatch.setenv("HOME", "/home/me")
+    searched = []
+    monkeypatch.setattr(packages, "_is_open", lambda _: False)
+    monkeypatch.setattr(packages, "_beside", lambda place, _: searched.append(place) or ())
+    assert find_package("pack", robot=Path(robot) / "robot") is None
+    assert (Path(robot) in searched) == found
 
 
 @pytest.mark.parametrize(

@@ -183,6 +183,21 @@ def test_a_state_with_a_broken_position_is_ignored_with_a_warning(value):
     assert [(f.code, f.line) for f in m.findings if f.severity == "warning"] == [("bad-state", 3)]
 
 
+@pytest.mark.parametrize("contact", [True, False])
+def test_states_that_are_no_keyframes_are_reported_also_without_contact(contact, tmp_path):
+    nameless = state(*FOLDED).replace('name="folded"', "")
+    foreign = state(("j9", "1")).replace("folded", "foreign")
+    text = srdf(state(("j2", "fast")), nameless, foreign)
+    m = rb.load_urdf(BENT, contact=contact, srdf=text)
+    found = [(f.code, f.line) for f in m.findings if f.code in ("bad-state", "empty-state")]
+    assert found == [("bad-state", 3), ("bad-state", 4), ("empty-state", 5)]
+    assert m.nkey == 0
+    (tmp_path / "robot.urdf").write_text(BENT)
+    (tmp_path / "robot.srdf").write_text("<robot>")
+    m = rb.load(tmp_path / "robot.urdf", contact=contact)
+    assert [f.code for f in m.findings if f.severity == "warning"] == ["unusable-srdf"]
+
+
 @robots.needs_robots
 @pytest.mark.parametrize(
     ("name", "disabled"), [("panda.urdf", 35), ("ur5_robot.urdf", 10), ("go1.urdf", 658)]

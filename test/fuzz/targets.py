@@ -144,7 +144,7 @@ def fuzz_mechanism(data: bytes) -> None:
 def fuzz_scene(data: bytes) -> None:
     written((REPOSITORY / "config/scenes/gripper.urdf").read_bytes(), "gripper.urdf")
     path = written(data, "scene.yaml")
-    described = read_scene(path)
+    described = read_scene(path)[0]
     read_appearance(path)
     move(described, strict=True)
 

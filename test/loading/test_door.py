@@ -71,6 +71,7 @@ def by_command(command):
         words = ["length:=2", "--package-dir", str(folder), "--repair", "--contact"]
         options, file = parsed(command, path, *words, *["--floating-base"] * floating)
         if command == "sim":
+            options.ros_args = []  # as the command line without --ros-args
             return by_parameters(ros_words(options), file)
         return loaded_robot(options, file)[0]
 
@@ -198,3 +199,16 @@ def test_the_appearance_has_the_same_arguments(arm):
     path, folder = arm
     looks = read_appearance(rb.RobotFile(path, {"length": 2}, [folder]))
     assert [shape.shape.radius for shape in looks.visuals] == [2.0]
+
+
+@pytest.mark.parametrize("word", ["my-arg:=1", "length:=-1", "a:=b=c"])
+def test_arguments_of_xacro_may_have_dashes(arm, word):
+    options, file = parsed("check", arm[0], word)
+    assert (options.xacro_args, file, len(options.files)) == ([word], arm[0], 1)
+
+
+def test_load_takes_no_text():
+    with refused(rb.ParameterError, "not-a-source"):
+        rb.load(b'<robot name="r"/>')
+    with refused(DescriptionError, "no-such-file"):
+        rb.load('<robot name="r"/>')

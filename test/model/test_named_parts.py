@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Named accessors of Model and Data, against MuJoCo's of the same names."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.model.named_parts import NamedPart
 
 mujoco = pytest.importorskip("mujoco")
 ARM = bundled_robot("seven_dof_arm")
@@ -161,3 +165,13 @@ def test_what_no_rigid_body_has_is_refused(pair, change):
     m = pair[0]
     with refused(rb.ModelError, "model-array"):
         m.replaced(**change(m))
+
+
+def test_a_part_can_be_copied(pair):
+    m, d, *_ = pair
+    for part in (m.body(1), d.joint(0)):
+        for other in (copy.copy(part), copy.deepcopy(part), pickle.loads(pickle.dumps(part))):
+            assert repr(other) == repr(part)
+    assert np.shares_memory(copy.copy(d.joint(0)).qpos, d.qpos)
+    assert not np.shares_memory(copy.deepcopy(d.joint(0)).qpos, d.qpos)
+    assert not hasattr(NamedPart.__new__(NamedPart), "qpos")

@@ -161,3 +161,13 @@ def test_the_digest_holds_the_facts_and_not_their_judgement(tmp_path):
         {"robot": bundled_robot("seven_dof_arm"), "reference": None}, {"timestep": 0.002},
     ):  # fmt: skip
         assert trial(tmp_path, **changed).digest != digest
+
+
+def test_the_folders_of_packages_do_not_depend_on_the_folder_of_the_process(tmp_path, monkeypatch):
+    file = tmp_path / "trial.yaml"
+    robot = f"{{file: {bundled_robot('pendulum')}, package_dirs: [packages]}}"
+    law = "{law: pd_gravity, stiffness: 1, damping: 1}"
+    file.write_text(f"rbdyn_trial: 1\nrobot: {robot}\ncontroller: {law}\nduration: 0.1\n")
+    monkeypatch.chdir(tmp_path)
+    found = trials.load("trial.yaml").robot_file.file
+    assert [*found.package_dirs] == [tmp_path / "packages"]

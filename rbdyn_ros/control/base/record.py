@@ -7,7 +7,7 @@ generated C++ has a struct with the same fields.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 from numba.extending import typeof_impl
@@ -50,12 +50,15 @@ class Record:
         keep["memory"], keep["table"], keep["scalars"] = row, table, {}
         #: what the call of an Entry takes, see `handles`
         keep["handle"] = self if DISABLED else row[1:].ctypes.data
-        for field, start, count in zip(self.FIELDS, starts, counts, strict=False):
+        for field, start, count in zip(self.FIELDS, starts[:-1], counts, strict=True):
             part = row[1 + start : 1 + start + count]
             part = part.view(np.int64) if field.kind == "int" else part
             (keep if field.dims else keep["scalars"])[field.name] = part.reshape(
                 shapes[field.name]
             )
+
+    def __reduce__(self) -> NoReturn:  # its handle is an address
+        raise TypeError(f"a {type(self).__name__} cannot be copied")
 
     def __index__(self) -> int:
         return int(self.handle)

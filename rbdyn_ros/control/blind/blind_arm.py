@@ -77,6 +77,7 @@ class BlindArm:
     def tighten(self, limits: Limits) -> None:
         """Continue with tighter limits of the same joints."""
         self.s.limits, self.s.velocity_scale = limits.rows, limits.velocity_scale
+        self.s.weighed = 0
 
     # an armed arm
 
@@ -93,7 +94,7 @@ class BlindArm:
         _forget.call(self.s.handle)
 
     def pause(self) -> None:
-        """Say nothing about the efforts sent before the next state, but remember the last ones."""
+        """Take the next state as no evidence about the efforts before it; keep older states."""
         _pause.call(self.s.handle)
 
     def look(

@@ -52,9 +52,8 @@ LEARNING = 0.1
 GROWTH, FAST_SHARE, FAST = 1.5, 0.5, 1.5
 #: Farthest that a held joint may be moved away [rad or m].
 HELD = 0.3
-#: After these faults no state is believed again, unless it jumped and was dropped: then the next
-#: ones must be near where a braked arm is, by these differences [rad or m], [rad/s or m/s].
-LIES = ("clock", "position", "velocity", "acceleration", "power", "frozen")
+#: After a wrong state that jumped and was dropped, the next states must be near where a braked arm
+#: is: by less than these differences [rad or m], [rad/s or m/s].
 NEAR, ALIKE = 0.03, 0.3
 #: Largest unexplained effort that a brake replaces, as a share of the effort limits.
 CARRIED = 0.25

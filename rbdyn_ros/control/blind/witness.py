@@ -34,7 +34,7 @@ RATE, STEADY_RATE = 20.0, 5.0
 #: repeated velocity this far [rad or m]. Coarse encoders repeat within their resolution.
 FROZEN, PASSED = 0.04, 0.015
 #: Numbers repeat if they are equal, or if they differ by less than these positions [rad or m] and
-#: velocities [rad/s or m/s], the noise of an encoder. Friction that nobody told of may hold a
+#: velocities [rad/s or m/s], the noise of an encoder. Unmodelled friction may hold a
 #: joint whose numbers are nearly equal.
 STILL, STILL_SPEED = 1e-4, 0.02
 #: A joint moves at its measured velocity if it differs by less than this part.
@@ -45,7 +45,7 @@ AGREES = 0.5
 NOISY, SUDDEN, LEAST, NOISES = 0.25, 10.0, 1e-3, 4.0
 #: A joint has stopped if it had this speed [rad/s or m/s] and has less than this part of it.
 MOVED, STOPPED = 0.25, 0.25
-#: Friction that nobody told of may withstand this share of the effort limits; where people move
+#: Unmodelled friction may withstand this share of the effort limits; where people move
 #: the arm, a hand; and after a fault, when efforts change too fast for a prediction that knows
 #: nothing of the delay of commands, anything.
 CONTACT, BY_HAND, ANYTHING = 0.1, 0.25, 1e6

@@ -82,7 +82,8 @@ def find_packages(
         yield from _at(folder, name)
         yield from _below(folder, name)
     if robot is not None:
-        yield from _around(robot.resolve(), name)
+        around = _around(robot.resolve(), name)
+        yield from (found for found in around if not _is_open(found))
     yield from _sourced(name)
 
 
@@ -117,8 +118,11 @@ def _at(folder: Path, name: str) -> Iterator[Path]:
         yield (folder / name).resolve()
 
 
-def _below(top: Path, name: str) -> Iterator[Path]:
-    """Yield the packages of this name in a tree of folders, the higher ones first."""
+def _below(top: Path, name: str, *, trusted: bool = True) -> Iterator[Path]:
+    """Yield the packages of this name in a tree of folders, the higher ones first.
+
+    In a tree that the user did not name, folders that everybody may write are not searched.
+    """
     top = top.resolve()
     level, count = [top], 0
     for _ in range(_DEEPEST):
@@ -133,7 +137,7 @@ def _below(top: Path, name: str) -> Iterator[Path]:
             count += 1
             if count == _MOST_FOLDERS:
                 return
-        level = [place for place in deeper if place.is_dir()]
+        level = [x for x in deeper if x.is_dir() and (trusted or not _is_open(x))]
 
 
 def _around(robot: Path, name: str) -> Iterator[Path]:
@@ -144,15 +148,16 @@ def _around(robot: Path, name: str) -> Iterator[Path]:
     """
     above = [place for place in (robot, *robot.parents) if not _is_open(place)]
     for place in above:
-        if is_package(place, name) or (place.name == name and not _is_for_all(place)):
+        if is_package(place, name) or (place.name == name and not _is_shared(place)):
             yield place
         if is_package(place / name, name):
             yield (place / name).resolve()
     for place in above:
-        yield from _beside(place, name)
+        if _is_home(place) or not _is_top(place):
+            yield from _beside(place, name)
         is_root = place.name == "src" or any((place / entry).exists() for entry in _ROOTS)
-        if is_root and not _is_for_all(place):
-            yield from _below(place, name)
+        if is_root and not _is_shared(place):
+            yield from _below(place, name, trusted=False)
 
 
 def _beside(place: Path, name: str) -> Iterator[Path]:
@@ -187,10 +192,18 @@ def _entries(folder: Path) -> set[str]:
         return set()
 
 
-def _is_for_all(folder: Path) -> bool:
-    """Return whether a folder is at the top or a home: it does not belong to the robot."""
-    home = Path(os.environ.get("HOME", folder.anchor)).resolve()
-    return folder == home or folder.parent == folder.parent.parent
+def _is_shared(folder: Path) -> bool:
+    """Return whether a folder is at the top or the home: it does not belong to the robot."""
+    return _is_home(folder) or _is_top(folder)
+
+
+def _is_home(folder: Path) -> bool:
+    return folder == Path(os.environ.get("HOME", folder.anchor)).resolve()
+
+
+def _is_top(folder: Path) -> bool:
+    """Return whether a folder is / or directly below, as /home: it has folders of other users."""
+    return folder.parent == folder.parent.parent
 
 
 def _is_open(folder: Path) -> bool:

@@ -58,9 +58,9 @@ def no_floating_scene() -> ParameterError:
 
 
 def read_scene(
-    path: str | Path, *, strict: bool = True, package_dirs: Sequence[str | Path] = ()
-) -> Description:
-    """Read a scene file.
+    path: str | Path, strict: bool = True, package_dirs: Sequence[str | Path] = ()
+) -> tuple[Description, str, SceneParts]:
+    """Read a scene file; return the scene, the URDF of its only robot, or "", and its parts.
 
     Args:
         path: of the file.
@@ -70,13 +70,6 @@ def read_scene(
     Raises:
         DescriptionError: with all errors of the document, each with its line.
     """
-    return read_whole_scene(path, strict, package_dirs)[0]
-
-
-def read_whole_scene(
-    path: str | Path, strict: bool = True, package_dirs: Sequence[str | Path] = ()
-) -> tuple[Description, str, SceneParts]:
-    """Return a scene, the URDF of its only robot, or "", and its parts; as for read_scene."""
     audit = Audit(strict=strict)
     parts = read_parts(path, audit, package_dirs)
     described = scene_description(parts, audit, str(path), package_dirs)

@@ -11,7 +11,13 @@ from rbdyn_ros.description.parts.bounds import BOUNDS, OUT_OF_RANGE
 from rbdyn_ros.description.parts.joint_types import URDF_TYPES
 from rbdyn_ros.description.urdf_files.collisions import SHAPES
 from rbdyn_ros.description.urdf_files.document import Document, first_child, is_element, remove
-from rbdyn_ros.description.urdf_files.schema import NEW_LIMITS, QUATERNION, SCHEMA, UNLIMITED
+from rbdyn_ros.description.urdf_files.schema import (
+    LOOPS,
+    NEW_LIMITS,
+    QUATERNION,
+    SCHEMA,
+    UNLIMITED,
+)
 from rbdyn_ros.description.urdf_files.versions import (
     FIRST,
     WITH_JERK,
@@ -29,6 +35,8 @@ _LARGEST = BOUNDS["limit"].high
 _NUMERIC = {name for spec in SCHEMA.values() for name, count in spec.kinds.items() if count} | {
     *("size", "radius", "length", "scale", "rgba", "value")
 }
+#: Elements whose numbers and types are read; what <gazebo> and others mean is not known here.
+_PARTS = ("link", "joint", *LOOPS, "material")
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?")
 _COMMA_BEHIND = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?,")
 
@@ -50,9 +58,16 @@ def corrected_text(text: str, continuous: bool = False) -> tuple[str, list[str]]
     return (document.text(), done) if done else (text, [])
 
 
+def _read_elements(document: Document) -> Iterator[Element]:
+    """Yield the elements of links, joints and materials; the others are not those of URDF."""
+    for part in document.root:
+        if any(is_element(part, tag) for tag in _PARTS):
+            yield from part.iter("*")
+
+
 def _with_points(document: Document) -> Iterator[str]:
     """Write decimal points for decimal commas, and blanks between numbers."""
-    for element in document.root.iter("*"):
+    for element in _read_elements(document):
         for name in _NUMERIC.intersection(element.attrib):
             old = element.get(name, "")
             new = " ".join(map(_with_point, old.split()))
@@ -69,7 +84,7 @@ def _with_point(word: str) -> str:
 
 def _with_types(document: Document) -> Iterator[str]:
     """Write the types of joints in lower case."""
-    for joint in document.root.iter("*"):
+    for joint in _read_elements(document):
         kind = joint.get("type", "")
         if is_element(joint, "joint") and kind not in URDF_TYPES and kind.lower() in URDF_TYPES:
             joint.set("type", kind.lower())

@@ -21,6 +21,8 @@ from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, quote, shown
 
 SUFFIX = ".srdf"
+#: Codes of findings that are not about links.
+OF_STATES = ("bad-state", "unusable-srdf")
 
 _DISABLE, _ENABLE = "disable_collisions", "enable_collisions"
 _DISABLE_ALL = "disable_default_collisions"
@@ -168,6 +170,9 @@ class _Reader:
         for element in robot.findall(_STATE):
             assert isinstance(element, guard.Element)
             name, positions = element.get("name", ""), dict[str, float]()
+            if not name.strip():
+                self._report("a <group_state> has no name", element, "", "bad-state")
+                continue
             try:
                 for joint in element:
                     values = [_coordinate(value) for value in joint.get("value", "").split()]

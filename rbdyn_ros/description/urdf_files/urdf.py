@@ -30,7 +30,7 @@ from rbdyn_ros.description.urdf_files.controls import take_controls, with_starts
 from rbdyn_ros.description.urdf_files.loops import take_loops
 from rbdyn_ros.description.urdf_files.prune import prune
 from rbdyn_ros.description.urdf_files.schema import NEW_LIMITS, WANTED
-from rbdyn_ros.description.urdf_files.srdf import SrdfSource, check_srdf
+from rbdyn_ros.description.urdf_files.srdf import OF_STATES, SrdfSource, check_srdf
 from rbdyn_ros.description.urdf_files.unused import Unused
 from rbdyn_ros.errors import quote
 
@@ -172,7 +172,9 @@ def _read(text: str | bytes, source: str, audit: Audit, beside: _Beside) -> Desc
 def _convert(text: str | bytes, source: str, audit: Audit, beside: _Beside) -> Description:
     if beside.contact is None:
         described = _described(guard.parse(text, source, "robot", WANTED), source, audit)
-        named = beside.srdf.read(described.name, (), Audit())  # its pairs do not count
+        semantic = Audit()
+        named = beside.srdf.read(described.name, (), semantic)
+        audit.findings += [x for x in semantic.findings if x.code in OF_STATES]  # no pair counts
         return replace(described, states=named.states)
     robot = guard.parse(text, source, "robot", collisions.WANTED)
     geometries = collisions.read_collisions(robot, beside.meshes, audit)

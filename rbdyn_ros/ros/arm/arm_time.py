@@ -22,7 +22,7 @@ class ArmTime:
 
     The simulator's clock counts only if the states are stamped with it. So a real arm with
     use_sim_time by mistake is still watched by the steady clock. An armed arm may change to the
-    simulator's clock, which may be heard late, but not back.
+    simulator's clock, whose first message may come late. It never changes back while armed.
 
     Args:
         node: main node, whose name of /clock counts.

@@ -15,6 +15,7 @@ from launch_ros.actions import Node
 
 from rbdyn_ros.control.arm.arm import mounted_gravity
 from rbdyn_ros.control.base.limits import Limits
+from rbdyn_ros.description.reading.robot_file import RobotFile
 from rbdyn_ros.description.reading.xacro_files import xacro_arguments
 from rbdyn_ros.errors import ParameterError, RbdynError
 from rbdyn_ros.loading.load import load_urdf
@@ -212,7 +213,7 @@ def _simulator(context: Any, arm: Mapping[str, Any], names: list[tuple[str, str]
         own["gravity"] = _gravity(arm)
     for joint, position in _positions(chosen["sim_initial_positions"]).items():
         own[f"initial_positions.{joint}"] = position
-    if "scene" in arm and read_arm_scene(arm["scene"]).robot is not None:
+    if _robot_of_scene(arm) is not None:
         # it says how the arm is mounted, so gravity is that of the world
         mine = {"scene": arm["scene"]} | ({"gravity": arm["gravity"]} if "gravity" in arm else {})
         own = {name: own[name] for name in own if name not in (*TEXTS, "gravity")} | mine
@@ -229,6 +230,13 @@ def _simulator(context: Any, arm: Mapping[str, Any], names: list[tuple[str, str]
         own,
         names,
     )
+
+
+def _robot_of_scene(arm: Mapping[str, Any]) -> RobotFile | None:
+    """Return the robot of the arm's scene, or None."""
+    if "scene" not in arm:
+        return None
+    return read_arm_scene(arm["scene"], arm.get("package_dirs", ())).robot
 
 
 def _lockstep(arm: Mapping[str, Any]) -> dict[str, Any]:
@@ -250,8 +258,10 @@ def _controlled(arm: Mapping[str, Any]) -> list[str]:
 
     The nodes report a robot that is refused.
     """
-    scene = read_arm_scene(arm["scene"]).robot if "scene" in arm else None
-    robot = arm.get("urdf", scene or arm.get("robot_description") or sim_launching.default_robot())
+    robot = arm.get(
+        "urdf",
+        _robot_of_scene(arm) or arm.get("robot_description") or sim_launching.default_robot(),
+    )
     try:
         m = load_urdf(
             robot,

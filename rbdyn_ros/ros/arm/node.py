@@ -31,6 +31,7 @@ from rbdyn_ros.control.base.limits import Limits, left_out
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.position_controller import PositionController
 from rbdyn_ros.control.states.gate import SafetyGate
+from rbdyn_ros.description.reading.xacro_files import xacro_arguments
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.ros.arm import parameters as arm_params
 from rbdyn_ros.ros.arm.command_topics import EFFORT_OUTPUTS, POSITION_OUTPUTS
@@ -127,7 +128,7 @@ class ArmController(process.ManagedNode):
     def _controller(self) -> TrajectoryController:
         """Return the controller of the robot that the parameters name."""
         values = self.values
-        scene = read_arm_scene(values.scene) if values.scene else None
+        scene = read_arm_scene(values.scene, values.package_dirs) if values.scene else None
         m, source = load_robot(self, _without_scene(values, scene), self.stop)
         if self._preset is not None:
             self._preset.check_joints(m.jnt_names)
@@ -320,10 +321,9 @@ def _without_scene(values: SimpleNamespace, scene: ArmScene | None) -> SimpleNam
     """Return the values that name the arm: by default it is the robot of the scene."""
     own: dict[str, object] = {"scene": ""}
     if scene and scene.robot and not (values.urdf or values.robot_description):
-        file = scene.robot.with_more(values.package_dirs)
-        words = [f"{name}:={value}" for name, value in file.xacro_args.items()]
+        file = scene.robot.with_more(values.package_dirs, xacro_arguments(values.xacro_args))
         own["urdf"], own["package_dirs"] = str(file.path), file.package_dirs
-        own["xacro_args"] = [*words, *values.xacro_args]
+        own["xacro_args"] = [f"{name}:={value}" for name, value in file.xacro_args.items()]
     return SimpleNamespace(**vars(values) | own)
 
 

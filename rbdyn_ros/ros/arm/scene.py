@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.parts.geometries import FLOOR, Contact, HeightField, Obstacle
@@ -64,8 +65,12 @@ class ArmScene:
         return replace(description, obstacles=obstacles)
 
 
-def read_arm_scene(path: str) -> ArmScene:
+def read_arm_scene(path: str, package_dirs: Sequence[str | Path] = ()) -> ArmScene:
     """Return the surroundings of an arm in a scene file; free objects do not belong to them.
+
+    Args:
+        path: of the file.
+        package_dirs: as for load_urdf.
 
     Raises:
         DescriptionError: the file is refused.
@@ -73,7 +78,7 @@ def read_arm_scene(path: str) -> ArmScene:
             fixed, or a height field.
     """
     audit = Audit()
-    parts = read_parts(path, audit)
+    parts = read_parts(path, audit, package_dirs)
     audit.raise_errors(path)
     if len(parts.robots) > 1:
         text = f"the scene has several robots: {listing(parts.robots)}; an arm may be the only one"

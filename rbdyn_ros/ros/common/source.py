@@ -12,12 +12,13 @@ from types import SimpleNamespace
 from rclpy.node import Node
 from std_msgs.msg import String
 
+from rbdyn_ros.checks.names import kind_of
 from rbdyn_ros.description.reading.robot_file import RobotFile
 from rbdyn_ros.description.reading.xacro_files import xacro_arguments
 from rbdyn_ros.description.scene_files.scene import is_scene, no_floating_scene
 from rbdyn_ros.description.source import Source, opened
 from rbdyn_ros.description.urdf_files import urdf
-from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.errors import Finding, ParameterError, quote
 from rbdyn_ros.loading.load import complete
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.listener import Listener
@@ -71,16 +72,21 @@ def find(
 
     Raises:
         DescriptionError: the robot is refused.
-        ParameterError: its xacro arguments are refused.
+        ParameterError: its xacro arguments are refused, or `scene` names no scene file.
         KeyboardInterrupt: stop was set.
     """
     contact, arguments = getattr(values, "contact", False), xacro_arguments(values.xacro_args)
-    path: str | Path | None = getattr(values, "scene", "") or values.urdf
+    scene = getattr(values, "scene", "")
+    path: str | Path | None = scene or values.urdf
     if not path and not values.robot_description:
         path = fallback
     if path:
         file = RobotFile(path, arguments, values.package_dirs)
-        return opened(file, strict=values.strict, contact=contact and not is_scene(file.located()))
+        at = file.located()
+        if scene and kind_of(at) and not is_scene(at):
+            why = f"scene is {quote(scene)}, which is no scene file; name a robot in urdf"
+            raise ParameterError(Finding("bad-scene", why, "error", "scene", found=scene))
+        return opened(file, strict=values.strict, contact=contact and not is_scene(at))
     if arguments:
         why = "xacro_args needs a .xacro file in urdf; robot_description is a URDF already."
         raise ParameterError(Finding("xacro-args", why, "error", "xacro_args"))

@@ -143,7 +143,8 @@ def _robot(top: Given, folder: Path) -> tuple[Model, TrialRobot, str] | None:
     floating_base, contact = top.get("floating_base", False), top.get("contact", False)
     file, strict = robot_file_of(given, folder), not top.get("repair", False)
     try:
-        file = replace(file, path=file.located().resolve())
+        dirs = [Path(name).resolve() for name in file.package_dirs]
+        file = replace(file, path=file.located().resolve(), package_dirs=dirs)
         m = load_model(file, floating_base=floating_base, strict=strict, contact=contact)
     except RbdynError as error:
         line = line_of(top, "robot")

@@ -206,7 +206,7 @@ def test_limits_targets_and_ends(simulate, control, peer, tmp_path):
     robot = find("ur5_robot.urdf")
     given = {"lockstep": True, "tracking_tolerance": 0.03}
     pair = start_pair(simulate, control, peer, robot, UR5_START, 500, **given)
-    for fault in (far_from_its_target, pause, limit_at_speed, too_fast):
+    for fault in (far_from_its_target, limit_at_speed, too_fast):
         pair.arm_it()
         fault(pair)
         pair.do("disarm", "clear_fault")
@@ -234,14 +234,6 @@ def far_from_its_target(pair):
     pair.do("hold")
     pair.push("tool0", 0.0, 150.0, 0.0)
     ends(pair, "tracking", "holding")
-
-
-def pause(pair):
-    """Simulated time is paused: the same state is repeated and becomes too old."""
-    pair.peer.pause(True)
-    pair.until_said("fault age", "silent")
-    pair.peer.pause(False)
-    ends(pair, "age", "silent")
 
 
 def too_fast(pair):

@@ -12,6 +12,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 import rbdyn_ros as rb
 from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.description.reading.robot_file import RobotFile
+from rbdyn_ros.description.reading.xacro_files import xacro_arguments
 from rbdyn_ros.description.source import Source, read
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import RbdynError
@@ -327,3 +328,22 @@ def test_an_srdf_of_a_mechanism_is_refused(tmp_path):
         with refused(RbdynError, "bad-srdf", "srdf") as caught:
             made(source, dofs=1, srdf="/no/such.srdf", check_self_collision=check)
     assert "exclude in a scene file" in str(caught.value)
+
+
+def test_the_parameters_of_the_node_reach_the_scene_and_its_robot(tmp_path):
+    """Its folders of packages are searched, and its arguments of xacro replace the scene's."""
+    (tmp_path / "far/cups").mkdir(parents=True)
+    (tmp_path / "far/cups/cup.obj").write_text(
+        "v 0 0 0\nv 0.1 0 0\nv 0 0.1 0\nv 0 0 0.1\nf 1 2 3\nf 1 2 4\nf 1 3 4\nf 2 3 4\n"
+    )
+    robot = "robot: {file: arm.urdf.xacro, xacro_args: {side: left, length: 1}}"
+    cup = "objects:\n  cup: {mesh: {file: package://cups/cup.obj}, mass: 1}"
+    (tmp_path / "scene.yaml").write_text(f"rbdyn_scene: 1\n{robot}\n{cup}\n")
+    with refused(RbdynError, "package-not-found"):
+        read_arm_scene(str(tmp_path / "scene.yaml"))
+    scene = read_arm_scene(str(tmp_path / "scene.yaml"), [str(tmp_path / "far")])
+    values = SimpleNamespace(urdf="", robot_description="", scene="scene.yaml")
+    values.xacro_args, values.package_dirs = ["side:=right", "speed:=2"], [str(tmp_path / "far")]
+    found = _without_scene(values, scene)
+    assert xacro_arguments(found.xacro_args) == {"side": "right", "length": "1", "speed": "2"}
+    assert [*map(str, found.package_dirs)] == values.package_dirs

@@ -51,3 +51,10 @@ def test_arguments_of_something_else_than_a_xacro_file(found):
         found(".urdf", xacro_args=["prefix:=left_"])
     with refused(ParameterError, "xacro-args", element="xacro_args"):
         found(urdf="", robot_description=ARM, xacro_args=["prefix:=left_"])
+
+
+def test_a_scene_is_a_scene_file(found, tmp_path):
+    with refused(ParameterError, "bad-scene", element="scene"):
+        found(".urdf", scene=str(tmp_path / "arm.urdf"), xacro_args=[])
+    with refused(DescriptionError, "no-such-file"):
+        found(scene=str(tmp_path / "there_is_none.yaml"), xacro_args=[])

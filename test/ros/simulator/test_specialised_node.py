@@ -115,7 +115,7 @@ def test_a_robot_that_cannot_be_specialised_is_refused(simulate, robot, more, wh
 def test_an_arm_is_held_with_a_load_by_specialised_laws(simulate, control, peer):
     """The specialised laws use the payload that a service sets."""
     robot = find("ur5_robot.urdf")
-    pair = start_pair(simulate, control, peer, robot, UR5_START, specialize="true")
+    pair = start_pair(simulate, control, peer, robot, UR5_START, lockstep=True, specialize="true")
     pair.controller.wait_for("compiled the laws of")
     load = SetPayload.Request(link="tool0", inertia=Inertia(m=2.0, com=Vector3(z=0.05)))
     pair.arm_it("hold")

@@ -357,12 +357,12 @@ def test_after_a_release_the_timeout_policy_takes_over_at_once():
     loop.start()
     try:
         loop.plant.set_state(np.full(7, 0.5), np.zeros(7), np.ones(7, bool), np.ones(7, bool))
-        assert simulated.drive(0, {name: 1.5}) == ""
+        assert simulated.drive(0, {name: 1.5}, {}) == ""
         wait_until(lambda: loop.readout.latest().effort[k] == 1.5, "the effort")
         assert simulated.release(0) == ""
         wait_until(lambda: loop.readout.latest().effort[k] not in (1.5, 0.0), "what holds it")
         assert loop.readout.latest().stale == 7
-        assert simulated.drive(0, {name: 2.5}) == ""  # a later command counts again
+        assert simulated.drive(0, {name: 2.5}, {}) == ""  # a later command counts again
         wait_until(lambda: loop.readout.latest().effort[k] == 2.5, "the effort")
     finally:
         loop.stop()

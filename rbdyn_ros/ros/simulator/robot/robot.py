@@ -154,7 +154,7 @@ class Robot:
         self.given, values = loaded.given, self.values
         floating = values.floating_base and not self.given.is_scene
         self.begin = self.world = changes.begun(
-            self.given, floating, loaded.m, loaded.start, values.strict
+            self.given, floating, loaded.m, loaded.start, values.strict, values.package_dirs
         )
         self.commands, self.sensors = loaded.commands, loaded.sensors
         self.held = loaded.held

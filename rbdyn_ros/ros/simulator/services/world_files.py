@@ -41,7 +41,11 @@ MOST_FILES = 1000
 
 
 def read_world(
-    uri: str, text: str, start: Path | None, strict: bool = True
+    uri: str,
+    text: str,
+    start: Path | None,
+    strict: bool = True,
+    package_dirs: Sequence[str | Path] = (),
 ) -> tuple[WorldFile, SceneParts]:
     """Return a world and its parts.
 
@@ -50,6 +54,7 @@ def read_world(
         text: of a scene file, used if the URI is empty.
         start: the scene that the simulator was started with, the only one that may have robots.
         strict: as for load_urdf.
+        package_dirs: as for load_urdf.
 
     Raises:
         ResultError: the resource is refused.
@@ -58,7 +63,8 @@ def read_world(
     if not uri and not text.strip():
         raise ResultError(NO_RESOURCE, "the request has neither a URI nor a resource_string")
     path, audit = _file(uri) if uri else TEXT, Audit(strict=strict)
-    parts = read_parts(path, audit) if uri else parts_of(text, path, audit)
+    how = path, audit, package_dirs
+    parts = read_parts(*how) if uri else parts_of(text, *how)
     audit.raise_errors(str(path))
     if parts.robots and not (uri and is_same(path, start)):
         named = [name for name in parts.robots if name]

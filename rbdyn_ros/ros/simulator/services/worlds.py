@@ -69,14 +69,14 @@ class Worlds:
 
     def _load_world(self, request: Any, response: Any) -> None:
         resource, simulation = _resource(request), self._simulation
-        strict = bool(simulation.robots[0].values.strict)
+        first = simulation.entities.first_scene
+        begin = simulation.robots[0].begin
         opened: list[Path] = []
         try:
             # the user named the scene of the start, so its files are read as at the start
             with nullcontext(opened) if self._is_first(resource.uri) else for_others() as opened:
-                file, parts = read_world(
-                    resource.uri, resource.resource_string, simulation.entities.first_scene, strict
-                )
+                how = begin.strict, begin.package_dirs
+                file, parts = read_world(resource.uri, resource.resource_string, first, *how)
                 warnings = simulation.load_world(file, parts)
         except DescriptionError as error:
             raise refused_world(error, opened, self._logger) from error

@@ -6,6 +6,7 @@ All raise RbdynError to refuse.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,14 @@ from rbdyn_ros.ros.simulator.world.world import (
 MOST_SPAWNED = 100
 
 
-def begun(given: Source, floating: bool, m: Model, start: Array, strict: bool) -> World:
+def begun(
+    given: Source,
+    floating: bool,
+    m: Model,
+    start: Array,
+    strict: bool,
+    package_dirs: Sequence[str | Path] = (),
+) -> World:
     """Return the world of the start.
 
     Args:
@@ -63,6 +71,7 @@ def begun(given: Source, floating: bool, m: Model, start: Array, strict: bool) -
         m: the Model of the robot.
         start: (nq,) position after a reset.
         strict: as in World.
+        package_dirs: as in World.
     """
     scene, parts = given.description, given.parts
     file = FLOOR_ONLY if scene.obstacles else NOTHING
@@ -70,7 +79,8 @@ def begun(given: Source, floating: bool, m: Model, start: Array, strict: bool) -
     if parts is not None:
         file = world_file(parts, str(Path(given.path or "").absolute()))
         robots = {name: name for name in parts.robots if name} or robots
-    return World(scene, floating, m, start, strict, robots, file is not NOTHING, file=file)
+    how, contact = (strict, package_dirs), file is not NOTHING
+    return World(scene, floating, m, start, *how, robots, contact, file=file)
 
 
 def _name(scene: Description) -> str:
@@ -98,7 +108,8 @@ def spawned(
         )
     _check_contact(world)
     name, base = entity.name, _with_fixed_base(world)
-    loose = with_entity(base.loose, entity, world.strict, acts=robot is not None)
+    how = world.strict, world.package_dirs
+    loose = with_entity(base.loose, entity, *how, acts=robot is not None)
     new = _changed(base, loose=loose, spawned={**world.spawned, name: entity})
     if robot is not None and SingleJoints.commanded(new.m).below(f"{name}/").names:
         if isinstance(entity, Object) and name not in loose.objects:
@@ -201,7 +212,8 @@ def loaded(
         _check_contact(begin)
     robots, taken = robots_alone(begin, now), set(begin.first_robots.values())
     source = file.uri or str(TEXT)
-    loose = with_world(robots.loose, parts, source, begin.strict, taken=taken)
+    how = begin.strict, begin.package_dirs
+    loose = with_world(robots.loose, parts, source, *how, taken=taken)
     world = _made(robots, loose=loose, file=file)
     m, findings = placed_objects(world.m.replaced(qpos0=world.start), loose)
     if m.njnt > 0 and m.body_names[1] not in loose.objects:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -91,6 +91,7 @@ class World:
         m: its Model, without payloads.
         start: (nq,) position after a reset.
         strict: as for load_urdf.
+        package_dirs: as for load_urdf.
         first_robots: the robots of the start: their names as entities, by their names in the
             scene; a robot alone may have an empty name there.
         contact: whether the robot was loaded with contact.
@@ -107,6 +108,7 @@ class World:
     m: Model
     start: Array
     strict: bool
+    package_dirs: Sequence[str | Path]
     first_robots: Mapping[str, str]
     contact: bool
     spawned: Mapping[str, Object | Obstacle] = field(default_factory=dict)

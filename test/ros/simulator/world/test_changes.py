@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes of a world as values, without a loop and without a node."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from support.refusals import refused
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
@@ -14,6 +15,7 @@ from rbdyn_ros.description.scene_files.scene import parts_of
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.loading.load import complete
 from rbdyn_ros.ros.common.source import Source
+from rbdyn_ros.ros.simulator.services.world_files import read_world
 from rbdyn_ros.ros.simulator.world import changes
 from rbdyn_ros.ros.simulator.world.places import Places
 from rbdyn_ros.ros.simulator.world.world import TEXT, EntityInfo, WorldFile
@@ -102,3 +104,31 @@ def test_a_detached_link_leaves_the_other_welds(world):
     ]
     assert changes.released(two).attached == ()
     assert changes.released(world) is world
+
+
+CUP = "rbdyn_scene: 1\nobjects:\n  cup: {mesh: {file: package://cups/cup.obj}, mass: 1}\n"
+
+
+def test_a_world_has_meshes_of_the_packages_of_the_start(begin, tmp_path):
+    (tmp_path / "cups").mkdir()
+    (tmp_path / "cups/cup.obj").write_text(
+        "v 0 0 0\nv 0.1 0 0\nv 0 0.1 0\nv 0 0 0.1\nf 1 2 3\nf 1 2 4\nf 1 3 4\nf 2 3 4\n"
+    )
+    (tmp_path / "pot.urdf").write_text(
+        '<robot name="pot"><link name="pot"><inertial><mass value="1"/><inertia ixx="1" iyy="1" '
+        'izz="1" ixy="0" ixz="0" iyz="0"/></inertial><collision><geometry>'
+        '<mesh filename="package://cups/cup.obj"/></geometry></collision></link></robot>'
+    )
+    with refused(rb.DescriptionError, "package-not-found"):
+        read_world("", CUP, None)
+    file, parts = read_world("", CUP, None, package_dirs=[tmp_path])
+    pot = rb.Object("pot", tmp_path / "pot.urdf", pose=rb.pose((0.0, 2.0, 1.0)))
+    parts = replace(
+        parts, objects=[*parts.objects, replace(pot, name="jar", pose=rb.pose((0.0, -2.0, 1.0)))]
+    )
+    with refused(rb.DescriptionError, "package-not-found"):
+        changes.loaded(begin, begin, file, parts)
+    start = replace(begin, package_dirs=[tmp_path])
+    world, _ = changes.loaded(start, start, file, parts)
+    assert {"cup", "jar"} <= {*world.loose.objects}
+    assert "pot" in changes.spawned(world, pot, None, world.m.qpos0).loose.objects

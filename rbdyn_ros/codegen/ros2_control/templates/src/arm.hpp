@@ -23,6 +23,8 @@ namespace @{namespace}
 
 /// As in endings.
 enum class Phase : int { running, braking, holding, blind, silent };
+static_assert(static_cast<int>(Phase::running) == endings::RUNNING);
+static_assert(static_cast<int>(Phase::silent) == endings::SILENT);
 
 enum class Mode : int { gravity, pd_gravity, computed_torque, impedance };
 
