@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import io
 import json
@@ -138,6 +139,7 @@ def _check_names(given: Mapping[str, str], known: set[str], path: Path) -> None:
 
 
 def _find_packages_in(package_dirs: Sequence[str], robot: Path, substitution: ModuleType) -> None:
+    @functools.cache  # each search may read thousands of folders, within the time of the process
     def find(name: str) -> str:
         folder = find_package(name, package_dirs, robot)
         if folder is None:
