@@ -34,8 +34,8 @@ RATE, STEADY_RATE = 20.0, 5.0
 #: repeated velocity this far [rad or m]. Coarse encoders repeat within their resolution.
 FROZEN, PASSED = 0.04, 0.015
 #: Numbers repeat if they are equal, or if they differ by less than these positions [rad or m] and
-#: velocities [rad/s or m/s], the noise of an encoder. Unmodelled friction may hold a
-#: joint whose numbers are nearly equal.
+#: velocities [rad/s or m/s], the noise of an encoder. Unmodelled friction may hold a joint whose
+#: numbers are nearly equal.
 STILL, STILL_SPEED = 1e-4, 0.02
 #: A joint moves at its measured velocity if it differs by less than this part.
 AGREES = 0.5
