@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generated files are written all or none, and are recognised after git converted line ends."""
 
+import contextlib
 import resource
 
 import pytest
@@ -21,15 +22,17 @@ def m():
     return load_urdf(bundled_robot("seven_dof_arm"))
 
 
-@pytest.fixture
-def _nearly_full(m):
-    """No file may exceed LARGEST, as on a disk that is nearly full."""
+@contextlib.contextmanager
+def nearly_full(m):
+    """No file may exceed LARGEST in this block, as on a disk that is nearly full."""
     sizes = [len(text) for text in files(code_of(m, "inverse")).values()]  # compiles, too
     assert sizes[0] < LARGEST < sizes[1]
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST, limits[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    try:
+        yield
+    finally:  # within the test: the output of pytest may be a file
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 @pytest.fixture
@@ -40,17 +43,15 @@ def old(m, tmp_path):
     return folder
 
 
-@pytest.mark.usefixtures("_nearly_full")
 def test_old_files_stay_if_one_file_cannot_be_written(m, old):
     before = {path.name: path.read_bytes() for path in old.iterdir()}
-    with refused(ParameterError, "unwritable-file", "path"):
+    with nearly_full(m), refused(ParameterError, "unwritable-file", "path"):
         write(code_of(m, "inverse"), old)
     assert {path.name: path.read_bytes() for path in old.iterdir()} == before
 
 
-@pytest.mark.usefixtures("_nearly_full")
 def test_a_new_folder_that_cannot_be_filled_is_removed(m, tmp_path):
-    with refused(ParameterError, "unwritable-file", "path"):
+    with nearly_full(m), refused(ParameterError, "unwritable-file", "path"):
         write(code_of(m, "inverse"), tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
