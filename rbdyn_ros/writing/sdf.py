@@ -46,7 +46,7 @@ def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
     if described.obstacles:
         scene = ET.SubElement(root, "world", name=described.name)
         for obstacle in described.obstacles:
-            _obstacle(scene, obstacle, left)
+            _obstacle(scene, obstacle, left, meshes)
     model = ET.SubElement(scene, "model", name=described.name, canonical_link=robot.base)
     if not described.self_collision:
         left.note(f"robot {quote(described.name)}", "links of an SDF touch only with self_collide")
@@ -180,7 +180,7 @@ def _axis(part: ET.Element, tag: str, joint: Joint, direction: Vec3, limit: Limi
         valued(dynamics, name, value)
 
 
-def _obstacle(world: ET.Element, obstacle: Obstacle, left: LeftOut) -> None:
+def _obstacle(world: ET.Element, obstacle: Obstacle, left: LeftOut, meshes: MeshFolder) -> None:
     owner = f"obstacle {quote(obstacle.name)}"
     shape = obstacle.shape
     if isinstance(shape, HeightField):
@@ -194,13 +194,12 @@ def _obstacle(world: ET.Element, obstacle: Obstacle, left: LeftOut) -> None:
     link = ET.SubElement(model, "link", name="link")
     for tag in ("collision", "visual"):
         part = ET.SubElement(link, tag, name=obstacle.name)
-        geometry = ET.SubElement(part, "geometry")
         if isinstance(shape, Plane):
-            plane = ET.SubElement(geometry, "plane")
+            plane = ET.SubElement(ET.SubElement(part, "geometry"), "plane")
             valued(plane, "normal", 0.0, 0.0, 1.0)
             valued(plane, "size", 100.0, 100.0)
-        else:
-            _primitive(geometry, shape)
+        elif not _shape(part, obstacle.name, shape, meshes):
+            left.add(owner, "it", "its corners are on a line")
         if tag == "collision" and math.isfinite(obstacle.friction):
             _surface(part, obstacle.friction)
 
