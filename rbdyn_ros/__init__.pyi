@@ -156,5 +156,6 @@ from rbdyn_ros.view.render.render import render as render
 from rbdyn_ros.view.render.renderer import Renderer as Renderer
 from rbdyn_ros.view.scene.visual_shapes import visual_shapes as visual_shapes
 from rbdyn_ros.view.web.opened import view as view
+from rbdyn_ros.writing.convert import convert as convert
 
 __version__: str

@@ -16,6 +16,7 @@ from rbdyn_ros.commands.check import add_check
 from rbdyn_ros.commands.codegen import add_codegen
 from rbdyn_ros.commands.common import DONE, INTERRUPTED, REFUSED, ROS_ARGS, USAGE
 from rbdyn_ros.commands.completion import add_completion
+from rbdyn_ros.commands.convert import add_convert
 from rbdyn_ros.commands.excite import add_excite
 from rbdyn_ros.commands.identify import add_identify
 from rbdyn_ros.commands.info import add_info
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 #: The subcommands in the groups that `rbdyn` lists.
 GROUPS: dict[str, tuple[Callable[[Commands], None], ...]] = {
-    "A robot's file": (add_check, add_view, add_codegen, add_schema),
+    "A robot's file": (add_check, add_view, add_convert, add_codegen, add_schema),
     "A simulated robot": (add_sim, add_trial),
     "ROS 2 without the command ros2": (add_topic, add_service, add_param),
     "A recording": (add_plot, add_replay),

@@ -61,7 +61,7 @@ GROUPS = (
         "From a file to a Model, and back: "
         "[the Python tutorial](../tutorials/python_tutorial.md), "
         "[saved Models](../guides/mechanisms.md#save-a-model).",
-        ("loading", "dynamics.payload", "dynamics.attaching", "actuators", "report"),
+        ("loading", "writing", "dynamics.payload", "dynamics.attaching", "actuators", "report"),
     ),
     Group(
         "Building",

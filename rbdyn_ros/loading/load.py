@@ -189,6 +189,13 @@ def build(
         ModelError: a function of the user is not registered, or its derivatives are wrong.
         ParameterError: an argument has a value that is not allowed.
     """
+    return complete(described(system, strict, contact), floating_base, strict, mimic)
+
+
+def described(
+    system: SystemBuilder | Description, strict: bool = True, contact: bool | Contact = False
+) -> Description:
+    """Return the checked Description of a robot built in Python; arguments as for build."""
     wanted = check_contact(contact)
     from rbdyn_ros.description.build.builder import SystemBuilder
 
@@ -198,9 +205,9 @@ def build(
         _check_description(system)
         checked = check(system, strict=strict)
     audit = Audit()
-    described = with_contact(checked, wanted, audit)
+    found = with_contact(checked, wanted, audit)
     audit.raise_errors(checked.source)
-    return complete(described, floating_base, strict, mimic)
+    return found
 
 
 def complete(

@@ -15,7 +15,7 @@ from rbdyn_ros.model.pushing import FACE_CORNERS
 
 #: Allowed types of geometries of links, and of obstacles.
 OF_LINKS = [kind for kind in GeomType if kind > GeomType.HFIELD]
-OF_WORLD = [GeomType.PLANE, GeomType.HFIELD, GeomType.SPHERE, GeomType.BOX]
+OF_WORLD = list(GeomType)
 #: Fields of 31 bits.
 MASKS = ("geom_contype", "geom_conaffinity")
 #: Counts of height fields.

@@ -17,6 +17,9 @@ MOST_AXES = 1 << 14
 #: Most pairs that are listed as near at once; beyond it all pairs are looked at.
 MOST_FOUND = 1 << 14
 
+#: Kinds of obstacles that everything touches as one link touches another.
+AS_LINKS = (GeomType.CYLINDER, GeomType.CAPSULE, GeomType.MESH)
+
 #: A joint with so many degrees of freedom does not connect: its body is free.
 FREE_DOFS = 6
 
@@ -98,6 +101,7 @@ def obstacle_filter(fields: NamedArrays) -> Arrays:
     first, second = np.concatenate([fields["exclude_geom"], fields["push_geom"]]).T
     named = (first < moving) & (second >= links)
     touches[first[named], second[named] - links] = False
+    touches[:, np.isin(fields["geom_type"][links:], AS_LINKS)] = False
     by_field = 1 + (fields["geom_type"][links:] == GeomType.HFIELD)
     return {"geom_touches": touches * by_field}
 

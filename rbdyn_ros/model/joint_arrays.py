@@ -73,7 +73,7 @@ def _joints(bodies: Sequence[Body], joints: Sequence[Joint]) -> Arrays:
         "jnt_rotbase": np.array(
             [_rotation_base(body, joint) for body, joint in zip(bodies, joints, strict=True)]
         ),
-        "jnt_basis": np.array([_basis(joint) for joint in joints]),
+        "jnt_basis": np.array([joint_basis(joint) for joint in joints]),
     }
 
 
@@ -142,7 +142,7 @@ def _parameters(joint: Joint) -> list[float]:
     return values + [0.0] * (MAX_PARAMETERS - len(values))
 
 
-def _basis(joint: Joint) -> Array:
+def joint_basis(joint: Joint) -> Array:
     """Return rows x, y, z: z along the axis, or x and y along both axes of a universal joint."""
     if JOINT_SPECS[joint.type].axes == 0:
         return np.eye(3)
@@ -170,6 +170,6 @@ def loop_arrays(tree: Tree) -> Arrays:
         "loop_pos": pairs(ends, lambda place: place.pos),
         "loop_quat": pairs(ends, lambda place: mat_to_quat(place.mat)),
         "loop_axis": np.array([joint.axis for joint in joints]),
-        "loop_basis": np.array([_basis(joint) for joint in joints]),
+        "loop_basis": np.array([joint_basis(joint) for joint in joints]),
         "loop_param": np.array([_parameters(joint) for joint in joints]),
     }

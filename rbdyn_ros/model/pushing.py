@@ -7,7 +7,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Arrays, Bools, Ints, NamedArrays
 from rbdyn_ros.description.meshes.hulls import hull_faces
-from rbdyn_ros.model.geom_pairs import FREE_DOFS, links_of
+from rbdyn_ros.model.geom_pairs import AS_LINKS, FREE_DOFS, links_of
 from rbdyn_ros.model.geoms import GeomType, rows
 from rbdyn_ros.model.joints import JointType
 
@@ -41,9 +41,9 @@ def pushing_pairs(fields: NamedArrays, self_collision: bool) -> Ints:
     """Return the pairs of geometries whose edges and faces push each other, (n, 2), ascending.
 
     Of distance_geom these are the pairs of two robots, with `self_collision` those of one, and
-    those WITH_EDGES of a link and an obstacle; left out are bodies that a loop joint connects, or
-    of which one rolls on the other. Without its mass matrix, which is too large, only geometries
-    of the world push those of a robot.
+    those of a link and an obstacle WITH_EDGES or AS_LINKS; left out are bodies that a loop joint
+    connects, or of which one rolls on the other. Without its mass matrix, which is too large, only
+    geometries of the world push those of a robot.
 
     Args:
         fields: all fields of a Model.
@@ -64,9 +64,9 @@ def pushing_pairs(fields: NamedArrays, self_collision: bool) -> Ints:
 
 
 def _have_edges(fields: NamedArrays, pairs: Ints) -> Bools:
-    """Return whether each pair (n, 2) is a moving geometry and an obstacle, WITH_EDGES."""
+    """Return whether each pair (n, 2) is a moving geometry and an obstacle, with edges."""
     kind, other = fields["geom_type"][pairs].T
-    found: Bools = np.zeros(len(pairs), bool)
+    found: Bools = np.isin(other, AS_LINKS)
     for one, obstacles in WITH_EDGES.items():
         found |= (kind == one) & np.isin(other, obstacles)
     found &= (pairs[:, 1] >= links_of(fields)) & (fields["geom_bodyid"][pairs[:, 0]] > 0)

@@ -263,7 +263,7 @@ def test_the_builder_adds_geometries_and_obstacles():
             ("bad-argument", ""),
         ),
         (
-            lambda b: b.obstacle("o", Cylinder(1.0, 1.0)),
+            lambda b: b.obstacle("o", "can"),
             ("bad-argument", ""),
         ),
         (

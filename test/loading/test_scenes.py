@@ -237,7 +237,6 @@ def test_arguments_of_other_types(wrong):
         (cube(surface="rubber"), "object 'cube'"),
         (cube(filter=3), "object 'cube'"),
         (cube(decompose=1), "object 'cube'"),
-        (rb.Obstacle("post", rb.Capsule(0.1, 1.0)), "obstacle 'post'"),
         (rb.Obstacle("post", "post.stl"), "obstacle 'post'"),
         (rb.Placed(ARM, floating_base="no"), "the robot"),
         (rb.Placed(ARM, contact=True), "the robot"),

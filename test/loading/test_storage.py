@@ -365,7 +365,7 @@ def test_invalid_constraints(saved, name, value):
     [
         ("geom_bodyid", 0),
         ("geom_type", 0),
-        ("geom_type", 5),
+        ("geom_type", 4),
         ("geom_frameid", -2),
         ("geom_frameid", 1 << 20),
         ("geom_robotid", -2),

@@ -95,7 +95,7 @@ _FIELDS: dict[type, dict[str, Kind]] = {
     HeightField: {"heights": (tuple, "rows of numbers")},
     Obstacle: {
         "name": _TEXT,
-        "shape": (WorldShape, "a Plane, Sphere, Box or HeightField"),
+        "shape": (WorldShape, "a Plane, Sphere, Box, Cylinder, Capsule, Points or HeightField"),
         "line": _LINE,
         "filter": _FILTER,
     },

@@ -82,7 +82,7 @@ SHAPES = (
 )
 WORLD_SHAPES = (
     Key("plane", Table("plane", (), make=Plane), "z = 0; below it is inside"),
-    *(key for key in SHAPES if key.name in ("sphere", "box")),
+    *SHAPES,
     Key("height_field", HEIGHT_FIELD, "heights over a level rectangle"),
 )
 FRICTION = Key(
@@ -143,11 +143,11 @@ def read_geometries(section: Given, meshes: Meshes) -> list[Geometry]:
     return geometries
 
 
-def read_obstacles(section: Given, folder: Path | None) -> list[Obstacle]:
-    """Return the obstacles of the section; files are found from a folder."""
+def read_obstacles(section: Given, folder: Path | None, meshes: Meshes) -> list[Obstacle]:
+    """Return the obstacles of the section; height fields are found from a folder."""
     obstacles = []
     for name, given in section.items():
-        shape = _world_shape(given, folder) if given.sound else None
+        shape = _world_shape(given, folder, meshes) if given.sound else None
         if shape is not None:
             line, masks = section.lines[name], given.get("filter", Filter())
             at, friction, velocity = pose_of(given), given["friction"], given["velocity"]
@@ -182,9 +182,10 @@ def shape_of(given: Given, meshes: Meshes) -> Shape | None:
     return shape
 
 
-def _world_shape(given: Given, folder: Path | None) -> WorldShape | None:
-    kind = next(name for name in names(WORLD_SHAPES) if name in given)
-    if kind == "height_field":
-        return read_height_field(given[kind], folder)
-    shape: WorldShape = given[kind]
-    return shape
+def _world_shape(given: Given, folder: Path | None, meshes: Meshes) -> WorldShape | None:
+    """Return the one shape in a sound table; None after an error."""
+    if "plane" in given:
+        return Plane()
+    if "height_field" in given:
+        return read_height_field(given["height_field"], folder)
+    return shape_of(given, meshes)

@@ -221,7 +221,7 @@ def _with_geometries(
     """Return a description with the geometries of the robot, then its own, and its obstacles."""
     own = read_geometries(section(top, "geometries"), meshes)
     floor = read_floor(top.get("floor"))
-    obstacles = read_obstacles(section(top, "obstacles"), folder)
+    obstacles = read_obstacles(section(top, "obstacles"), folder, meshes)
     known = robot.geometries if robot is not None else ()
     return replace(described, geometries=(*known, *own), obstacles=(*floor, *obstacles))
 

@@ -87,7 +87,7 @@ class HeightField:
 
 
 Shape = Sphere | Box | Cylinder | Capsule | Points
-WorldShape = Plane | Sphere | Box | HeightField
+WorldShape = Shape | Plane | HeightField
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.mechanism_files.geometries import read_floor, read_obstacles
+from rbdyn_ros.description.meshes.files import MeshFiles
+from rbdyn_ros.description.meshes.meshes import Meshes
 from rbdyn_ros.description.parts.geometries import Contact, Exclusion, GroupState
 from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.reading.files import read_bytes
@@ -111,7 +113,8 @@ def parts_of(
     top.audit.partial |= any(name in top.lines and name not in top for name in SECTIONS)
     floor = top.get("floor", True)
     obstacles = [] if isinstance(floor, bool) else read_floor(floor)
-    obstacles += read_obstacles(section(top, "obstacles"), folder)
+    meshes = Meshes(MeshFiles(folder, package_dirs))
+    obstacles += read_obstacles(section(top, "obstacles"), folder, meshes)
     robots = read_robots(top, folder, surfaces)
     objects = ObjectReader(folder, package_dirs, surfaces).objects(section(top, "objects"))
     excluded = [

@@ -90,7 +90,7 @@ def _by_tree(m: Model, parts: list[Part]) -> list[Part]:
 
 
 def obstacles_of(m: Model, size: float) -> list[Solid]:
-    """Return the boxes and spheres of the world that are not much larger than a view [m]."""
+    """Return the obstacles that are not much larger than a view [m]."""
     parts = [(part, np.ptp(part.corners(), axis=0).max()) for part in obstacle_parts(m)]
     most = LARGEST_OBSTACLE * size
     return [_solid(part, MOST_TRIANGLES) for part, width in parts if width <= most]

@@ -153,8 +153,7 @@ def geometry_parts(m: Model, color: Color) -> list[Part]:
     """Return the geometries of links that have a volume."""
     parts = []
     for g in range(m.ngeomlink):
-        first, count = m.geom_vertadr[g], m.geom_vertnum[g]
-        shape = _geometry(m.geom_type[g], m.geom_size[g], m.vert_pos[first : first + count])
+        shape = _geometry_of(m, g)
         if shape is not None:
             body, pos, quat = int(m.geom_bodyid[g]), m.geom_pos[g], mat_to_quat(m.geom_mat[g])
             link = m.frame_names[m.geom_frameid[g]]
@@ -164,9 +163,11 @@ def geometry_parts(m: Model, color: Color) -> list[Part]:
     return parts
 
 
-def _geometry(kind: int, size: Array, corners: Array) -> Shape | None:
+def _geometry_of(m: Model, g: int) -> Shape | None:
     """Return the shape of a geometry; None for fewer corners than a volume has."""
-    match kind:
+    first, size = m.geom_vertadr[g], m.geom_size[g]
+    corners = m.vert_pos[first : first + m.geom_vertnum[g]]
+    match m.geom_type[g]:
         case GeomType.SPHERE:
             return Sphere(float(size[0]))
         case GeomType.CAPSULE:
@@ -232,7 +233,7 @@ def mass_balls(m: Model, size: float) -> list[Part]:
 
 
 def obstacle_parts(m: Model) -> list[Part]:
-    """Return boxes, spheres and height fields of the world; planes are drawn as the grid."""
+    """Return the obstacles; planes are drawn as the grid."""
     parts = []
     for g in range(m.ngeomlink, m.ngeom):
         kind, half = m.geom_type[g], m.geom_size[g]
@@ -246,9 +247,9 @@ def obstacle_parts(m: Model) -> list[Part]:
             surface = terrain_surface(heights, half)
             parts.append(Part(0, surface, pos, quat, OBSTACLE))
             continue
-        is_box = kind == GeomType.BOX
-        shape = Box(tuple(2.0 * half)) if is_box else Sphere(float(half[0]))
-        parts += [Part(0, surface, pos, quat, OBSTACLE) for surface in surfaces_of(shape)]
+        shape = _geometry_of(m, g)
+        surfaces = surfaces_of(shape) if shape is not None else ()
+        parts += [Part(0, surface, pos, quat, OBSTACLE) for surface in surfaces]
     return parts
 
 

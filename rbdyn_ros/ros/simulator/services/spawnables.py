@@ -173,9 +173,6 @@ def _primitive(name: str, words: str, pose: Pose) -> Object | Obstacle:
     masses: dict[str, Any] = {key: given[key][0] for key in MASSES if key in given}
     if masses:
         return Object(name, shape, pose=pose, surface=_surface(given), **masses)
-    if not isinstance(shape, Box | Sphere):
-        text = f"a {kind} needs a mass or a density; without them only boxes and spheres are fixed"
-        raise ResultError(PARSE_ERROR, text)
     if "restitution" in given:
         text = f"a fixed {kind} has no restitution; set it on the moving object"
         raise ResultError(PARSE_ERROR, text)

@@ -120,7 +120,7 @@ class StandardServices:
         response.features.spawn_formats = list(FORMATS) if self._spawning.features else []
         response.features.features = [getattr(F, name) for name in self._features]
         response.features.custom_info = (
-            "rbdyn_ros: robots, objects, and fixed boxes and spheres can be spawned, also as a "
+            "rbdyn_ros: robots, objects, and fixed shapes can be spawned, also as a "
             "URI like primitive:box?size=0.1,0.1,0.1&mass=0.2; a world is a scene file without "
             "robots"
         )

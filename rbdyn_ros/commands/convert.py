@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `rbdyn convert`: a robot file in another format."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from rbdyn_ros.commands.common import (
+    DONE,
+    REFUSED,
+    USAGE,
+    FileOf,
+    add_robot,
+    report_error,
+    robot_of,
+    run_imports,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rbdyn_ros.commands.parser import Commands
+    from rbdyn_ros.errors import Finding
+
+SUFFIXES = (".urdf", ".sdf", ".xml", ".yaml")
+
+EPILOG = """\
+The suffix of OUTPUT chooses the format: .urdf, .sdf, .xml (MJCF of MuJoCo) or .yaml (a mechanism
+file). Meshes go to a folder beside it. What the format cannot say is listed on stderr.
+
+Examples:
+  rbdyn convert robot.urdf robot.xml
+  rbdyn convert ur.urdf.xacro ur5e.sdf name:=ur ur_type:=ur5e
+  rbdyn convert dog.urdf dog.xml --floating-base --contact
+
+Exit status: 0 if the file was written, 1 if the robot is refused or the format has no such joint,
+2 if an argument or the output is refused."""
+
+
+def add_convert(commands: Commands) -> None:
+    """Add `convert` to the subcommands of `rbdyn`."""
+    command = commands.add_parser(
+        "convert", help="write a robot as URDF, SDF, MJCF or mechanism file", epilog=EPILOG
+    )
+    add_robot(command, more="")
+    command.add_argument("output", type=FileOf(SUFFIXES), metavar="OUTPUT", help="file to write")
+    command.set_defaults(run=_convert)
+
+
+def _convert(options: argparse.Namespace) -> int:
+    from rbdyn_ros.errors import ParameterError, RbdynError
+    from rbdyn_ros.writing.convert import convert
+
+    run_imports(options.imports)
+    try:
+        findings = convert(
+            robot_of(options, options.robot),
+            options.output,
+            floating_base=options.floating_base,
+            strict=not options.repair,
+            contact=options.contact,
+        )
+    except ParameterError as error:
+        return report_error("convert", error, USAGE)
+    except RbdynError as error:
+        return report_error("convert", error, REFUSED)
+    for line in _lines(findings):
+        print(line, file=sys.stderr)
+    print(f"wrote {options.output}")
+    return DONE
+
+
+def _lines(findings: Sequence[Finding]) -> list[str]:
+    """Return a line for each text, with the elements that it is about."""
+    elements: dict[str, list[str]] = {}
+    for finding in findings:
+        text = str(finding).removeprefix(f"{finding.element}: ")
+        elements.setdefault(f"{finding.severity}: {text}", []).append(finding.element)
+    return [f"{text} ({_few(names)})" for text, names in elements.items()]
+
+
+def _few(names: Sequence[str], most: int = 3) -> str:
+    shown = "; ".join(names[:most])
+    return shown if len(names) <= most else f"{shown}; and {len(names) - most} more"

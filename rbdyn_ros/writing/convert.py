@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Convert a robot file into another format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+from rbdyn_ros.description.appearance.shapes import Appearance, read_appearance
+from rbdyn_ros.description.build.builder import SystemBuilder
+from rbdyn_ros.description.parts.geometries import Contact
+from rbdyn_ros.description.parts.types import Description
+from rbdyn_ros.description.reading.robot_file import RobotFile
+from rbdyn_ros.description.robot_files import MECHANISM_SUFFIXES, file_of
+from rbdyn_ros.description.scene_files.scene import is_scene
+from rbdyn_ros.description.source import opened
+from rbdyn_ros.errors import Finding, ParameterError, quote
+from rbdyn_ros.loading.load import described
+from rbdyn_ros.loading.output import output_path, unwritable, write_together
+from rbdyn_ros.writing import mechanism, mjcf, sdf, urdf
+from rbdyn_ros.writing.left_out import LeftOut
+from rbdyn_ros.writing.meshes import MeshFolder
+from rbdyn_ros.writing.robot import WrittenRobot, arranged
+
+#: The formats by suffix.
+FORMS = {
+    ".urdf": urdf.FORM,
+    ".sdf": sdf.FORM,
+    ".xml": mjcf.FORM,
+    **dict.fromkeys(MECHANISM_SUFFIXES, mechanism.FORM),
+}
+
+
+def convert(
+    source: str | Path | RobotFile | Description | SystemBuilder,
+    output: str | Path,
+    *,
+    floating_base: bool = False,
+    strict: bool = True,
+    package_dirs: Sequence[str | Path] = (),
+    xacro_args: Mapping[str, object] | None = None,
+    contact: bool | Contact = False,
+) -> tuple[Finding, ...]:
+    """Write a robot in the format of the suffix of `output`: .urdf, .sdf, .xml (MJCF) or .yaml.
+
+    Meshes go to a folder beside the output: copies of the visible ones, and convex hulls of those
+    for contact. A robot without a mesh gets no such folder.
+
+    Args:
+        source: a file as for load, a Description or a SystemBuilder, which have no visible shapes.
+        output: path of the file; an old one is replaced.
+        floating_base: let the base move freely, in formats that say so.
+        strict: as for load.
+        package_dirs: as for load.
+        xacro_args: as for load.
+        contact: the obstacles and surfaces that are written; True: a floor. Contact shapes of
+            links are always written.
+
+    Returns:
+        What the format cannot say, and what is written in another way.
+
+    Raises:
+        DescriptionError: the robot is refused.
+        ParameterError: the format has no such joint, or the output cannot be written.
+    """
+    target = output_path(output, "a robot", tuple(FORMS))
+    form = FORMS[target.suffix.lower()]
+    found, appearance = _read(source, target, strict, package_dirs, xacro_args, contact)
+    robot = arranged(found, appearance.visuals, floating_base, form)
+    left, meshes = LeftOut(form), MeshFolder(target)
+    files = _written(robot, form, left, meshes, target)
+    _write(files, target)
+    return (*appearance.findings, *left.findings)
+
+
+def _read(
+    source: str | Path | RobotFile | Description | SystemBuilder,
+    target: Path,
+    strict: bool,
+    package_dirs: Sequence[str | Path],
+    xacro_args: Mapping[str, object] | None,
+    contact: bool | Contact,
+) -> tuple[Description, Appearance]:
+    """Return what is written, with the contact shapes of its links."""
+    wanted = contact or Contact(obstacles=())
+    if isinstance(source, SystemBuilder | Description):
+        return described(source, strict, wanted), Appearance()
+    file = file_of(source, package_dirs, xacro_args)
+    path = file.located()
+    _check_distinct(path, target)
+    found = opened(file, strict=strict, contact=False if is_scene(path) else wanted)
+    return found.description, read_appearance(file)
+
+
+def _written(
+    robot: WrittenRobot, form: str, left: LeftOut, meshes: MeshFolder, target: Path
+) -> dict[str, bytes]:
+    """Return the content of all files by path, relative to the folder of the output."""
+    if form == mechanism.FORM:
+        return {target.name: mechanism.write(robot, left)}
+    if form == urdf.FORM:
+        semantic = urdf.write_srdf(robot, left)
+        beside = {} if semantic is None else {f"{target.stem}.srdf": semantic}
+        return {target.name: urdf.write(robot, left, meshes), **beside, **meshes.files}
+    write = sdf.write if form == sdf.FORM else mjcf.write
+    return {target.name: write(robot, left, meshes), **meshes.files}
+
+
+def _check_distinct(source: Path, target: Path) -> None:
+    """Raise ParameterError if the output would replace its source."""
+    if target.exists() and source.exists() and target.samefile(source):
+        text = f"the output {quote(str(target), 200)} is the robot itself; give another path"
+        raise ParameterError(Finding("same-file", text, "error", "path", None, str(target)))
+
+
+def _write(files: Mapping[str, bytes], target: Path) -> None:
+    """Write all files, or none, into the folder of the output."""
+    folder = target.parent
+    try:
+        for folder_of in {(folder / name).parent for name in files}:
+            folder_of.mkdir(exist_ok=True)
+    except OSError as error:
+        raise unwritable(target, error) from error
+    write_together({folder / name: partial(_put, data) for name, data in files.items()})
+
+
+def _put(data: bytes, file: BinaryIO) -> None:
+    file.write(data)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a format cannot say: collected while a robot is written, one finding each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable
+from dataclasses import fields
+
+from rbdyn_ros.description.parts.geometries import Exclusion, Filter, Geometry, Obstacle, Surface
+from rbdyn_ros.description.parts.types import Description, Joint, Limit
+from rbdyn_ros.errors import Finding, ParameterError, quote
+
+#: Properties of a joint that a format may lack; `rest` goes with the stiffness.
+PROPERTIES = (
+    "damping",
+    "friction",
+    "stiffness",
+    "armature",
+    "mimic",
+    "motion",
+    "actuated",
+    "transmission",
+    "start",
+)
+LIMITS = tuple(each.name for each in fields(Limit))
+
+
+class LeftOut:
+    """The findings about one output.
+
+    Args:
+        form: the format, for messages: ``URDF``.
+    """
+
+    def __init__(self, form: str) -> None:
+        self.form = form
+        self.findings: list[Finding] = []
+
+    def add(self, element: str, what: str, why: str = "") -> None:
+        """Record something that is left out; without a reason: the format cannot say it."""
+        text = f"{element}: {what} is left out: {why or f'{self.form} cannot say it'}"
+        self.findings.append(Finding("left-out", text, "warning", element))
+
+    def note(self, element: str, text: str) -> None:
+        """Record something that is written in another way."""
+        self.findings.append(Finding("written-otherwise", f"{element}: {text}", "note", element))
+
+    def joint(self, joint: Joint, said: Collection[str]) -> None:
+        """Record the properties and limits of a joint that are not among the names said."""
+        owner = f"joint {quote(joint.name)}"
+        plain = Joint("", "", "", "")
+        for name in PROPERTIES:
+            if name not in said and getattr(joint, name) != getattr(plain, name):
+                self.add(owner, f"its {name}")
+        limits = joint.limits or ((joint.limit,) if joint.limit else ())
+        for name in LIMITS:
+            if name not in said and any(math.isfinite(getattr(each, name)) for each in limits):
+                self.add(owner, f"its limit of {name}")
+
+    def surface(self, owner: str, surface: Surface, said: Collection[str]) -> None:
+        """Record the properties of a surface that differ from the default and are not said."""
+        for each in fields(Surface):
+            name = each.name
+            if name not in said and getattr(surface, name) != getattr(Surface(), name):
+                self.add(owner, f"its {name.replace('_', ' ')}")
+
+    def contact(self, parts: Iterable[Geometry | Obstacle]) -> None:
+        """Record the filters of geometries and obstacles, for a format without filters."""
+        for part in parts:
+            if part.filter != Filter():
+                kind = "obstacle" if isinstance(part, Obstacle) else "geometry"
+                self.add(f"{kind} {quote(part.name)}", "its filter")
+
+    def pair(self, pair: Exclusion, why: str = "") -> None:
+        """Record a pair that may overlap."""
+        self.add(f"pair {quote(pair.first)}, {quote(pair.second)}", "it", why)
+
+    def parts(self, description: Description, *names: str) -> None:
+        """Record each part of some tuples of a description."""
+        for name in names:
+            for part in getattr(description, name):
+                self.add(f"{name.removesuffix('s')} {quote(part.name)}", "it")
+
+
+def refuse_joint(joint: Joint, form: str, why: str = "") -> ParameterError:
+    """Return the error for a joint without which the robot would be another one."""
+    reason = why or f"{form} has no joint of type {joint.type}"
+    text = f"joint {quote(joint.name)} cannot be written: {reason}"
+    return ParameterError(Finding("not-convertible", text, "error", f"joint {quote(joint.name)}"))

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write a robot as MJCF, the format of MuJoCo."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.description.parts.poses import Pose, compose
+from rbdyn_ros.description.parts.types import ROOT_JOINT, WORLD, Gear, Inertial, Joint, Spring
+from rbdyn_ros.errors import quote
+from rbdyn_ros.writing.left_out import LeftOut
+from rbdyn_ros.writing.meshes import MeshFolder
+from rbdyn_ros.writing.mjcf_joints import add_joints, coordinates
+from rbdyn_ros.writing.mjcf_shapes import add_geometries, add_obstacles, add_visuals, place
+from rbdyn_ros.writing.robot import Branch, WrittenRobot
+from rbdyn_ros.writing.xml import document, tensor, words
+
+FORM = "MJCF"
+
+
+def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
+    """Return the document.
+
+    Raises:
+        ParameterError: MJCF has no joint of a type.
+    """
+    described = robot.description
+    root = ET.Element("mujoco", model=described.name)
+    # without autolimits an unlimited joint would need limited="false"
+    ET.SubElement(root, "compiler", angle="radian", autolimits="true", inertiafromgeom="false")
+    assets = ET.SubElement(root, "asset")
+    world = ET.SubElement(root, "worldbody")
+    bodies = _bodies(world, robot, left)
+    for branch in robot.branches:
+        body = bodies[branch.link.name]
+        add_visuals(body, assets, robot.shapes(branch.link.name), left, meshes)
+        add_geometries(body, assets, robot, branch.link.name, left)
+    add_obstacles(world, assets, described.obstacles, left)
+    _exclusions(root, robot, left)
+    tendons = ET.SubElement(root, "tendon")
+    equalities = ET.SubElement(root, "equality")
+    for joint in robot.joints:
+        if joint.mimic is not None:
+            _mimic(equalities, joint, left)
+    for loop in robot.loops:
+        _loop(equalities, bodies, loop, left)
+    for constraint in described.constraints:
+        if isinstance(constraint, Gear):
+            _gear(tendons, equalities, robot, constraint, left)
+        else:
+            left.add(f"constraint {quote(constraint.name)}", "it")
+    for spring in described.springs:
+        _spring(tendons, bodies, spring)
+    _keyframes(root, robot)
+    for empty in [part for part in root if part is not world and not (len(part) or part.attrib)]:
+        root.remove(empty)
+    return document(root)
+
+
+def _bodies(world: ET.Element, robot: WrittenRobot, left: LeftOut) -> dict[str, ET.Element]:
+    """Add all bodies and their joints; return the bodies by link."""
+    bodies: dict[str, ET.Element] = {}
+    for branch in robot.branches:
+        name = branch.link.name
+        if branch.joint is None and name == WORLD and not robot.floats:
+            bodies[name] = world
+            if branch.link.inertial is not None:
+                left.add(f"link {quote(name)}", "its inertia", "the world of MJCF has none")
+            continue
+        parent = world if branch.joint is None else bodies[branch.joint.parent]
+        body = bodies[name] = ET.SubElement(parent, "body", name=_name(name))
+        place(body, branch.at)
+        if branch.joint is not None:
+            add_joints(body, branch.joint, parent is world, left)
+        elif robot.floats:
+            ET.SubElement(body, "freejoint", name=ROOT_JOINT)
+        if branch.link.inertial is not None:
+            _inertial(body, branch.link.inertial, f"link {quote(branch.link.name)}", left)
+    return bodies
+
+
+def _name(link: str) -> str:
+    """Return the body of a link; `world` is taken."""
+    return f"{WORLD}_link" if link == WORLD else link
+
+
+def _inertial(body: ET.Element, inertial: Inertial, owner: str, left: LeftOut) -> None:
+    """Add mass and inertia, in principal axes where the description has them."""
+    xx, yy, zz, xy, xz, yz = inertial.inertia
+    if inertial.mass == 0.0 and not any(inertial.inertia):
+        return
+    part = ET.SubElement(body, "inertial", pos=words(*inertial.origin.pos))
+    part.set("mass", words(inertial.mass))
+    moments = tensor(inertial)
+    if any(inertial.inertia) and not is_possible(moments):
+        # as MuJoCo's balanceinertia: it takes no other
+        mean = max(float(np.trace(moments)) / 3.0, LEAST_MOMENT)
+        part.set("diaginertia", words(mean, mean, mean))
+        left.add(owner, "its inertia", f"no body can have it; moments of {mean:g} replace it")
+    elif xy == xz == yz == 0.0:
+        place(part, Pose(inertial.origin.pos, inertial.origin.quat))
+        part.set("diaginertia", words(xx, yy, zz))
+    else:  # MJCF takes no rotation of it
+        upper = [moments[k] for k in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
+        part.set("fullinertia", words(*upper))
+
+
+def is_possible(moments: Array) -> bool:
+    """Whether MuJoCo takes an inertia: positive moments, each at most the sum of the others."""
+    own = np.linalg.eigvalsh(moments)
+    return bool(own[0] > LEAST_MOMENT and own[0] + own[1] >= own[2] - LEAST_MOMENT)
+
+
+#: Below it MuJoCo counts a moment of inertia as zero [kg m^2].
+LEAST_MOMENT = 1e-15
+
+
+def _exclusions(root: ET.Element, robot: WrittenRobot, left: LeftOut) -> None:
+    contact = ET.SubElement(root, "contact")
+    links = {branch.link.name for branch in robot.branches}
+    for pair in robot.description.exclusions:
+        if {pair.first, pair.second} <= links:
+            names = (
+                name if name != WORLD else f"{WORLD}_link" for name in (pair.first, pair.second)
+            )
+            ET.SubElement(contact, "exclude", dict(zip(("body1", "body2"), names, strict=True)))
+        else:
+            left.pair(pair, "MJCF excludes pairs of bodies only")
+
+
+def _mimic(equalities: ET.Element, joint: Joint, left: LeftOut) -> None:
+    assert joint.mimic is not None
+    mimic = joint.mimic
+    poly = words(mimic.offset, mimic.ratio, 0.0, 0.0, 0.0)
+    ET.SubElement(equalities, "joint", joint1=joint.name, joint2=mimic.joint, polycoef=poly)
+    left.note(f"joint {quote(joint.name)}", "MuJoCo lets it follow by a force, not exactly")
+
+
+#: Distance of the two points of a hinge that closes a loop [m].
+HINGE_ARM = 0.1
+
+
+def _loop(
+    equalities: ET.Element, bodies: dict[str, ET.Element], loop: Joint, left: LeftOut
+) -> None:
+    """Close a loop by a weld, a common point, or two of them on the axis of a hinge."""
+    owner = f"joint {quote(loop.name)}"
+    kinds = {"fixed": ["weld"], "spherical": ["connect"]}
+    hinge = {name: ["connect", "connect"] for name in ("revolute", "continuous")}
+    if loop.type not in kinds | hinge:
+        left.add(owner, "it", f"MJCF closes no loop by a joint of type {loop.type}")
+        return
+    left.joint(loop, ())
+    if loop.type in hinge:
+        left.note(owner, "two points on its axis are connected")
+    for n, kind in enumerate((kinds | hinge)[loop.type]):
+        name = loop.name if n == 0 else f"{loop.name}_axis"
+        x, y, z = loop.axis
+        arm = n * HINGE_ARM
+        beside = Pose((arm * x, arm * y, arm * z))
+        ends = ((loop.parent, loop.origin), (loop.child, loop.child_origin))
+        sites = {}
+        for end, (link, frame) in enumerate(ends, start=1):
+            sites[f"site{end}"] = f"{name}_{end}"
+            site = ET.SubElement(bodies[link], "site", name=f"{name}_{end}")
+            place(site, compose(frame, beside))
+        ET.SubElement(equalities, kind, {"name": name, **sites})
+
+
+def _gear(
+    tendons: ET.Element, equalities: ET.Element, robot: WrittenRobot, gear: Gear, left: LeftOut
+) -> None:
+    """Write a gear as a fixed tendon of constant length."""
+    carried = {joint.name: joint for joint in robot.joints}
+    names = [coordinates(carried[term.joint]) for term in gear.terms if term.joint in carried]
+    if len(names) < len(gear.terms) or not all(names):
+        left.add(f"constraint {quote(gear.name)}", "it", "a joint of it is no hinge or slide")
+        return
+    tendon = ET.SubElement(tendons, "fixed", name=gear.name)
+    for term, of_joint in zip(gear.terms, names, strict=True):
+        joint = of_joint[term.coordinate]
+        ET.SubElement(tendon, "joint", joint=joint, coef=words(term.factor))
+    poly = words(gear.offset, 0.0, 0.0, 0.0, 0.0)
+    ET.SubElement(equalities, "tendon", name=gear.name, tendon1=gear.name, polycoef=poly)
+
+
+def _spring(tendons: ET.Element, bodies: dict[str, ET.Element], spring: Spring) -> None:
+    """Write a spring as a tendon between two sites."""
+    ends = ((spring.link1, spring.point1), (spring.link2, spring.point2))
+    tendon = ET.SubElement(tendons, "spatial", name=spring.name)
+    tendon.set("stiffness", words(spring.stiffness))
+    tendon.set("damping", words(spring.damping))
+    tendon.set("springlength", words(spring.length, spring.length))
+    for n, (link, point) in enumerate(ends, start=1):
+        site = f"{spring.name}_{n}"
+        ET.SubElement(bodies[link], "site", name=site, pos=words(*point))
+        ET.SubElement(tendon, "site", site=site)
+
+
+def _keyframes(root: ET.Element, robot: WrittenRobot) -> None:
+    """Write the named poses; joints without a position stand where the robot starts."""
+    key = ET.SubElement(root, "keyframe")
+    starts = any(joint.start for joint in robot.joints if joint.type != "floating")
+    states = robot.description.states
+    poses = {state.name: dict(state.positions) for state in states}
+    if starts and "start" not in poses:
+        poses = {"start": {}, **poses}
+    for name, positions in poses.items():
+        row: list[float] = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0] if robot.floats else []
+        for branch in robot.branches:
+            if branch.joint is not None:
+                row += _position(branch, positions)
+        ET.SubElement(key, "key", name=name, qpos=words(*row))
+
+
+def _position(branch: Branch, positions: dict[str, float]) -> list[float]:
+    """Return the coordinates of a joint in a keyframe."""
+    joint = branch.joint
+    assert joint is not None
+    names = coordinates(joint)
+    if joint.name in positions and names:
+        return [positions[joint.name]]
+    if joint.mimic is not None and joint.mimic.joint in positions:
+        return [joint.mimic.ratio * positions[joint.mimic.joint] + joint.mimic.offset]
+    if joint.type == "floating":
+        return [*branch.at.pos, *branch.at.quat]
+    if joint.type == "spherical":
+        return list(joint.start) or [1.0, 0.0, 0.0, 0.0]
+    return list(joint.start) or [0.0] * len(names)

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The joints of MJCF: hinges and slides, of which joints of several coordinates are composed."""
+
+from __future__ import annotations
+
+import math
+from xml.etree import ElementTree as ET
+
+from rbdyn_ros.description.parts.poses import IN_PLACE, Vec3, rotate
+from rbdyn_ros.description.parts.types import Joint, Limit
+from rbdyn_ros.errors import quote
+from rbdyn_ros.model.joint_arrays import joint_basis
+from rbdyn_ros.writing.left_out import LeftOut, refuse_joint
+from rbdyn_ros.writing.xml import words
+
+#: By type: for each coordinate the joint of MJCF, the row of the basis along its axis, a suffix.
+COMPOSED: dict[str, tuple[tuple[str, int, str], ...]] = {
+    "fixed": (),
+    "revolute": (("hinge", 2, ""),),
+    "continuous": (("hinge", 2, ""),),
+    "prismatic": (("slide", 2, ""),),
+    "cylindrical": (("hinge", 2, "_turn"), ("slide", 2, "_slide")),
+    "universal": (("hinge", 0, "_1"), ("hinge", 1, "_2")),
+    "planar": (("slide", 0, "_x"), ("slide", 1, "_y"), ("hinge", 2, "_turn")),
+    "spherical_ypr": (("hinge", 2, "_yaw"), ("hinge", 1, "_pitch"), ("hinge", 0, "_roll")),
+}
+_SAID = (
+    "damping", "friction", "stiffness", "armature", "mimic", "start", "lower", "upper", "effort"
+)  # fmt: skip
+
+
+def coordinates(joint: Joint) -> list[str]:
+    """Return the joints of MJCF for each coordinate; empty for balls, free joints and none."""
+    return [f"{joint.name}{suffix}" for _, _, suffix in COMPOSED.get(joint.type, ())]
+
+
+def add_joints(body: ET.Element, joint: Joint, in_world: bool, left: LeftOut) -> None:
+    """Add the joints of MJCF that move a body.
+
+    Raises:
+        ParameterError: MJCF has no such joint.
+    """
+    left.joint(joint, _SAID)
+    if joint.type == "floating":
+        _free(body, joint, in_world)
+    elif joint.type == "spherical":
+        part = ET.SubElement(body, "joint", name=joint.name, type="ball")
+        part.set("pos", words(*joint.child_origin.pos))
+        _passive(part, joint, ())
+        if joint.child_origin.quat != IN_PLACE.quat:
+            owner = f"joint {quote(joint.name)}"
+            left.note(owner, "the quaternion of MuJoCo is in the axes of the link")
+        limit = joint.limit or (joint.limits[0] if joint.limits else Limit())
+        if math.isfinite(limit.upper):
+            part.set("range", words(0.0, limit.upper))
+    elif joint.type in COMPOSED:
+        _composed(body, joint)
+    else:
+        raise refuse_joint(joint, "MJCF")
+
+
+def _free(body: ET.Element, joint: Joint, in_world: bool) -> None:
+    if not in_world:
+        raise refuse_joint(joint, "MJCF", "a free joint of MJCF is between the world and a body")
+    ET.SubElement(body, "freejoint", name=joint.name)
+
+
+def _composed(body: ET.Element, joint: Joint) -> None:
+    basis = joint_basis(joint)
+    limits = joint.limits or ((joint.limit,) if joint.limit else ())
+    for k, (kind, row, suffix) in enumerate(COMPOSED[joint.type]):
+        part = ET.SubElement(body, "joint", name=f"{joint.name}{suffix}", type=kind)
+        x, y, z = basis[row].tolist()
+        axis: Vec3 = (x, y, z)
+        if any(joint.child_origin.pos):
+            part.set("pos", words(*joint.child_origin.pos))
+        part.set("axis", words(*rotate(joint.child_origin.quat, axis)))
+        _passive(part, joint, joint.rest[k : k + 1])
+        limit = limits[k] if k < len(limits) else Limit()
+        bounds = limit.lower, limit.upper
+        if any(map(math.isfinite, bounds)):
+            # MJCF has both bounds or none
+            part.set("range", words(*(min(max(bound, -FAR), FAR) for bound in bounds)))
+        if math.isfinite(limit.effort):
+            part.set("actuatorfrcrange", words(-limit.effort, limit.effort))
+
+
+#: A bound of a joint that has only the other one [rad or m].
+FAR = 1e9
+
+
+def _passive(part: ET.Element, joint: Joint, rest: tuple[float, ...]) -> None:
+    numbers = {
+        "damping": joint.damping,
+        "frictionloss": joint.friction,
+        "armature": joint.armature,
+        "stiffness": joint.stiffness,
+        "springref": rest[0] if rest else 0.0,
+    }
+    for name, value in numbers.items():
+        if value:
+            part.set(name, words(value))

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write a robot as SDF: a model, or a world if it has obstacles."""
+
+from __future__ import annotations
+
+import math
+from xml.etree import ElementTree as ET
+
+from rbdyn_ros.description.appearance.shapes import AnyShape, MeshFile, Placeholder
+from rbdyn_ros.description.parts.geometries import (
+    Box,
+    Capsule,
+    HeightField,
+    Obstacle,
+    Plane,
+    Points,
+    Sphere,
+)
+from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Vec3
+from rbdyn_ros.description.parts.types import WORLD, Inertial, Joint, Limit
+from rbdyn_ros.errors import quote
+from rbdyn_ros.writing.left_out import LeftOut, refuse_joint
+from rbdyn_ros.writing.meshes import MeshFolder
+from rbdyn_ros.writing.robot import Branch, WrittenRobot
+from rbdyn_ros.writing.xml import document, tensor, valued
+
+FORM = "SDF"
+VERSION = "1.11"  # the first one with mimic joints
+#: The number for no limit.
+UNLIMITED = 1e16
+#: Types of joints that have another name in SDF.
+TYPES = {"spherical": "ball", "helical": "screw"}
+_SAME = ("revolute", "continuous", "prismatic", "universal", "fixed")
+_SAID = ("damping", "friction", "stiffness", "mimic", "lower", "upper", "effort", "velocity")
+
+
+def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
+    """Return the document.
+
+    Raises:
+        ParameterError: SDF has no joint of a type.
+    """
+    described = robot.description
+    root = ET.Element("sdf", version=VERSION)
+    scene = root
+    if described.obstacles:
+        scene = ET.SubElement(root, "world", name=described.name)
+        for obstacle in described.obstacles:
+            _obstacle(scene, obstacle, left, meshes)
+    model = ET.SubElement(scene, "model", name=described.name, canonical_link=robot.base)
+    if not described.self_collision:
+        left.note(f"robot {quote(described.name)}", "links of an SDF touch only with self_collide")
+    else:
+        valued(model, "self_collide", "true")
+    for branch in robot.branches:
+        _link(model, robot, branch, left, meshes)
+    if not robot.floats and robot.base != WORLD:
+        _fixed_to_world(model, robot)
+    for joint in robot.joints:
+        if joint.type == "floating":  # a link without a joint moves freely
+            left.joint(joint, ("actuated", "start"))
+        else:
+            _joint(model, joint, left)
+    for loop in robot.loops:
+        _joint(model, loop, left)
+    left.parts(described, "springs", "constraints", "states")
+    left.contact((*described.geometries, *described.obstacles))
+    for pair in described.exclusions:
+        left.pair(pair)
+    return document(root)
+
+
+def _link(
+    model: ET.Element, robot: WrittenRobot, branch: Branch, left: LeftOut, meshes: MeshFolder
+) -> None:
+    link = ET.SubElement(model, "link", name=branch.link.name)
+    if branch.joint is not None:
+        _pose(link, branch.at, branch.joint.parent)
+    if branch.link.inertial is not None:
+        _inertial(link, branch.link.inertial)
+    for n, shape in enumerate(robot.shapes(branch.link.name)):
+        visual = ET.Element("visual", name=f"visual_{n}")
+        _pose(visual, shape.origin)
+        if not _shape(visual, f"{shape.link}_visual", shape.shape, meshes):
+            left.add(f"link {quote(shape.link)}", "a visible shape", "its mesh is missing or flat")
+            continue
+        if shape.color is not None:
+            material = ET.SubElement(visual, "material")
+            for tag in ("ambient", "diffuse"):
+                valued(material, tag, *shape.color)
+        link.append(visual)
+    for geometry in robot.geometries(branch.link.name):
+        owner = f"geometry {quote(geometry.name)}"
+        collision = ET.Element("collision", name=geometry.name)
+        _pose(collision, geometry.origin)
+        if not _shape(collision, geometry.name, geometry.shape, meshes):
+            left.add(owner, "it", "its corners are on a line")
+            continue
+        left.surface(owner, geometry.surface, ("friction", "restitution"))
+        _surface(collision, geometry.surface.friction, geometry.surface.restitution)
+        link.append(collision)
+
+
+def _surface(collision: ET.Element, friction: float, restitution: float = 0.0) -> None:
+    surface = ET.SubElement(collision, "surface")
+    ode = ET.SubElement(ET.SubElement(surface, "friction"), "ode")
+    for tag in ("mu", "mu2"):
+        valued(ode, tag, friction)
+    if restitution:
+        valued(ET.SubElement(surface, "bounce"), "restitution_coefficient", restitution)
+
+
+def _inertial(link: ET.Element, inertial: Inertial) -> None:
+    part = ET.SubElement(link, "inertial")
+    _pose(part, Pose(inertial.origin.pos))
+    valued(part, "mass", inertial.mass)
+    moments = tensor(inertial)
+    own = ET.SubElement(part, "inertia")
+    for tag, row, column in (
+        ("ixx", 0, 0),
+        ("ixy", 0, 1),
+        ("ixz", 0, 2),
+        ("iyy", 1, 1),
+        ("iyz", 1, 2),
+        ("izz", 2, 2),
+    ):
+        valued(own, tag, moments[row, column])
+
+
+def _fixed_to_world(model: ET.Element, robot: WrittenRobot) -> None:
+    names = {joint.name for joint in robot.description.joints}
+    name = next(name for name in ("to_world", *(f"to_world_{n}" for n in range(len(names) + 1)))
+                if name not in names)  # fmt: skip
+    joint = ET.SubElement(model, "joint", name=name, type="fixed")
+    valued(joint, "parent", WORLD)
+    valued(joint, "child", robot.base)
+
+
+def _joint(model: ET.Element, joint: Joint, left: LeftOut) -> None:
+    if joint.type not in _SAME and joint.type not in TYPES:
+        raise refuse_joint(joint, FORM)
+    left.joint(joint, _SAID)
+    part = ET.SubElement(model, "joint", name=joint.name, type=TYPES.get(joint.type, joint.type))
+    _pose(part, joint.child_origin)
+    valued(part, "parent", joint.parent)
+    valued(part, "child", joint.child)
+    if joint.type == "helical":
+        valued(part, "screw_thread_pitch", 2.0 * math.pi * joint.parameters["pitch"])
+    limits = joint.limits or ((joint.limit,) if joint.limit else ())
+    axes = (joint.axis, joint.axis2) if joint.type == "universal" else (joint.axis,)
+    for k, axis in enumerate(axes if joint.type not in ("fixed", "spherical") else ()):
+        assert axis is not None
+        tag = "axis" if k == 0 else "axis2"
+        _axis(part, tag, joint, axis, limits[k] if k < len(limits) else Limit(), k)
+
+
+def _axis(part: ET.Element, tag: str, joint: Joint, direction: Vec3, limit: Limit, k: int) -> None:
+    axis = ET.SubElement(part, tag)
+    valued(axis, "xyz", *direction)
+    if joint.mimic is not None:
+        mimic = ET.SubElement(axis, "mimic", joint=joint.mimic.joint, axis="axis")
+        valued(mimic, "multiplier", joint.mimic.ratio)
+        valued(mimic, "offset", joint.mimic.offset)
+        valued(mimic, "reference", 0.0)
+    bounds = ET.SubElement(axis, "limit")
+    for name in ("lower", "upper", "effort", "velocity"):
+        value = getattr(limit, name)
+        if math.isfinite(value):
+            valued(bounds, name, value)
+        elif name in ("lower", "upper"):
+            valued(bounds, name, math.copysign(UNLIMITED, value))
+    dynamics = ET.SubElement(axis, "dynamics")
+    numbers = {
+        "damping": joint.damping,
+        "friction": joint.friction,
+        "spring_reference": joint.rest[k] if k < len(joint.rest) else 0.0,
+        "spring_stiffness": joint.stiffness,
+    }
+    for name, value in numbers.items():
+        valued(dynamics, name, value)
+
+
+def _obstacle(world: ET.Element, obstacle: Obstacle, left: LeftOut, meshes: MeshFolder) -> None:
+    owner = f"obstacle {quote(obstacle.name)}"
+    shape = obstacle.shape
+    if isinstance(shape, HeightField):
+        left.add(owner, "it", "SDF takes heights from a picture")
+        return
+    if any(obstacle.velocity):
+        left.add(owner, "the velocity of its surface")
+    model = ET.SubElement(world, "model", name=obstacle.name)
+    valued(model, "static", "true")
+    _pose(model, obstacle.origin)
+    link = ET.SubElement(model, "link", name="link")
+    for tag in ("collision", "visual"):
+        part = ET.SubElement(link, tag, name=obstacle.name)
+        if isinstance(shape, Plane):
+            plane = ET.SubElement(ET.SubElement(part, "geometry"), "plane")
+            valued(plane, "normal", 0.0, 0.0, 1.0)
+            valued(plane, "size", 100.0, 100.0)
+        elif not _shape(part, obstacle.name, shape, meshes):
+            left.add(owner, "it", "its corners are on a line")
+        if tag == "collision" and math.isfinite(obstacle.friction):
+            _surface(part, obstacle.friction)
+
+
+def _shape(part: ET.Element, name: str, shape: AnyShape, meshes: MeshFolder) -> bool:
+    """Add the `<geometry>` of a shape; return False if there is no mesh for it."""
+    geometry = ET.SubElement(part, "geometry")
+    if isinstance(shape, Placeholder):
+        return False
+    if isinstance(shape, Points | MeshFile):
+        file = meshes.file_of(name, shape)
+        if file is None:
+            return False
+        mesh = ET.SubElement(geometry, "mesh")
+        valued(mesh, "uri", file)
+        if isinstance(shape, MeshFile):
+            valued(mesh, "scale", *shape.scale)
+        return True
+    _primitive(geometry, shape)
+    return True
+
+
+def _primitive(geometry: ET.Element, shape: object) -> None:
+    if isinstance(shape, Box):
+        valued(ET.SubElement(geometry, "box"), "size", *shape.size)
+    elif isinstance(shape, Sphere):
+        valued(ET.SubElement(geometry, "sphere"), "radius", shape.radius)
+    else:
+        tag = "capsule" if isinstance(shape, Capsule) else "cylinder"
+        part = ET.SubElement(geometry, tag)
+        valued(part, "radius", shape.radius)  # type: ignore[attr-defined]
+        valued(part, "length", shape.length)  # type: ignore[attr-defined]
+
+
+def _pose(part: ET.Element, pose: Pose, relative_to: str = "") -> None:
+    """Add a pose with a quaternion, which keeps all digits."""
+    if pose == IN_PLACE and not relative_to:
+        return
+    w, x, y, z = pose.quat
+    element = valued(part, "pose", *pose.pos, x, y, z, w)
+    element.set("rotation_format", "quat_xyzw")
+    if relative_to:
+        element.set("relative_to", relative_to)

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write a robot as URDF."""
+
+from __future__ import annotations
+
+import math
+from xml.etree import ElementTree as ET
+
+from rbdyn_ros.description.appearance.shapes import AnyShape, LinkShape, MeshFile, Placeholder
+from rbdyn_ros.description.parts.geometries import Box, Capsule, Points, Sphere
+from rbdyn_ros.description.parts.joint_types import LOOP_TYPES, URDF_TYPES
+from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, inverse, rpy_from_quat
+from rbdyn_ros.description.parts.types import Joint, Limit, Link
+from rbdyn_ros.errors import quote
+from rbdyn_ros.writing.left_out import LIMITS, LeftOut, refuse_joint
+from rbdyn_ros.writing.meshes import MeshFolder
+from rbdyn_ros.writing.robot import WrittenRobot
+from rbdyn_ros.writing.xml import document, words
+
+FORM = "URDF"
+#: For a bound that URDF must have, and the joint has not: the number that SDF writes.
+UNLIMITED = 1e16
+#: The version with capsules, optional limits and those of planned motions.
+NEWER = "1.2"
+_SAID = ("damping", "friction", "mimic", *LIMITS)
+
+
+def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
+    """Return the document; poses and pairs that may overlap go to an SRDF: write_srdf.
+
+    Raises:
+        ParameterError: URDF has no joint of a type.
+    """
+    described = robot.description
+    root = ET.Element("robot", name=described.name)
+    for link in described.links:  # in this order they keep their numbers
+        _link(root, robot, link, left, meshes)
+    carrying = {joint.name: joint for joint in robot.joints}
+    for joint in described.joints:
+        if joint.name in carrying:
+            _joint(root, carrying[joint.name], left)
+    for loop in robot.loops:
+        _loop(root, loop, left)
+    left.parts(described, "springs", "constraints", "obstacles")
+    left.contact(described.geometries)
+    owner = f"robot {quote(described.name)}"
+    if robot.floats:
+        left.add(owner, "its floating base")
+    if _needs_newer(root):
+        root.set("version", NEWER)
+        left.note(owner, f"URDF {NEWER} is written, which older readers refuse")
+    return document(root)
+
+
+def write_srdf(robot: WrittenRobot, left: LeftOut) -> bytes | None:
+    """Return the SRDF that belongs beside the URDF; None if it would be empty."""
+    described = robot.description
+    root = ET.Element("robot", name=described.name)
+    links = {branch.link.name for branch in robot.branches}
+    if described.states:
+        group = ET.SubElement(root, "group", name="all")
+        for joint in described.joints:
+            ET.SubElement(group, "joint", name=joint.name)
+    for state in described.states:
+        part = ET.SubElement(root, "group_state", name=state.name, group="all")
+        for name, position in state.positions.items():
+            ET.SubElement(part, "joint", name=name, value=words(position))
+    for pair in described.exclusions:
+        if {pair.first, pair.second} <= links:
+            ends = {"link1": pair.first, "link2": pair.second, "reason": "Default"}
+            ET.SubElement(root, "disable_collisions", ends)
+        else:
+            left.pair(pair, "an SRDF excludes pairs of links only")
+    return document(root) if len(root) else None
+
+
+def _needs_newer(root: ET.Element) -> bool:
+    """Whether the document uses what version 1.0 lacks."""
+    if next(root.iter("capsule"), None) is not None:
+        return True
+    older = {"lower", "upper", "effort", "velocity"}
+    limits = [set(limit.attrib) for limit in root.iter("limit")]
+    return any(given - older or not {"effort", "velocity"} <= given for given in limits)
+
+
+def _link(
+    root: ET.Element, robot: WrittenRobot, link: Link, left: LeftOut, meshes: MeshFolder
+) -> None:
+    element = ET.SubElement(root, "link", name=link.name)
+    inertial = link.inertial
+    if inertial is not None:
+        part = ET.SubElement(element, "inertial")
+        _origin(part, inertial.origin)
+        ET.SubElement(part, "mass", value=words(inertial.mass))
+        names = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+        moments = zip(names, inertial.inertia, strict=True)
+        ET.SubElement(part, "inertia", {name: words(value) for name, value in moments})
+    for shape in robot.shapes(link.name):
+        _visual(element, shape, left, meshes)
+    for geometry in robot.geometries(link.name):
+        owner = f"geometry {quote(geometry.name)}"
+        left.surface(owner, geometry.surface, ())
+        part = ET.Element("collision", name=geometry.name)
+        _origin(part, geometry.origin)
+        if _shape(part, geometry.name, geometry.shape, meshes):
+            element.append(part)
+        else:
+            left.add(owner, "it", "its corners are in a plane")
+
+
+def _visual(link: ET.Element, shape: LinkShape, left: LeftOut, meshes: MeshFolder) -> None:
+    part = ET.Element("visual")
+    _origin(part, shape.origin)
+    if not _shape(part, f"{shape.link}_visual", shape.shape, meshes):
+        left.add(f"link {quote(shape.link)}", "a visible shape", "its mesh is missing or flat")
+        return
+    if shape.color is not None:
+        material = ET.SubElement(part, "material", name=f"{words(*shape.color)}")
+        ET.SubElement(material, "color", rgba=words(*shape.color))
+    link.append(part)
+
+
+def _shape(part: ET.Element, name: str, shape: AnyShape, meshes: MeshFolder) -> bool:
+    """Add the `<geometry>` of a shape; return False if there is no mesh for it."""
+    geometry = ET.SubElement(part, "geometry")
+    if isinstance(shape, Placeholder):
+        return False
+    if isinstance(shape, Points | MeshFile):
+        file = meshes.file_of(name, shape)
+        if file is not None:
+            mesh = ET.SubElement(geometry, "mesh", filename=file)
+            if isinstance(shape, MeshFile):
+                mesh.set("scale", words(*shape.scale))
+        return file is not None
+    if isinstance(shape, Box):
+        ET.SubElement(geometry, "box", size=words(*shape.size))
+    elif isinstance(shape, Sphere):
+        ET.SubElement(geometry, "sphere", radius=words(shape.radius))
+    else:
+        tag = "capsule" if isinstance(shape, Capsule) else "cylinder"
+        sizes = {"radius": words(shape.radius), "length": words(shape.length)}
+        ET.SubElement(geometry, tag, sizes)
+    return True
+
+
+def _joint(root: ET.Element, joint: Joint, left: LeftOut) -> None:
+    if joint.type not in URDF_TYPES:
+        raise refuse_joint(joint, FORM)
+    left.joint(joint, _SAID)
+    if joint.axis2 is not None:
+        left.add(f"joint {quote(joint.name)}", "its second axis")
+    child = joint.child if joint.child_origin == IN_PLACE else f"{joint.name}_frame"
+    part = ET.SubElement(root, "joint", name=joint.name, type=_type(joint))
+    _ends(part, joint.parent, child, joint.origin)
+    if joint.type not in ("fixed", "floating"):
+        ET.SubElement(part, "axis", xyz=words(*joint.axis))
+    if joint.limit is not None or _type(joint) in ("revolute", "prismatic"):
+        _limit(part, joint, joint.limit or Limit(), left)
+    if joint.damping or joint.friction:
+        dynamics = {"damping": words(joint.damping), "friction": words(joint.friction)}
+        ET.SubElement(part, "dynamics", dynamics)
+    if joint.mimic is not None:
+        mimic = {"multiplier": words(joint.mimic.ratio), "offset": words(joint.mimic.offset)}
+        ET.SubElement(part, "mimic", {"joint": joint.mimic.joint, **mimic})
+    if child != joint.child:
+        _joint_frame(root, joint, child, left)
+
+
+def _type(joint: Joint) -> str:
+    """Return the type in URDF, where each revolute joint has bounds."""
+    limit = joint.limit or Limit()
+    free = math.isinf(limit.lower) and math.isinf(limit.upper)
+    return "continuous" if joint.type == "revolute" and free else joint.type
+
+
+def _joint_frame(root: ET.Element, joint: Joint, frame: str, left: LeftOut) -> None:
+    """Fix the child to a link of its own in the joint frame: in URDF both frames are one."""
+    ET.SubElement(root, "link", name=frame)
+    part = ET.SubElement(root, "joint", name=f"{joint.name}_fixed", type="fixed")
+    _ends(part, frame, joint.child, inverse(joint.child_origin))
+    left.note(f"joint {quote(joint.name)}", f"the link {quote(frame)} is added at its frame")
+
+
+def _ends(part: ET.Element, parent: str, child: str, origin: Pose) -> None:
+    ET.SubElement(part, "parent", link=parent)
+    ET.SubElement(part, "child", link=child)
+    _origin(part, origin)
+
+
+def _limit(part: ET.Element, joint: Joint, limit: Limit, left: LeftOut) -> None:
+    bounds = {"lower": limit.lower, "upper": limit.upper}
+    others = {name: getattr(limit, name) for name in LIMITS if name not in bounds}
+    if _type(joint) != "continuous":
+        for name, value in bounds.items():
+            if math.isinf(value):
+                bounds[name] = math.copysign(UNLIMITED, value)
+                owner = f"joint {quote(joint.name)}"
+                left.note(owner, f"no limit of {name} is written as {bounds[name]:g}")
+    given = {name: words(x) for name, x in (bounds | others).items() if math.isfinite(x)}
+    ET.SubElement(part, "limit", given)
+
+
+def _loop(root: ET.Element, loop: Joint, left: LeftOut) -> None:
+    """Write a loop joint as `<loop>`, which other readers of URDF ignore."""
+    owner = f"joint {quote(loop.name)}"
+    if loop.type not in LOOP_TYPES:
+        left.add(owner, "it", f"a loop in URDF has no joint of type {loop.type}")
+        return
+    left.joint(loop, ())
+    left.note(owner, "it closes a loop: only readers that know <loop> see it")
+    part = ET.SubElement(root, "loop", name=loop.name, type=loop.type)
+    ends = (
+        (loop.parent, loop.origin, "predecessor"),
+        (loop.child, loop.child_origin, "successor"),
+    )
+    for link, origin, tag in ends:
+        _origin(ET.SubElement(part, tag, link=link), origin)
+    if loop.type not in ("fixed", "spherical"):
+        ET.SubElement(part, "axis", xyz=words(*loop.axis))
+
+
+def _origin(part: ET.Element, pose: Pose) -> None:
+    if pose != IN_PLACE:
+        ET.SubElement(part, "origin", xyz=words(*pose.pos), rpy=words(*rpy_from_quat(pose.quat)))
