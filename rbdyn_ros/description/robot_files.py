@@ -51,12 +51,12 @@ class Format:
 
 
 URDF = Format((".urdf", ".xacro", ".xml", ""), urdf.read_file, "robot")
+MECHANISM_SUFFIXES, MJCF_SUFFIXES = (".yaml", ".yml"), (".mjcf",)
 FORMATS = (
     URDF,
-    Format((".yaml", ".yml"), _mechanism),
-    Format((".mjcf",), _mjcf, "mujoco"),
+    Format(MECHANISM_SUFFIXES, _mechanism),
+    Format(MJCF_SUFFIXES, _mjcf, "mujoco"),
 )
-MECHANISM_SUFFIXES = (".yaml", ".yml")
 #: The suffixes of robot files, for people.
 SUFFIXES = tuple(x for form in FORMATS for x in form.suffixes if x not in _XML)
 
@@ -78,8 +78,8 @@ def read_with_text(
     """Read a robot once; return the checked Description and its URDF.
 
     Args:
-        source: path of a `.urdf`, `.xacro` or mechanism `.yaml` file, the name of a robot, a
-            RobotFile, or the text of a URDF.
+        source: path of a `.urdf`, `.xacro`, MJCF `.xml` or mechanism `.yaml` file, the name of a
+            robot, a RobotFile, or the text of a URDF or an MJCF.
         strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
         package_dirs: folders to search for packages, after those of a RobotFile.
         xacro_args: values for the `$(arg ...)` of a xacro file; they replace those of a RobotFile.
@@ -87,7 +87,7 @@ def read_with_text(
         srdf: for contact, an SRDF; or whether one beside a URDF counts.
 
     Returns:
-        The Description; the text of the URDF, as expanded by xacro, empty for a mechanism.
+        The Description; the text of the URDF, as expanded by xacro, empty for other formats.
 
     Raises:
         DescriptionError: with all errors of the document, each with its line.
@@ -98,6 +98,10 @@ def read_with_text(
     how: dict[str, Any] = {"strict": strict, "contact": contact}
     if isinstance(source, bytes) or (isinstance(source, str) and urdf.is_text(source)):
         check_no_arguments(xacro_args, Path("<text>"))
+        if is_mjcf(source):
+            from rbdyn_ros.description.mjcf_files import mjcf
+
+            return mjcf.read_text(source, package_dirs=package_dirs, **how), ""
         described = urdf.read_text(source, package_dirs=package_dirs, srdf=srdf, **how)
         return described, guard.decode(source, "<text>")
     file = file_of(source, package_dirs, xacro_args)
@@ -119,6 +123,12 @@ def format_of(path: Path) -> Format | None:
             root = guard.root_tag(file.read(_HEAD_BYTES))
             return next((form for form in FORMATS if root and form.root == root), URDF)
     return next((form for form in FORMATS if suffix in form.suffixes), None)
+
+
+def is_mjcf(text: str | bytes) -> bool:
+    """Return whether the text of a document is MJCF."""
+    data = text.encode(errors="replace") if isinstance(text, str) else text
+    return guard.root_tag(data[:_HEAD_BYTES]) == "mujoco"
 
 
 def file_of(

@@ -43,6 +43,10 @@ def read_contacts(
                 message = "terrain is not read from MJCF; a scene file has height fields"
                 geom.item.repair("not-supported", message, "it is left out", found="hfield")
                 continue
+            resolved = geom.resolved(meshes)
+            if resolved is None:
+                continue
+            geom = resolved
             if body in furniture:
                 obstacles += _obstacles(geom, body, names, filtered, meshes)
                 continue
@@ -67,7 +71,8 @@ def _furniture(tree: Tree) -> set[Body]:
         while above is not None:
             carriers.add(above)
             above = above.parent
-    return {body for body in tree.bodies.values() if body not in carriers or body.parent is None}
+    standing = [body for body in tree.bodies.values() if body.group.parent is None]
+    return {body for body in standing if body not in carriers or body.parent is None}
 
 
 def _obstacles(

@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rbdyn_ros.description.build import shapes
+from rbdyn_ros.description.checks.inertials import as_matrix
 from rbdyn_ros.description.mjcf_files.document import Item
 from rbdyn_ros.description.mjcf_files.meshes import MeshAsset, MeshShapes
-from rbdyn_ros.description.mjcf_files.settings import Settings, middle
+from rbdyn_ros.description.mjcf_files.settings import Settings, middle, of_matrix
 from rbdyn_ros.description.parts.geometries import (
     Box,
     Capsule,
@@ -35,6 +36,8 @@ _FRICTION = (1.0, 0.005, 0.0001)
 _DENSITY = 1000.0
 #: Points of an ellipsoid: rings between its poles, and points of a ring.
 _RINGS, _ON_RING = 7, 12
+#: Half length of a fitted capsule that is a sphere [m].
+LEAST = 1e-9
 Shape = Box | Sphere | Cylinder | Capsule | Points | Plane
 
 
@@ -46,7 +49,7 @@ class Geom:
         name: may be empty.
         sizes: as MuJoCo's: radius, half lengths [m].
         at: its frame in the body.
-        mesh: of a geom of kind mesh.
+        mesh: of a geom of kind mesh, or to which the shape is fitted.
         group: of its appearance.
         filter: which other geoms it touches.
     """
@@ -64,6 +67,29 @@ class Geom:
     def touches(self) -> bool:
         """Whether another geom can touch it."""
         return self.filter.contype > 0 or self.filter.conaffinity > 0
+
+    def resolved(self, meshes: MeshShapes) -> Geom | None:
+        """Return the geom with the sizes of a shape that is fitted to a mesh.
+
+        The shape has the size of the box with the inertia of the mesh. None: the mesh encloses no
+        volume, which is an error.
+        """
+        if self.mesh is None or self.kind == "mesh":
+            return self
+        found = meshes.inertial(self.mesh, shell=False)
+        if found is None:
+            return None
+        moments, axes = np.linalg.eigh(as_matrix(np.array(found.inertia)))
+        moments, axes = moments[::-1], axes[:, ::-1]  # the longest axis is z
+        if np.linalg.det(axes) < 0.0:
+            axes[:, 0] *= -1.0
+        halves = np.sqrt(np.maximum(1.5 * (moments.sum() - 2.0 * moments) / found.mass, 0.0))
+        x, y, z = (self.item.number("fitscale", 1.0) * halves).tolist()
+        radius = (x + y) / 2.0
+        sizes = {"sphere": ((x + y + z) / 3.0,), "cylinder": (radius, z)}
+        sizes["capsule"] = (radius, max(z - radius / 2.0, LEAST))
+        at = compose(self.placed(), Pose(found.origin.pos, of_matrix(axes)))
+        return replace(self, sizes=sizes.get(self.kind, (x, y, z)), at=at, mesh=None)
 
     def shape(self, meshes: MeshShapes) -> tuple[Shape, ...]:
         """Return its shape; a mesh may be several, and none after an error."""
@@ -197,7 +223,10 @@ def _ellipsoid(sizes: tuple[float, ...]) -> Points:
 
 
 def read_geom(
-    item: Item, around: Pose, settings: Settings, meshes: dict[str, MeshAsset]
+    item: Item,
+    around: Pose,
+    settings: Settings,
+    meshes: dict[str, MeshAsset],
 ) -> Geom | None:
     """Return a geom; None after an error.
 
@@ -213,14 +242,9 @@ def read_geom(
         item.repair("not-supported", message, "it is left out", found="sdf")
         return None
     mesh = meshes.get(name)
-    if name and kind != "mesh":
-        message = f"a {kind} fitted to a mesh is not read; give its size"
-        item.repair("not-supported", message, "it is left out", found=name)
-        return None
-    if kind == "mesh" and mesh is None:
-        if not item.document.audit.errors or name not in meshes:
-            hint = item.document.audit.hint(name, meshes)
-            item.error("unknown-mesh", f"there is no mesh {quote(name)}{hint}", found=name)
+    if mesh is None and (name or kind == "mesh"):
+        hint = item.document.audit.hint(name, meshes)
+        item.error("unknown-mesh", f"there is no mesh {quote(name)}{hint}", found=name)
         return None
     at, sizes = settings.pose(item), item.numbers("size", 1, 3)
     ends = item.numbers("fromto", 6) if kind in _ENDS else []
@@ -230,7 +254,7 @@ def read_geom(
             item.error("bad-value", "the points of fromto are the same")
             return None
         at, sizes = Pose(pos, quat), _with_length(kind, sizes, length / 2)
-    count = _SIZES.get(kind, 0)
+    count = _SIZES.get(kind, 0) if mesh is None else 0
     if len(sizes) < count or not all(0.0 < size for size in sizes[:count]):
         message = f"size is '{item.text('size')}'; a {kind} needs {count} numbers above 0"
         item.error("bad-value", message, found=item.text("size"), allowed=f"{count} numbers")
@@ -249,6 +273,5 @@ def read_geom(
 
 def _with_length(kind: str, sizes: list[float], half: float) -> list[float]:
     if kind in ("box", "ellipsoid"):
-        first = sizes[0] if sizes else 0.0
-        return [first, sizes[1] if len(sizes) > 1 else first, half]
+        return [*sizes[:1], *sizes[:1], half]
     return [*sizes[:1], half]

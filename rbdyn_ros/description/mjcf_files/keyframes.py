@@ -14,18 +14,20 @@ _COORDINATES = {"fixed": 0, "floating": 7, "spherical": 4}
 
 def read_keyframes(document: Document, tree: Tree) -> list[GroupState]:
     """Return a pose for each <key>."""
-    states: list[GroupState] = []
+    states, names = list[GroupState](), set[str]()
     count = sum(_coordinates(joint) for joint in tree.joints)
     for number, element in enumerate(document.sections("keyframe")):
         name = element.get("name") or f"key{number}"
         item = document.item(element, f"keyframe {quote(name)}")
-        if name in {state.name for state in states}:
+        if name in names:
             message = "another keyframe has this name; names must be unique"
             item.error("duplicate-name", message, found=name)
-            continue
-        text = item.text("qpos")
-        given = item.numbers("qpos", count) if text.strip() and count else []
+        names.add(name)
+        given = item.numbers("qpos", 1, count) if count else []
         if given:
+            if len(given) < count:
+                message = f"qpos has {len(given)} of {count} numbers; the others stay at the start"
+                item.warn("short-keyframe", message)
             states.append(GroupState(name, _positions(tree.joints, given), item.line))
     return states
 
@@ -42,6 +44,8 @@ def _positions(
     first = 0
     for joint in joints:
         last = first + _coordinates(joint)
+        if last > len(given):
+            break
         if last == first + 1:
             found[joint.name] = given[first]
         elif last > first:

@@ -11,6 +11,7 @@ from rbdyn_ros.description.build import shapes
 from rbdyn_ros.description.checks.inertials import as_matrix
 from rbdyn_ros.description.mjcf_files.bodies import Body
 from rbdyn_ros.description.mjcf_files.document import Item
+from rbdyn_ros.description.mjcf_files.geoms import Geom
 from rbdyn_ros.description.mjcf_files.meshes import MeshShapes
 from rbdyn_ros.description.mjcf_files.settings import Settings, of_matrix
 from rbdyn_ros.description.parts.poses import Pose, quat_mul
@@ -46,12 +47,17 @@ def _inertial(body: Body, settings: Settings, meshes: MeshShapes) -> Inertial | 
         return None
     low, high = settings.groups
     try:
-        parts = [g.inertial(meshes) for g in body.geoms if low <= g.group <= high]
+        parts = [_of_geom(g, meshes) for g in body.geoms if low <= g.group <= high]
     except ParameterError as error:
         body.item.error("bad-mass", f"a geom has no mass that can be used: {error}")
         return None
     heavy = [part for part in parts if part is not None and part.mass > LEAST]
     return shapes.combine(*heavy) if heavy else None
+
+
+def _of_geom(geom: Geom, meshes: MeshShapes) -> Inertial | None:
+    resolved = geom.resolved(meshes)
+    return None if resolved is None else resolved.inertial(meshes)
 
 
 def _given(item: Item, settings: Settings) -> Inertial | None:

@@ -94,9 +94,9 @@ def read_text(
     document = parsed(text, source, folder, audit)
     classes, settings = Classes(document), read_settings(document)
     assets = read_meshes(document, classes, settings)
-    tree = read_tree(document, classes, settings, assets)
     divides = wanted is not None and wanted.decompose
     meshes = MeshShapes(MeshFiles(folder, package_dirs), decompose=divides)
+    tree = read_tree(document, classes, settings, assets)
     described = _described(document, classes, settings, tree, meshes)
     if wanted is None:
         document.skip("contact", "geom", "pair", "exclude")
@@ -125,9 +125,9 @@ def _described(
         Link(name, masses.get(name), body.item.line) for name, body in tree.bodies.items()
     ]
     sites, fixed = site_frames(tree)
-    name = document.root.get("model", "") or Path(document.source).stem
+    named = document.root.get("model", "").strip()
     return Description(
-        name if name.strip("<>").strip() else "MuJoCo Model",
+        named or (Path(document.source).stem if document.folder is not None else "model"),
         (*links, *tree.between, *sites),
         (*followed(joints, couplings.mimics), *fixed, *couplings.loops),
         document.source,
