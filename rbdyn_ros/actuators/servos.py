@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The efforts of servos: a gain times a control signal, and a bias that is affine in the motion."""
+"""The efforts of servos: a gain times a control signal, and a bias affine in the motion."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def _is_robot(path: Path) -> bool:
     if suffix in MECHANISM_SUFFIXES:
         return _YAML.search(head) is not None
     if suffix == ".xacro":
-        return _NAMED.search(head) is not None
+        return not path.name.endswith(".srdf.xacro") and _NAMED.search(head) is not None
     return suffix != ".xml" or form is not URDF or root_tag(head) == "robot"
 
 
@@ -87,14 +87,17 @@ def check_folder(folder: Path, options: argparse.Namespace) -> list[Verdict]:
     """Return the verdict of each robot file below a folder; a table is printed meanwhile."""
     found = []
     for path in robot_files(folder):
-        found.append(judge(path, options))
+        verdict = judge(path, options)
+        if verdict is None:
+            continue
+        found.append(verdict)
         if options.format == "text":
-            print(found[-1], flush=True)
+            print(verdict, flush=True)
     return found
 
 
-def judge(path: Path, options: argparse.Namespace) -> Verdict:
-    """Return what becomes of a file, first strictly, then with repairs."""
+def judge(path: Path, options: argparse.Namespace) -> Verdict | None:
+    """Return what becomes of a file, first strictly, then repaired; None: it has macros only."""
     from rbdyn_ros.errors import RbdynError
 
     own = argparse.Namespace(**vars(options))
@@ -107,6 +110,8 @@ def judge(path: Path, options: argparse.Namespace) -> Verdict:
             m, _ = loaded_robot(own, path)
         except RbdynError as error:
             findings = error.findings
+            if path.suffix.lower() == ".xacro" and error.code == "no-links":
+                return None
             reason = reason or _short(str(findings[0]))
         else:
             return Verdict(path, verdict, time.perf_counter() - start, reason, m.findings)

@@ -69,10 +69,11 @@ def load_urdf(
             they are ordinary joints.
         xacro_args: values for the arguments of a xacro file; True and False become "true" and
             "false", numbers their text.
-        contact: use the `<collision>` elements of links, or the geoms of an MJCF, for contact: True for contact with
-            each other and a floor at z = 0, or a Contact with obstacles, surfaces, or without
-            self-collision. A robot with a floating base then starts above the obstacles (qpos0).
-            False: ignore them and open no mesh.
+        contact: use the `<collision>` elements of links, or the geoms of an MJCF, for contact:
+            True for contact with each other and a floor at z = 0, if an MJCF has none, or a
+            Contact with obstacles, surfaces, or without self-collision. A robot with a floating
+            base then starts above the obstacles (qpos0). False: ignore them and open no mesh, but
+            meshes of an MJCF that give a body its inertia.
         srdf: path or text of an SRDF. Its `<group_state>` are the keyframes of the Model:
             `m.key(name)`. For contact, the pairs of links that it disables do not push each
             other, and `collisions` leaves them out; pairs that overlap in one of its states do not

@@ -7,9 +7,11 @@ import pytest
 from support.commands import run
 
 SOUND = '<robot name="r"><link name="base"/></robot>'
-WITHOUT_LIMIT = """<robot name="r"><link name="base"/><link name="arm">
+WITHOUT_LIMIT = """<robot name="r"><link name="base"/>
+  <link name="arm">
   <inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
-  </link><joint name="j" type="revolute"><parent link="base"/><child link="arm"/></joint></robot>"""
+  </link><joint name="j" type="revolute"><parent link="base"/><child link="arm"/></joint>
+</robot>"""
 MJCF = '<mujoco><worldbody><body><freejoint/><geom size="1"/></body></worldbody></mujoco>'
 FILES = {
     "sound.urdf": SOUND,
@@ -22,6 +24,8 @@ OTHERS = {
     "package.xml": "<package/>",
     "part.xml": "<mujocoinclude/>",
     "macros.xacro": "<robot xmlns:xacro='http://wiki.ros.org/xacro'/>",
+    "named.xacro": "<robot name='r' xmlns:xacro='http://wiki.ros.org/xacro'/>",
+    "arm.srdf.xacro": "<robot name='r'/>",
     "values.yaml": "a: 1\n",
     "README": SOUND,
     ".hidden/robot.urdf": SOUND,
@@ -68,7 +72,8 @@ def test_with_repair_a_repaired_file_is_sound(folder):
 
 def test_arguments_of_xacro_are_for_xacro_files(folder):
     pytest.importorskip("xacro")
-    text = """<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:arg name="n" default="x"/>
+    text = """<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
+      <xacro:arg name="n" default="x"/>
       <link name="$(arg n)"/></robot>"""
     done = run("check", folder({"a.xacro": text, "b.urdf": SOUND}), "n:=base")
     assert done.returncode == 0, done.stdout

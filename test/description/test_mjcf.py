@@ -180,7 +180,9 @@ def test_meshes_give_the_inertia_of_mujoco(write, kind):
     for k in range(6):
         a, b = k + 1, (k + 1) % 6 + 1
         faces += [(a, b, b + 6), (a, b + 6, a + 6)]
-    (write("").parent / "l.obj").write_text(points + "".join(f"f {a} {b} {c}\n" for a, b, c in faces))
+    (write("").parent / "l.obj").write_text(
+        points + "".join(f"f {a} {b} {c}\n" for a, b, c in faces)
+    )
     asset = f'<asset><mesh name="l" file="l.obj" inertia="{kind}"/></asset>'
     twins = Twins(write(body('<geom type="mesh" mesh="l" density="1"/>', asset)))
     twins.move(1)
@@ -270,9 +272,10 @@ def test_an_equality_of_joints_is_a_mimic_joint(write):
 
 
 def test_a_circle_of_equalities_and_tendons_are_gears(write):
-    text = """<tendon><fixed name="t"><joint joint="jb" coef="2"/><joint joint="jc" coef="-1"/></fixed>
-      </tendon><equality><joint joint1="ja" joint2="jb"/><joint joint1="jb" joint2="ja" polycoef="0 1"/>
-      <tendon tendon1="t"/></equality>"""
+    text = """<tendon><fixed name="t"><joint joint="jb" coef="2"/>
+      <joint joint="jc" coef="-1"/></fixed></tendon>
+      <equality><joint joint1="ja" joint2="jb"/>
+      <joint joint1="jb" joint2="ja" polycoef="0 1"/><tendon tendon1="t"/></equality>"""
     described = mjcf.read(write(EQUALITIES.format(text)))
     assert [joint.name for joint in described.joints if joint.mimic] == ["ja"]
     gear = described.constraints[-1]
@@ -288,7 +291,8 @@ CONTACTS = """<mujoco><worldbody>
       <body name="c" pos="0.5 0 0"><geom name="gc" size="0.1" condim="1"/></body></body></body>
   <body name="d" pos="0 3 2"><freejoint/><geom name="gd" size="0.1" condim="6" contype="0"
     conaffinity="0"/></body>
-</worldbody><contact><exclude body1="d" body2="b"/><pair geom1="ga" geom2="gd"/></contact></mujoco>"""
+</worldbody><contact><exclude body1="d" body2="b"/><pair geom1="ga" geom2="gd"/></contact>
+</mujoco>"""
 
 
 def test_contacts_of_a_model(write):
@@ -419,7 +423,9 @@ def test_refused(write, case):
         mjcf.read(write(text))
 
 
-@pytest.mark.parametrize("case", [name for name, row in REFUSED.items() if row[1] == "not-supported"])
+@pytest.mark.parametrize(
+    "case", [name for name, row in REFUSED.items() if row[1] == "not-supported"]
+)
 def test_what_is_not_read_is_left_out_without_strict(write, case):
     m = rb.load(write(REFUSED[case][0]), strict=False)
     assert m.nv == 1

@@ -81,9 +81,7 @@ class Twins:
             for i in range(count):
                 name = getattr(self.theirs, kind)(i).name
                 if name and name in self.m.frame_names:
-                    for mine, its in zip(
-                        rb.frame_pose(self.m, self.d, name), places, strict=True
-                    ):
+                    for mine, its in zip(rb.frame_pose(self.m, self.d, name), places, strict=True):
                         close(mine.ravel(), its[i], rtol, name)
 
     def check_actuators(self, rtol=1e-9):

@@ -152,9 +152,9 @@ def read_appearance(
 
     Args:
         source: path of a `.urdf`, `.xacro`, MJCF `.xml`, mechanism or scene `.yaml` file, the name
-            of a robot, a RobotFile, or URDF or MJCF text. A mechanism has the visuals of the robot that it starts
-            from; its own geometries are collisions, with convex hulls for meshes. Other files,
-            such as a saved Model, have no appearance.
+            of a robot, a RobotFile, or URDF or MJCF text. A mechanism has the visuals of the robot
+            that it starts from; its own geometries are collisions, with convex hulls for meshes.
+            Other files, such as a saved Model, have no appearance.
         folder: for URDF text, the folder to search for its meshes; without it only meshes of
             packages are found. For a path it is the folder of the file.
         package_dirs: folders to search for packages; each may contain the package or be it.

@@ -7,8 +7,8 @@ import math
 from dataclasses import replace
 
 from rbdyn_ros.checks.names import free_name
-from rbdyn_ros.description.mjcf_files.constraints import Couplings, starts
 from rbdyn_ros.description.mjcf_files.bodies import Tree
+from rbdyn_ros.description.mjcf_files.constraints import Couplings, starts
 from rbdyn_ros.description.mjcf_files.defaults import Classes
 from rbdyn_ros.description.mjcf_files.document import Document, Item
 from rbdyn_ros.description.mjcf_files.drives import ELSEWHERE, Drives

@@ -197,7 +197,5 @@ def site_frames(tree: Tree) -> tuple[list[Link], list[Joint]]:
         taken.add(name)
         names.add(joint)
         links.append(Link(name, line=body.item.line))
-        joints.append(
-            Joint(joint, "fixed", body.name, name, origin=at, line=body.item.line)
-        )
+        joints.append(Joint(joint, "fixed", body.name, name, origin=at, line=body.item.line))
     return links, joints

@@ -35,18 +35,17 @@ def read_contacts(
     names = UniqueNames()
     geometries, obstacles = list[Geometry](), list[Obstacle]()
     for body in tree.bodies.values():
-        for geom in body.geoms:
-            filtered = pairs.filter(geom)
+        for given in body.geoms:
+            filtered = pairs.filter(given)
             if not (filtered.contype or filtered.conaffinity):
                 continue
-            if geom.kind == "hfield":
+            if given.kind == "hfield":
                 message = "terrain is not read from MJCF; a scene file has height fields"
-                geom.item.repair("not-supported", message, "it is left out", found="hfield")
+                given.item.repair("not-supported", message, "it is left out", found="hfield")
                 continue
-            resolved = geom.resolved(meshes)
-            if resolved is None:
+            geom = given.resolved(meshes)
+            if geom is None:
                 continue
-            geom = resolved
             if body in furniture:
                 obstacles += _obstacles(geom, body, names, filtered, meshes)
                 continue
@@ -146,7 +145,9 @@ class _Pairs:
     def _pair(self, item: Item) -> None:
         geoms = [self._geoms.get(item.text(key)) for key in ("geom1", "geom2")]
         if geoms[0] is None or geoms[1] is None:
-            wrong = next(item.text(k) for k in ("geom1", "geom2") if item.text(k) not in self._geoms)
+            wrong = next(
+                item.text(k) for k in ("geom1", "geom2") if item.text(k) not in self._geoms
+            )
             if not self._document.audit.partial:
                 hint = self._document.audit.hint(wrong, self._geoms)
                 message = f"there is no geom {quote(wrong)}{hint}"

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.description.mjcf_files.silent import REASONS, SILENT, WARNED
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
+from rbdyn_ros.description.mjcf_files.silent import REASONS, SILENT, WARNED
 from rbdyn_ros.description.reading import guard
 from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.reading.guard import Element
@@ -50,6 +50,7 @@ class Document:
     def sections(self, tag: str) -> Iterator[Element]:
         """Yield the children of all sections of a tag, in order."""
         for section in self.root.iterfind(tag):
+            assert isinstance(section, Element)
             self.seen.add(id(section))
             yield from elements(section)
 

@@ -52,47 +52,16 @@ class Drives:
         merged = replace(self, shared={**self.shared, **shared})
         tag = item.element.tag
         if tag == "general":
-            return merged._general(item)
+            return _of_general(merged, item)
         if tag == "motor":
             return replace(merged, gain=1.0, affine=False, ratio=0.0, other={})
         if tag == "position":
-            return merged._position(item)
+            return _of_position(merged, item)
         if tag == "velocity":
             speed = item.number("kv", self.gain)
             bias = (0.0, 0.0, -speed)
             return replace(merged, gain=speed, bias=bias, affine=True, ratio=0.0, other={})
         return replace(merged, other={"type": tag})
-
-    def _general(self, item: Item) -> Drives:
-        gains = item.numbers("gainprm", 1, 10) or [self.gain]
-        biases = (*item.numbers("biasprm", 1, 10), *(0.0,) * 3)[:3]
-        bias = (biases[0], biases[1], biases[2]) if item.given("biasprm") else self.bias
-        other = {**self.other}
-        for name, known in (("dyntype", "none"), ("gaintype", "fixed"), ("biastype", "affine")):
-            if item.given(name):
-                other.pop(name, None)
-                if item.text(name) not in (known, "none"):
-                    other[name] = item.text(name)
-        affine = item.text("biastype", "affine" if self.affine else "none") == "affine"
-        inherit = item.number("inheritrange", self.inherit)
-        item.numbers("dynprm", 1, 10)  # of dynamics
-        return replace(self, gain=gains[0], bias=bias, affine=affine, inherit=inherit, other=other)
-
-    def _position(self, item: Item) -> Drives:
-        stiffness = item.number("kp", self.gain)
-        damping, ratio = -self.bias[2], self.ratio
-        if item.given("kv"):
-            damping, ratio = item.number("kv"), 0.0
-        if item.given("dampratio"):
-            damping, ratio = 0.0, item.number("dampratio")
-        if item.given("kv") and item.given("dampratio"):
-            item.error("bad-value", "has both kv and dampratio; give one")
-        lag = {"timeconst": item.text("timeconst")} if item.number("timeconst") > 0.0 else {}
-        bias = (self.bias[0], -stiffness, -damping)
-        inherit = item.number("inheritrange", self.inherit)
-        return replace(
-            self, gain=stiffness, bias=bias, affine=True, ratio=ratio, inherit=inherit, other=lag
-        )
 
     def reason(self) -> str:
         """Return why the actuator is not read; empty if it is."""
@@ -101,3 +70,36 @@ class Drives:
         for name, value in self.other.items():
             return f"{name} is {quote(value)}, which is not read; a <motor> or <position> is"
         return ""
+
+
+def _of_general(before: Drives, item: Item) -> Drives:
+    gains = item.numbers("gainprm", 1, 10) or [before.gain]
+    biases = (*item.numbers("biasprm", 1, 10), *(0.0,) * 3)[:3]
+    bias = (biases[0], biases[1], biases[2]) if item.given("biasprm") else before.bias
+    other = {**before.other}
+    for name, known in (("dyntype", "none"), ("gaintype", "fixed"), ("biastype", "affine")):
+        if item.given(name):
+            other.pop(name, None)
+            if item.text(name) not in (known, "none"):
+                other[name] = item.text(name)
+    affine = item.text("biastype", "affine" if before.affine else "none") == "affine"
+    inherit = item.number("inheritrange", before.inherit)
+    item.numbers("dynprm", 1, 10)  # of dynamics
+    return replace(before, gain=gains[0], bias=bias, affine=affine, inherit=inherit, other=other)
+
+
+def _of_position(before: Drives, item: Item) -> Drives:
+    stiffness = item.number("kp", before.gain)
+    damping, ratio = -before.bias[2], before.ratio
+    if item.given("kv"):
+        damping, ratio = item.number("kv"), 0.0
+    if item.given("dampratio"):
+        damping, ratio = 0.0, item.number("dampratio")
+    if item.given("kv") and item.given("dampratio"):
+        item.error("bad-value", "has both kv and dampratio; give one")
+    lag = {"timeconst": item.text("timeconst")} if item.number("timeconst") > 0.0 else {}
+    bias = (before.bias[0], -stiffness, -damping)
+    inherit = item.number("inheritrange", before.inherit)
+    return replace(
+        before, gain=stiffness, bias=bias, affine=True, ratio=ratio, inherit=inherit, other=lag
+    )

@@ -215,7 +215,11 @@ def _ellipsoid(sizes: tuple[float, ...]) -> Points:
     polar = np.linspace(0.0, math.pi, _RINGS + 2)[1:-1, None]
     around = np.linspace(0.0, 2.0 * math.pi, _ON_RING, endpoint=False)
     rings = np.stack(
-        [np.sin(polar) * np.cos(around), np.sin(polar) * np.sin(around), np.cos(polar) + 0 * around],
+        [
+            np.sin(polar) * np.cos(around),
+            np.sin(polar) * np.sin(around),
+            np.cos(polar) + 0 * around,
+        ],
         axis=-1,
     ).reshape(-1, 3)
     points = np.concatenate([rings, [[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]]) * np.array(sizes)
@@ -255,7 +259,7 @@ def read_geom(
             return None
         at, sizes = Pose(pos, quat), _with_length(kind, sizes, length / 2)
     count = _SIZES.get(kind, 0) if mesh is None else 0
-    if len(sizes) < count or not all(0.0 < size for size in sizes[:count]):
+    if len(sizes) < count or not all(size > 0.0 for size in sizes[:count]):
         message = f"size is '{item.text('size')}'; a {kind} needs {count} numbers above 0"
         item.error("bad-value", message, found=item.text("size"), allowed=f"{count} numbers")
         return None

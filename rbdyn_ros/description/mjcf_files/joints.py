@@ -13,7 +13,6 @@ from rbdyn_ros.description.mjcf_files.settings import Settings, about, unit
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Vec3, compose, rotate
 from rbdyn_ros.description.parts.types import ROOT_JOINT, Joint, Limit
 from rbdyn_ros.description.reading.guard import Element
-from rbdyn_ros.description.scenes.joining import coordinates
 from rbdyn_ros.errors import quote
 
 _TYPES = ("free", "ball", "slide", "hinge")
@@ -58,7 +57,9 @@ class JointReader:
             is_last = number == len(found)
             name = self._name(item, child, len(found), number)
             below = child if is_last else f"{child}:{name}"
-            kind = "free" if item.element.tag == "freejoint" else item.choice("type", _TYPES, "hinge")
+            kind = (
+                "free" if item.element.tag == "freejoint" else item.choice("type", _TYPES, "hinge")
+            )
             if kind == "free":
                 if len(found) > 1 or not top:
                     message = "a free joint must be the only joint of a body of the world"
@@ -100,7 +101,7 @@ class JointReader:
             friction=item.number("frictionloss"),
             armature=item.number("armature"),
             actuated=False,
-            start=coordinates(at),
+            start=(*at.pos, *at.quat),
             line=item.line,
         )
 

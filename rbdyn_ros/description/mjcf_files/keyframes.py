@@ -36,9 +36,7 @@ def _coordinates(joint: Joint) -> int:
     return _COORDINATES.get(joint.type, 1)
 
 
-def _positions(
-    joints: list[Joint], given: list[float]
-) -> dict[str, float | tuple[float, ...]]:
+def _positions(joints: list[Joint], given: list[float]) -> dict[str, float | tuple[float, ...]]:
     """Return the numbers of a keyframe by joint; the order of MuJoCo is that of the file."""
     found: dict[str, float | tuple[float, ...]] = {}
     first = 0

@@ -44,9 +44,7 @@ class MeshAsset:
     faces: Ints = field(default_factory=lambda: np.zeros((0, 3), np.int64))
 
 
-def read_meshes(
-    document: Document, classes: Classes, settings: Settings
-) -> dict[str, MeshAsset]:
+def read_meshes(document: Document, classes: Classes, settings: Settings) -> dict[str, MeshAsset]:
     """Return the meshes of all <asset> by name."""
     found: dict[str, MeshAsset] = {}
     for element in document.sections("asset"):
@@ -87,7 +85,9 @@ def _mesh(item: Item, file: str, settings: Settings) -> MeshAsset | None:
         asset.vertices = np.array(numbers[: len(numbers) // 3 * 3]).reshape(-1, 3)
         faces = _all_numbers(item, "face")
         asset.faces = np.array(faces[: len(faces) // 3 * 3], np.int64).reshape(-1, 3)
-        if asset.faces.size and not 0 <= asset.faces.min() <= asset.faces.max() < len(asset.vertices):
+        if asset.faces.size and not 0 <= asset.faces.min() <= asset.faces.max() < len(
+            asset.vertices
+        ):
             item.error("bad-value", "a face names a vertex that is not there")
             return None
     return asset
@@ -171,7 +171,9 @@ class MeshShapes:
         triangles: Ints = np.concatenate(faces)
         if len(triangles) > MOST_TRIANGLES:
             message = f"has {len(triangles)} triangles; allowed are {MOST_TRIANGLES}"
-            raise UnusableMeshError("mesh-too-large", f"{message}: simplify it, or give an inertia")
+            raise UnusableMeshError(
+                "mesh-too-large", f"{message}: simplify it, or give an inertia"
+            )
         return np.concatenate(vertices) * scale, triangles
 
 
@@ -194,7 +196,8 @@ def _moments(vertices: Array, faces: Ints, kind: str) -> tuple[float, Array, Arr
 
     def volumes(centre: Array) -> Array:
         signed = np.einsum("ij,ij->i", corners.mean(axis=1) - centre, normal) / 6
-        return np.abs(signed) if kind == "legacy" else signed
+        sizes: Array = np.abs(signed) if kind == "legacy" else signed
+        return sizes
 
     if kind == "shell":
         com, sizes, divisor = middle, area, 12.0

@@ -121,9 +121,7 @@ def _described(
     couplings = read_couplings(document, classes, tree)
     servos, joints = read_servos(document, classes, settings, tree, couplings)
     masses = read_masses(tree.bodies, settings, meshes)
-    links = [
-        Link(name, masses.get(name), body.item.line) for name, body in tree.bodies.items()
-    ]
+    links = [Link(name, masses.get(name), body.item.line) for name, body in tree.bodies.items()]
     sites, fixed = site_frames(tree)
     named = document.root.get("model", "").strip()
     return Description(
