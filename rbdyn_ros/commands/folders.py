@@ -30,7 +30,7 @@ _LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class FileVerdict:
     """What became of a file.
 
     Attributes:
@@ -83,7 +83,7 @@ def _is_robot(path: Path) -> bool:
     return suffix != ".xml" or form is not URDF or root_tag(head) == "robot"
 
 
-def check_folder(folder: Path, options: argparse.Namespace) -> list[Verdict]:
+def check_folder(folder: Path, options: argparse.Namespace) -> list[FileVerdict]:
     """Return the verdict of each robot file below a folder; a table is printed meanwhile."""
     found = []
     for path in robot_files(folder):
@@ -96,7 +96,7 @@ def check_folder(folder: Path, options: argparse.Namespace) -> list[Verdict]:
     return found
 
 
-def judge(path: Path, options: argparse.Namespace) -> Verdict | None:
+def judge(path: Path, options: argparse.Namespace) -> FileVerdict | None:
     """Return what becomes of a file, first strictly, then repaired; None: it has macros only."""
     from rbdyn_ros.errors import RbdynError
 
@@ -114,8 +114,8 @@ def judge(path: Path, options: argparse.Namespace) -> Verdict | None:
                 return None
             reason = reason or _short(str(findings[0]))
         else:
-            return Verdict(path, verdict, time.perf_counter() - start, reason, m.findings)
-    return Verdict(path, REFUSES, time.perf_counter() - start, reason, findings)
+            return FileVerdict(path, verdict, time.perf_counter() - start, reason, m.findings)
+    return FileVerdict(path, REFUSES, time.perf_counter() - start, reason, findings)
 
 
 def _short(text: str) -> str:
@@ -124,7 +124,7 @@ def _short(text: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
 
 
-def summary(found: Sequence[Verdict], seconds: float) -> str:
+def summary(found: Sequence[FileVerdict], seconds: float) -> str:
     """Return how many files have each verdict."""
     counts = Counter(one.verdict for one in found)
     parts = [f"{counts[LOADS]} load", f"{counts[REPAIRED]} after repairs"]
@@ -132,13 +132,13 @@ def summary(found: Sequence[Verdict], seconds: float) -> str:
     return f"{files}: {', '.join(parts)}, {counts[REFUSES]} refused, in {seconds:.1f} s"
 
 
-def status(found: Sequence[Verdict], options: argparse.Namespace) -> int:
+def status(found: Sequence[FileVerdict], options: argparse.Namespace) -> int:
     """Return the exit status: with --repair a repaired file is sound."""
     sound = {LOADS, REPAIRED} if options.repair else {LOADS}
     return DONE if all(one.verdict in sound for one in found) else REFUSED
 
 
-def as_json(found: Sequence[Verdict]) -> str:
+def as_json(found: Sequence[FileVerdict]) -> str:
     """Return verdicts as JSON."""
     rows = [
         {

@@ -7,13 +7,13 @@ import math
 from dataclasses import replace
 
 from rbdyn_ros.checks.names import free_name
-from rbdyn_ros.description.mjcf_files.bodies import Tree
+from rbdyn_ros.description.mjcf_files.bodies import BodyTree
 from rbdyn_ros.description.mjcf_files.constraints import Couplings, starts
 from rbdyn_ros.description.mjcf_files.defaults import Classes
-from rbdyn_ros.description.mjcf_files.document import Document, Item
+from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument
 from rbdyn_ros.description.mjcf_files.drives import ELSEWHERE, Drives
 from rbdyn_ros.description.mjcf_files.joints import is_limited
-from rbdyn_ros.description.mjcf_files.settings import Settings
+from rbdyn_ros.description.mjcf_files.settings import CompilerSettings
 from rbdyn_ros.description.parts.servos import UNLIMITED, Servo, ServoTerm
 from rbdyn_ros.description.parts.types import Joint, Limit
 from rbdyn_ros.description.reading.guard import Element
@@ -23,7 +23,11 @@ _LEFT_OUT = "it is left out"
 
 
 def read_servos(
-    document: Document, classes: Classes, settings: Settings, tree: Tree, couplings: Couplings
+    document: MjcfDocument,
+    classes: Classes,
+    settings: CompilerSettings,
+    tree: BodyTree,
+    couplings: Couplings,
 ) -> tuple[list[Servo], list[Joint]]:
     """Return the servos of a model, and its joints with their inertia, damping and limits."""
     reader = _ServoReader(document, settings, tree, couplings)
@@ -34,7 +38,11 @@ def read_servos(
 
 class _ServoReader:
     def __init__(
-        self, document: Document, settings: Settings, tree: Tree, couplings: Couplings
+        self,
+        document: MjcfDocument,
+        settings: CompilerSettings,
+        tree: BodyTree,
+        couplings: Couplings,
     ) -> None:
         self._document, self._settings = document, settings
         self._tendons = couplings.tendons

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from rbdyn_ros.checks.names import free_name
 from rbdyn_ros.description.mjcf_files.defaults import MAIN, Classes
-from rbdyn_ros.description.mjcf_files.document import Document, Item, elements
+from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument, elements
 from rbdyn_ros.description.mjcf_files.geoms import Geom, read_geom
 from rbdyn_ros.description.mjcf_files.joints import JointReader
 from rbdyn_ros.description.mjcf_files.meshes import MeshAsset
-from rbdyn_ros.description.mjcf_files.settings import Settings, middle
+from rbdyn_ros.description.mjcf_files.settings import CompilerSettings, middle
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose
 from rbdyn_ros.description.parts.types import WORLD, Joint, Link
 from rbdyn_ros.description.reading.guard import Element
@@ -24,7 +24,7 @@ _REFUSED = ("composite", "flexcomp", "replicate", "attach", "plugin")
 
 
 @dataclass(slots=True, eq=False)
-class Body:
+class MjcfBody:
     """A body.
 
     Attributes:
@@ -37,7 +37,7 @@ class Body:
     """
 
     name: str
-    parent: Body | None
+    parent: MjcfBody | None
     place: Pose
     moves: bool
     item: Item
@@ -45,7 +45,7 @@ class Body:
     geoms: list[Geom] = field(default_factory=list)
 
     @property
-    def group(self) -> Body:
+    def group(self) -> MjcfBody:
         """The body whose joints move it, or the world."""
         body = self
         while not body.moves and body.parent is not None:
@@ -54,7 +54,7 @@ class Body:
 
 
 @dataclass(slots=True)
-class Tree:
+class BodyTree:
     """All bodies of a model.
 
     Attributes:
@@ -64,42 +64,45 @@ class Tree:
         sites: by name: the link of the site, its body and its place in the body.
     """
 
-    bodies: dict[str, Body] = field(default_factory=dict)
+    bodies: dict[str, MjcfBody] = field(default_factory=dict)
     joints: list[Joint] = field(default_factory=list)
     between: list[Link] = field(default_factory=list)
-    sites: dict[str, tuple[Body, Pose]] = field(default_factory=dict)
+    sites: dict[str, tuple[MjcfBody, Pose]] = field(default_factory=dict)
 
 
 def read_tree(
-    document: Document, classes: Classes, settings: Settings, meshes: dict[str, MeshAsset]
-) -> Tree:
+    document: MjcfDocument,
+    classes: Classes,
+    settings: CompilerSettings,
+    meshes: dict[str, MeshAsset],
+) -> BodyTree:
     """Return the bodies of all <worldbody>."""
     reader = _TreeReader(document, classes, settings, meshes)
     for element in document.root.iterfind("worldbody"):
         assert isinstance(element, Element)
         item = document.item(element, "the world")
-        world = reader.tree.bodies.setdefault(WORLD, Body(WORLD, None, IN_PLACE, False, item))
+        world = reader.tree.bodies.setdefault(WORLD, MjcfBody(WORLD, None, IN_PLACE, False, item))
         reader.inside(element, world, classes.child(element, "the world", MAIN))
     if not reader.tree.bodies:
         item = document.item(document.root, "")
-        reader.tree.bodies[WORLD] = Body(WORLD, None, IN_PLACE, False, item)
+        reader.tree.bodies[WORLD] = MjcfBody(WORLD, None, IN_PLACE, False, item)
     return reader.tree
 
 
 class _TreeReader:
     def __init__(
         self,
-        document: Document,
+        document: MjcfDocument,
         classes: Classes,
-        settings: Settings,
+        settings: CompilerSettings,
         meshes: dict[str, MeshAsset],
     ) -> None:
         self._document, self._classes = document, classes
         self._settings, self._meshes = settings, meshes
         self._joints = JointReader(document, settings)
-        self.tree = Tree()
+        self.tree = BodyTree()
 
-    def inside(self, element: Element, body: Body, around: str) -> None:
+    def inside(self, element: Element, body: MjcfBody, around: str) -> None:
         """Read what is in a body that has been placed: geoms, sites and bodies."""
         below = []
         for child, frame, name in self._flat(element, around, IN_PLACE):
@@ -131,7 +134,7 @@ class _TreeReader:
             name = self._classes.child(child, owner, around)
             yield from self._flat(child, name, compose(frame, self._settings.pose(item)))
 
-    def _body(self, element: Element, parent: Body, frame: Pose, around: str) -> None:
+    def _body(self, element: Element, parent: MjcfBody, frame: Pose, around: str) -> None:
         tree = self.tree
         name = element.get("name") or free_name(f"body{len(tree.bodies)}", tree.bodies)
         owner = f"body {quote(name)}"
@@ -148,7 +151,7 @@ class _TreeReader:
             for child, place, inside in self._flat(element, around, IN_PLACE)
             if child.tag in ("joint", "freejoint")
         ]
-        body = Body(name, parent, compose(parent.place, at), bool(found), item)
+        body = MjcfBody(name, parent, compose(parent.place, at), bool(found), item)
         tree.bodies[name] = body
         if item.flag("mocap", False):
             item.warn("not-used", "a mocap body stands still here")
@@ -160,7 +163,7 @@ class _TreeReader:
             body.inertial = self._document.item(inertials[0], f"inertial of {owner}")
         self.inside(element, body, around)
 
-    def _geom(self, element: Element, body: Body, frame: Pose, around: str) -> None:
+    def _geom(self, element: Element, body: MjcfBody, frame: Pose, around: str) -> None:
         name = element.get("name", "")
         owner = f"geom {quote(name)}" if name else f"geom of {body.item.owner}"
         item = self._classes.item(element, owner, around)
@@ -170,7 +173,7 @@ class _TreeReader:
         elif item.document.audit.errors:
             item.document.audit.partial = True
 
-    def _site(self, element: Element, body: Body, frame: Pose, around: str) -> None:
+    def _site(self, element: Element, body: MjcfBody, frame: Pose, around: str) -> None:
         name = element.get("name", "")
         item = self._classes.item(element, f"site {quote(name)}", around)
         at = self._settings.pose(item)
@@ -186,7 +189,7 @@ class _TreeReader:
         self.tree.sites[name] = (body, compose(frame, at))
 
 
-def site_frames(tree: Tree) -> tuple[list[Link], list[Joint]]:
+def site_frames(tree: BodyTree) -> tuple[list[Link], list[Joint]]:
     """Return a link without mass at each site, and its fixed joint."""
     links, joints = list[Link](), list[Joint]()
     taken = {*tree.bodies, *(link.name for link in tree.between)}

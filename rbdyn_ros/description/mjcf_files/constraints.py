@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from rbdyn_ros.checks.names import free_name
-from rbdyn_ros.description.mjcf_files.bodies import Body, Tree
+from rbdyn_ros.description.mjcf_files.bodies import BodyTree, MjcfBody
 from rbdyn_ros.description.mjcf_files.defaults import Classes
-from rbdyn_ros.description.mjcf_files.document import Document, Item, elements
+from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument, elements
 from rbdyn_ros.description.parts.poses import Pose, compose, inverse
 from rbdyn_ros.description.parts.types import WORLD, Gear, GearTerm, Joint, Mimic
 from rbdyn_ros.errors import quote
@@ -38,18 +38,18 @@ class Couplings:
     tendons: dict[str, tuple[GearTerm, ...]] = field(default_factory=dict)
 
 
-def read_couplings(document: Document, classes: Classes, tree: Tree) -> Couplings:
+def read_couplings(document: MjcfDocument, classes: Classes, tree: BodyTree) -> Couplings:
     """Return the tendons and equalities of a model."""
     return _CouplingReader(document, classes, tree).couplings
 
 
-def starts(tree: Tree) -> dict[str, float]:
+def starts(tree: BodyTree) -> dict[str, float]:
     """Return the positions of the joints of one coordinate before they move."""
     return {j.name: j.start[0] if j.start else 0.0 for j in tree.joints if j.type in _FLAT}
 
 
 class _CouplingReader:
-    def __init__(self, document: Document, classes: Classes, tree: Tree) -> None:
+    def __init__(self, document: MjcfDocument, classes: Classes, tree: BodyTree) -> None:
         self._document, self._classes, self._tree = document, classes, tree
         self._zero = starts(tree)
         self._names = {joint.name for joint in tree.joints}
@@ -140,7 +140,9 @@ class _CouplingReader:
             )
         )
 
-    def _ends(self, item: Item, tag: str) -> tuple[tuple[Body, Pose], tuple[Body, Pose]] | None:
+    def _ends(
+        self, item: Item, tag: str
+    ) -> tuple[tuple[MjcfBody, Pose], tuple[MjcfBody, Pose]] | None:
         """Return both bodies and the frame of the joint in each; None after an error."""
         if item.given("site1"):
             sites = [self._site(item, key) for key in ("site1", "site2")]
@@ -160,7 +162,7 @@ class _CouplingReader:
             relative = Pose((given[0], given[1], given[2]), (w, x, y, z))
         return (first, relative), (second, Pose())
 
-    def _site(self, item: Item, attribute: str) -> tuple[Body, Pose] | None:
+    def _site(self, item: Item, attribute: str) -> tuple[MjcfBody, Pose] | None:
         name = item.text(attribute)
         if name not in self._tree.sites:
             hint = self._document.audit.hint(name, self._tree.sites)
@@ -168,7 +170,7 @@ class _CouplingReader:
             return None
         return self._tree.sites[name]
 
-    def _body(self, item: Item, attribute: str) -> Body | None:
+    def _body(self, item: Item, attribute: str) -> MjcfBody | None:
         name = item.text(attribute, WORLD)
         body = self._tree.bodies.get(name)
         if body is None and not self._document.audit.partial:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rbdyn_ros.description.mjcf_files.bodies import Body, Tree
+from rbdyn_ros.description.mjcf_files.bodies import BodyTree, MjcfBody
 from rbdyn_ros.description.mjcf_files.defaults import Classes
-from rbdyn_ros.description.mjcf_files.document import Document, Item
+from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument
 from rbdyn_ros.description.mjcf_files.geoms import Geom
 from rbdyn_ros.description.mjcf_files.meshes import MeshShapes
 from rbdyn_ros.description.parts.geometries import (
@@ -27,10 +27,10 @@ _BITS = 31
 
 
 def read_contacts(
-    document: Document, classes: Classes, tree: Tree, meshes: MeshShapes
+    document: MjcfDocument, classes: Classes, tree: BodyTree, meshes: MeshShapes
 ) -> tuple[list[Geometry], list[Obstacle], list[Exclusion]]:
     """Return the contact geometries, the obstacles of the world, and what does not touch."""
-    pairs = _Pairs(document, classes, tree)
+    pairs = _NamedPairs(document, classes, tree)
     furniture = _furniture(tree)
     names = UniqueNames()
     geometries, obstacles = list[Geometry](), list[Obstacle]()
@@ -62,9 +62,9 @@ def read_contacts(
     return geometries, obstacles, [*pairs.excluded(obstacles), *_families(tree)]
 
 
-def _furniture(tree: Tree) -> set[Body]:
+def _furniture(tree: BodyTree) -> set[MjcfBody]:
     """Return the bodies that stand in the world and carry nothing that moves."""
-    carriers = set[Body]()
+    carriers = set[MjcfBody]()
     for body in tree.bodies.values():
         above = body if body.moves else None
         while above is not None:
@@ -75,7 +75,7 @@ def _furniture(tree: Tree) -> set[Body]:
 
 
 def _obstacles(
-    geom: Geom, body: Body, names: UniqueNames, filtered: Filter, meshes: MeshShapes
+    geom: Geom, body: MjcfBody, names: UniqueNames, filtered: Filter, meshes: MeshShapes
 ) -> list[Obstacle]:
     found = []
     for shape in geom.shape(meshes) if geom.kind in ("plane", "box", "sphere") else (None,):
@@ -92,13 +92,13 @@ def _obstacles(
     return found
 
 
-def _families(tree: Tree) -> list[Exclusion]:
+def _families(tree: BodyTree) -> list[Exclusion]:
     """Return the pairs of bodies that a joint connects: they do not touch in MuJoCo.
 
     Bodies that do not move to each other count as one; the world and what stands in it are none
     of them.
     """
-    members: dict[Body, list[Body]] = {}
+    members: dict[MjcfBody, list[MjcfBody]] = {}
     for body in tree.bodies.values():
         members.setdefault(body.group, []).append(body)
     touching = {body for body in tree.bodies.values() if body.geoms}
@@ -112,14 +112,14 @@ def _families(tree: Tree) -> list[Exclusion]:
     ]
 
 
-class _Pairs:
+class _NamedPairs:
     """The filters of geoms of which some touch by name only.
 
     Each <pair> gets a bit of its own: the first geom has it in its contype, the second in its
     conaffinity.
     """
 
-    def __init__(self, document: Document, classes: Classes, tree: Tree) -> None:
+    def __init__(self, document: MjcfDocument, classes: Classes, tree: BodyTree) -> None:
         self._document, self._tree = document, tree
         self._geoms = {g.name: g for body in tree.bodies.values() for g in body.geoms if g.name}
         self._changed: dict[str, Filter] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rbdyn_ros.description.mjcf_files.document import Document, Item, elements
+from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument, elements
 from rbdyn_ros.description.mjcf_files.drives import ACTUATORS, Drives
 from rbdyn_ros.description.reading.guard import Element
 from rbdyn_ros.errors import quote
@@ -16,7 +16,7 @@ MAIN = "main"
 class Classes:
     """The attributes of each class by the tag of an element, with those of its parents."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: MjcfDocument) -> None:
         self._document = document
         self._attributes: dict[str, dict[str, dict[str, str]]] = {MAIN: {}}
         self._drives: dict[str, Drives] = {MAIN: Drives()}

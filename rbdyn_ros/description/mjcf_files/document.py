@@ -26,7 +26,7 @@ _INCLUDED = "mujocoinclude"
 
 
 @dataclass(slots=True)
-class Document:
+class MjcfDocument:
     """A parsed model.
 
     Attributes:
@@ -95,7 +95,7 @@ def elements(parent: Element) -> Iterator[Element]:
     return (child for child in parent if isinstance(child, Element))
 
 
-def parsed(data: bytes | str, source: str, folder: Path | None, audit: Audit) -> Document:
+def parsed(data: bytes | str, source: str, folder: Path | None, audit: Audit) -> MjcfDocument:
     """Parse a model and the files that it includes.
 
     Args:
@@ -108,7 +108,7 @@ def parsed(data: bytes | str, source: str, folder: Path | None, audit: Audit) ->
         DescriptionError: it is no MJCF; or an included file is none, or cannot be read.
     """
     root = guard.parse(data, source, "mujoco", guard.Everything())
-    document = Document(source, folder, audit, root)
+    document = MjcfDocument(source, folder, audit, root)
     _Includes(document).expand(root, folder, 0)
     return document
 
@@ -116,7 +116,7 @@ def parsed(data: bytes | str, source: str, folder: Path | None, audit: Audit) ->
 class _Includes:
     """Replaces each <include> by the content of its file."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: MjcfDocument) -> None:
         self._document, self._opened = document, set[Path]()
         self._elements = sum(1 for _ in document.root.iter())
         if document.folder is not None:
@@ -199,7 +199,7 @@ class Item:
         defaults: of its class.
     """
 
-    document: Document
+    document: MjcfDocument
     element: Element
     owner: str
     defaults: Mapping[str, str]

@@ -12,7 +12,7 @@ from rbdyn_ros.description.build import shapes
 from rbdyn_ros.description.checks.inertials import as_matrix
 from rbdyn_ros.description.mjcf_files.document import Item
 from rbdyn_ros.description.mjcf_files.meshes import MeshAsset, MeshShapes
-from rbdyn_ros.description.mjcf_files.settings import Settings, middle, of_matrix
+from rbdyn_ros.description.mjcf_files.settings import CompilerSettings, middle, of_matrix
 from rbdyn_ros.description.parts.geometries import (
     Box,
     Capsule,
@@ -229,7 +229,7 @@ def _ellipsoid(sizes: tuple[float, ...]) -> Points:
 def read_geom(
     item: Item,
     around: Pose,
-    settings: Settings,
+    settings: CompilerSettings,
     meshes: dict[str, MeshAsset],
 ) -> Geom | None:
     """Return a geom; None after an error.

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from rbdyn_ros.checks.names import free_name
-from rbdyn_ros.description.mjcf_files.document import Document, Item
-from rbdyn_ros.description.mjcf_files.settings import Settings, about, unit
+from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument
+from rbdyn_ros.description.mjcf_files.settings import CompilerSettings, about, unit
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Vec3, compose, rotate
 from rbdyn_ros.description.parts.types import ROOT_JOINT, Joint, Limit
 from rbdyn_ros.description.reading.guard import Element
@@ -22,7 +22,7 @@ _LIMITED = ("false", "true", "auto")
 class JointReader:
     """Reads the joints of bodies, with unique names."""
 
-    def __init__(self, document: Document, settings: Settings) -> None:
+    def __init__(self, document: MjcfDocument, settings: CompilerSettings) -> None:
         self._document, self._settings = document, settings
         self._names = dict[str, None]()
         for element in document.root.iter():
@@ -180,7 +180,7 @@ class JointReader:
         return Limit(max(lower, 0.0) if kind == "ball" else lower, upper, effort)
 
 
-def is_limited(item: Item, flag: str, range_of: str, settings: Settings) -> bool:
+def is_limited(item: Item, flag: str, range_of: str, settings: CompilerSettings) -> bool:
     """Return whether a range counts."""
     word = item.choice(flag, _LIMITED, "auto")
     return word == "true" or (word == "auto" and settings.autolimits and item.given(range_of))

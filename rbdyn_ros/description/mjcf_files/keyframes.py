@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from rbdyn_ros.description.mjcf_files.bodies import Tree
-from rbdyn_ros.description.mjcf_files.document import Document
+from rbdyn_ros.description.mjcf_files.bodies import BodyTree
+from rbdyn_ros.description.mjcf_files.document import MjcfDocument
 from rbdyn_ros.description.parts.geometries import GroupState
 from rbdyn_ros.description.parts.types import Joint
 from rbdyn_ros.errors import quote
@@ -12,7 +12,7 @@ from rbdyn_ros.errors import quote
 _COORDINATES = {"fixed": 0, "floating": 7, "spherical": 4}
 
 
-def read_keyframes(document: Document, tree: Tree) -> list[GroupState]:
+def read_keyframes(document: MjcfDocument, tree: BodyTree) -> list[GroupState]:
     """Return a pose for each <key>."""
     states, names = list[GroupState](), set[str]()
     count = sum(_coordinates(joint) for joint in tree.joints)

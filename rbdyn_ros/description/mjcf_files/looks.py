@@ -11,7 +11,7 @@ from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.meshes.files import MeshFiles
 from rbdyn_ros.description.mjcf_files.bodies import read_tree
 from rbdyn_ros.description.mjcf_files.defaults import Classes
-from rbdyn_ros.description.mjcf_files.document import Document, Item, parsed
+from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument, parsed
 from rbdyn_ros.description.mjcf_files.geoms import Geom
 from rbdyn_ros.description.mjcf_files.meshes import MeshShapes, read_meshes
 from rbdyn_ros.description.mjcf_files.settings import read_settings
@@ -93,7 +93,7 @@ def _shape(
     return shape, (1.0, 1.0, 1.0), geom.placed() if resolved is None else resolved.placed()
 
 
-def _materials(document: Document, classes: Classes) -> Iterator[tuple[str, Rgba | None]]:
+def _materials(document: MjcfDocument, classes: Classes) -> Iterator[tuple[str, Rgba | None]]:
     for element in document.sections("asset"):
         if element.tag == "material":
             name = element.get("name", "")

@@ -9,11 +9,11 @@ import numpy as np
 
 from rbdyn_ros.description.build import shapes
 from rbdyn_ros.description.checks.inertials import as_matrix
-from rbdyn_ros.description.mjcf_files.bodies import Body
+from rbdyn_ros.description.mjcf_files.bodies import MjcfBody
 from rbdyn_ros.description.mjcf_files.document import Item
 from rbdyn_ros.description.mjcf_files.geoms import Geom
 from rbdyn_ros.description.mjcf_files.meshes import MeshShapes
-from rbdyn_ros.description.mjcf_files.settings import Settings, of_matrix
+from rbdyn_ros.description.mjcf_files.settings import CompilerSettings, of_matrix
 from rbdyn_ros.description.parts.poses import Pose, quat_mul
 from rbdyn_ros.description.parts.types import Inertial
 from rbdyn_ros.errors import ParameterError
@@ -23,7 +23,7 @@ LEAST = 1e-15
 
 
 def read_masses(
-    bodies: Mapping[str, Body], settings: Settings, meshes: MeshShapes
+    bodies: Mapping[str, MjcfBody], settings: CompilerSettings, meshes: MeshShapes
 ) -> dict[str, Inertial | None]:
     """Return the inertial of each body but the world."""
     found = {
@@ -40,7 +40,7 @@ def read_masses(
     return found
 
 
-def _inertial(body: Body, settings: Settings, meshes: MeshShapes) -> Inertial | None:
+def _inertial(body: MjcfBody, settings: CompilerSettings, meshes: MeshShapes) -> Inertial | None:
     if body.inertial is not None and settings.inertiafromgeom != "true":
         return _given(body.inertial, settings)
     if settings.inertiafromgeom == "false":
@@ -60,7 +60,7 @@ def _of_geom(geom: Geom, meshes: MeshShapes) -> Inertial | None:
     return None if resolved is None else resolved.inertial(meshes)
 
 
-def _given(item: Item, settings: Settings) -> Inertial | None:
+def _given(item: Item, settings: CompilerSettings) -> Inertial | None:
     full, diagonal = item.numbers("fullinertia", 6), item.numbers("diaginertia", 3)
     at = settings.pose(item)
     if not item.given("mass"):
@@ -73,7 +73,9 @@ def _given(item: Item, settings: Settings) -> Inertial | None:
     return Inertial(item.number("mass"), at, (a, b, c, d, e, f))
 
 
-def _bounded(inertial: Inertial | None, body: Body, settings: Settings) -> Inertial | None:
+def _bounded(
+    inertial: Inertial | None, body: MjcfBody, settings: CompilerSettings
+) -> Inertial | None:
     """Return a mass distribution within the bounds of the compiler."""
     bounds = settings.balance or settings.mass > 0.0 or settings.moment > 0.0
     if not bounds or (inertial is None and not body.moves):

@@ -14,8 +14,8 @@ from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.hulls import NoHullError, hull_moments
 from rbdyn_ros.description.meshes.meshes import Meshes, read_parts
 from rbdyn_ros.description.mjcf_files.defaults import Classes
-from rbdyn_ros.description.mjcf_files.document import Document, Item
-from rbdyn_ros.description.mjcf_files.settings import Settings
+from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument
+from rbdyn_ros.description.mjcf_files.settings import CompilerSettings
 from rbdyn_ros.description.parts.geometries import Points
 from rbdyn_ros.description.parts.poses import Pose, Vec3
 from rbdyn_ros.description.parts.types import Inertial
@@ -44,7 +44,9 @@ class MeshAsset:
     faces: Ints = field(default_factory=lambda: np.zeros((0, 3), np.int64))
 
 
-def read_meshes(document: Document, classes: Classes, settings: Settings) -> dict[str, MeshAsset]:
+def read_meshes(
+    document: MjcfDocument, classes: Classes, settings: CompilerSettings
+) -> dict[str, MeshAsset]:
     """Return the meshes of all <asset> by name."""
     found: dict[str, MeshAsset] = {}
     for element in document.sections("asset"):
@@ -65,7 +67,7 @@ def read_meshes(document: Document, classes: Classes, settings: Settings) -> dic
     return found
 
 
-def _mesh(item: Item, file: str, settings: Settings) -> MeshAsset | None:
+def _mesh(item: Item, file: str, settings: CompilerSettings) -> MeshAsset | None:
     if settings.strippath:
         file = PurePosixPath(file).name
     path = posixpath.join(settings.meshdir, file) if file else ""

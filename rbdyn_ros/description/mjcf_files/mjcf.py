@@ -12,15 +12,15 @@ from rbdyn_ros.description.build.contacts import check_contact, with_contact
 from rbdyn_ros.description.checks.check import audit_description
 from rbdyn_ros.description.meshes.files import MeshFiles
 from rbdyn_ros.description.mjcf_files.actuators import read_servos
-from rbdyn_ros.description.mjcf_files.bodies import Tree, read_tree, site_frames
+from rbdyn_ros.description.mjcf_files.bodies import BodyTree, read_tree, site_frames
 from rbdyn_ros.description.mjcf_files.constraints import followed, read_couplings
 from rbdyn_ros.description.mjcf_files.contacts import read_contacts
 from rbdyn_ros.description.mjcf_files.defaults import Classes
-from rbdyn_ros.description.mjcf_files.document import Document, parsed
+from rbdyn_ros.description.mjcf_files.document import MjcfDocument, parsed
 from rbdyn_ros.description.mjcf_files.keyframes import read_keyframes
 from rbdyn_ros.description.mjcf_files.masses import read_masses
 from rbdyn_ros.description.mjcf_files.meshes import MeshShapes, read_meshes
-from rbdyn_ros.description.mjcf_files.settings import Settings, read_settings
+from rbdyn_ros.description.mjcf_files.settings import CompilerSettings, read_settings
 from rbdyn_ros.description.parts.geometries import Contact
 from rbdyn_ros.description.parts.types import WORLD, Description, Link
 from rbdyn_ros.description.reading.files import read_bytes
@@ -115,7 +115,11 @@ def read_text(
 
 
 def _described(
-    document: Document, classes: Classes, settings: Settings, tree: Tree, meshes: MeshShapes
+    document: MjcfDocument,
+    classes: Classes,
+    settings: CompilerSettings,
+    tree: BodyTree,
+    meshes: MeshShapes,
 ) -> Description:
     """Return the model without its geometries."""
     couplings = read_couplings(document, classes, tree)

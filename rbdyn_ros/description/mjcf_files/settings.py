@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rbdyn_ros.description.mjcf_files.document import Document, Item
+from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument
 from rbdyn_ros.description.parts.poses import Pose, Quat, Vec3, quat_mul
 from rbdyn_ros.description.reading.guard import Element
 
@@ -17,7 +17,7 @@ _UNTURNED: Quat = (1.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class CompilerSettings:
     """The settings of the compiler of MuJoCo that change a robot.
 
     Attributes:
@@ -89,7 +89,7 @@ class Settings:
         return turned
 
 
-def read_settings(document: Document) -> Settings:
+def read_settings(document: MjcfDocument) -> CompilerSettings:
     """Return the settings of all <compiler> of a document; a later one overrides."""
     merged = Element("compiler", {})
     merged.line = document.root.line
@@ -110,7 +110,7 @@ def read_settings(document: Document) -> Settings:
         sequence = "xyz"
     groups = item.numbers("inertiagrouprange", 2) or [0.0, 5.0]
     folder = item.text("meshdir", item.text("assetdir"))
-    return Settings(
+    return CompilerSettings(
         radians=item.choice("angle", ("degree", "radian"), "degree") == "radian",
         eulerseq=sequence,
         autolimits=item.flag("autolimits", True),
