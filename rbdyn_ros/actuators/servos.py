@@ -100,12 +100,13 @@ class Servos:
         return found
 
 
-def servos(m: Model, source: str | Path | RobotFile) -> Servos:
+def servos(m: Model, source: str | bytes | Path | RobotFile) -> Servos:
     """Return the servos that a robot file names, for its Model.
 
     Args:
         m: the Model of the file.
-        source: path of an MJCF file; what it does not read is left out. Other files name no servo.
+        source: path or text of an MJCF; what is not read of it is left out. Other formats name no
+            servo.
 
     Raises:
         DescriptionError: the file is refused.
