@@ -2,6 +2,8 @@
 # Every public name of rbdyn_ros, with the module that defines it.
 
 from rbdyn_ros.actuators.attach import with_actuators as with_actuators
+from rbdyn_ros.actuators.servos import Servos as Servos
+from rbdyn_ros.actuators.servos import servos as servos
 from rbdyn_ros.actuators.specs import ActuatorSpec as ActuatorSpec
 from rbdyn_ros.description.build import dh as dh
 from rbdyn_ros.description.build import shapes as shapes

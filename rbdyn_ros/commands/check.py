@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,7 +39,9 @@ Examples:
   rbdyn check model.npz                    a Model saved by rb.save
   rbdyn check robot.urdf --collisions      which links overlap in random poses
   rbdyn check robot.urdf --write-srdf robot.srdf
+  rbdyn check ~/descriptions --package-dir ~/ws/src   every robot file below a folder
 
+Of a folder each file has a line: whether it loads, loads after repairs, or is refused, and why.
 Exit status: 0 if all robots are sound, 1 if one has an error, also in its appearance, 2 if
 --graph cannot be drawn."""
 
@@ -50,7 +53,7 @@ def add_check(commands: Commands) -> None:
         help="check a robot file and list its contents",
         epilog=EPILOG,
     )
-    repairs = add_robot(command, "files", "+")
+    repairs = add_robot(command, "files", "+", ", a saved Model (.npz), or a folder")
     command.add_argument(
         "--format",
         choices=("text", "json", "sarif"),
@@ -112,12 +115,43 @@ def _check(options: argparse.Namespace) -> int:
         return report_error("check", "--continuous needs --fix", USAGE)
     if options.graph is not None and len(options.files) > 1:
         return report_error("check", "--graph draws one robot; give one file", USAGE)
+    if any(file.is_dir() for file in options.files):
+        return _check_folders(options)
     outcomes = [_outcome(file, options) for file in options.files]
     _print(outcomes, options.format)
     models = [outcome.model for outcome in outcomes]
     if options.graph is not None and models[0] is not None:
         return _draw(models[0], options.graph)
     return REFUSED if None in models else DONE
+
+
+def _check_folders(options: argparse.Namespace) -> int:
+    """Print the verdicts of all robot files below the folders."""
+    from rbdyn_ros.commands.collisions import is_sampling
+    from rbdyn_ros.commands.folders import as_json, check_folder, status, summary
+
+    if options.fix or options.graph is not None or is_sampling(options):
+        text = "--fix, --graph, --collisions and --write-srdf need a file; this is a folder"
+        return report_error("check", text, USAGE)
+    if wrong := [file for file in options.files if not file.is_dir()]:
+        text = f"'{wrong[0]}' is not a folder; give files or folders, not both"
+        return report_error("check", text, USAGE)
+    start = time.perf_counter()
+    found = [one for folder in options.files for one in check_folder(folder, options)]
+    if options.format == "json":
+        print(as_json(found))
+    elif options.format == "sarif":
+        _print_sarif({one.file: one.findings for one in found})
+    else:
+        print(summary(found, time.perf_counter() - start))
+    return status(found, options)
+
+
+def _print_sarif(found: Mapping[Path, Sequence[Finding]]) -> None:
+    from rbdyn_ros import __version__
+    from rbdyn_ros.report.sarif import sarif
+
+    print(sarif(found, "rbdyn check", __version__))
 
 
 def _outcome(file: Path, options: argparse.Namespace) -> _Outcome:
@@ -176,11 +210,7 @@ def _saved(file: Path, options: argparse.Namespace) -> _Outcome:
 
 def _print(outcomes: Sequence[_Outcome], form: str) -> None:
     if form == "sarif":
-        from rbdyn_ros import __version__
-        from rbdyn_ros.report.sarif import sarif
-
-        found = {outcome.file: outcome.findings for outcome in outcomes}
-        print(sarif(found, "rbdyn check", __version__))
+        _print_sarif({outcome.file: outcome.findings for outcome in outcomes})
     elif form == "json":
         many = ",\n".join(outcome.data for outcome in outcomes)
         print(f"[{many}]" if len(outcomes) > 1 else many)

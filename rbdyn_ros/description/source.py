@@ -30,7 +30,7 @@ class Source:
     """The description of a robot or a scene, and its origin.
 
     Attributes:
-        text: URDF, as expanded by xacro; empty for a mechanism file.
+        text: URDF, as expanded by xacro; empty for a file in another format.
         file: it came from, or None.
         received: another node publishes it.
         parts: of the scene file that it came from; then `text` is the URDF of its only robot, or
@@ -71,8 +71,8 @@ def opened(
     """Read a robot, or a scene with robots and objects.
 
     Args:
-        source: path of a `.urdf`, `.xacro`, mechanism `.yaml` or scene `.yaml` file, the name of a
-            robot such as panda, a RobotFile, or the text of a URDF.
+        source: path of a `.urdf`, `.xacro`, MJCF `.xml`, mechanism `.yaml` or scene `.yaml` file,
+            the name of a robot such as panda, a RobotFile, or the text of a URDF or an MJCF.
         strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
         package_dirs: folders to search for packages, of `$(find package)` and of meshes.
         xacro_args: values for the `$(arg ...)` of a xacro file.

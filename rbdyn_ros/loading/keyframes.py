@@ -42,13 +42,11 @@ def with_keys(m: Model, states: Iterable[GroupState]) -> Model:
 
 def given_by(m: Model, state: GroupState) -> dict[int, float]:
     """Return the entries of qpos that a state gives."""
-    numbers = {
-        m.jnt_numbers[name]: position
-        for name, position in state.positions.items()
-        if name in m.jnt_numbers
-    }
-    return {
-        int(m.jnt_qposadr[j]): position
-        for j, position in numbers.items()
-        if m.jnt_class[j] == JointClass.FREE and m.jnt_kind(j).nq == 1
-    }
+    found: dict[int, float] = {}
+    for name, given in state.positions.items():
+        if name not in m.jnt_numbers:
+            continue
+        j, numbers = m.jnt_numbers[name], np.atleast_1d(np.asarray(given, float)).tolist()
+        if m.jnt_class[j] == JointClass.FREE and m.jnt_kind(j).nq == len(numbers):
+            found |= dict(enumerate(numbers, start=int(m.jnt_qposadr[j])))
+    return found

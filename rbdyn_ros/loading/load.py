@@ -54,8 +54,9 @@ def load_urdf(
     """Load a robot from a file, or from URDF text.
 
     Args:
-        source: path of a `.urdf`, `.xacro`, mechanism or scene `.yaml` file; the name of a robot
-            that is installed, such as panda; a RobotFile; or the text of a URDF.
+        source: path of a `.urdf`, `.xacro`, MJCF `.xml`, mechanism or scene `.yaml` file; the name
+            of a robot that is installed, such as panda; a RobotFile; or the text of a URDF or an
+            MJCF.
         floating_base: connect the root link to the world by a free joint `root_joint`: True for
             the type `floating`, or a type with six degrees of freedom: `floating`, `sixdof_fp`
             or `sixdof_fs`. The latter two have velocities in the axes of the link and are
@@ -68,10 +69,11 @@ def load_urdf(
             they are ordinary joints.
         xacro_args: values for the arguments of a xacro file; True and False become "true" and
             "false", numbers their text.
-        contact: use the `<collision>` elements of links for contact: True for contact with
-            each other and a floor at z = 0, or a Contact with obstacles, surfaces, or without
-            self-collision. A robot with a floating base then starts above the obstacles (qpos0).
-            False: ignore them and open no mesh.
+        contact: use the `<collision>` elements of links, or the geoms of an MJCF, for contact:
+            True for contact with each other and a floor at z = 0, if an MJCF has none, or a
+            Contact with obstacles, surfaces, or without self-collision. A robot with a floating
+            base then starts above the obstacles (qpos0). False: ignore them and open no mesh, but
+            meshes of an MJCF that give a body its inertia.
         srdf: path or text of an SRDF. Its `<group_state>` are the keyframes of the Model:
             `m.key(name)`. For contact, the pairs of links that it disables do not push each
             other, and `collisions` leaves them out; pairs that overlap in one of its states do not

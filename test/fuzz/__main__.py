@@ -28,6 +28,7 @@ NAMES = (
         "bounds",
         "laws",
         "urdf",
+        "mjcf",
         "srdf",
         "appearance",
         "xacro",

@@ -40,6 +40,7 @@ from rbdyn_ros.description.mechanism_files import mechanism
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.meshes import Meshes, read_parts
 from rbdyn_ros.description.meshes.textures import FORMATS, Materials, read_texture
+from rbdyn_ros.description.mjcf_files import mjcf
 from rbdyn_ros.description.reading import guard, xacro_files, xacro_process
 from rbdyn_ros.description.scene_files.scene import read_scene
 from rbdyn_ros.description.urdf_files import urdf
@@ -115,6 +116,15 @@ def fuzz_urdf(data: bytes) -> None:
     with contextlib.suppress(RbdynError):
         move(urdf.read_text(data, contact=True), strict=True)
     move(urdf.read_text(data, strict=False, contact=True), strict=False)
+
+
+def fuzz_mjcf(data: bytes) -> None:
+    written(b"<mujocoinclude><geom size='0.1'/></mujocoinclude>", "part.xml")
+    path = written(data, "robot.xml")
+    read_appearance(path)
+    with contextlib.suppress(RbdynError):
+        move(mjcf.read(path, contact=True), strict=True)
+    move(mjcf.read(path, strict=False, contact=True), strict=False)
 
 
 def fuzz_srdf(data: bytes) -> None:
@@ -489,6 +499,7 @@ TARGETS = {
     "urdf": Target(
         files("config/robots/pendulum.urdf", "config/robots/seven_dof_arm.urdf"), fuzz_urdf
     ),
+    "mjcf": Target(good("mjcf"), fuzz_mjcf),
     "srdf": Target(lambda: [SRDF], fuzz_srdf),
     "appearance": Target(files("config/robots/seven_dof_arm.urdf"), fuzz_appearance),
     "xacro": Target(good("xacro"), fuzz_xacro),

@@ -85,7 +85,8 @@ def by_parameters(words, path):
 
     pairs = [word.split(":=", 1) for word in words if ":=" in word]
     values = {name: yaml.safe_load(text) for name, text in pairs}
-    values = {"urdf": str(path), "robot_description": "", "required_sha256": "", **values}
+    usual = {"robot_description": "", "required_sha256": "", "xacro_args": [], "package_dirs": []}
+    values = {"urdf": str(path), "strict": True, **usual, **values}
     node = SimpleNamespace(get_logger=lambda: SimpleNamespace(warning=lambda _: None))
     return load_robot(node, SimpleNamespace(**values), threading.Event())[0]
 
@@ -151,6 +152,42 @@ def test_every_door_opens_the_same_robot(arm, door, floating):
     assert m.body_mass[m.body_id("upper")] == 2.0
     assert "tool" in m.frame_names
     assert m.ngeom == 2  # the sphere and the floor
+
+
+MJCF = """<mujoco model="mjcf"><worldbody><geom name="ground" type="plane" size="1 1 1"/>
+  <body name="upper"><joint name="j"/><geom size="0.1" mass="2"/></body></worldbody></mujoco>"""
+
+
+@pytest.fixture
+def mjcf(tmp_path):
+    (tmp_path / "arm.xml").write_text(MJCF)
+    return tmp_path / "arm.xml"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_opens_an_mjcf(mjcf, command):
+    options, file = parsed(command, mjcf, "--contact")
+    if command == "sim":
+        options.ros_args = []
+        m = by_parameters(ros_words(options), file)
+    else:
+        m = loaded_robot(options, file)[0]
+    assert (m.nv, m.ngeom, m.name) == (1, 2, "mjcf")
+
+
+@pytest.mark.parametrize("top", ["robot", "scene"])
+def test_files_and_calls_open_an_mjcf(mjcf, top):
+    scene = mjcf.parent / "scene.yaml"
+    scene.write_text(yaml.safe_dump({"rbdyn_scene": 1, "robot": "arm.xml"}))
+    m = rb.load(scene if top == "scene" else rb.RobotFile(mjcf), contact=top == "robot")
+    assert m.body_mass[m.body_id("upper")] == 2.0
+    assert m.geom_names[-1] == "ground"
+    assert [look.link for look in read_appearance(mjcf).visuals] == ["upper"]
+
+
+def test_an_mjcf_takes_no_arguments_of_xacro(mjcf):
+    with refused(DescriptionError, "xacro-args"):
+        rb.load(mjcf, xacro_args={"length": 2})
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -35,9 +35,12 @@ from rbdyn_ros.description.reading.robot_file import RobotFile
 from rbdyn_ros.description.reading.xacro_files import expand
 from rbdyn_ros.description.robot_files import (
     MECHANISM_SUFFIXES,
-    URDF_SUFFIXES,
+    MJCF_SUFFIXES,
+    URDF,
     check_source,
     file_of,
+    format_of,
+    is_mjcf,
     read,
 )
 from rbdyn_ros.description.scene_files.scene import is_scene, read_parts
@@ -148,10 +151,10 @@ def read_appearance(
     """Read the appearance of a robot.
 
     Args:
-        source: path of a `.urdf`, `.xacro`, mechanism or scene `.yaml` file, the name of a robot,
-            a RobotFile, or URDF text. A mechanism has the visuals of the robot that it starts
-            from; its own geometries are collisions, with convex hulls for meshes. Other files,
-            such as a saved Model, have no appearance.
+        source: path of a `.urdf`, `.xacro`, MJCF `.xml`, mechanism or scene `.yaml` file, the name
+            of a robot, a RobotFile, or URDF or MJCF text. A mechanism has the visuals of the robot
+            that it starts from; its own geometries are collisions, with convex hulls for meshes.
+            Other files, such as a saved Model, have no appearance.
         folder: for URDF text, the folder to search for its meshes; without it only meshes of
             packages are found. For a path it is the folder of the file.
         package_dirs: folders to search for packages; each may contain the package or be it.
@@ -162,7 +165,8 @@ def read_appearance(
     """
     check_source(source)
     if isinstance(source, bytes) or (isinstance(source, str) and urdf.is_text(source)):
-        return _of_urdf(source, "<text>", MeshFiles(folder, package_dirs))
+        read_text = _of_mjcf_text if is_mjcf(source) else _of_urdf
+        return read_text(source, "<text>", MeshFiles(folder, package_dirs))
     file = file_of(source, package_dirs)
     path = file.located()
     if is_scene(path):
@@ -172,11 +176,9 @@ def read_appearance(
 
 def _of_robot(file: RobotFile) -> Appearance:
     path, package_dirs = file.located(), file.package_dirs
-    suffix = path.suffix.lower()
-    if suffix in MECHANISM_SUFFIXES:
-        return _of_mechanism(file)
-    if suffix not in URDF_SUFFIXES:
-        return Appearance()
+    suffix, form = path.suffix.lower(), format_of(path)
+    if form is not URDF:
+        return READERS[form.suffixes](file) if form and form.suffixes in READERS else Appearance()
     data: str | bytes = read_bytes(path, "a .urdf or .xacro file", "a path or the text of a URDF")
     if suffix == ".xacro":
         guard.parse(data, str(path), "robot", WANTED)  # readable errors before xacro runs
@@ -191,6 +193,35 @@ def _of_urdf(text: str | bytes, source: str, files: MeshFiles) -> Appearance:
     visuals = read_shapes("visual", robot, meshes, colors, audit)
     collisions = read_shapes("collision", robot, meshes, None, audit)
     return Appearance(visuals, collisions, (*meshes.findings(), *audit.all()))
+
+
+def _of_mjcf(file: RobotFile) -> Appearance:
+    path = file.located()
+    data = read_bytes(path, "an .xml file", "the path of an MJCF file")
+    return _of_mjcf_text(data, str(path), MeshFiles(path.parent, file.package_dirs), path.parent)
+
+
+def _of_mjcf_text(
+    text: str | bytes, source: str, files: MeshFiles, folder: Path | None = None
+) -> Appearance:
+    from rbdyn_ros.description.mjcf_files.looks import read_looks
+
+    audit, meshes = OnlyWarnings(), NamedMeshes(files)
+    visuals, collisions = list[LinkShape](), list[LinkShape]()
+    for look in read_looks(text, source, folder, files, audit):
+        before, shape = audit.error_count, look.shape
+        shown = shape if not isinstance(shape, str) else (
+            meshes.read(shape, look.scale, look.owner, look.line, audit)
+        )  # fmt: skip
+        if shown is None:
+            continue
+        _audit_shape(shown, look.origin, look.owner, look.line, audit)
+        if audit.error_count == before:
+            drawn = LinkShape(look.link, shown, look.origin, look.color)
+            visuals += [drawn] if look.visual else []
+            collisions += [drawn] if look.touches else []
+    findings = (*meshes.findings(), *audit.all())
+    return Appearance(tuple(visuals[:MOST_SHAPES]), tuple(collisions[:MOST_SHAPES]), findings)
 
 
 def read_shapes(
@@ -301,6 +332,10 @@ def _renamed(looks: Appearance, prefix: str, root: str, name: str) -> Appearance
         )
 
     return replace(looks, visuals=linked(looks.visuals), collisions=linked(looks.collisions))
+
+
+#: Readers of formats beside URDF, by the suffixes of the format.
+READERS = {MECHANISM_SUFFIXES: _of_mechanism, MJCF_SUFFIXES: _of_mjcf}
 
 
 class NamedMeshes:

@@ -44,6 +44,13 @@ def renamed(description: Description, rename: Callable[[str], str]) -> Descripti
         ),
         objects=tuple(map(rename, description.objects)),
         robots=tuple(map(rename, description.robots)),
+        servos=tuple(
+            replace(
+                _named(x, rename),
+                terms=tuple(replace(term, joint=rename(term.joint)) for term in x.terms),
+            )
+            for x in description.servos
+        ),
     )
 
 

@@ -75,7 +75,8 @@ def _audit_states(states: Iterable[GroupState], audit: Audit) -> None:
         owner = f"state {quote(state.name)}"
         for joint, position in state.positions.items():
             what = f"position of {quote(str(joint))}"
-            audit_finite(what, (position,), 1, "coordinate", owner, state.line, audit)
+            given = position if isinstance(position, tuple) else (position,)
+            audit_finite(what, given, len(given), "coordinate", owner, state.line, audit)
 
 
 def audit_exclusions(

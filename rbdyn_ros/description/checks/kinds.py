@@ -28,6 +28,7 @@ from rbdyn_ros.description.parts.geometries import (
     WorldShape,
 )
 from rbdyn_ros.description.parts.objects import Object, Placed
+from rbdyn_ros.description.parts.servos import Servo
 from rbdyn_ros.description.parts.types import (
     Constraint,
     Description,
@@ -125,6 +126,11 @@ _FIELDS: dict[type, dict[str, Kind]] = {
         "positions": (Mapping, "a mapping of names of joints to numbers"),
         "line": _LINE,
     },
+    Servo: {
+        "name": _TEXT,
+        "terms": (tuple, "a sequence of ServoTerm"),
+        "line": _LINE,
+    },
     Finding: {"code": _TEXT, "message": _TEXT, "severity": _TEXT, "element": _TEXT, "line": _LINE},
 }
 #: The sequences of a Description: type of an item, its name in messages, its name in elements.
@@ -137,6 +143,7 @@ _PARTS: dict[str, tuple[type | UnionType, str, str]] = {
     "obstacles": (Obstacle, "Obstacle", "obstacle"),
     "exclusions": (Exclusion, "Exclusion", "exclusion"),
     "states": (GroupState, "GroupState", "state"),
+    "servos": (Servo, "Servo", "servo"),
     "findings": (Finding, "Finding", "finding"),
 }
 

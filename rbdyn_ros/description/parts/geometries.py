@@ -206,11 +206,12 @@ class GroupState:
     """A named pose of some joints in which a robot may stand, from an SRDF or a scene file.
 
     Attributes:
-        positions: by the name of a joint with one coordinate [rad or m].
+        positions: by the name of a joint: a number for one coordinate [rad or m], else all
+            coordinates, as of a floating or a spherical joint.
     """
 
     name: str
-    positions: Mapping[str, float]
+    positions: Mapping[str, float | tuple[float, ...]]
     line: int | None = None
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from rbdyn_ros.description.parts.geometries import Exclusion, Geometry, GroupState, Obstacle
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Vec3, keep_floats, keep_points
+from rbdyn_ros.description.parts.servos import Servo
 from rbdyn_ros.errors import Finding
 
 #: The name of what does not move, and of the joint of a floating base.
@@ -306,6 +307,7 @@ class Description:
         self_collision: whether links of one robot push each other.
         robots: root links of the robots of a scene, and of its fixed objects with actuators; a
             robot alone has no entry.
+        servos: drives that follow control signals, from an MJCF.
     """
 
     name: str
@@ -323,3 +325,4 @@ class Description:
     objects: tuple[str, ...] = ()
     self_collision: bool = True
     robots: tuple[str, ...] = ()
+    servos: tuple[Servo, ...] = ()

@@ -67,7 +67,7 @@ def read_collisions(robot: Element, meshes: Meshes, audit: Audit) -> tuple[Geome
         audit: receives errors; an unusable mesh is an error if strict, else it is left out.
     """
     reader = ShapeReader("collision", meshes.read_convex, audit, version_of(robot))
-    names = _UniqueNames()
+    names = UniqueNames()
     geometries = []
     for link, element in reader.elements(robot):
         called = element.get("name", "")
@@ -83,7 +83,7 @@ def read_collisions(robot: Element, meshes: Meshes, audit: Audit) -> tuple[Geome
     return tuple(geometries)
 
 
-class _UniqueNames:
+class UniqueNames:
     """Makes names unique by adding numbers."""
 
     def __init__(self) -> None:
@@ -91,6 +91,7 @@ class _UniqueNames:
         self._count: dict[str, int] = {}
 
     def free(self, wanted: str) -> str:
+        """Return the wanted name, with a number if it is taken."""
         name = wanted
         while name in self._taken:
             self._count[wanted] = self._count.get(wanted, 0) + 1

@@ -43,7 +43,9 @@ def _error(name: str, doc: str, unit: str, low: float = 0.0) -> Parameter:
 PARAMETERS = (
     *group(
         "robot",
-        Parameter("urdf", "", "path of the robot: a .urdf, .xacro or mechanism .yaml file"),
+        Parameter(
+            "urdf", "", "path of the robot: a .urdf, .xacro, MJCF .xml or mechanism .yaml file"
+        ),
         Parameter(
             "scene",
             "",

@@ -17,6 +17,7 @@ from rclpy.node import Node
 from rbdyn_ros.actuators import with_actuators
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.description.appearance.shapes import Appearance
+from rbdyn_ros.description.parts.types import WORLD
 from rbdyn_ros.description.source import Source
 from rbdyn_ros.dynamics.configuration import moved_starts
 from rbdyn_ros.dynamics.ray_shapes import RayShapes
@@ -121,7 +122,7 @@ def _find(
 
     equip = functools.partial(_equipped, values)
     m, given = source.load_robot(node, values, stop, fallback, announce, equip)
-    if given.is_scene:
+    if given.is_scene or given.description.base == WORLD:
         first = m.njnt > 0 and m.body_names[1] not in given.description.objects
         values.floating_base = bool(first and m.jnt_type[0] == JointType.FREE)
     return (m if setup is None else setup.change(m)), given

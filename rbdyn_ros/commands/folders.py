@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`rbdyn check FOLDER`: every robot file below a folder, one line a file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rbdyn_ros.commands.common import DONE, REFUSED, loaded_robot
+
+if TYPE_CHECKING:
+    from rbdyn_ros.errors import Finding
+
+#: The verdicts, from the best to the worst.
+LOADS, REPAIRED, REFUSES = "loads", "repaired", "refused"
+#: A xacro file of a whole robot has a name; files of macros have none.
+_NAMED = re.compile(rb"<robot\b[^>]*\sname\s*=")
+_HEAD_BYTES = 1 << 16
+_YAML = re.compile(rb"^rbdyn_(?:mechanism|scene)\s*:", re.MULTILINE)
+_LONGEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class FileVerdict:
+    """What became of a file.
+
+    Attributes:
+        file: its path.
+        verdict: LOADS, REPAIRED, or REFUSES.
+        seconds: of the last try.
+        reason: the first error of a strict reader; empty if it loads.
+        findings: of the last try.
+    """
+
+    file: Path
+    verdict: str
+    seconds: float
+    reason: str
+    findings: Sequence[Finding]
+
+    def __str__(self) -> str:
+        line = f"{self.verdict:<9}{self.seconds:7.2f} s  {self.file}"
+        return f"{line}: {self.reason}" if self.reason else line
+
+
+def robot_files(folder: Path) -> Iterator[Path]:
+    """Yield the robot files below a folder, in the order of their names.
+
+    Hidden folders, links to folders, and files that others include are left out: macros of xacro,
+    and parts of an MJCF.
+    """
+    for at, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            path = Path(at, name)
+            if not name.startswith(".") and _is_robot(path):
+                yield path
+
+
+def _is_robot(path: Path) -> bool:
+    from rbdyn_ros.description.reading.guard import root_tag
+    from rbdyn_ros.description.robot_files import MECHANISM_SUFFIXES, URDF, format_of
+
+    form, suffix = format_of(path), path.suffix.lower()
+    if form is None or not suffix:
+        return False
+    head = b""
+    with suppress(OSError), path.open("rb") as file:
+        head = file.read(_HEAD_BYTES)
+    if suffix in MECHANISM_SUFFIXES:
+        return _YAML.search(head) is not None
+    if suffix == ".xacro":
+        return not path.name.endswith(".srdf.xacro") and _NAMED.search(head) is not None
+    return suffix != ".xml" or form is not URDF or root_tag(head) == "robot"
+
+
+def check_folder(folder: Path, options: argparse.Namespace) -> list[FileVerdict]:
+    """Return the verdict of each robot file below a folder; a table is printed meanwhile."""
+    found = []
+    for path in robot_files(folder):
+        verdict = judge(path, options)
+        if verdict is None:
+            continue
+        found.append(verdict)
+        if options.format == "text":
+            print(verdict, flush=True)
+    return found
+
+
+def judge(path: Path, options: argparse.Namespace) -> FileVerdict | None:
+    """Return what becomes of a file, first strictly, then repaired; None: it has macros only."""
+    from rbdyn_ros.errors import RbdynError
+
+    own = argparse.Namespace(**vars(options))
+    if path.suffix.lower() != ".xacro":
+        own.xacro_args = []
+    reason = ""
+    for verdict in (LOADS, REPAIRED):
+        own.repair, start = verdict == REPAIRED, time.perf_counter()
+        try:
+            m, _ = loaded_robot(own, path)
+        except RbdynError as error:
+            findings = error.findings
+            if path.suffix.lower() == ".xacro" and error.code == "no-links":
+                return None
+            reason = reason or _short(str(findings[0]))
+        else:
+            return FileVerdict(path, verdict, time.perf_counter() - start, reason, m.findings)
+    return FileVerdict(path, REFUSES, time.perf_counter() - start, reason, findings)
+
+
+def _short(text: str) -> str:
+    """Return a message on one line, cut to _LONGEST characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
+
+
+def summary(found: Sequence[FileVerdict], seconds: float) -> str:
+    """Return how many files have each verdict."""
+    counts = Counter(one.verdict for one in found)
+    parts = [f"{counts[LOADS]} load", f"{counts[REPAIRED]} after repairs"]
+    files = "1 robot file" if len(found) == 1 else f"{len(found)} robot files"
+    return f"{files}: {', '.join(parts)}, {counts[REFUSES]} refused, in {seconds:.1f} s"
+
+
+def status(found: Sequence[FileVerdict], options: argparse.Namespace) -> int:
+    """Return the exit status: with --repair a repaired file is sound."""
+    sound = {LOADS, REPAIRED} if options.repair else {LOADS}
+    return DONE if all(one.verdict in sound for one in found) else REFUSED
+
+
+def as_json(found: Sequence[FileVerdict]) -> str:
+    """Return verdicts as JSON."""
+    rows = [
+        {
+            "file": str(one.file),
+            "verdict": one.verdict,
+            "seconds": round(one.seconds, 3),
+            "reason": one.reason,
+        }
+        for one in found
+    ]
+    return json.dumps(rows, indent=2)

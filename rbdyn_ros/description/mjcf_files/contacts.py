@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The contacts of an MJCF: the geometries of links, obstacles, pairs and excluded bodies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rbdyn_ros.description.mjcf_files.bodies import BodyTree, MjcfBody
+from rbdyn_ros.description.mjcf_files.defaults import Classes
+from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument
+from rbdyn_ros.description.mjcf_files.geoms import Geom
+from rbdyn_ros.description.mjcf_files.meshes import MeshShapes
+from rbdyn_ros.description.parts.geometries import (
+    Box,
+    Exclusion,
+    Filter,
+    Geometry,
+    Obstacle,
+    Plane,
+    Sphere,
+)
+from rbdyn_ros.description.parts.poses import compose
+from rbdyn_ros.description.urdf_files.collisions import UniqueNames
+from rbdyn_ros.errors import quote
+
+_BITS = 31
+
+
+def read_contacts(
+    document: MjcfDocument, classes: Classes, tree: BodyTree, meshes: MeshShapes
+) -> tuple[list[Geometry], list[Obstacle], list[Exclusion]]:
+    """Return the contact geometries, the obstacles of the world, and what does not touch."""
+    pairs = _NamedPairs(document, classes, tree)
+    furniture = _furniture(tree)
+    names = UniqueNames()
+    geometries, obstacles = list[Geometry](), list[Obstacle]()
+    for body in tree.bodies.values():
+        for given in body.geoms:
+            filtered = pairs.filter(given)
+            if not (filtered.contype or filtered.conaffinity):
+                continue
+            if given.kind == "hfield":
+                message = "terrain is not read from MJCF; a scene file has height fields"
+                given.item.repair("not-supported", message, "it is left out", found="hfield")
+                continue
+            geom = given.resolved(meshes)
+            if geom is None:
+                continue
+            if body in furniture:
+                obstacles += _obstacles(geom, body, names, filtered, meshes)
+                continue
+            wanted = names.free(geom.name or body.name)
+            at, surface, line = geom.placed(), geom.surface(), geom.item.line
+            for number, shape in enumerate(geom.shape(meshes)):
+                if isinstance(shape, Plane):
+                    message = "a plane on a body that is not the world is left out"
+                    geom.item.warn("plane-on-body", message)
+                    continue
+                name = wanted if number == 0 else names.free(geom.name or body.name)
+                part = Geometry(name, body.name, shape, at, surface, line, filtered)
+                geometries.append(part)
+    return geometries, obstacles, [*pairs.excluded(obstacles), *_families(tree)]
+
+
+def _furniture(tree: BodyTree) -> set[MjcfBody]:
+    """Return the bodies that stand in the world and carry nothing that moves."""
+    carriers = set[MjcfBody]()
+    for body in tree.bodies.values():
+        above = body if body.moves else None
+        while above is not None:
+            carriers.add(above)
+            above = above.parent
+    standing = [body for body in tree.bodies.values() if body.group.parent is None]
+    return {body for body in standing if body not in carriers or body.parent is None}
+
+
+def _obstacles(
+    geom: Geom, body: MjcfBody, names: UniqueNames, filtered: Filter, meshes: MeshShapes
+) -> list[Obstacle]:
+    found = []
+    for shape in geom.shape(meshes) if geom.kind in ("plane", "box", "sphere") else (None,):
+        if not isinstance(shape, Plane | Box | Sphere):
+            message = f"an obstacle that is a {geom.kind} is not available"
+            allowed = "plane, box or sphere"
+            geom.item.warn("not-an-obstacle", f"{message}; it is left out", allowed=allowed)
+            continue
+        name = names.free(geom.name or (body.name if body.parent else geom.kind))
+        friction = geom.surface().friction
+        at = compose(body.place, geom.placed())
+        obstacles = Obstacle(name, shape, at, friction, geom.item.line, filtered)
+        found.append(obstacles)
+    return found
+
+
+def _families(tree: BodyTree) -> list[Exclusion]:
+    """Return the pairs of bodies that a joint connects: they do not touch in MuJoCo.
+
+    Bodies that do not move to each other count as one; the world and what stands in it are none
+    of them.
+    """
+    members: dict[MjcfBody, list[MjcfBody]] = {}
+    for body in tree.bodies.values():
+        members.setdefault(body.group, []).append(body)
+    touching = {body for body in tree.bodies.values() if body.geoms}
+    return [
+        Exclusion(first.name, second.name, first.item.line, links=True)
+        for group, below in members.items()
+        if group.parent is not None and group.parent.group.parent is not None
+        for first in below
+        for second in members[group.parent.group]
+        if first in touching and second in touching
+    ]
+
+
+class _NamedPairs:
+    """The filters of geoms of which some touch by name only.
+
+    Each <pair> gets a bit of its own: the first geom has it in its contype, the second in its
+    conaffinity.
+    """
+
+    def __init__(self, document: MjcfDocument, classes: Classes, tree: BodyTree) -> None:
+        self._document, self._tree = document, tree
+        self._geoms = {g.name: g for body in tree.bodies.values() for g in body.geoms if g.name}
+        self._changed: dict[str, Filter] = {}
+        self._excluded = list[Item]()
+        used = 0
+        for body in tree.bodies.values():
+            for geom in body.geoms:
+                used |= geom.filter.contype | geom.filter.conaffinity
+        self._free = [1 << k for k in range(_BITS) if not used >> k & 1]
+        for element in document.sections("contact"):
+            item = classes.item(element, f"contact {element.tag}")
+            if element.tag == "pair":
+                self._pair(item)
+            elif element.tag == "exclude":
+                self._excluded.append(item)
+                for key in ("body1", "body2"):
+                    self._check_body(item, item.text(key))
+
+    def filter(self, geom: Geom) -> Filter:
+        """Return the filter of a geom."""
+        return self._changed.get(geom.name, geom.filter) if geom.name else geom.filter
+
+    def _pair(self, item: Item) -> None:
+        geoms = [self._geoms.get(item.text(key)) for key in ("geom1", "geom2")]
+        if geoms[0] is None or geoms[1] is None:
+            wrong = next(
+                item.text(k) for k in ("geom1", "geom2") if item.text(k) not in self._geoms
+            )
+            if not self._document.audit.partial:
+                hint = self._document.audit.hint(wrong, self._geoms)
+                message = f"there is no geom {quote(wrong)}{hint}"
+                item.error("unknown-geometry", message, found=wrong)
+            return
+        one, other = (self.filter(geom) for geom in geoms if geom is not None)
+        if one.contype & other.conaffinity or other.contype & one.conaffinity:
+            return
+        if not self._free:
+            message = f"more than {_BITS} pairs of geoms that touch by name only are not read"
+            item.repair("too-many-pairs", message, "it is left out")
+            return
+        bit = self._free.pop(0)
+        self._changed[geoms[0].name] = replace(one, contype=one.contype | bit)
+        self._changed[geoms[1].name] = replace(other, conaffinity=other.conaffinity | bit)
+
+    def _check_body(self, item: Item, name: str) -> None:
+        if name not in self._tree.bodies and not self._document.audit.partial:
+            hint = self._document.audit.hint(name, self._tree.bodies)
+            item.error("unknown-body", f"there is no body {quote(name)}{hint}", found=name)
+
+    def excluded(self, obstacles: list[Obstacle]) -> list[Exclusion]:
+        """Return the excluded pairs of bodies; the world stands for its obstacles."""
+        found = []
+        for item in self._excluded:
+            bodies = [self._tree.bodies.get(item.text(key)) for key in ("body1", "body2")]
+            first, second = bodies
+            if first is None or second is None:
+                continue
+            worlds = [body for body in (first, second) if body.parent is None]
+            if not worlds:
+                found.append(Exclusion(first.name, second.name, item.line, links=True))
+                continue
+            link = second if first.parent is None else first
+            if link.parent is not None:
+                found += [Exclusion(link.name, one.name, item.line) for one in obstacles]
+        return found

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The default classes of an MJCF."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument, elements
+from rbdyn_ros.description.mjcf_files.drives import ACTUATORS, Drives
+from rbdyn_ros.description.reading.guard import Element
+from rbdyn_ros.errors import quote
+
+MAIN = "main"
+
+
+class Classes:
+    """The attributes of each class by the tag of an element, with those of its parents."""
+
+    def __init__(self, document: MjcfDocument) -> None:
+        self._document = document
+        self._attributes: dict[str, dict[str, dict[str, str]]] = {MAIN: {}}
+        self._drives: dict[str, Drives] = {MAIN: Drives()}
+        for element in document.root.iterfind("default"):
+            assert isinstance(element, Element)
+            name = element.get("class", MAIN)
+            if name != MAIN and name not in self._attributes:
+                self._attributes = {name: self._attributes[MAIN], **self._attributes}
+                self._drives = {name: self._drives[MAIN], **self._drives}
+            self._read(element, name, name if name in self._attributes else MAIN)
+
+    def _read(self, element: Element, name: str, parent: str) -> None:
+        item = self._document.item(element, f"default class {quote(name)}")
+        if name in self._attributes and name not in (MAIN, parent):
+            message = "another class has this name; names must be unique"
+            item.error("duplicate-name", message, found=name)
+        own = {tag: {**given} for tag, given in self._attributes[parent].items()}
+        drives = self._drives[parent]
+        children = list(elements(element))
+        for child in children:
+            if child.tag in ACTUATORS:
+                given = self._document.item(child, f"<{child.tag}> of {item.owner}")
+                drives = drives.changed(given)
+            elif child.tag != "default":
+                self._document.seen.add(id(child))
+                own.setdefault(child.tag, {}).update(child.attrib)
+        self._attributes[name], self._drives[name] = own, drives
+        for child in children:
+            if child.tag == "default":
+                if not child.get("class"):
+                    given = self._document.item(child, f"default of class {quote(name)}")
+                    given.error("missing-name", "a default inside another one needs a class")
+                    continue
+                self._read(child, child.attrib["class"], name)
+
+    def item(self, element: Element, owner: str, around: str = MAIN) -> Item:
+        """Return an element with its defaults.
+
+        Args:
+            element: of the document.
+            owner: its name in messages.
+            around: the class of the elements around it, for one that names none.
+        """
+        name = self._known(element, owner, around)
+        defaults: Mapping[str, str] = self._attributes[name].get(element.tag, {})
+        return self._document.item(element, owner, defaults)
+
+    def drives(self, element: Element, owner: str) -> Drives:
+        """Return the defaults of an actuator."""
+        return self._drives[self._known(element, owner, MAIN)]
+
+    def child(self, element: Element, owner: str, around: str) -> str:
+        """Return the class of the elements in a body or frame."""
+        name = element.get("childclass", around)
+        return name if name in self._attributes else self._unknown(element, owner, name)
+
+    def _known(self, element: Element, owner: str, around: str) -> str:
+        name = element.get("class", around)
+        return name if name in self._attributes else self._unknown(element, owner, name)
+
+    def _unknown(self, element: Element, owner: str, name: str) -> str:
+        item = self._document.item(element, owner)
+        message = f"there is no class {quote(name)}"
+        hint = self._document.audit.hint(name, self._attributes)
+        item.error("unknown-class", f"{message}{hint}", found=name)
+        return MAIN

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The visible geoms of an MJCF."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.meshes.files import MeshFiles
+from rbdyn_ros.description.mjcf_files.bodies import read_tree
+from rbdyn_ros.description.mjcf_files.defaults import Classes
+from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument, parsed
+from rbdyn_ros.description.mjcf_files.geoms import Geom
+from rbdyn_ros.description.mjcf_files.meshes import MeshShapes, read_meshes
+from rbdyn_ros.description.mjcf_files.settings import read_settings
+from rbdyn_ros.description.parts.geometries import Box, Capsule, Cylinder, Plane, Points, Sphere
+from rbdyn_ros.description.parts.poses import Pose, Vec3
+from rbdyn_ros.errors import quote
+
+#: The viewer of MuJoCo shows the geoms of the groups below.
+SHOWN = 3
+Rgba = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A visible geom.
+
+    Attributes:
+        link: its name.
+        shape: or the name of a mesh file.
+        scale: of the mesh file.
+        color: red, green, blue and opacity; None: the model gives none.
+        visual: whether viewers show it.
+        touches: whether another geom can touch it.
+        owner, line: for messages.
+    """
+
+    link: str
+    shape: Box | Sphere | Cylinder | Capsule | Points | str
+    scale: Vec3
+    origin: Pose
+    color: Rgba | None
+    visual: bool
+    touches: bool
+    owner: str
+    line: int
+
+
+def read_looks(
+    data: bytes | str, source: str, folder: Path | None, files: MeshFiles, audit: Audit
+) -> Iterator[Look]:
+    """Yield the visible geoms of a model; planes are obstacles, which are always shown.
+
+    Args:
+        data: the document.
+        source: its name, for messages.
+        folder: of its includes; None: it is a text.
+        files: finds its meshes.
+        audit: receives findings.
+
+    Raises:
+        DescriptionError: it is no MJCF.
+    """
+    document = parsed(data, source, folder, audit)
+    classes, settings = Classes(document), read_settings(document)
+    tree = read_tree(document, classes, settings, read_meshes(document, classes, settings))
+    colors = dict(_materials(document, classes))
+    meshes = MeshShapes(files, decompose=False)
+    for body in tree.bodies.values():
+        for geom in body.geoms:
+            shape, scale, at = _shape(geom, meshes)
+            if shape is not None:
+                color = _color(geom.item) or colors.get(geom.item.text("material"))
+                is_visual = geom.group < SHOWN
+                line, owner = geom.item.line, geom.item.owner
+                yield Look(
+                    body.name, shape, scale, at, color, is_visual, geom.touches, owner, line
+                )
+
+
+def _shape(
+    geom: Geom, meshes: MeshShapes
+) -> tuple[Box | Sphere | Cylinder | Capsule | Points | str | None, Vec3, Pose]:
+    """Return the shape of a geom, or the file of its mesh; its scale, and its place."""
+    if geom.mesh is not None and geom.kind == "mesh" and geom.mesh.file:
+        return geom.mesh.file, geom.mesh.scale, geom.placed()
+    resolved = geom.resolved(meshes)
+    shapes = () if resolved is None else resolved.shape(meshes)
+    shape = shapes[0] if shapes and not isinstance(shapes[0], Plane) else None
+    return shape, (1.0, 1.0, 1.0), geom.placed() if resolved is None else resolved.placed()
+
+
+def _materials(document: MjcfDocument, classes: Classes) -> Iterator[tuple[str, Rgba | None]]:
+    for element in document.sections("asset"):
+        if element.tag == "material":
+            name = element.get("name", "")
+            yield name, _color(classes.item(element, f"material {quote(name)}"))
+
+
+def _color(item: Item) -> Rgba | None:
+    found = [min(max(x, 0.0), 1.0) for x in item.numbers("rgba", 4)]
+    return (found[0], found[1], found[2], found[3]) if found else None

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The meshes of an MJCF: their files, and the mass distributions of what they enclose."""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array, Ints
+from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
+from rbdyn_ros.description.meshes.hulls import NoHullError, hull_moments
+from rbdyn_ros.description.meshes.meshes import Meshes, read_parts
+from rbdyn_ros.description.mjcf_files.defaults import Classes
+from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument
+from rbdyn_ros.description.mjcf_files.settings import CompilerSettings
+from rbdyn_ros.description.parts.geometries import Points
+from rbdyn_ros.description.parts.poses import Pose, Vec3
+from rbdyn_ros.description.parts.types import Inertial
+from rbdyn_ros.errors import quote
+
+#: Most triangles of a mesh that gives an inertia; MuJoCo takes as many from an STL.
+MOST_TRIANGLES = 200_000
+_KINDS = ("legacy", "exact", "convex", "shell")
+
+
+@dataclass(slots=True)
+class MeshAsset:
+    """A <mesh> of the assets.
+
+    Attributes:
+        file: its path from the folder of the model; empty: it has vertices of its own.
+        at: the frame of the file in the frame of the geom.
+    """
+
+    item: Item
+    file: str
+    scale: Vec3
+    at: Pose
+    kind: str
+    vertices: Array = field(default_factory=lambda: np.zeros((0, 3)))
+    faces: Ints = field(default_factory=lambda: np.zeros((0, 3), np.int64))
+
+
+def read_meshes(
+    document: MjcfDocument, classes: Classes, settings: CompilerSettings
+) -> dict[str, MeshAsset]:
+    """Return the meshes of all <asset> by name."""
+    found: dict[str, MeshAsset] = {}
+    for element in document.sections("asset"):
+        if element.tag == "material":
+            classes.item(element, "material")
+        if element.tag != "mesh":
+            continue
+        file = element.get("file", "")
+        name = element.get("name", PurePosixPath(file).stem)
+        item = classes.item(element, f"mesh {quote(name)}")
+        item.text("name"), item.text("file")
+        if name in found:
+            message = "another mesh has this name; names must be unique"
+            item.error("duplicate-name", message, found=name)
+        asset = _mesh(item, file, settings)
+        if asset is not None:
+            found[name] = asset
+    return found
+
+
+def _mesh(item: Item, file: str, settings: CompilerSettings) -> MeshAsset | None:
+    if settings.strippath:
+        file = PurePosixPath(file).name
+    path = posixpath.join(settings.meshdir, file) if file else ""
+    scale = item.vector("scale", (1.0, 1.0, 1.0))
+    asset = MeshAsset(
+        item, path, scale, _frame(item, scale), item.choice("inertia", _KINDS, "legacy")
+    )
+    if item.given("builtin"):
+        message = f"the builtin mesh {quote(item.text('builtin'))} is not read"
+        item.error("not-supported", message, allowed="a file, or vertices")
+    numbers = _all_numbers(item, "vertex")
+    if not file and len(numbers) < 12:
+        message = "has neither a file nor four vertices"
+        item.error("missing-attribute", message, allowed="file or vertex")
+        return None
+    if not file:
+        asset.vertices = np.array(numbers[: len(numbers) // 3 * 3]).reshape(-1, 3)
+        faces = _all_numbers(item, "face")
+        asset.faces = np.array(faces[: len(faces) // 3 * 3], np.int64).reshape(-1, 3)
+        if asset.faces.size and not 0 <= asset.faces.min() <= asset.faces.max() < len(
+            asset.vertices
+        ):
+            item.error("bad-value", "a face names a vertex that is not there")
+            return None
+    return asset
+
+
+def _all_numbers(item: Item, name: str) -> list[float]:
+    return item.numbers(name, 1, 10 * MOST_TRIANGLES) if item.given(name) else []
+
+
+def _frame(item: Item, scale: Vec3) -> Pose:
+    """Return the frame of a mesh file that refpos and refquat move."""
+    pos, quat = item.vector("refpos"), item.numbers("refquat", 4) or [1.0, 0.0, 0.0, 0.0]
+    length = float(np.linalg.norm(quat))
+    if length == 0.0:
+        item.error("zero-vector", "refquat has no direction")
+        return Pose()
+    w, x, y, z = (n / length for n in quat)
+    if len(set(scale)) > 1 and abs(w) < 1.0:
+        item.error("not-supported", "has a refquat, and a scale that differs between the axes")
+    from rbdyn_ros.description.parts.poses import inverse
+
+    moved = (pos[0] * scale[0], pos[1] * scale[1], pos[2] * scale[2])
+    return inverse(Pose(moved, (w, x, y, z)))
+
+
+class MeshShapes:
+    """The hulls and inertias of meshes; each file is opened when it is needed.
+
+    Args:
+        files: finds them.
+        decompose: whether `convex` divides meshes that are not convex.
+    """
+
+    def __init__(self, files: MeshFiles, *, decompose: bool) -> None:
+        self._files, self._convex = files, Meshes(files, decompose=decompose)
+        self._inertials: dict[tuple[int, bool], Inertial | None] = {}
+
+    def convex(self, asset: MeshAsset, geom: Item) -> tuple[Points, ...]:
+        """Return the convex parts of a mesh in the axes of its file; none after an error."""
+        if not asset.file:
+            points = asset.vertices * np.array(asset.scale)
+            return (Points(tuple((x, y, z) for x, y, z in points.tolist())),)
+        audit = geom.document.audit
+        found = self._convex.read_convex(asset.file, asset.scale, geom.owner, geom.line, audit)
+        return found or ()
+
+    def inertial(self, asset: MeshAsset, shell: bool) -> Inertial | None:
+        """Return the mass distribution of a mesh of density 1; None after an error."""
+        key = (id(asset), shell)
+        if key not in self._inertials:
+            self._inertials[key] = self._distribution(asset, shell)
+        return self._inertials[key]
+
+    def _distribution(self, asset: MeshAsset, shell: bool) -> Inertial | None:
+        kind = "shell" if shell else asset.kind
+        try:
+            vertices, faces = self._triangles(asset)
+            volume, com, second = _moments(vertices, faces, kind)
+        except (UnusableMeshError, NoHullError) as error:
+            code = getattr(error, "code", "bad-mesh")
+            what = str(error) or "has no convex hull"
+            name = quote(asset.file, 200) if asset.file else "of the vertices"
+            asset.item.error(code, f"the mesh {name} {what}; it gives a body its inertia")
+            return None
+        turned = np.trace(second) * np.eye(3) - second
+        (xx, xy, xz), (_, yy, yz), (_, _, zz) = turned.tolist()
+        x, y, z = com.tolist()
+        return Inertial(volume, Pose((x, y, z)), (xx, yy, zz, xy, xz, yz))
+
+    def _triangles(self, asset: MeshAsset) -> tuple[Array, Ints]:
+        """Return the vertices and faces of a mesh, scaled, in the axes of its file."""
+        scale = np.array(asset.scale)
+        if not asset.file:
+            return asset.vertices * scale, asset.faces
+        vertices, faces, first = [], [], 0
+        for part in read_parts(self._files.find(asset.file)):
+            own = np.asarray(getattr(part.geometry, "faces", ()), np.int64).reshape(-1, 3)
+            vertices.append(part.vertices.astype(np.float32))  # as MuJoCo keeps them
+            faces.append(first + (own[:, ::-1] if part.mirrored else own))
+            first += len(part.vertices)
+        triangles: Ints = np.concatenate(faces)
+        if len(triangles) > MOST_TRIANGLES:
+            message = f"has {len(triangles)} triangles; allowed are {MOST_TRIANGLES}"
+            raise UnusableMeshError(
+                "mesh-too-large", f"{message}: simplify it, or give an inertia"
+            )
+        return np.concatenate(vertices) * scale, triangles
+
+
+def _moments(vertices: Array, faces: Ints, kind: str) -> tuple[float, Array, Array]:
+    """Return volume (or area), centre and second moments of what triangles enclose.
+
+    Each triangle and a centre make a tetrahedron, whose second moment is
+    V/20 (sum of v v^T + (sum of v)(sum of v)^T) about that centre (Tonon, 2004). `legacy` takes
+    the size of V, as MuJoCo does for meshes with faces that look inwards.
+    """
+    if kind == "convex" or not len(faces):
+        return hull_moments(vertices)
+    corners = vertices[faces]
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    area = np.linalg.norm(normal, axis=1) / 2
+    total = float(area.sum())
+    if not total > 0.0:
+        raise UnusableMeshError("bad-mesh", "has no surface")
+    middle = area @ corners.mean(axis=1) / total
+
+    def volumes(centre: Array) -> Array:
+        signed = np.einsum("ij,ij->i", corners.mean(axis=1) - centre, normal) / 6
+        sizes: Array = np.abs(signed) if kind == "legacy" else signed
+        return sizes
+
+    if kind == "shell":
+        com, sizes, divisor = middle, area, 12.0
+    else:
+        sizes = volumes(middle)
+        if not float(sizes.sum()) > 0.0:
+            raise UnusableMeshError("bad-mesh", "encloses no volume")
+        com = sizes @ (0.75 * corners.mean(axis=1) + 0.25 * middle) / sizes.sum()
+        sizes, divisor = volumes(com), 20.0
+    arms = corners - com
+    sums = arms.sum(axis=1)
+    second = np.einsum("i,ikj,ikl->jl", sizes, arms, arms)
+    second += np.einsum("i,ij,il->jl", sizes, sums, sums)
+    return float(sizes.sum()), com, second / divisor

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read robots and worlds from MJCF, the format of MuJoCo."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rbdyn_ros.checks.audit import Audit, robot_element
+from rbdyn_ros.description.build.contacts import check_contact, with_contact
+from rbdyn_ros.description.checks.check import audit_description
+from rbdyn_ros.description.meshes.files import MeshFiles
+from rbdyn_ros.description.mjcf_files.actuators import read_servos
+from rbdyn_ros.description.mjcf_files.bodies import BodyTree, read_tree, site_frames
+from rbdyn_ros.description.mjcf_files.constraints import followed, read_couplings
+from rbdyn_ros.description.mjcf_files.contacts import read_contacts
+from rbdyn_ros.description.mjcf_files.defaults import Classes
+from rbdyn_ros.description.mjcf_files.document import MjcfDocument, parsed
+from rbdyn_ros.description.mjcf_files.keyframes import read_keyframes
+from rbdyn_ros.description.mjcf_files.masses import read_masses
+from rbdyn_ros.description.mjcf_files.meshes import MeshShapes, read_meshes
+from rbdyn_ros.description.mjcf_files.settings import CompilerSettings, read_settings
+from rbdyn_ros.description.parts.geometries import Contact
+from rbdyn_ros.description.parts.types import WORLD, Description, Link
+from rbdyn_ros.description.reading.files import read_bytes
+from rbdyn_ros.description.reading.xacro_files import check_no_arguments
+
+
+def read(
+    path: str | Path,
+    *,
+    strict: bool = True,
+    package_dirs: Sequence[str | Path] = (),
+    xacro_args: Mapping[str, object] | None = None,
+    contact: bool | Contact = False,
+) -> Description:
+    """Read an MJCF file and the files that it includes.
+
+    Args:
+        path: of the file.
+        strict: refuse errors that can be repaired, such as a muscle; otherwise leave out what is
+            not read, each with a warning.
+        package_dirs: folders to search for packages of meshes.
+        xacro_args: must be empty.
+        contact: True or a Contact: read the geoms that touch, with their meshes, and the obstacles
+            of the world. False: open only meshes that give a body its inertia.
+
+    Returns:
+        The checked Description. Its base is the world.
+
+    Raises:
+        DescriptionError: with all errors of the document, each with its line.
+        ParameterError: contact is neither a bool nor a Contact.
+    """
+    path = Path(path)
+    check_no_arguments(xacro_args, path)
+    data = read_bytes(path, "an .xml file", "the path of an MJCF file")
+    return read_text(
+        data,
+        source=str(path),
+        folder=path.parent,
+        strict=strict,
+        package_dirs=package_dirs,
+        contact=contact,
+    )
+
+
+def read_text(
+    text: str | bytes,
+    *,
+    source: str = "<text>",
+    folder: Path | None = None,
+    strict: bool = True,
+    package_dirs: Sequence[str | Path] = (),
+    contact: bool | Contact = False,
+) -> Description:
+    """Read a model from text.
+
+    Args:
+        text: the document.
+        source: its name, for messages.
+        folder: of its includes and meshes; None: the text opens no file but meshes of packages.
+        strict: as for `read`.
+        package_dirs: as for `read`.
+        contact: as for `read`.
+
+    Raises:
+        DescriptionError: with all errors of the document, each with its line.
+        ParameterError: contact is neither a bool nor a Contact.
+    """
+    wanted = check_contact(contact)
+    audit = Audit(strict=strict)
+    document = parsed(text, source, folder, audit)
+    classes, settings = Classes(document), read_settings(document)
+    assets = read_meshes(document, classes, settings)
+    divides = wanted is not None and wanted.decompose
+    meshes = MeshShapes(MeshFiles(folder, package_dirs), decompose=divides)
+    tree = read_tree(document, classes, settings, assets)
+    described = _described(document, classes, settings, tree, meshes)
+    if wanted is None:
+        document.skip("contact", "geom", "pair", "exclude")
+    else:
+        geometries, obstacles, exclusions = read_contacts(document, classes, tree, meshes)
+        described = replace(
+            described,
+            geometries=tuple(geometries),
+            obstacles=tuple(obstacles),
+            exclusions=tuple(exclusions),
+        )
+    document.report_unused(robot_element(described.name))
+    checked = audit_description(with_contact(described, wanted, audit), audit)
+    audit.raise_errors(source)
+    return replace(checked, findings=audit.sorted())
+
+
+def _described(
+    document: MjcfDocument,
+    classes: Classes,
+    settings: CompilerSettings,
+    tree: BodyTree,
+    meshes: MeshShapes,
+) -> Description:
+    """Return the model without its geometries."""
+    couplings = read_couplings(document, classes, tree)
+    servos, joints = read_servos(document, classes, settings, tree, couplings)
+    masses = read_masses(tree.bodies, settings, meshes)
+    links = [Link(name, masses.get(name), body.item.line) for name, body in tree.bodies.items()]
+    sites, fixed = site_frames(tree)
+    named = document.root.get("model", "").strip()
+    return Description(
+        named or (Path(document.source).stem if document.folder is not None else "model"),
+        (*links, *tree.between, *sites),
+        (*followed(joints, couplings.mimics), *fixed, *couplings.loops),
+        document.source,
+        base=WORLD,
+        constraints=tuple(couplings.gears),
+        states=tuple(read_keyframes(document, tree)),
+        servos=tuple(servos),
+    )

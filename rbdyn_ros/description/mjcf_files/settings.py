@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The settings of <compiler>, and the orientations and angles that they decide."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument
+from rbdyn_ros.description.parts.poses import Pose, Quat, Vec3, quat_mul
+from rbdyn_ros.description.reading.guard import Element
+
+_ORIENTATIONS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")
+_UNTURNED: Quat = (1.0, 0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class CompilerSettings:
+    """The settings of the compiler of MuJoCo that change a robot.
+
+    Attributes:
+        radians: whether angles are in radians instead of degrees.
+        eulerseq: axes of Euler angles; small letters turn with the body.
+        autolimits: whether a range limits a joint without `limited`.
+        inertiafromgeom: whether geoms give the inertia of a body: false, true or auto.
+        groups: first and last group of the geoms that do.
+        balance: whether impossible principal moments become their mean.
+        mass, moment: lower bounds of the mass and the moments of moving bodies.
+        total: mass to which all bodies are scaled; not above 0: they are not.
+        meshdir: folder of meshes.
+        strippath: whether only the names of mesh files count.
+    """
+
+    radians: bool = False
+    eulerseq: str = "xyz"
+    autolimits: bool = True
+    inertiafromgeom: str = "auto"
+    groups: tuple[float, float] = (0.0, 5.0)
+    balance: bool = False
+    mass: float = 0.0
+    moment: float = 0.0
+    total: float = -1.0
+    meshdir: str = ""
+    strippath: bool = False
+
+    def angle(self, value: float) -> float:
+        """Return an angle in radians."""
+        return value if self.radians else math.radians(value)
+
+    def pose(self, item: Item) -> Pose:
+        """Return position and orientation of an element."""
+        return Pose(item.vector("pos"), self.orientation(item))
+
+    def orientation(self, item: Item) -> Quat:
+        """Return the orientation of an element as a unit quaternion."""
+        present = [name for name in _ORIENTATIONS if item.given(name)]
+        own = [name for name in present if name in item.element.attrib]
+        if len(own) > 1:
+            message = f"has the orientations {' and '.join(own)}; give one"
+            item.error("duplicate-orientation", message, found=" ".join(own))
+        name = (own or present or ["quat"])[0]
+        count = {"quat": 4, "axisangle": 4, "euler": 3, "xyaxes": 6, "zaxis": 3}[name]
+        numbers = item.numbers(name, count)
+        if not numbers:
+            return _UNTURNED
+        try:
+            return self._turned(name, numbers)
+        except ZeroDivisionError:
+            item.error("zero-vector", f"{name} has no direction", found=item.text(name))
+            return _UNTURNED
+
+    def _turned(self, name: str, numbers: list[float]) -> Quat:
+        if name == "quat":
+            w, x, y, z = unit(numbers)
+            return (w, x, y, z)
+        if name == "axisangle":
+            return about(numbers[:3], self.angle(numbers[3]))
+        if name == "zaxis":
+            return z_to(numbers)
+        if name == "xyaxes":
+            return _of_axes(numbers[:3], numbers[3:])
+        turned = _UNTURNED
+        for letter, value in zip(self.eulerseq, numbers, strict=True):
+            axis = [float(letter.lower() == name) for name in "xyz"]
+            turn = about(axis, self.angle(value))
+            turned = quat_mul(turned, turn) if letter.islower() else quat_mul(turn, turned)
+        return turned
+
+
+def read_settings(document: MjcfDocument) -> CompilerSettings:
+    """Return the settings of all <compiler> of a document; a later one overrides."""
+    merged = Element("compiler", {})
+    merged.line = document.root.line
+    for element in document.root.iterfind("compiler"):
+        document.item(element, "compiler")  # type: ignore[arg-type]
+        merged.attrib.update(element.attrib)
+        merged.line = getattr(element, "line", merged.line)
+    item = document.item(merged, "compiler")
+    if item.choice("coordinate", ("local", "global"), "local") == "global":
+        message = "coordinate is 'global'; MuJoCo does not read it any more, either"
+        item.error("bad-value", message, found="global", allowed="local")
+    if item.flag("alignfree", False):
+        message = "alignfree moves the frames of free bodies, which is not read"
+        item.repair("not-supported", message, "the frames stay", found="true", allowed="false")
+    sequence = item.text("eulerseq", "xyz")
+    if len(sequence) != 3 or not set(sequence.lower()) <= set("xyz"):
+        item.error("bad-value", f"eulerseq is '{sequence[:20]}'; allowed are three axes, as xyz")
+        sequence = "xyz"
+    groups = item.numbers("inertiagrouprange", 2) or [0.0, 5.0]
+    folder = item.text("meshdir", item.text("assetdir"))
+    return CompilerSettings(
+        radians=item.choice("angle", ("degree", "radian"), "degree") == "radian",
+        eulerseq=sequence,
+        autolimits=item.flag("autolimits", True),
+        inertiafromgeom=item.choice("inertiafromgeom", ("false", "true", "auto"), "auto"),
+        groups=(groups[0], groups[1]),
+        balance=item.flag("balanceinertia", False),
+        mass=item.number("boundmass"),
+        moment=item.number("boundinertia"),
+        total=item.number("settotalmass", -1.0),
+        meshdir=folder,
+        strippath=item.flag("strippath", False),
+    )
+
+
+def unit(vector: list[float]) -> list[float]:
+    """Return a vector divided by its length; raises ZeroDivisionError for one without."""
+    length = math.hypot(*vector)
+    return [x / length for x in vector]
+
+
+def about(axis: list[float], angle: float) -> Quat:
+    """Return the turn about an axis."""
+    x, y, z = unit(axis)
+    s = math.sin(angle / 2)
+    return (math.cos(angle / 2), x * s, y * s, z * s)
+
+
+def z_to(direction: list[float]) -> Quat:
+    """Return the shortest turn of the z axis into a direction."""
+    x, y, z = unit(direction)
+    sine = math.hypot(x, y)
+    if sine < 1e-10:
+        return _UNTURNED if z > 0.0 else (0.0, 1.0, 0.0, 0.0)
+    return about([-y, x, 0.0], math.atan2(sine, z))
+
+
+def _of_axes(first: list[float], second: list[float]) -> Quat:
+    """Return the orientation of a frame by its x axis and a direction near its y axis."""
+    x = unit(first)
+    along = sum(a * b for a, b in zip(x, second, strict=True))
+    y = unit([b - along * a for a, b in zip(x, second, strict=True)])
+    return of_matrix(np.array([x, y, np.cross(x, y)]).T)
+
+
+def of_matrix(R: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> Quat:
+    """Return the quaternion of a rotation matrix (Shepperd, 1978)."""
+    xx, yy, zz = R.diagonal().tolist()
+    four = [1 + xx + yy + zz, 1 + xx - yy - zz, 1 - xx + yy - zz, 1 - xx - yy + zz]
+    k = four.index(max(four))
+    a, b, c = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
+    d, e, f = R[0, 1] + R[1, 0], R[0, 2] + R[2, 0], R[1, 2] + R[2, 1]
+    rows = [
+        (four[0], a, b, c),
+        (a, four[1], d, e),
+        (b, d, four[2], f),
+        (c, e, f, four[3]),
+    ]
+    w, x, y, z = unit([float(n) for n in rows[k]])
+    return (w, x, y, z)
+
+
+def middle(ends: list[float]) -> tuple[Vec3, Quat, float]:
+    """Return centre, orientation and length of a line from one point to another."""
+    first, second = np.array(ends[:3]), np.array(ends[3:])
+    x, y, z = ((first + second) / 2).tolist()
+    across = (first - second).tolist()
+    return (x, y, z), z_to(across), math.hypot(*across)

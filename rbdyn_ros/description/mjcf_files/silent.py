@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of MJCF is not read, and why. What only changes how a model looks is passed in silence."""
+
+from __future__ import annotations
+
+#: Elements without meaning for dynamics by their tag; attributes by the tag and a blank, those of
+#: all elements by "".
+SILENT: dict[str, frozenset[str]] = {
+    **dict.fromkeys(
+        ("visual", "statistic", "size", "light", "camera", "texture", "skin", "custom"),
+        frozenset[str](),
+    ),
+    "": frozenset(("name", "class", "group", "user", "rgba", "material", "model")),
+    "material ": frozenset(
+        (
+            *("emission", "metallic", "reflectance", "roughness", "shininess", "specular"),
+            *("texrepeat", "texture", "texuniform"),
+        )
+    ),
+    "compiler ": frozenset(
+        (
+            *("texturedir", "usethread", "discardvisual", "fusestatic", "fitaabb", "conflict"),
+            *("savecanonical", "savecompiled", "saveinertial", "passthrough", "exactmeshinertia"),
+            "convexhull",
+        )
+    ),
+    "mesh ": frozenset(("smoothnormal", "texcoord", "normal", "content_type", "maxhullvert")),
+    "geom ": frozenset(("fluidshape", "fluidcoef", "castshadow", "type", "size", "fromto")),
+    "site ": frozenset(("size", "type", "mesh")),
+}
+
+_SOLVER = "contacts, limits and couplings are rigid here"
+_OPTIONS = "steps and solvers are parameters of the simulation"
+#: Why a word is not used.
+REASONS = {
+    **dict.fromkeys(("solref", "solimp", "solmix", "solreflimit", "solimplimit"), _SOLVER),
+    **dict.fromkeys(("solreffriction", "solimpfriction", "margin", "gap", "priority"), _SOLVER),
+    "option": _OPTIONS,
+    **dict.fromkeys(("timestep", "integrator", "cone", "impratio", "iterations"), _OPTIONS),
+    "sensor": "sensors of the simulator are in a sensors file",
+    "ctrl": "a keyframe has positions only",
+    "act": "a keyframe has positions only",
+    "qvel": "a keyframe has positions only",
+    "time": "a keyframe has positions only",
+    "mpos": "a keyframe has positions only",
+    "mquat": "a keyframe has positions only",
+    "extension": "plugins are code of another program",
+    "plugin": "plugins are code of another program",
+    "hfield": "terrain is in a scene file",
+    "sleep": "bodies do not sleep here",
+    "gravcomp": "no force carries the weight of a body; a controller compensates it",
+    "actuatorgravcomp": "no force carries the weight of a body; a controller compensates it",
+    "deformable": "bodies are rigid here",
+    "gravity": "gravity is a parameter of the simulation",
+    **dict.fromkeys(("density", "viscosity", "wind"), "there is no fluid here"),
+    "torquescale": _SOLVER,
+    "surfacevel": "belts are obstacles of a scene file",
+    "mocap": "a mocap body stands still here",
+    "lengthrange": "only muscles need it",
+}
+#: Without these the robot moves otherwise than meant.
+WARNED = ("gravcomp", "deformable", "gravity", "density", "viscosity", "wind", "surfacevel")

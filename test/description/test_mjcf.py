@@ -1,0 +1,464 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MJCF: the same robot as in MuJoCo, and closed forms where no other program is needed."""
+
+import math
+
+import numpy as np
+import pytest
+from support.refusals import refused
+
+import rbdyn_ros as rb
+from rbdyn_ros.description.mjcf_files import mjcf
+from rbdyn_ros.errors import DescriptionError
+
+TETRAHEDRON = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n"
+
+#: Classes and class inheritance, orientations of every kind, frames, and joints of every kind.
+TREE = """<mujoco model="tree">
+  <compiler angle="degree" eulerseq="XYz" meshdir="meshes"/>
+  <default>
+    <joint damping="0.1" armature="0.01"/>
+    <geom density="500"/>
+    <default class="arm">
+      <joint stiffness="3" springref="20"/>
+      <geom type="capsule" size="0.05 0.2"/>
+      <default class="wrist"><joint damping="0.3" range="-90 45"/></default>
+    </default>
+    <default class="dense"><geom density="3000"/></default>
+  </default>
+  <asset><mesh name="wedge" file="tetra.obj" scale="0.2 0.3 0.4" refpos="0.1 0 0"/></asset>
+  <worldbody>
+    <geom type="plane" size="1 1 1"/>
+    <body name="free" pos="0 0 1" euler="10 20 30">
+      <freejoint name="root"/>
+      <geom type="box" size="0.1 0.2 0.3" pos="0.1 0 0" axisangle="1 1 0 40"/>
+      <site name="top" pos="0 0 0.3" zaxis="1 0 1"/>
+      <frame pos="0.2 0 0" xyaxes="0 1 0 -1 0.2 0" childclass="arm">
+        <body name="upper" pos="0 0.1 0" quat="2 0 1 0">
+          <joint name="shoulder" type="ball" pos="0 0 -0.2" stiffness="0"/>
+          <geom/>
+          <geom class="dense" type="sphere" size="0.04" pos="0 0 0.2"/>
+          <body name="lower" pos="0 0 0.4">
+            <joint name="a" axis="1 0.5 0" pos="0 0 -0.2" ref="30"/>
+            <joint name="b" type="slide" axis="0 1 1" springref="0.1" ref="0.2"/>
+            <joint name="c" class="wrist" axis="0 0 1" pos="0.1 0 0"/>
+            <geom fromto="0 0 -0.1 0.1 0 0.2" size="0.03"/>
+            <geom type="ellipsoid" size="0.1 0.2 0.05" mass="0.7" pos="0 0.1 0"/>
+            <geom type="mesh" mesh="wedge" class="dense" euler="5 0 0" pos="0 0 0.1"/>
+          </body>
+        </body>
+      </frame>
+    </body>
+    <body name="given" pos="1 0 0">
+      <joint name="crank"/>
+      <inertial pos="0.1 0 0" mass="2" fullinertia="0.3 0.4 0.5 0.01 0.02 0.03"/>
+      <geom size="1"/>
+      <frame euler="0 90 0" pos="0 0 0.5">
+        <body name="tip" childclass="arm"><joint name="flap" axis="0 0 1"/><geom size="0.02 0.1"/>
+        </body>
+      </frame>
+    </body>
+  </worldbody>
+</mujoco>"""
+
+ACTUATORS = """<mujoco>
+  <compiler autolimits="true" angle="radian"/>
+  <default><position kp="20" kv="2"/><default class="stiff"><position kp="50" dampratio="0.7"/>
+    </default></default>
+  <worldbody>
+    <body><joint name="a" axis="0 1 0" range="-1 2"/><geom type="capsule" size="0.1 0.3"/>
+      <body pos="0.4 0 0"><joint name="b" axis="0 1 0" actuatorfrcrange="-3 3"/>
+        <geom size="0.1"/>
+        <body pos="0.4 0 0"><joint name="c" type="slide" axis="1 0 0"/><geom size="0.1"/></body>
+        <body pos="0 0.4 0"><joint name="d" type="slide" axis="1 0 0"/><geom size="0.1"/></body>
+      </body>
+    </body>
+  </worldbody>
+  <tendon><fixed name="both"><joint joint="c" coef="0.5"/><joint joint="d" coef="-2"/></fixed>
+  </tendon>
+  <actuator>
+    <motor joint="a" gear="3" ctrlrange="-1 0.5"/>
+    <position joint="b" ctrlrange="-0.5 0.5"/>
+    <position joint="a" class="stiff" inheritrange="0.8" gear="2"/>
+    <velocity joint="c" kv="4" forcerange="-1 3"/>
+    <general tendon="both" gear="1.5" gainprm="7" biastype="affine" biasprm="1 -2 -3"
+      forcerange="-9 9"/>
+    <general joint="d" biastype="none" biasprm="1 2 3" armature="0.2" damping="0.1" gear="2"/>
+  </actuator>
+</mujoco>"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Return a function that writes a model and the mesh of a tetrahedron."""
+    (tmp_path / "meshes").mkdir()
+    (tmp_path / "meshes/tetra.obj").write_text(TETRAHEDRON)
+
+    def written(text, name="robot.xml"):
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    return written
+
+
+def body(inside, more=""):
+    """Return a model of one body that hangs on a hinge, and more sections."""
+    joint = '<joint name="j" axis="0 1 0"/>'
+    return f'<mujoco>{more}<worldbody><body name="b">{joint}{inside}</body></worldbody></mujoco>'
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_tree_is_that_of_mujoco(write, seed):
+    from support.mjcf import Twins
+
+    twins = Twins(write(TREE))
+    twins.move(seed)
+    twins.check()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_actuators_are_those_of_mujoco(write, seed):
+    from support.mjcf import Twins
+
+    twins = Twins(write(ACTUATORS))
+    twins.move(seed)
+    twins.check()
+    twins.check_actuators()
+
+
+SHAPES = {
+    "sphere": 'type="sphere" size="0.2"',
+    "box": 'type="box" size="0.1 0.2 0.3"',
+    "cylinder": 'type="cylinder" size="0.1 0.3"',
+    "capsule": 'type="capsule" size="0.1 0.3"',
+    "ellipsoid": 'type="ellipsoid" size="0.1 0.2 0.3"',
+    "mesh": 'type="mesh" mesh="tetra"',
+    "fitted capsule": 'type="capsule" mesh="tetra"',
+    "fitted box": 'type="box" mesh="tetra" fitscale="1.2"',
+    "shell of a sphere": 'type="sphere" size="0.2" shellinertia="true"',
+    "shell of a box": 'type="box" size="0.1 0.2 0.3" shellinertia="true"',
+    "shell of a cylinder": 'type="cylinder" size="0.1 0.3" shellinertia="true"',
+    "shell of a capsule": 'type="capsule" size="0.1 0.3" shellinertia="true"',
+    "between points": 'type="box" size="0.1 0.2" fromto="0 0 0 0.3 0.2 0.1"',
+    "of a mass": 'type="box" size="0.1 0.2 0.3" mass="2" density="7"',
+}
+COMPILERS = {
+    "usual": "",
+    "bounds": '<compiler boundmass="900" boundinertia="80"/>',
+    "total": '<compiler settotalmass="3"/>',
+    "groups": '<compiler inertiagrouprange="1 2"/>',
+    "balance": '<compiler balanceinertia="true" inertiafromgeom="true"/>',
+}
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_geoms_give_the_inertia_of_mujoco(write, shape, compiler):
+    from support.mjcf import Twins
+
+    asset = '<asset><mesh name="tetra" file="meshes/tetra.obj" scale="1 2 3"/></asset>'
+    around = 'pos="0.1 0.2 0.3" quat="1 0.2 0.3 0.4" group="1"'
+    second = '<geom size="0.1" pos="0 0 1" group="4"/>'
+    text = body(f"<geom {SHAPES[shape]} {around}/>{second}", COMPILERS[compiler] + asset)
+    if "fromto" in text:
+        text = text.replace('pos="0.1 0.2 0.3" quat="1 0.2 0.3 0.4"', "")
+    twins = Twins(write(text))
+    np.testing.assert_allclose(twins.m.body_mass, twins.theirs.body_mass, rtol=1e-12)
+    twins.move(1)
+    twins.check()
+
+
+@pytest.mark.parametrize("kind", ["legacy", "exact", "convex", "shell"])
+def test_meshes_give_the_inertia_of_mujoco(write, kind):
+    from support.mjcf import Twins
+
+    # an L, not convex: exact and convex differ
+    corners = [(0, 0), (2, 0), (2, 1), (1, 1), (1, 3), (0, 3)]
+    points = "".join(f"v {x} {y} {z}\n" for z in (0, 1) for x, y in corners)
+    flat = [(1, 2, 3), (1, 3, 4), (1, 4, 5), (1, 5, 6)]
+    faces = [*((a, c, b) for a, b, c in flat), *((a + 6, b + 6, c + 6) for a, b, c in flat)]
+    for k in range(6):
+        a, b = k + 1, (k + 1) % 6 + 1
+        faces += [(a, b, b + 6), (a, b + 6, a + 6)]
+    (write("").parent / "l.obj").write_text(
+        points + "".join(f"f {a} {b} {c}\n" for a, b, c in faces)
+    )
+    asset = f'<asset><mesh name="l" file="l.obj" inertia="{kind}"/></asset>'
+    twins = Twins(write(body('<geom type="mesh" mesh="l" density="1"/>', asset)))
+    twins.move(1)
+    twins.check()
+    if kind == "exact":
+        assert twins.m.body_mass[1] == pytest.approx(4.0, rel=1e-12)
+
+
+def test_inertia_of_a_tetrahedron_in_closed_form(write):
+    asset = '<asset><mesh name="tetra" file="meshes/tetra.obj" inertia="exact"/></asset>'
+    m = rb.load(write(body('<geom type="mesh" mesh="tetra" density="6"/>', asset)))
+    d = rb.make_data(m)
+    # V = 1/6; about an edge of length 1 from the right angle: rho (1/60 + 1/60)
+    np.testing.assert_allclose(rb.mass_matrix(m, d), [[6 * (1 / 60 + 1 / 60)]], rtol=1e-12)
+
+
+def test_a_pendulum_in_closed_form(write):
+    m = rb.load(write(body('<inertial pos="0 0 -0.5" mass="2" diaginertia="0.1 0.1 0.1"/>')))
+    d = rb.make_data(m)
+    d.qpos[:] = 0.3
+    rb.forward(m, d)
+    assert rb.mass_matrix(m, d)[0, 0] == pytest.approx(0.1 + 2 * 0.25, rel=1e-14)
+    assert d.qfrc_bias[0] == pytest.approx(2 * 9.81 * 0.5 * math.sin(0.3), rel=1e-12)
+
+
+def test_qpos_has_the_numbers_of_the_file(write):
+    text = body('<geom size="0.1"/>').replace('axis="0 1 0"', 'axis="0 1 0" ref="90"')
+    m = rb.load(write(text))
+    assert m.qpos0[0] == pytest.approx(math.pi / 2, rel=1e-15)
+    d = rb.make_data(m)
+    rb.kinematics(m, d)
+    np.testing.assert_allclose(rb.frame_pose(m, d, "b")[1], np.eye(3), atol=1e-15)
+
+
+def test_includes_are_read_in_place(write):
+    write("<mujocoinclude><geom size='0.2' density='1'/></mujocoinclude>", "part.xml")
+    m = rb.load(write(body("<include file='part.xml'/>")))
+    assert m.body_mass[1] == pytest.approx(4 / 3 * math.pi * 0.008, rel=1e-12)
+
+
+def test_keyframes_have_all_coordinates(write):
+    text = """<mujoco><worldbody>
+      <body name="f"><freejoint name="root"/><geom size="1"/>
+        <body><joint name="a"/><geom size="1"/></body></body></worldbody>
+      <keyframe><key name="up" qpos="1 2 3 0 1 0 0 0.5"/></keyframe></mujoco>"""
+    m = rb.load(write(text))
+    assert m.key_names == ("up",)
+    np.testing.assert_array_equal(m.key_qpos[0], [1, 2, 3, 0, 1, 0, 0, 0.5])
+
+
+EQUALITIES = """<mujoco><compiler angle="radian"/><worldbody>
+  <body name="a"><joint name="ja" axis="0 1 0" ref="0.1"/><geom size="0.1" pos="0.5 0 0"/>
+    <body name="b" pos="1 0 0"><joint name="jb" axis="0 1 0"/><geom size="0.1" pos="0.5 0 0"/>
+      <site name="end" pos="1 0 0"/></body></body>
+  <body name="c" pos="2 0 1"><joint name="jc" axis="0 1 0"/><geom size="0.1"/>
+    <site name="hook" pos="0 0 -1"/></body>
+</worldbody>{}</mujoco>"""
+
+
+@pytest.mark.parametrize(
+    "equality",
+    [
+        '<connect body1="b" body2="c" anchor="1 0 0"/>',
+        '<connect site1="end" site2="hook"/>',
+        '<weld body1="b" body2="c" name="w"/>',
+    ],
+)
+def test_equalities_of_bodies_close_loops(write, equality):
+    m = rb.load(write(EQUALITIES.format(f"<equality>{equality}</equality>")))
+    d = rb.make_data(m)
+    d.qvel[:] = 0.1
+    rb.step(m, d, 200)
+    end, hook = (rb.frame_pose(m, d, name)[0] for name in ("end", "hook"))
+    np.testing.assert_allclose(end, hook, atol=1e-5)
+    assert len(m.loop_names) == 1
+
+
+def test_an_equality_of_joints_is_a_mimic_joint(write):
+    text = '<equality><joint joint1="jc" joint2="ja" polycoef="0.2 3"/></equality>'
+    m = rb.load(write(EQUALITIES.format(text)))
+    d = rb.make_data(m)
+    d.qpos[m.jnt_qposadr[m.jnt_id("ja")]] = 0.4
+    rb.forward(m, d)
+    # qc - 0 = 0.2 + 3 (qa - 0.1)
+    np.testing.assert_allclose(m.jnt_mimic_offset[m.jnt_id("jc")], 0.2 - 0.3, rtol=1e-15)
+    assert m.nv == 2
+
+
+def test_a_circle_of_equalities_and_tendons_are_gears(write):
+    text = """<tendon><fixed name="t"><joint joint="jb" coef="2"/>
+      <joint joint="jc" coef="-1"/></fixed></tendon>
+      <equality><joint joint1="ja" joint2="jb"/>
+      <joint joint1="jb" joint2="ja" polycoef="0 1"/><tendon tendon1="t"/></equality>"""
+    described = mjcf.read(write(EQUALITIES.format(text)))
+    assert [joint.name for joint in described.joints if joint.mimic] == ["ja"]
+    gear = described.constraints[-1]
+    assert [(term.joint, term.factor) for term in gear.terms] == [("jb", 2.0), ("jc", -1.0)]
+    assert gear.offset == 0.0
+
+
+CONTACTS = """<mujoco><worldbody>
+  <geom name="ground" type="plane" size="1 1 1" friction="0.7"/>
+  <body name="table" pos="3 0 1"><geom name="top" type="box" size="0.5 0.5 0.1"/></body>
+  <body name="a" pos="0 0 2"><freejoint/><geom name="ga" size="0.1" friction="0.5 0.01 0.002"/>
+    <body name="b" pos="0.1 0 0"><joint/><geom name="gb" size="0.1"/>
+      <body name="c" pos="0.5 0 0"><geom name="gc" size="0.1" condim="1"/></body></body></body>
+  <body name="d" pos="0 3 2"><freejoint/><geom name="gd" size="0.1" condim="6" contype="0"
+    conaffinity="0"/></body>
+</worldbody><contact><exclude body1="d" body2="b"/><pair geom1="ga" geom2="gd"/></contact>
+</mujoco>"""
+
+
+def test_contacts_of_a_model(write):
+    described = mjcf.read(write(CONTACTS), contact=True)
+    obstacles = {one.name: one for one in described.obstacles}
+    assert list(obstacles) == ["ground", "top"]
+    assert obstacles["ground"].friction == 0.7
+    np.testing.assert_allclose(obstacles["top"].origin.pos, (3, 0, 1))
+    geoms = {one.name: one for one in described.geometries}
+    assert list(geoms) == ["ga", "gb", "gc", "gd"]
+    assert [geoms[name].surface.friction for name in geoms] == [0.5, 1.0, 0.0, 1.0]
+    assert geoms["gd"].surface.rolling == 0.0001
+    filters = {name: one.filter for name, one in geoms.items()}
+    meet = filters["ga"].contype & filters["gd"].conaffinity
+    assert meet
+    assert not filters["gb"].contype & filters["gd"].conaffinity
+    excluded = {frozenset((x.first, x.second)) for x in described.exclusions}
+    # a and b are parent and child, and c is one body with b
+    assert excluded == {frozenset(pair) for pair in ("db", "ab", "ac")}
+
+
+def test_without_contact_no_mesh_is_opened(write):
+    asset = '<asset><mesh name="gone" file="gone.stl"/></asset>'
+    given = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/><geom type="mesh" mesh="gone"/>'
+    path = write(body(given, asset))
+    assert rb.load(path).nv == 1
+    with refused(DescriptionError, "mesh-missing", "geom of body 'b'"):
+        rb.load(path, contact=True)
+
+
+def test_joints_without_actuators_are_passive(write):
+    more = "<actuator><motor joint='j' ctrlrange='-2 2' gear='3'/></actuator>"
+    text = body("<geom size='1'/><body><joint name='k'/><geom size='1'/></body>", more)
+    described = {joint.name: joint for joint in mjcf.read(write(text)).joints}
+    assert described["j"].limit.effort == 6.0
+    assert described["j"].actuated
+    assert not described["k"].actuated
+
+
+def test_servos_of_a_mimic_joint_act_on_its_leader(write):
+    more = """<equality><joint joint1="k" joint2="j" polycoef="0 2"/></equality>
+      <actuator><motor name="m" joint="k"/></actuator>"""
+    path = write(body("<geom size='1'/><body><joint name='k'/><geom size='1'/></body>", more))
+    m = rb.load(path)
+    servos = rb.servos(m, path)
+    assert servos.names == ("m",)
+    np.testing.assert_array_equal(servos.efforts(rb.make_data(m), [3.0]), [6.0])
+    with refused(rb.ParameterError, "bad-argument"):
+        servos.efforts(rb.make_data(m), [1.0, 2.0])
+
+
+REFUSED = {
+    "two keyframes of one name": (
+        body("<geom size='1'/>", "<keyframe><key name='k'/>\n<key name='k'/></keyframe>"),
+        "duplicate-name", "keyframe 'k'", 2,
+    ),
+    "NaN": (body("\n<geom size='nan'/>"), ["bad-value", "bad-value"], "geom of body 'b'", 2),
+    "no number": (body("<geom size='1' pos='1 x 2'/>"), "bad-value", "geom of body 'b'", 1),
+    "a wrong count": (body("<geom size='1' pos='1 2'/>"), "bad-value", "geom of body 'b'", 1),
+    "two orientations": (
+        body("<geom size='1' euler='0 0 0' quat='1 0 0 0'/>"), "duplicate-orientation", None, 1,
+    ),
+    "no direction": (
+        body("<geom size='1'/>").replace('"0 1 0"', '"0 0 0"'), "zero-vector", "joint 'j'", 1,
+    ),
+    "an unknown class": (body("<geom class='x' size='1'/>"), "unknown-class", None, 1),
+    "an unknown mesh": (body("<geom type='mesh' mesh='x'/>"), "unknown-mesh", None, 1),
+    "a body twice": (
+        body("<geom size='1'/><body name='b'/>"), "duplicate-name", "body 'b'", 1,
+    ),
+    "a free joint inside": (
+        body("<geom size='1'/><body><freejoint/><geom size='1'/></body>"), "bad-free-joint",
+        None, 1,
+    ),
+    "an unknown joint": (
+        body("<geom size='1'/>", "<actuator><motor joint='x'/></actuator>"), "unknown-joint",
+        "actuator 'motor0'", 1,
+    ),
+    "a muscle": (
+        body("<geom size='1'/>", "<actuator><muscle name='m' joint='j'/></actuator>"),
+        "not-supported", "actuator 'm'", 1,
+    ),
+    "a lag": (
+        body("<geom size='1'/>", "<actuator><position joint='j' timeconst='1'/></actuator>"),
+        "not-supported", None, 1,
+    ),
+    "a thruster": (
+        body("<geom size='1'/><site name='s'/>", "<actuator><motor site='s'/></actuator>"),
+        "not-supported", None, 1,
+    ),
+    "a spatial tendon": (
+        body("<geom size='1'/>", "<tendon><spatial name='t'><site site='s'/></spatial></tendon>"),
+        "not-supported", "tendon 't'", 1,
+    ),
+    "a polynomial": (
+        body("<geom size='1'/>", "<equality><joint joint1='j' polycoef='0 1 2'/></equality>"),
+        "not-supported", None, 1,
+    ),
+    "a flex": (body("<geom size='1'/><flexcomp name='f'/>"), "not-supported", None, 1),
+    "an MSH": (
+        body("<geom type='mesh' mesh='m'/>", "<asset><mesh name='m' file='m.msh'/></asset>"),
+        "mesh-format", "mesh 'm'", 1,
+    ),
+    "global coordinates": (
+        body("<geom size='1'/>", "<compiler coordinate='global'/>"), "bad-value", "compiler", 1,
+    ),
+    "an entity bomb": (
+        "<!DOCTYPE a [<!ENTITY b 'c'>]><mujoco>&b;</mujoco>", "doctype", None, 1,
+    ),
+    "nested frames": (
+        "<mujoco><worldbody>" + "<frame>" * 10_000 + "</frame>" * 10_000 + "</worldbody></mujoco>",
+        "too-deep", None, 1,
+    ),
+    "an include outside": (
+        body("<include file='../x.xml'/>"), ["bad-include", "no-inertia"][:1], None, 1,
+    ),
+    "an unknown site": (
+        body("<geom size='1'/>", "<equality><connect site1='s' site2='t'/></equality>"),
+        ["unknown-site", "unknown-site"], None, 1,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(write, case):
+    text, codes, element, line = REFUSED[case]
+    with refused(DescriptionError, codes, element, line=line):
+        mjcf.read(write(text))
+
+
+@pytest.mark.parametrize(
+    "case", [name for name, row in REFUSED.items() if row[1] == "not-supported"]
+)
+def test_what_is_not_read_is_left_out_without_strict(write, case):
+    m = rb.load(write(REFUSED[case][0]), strict=False)
+    assert m.nv == 1
+    assert "not-supported" in {x.code for x in m.findings if x.severity == "warning"}
+
+
+def test_a_file_that_includes_itself_is_refused(write):
+    path = write(body("<include file='other.xml'/>"))
+    write("<mujocoinclude>\n<include file='robot.xml'/></mujocoinclude>", "other.xml")
+    with refused(DescriptionError, "bad-include", "include 'robot.xml'"):
+        mjcf.read(path)
+
+
+def test_an_error_in_an_included_file_has_its_line(write):
+    write("<mujocoinclude>\n\n<geom size='-1'/></mujocoinclude>", "part.xml")
+    with pytest.raises(DescriptionError, match=r"line 1: geom of body 'b'.*\(part.xml, line 3\)"):
+        mjcf.read(write(body("<include file='part.xml'/>")))
+
+
+def test_a_mesh_with_too_many_triangles_gives_no_inertia(write, monkeypatch):
+    from rbdyn_ros.description.mjcf_files import meshes
+
+    monkeypatch.setattr(meshes, "MOST_TRIANGLES", 3)
+    asset = '<asset><mesh name="tetra" file="meshes/tetra.obj"/></asset>'
+    with refused(DescriptionError, "mesh-too-large", "mesh 'tetra'"):
+        mjcf.read(write(body('<geom type="mesh" mesh="tetra"/>', asset)))
+
+
+def test_what_is_not_read_is_named_once(write):
+    more = """<option gravity="0 0 -1"/><sensor><gyro site="s"/></sensor>
+      <custom><numeric name="n"/></custom>"""
+    text = body("<geom size='1' solref='1 1' shine='2'/><geom size='1' solref='1 1'/>", more)
+    found = [str(x) for x in mjcf.read(write(text), contact=True).findings]
+    for kind in ("<option>", "<sensor>", "<geom solref=>", "<geom shine=>"):
+        assert sum(kind in line for line in found) == 1, found
+    assert not any("numeric" in line for line in found)
