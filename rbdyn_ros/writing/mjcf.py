@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -216,15 +218,21 @@ def _keyframes(root: ET.Element, robot: WrittenRobot) -> None:
         ET.SubElement(key, "key", name=name, qpos=words(*row))
 
 
-def _position(branch: Branch, positions: dict[str, float]) -> list[float]:
+def _position(branch: Branch, positions: Mapping[str, float | tuple[float, ...]]) -> list[float]:
     """Return the coordinates of a joint in a keyframe."""
     joint = branch.joint
     assert joint is not None
     names = coordinates(joint)
-    if joint.name in positions and names:
-        return [positions[joint.name]]
-    if joint.mimic is not None and joint.mimic.joint in positions:
-        return [joint.mimic.ratio * positions[joint.mimic.joint] + joint.mimic.offset]
+    if joint.name in positions:
+        found = positions[joint.name]
+        at = found if isinstance(found, tuple) else (found,)
+        branch = replace(branch, joint=(joint := replace(joint, start=at[: len(names) or 7])))
+    elif joint.mimic is not None and joint.mimic.joint in positions:
+        leader = positions[joint.mimic.joint]
+        assert not isinstance(leader, tuple)  # a joint with one coordinate
+        return [joint.mimic.ratio * leader + joint.mimic.offset]
+    if joint.type == "fixed":
+        return []
     if joint.type == "floating":
         return [*branch.at.pos, *branch.at.quat]
     if joint.type == "spherical":

@@ -64,7 +64,10 @@ def write_srdf(robot: WrittenRobot, left: LeftOut) -> bytes | None:
     for state in described.states:
         part = ET.SubElement(root, "group_state", name=state.name, group="all")
         for name, position in state.positions.items():
-            ET.SubElement(part, "joint", name=name, value=words(position))
+            if isinstance(position, tuple):
+                left.add(f"state {quote(state.name)}", f"the position of {quote(name)}")
+            else:
+                ET.SubElement(part, "joint", name=name, value=words(position))
     for pair in described.exclusions:
         if {pair.first, pair.second} <= links:
             ends = {"link1": pair.first, "link2": pair.second, "reason": "Default"}

@@ -11,13 +11,11 @@ from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument
 from rbdyn_ros.description.mjcf_files.geoms import Geom
 from rbdyn_ros.description.mjcf_files.meshes import MeshShapes
 from rbdyn_ros.description.parts.geometries import (
-    Box,
     Exclusion,
     Filter,
     Geometry,
     Obstacle,
     Plane,
-    Sphere,
 )
 from rbdyn_ros.description.parts.poses import compose
 from rbdyn_ros.description.urdf_files.collisions import UniqueNames
@@ -78,12 +76,7 @@ def _obstacles(
     geom: Geom, body: MjcfBody, names: UniqueNames, filtered: Filter, meshes: MeshShapes
 ) -> list[Obstacle]:
     found = []
-    for shape in geom.shape(meshes) if geom.kind in ("plane", "box", "sphere") else (None,):
-        if not isinstance(shape, Plane | Box | Sphere):
-            message = f"an obstacle that is a {geom.kind} is not available"
-            allowed = "plane, box or sphere"
-            geom.item.warn("not-an-obstacle", f"{message}; it is left out", allowed=allowed)
-            continue
+    for shape in geom.shape(meshes):
         name = names.free(geom.name or (body.name if body.parent else geom.kind))
         friction = geom.surface().friction
         at = compose(body.place, geom.placed())
