@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import NoReturn
 from xml.etree import ElementTree as ET
 from xml.parsers import expat
@@ -39,7 +39,10 @@ _NUMERIC = re.compile(rb"[-+.0-9eE\s]*")
 _BREAKS = re.compile(rb"[\t\r\n]")
 _SPACE = "\ufeff \t\r\n"
 
+#: Formats of robots by their root element.
+FORMATS = {"robot": "URDF", "sdf": "SDF", "mujoco": "MJCF"}
 _OTHER_FORMATS = {
+    "robot": "this is URDF",
     "sdf": "this is SDF, the format of Gazebo",
     "mujoco": "this is MJCF, the format of MuJoCo",
     "mujocoinclude": "this is MJCF, the format of MuJoCo",
@@ -48,6 +51,11 @@ _OTHER_FORMATS = {
     "package": "this is the package.xml of a ROS package",
     "html": "this is a web page",
 }
+
+
+_TAG = re.compile(r"<([A-Za-z_][\w.:-]*)")
+#: What may stand before the root element: the declaration and comments.
+_BEFORE = (("<?", "?>"), ("<!--", "-->"))
 
 
 class Element(ET.Element):
@@ -71,6 +79,34 @@ def refuse(
 ) -> NoReturn:
     """Raise a DescriptionError with a single finding about the document as a whole."""
     raise DescriptionError(Finding(code, message, line=line, found=found, allowed=allowed), source)
+
+
+class Everything(Mapping[str, Collection[str]]):
+    """The argument `wanted` of `parse` for a reader of all elements."""
+
+    def __getitem__(self, tag: str) -> Collection[str]:
+        return self
+
+    def __contains__(self, tag: object) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def root_tag(data: bytes) -> str:
+    """Return the tag of the root element of a document, or an empty string."""
+    try:
+        text = data.decode(encoding_of(data), "replace").lstrip(_SPACE)
+    except (LookupError, UnicodeError):
+        return ""
+    while ends := [end for begin, end in _BEFORE if text.startswith(begin)]:
+        text = text.partition(ends[0])[2].lstrip(_SPACE)
+    found = _TAG.match(text)
+    return found[1] if found else ""
 
 
 def parse(
@@ -252,9 +288,10 @@ class _XmlBuilder:
     def begin(self, tag: str, attributes: dict[str, str]) -> None:
         if tag != self.root_tag:
             what = _OTHER_FORMATS.get(tag, f"the root element is <{tag[:60]}>")
+            wanted = FORMATS[self.root_tag]
             refuse(
-                "not-urdf",
-                f"{what}, not URDF; export the robot as URDF, whose root element is <robot>",
+                f"not-{wanted.lower()}",
+                f"{what}, not {wanted}, whose root element is <{self.root_tag}>",
                 self.source,
                 self.line,
                 found=tag,
@@ -273,7 +310,7 @@ class _XmlBuilder:
     def text(self, data: str) -> None:
         if self.skipping < 2 and not data.isspace():
             element = self.open[-1][-1] if self.skipping else self.open[-1]
-            element.text = data
+            element.text = f"{element.text or ''}{data}"  # a comment may stand between
 
     def doctype(self, name: str, *_rest: object) -> None:
         refuse(

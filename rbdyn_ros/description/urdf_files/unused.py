@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Note each kind of element and attribute of a URDF that nothing reads, once, and why."""
+"""Note each kind of element and attribute of a robot file that nothing reads, once, and why."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Mapping
 
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.errors import Severity
@@ -46,9 +47,21 @@ _WARNED = ("constraint",)
 
 
 class Unused:
-    """Counts what nothing reads, by kind."""
+    """Counts what nothing reads, by kind.
 
-    def __init__(self) -> None:
+    Args:
+        reasons: by the name of an element or attribute; by default those of URDF.
+        other: the reason of all other names.
+        warned: names whose kinds are warnings.
+    """
+
+    def __init__(
+        self,
+        reasons: Mapping[str, str] = WHY,
+        other: str = _OTHER,
+        warned: Collection[str] = _WARNED,
+    ) -> None:
+        self._reasons, self._other, self._warned = reasons, other, warned
         self._counts: Counter[str] = Counter()
         self._first: dict[str, tuple[int, str]] = {}
 
@@ -73,6 +86,6 @@ class Unused:
                 audit.add("note", "not-used", owner, line, f"{rest} more kinds are not used")
                 return
             often = f", {count} in all" if count > 1 else ""
-            message = f"{what} is not used{often}: {WHY.get(word, _OTHER)}"
-            severity: Severity = "warning" if word in _WARNED else "note"
+            message = f"{what} is not used{often}: {self._reasons.get(word, self._other)}"
+            severity: Severity = "warning" if word in self._warned else "note"
             audit.add(severity, "not-used", owner, line, message, found=what)
