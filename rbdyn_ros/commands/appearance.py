@@ -57,11 +57,11 @@ def _findings(
     from rbdyn_ros.description.appearance.check import check_appearance
     from rbdyn_ros.description.reading.files import read_bytes
     from rbdyn_ros.description.reading.xacro_files import expand, xacro_arguments
-    from rbdyn_ros.description.robot_files import URDF_SUFFIXES
+    from rbdyn_ros.description.robot_files import URDF, format_of
     from rbdyn_ros.errors import DescriptionError
 
     suffix, data = path.suffix.lower(), text
-    if suffix not in URDF_SUFFIXES:
+    if format_of(path) is not URDF:
         return ()
     try:
         if suffix == ".xacro":

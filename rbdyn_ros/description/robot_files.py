@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read one robot from URDF text, a URDF or xacro file, or a mechanism file."""
+"""Read one robot from URDF text, or from a file in one of FORMATS."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,48 @@ from rbdyn_ros.description.reading.xacro_files import check_no_arguments
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import Finding, ParameterError, quote
 
-MECHANISM_SUFFIXES = (".yaml", ".yml")
-URDF_SUFFIXES = (".urdf", ".xacro", ".xml", "")  # the reader reports other formats
+#: Suffixes of files whose root element says what they are, and where it is to be found [bytes].
+_XML, _HEAD_BYTES = (".xml", ""), 1 << 16
+
+
+def _mechanism(path: Path, *, srdf: object, **how: Any) -> tuple[Description, str]:
+    from rbdyn_ros.description.mechanism_files import mechanism
+
+    del srdf  # it is for URDF
+    return mechanism.read(path, **how), ""
+
+
+def _sdf(path: Path, *, srdf: object, **how: Any) -> tuple[Description, str]:
+    from rbdyn_ros.description.sdf_files import sdf
+
+    del srdf
+    return sdf.read(path, **how), ""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format of robot files.
+
+    Attributes:
+        suffixes: of its files, in small letters.
+        read: returns a robot and the text of its URDF; arguments as for read_with_text.
+        root: root element of a file whose suffix says only that it is XML.
+    """
+
+    suffixes: tuple[str, ...]
+    read: Callable[..., tuple[Description, str]]
+    root: str = ""
+
+
+URDF = Format((".urdf", ".xacro", ".xml", ""), urdf.read_file, "robot")
+MECHANISM_SUFFIXES, SDF_SUFFIXES = (".yaml", ".yml"), (".sdf", ".world")
+FORMATS = (
+    URDF,
+    Format(MECHANISM_SUFFIXES, _mechanism),
+    Format(SDF_SUFFIXES, _sdf, "sdf"),
+)
+#: The suffixes of robot files, for people.
+SUFFIXES = tuple(x for form in FORMATS for x in form.suffixes if x not in _XML)
 
 
 def read(source: str | bytes | Path | RobotFile, **how: Any) -> Description:
@@ -36,8 +78,8 @@ def read_with_text(
     """Read a robot once; return the checked Description and its URDF.
 
     Args:
-        source: path of a `.urdf`, `.xacro` or mechanism `.yaml` file, the name of a robot, a
-            RobotFile, or the text of a URDF.
+        source: path of a `.urdf`, `.xacro`, `.sdf` or mechanism `.yaml` file, the name of a robot,
+            a RobotFile, or the text of a URDF.
         strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
         package_dirs: folders to search for packages, after those of a RobotFile.
         xacro_args: values for the `$(arg ...)` of a xacro file; they replace those of a RobotFile.
@@ -45,7 +87,7 @@ def read_with_text(
         srdf: for contact, an SRDF; or whether one beside a URDF counts.
 
     Returns:
-        The Description; the text of the URDF, as expanded by xacro, empty for a mechanism.
+        The Description; the text of the URDF, as expanded by xacro, empty for another format.
 
     Raises:
         DescriptionError: with all errors of the document, each with its line.
@@ -60,20 +102,23 @@ def read_with_text(
         return described, guard.decode(source, "<text>")
     file = file_of(source, package_dirs, xacro_args)
     path = file.located()
-    suffix = path.suffix.lower()
-    how |= {"xacro_args": file.xacro_args, "package_dirs": file.package_dirs}
-    if suffix in MECHANISM_SUFFIXES:
-        from rbdyn_ros.description.mechanism_files import mechanism
+    found = format_of(path)
+    if found is None:
+        allowed = ", ".join(SUFFIXES)
+        message = f"the suffix of {quote(str(path), 200)} is unknown; allowed are {allowed}"
+        guard.refuse("unknown-format", message, "", found=path.suffix, allowed=allowed)
+    how |= {"xacro_args": file.xacro_args, "package_dirs": file.package_dirs, "srdf": srdf}
+    return found.read(path, **how)
 
-        return mechanism.read(path, **how), ""
-    if suffix not in URDF_SUFFIXES:
-        message = (
-            f"the suffix of {quote(str(path), 200)} is unknown; "
-            "allowed are .urdf, .xacro, .yaml and .yml"
-        )
-        allowed = ".urdf, .xacro, .yaml, .yml"
-        guard.refuse("unknown-format", message, "", found=suffix, allowed=allowed)
-    return urdf.read_file(path, srdf=srdf, **how)
+
+def format_of(path: Path) -> Format | None:
+    """Return the format of a robot file, by its suffix or its root element; None: no format."""
+    suffix = path.suffix.lower()
+    if suffix in _XML:
+        with suppress(OSError, ValueError), path.open("rb") as file:
+            root = guard.root_tag(file.read(_HEAD_BYTES))
+            return next((form for form in FORMATS if root and form.root == root), URDF)
+    return next((form for form in FORMATS if suffix in form.suffixes), None)
 
 
 def file_of(

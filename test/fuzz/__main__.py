@@ -31,6 +31,7 @@ NAMES = (
         "srdf",
         "appearance",
         "xacro",
+        "sdf",
         "mechanism",
         "scene",
         "stl",
