@@ -60,8 +60,10 @@ class RobotFileArgument(FileOf):
 
 
 #: A robot file, or a saved Model.
-ROBOT_FILE = RobotFileArgument((".urdf", ".xacro", ".yaml", ".yml", ".npz"))
-ROBOT_HELP = "a .urdf, .xacro, mechanism or scene .yaml file, or the name of a robot such as panda"
+ROBOT_FILE = RobotFileArgument((".urdf", ".xacro", ".sdf", ".yaml", ".yml", ".npz"))
+ROBOT_HELP = (
+    "a .urdf, .xacro, .sdf, mechanism or scene .yaml file, or the name of a robot such as panda"
+)
 PICTURE_FILE = FileOf((".svg", ".png", ".pdf"))
 RECORDING_FILE = FileOf((".mcap", ".db3", ".csv"))
 
@@ -307,7 +309,9 @@ def _demand_file(path: Path) -> None:
         return
     name = quote(str(path), 200)
     what = f"{name} is not a file" if is_there else f"there is no file {name}{nearest_file(path)}"
-    allowed = "the path of a .urdf, .xacro or .yaml file, or the name of a robot such as panda"
+    allowed = (
+        "the path of a .urdf, .xacro, .sdf or .yaml file, or the name of a robot such as panda"
+    )
     refuse("no-such-file", f"{what}; give {allowed}", "", found=str(path), allowed=allowed)
 
 

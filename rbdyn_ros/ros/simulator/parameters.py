@@ -43,7 +43,7 @@ def _error(name: str, doc: str, unit: str, low: float = 0.0) -> Parameter:
 PARAMETERS = (
     *group(
         "robot",
-        Parameter("urdf", "", "path of the robot: a .urdf, .xacro or mechanism .yaml file"),
+        Parameter("urdf", "", "path of the robot: a .urdf, .xacro, .sdf or mechanism .yaml file"),
         Parameter(
             "scene",
             "",
