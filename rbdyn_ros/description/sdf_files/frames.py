@@ -177,7 +177,7 @@ class FramePlaces:
 
     def link(self, frame: Frame | None) -> Frame | None:
         """Return the link, or the world, that a frame is attached to; None after an error."""
-        seen: set[Frame] = set()
+        seen: dict[Frame, None] = {}  # in their order
         start = frame
         while frame is not None and frame.kind not in ("link", "world"):
             if frame in seen:
@@ -186,7 +186,7 @@ class FramePlaces:
                     start.error("frame-cycle", f"it is attached to itself: {names}")
                 self._broken.update(seen)
                 return None
-            seen.add(frame)
+            seen[frame] = None
             scope = frame.scope
             if frame.attached_to:
                 role = "child" if frame.kind == "joint" else "attached_to"
