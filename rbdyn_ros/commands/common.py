@@ -60,10 +60,12 @@ class RobotFileArgument(FileOf):
 
 
 #: A robot file, or a saved Model.
-ROBOT_FILE = RobotFileArgument((".urdf", ".xacro", ".xml", ".mjcf", ".yaml", ".yml", ".npz"))
+ROBOT_FILE = RobotFileArgument(
+    (".urdf", ".xacro", ".sdf", ".xml", ".mjcf", ".yaml", ".yml", ".npz")
+)
 ROBOT_HELP = (
-    "a .urdf, .xacro, MJCF .xml, mechanism or scene .yaml file, or the name of a robot such as "
-    "panda"
+    "a .urdf, .xacro, .sdf, MJCF .xml, mechanism or scene .yaml file, or the name of a robot such "
+    "as panda"
 )
 PICTURE_FILE = FileOf((".svg", ".png", ".pdf"))
 RECORDING_FILE = FileOf((".mcap", ".db3", ".csv"))

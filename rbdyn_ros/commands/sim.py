@@ -30,6 +30,7 @@ Examples:
   rbdyn sim panda                                 a robot of an installed robot package
   rbdyn sim robot.urdf --floating-base --contact  a robot that stands on a floor
   rbdyn sim --scene table.yaml                    a robot with objects and obstacles
+  rbdyn sim world.sdf                             a world of Gazebo
   rbdyn sim robot.urdf --no-view --record run.mcap
   rbdyn sim ur.urdf.xacro name:=ur ur_type:=ur5e  with arguments of the xacro file
   rbdyn sim robot.urdf {ROS_ARGS} -p on_timeout:=hold -r __ns:=/left
@@ -49,9 +50,9 @@ def add_sim(commands: Commands) -> None:
     add_robot(command, "file", "?", more)
     command.add_argument(
         "--scene",
-        type=FileOf((".yaml", ".yml")),
+        type=FileOf((".yaml", ".yml", ".sdf", ".world")),
         metavar="SCENE.yaml",
-        help="a scene instead of one robot: robots, free objects and obstacles",
+        help="a scene or an SDF world instead of one robot: robots, free objects and obstacles",
     )
     command.add_argument(
         "--actuators",

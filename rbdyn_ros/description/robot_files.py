@@ -35,6 +35,13 @@ def _mjcf(path: Path, *, srdf: object, **how: Any) -> tuple[Description, str]:
     return mjcf.read(path, **how), ""
 
 
+def _sdf(path: Path, *, srdf: object, **how: Any) -> tuple[Description, str]:
+    from rbdyn_ros.description.sdf_files import sdf
+
+    del srdf
+    return sdf.read(path, **how), ""
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
     """A format of robot files.
@@ -51,10 +58,12 @@ class Format:
 
 
 URDF = Format((".urdf", ".xacro", ".xml", ""), urdf.read_file, "robot")
-MECHANISM_SUFFIXES, MJCF_SUFFIXES = (".yaml", ".yml"), (".mjcf",)
+MECHANISM_SUFFIXES = (".yaml", ".yml")
+SDF_SUFFIXES, MJCF_SUFFIXES = (".sdf", ".world"), (".mjcf",)
 FORMATS = (
     URDF,
     Format(MECHANISM_SUFFIXES, _mechanism),
+    Format(SDF_SUFFIXES, _sdf, "sdf"),
     Format(MJCF_SUFFIXES, _mjcf, "mujoco"),
 )
 #: The suffixes of robot files, for people.
@@ -78,8 +87,8 @@ def read_with_text(
     """Read a robot once; return the checked Description and its URDF.
 
     Args:
-        source: path of a `.urdf`, `.xacro`, MJCF `.xml` or mechanism `.yaml` file, the name of a
-            robot, a RobotFile, or the text of a URDF or an MJCF.
+        source: path of a `.urdf`, `.xacro`, `.sdf`, MJCF `.xml` or mechanism `.yaml` file, the
+            name of a robot, a RobotFile, or the text of a URDF or an MJCF.
         strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
         package_dirs: folders to search for packages, after those of a RobotFile.
         xacro_args: values for the `$(arg ...)` of a xacro file; they replace those of a RobotFile.

@@ -13,6 +13,7 @@ from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.reading.robot_file import RobotFile
 from rbdyn_ros.description.robot_files import (
     MECHANISM_SUFFIXES,
+    SDF_SUFFIXES,
     check_source,
     file_of,
     read_with_text,
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from rbdyn_ros.description.scenes.scene import SceneParts
 
 __all__ = ["MECHANISM_SUFFIXES", "Source", "opened", "read"]
+
+#: Of files that may be scenes.
+SCENE_SUFFIXES = (*MECHANISM_SUFFIXES, *SDF_SUFFIXES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +75,9 @@ def opened(
     """Read a robot, or a scene with robots and objects.
 
     Args:
-        source: path of a `.urdf`, `.xacro`, MJCF `.xml`, mechanism `.yaml` or scene `.yaml` file,
-            the name of a robot such as panda, a RobotFile, or the text of a URDF or an MJCF.
+        source: path of a `.urdf`, `.xacro`, `.sdf`, MJCF `.xml`, mechanism `.yaml` or scene
+            `.yaml` file, the name of a robot such as panda, a RobotFile, or the text of a URDF or
+            an MJCF.
         strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
         package_dirs: folders to search for packages, of `$(find package)` and of meshes.
         xacro_args: values for the `$(arg ...)` of a xacro file.
@@ -95,7 +100,7 @@ def opened(
         return Source(*read_with_text(source, **how))
     file = file_of(source, package_dirs, xacro_args)
     path = file.located()
-    if path.suffix.lower() in MECHANISM_SUFFIXES:
+    if path.suffix.lower() in SCENE_SUFFIXES:
         from rbdyn_ros.description.scene_files import scene
 
         if scene.is_scene(path):

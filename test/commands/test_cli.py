@@ -143,11 +143,11 @@ def test_check_refuses_a_mechanism_with_lines(tmp_path):
 
 
 def test_unknown_suffix(tmp_path):
-    file = tmp_path / "robot.sdf"
-    file.write_text("<sdf/>")
+    file = tmp_path / "robot.usd"
+    file.write_text("#usda 1.0")
     done = _rbdyn("check", str(file))
     assert done.returncode == 1
-    assert "robot.sdf'" in done.stderr
+    assert "robot.usd'" in done.stderr
     assert "Traceback" not in done.stderr
 
 

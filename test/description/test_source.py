@@ -40,7 +40,7 @@ def test_text():
     ("given", "error", "refusal"),
     [
         (
-            "robot.sdf",
+            "robot.usd",
             DescriptionError,
             ("unknown-format", ""),
         ),

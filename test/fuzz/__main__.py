@@ -32,6 +32,7 @@ NAMES = (
         "srdf",
         "appearance",
         "xacro",
+        "sdf",
         "mechanism",
         "scene",
         "stl",

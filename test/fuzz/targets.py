@@ -43,6 +43,7 @@ from rbdyn_ros.description.meshes.textures import FORMATS, Materials, read_textu
 from rbdyn_ros.description.mjcf_files import mjcf
 from rbdyn_ros.description.reading import guard, xacro_files, xacro_process
 from rbdyn_ros.description.scene_files.scene import read_scene
+from rbdyn_ros.description.source import opened
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.model.data_fields import DATA_FIELDS
@@ -145,6 +146,14 @@ def fuzz_xacro(data: bytes) -> None:
         urdf.read(path, xacro_args=arguments)
     else:
         urdf.read_text(xacro_process.expanded(path, (), arguments)[0])
+
+
+def fuzz_sdf(data: bytes) -> None:
+    path = written(data, "robot.sdf")
+    read_appearance(path)
+    for strict in (True, False):
+        with contextlib.suppress(RbdynError):
+            move(opened(path, strict=strict, contact=True).description, strict)
 
 
 def fuzz_mechanism(data: bytes) -> None:
@@ -503,6 +512,7 @@ TARGETS = {
     "srdf": Target(lambda: [SRDF], fuzz_srdf),
     "appearance": Target(files("config/robots/seven_dof_arm.urdf"), fuzz_appearance),
     "xacro": Target(good("xacro"), fuzz_xacro),
+    "sdf": Target(good("sdf"), fuzz_sdf),
     "mechanism": Target(
         lambda: files("examples/crank_slider.yaml")() + good("mechanism")(), fuzz_mechanism
     ),

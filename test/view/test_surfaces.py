@@ -273,7 +273,7 @@ def test_colours_of_corners_are_averaged(keep):
 def test_a_file_is_read_once_until_it_changes(keep, monkeypatch):
     read, original = [], surfaces.read_parts
     monkeypatch.setattr(
-        surfaces, "read_parts", lambda path, *a: read.append(path) or original(path, *a)
+        surfaces, "read_parts", lambda path, *a, **k: read.append(path) or original(path, *a, **k)
     )
     shape = keep("m.stl", stl(TETRAHEDRON[TURNED]))
     for scale in ((1, 1, 1), (2, 1, 1), (1, 1, -1)):
@@ -288,7 +288,7 @@ def test_a_file_is_read_once_until_it_changes(keep, monkeypatch):
 def test_a_refused_file_is_read_once(keep, monkeypatch):
     read, original = [], surfaces.read_parts
     monkeypatch.setattr(
-        surfaces, "read_parts", lambda path, *a: read.append(path) or original(path, *a)
+        surfaces, "read_parts", lambda path, *a, **k: read.append(path) or original(path, *a, **k)
     )
     shape = keep("m.stl", b"")
     messages = {surfaces_or_marker(shape)[1].message for _ in range(3)}

@@ -23,7 +23,7 @@ from rbdyn_ros.description.checks.geometries import audit_place, audit_shape
 from rbdyn_ros.description.mechanism_files.geometries import GEOMETRIES, read_geometries
 from rbdyn_ros.description.mechanism_files.mechanism import ROBOT_SUFFIXES
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
-from rbdyn_ros.description.meshes.meshes import Meshes, audit_scale
+from rbdyn_ros.description.meshes.meshes import WHOLE, Meshes, Only, audit_scale
 from rbdyn_ros.description.meshes.textures import IMAGES
 from rbdyn_ros.description.parts.geometries import Box, Capsule, Cylinder, Points, Sphere
 from rbdyn_ros.description.parts.objects import Object
@@ -36,6 +36,7 @@ from rbdyn_ros.description.reading.xacro_files import expand
 from rbdyn_ros.description.robot_files import (
     MECHANISM_SUFFIXES,
     MJCF_SUFFIXES,
+    SDF_SUFFIXES,
     URDF,
     check_source,
     file_of,
@@ -45,6 +46,8 @@ from rbdyn_ros.description.robot_files import (
 )
 from rbdyn_ros.description.scene_files.scene import is_scene, read_parts
 from rbdyn_ros.description.scenes.scene_objects import ROBOTS, placed_shapes
+from rbdyn_ros.description.sdf_files.looks import read_looks
+from rbdyn_ros.description.sdf_files.shapes import REPLACED, MeshName
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.description.urdf_files.collisions import ShapeReader
 from rbdyn_ros.description.urdf_files.versions import version_of
@@ -83,10 +86,12 @@ class MeshFile:
     Attributes:
         path: of an existing file inside the allowed folders.
         scale: factors along x, y and z, not 0; a negative factor mirrors.
+        only: the part of it that counts.
     """
 
     path: Path
     scale: Vec3 = (1.0, 1.0, 1.0)
+    only: Only = WHOLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +156,10 @@ def read_appearance(
     """Read the appearance of a robot.
 
     Args:
-        source: path of a `.urdf`, `.xacro`, MJCF `.xml`, mechanism or scene `.yaml` file, the name
-            of a robot, a RobotFile, or URDF or MJCF text. A mechanism has the visuals of the robot
-            that it starts from; its own geometries are collisions, with convex hulls for meshes.
-            Other files, such as a saved Model, have no appearance.
+        source: path of a `.urdf`, `.xacro`, `.sdf`, MJCF `.xml`, mechanism or scene `.yaml` file,
+            the name of a robot, a RobotFile, or URDF or MJCF text. A mechanism has the visuals of
+            the robot that it starts from; its own geometries are collisions, with convex hulls for
+            meshes. Other files, such as a saved Model, have no appearance.
         folder: for URDF text, the folder to search for its meshes; without it only meshes of
             packages are found. For a path it is the folder of the file.
         package_dirs: folders to search for packages; each may contain the package or be it.
@@ -169,9 +174,34 @@ def read_appearance(
         return read_text(source, "<text>", MeshFiles(folder, package_dirs))
     file = file_of(source, package_dirs)
     path = file.located()
-    if is_scene(path):
+    if is_scene(path) and path.suffix.lower() in MECHANISM_SUFFIXES:
         return _of_scene(path, file.package_dirs)
     return _of_robot(file)
+
+
+def _of_sdf(file: RobotFile) -> Appearance:
+    """Return the appearance of an SDF model or world."""
+    audit, meshes = OnlyWarnings(), dict[MeshFiles, NamedMeshes]()
+    found: dict[str, list[LinkShape]] = {"visual": [], "collision": []}
+    for look in read_looks(file.located(), file.package_dirs, audit):
+        before, shape = audit.error_count, look.shape
+        shown: AnyShape | None
+        if isinstance(shape, MeshName):
+            named = meshes.setdefault(look.files, NamedMeshes(look.files))
+            shown = named.read(shape.uri, shape.scale, look.owner, look.line, audit)
+            if isinstance(shown, MeshFile):
+                shown = replace(shown, only=shape[2:])
+        else:
+            shown = shape
+        if shown is not None:
+            _audit_shape(shown, look.origin, look.owner, look.line, audit)
+        if shown is not None and audit.error_count == before:
+            drawn = LinkShape(look.link, shown, look.origin, look.color, look.texture)
+            found[look.kind].append(drawn)
+    missing = [finding for named in meshes.values() for finding in named.findings()]
+    visuals, collisions = (tuple(found[kind][:MOST_SHAPES]) for kind in found)
+    notes = [finding for finding in audit.all() if finding.code != REPLACED]
+    return Appearance(visuals, collisions, (*missing, *notes))
 
 
 def _of_robot(file: RobotFile) -> Appearance:
@@ -335,7 +365,7 @@ def _renamed(looks: Appearance, prefix: str, root: str, name: str) -> Appearance
 
 
 #: Readers of formats beside URDF, by the suffixes of the format.
-READERS = {MECHANISM_SUFFIXES: _of_mechanism, MJCF_SUFFIXES: _of_mjcf}
+READERS = {MECHANISM_SUFFIXES: _of_mechanism, SDF_SUFFIXES: _of_sdf, MJCF_SUFFIXES: _of_mjcf}
 
 
 class NamedMeshes:

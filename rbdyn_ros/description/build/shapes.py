@@ -15,6 +15,7 @@ import numpy as np
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.description.build.arguments import frame, positive, vector
 from rbdyn_ros.description.meshes.hulls import NoHullError, hull_moments
+from rbdyn_ros.description.parts.geometries import Box, Capsule, Cylinder, Shape, Sphere
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Vec3, compose, rotate
 from rbdyn_ros.description.parts.types import Inertial
 from rbdyn_ros.errors import Finding, ParameterError, not_allowed
@@ -127,6 +128,24 @@ def hull(
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = (m / volume * turned).tolist()
     centre = compose(frame("at", at), Pose(tuple(com.tolist())))
     return Inertial(m, centre, (xx, yy, zz, xy, xz, yz))
+
+
+def of_shape(
+    shape: Shape, *, density: float | None = None, mass: float | None = None, at: Pose = IN_PLACE
+) -> Inertial:
+    """Return the inertial of a Box, Sphere, Cylinder, Capsule or Points.
+
+    Further arguments and errors as for `box`.
+    """
+    if isinstance(shape, Box):
+        return box(shape.size, density=density, mass=mass, at=at)
+    if isinstance(shape, Sphere):
+        return sphere(shape.radius, density=density, mass=mass, at=at)
+    if isinstance(shape, Cylinder):
+        return cylinder(shape.radius, shape.length, density=density, mass=mass, at=at)
+    if isinstance(shape, Capsule):
+        return capsule(shape.radius, shape.length, density=density, mass=mass, at=at)
+    return hull(shape.points, density=density, mass=mass, at=at)
 
 
 def top(

@@ -21,7 +21,7 @@ SUFFIXES = (".csv", *PICTURES)
 MOST_BYTES = 1 << 26
 
 
-class _UnusableFieldError(Exception):
+class UnusableFieldError(Exception):
     """A file does not hold heights; the message follows the name of the file."""
 
 
@@ -44,33 +44,38 @@ def read_height_field(given: Given, folder: Path | None) -> HeightField | None:
     """
     name, size = given["file"], given["size"]
     try:
-        heights = _heights(folder, name, given.get("height"))
-    except _UnusableFieldError as error:
+        heights = heights_in(folder, name, given.get("height"))
+    except UnusableFieldError as error:
         message = f"the height field {quote(name, 200)} {error}"
         given.error("bad-height-field", "", message, found=name)
         return None
     return HeightField(heights, (size[0], size[1]))
 
 
-def _heights(folder: Path | None, name: str, height: float | None) -> Any:
+def heights_in(folder: Path | None, name: str, height: float | None) -> Any:
+    """Return the heights in a file, rows along y; `height` is that of white in a picture [m].
+
+    Raises:
+        UnusableFieldError: there are none.
+    """
     if folder is None:
-        raise _UnusableFieldError("cannot be found: the document is a text, not a file")
+        raise UnusableFieldError("cannot be found: the document is a text, not a file")
     path = folder / name
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        raise _UnusableFieldError(f"is none of {', '.join(SUFFIXES)}")
+        raise UnusableFieldError(f"is none of {', '.join(SUFFIXES)}")
     if (suffix in PICTURES) != (height is not None):
         wanted = "needs the key 'height', that of white [m]"
         unwanted = "has its heights in metres; the key 'height' is for pictures"
-        raise _UnusableFieldError(wanted if suffix in PICTURES else unwanted)
+        raise UnusableFieldError(wanted if suffix in PICTURES else unwanted)
     note_opened(path)
     try:
         if path.stat().st_size > MOST_BYTES:
-            raise _UnusableFieldError(f"is larger than {MOST_BYTES} bytes")
+            raise UnusableFieldError(f"is larger than {MOST_BYTES} bytes")
         data = path.read_bytes()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise _UnusableFieldError(f"cannot be read: {reason}") from error
+        raise UnusableFieldError(f"cannot be read: {reason}") from error
     return _of_text(data) if height is None else _of_picture(data, height)
 
 
@@ -79,7 +84,7 @@ def _of_text(data: bytes) -> list[list[float]]:
     try:
         lines = data.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:
-        raise _UnusableFieldError("is not a text") from None
+        raise UnusableFieldError("is not a text") from None
     rows = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -88,12 +93,12 @@ def _of_text(data: bytes) -> list[list[float]]:
             rows.append([float(word) for word in line.split(",")])
         except ValueError:
             text = f"has a value that is not a number in line {number}: {quote(line, 60)}"
-            raise _UnusableFieldError(text) from None
+            raise UnusableFieldError(text) from None
         if not all(map(math.isfinite, rows[-1])):
-            raise _UnusableFieldError(f"has a number that is not finite in line {number}")
+            raise UnusableFieldError(f"has a number that is not finite in line {number}")
         if len(rows[-1]) != len(rows[0]):
             text = f"has {len(rows[-1])} numbers in line {number}, not {len(rows[0])}"
-            raise _UnusableFieldError(text)
+            raise UnusableFieldError(text)
     return rows
 
 
@@ -102,20 +107,20 @@ def _of_picture(data: bytes, height: float) -> list[list[float]]:
     try:
         image = importlib.import_module("PIL.Image")
     except ImportError:
-        raise _UnusableFieldError("is a picture, which needs the package Pillow") from None
+        raise UnusableFieldError("is a picture, which needs the package Pillow") from None
     import numpy as np
 
     try:
         with image.open(io.BytesIO(data)) as picture:
             if picture.width * picture.height > MOST_HEIGHTS:
                 size = f"{picture.width} x {picture.height}"
-                raise _UnusableFieldError(f"has {size} points; allowed are {MOST_HEIGHTS}")
+                raise UnusableFieldError(f"has {size} points; allowed are {MOST_HEIGHTS}")
             deep = picture.mode.startswith(("I", "F"))
             values = np.asarray(picture if deep else picture.convert("L"), np.float64)
             white = {"I;16": 65535.0, "I;16B": 65535.0, "I": 65535.0, "F": 1.0}.get(
                 picture.mode, 255.0
             )
     except (OSError, ValueError, SyntaxError, image.DecompressionBombError) as error:
-        raise _UnusableFieldError(f"is not a picture: {error}") from error
+        raise UnusableFieldError(f"is not a picture: {error}") from error
     rows: list[list[float]] = (values[::-1] * (height / white)).tolist()
     return rows

@@ -7,6 +7,7 @@ Files are untrusted: of the files that they refer to, only materials are opened,
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from rbdyn_ros.description.meshes.textures import Materials
 from rbdyn_ros.description.parts.bounds import BOUNDS, audit_range
 from rbdyn_ros.description.parts.geometries import Points
 from rbdyn_ros.description.parts.poses import Vec3
-from rbdyn_ros.errors import quote
+from rbdyn_ros.errors import listing, quote
 
 MAX_BYTES = 64 * 1024 * 1024
 MIN_LENGTH = 1e-6  # [m] links are longer
@@ -43,6 +44,11 @@ _TITLE, _HEAD, _TRIANGLE = 80, 84, 50
 _START = 1000
 
 
+#: The name of the only part of a mesh that counts, and whether its middle is moved to the origin.
+Only = tuple[str, bool]
+WHOLE: Only = ("", False)
+
+
 class Meshes:
     """The meshes of one robot; each file is read once.
 
@@ -54,25 +60,27 @@ class Meshes:
     def __init__(self, files: MeshFiles, *, decompose: bool = False) -> None:
         self._files, self._decompose = files, decompose
         self._parts: dict[Path, list[Array]] = {}
-        self._hulls: dict[Path, Array] = {}
+        self._hulls: dict[tuple[Path, Only], Array] = {}
         self._flaws: dict[Path, str] = {}
 
-    def points(self, name: str, scale: Vec3) -> Points:
+    def points(self, name: str, scale: Vec3, only: Only = WHOLE) -> Points:
         """Return the corners of the convex hull of a mesh, at most hulls.MOST_CORNERS.
 
         Args:
             name: of the file, as MeshFiles.find takes it.
             scale: factors along x, y and z, not 0; a negative factor mirrors.
+            only: the part of it that counts.
 
         Raises:
             UnusableMeshError: there is no such file, or it is not a usable mesh.
         """
         path = self._files.find(name)
         try:
-            if path not in self._hulls:
-                vertices = np.concatenate([part.vertices for part in self._read(path)])
-                self._hulls[path] = hull_corners(vertices)
-            corners = reduced(scaled(self._hulls[path], scale))
+            if (path, only) not in self._hulls:
+                parts = parts_of(self._read(path, apart=bool(only[0])), only)
+                vertices = np.concatenate([part.vertices for part in parts])
+                self._hulls[path, only] = hull_corners(vertices)
+            corners = reduced(scaled(self._hulls[path, only], scale))
         except NoHullError as error:
             raise UnusableMeshError("bad-mesh", "has no convex hull") from error
         return Points(tuple((x, y, z) for x, y, z in corners.tolist()))
@@ -94,8 +102,8 @@ class Meshes:
         corners = (reduced(scaled(part, scale)) for part in self._parts[path])
         return tuple(Points(tuple((x, y, z) for x, y, z in part.tolist())) for part in corners)
 
-    def _read(self, path: Path) -> list[MeshPart]:
-        parts = read_parts(path)
+    def _read(self, path: Path, *, apart: bool = False) -> list[MeshPart]:
+        parts = read_parts(path, apart=apart)
         if parts[0].flaw:
             self._flaws[path] = parts[0].flaw
         return parts
@@ -134,7 +142,13 @@ class Meshes:
         return None if hull is None else (hull,)
 
     def read(
-        self, name: str, scale: Vec3, owner: str, line: int | None, audit: Audit
+        self,
+        name: str,
+        scale: Vec3,
+        owner: str,
+        line: int | None,
+        audit: Audit,
+        only: Only = WHOLE,
     ) -> Points | None:
         """Return `points`; None after an error.
 
@@ -144,11 +158,12 @@ class Meshes:
             owner: element of the findings.
             line: of the element.
             audit: receives errors; if not strict, an unusable mesh is left out with a warning.
+            only: as for `points`.
         """
         if not audit_scale(scale, owner, line, audit):
             return None
         try:
-            points = self.points(name, scale)
+            points = self.points(name, scale, only)
         except UnusableMeshError as error:
             message = f"the mesh {quote(name, 200)} {error}"
             audit.repair(
@@ -196,6 +211,7 @@ class MeshPart:
         geometry: of trimesh, with faces and colors; its vertices are not placed.
         mirrored: whether the scene mirrors it, so that its faces are inside out.
         texture: name of its image in the file; "" for none.
+        names: by which the file calls it.
         flaw: of the file that was read nevertheless; follows its name in a warning; "" for none.
     """
 
@@ -203,15 +219,38 @@ class MeshPart:
     geometry: Any
     mirrored: bool
     texture: str = ""
+    names: tuple[str, ...] = ()
     flaw: str = ""
 
 
-def read_parts(path: Path, materials: Materials | None = None) -> list[MeshPart]:
+def parts_of(parts: Sequence[MeshPart], only: Only) -> list[MeshPart]:
+    """Return the parts of a mesh that count.
+
+    Raises:
+        UnusableMeshError: no part has the name.
+    """
+    name, centred = only
+    found = [part for part in parts if not name or name in part.names]
+    if not found:
+        known = listing(dict.fromkeys(x for part in parts for x in part.names))
+        message = f"has no part {quote(name)}; its parts are {known}"
+        raise UnusableMeshError("no-submesh", message, known)
+    if centred:
+        vertices = np.concatenate([part.vertices for part in found])
+        middle = (vertices.min(axis=0) + vertices.max(axis=0)) / 2
+        found = [replace(part, vertices=part.vertices - middle) for part in found]
+    return found
+
+
+def read_parts(
+    path: Path, materials: Materials | None = None, *, apart: bool = False
+) -> list[MeshPart]:
     """Read a mesh file; its parts have at least one vertex.
 
     Args:
         path: of the file.
         materials: reads the material files that it names; None: they are not read.
+        apart: whether each object of an OBJ is a part.
 
     Raises:
         UnusableMeshError: the file is not a mesh, or is too large.
@@ -232,7 +271,7 @@ def read_parts(path: Path, materials: Materials | None = None) -> list[MeshPart]
         package_for("collada", "pycollada")
     try:
         with np.errstate(all="ignore"):  # non-finite vertices are refused below
-            scene = _scene(trimesh, data, kind, materials)
+            scene = _scene(trimesh, data, kind, materials, apart=apart)
             if len(scene.graph.nodes_geometry) < shown:
                 scene = _more_of(scene, trimesh, data, materials)
             nodes = scene.graph.nodes_geometry
@@ -280,8 +319,11 @@ def _in_ascii(data: bytes) -> bytes:
     return data.decode("ascii", "replace").encode("ascii", "replace")
 
 
-def _scene(trimesh: Any, data: bytes, kind: str, materials: Materials | None) -> Any:
+def _scene(
+    trimesh: Any, data: bytes, kind: str, materials: Materials | None, *, apart: bool = False
+) -> Any:
     # from memory: no other file is opened but by `materials`
+    more = {"split_objects": True, "split_groups": True} if apart and kind == "obj" else {}
     return trimesh.load(
         io.BytesIO(data),
         file_type=kind,
@@ -289,6 +331,7 @@ def _scene(trimesh: Any, data: bytes, kind: str, materials: Materials | None) ->
         process=False,
         skip_materials=materials is None,
         resolver=materials,
+        **more,
     )
 
 
@@ -317,4 +360,5 @@ def _part(scene: Any, node: str, unit: float, materials: Materials | None) -> Me
     mirrored = bool(np.linalg.det(transform[:3, :3]) < 0.0)
     material = getattr(getattr(geometry, "visual", None), "material", None)
     texture = materials.texture_of(material) if materials is not None else ""
-    return MeshPart(placed, geometry, mirrored, texture)
+    names = tuple(dict.fromkeys((name, node, str(geometry.metadata.get("name", name)))))
+    return MeshPart(placed, geometry, mirrored, texture, names)

@@ -10,11 +10,12 @@ from typing import Any
 
 from rbdyn_ros.description.parts.geometries import Contact, Filter, Shape, Surface
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose
+from rbdyn_ros.description.parts.types import Description
 
 NO_OBSTACLES = Contact(obstacles=())
 
-#: A shape, several shapes, or the path of a robot file or a mesh.
-Look = Shape | Sequence[Shape | tuple[Shape, Pose]] | str | Path
+#: A shape, several shapes, the path of a robot file or a mesh, or a robot as it was read.
+Look = Shape | Sequence[Shape | tuple[Shape, Pose]] | str | Path | Description
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Object:
         name: of the object, its link, its floating joint and its geometry.
         shape: a Sphere, Box, Cylinder, Capsule or Points; a list of shapes, or of pairs (shape,
             pose in the object); the path of a mesh (.stl, .obj, .dae), whose convex hull counts;
-            or the path of a .urdf, .xacro or mechanism .yaml file.
+            the path of a .urdf, .xacro, .sdf or mechanism .yaml file; or a Description.
         mass: [kg], of all shapes together, which are of one density.
         density: [kg/m^3], instead of the mass. A robot file has masses of its own.
         pose: where it starts, in the world.
@@ -53,8 +54,8 @@ class Placed:
     """A robot of a scene and its place.
 
     Attributes:
-        source: path of a .urdf, .xacro or mechanism .yaml file, URDF text, a SystemBuilder or a
-            Description.
+        source: path of a .urdf, .xacro, .sdf or mechanism .yaml file, URDF text, a SystemBuilder
+            or a Description.
         pose: of its root link in the world; where it starts if the base floats.
         floating_base: whether the root link moves freely.
         contact: surfaces and filters of its geometries, and pairs of them that may overlap.

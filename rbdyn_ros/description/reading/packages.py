@@ -170,10 +170,10 @@ def _sourced(name: str) -> Iterator[Path]:
     with suppress(ImportError, LookupError, ValueError, OSError):
         packages = importlib.import_module("ament_index_python.packages")
         yield Path(packages.get_package_share_directory(name))
-    for prefix in _listed("AMENT_PREFIX_PATH"):  # also where ament is not installed
+    for prefix in listed("AMENT_PREFIX_PATH"):  # also where ament is not installed
         if kind_of(prefix / "share" / name) == "folder":
             yield (prefix / "share" / name).resolve()
-    for folder in (entry for variable in _PATHS for entry in _listed(variable)):
+    for folder in (entry for variable in _PATHS for entry in listed(variable)):
         yield from _at(folder, name)
         yield from _beside(folder, name)
     if name == PACKAGE:
@@ -181,7 +181,8 @@ def _sourced(name: str) -> Iterator[Path]:
             yield share_dir()
 
 
-def _listed(variable: str) -> list[Path]:
+def listed(variable: str) -> list[Path]:
+    """Return the folders in a variable of the environment."""
     return [Path(entry) for entry in os.environ.get(variable, "").split(os.pathsep) if entry]
 
 

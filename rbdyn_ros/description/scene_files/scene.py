@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rbdyn_ros.checks.audit import Audit
@@ -15,15 +15,18 @@ from rbdyn_ros.description.meshes.meshes import Meshes
 from rbdyn_ros.description.parts.geometries import Contact, Exclusion, GroupState
 from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.reading.files import read_bytes
-from rbdyn_ros.description.robot_files import read_with_text
+from rbdyn_ros.description.robot_files import MECHANISM_SUFFIXES, SDF_SUFFIXES, read_with_text
 from rbdyn_ros.description.scene_files.keys import DIALECT
 from rbdyn_ros.description.scene_files.parts import ObjectReader, Surfaces, read_robots
+from rbdyn_ros.description.scene_files.worlds import read_world
 from rbdyn_ros.description.scenes.scene import SceneParts, scene_description
 from rbdyn_ros.description.yaml_files.tables import Given, section
 from rbdyn_ros.errors import Finding, ParameterError
 
 SECTIONS = ("robots", "surfaces", "objects", "obstacles")
-_SUFFIXES = (".yaml", ".yml")
+#: The beginning of an SDF world, without comments and other text.
+_WORLD = re.compile(rb"<sdf\b[^>]*>\s*<world[\s>]")
+_COMMENT = re.compile(rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>", re.DOTALL)
 #: In block style at the beginning of a line, or in flow style behind a brace.
 _HEAD = re.compile(
     rb"^(?:\xef\xbb\xbf)?[ \t]*(?:\{(?:[^#\n]*,)?[ \t]*)?['\"]?rbdyn_scene['\"]?[ \t]*:",
@@ -33,12 +36,16 @@ _HEAD_BYTES = 1 << 20
 
 
 def is_scene(path: str | Path) -> bool:
-    """Return whether a file is a scene: a YAML file with the key rbdyn_scene."""
+    """Return whether a file is a scene: a YAML file with the key rbdyn_scene, or an SDF world."""
     try:
-        if Path(path).suffix.lower() not in _SUFFIXES:
+        suffix = Path(path).suffix.lower()
+        if suffix not in (*MECHANISM_SUFFIXES, *SDF_SUFFIXES):
             return False
         with Path(path).open("rb") as file:
-            return _HEAD.search(file.read(_HEAD_BYTES)) is not None
+            head = file.read(_HEAD_BYTES)
+        if suffix in SDF_SUFFIXES:
+            return _WORLD.search(_COMMENT.sub(b"", head)) is not None
+        return _HEAD.search(head) is not None
     except (OSError, ValueError):
         return False  # the reader reports it
 
@@ -77,6 +84,7 @@ def read_scene(
     described = scene_description(parts, audit, str(path), package_dirs)
     audit.raise_errors(str(path))
     robots, text = parts.robots, ""
+    described = replace(described, findings=(*described.findings, *audit.sorted()))
     if list(robots) == [""]:
         text = read_with_text(robots[""].source, strict=strict, package_dirs=package_dirs)[1]
     return described, text, parts
@@ -96,6 +104,8 @@ def read_parts(
         DescriptionError: the document is not a scene file, or cannot be read at all.
     """
     path = Path(path)
+    if path.suffix.lower() in SDF_SUFFIXES:
+        return read_world(path, audit, package_dirs)
     data = read_bytes(path, "a .yaml file", "the path of a scene file")
     return parts_of(data, path, audit, package_dirs)
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,20 +16,15 @@ from rbdyn_ros.description.checks.values import audit_pose
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.meshes import Meshes
 from rbdyn_ros.description.parts.geometries import (
-    Box,
-    Capsule,
     Contact,
-    Cylinder,
     Filter,
     Geometry,
-    Points,
     Shape,
-    Sphere,
     Surface,
 )
 from rbdyn_ros.description.parts.objects import Object
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose
-from rbdyn_ros.description.parts.types import WORLD, Description, Inertial, Joint, Link
+from rbdyn_ros.description.parts.types import WORLD, Description, Joint, Link
 from rbdyn_ros.description.scenes.joining import (
     add_findings,
     coordinates,
@@ -41,18 +36,11 @@ from rbdyn_ros.description.urdf_files.urdf import is_text
 from rbdyn_ros.errors import RbdynError, not_allowed, quote
 
 MESHES = (".stl", ".obj", ".dae")
-ROBOTS = (".urdf", ".xacro", ".xml", ".yaml", ".yml")
+ROBOTS = (".urdf", ".xacro", ".xml", ".sdf", ".yaml", ".yml")
 SHAPES = (
     "a Sphere, Box, Cylinder, Capsule or Points, a list of shapes or of pairs (shape, pose), or "
     f"the path of a file {', '.join((*ROBOTS, *MESHES))}"
 )
-_INERTIALS: dict[type, Callable[..., Inertial]] = {
-    Box: lambda box, **more: shapes.box(box.size, **more),
-    Sphere: lambda ball, **more: shapes.sphere(ball.radius, **more),
-    Cylinder: lambda tube, **more: shapes.cylinder(tube.radius, tube.length, **more),
-    Capsule: lambda tube, **more: shapes.capsule(tube.radius, tube.length, **more),
-    Points: lambda hull, **more: shapes.hull(hull.points, **more),
-}
 
 
 def with_object(
@@ -111,8 +99,8 @@ def with_object(
 
 
 def is_robot_file(shape: object) -> bool:
-    """Return whether the shape of an object is a robot file or the text of a URDF."""
-    if isinstance(shape, str) and is_text(shape):
+    """Return whether the shape of an object is a robot: its file, URDF text or Description."""
+    if isinstance(shape, Description) or (isinstance(shape, str) and is_text(shape)):
         return True
     return isinstance(shape, str | Path) and Path(shape).suffix.lower() in ROBOTS
 
@@ -144,8 +132,7 @@ def _of_file(
 def _of_shapes(item: Object, package_dirs: Sequence[str | Path]) -> Description:
     """Return an object of shapes."""
     placed = placed_shapes(item, package_dirs)
-    parts = [_INERTIALS[type(shape)](shape, density=1.0, at=at) for shape, at in placed]
-    whole = shapes.combine(*parts)
+    whole = shapes.combine(*(shapes.of_shape(shape, density=1.0, at=at) for shape, at in placed))
     inertial = shapes.scaled(whole, density=item.density, mass=item.mass)
     names = [item.name] if len(placed) == 1 else [f"{item.name}_{k}" for k in range(len(placed))]
     surface, masks = item.surface or Surface(), item.filter or Filter()

@@ -30,8 +30,8 @@ def arguments(params_file: str = "") -> list[DeclareLaunchArgument]:
         DeclareLaunchArgument(
             "urdf",
             default_value=default_robot(),
-            description="Path of a .urdf, .xacro or mechanism .yaml file; '' (two quotes): wait "
-            "for the topic robot_description. robot_description, or a urdf in params_file, "
+            description="Path of a .urdf, .xacro, .sdf or mechanism .yaml file; '' (two quotes): "
+            "wait for the topic robot_description. robot_description, or a urdf in params_file, "
             "overrides the default.",
         ),
         launching.params_file_argument(SIMULATOR, params_file),

@@ -44,7 +44,9 @@ PARAMETERS = (
     *group(
         "robot",
         Parameter(
-            "urdf", "", "path of the robot: a .urdf, .xacro, MJCF .xml or mechanism .yaml file"
+            "urdf",
+            "",
+            "path of the robot: a .urdf, .xacro, .sdf, MJCF .xml or mechanism .yaml file",
         ),
         Parameter(
             "scene",

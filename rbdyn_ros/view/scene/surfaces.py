@@ -22,7 +22,7 @@ from rbdyn_ros.description.appearance.colors import Color
 from rbdyn_ros.description.appearance.shapes import AnyShape, MeshFile, Placeholder
 from rbdyn_ros.description.meshes.files import UnusableMeshError
 from rbdyn_ros.description.meshes.hulls import NoHullError, hull_corners
-from rbdyn_ros.description.meshes.meshes import MeshPart, read_parts, scaled
+from rbdyn_ros.description.meshes.meshes import MeshPart, Only, parts_of, read_parts, scaled
 from rbdyn_ros.description.meshes.textures import Materials
 from rbdyn_ros.description.parts.geometries import Box, Cylinder, Points, Sphere
 from rbdyn_ros.errors import Finding, quote
@@ -149,7 +149,7 @@ def _of_file(shape: MeshFile) -> tuple[TriangleSurface, ...]:
         status = shape.path.stat()
     except OSError as error:
         raise UnusableMeshError("bad-mesh", f"cannot be read: {error.strerror}") from error
-    parts = _kept(shape.path, status.st_mtime_ns, status.st_size)
+    parts = _kept(shape.path, shape.only, status.st_mtime_ns, status.st_size)
     if isinstance(parts, UnusableMeshError):
         raise UnusableMeshError(parts.code, str(parts), parts.allowed)
     ends = (np.min, np.max)
@@ -170,17 +170,19 @@ def _scaled(part: FilePart, shape: MeshFile) -> TriangleSurface:
 
 
 @lru_cache(maxsize=256)
-def _kept(path: Path, _changed: int, _size: int) -> tuple[FilePart, ...] | UnusableMeshError:
+def _kept(
+    path: Path, only: Only, _changed: int, _size: int
+) -> tuple[FilePart, ...] | UnusableMeshError:
     """Return the content of a file, or its refusal, which may have taken long to find."""
     try:
-        return _read(path)
+        return _read(path, only)
     except UnusableMeshError as error:
         return UnusableMeshError(error.code, str(error), error.allowed)  # with no frames to keep
 
 
-def _read(path: Path) -> tuple[FilePart, ...]:
+def _read(path: Path, only: Only) -> tuple[FilePart, ...]:
     groups: dict[tuple[Color | None, str], list[FilePart]] = {}
-    for part in read_parts(path, Materials(path)):
+    for part in parts_of(read_parts(path, Materials(path), apart=bool(only[0])), only):
         faces, places = _faces(part)
         if len(faces):
             looks = _color(part.geometry), part.texture

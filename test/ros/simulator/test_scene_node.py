@@ -156,3 +156,19 @@ def test_a_scene_and_a_robot_exclude_each_other(simulate):
     for words in (["config/robots/pendulum.urdf"], ["--floating-base"]):
         simulator = simulate("--scene", SCENE, *words, wait=False)
         assert simulator.process.wait(60) == 2
+
+
+WORLD = "test/fuzz/seeds/good/sdf.world.sdf"
+
+
+@pytest.mark.parametrize("words", [(WORLD,), ("--scene", WORLD)], ids=["file", "scene"])
+def test_a_world_of_gazebo(simulate, peer, words):
+    """Its swing has a joint, its ball is an object, its ground and post are obstacles."""
+    simulate(*words, "--paused")
+    objects = peer.collect(TFMessage, "object_poses")
+    states = peer.hear(JointState, "joint_states")
+    assert states[0].name == ["swing/hinge"]
+    peer.until_tf(lambda: objects)
+    assert place(objects[0].transforms, "ball")[1] == pytest.approx((0.0, 0.0, 3.0))
+    found = peer.call(GetEntities, "simulator/get_entities", GetEntities.Request())
+    assert {*found.entities} >= {"swing", "post", "ball", "ground", "post/l/d"}

@@ -50,6 +50,8 @@ SHAPES: dict[str, tuple[Callable[..., Any], dict[str, int]]] = {
 MASSES, SURFACE = ("mass", "density"), ("friction", "restitution")
 #: Of a robot file: 0 leaves out its actuators.
 ACTUATORS = "actuators"
+#: Other formats run code, or open more files than the one that is named.
+SPAWNED = tuple(suffix for suffix in (*ROBOTS, *MESHES) if suffix not in (".xacro", ".sdf"))
 #: Suffixes of the files that can be spawned, as spawn_formats of the features.
 FORMATS = ("urdf", "stl", "obj", "dae")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
@@ -131,8 +133,8 @@ def entity_of(name: str, uri: str, text: str, pose: Pose) -> Object | Obstacle:
     suffix = path.suffix.lower()
     if suffix == ".xacro":
         raise ResultError(UNSUPPORTED_FORMAT, NOT_FOR_OTHERS)
-    if suffix not in (*ROBOTS, *MESHES):
-        suffixes = ", ".join(one for one in (*ROBOTS, *MESHES) if one != ".xacro")
+    if suffix not in SPAWNED:
+        suffixes = ", ".join(SPAWNED)
         allowed = f"'{PRIMITIVE}...' and the suffixes {suffixes}"
         reason = f"the format of {quote(uri, 200)} is unknown; allowed are {allowed}"
         raise ResultError(UNSUPPORTED_FORMAT, reason)

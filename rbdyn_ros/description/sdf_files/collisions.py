@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read the <collision> elements of an SDF: shapes with surfaces, and what they touch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rbdyn_ros.description.meshes.files import MeshFiles
+from rbdyn_ros.description.meshes.meshes import Meshes
+from rbdyn_ros.description.parts.bounds import BOUNDS
+from rbdyn_ros.description.parts.geometries import (
+    Filter,
+    HeightField,
+    Plane,
+    Points,
+    Shape,
+    Surface,
+)
+from rbdyn_ros.description.parts.poses import Pose, compose
+from rbdyn_ros.description.sdf_files.document import SdfElement
+from rbdyn_ros.description.sdf_files.frames import Frame, FramePlaces
+from rbdyn_ros.description.sdf_files.shapes import MeshName, read_shape
+
+#: The friction of SDF without <mu>, and the stiffness that stands for a rigid contact [N/m].
+FRICTION, RIGID = 1.0, 1e12
+_MASK, _ALL = 0x7FFFFFFF, 0xFFFF
+MASKS = ("collide_bitmask", "category_bitmask")
+#: Torque about the normal of a Hertz contact, per force, radius and friction.
+_PATCH = 3.0 * math.pi / 16.0
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSolid:
+    """A shape of a link.
+
+    Attributes:
+        name: of its geometry.
+        origin: of the shape, in the frame of the link.
+    """
+
+    name: str
+    link: Frame
+    shape: Shape | Plane | HeightField
+    origin: Pose
+    surface: Surface
+    filter: Filter
+    line: int
+
+
+class SolidReader:
+    """Reads the collisions of links.
+
+    Args:
+        places: of all frames.
+        top: the frame of the world.
+        package_dirs: folders that have packages and models.
+        decompose: whether meshes become several convex parts.
+        has_masks: whether some collisions have a mask; those without one then touch all others.
+    """
+
+    def __init__(
+        self,
+        places: FramePlaces,
+        top: Frame,
+        package_dirs: Any,
+        decompose: bool,
+        *,
+        has_masks: bool,
+    ) -> None:
+        self._places, self._top = places, top
+        self._usual = Filter(_ALL, _ALL) if has_masks else Filter()
+        self._package_dirs, self._decompose = package_dirs, decompose
+        self._meshes: dict[tuple[Path | None, bool], Meshes] = {}
+
+    def solids(self, link: Frame) -> list[LinkSolid]:
+        """Return the shapes of the collisions of a link."""
+        assert link.part is not None
+        parts = list(link.part.children("collision"))
+        found: list[LinkSolid] = []
+        for part in parts:
+            name = link.full if len(parts) == 1 else f"{link.full}/{part.name}"
+            found += self._solid(link, part, name)
+        return found
+
+    def _solid(self, link: Frame, part: SdfElement, name: str) -> list[LinkSolid]:
+        path = part.document.path
+        folder = None if path is None else path.parent
+        placed = read_shape(part, MeshFiles(folder, self._package_dirs))
+        surface, masks = _surface(part), self._filter(part)
+        at = self.pose(part, link)
+        if placed is None:
+            return []
+        shape, inside = placed
+        if isinstance(shape, MeshName):
+            parts: Sequence[Shape | Plane | HeightField] = self._of_mesh(shape, part, folder)
+        else:
+            parts = [shape]
+        return [
+            LinkSolid(
+                name if not k else f"{name}_{k}",
+                link,
+                one,
+                compose(at, inside),
+                surface,
+                masks,
+                part.line,
+            )
+            for k, one in enumerate(parts)
+        ]
+
+    def pose(self, part: SdfElement, link: Frame) -> Pose:
+        """Return the pose of a collision or a visual in the frame of its link."""
+        relative = part.relative_to()
+        base = link.scope.known(relative, part, "relative_to") if relative else None
+        own = part.pose()
+        if base is None:
+            return own
+        return compose(self._places.between(base, link, self._top), own)
+
+    def _filter(self, part: SdfElement) -> Filter:
+        """Return the bits of a collision: it touches those whose category is in its mask."""
+        contact = part.child("surface", "contact")
+        if contact is None or all(contact.child(tag) is None for tag in MASKS):
+            return self._usual
+        mask = _bits(contact, "collide_bitmask", _ALL)
+        return Filter(_bits(contact, "category_bitmask", mask), mask)
+
+    def _of_mesh(self, mesh: MeshName, part: SdfElement, folder: Path | None) -> list[Points]:
+        divided = part.child("geometry", "mesh")
+        wish = "" if divided is None else divided.attribute("optimization")
+        if divided is not None:
+            divided.child("convex_decomposition")
+        decompose = self._decompose or wish == "convex_decomposition"
+        if (folder, decompose) not in self._meshes:
+            files = MeshFiles(folder, self._package_dirs)
+            self._meshes[folder, decompose] = Meshes(files, decompose=decompose)
+        meshes = self._meshes[folder, decompose]
+        owner, line, audit = part.owner, part.element.line, part.audit
+        if mesh.submesh:
+            some = meshes.read(mesh.uri, mesh.scale, owner, line, audit, mesh[2:])
+            return [] if some is None else [some]
+        found = meshes.read_convex(mesh.uri, mesh.scale, owner, line, audit)
+        return [] if found is None else list(found)
+
+
+def _surface(part: SdfElement) -> Surface:
+    """Return the surface of a collision."""
+    surface = part.child("surface")
+    if surface is None:
+        return Surface(friction=FRICTION)
+    friction = surface.child("friction")
+    mu = FRICTION
+    if friction is not None:
+        mu = friction.number("bullet", "friction", default=mu)
+        mu = friction.number("ode", "mu", default=mu)
+    most = BOUNDS["friction"].high
+    if mu > most:
+        surface.note("friction-bounded", f"its friction {mu:g} is taken as {most:g}")
+    values: dict[str, Any] = {"friction": min(mu, most)}
+    values["restitution"] = surface.number("bounce", "restitution_coefficient")
+    values |= _stiffness(surface)
+    if friction is not None:
+        values["torsional"] = _torsional(friction)
+    return Surface(**values)
+
+
+def _stiffness(surface: SdfElement) -> dict[str, float]:
+    for engine in ("ode", "bullet"):
+        law = surface.child("contact", engine)
+        if law is not None and (stiffness := law.number("kp", default=RIGID)) < RIGID:
+            return {"stiffness": stiffness, "damping": law.number("kd", default=1.0)}
+    return {}
+
+
+def _torsional(friction: SdfElement) -> float:
+    """Return the torque about the normal per force [m], of a patch of given radius."""
+    torsional = friction.child("torsional")
+    if torsional is None:
+        return 0.0
+    coefficient = torsional.number("coefficient", default=1.0)
+    if not torsional.flag("use_patch_radius", default=True):
+        text = "its torsional friction is not used: the radius of its patch depends on the depth"
+        torsional.note("not-used", text, "warning", found="surface_radius")
+        return 0.0
+    return _PATCH * coefficient * torsional.number("patch_radius")
+
+
+def _bits(contact: SdfElement, tag: str, default: int) -> int:
+    given = contact.child(tag)
+    if given is None:
+        return default
+    try:
+        value = int(given.text, 0)
+    except ValueError:
+        given.error("bad-number", f"<{tag}> is not a whole number", found=given.text[:60])
+        return default
+    return value & _MASK

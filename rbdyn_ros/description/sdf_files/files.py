@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find the files that an SDF includes: models by their folders, as Gazebo finds them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote
+
+from rbdyn_ros.checks.names import kind_of
+from rbdyn_ros.description.reading.packages import find_packages, folders, listed, own_package
+from rbdyn_ros.errors import quote
+
+_CURE = "; pass the folder that has it in package_dirs (--package-dir) or in GZ_SIM_RESOURCE_PATH"
+_CONFIG = "model.config"
+_CONFIG_BYTES = 1 << 16
+#: The files of a model in its model.config, with their versions of SDF.
+_LISTED = re.compile(r"<sdf(?:\s+version\s*=\s*[\"']([0-9.]+)[\"'])?\s*>\s*([^<]*?)\s*</sdf>")
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)")
+
+
+class MissingModelError(Exception):
+    """A file that is included cannot be found; the message follows its name.
+
+    Attributes:
+        code: of the finding.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class ModelFiles:
+    """Finds the models that files include.
+
+    Args:
+        package_dirs: folders that have models or packages.
+    """
+
+    def __init__(self, package_dirs: Sequence[str | Path] = ()) -> None:
+        self._dirs = folders(package_dirs)
+
+    def find(self, uri: str, folder: Path) -> Path:
+        """Return the path of an SDF file.
+
+        Args:
+            uri: `model://name`, `package://name/path`, a path from the folder, or the address of
+                a model, whose last part is its name.
+            folder: of the file that includes it.
+
+        Raises:
+            MissingModelError: there is none, or it is outside the allowed folders.
+        """
+        address = _ADDRESS.fullmatch(uri)
+        if address is None or address[1] == "file":
+            return self._beside(folder, uri if address is None else unquote(address[2]))
+        name, _, rest = address[2].lstrip("/").partition("/")
+        if address[1] in ("http", "https", "fuel"):
+            name, rest = _of_address(address[2]), ""
+        if ".." in PurePosixPath(rest).parts:
+            raise MissingModelError("include-outside", "is outside the folder of the model")
+        for place in self._models(name, folder):
+            if (found := model_file(place / rest)) is not None:
+                return found
+        if address[1] in ("http", "https", "fuel"):
+            text = f"is an address; download the model, and pass the folder that has {quote(name)}"
+            raise MissingModelError("include-address", f"{text} in package_dirs (--package-dir)")
+        raise MissingModelError("include-missing", f"is not found{_CURE}")
+
+    def _models(self, name: str, folder: Path) -> Iterator[Path]:
+        """Yield the folders of a model: in the given folders, beside the file, in the sources."""
+        for place in self._dirs:
+            yield from (place / name, place / "models" / name)
+        own = own_package(folder)
+        above = (folder, *folder.parents[:2]) if own is None else (folder, folder.parent, own)
+        for place in above:
+            if not place.stat().st_mode & 0o002:  # everybody may put a model into the folder
+                yield from (place / name, place / "models" / name)
+        yield from find_packages(name, self._dirs, folder)
+
+    def _beside(self, folder: Path, name: str) -> Path:
+        """Return a file by its path from the folder, or from one of the folders of models."""
+        own = own_package(folder)
+        given = [place.resolve() for place in (*self._dirs, *listed("GZ_SIM_RESOURCE_PATH"))]
+        allowed = (folder.resolve(), own or folder.resolve(), *given)
+        outside = True
+        for place in (folder.resolve(), *given):
+            found = (place / name).resolve()
+            inside = any(found.is_relative_to(one) for one in allowed)
+            outside &= not inside
+            if inside and (at := model_file(found)) is not None:
+                return at
+        if outside:
+            text = "is outside the folder of the file that includes it; pass its folder in "
+            raise MissingModelError("include-outside", f"{text}package_dirs (--package-dir)")
+        raise MissingModelError("include-missing", f"is no file and no model{_CURE}")
+
+
+def _of_address(path: str) -> str:
+    """Return the name of a model in its address, which ends in models/NAME or models/NAME/3."""
+    parts = PurePosixPath(unquote(path)).parts
+    at = parts.index("models") + 1 if "models" in parts[:-1] else len(parts) - 1
+    return parts[at] if parts else ""
+
+
+def model_file(place: Path) -> Path | None:
+    """Return an SDF file, or the file of the newest version in the folder of a model; or None."""
+    try:
+        if kind_of(place) == "file":
+            return place
+        if kind_of(place / _CONFIG) == "file":
+            with (place / _CONFIG).open("rb") as file:
+                text = file.read(_CONFIG_BYTES).decode("utf-8", "replace")
+            listed = sorted((_version(found[1]), found[2]) for found in _LISTED.finditer(text))
+            inside = [place / name for _, name in listed if os.sep not in name]
+            for file_path in reversed(inside):
+                if kind_of(file_path) == "file":
+                    return file_path
+        return place / "model.sdf" if kind_of(place / "model.sdf") == "file" else None
+    except (OSError, ValueError):
+        return None
+
+
+def _version(text: str | None) -> tuple[int, ...]:
+    return tuple(int(word) for word in (text or "0").split(".") if word)

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read what is drawn of an SDF: its <visual> elements, and its collisions as shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
+from rbdyn_ros.description.meshes.textures import IMAGES
+from rbdyn_ros.description.parts.geometries import Box, HeightField, Plane, Shape, Sphere
+from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose
+from rbdyn_ros.description.parts.types import WORLD
+from rbdyn_ros.description.sdf_files.document import SdfElement
+from rbdyn_ros.description.sdf_files.frames import Frame
+from rbdyn_ros.description.sdf_files.groups import Grouping, SdfGroup
+from rbdyn_ros.description.sdf_files.models import SdfTree, read_tree
+from rbdyn_ros.description.sdf_files.shapes import MeshName, read_shape
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SdfLook:
+    """A shape that is drawn.
+
+    Attributes:
+        kind: visual or collision.
+        link: name of a link of the Model.
+        shape: a mesh is named, and not opened.
+        origin: of the shape, in the frame of the link.
+        color: red, green, blue and opacity; None without one.
+        texture: path of an image, or None.
+        files: finds the mesh.
+        owner: of the element, for messages.
+        line: of the element.
+    """
+
+    kind: str
+    link: str
+    shape: Shape | MeshName
+    origin: Pose
+    color: tuple[float, float, float, float] | None
+    texture: Path | None
+    files: MeshFiles
+    owner: str
+    line: int
+
+
+def read_looks(path: Path, package_dirs: Sequence[str | Path], audit: Audit) -> Iterator[SdfLook]:
+    """Yield the shapes of a model or a world; planes and height fields are left out.
+
+    Args:
+        path: of the file.
+        package_dirs: folders to search for models and packages.
+        audit: receives the errors about the shapes.
+
+    Raises:
+        DescriptionError: there is no such file, or it has another format.
+    """
+    others = Audit(strict=False)  # the reader of the robot reports them
+    tree = read_tree(path, others, package_dirs)
+    grouping = Grouping(tree, path, others, package_dirs, touches=False)
+    groups = grouping.groups()
+    for document in tree.files:
+        document.audit = audit
+    finders: dict[Path | None, MeshFiles] = {}
+    for group in groups:
+        for name, link in group.members.items():
+            place, at = _place(tree, grouping, group, name, link)
+            assert link.part is not None
+            for part in link.part.children("visual", "collision"):
+                own, file = grouping.reader.pose(part, link), part.document.path
+                files = finders.setdefault(
+                    file, MeshFiles(None if file is None else file.parent, package_dirs)
+                )
+                look = _look(part, own, place, at, files)
+                if look is not None and not (group.is_static and _is_obstacle(look)):
+                    yield look
+
+
+def _place(
+    tree: SdfTree, grouping: Grouping, group: SdfGroup, name: str, link: Frame
+) -> tuple[str, Pose]:
+    """Return the link of the Model on which a link is drawn, and the pose in it."""
+    if not tree.is_world:
+        return name, IN_PLACE
+    if group.is_static:
+        return WORLD, grouping.places.pose(link, grouping.top)
+    return group.in_scene(name), IN_PLACE
+
+
+def _look(part: SdfElement, own: Pose, link: str, at: Pose, files: MeshFiles) -> SdfLook | None:
+    read = read_shape(part, files)
+    if read is None:
+        return None
+    shape, inside = read
+    if isinstance(shape, Plane | HeightField):
+        return None  # obstacles are always shown
+    origin = compose(at, compose(own, inside))
+    texture = _texture(part, files.of(IMAGES))
+    line = part.element.line
+    return SdfLook(part.tag, link, shape, origin, _color(part), texture, files, part.owner, line)
+
+
+def _is_obstacle(look: SdfLook) -> bool:
+    """Return whether a shape of a static model is an obstacle, which is shown as one."""
+    return isinstance(look.shape, Box | Sphere)
+
+
+def _color(part: SdfElement) -> tuple[float, float, float, float] | None:
+    """Return the colour of a material: diffuse, else ambient."""
+    material = part.child("material")
+    for tag in ("diffuse", "ambient") if material is not None else ():
+        given = None if material is None else material.child(tag)
+        words = [] if given is None else given.text.split()
+        if given is None or len(words) not in (3, 4):
+            continue
+        numbers = given.numbers(len(words))
+        if numbers is not None:
+            clipped = [min(max(number, 0.0), 1.0) for number in (*numbers, 1.0)]
+            return clipped[0], clipped[1], clipped[2], clipped[3]
+    return None
+
+
+def _texture(part: SdfElement, images: MeshFiles) -> Path | None:
+    material = part.child("material")
+    name = "" if material is None else material.word("pbr", "metal", "albedo_map")
+    try:
+        return images.find(name) if name else None
+    except UnusableMeshError:
+        return None  # the colour stands for it

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read a robot from an SDF file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.build.contacts import check_contact, with_contact
+from rbdyn_ros.description.checks.check import audit_description
+from rbdyn_ros.description.parts.geometries import Contact
+from rbdyn_ros.description.parts.poses import IN_PLACE
+from rbdyn_ros.description.parts.types import ROOT_JOINT, WORLD, Description, Joint, Link
+from rbdyn_ros.description.reading.xacro_files import check_no_arguments
+from rbdyn_ros.description.sdf_files.groups import Grouping, SdfGroup
+from rbdyn_ros.description.sdf_files.models import read_tree
+
+#: What other readers read; a note mentions all other elements that nothing reads.
+LOOKS = frozenset({"visual"})
+
+
+def read(
+    path: Path,
+    *,
+    strict: bool = True,
+    package_dirs: Sequence[str | Path] = (),
+    xacro_args: Mapping[str, object] | None = None,
+    contact: bool | Contact = False,
+) -> Description:
+    """Read the model of an SDF file.
+
+    The root link is where its parent would place it, as in a URDF, unless a joint connects the
+    model to the world. Groups of links that no joint connects float.
+
+    Args:
+        path: of the file.
+        strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
+        package_dirs: folders to search for models and packages.
+        xacro_args: must be empty.
+        contact: True or a Contact: read the `<collision>` elements and their meshes, and add the
+            obstacles of the Contact; False: ignore them.
+
+    Returns:
+        The checked Description, in SI units.
+
+    Raises:
+        DescriptionError: with all errors of the document, each with its line.
+        ParameterError: contact is neither a bool nor a Contact, or there are arguments of xacro.
+    """
+    wanted = check_contact(contact)
+    check_no_arguments(xacro_args, path)
+    audit = Audit(strict=strict)
+    tree = read_tree(path, audit, package_dirs)
+    if tree.is_world:
+        text = "it is a world, not one robot; name it where a scene is wanted"
+        audit.error("is-world", tree.world.part.owner, tree.world.part.line, text)
+    audit.raise_errors(str(path))
+    decompose = wanted is not None and wanted.decompose
+    touches = wanted is not None
+    grouping = Grouping(tree, path, audit, package_dirs, touches=touches, decompose=decompose)
+    groups = grouping.groups()
+    described = _alone(groups[0], audit) if len(groups) == 1 else _together(groups, str(path))
+    for document in tree.files:
+        document.report(LOOKS if touches else LOOKS | {"collision"})
+    audit.raise_errors(str(path))
+    checked = audit_description(with_contact(described, wanted, audit), audit)
+    audit.raise_errors(str(path))
+    return replace(checked, findings=audit.sorted())
+
+
+def _alone(group: SdfGroup, audit: Audit) -> Description:
+    if group.floats and group.at != IN_PLACE:
+        text = "its pose is for a world; alone, its root link is at the origin, as that of a URDF"
+        audit.add("note", "pose-of-model", f"model '{group.name}'", None, text)
+    return group.description
+
+
+def _together(groups: Sequence[SdfGroup], source: str) -> Description:
+    """Return all groups of a model in one world, in which free ones float."""
+    whole = Description(groups[0].description.name if groups else "", (Link(WORLD),), (), source)
+    whole = replace(whole, base=WORLD)
+    for group in groups:
+        own = group.description
+        joints = own.joints
+        if group.floats:
+            root = own.base or next(
+                link.name for link in own.links if link.name not in {j.child for j in joints}
+            )
+            start = (*group.at.pos, *group.at.quat)
+            name = f"{root}_{ROOT_JOINT}"
+            free = Joint(name, "floating", WORLD, root, start=start, actuated=False)
+            joints = (free, *joints)
+        whole = replace(
+            whole,
+            links=(*whole.links, *(link for link in own.links if link.name != WORLD)),
+            joints=(*whole.joints, *joints),
+            geometries=(*whole.geometries, *own.geometries),
+            obstacles=(*whole.obstacles, *own.obstacles),
+            constraints=(*whole.constraints, *own.constraints),
+            self_collision=whole.self_collision and own.self_collision,
+        )
+    return whole

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read the shapes of an SDF: of collisions and of visuals."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from rbdyn_ros.description.mechanism_files.height_fields import (
+    PICTURES,
+    UnusableFieldError,
+    heights_in,
+)
+from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
+from rbdyn_ros.description.meshes.meshes import LEFT_OUT
+from rbdyn_ros.description.parts.geometries import (
+    Box,
+    Capsule,
+    Cylinder,
+    HeightField,
+    Plane,
+    Points,
+    Sphere,
+)
+from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Quat, Vec3
+from rbdyn_ros.description.sdf_files.document import SdfElement
+from rbdyn_ros.errors import listing, quote
+
+#: Corners around the axis of a round shape that is replaced by its hull.
+_AROUND, _UP = 12, 8
+#: The code of the note about it.
+REPLACED = "shape-replaced"
+
+
+class MeshName(NamedTuple):
+    """A mesh as an SDF names it.
+
+    Attributes:
+        uri: of its file.
+        scale: along its axes.
+        submesh: the only part of it that counts; empty: all parts.
+        centred: whether the middle of the part is moved to the origin.
+    """
+
+    uri: str
+    scale: Vec3
+    submesh: str
+    centred: bool
+
+
+Solid = Box | Sphere | Cylinder | Capsule | Points | Plane | HeightField
+Placed = tuple[Solid | MeshName, Pose]
+
+
+def read_shape(part: SdfElement, fields: MeshFiles) -> Placed | None:
+    """Return the shape of a <collision> or a <visual> in its frame; None after an error.
+
+    Args:
+        part: the element.
+        fields: finds the files of height fields.
+    """
+    geometry = part.child("geometry")
+    found = [] if geometry is None else list(geometry.children(*_SHAPES, "empty"))
+    if len(found) > 1 and any(shape.tag != "polyline" for shape in found):
+        tags = f"<{found[0].tag}> and <{found[1].tag}>"
+        text = f"has more than one shape, {tags}; give each a <{part.tag}>"
+        found[1].error("duplicate-element", text, found=tags)
+        return None
+    if found:
+        if found[0].tag == "polyline":
+            return _polylines(found)
+        return None if found[0].tag == "empty" else _SHAPES[found[0].tag](found[0], fields)
+    known = listing(_SHAPES)
+    unknown = "" if geometry is None else next((x.tag for x in geometry.element), "")
+    if unknown:
+        text = f"the shape <{quote(unknown)[1:-1]}> is not simulated; known are {known}"
+        part.repair("unknown-shape", text, LEFT_OUT, found=unknown, allowed=known)
+    else:
+        text = f"has no shape; known are {known}"
+        part.error("missing-element", text, allowed=known)
+    return None
+
+
+def _box(part: SdfElement, fields: MeshFiles) -> Placed:
+    del fields
+    return Box(part.vector("size", default=(1.0, 1.0, 1.0)) or (1.0, 1.0, 1.0)), IN_PLACE
+
+
+def _sphere(part: SdfElement, fields: MeshFiles) -> Placed:
+    del fields
+    return Sphere(part.number("radius", default=1.0)), IN_PLACE
+
+
+def _cylinder(part: SdfElement, fields: MeshFiles) -> Placed:
+    del fields
+    radius, length = part.number("radius", default=1.0), part.number("length", default=1.0)
+    return Cylinder(radius, length), IN_PLACE
+
+
+def _capsule(part: SdfElement, fields: MeshFiles) -> Placed:
+    del fields
+    radius, length = part.number("radius", default=0.5), part.number("length", default=1.0)
+    return Capsule(radius, length), IN_PLACE
+
+
+def _plane(part: SdfElement, fields: MeshFiles) -> Placed:
+    """Return a plane, which is infinite: its size is for the eye."""
+    del fields
+    part.child("size")
+    normal = part.vector("normal", default=(0.0, 0.0, 1.0)) or (0.0, 0.0, 1.0)
+    length = math.hypot(*normal)
+    if length == 0.0:
+        part.error("zero-axis", "the normal of its plane is zero", allowed="a direction")
+        return Plane(), IN_PLACE
+    return Plane(), Pose(quat=_from_z(normal, length))
+
+
+def _from_z(normal: Vec3, length: float) -> Quat:
+    """Return the shortest turn of the z axis to a direction."""
+    x, y, z = (entry / length for entry in normal)
+    if z <= -1.0 + 1e-12:
+        return (0.0, 1.0, 0.0, 0.0)
+    w = math.sqrt((1.0 + z) / 2.0)
+    return (w, -y / (2.0 * w), x / (2.0 * w), 0.0)
+
+
+def _ellipsoid(part: SdfElement, fields: MeshFiles) -> Placed:
+    del fields
+    radii = part.vector("radii", default=(1.0, 1.0, 1.0)) or (1.0, 1.0, 1.0)
+    rings = [math.pi * (k / _UP - 0.5) for k in range(1, _UP)]
+    points = [
+        (math.cos(up) * math.cos(a), math.cos(up) * math.sin(a), math.sin(up))
+        for up, a in itertools.product(rings, _angles())
+    ]
+    points += [(0.0, 0.0, 1.0), (0.0, 0.0, -1.0)]
+    corners = tuple((radii[0] * x, radii[1] * y, radii[2] * z) for x, y, z in points)
+    _approximated(part, len(corners))
+    return Points(corners), IN_PLACE
+
+
+def _cone(part: SdfElement, fields: MeshFiles) -> Placed:
+    """Return a cone whose tip points along z; its middle is the origin."""
+    del fields
+    radius, length = part.number("radius", default=0.5), part.number("length", default=1.0)
+    base = [(radius * math.cos(a), radius * math.sin(a), -length / 2) for a in _angles(60)]
+    _approximated(part, len(base) + 1)
+    return Points((*base, (0.0, 0.0, length / 2))), IN_PLACE
+
+
+def _angles(count: int = _AROUND) -> list[float]:
+    return [math.tau * k / count for k in range(count)]
+
+
+def _approximated(part: SdfElement, corners: int) -> None:
+    text = f"its {part.tag} is replaced by the hull of {corners} corners on it"
+    part.note(REPLACED, text, found=part.tag)
+
+
+def _polylines(parts: Sequence[SdfElement]) -> Placed | None:
+    """Return the convex hull of outlines of points that are raised by a height."""
+    corners: list[Vec3] = []
+    for part in parts:
+        height = part.number("height", default=1.0)
+        rows = [point.numbers(2) for point in part.children("point")]
+        corners += [(row[0], row[1], z) for row in rows if row is not None for z in (0.0, height)]
+    if len(corners) < 6:
+        text = "its polyline has fewer than three points"
+        parts[0].error("missing-element", text, allowed="<point>")
+        return None
+    text = "its polyline is replaced by its convex hull"
+    parts[0].note(REPLACED, text, found="polyline")
+    return Points(tuple(corners)), IN_PLACE
+
+
+def _mesh(part: SdfElement, fields: MeshFiles) -> Placed | None:
+    del fields
+    uri = part.word("uri")
+    if not uri:
+        part.error("missing-element", "its mesh has no <uri>", allowed="<uri>")
+        return None
+    scale = part.vector("scale", default=(1.0, 1.0, 1.0)) or (1.0, 1.0, 1.0)
+    centred = part.flag("submesh", "center")
+    return MeshName(uri, scale, part.word("submesh", "name"), centred), IN_PLACE
+
+
+def _heightmap(part: SdfElement, fields: MeshFiles) -> Placed | None:
+    """Return terrain; the white of its picture has the height of its size."""
+    uri = part.word("uri")
+    size = part.vector("size", default=(1.0, 1.0, 1.0)) or (1.0, 1.0, 1.0)
+    at = part.vector("pos", default=(0.0, 0.0, 0.0)) or (0.0, 0.0, 0.0)
+    for tag in ("texture", "blend", "use_terrain_paging", "sampling"):  # for the eye
+        list(part.children(tag))
+    try:
+        path: Path = fields.of(PICTURES).find(uri)
+        heights = heights_in(path.parent, path.name, size[2])
+    except (UnusableFieldError, UnusableMeshError) as error:
+        text = f"the height field {quote(uri, 200)} {error}"
+        part.repair("bad-height-field", text, LEFT_OUT, found=uri)
+        return None
+    return HeightField(heights, (size[0], size[1])), Pose(at)
+
+
+_SHAPES: dict[str, Callable[[SdfElement, MeshFiles], Placed | None]] = {
+    "box": _box,
+    "sphere": _sphere,
+    "cylinder": _cylinder,
+    "capsule": _capsule,
+    "ellipsoid": _ellipsoid,
+    "cone": _cone,
+    "plane": _plane,
+    "mesh": _mesh,
+    "polyline": lambda part, _: _polylines([part]),
+    "heightmap": _heightmap,
+}
