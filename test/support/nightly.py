@@ -25,6 +25,10 @@ ONE_IN = {
     "engine/test_falling_robots.py::test_robot": 4,
     "engine/test_contact_robots.py::test_robots_fall_and_stay_in_one_piece": 3,
     "engine/test_self_contact.py::test_a_robot_at_rest_does_not_push_itself": 3,
+    "engine/test_contact_robots.py::test_each_step_of_a_falling_humanoid_satisfies_the_law": 2,
+    "loading/test_geometry_masses.py::test_corner_by_corner_on_a_robot": 2,
+    "view/test_depth_renderer.py::test_robots_are_seen_as_by_rays": 2,
+    "description/test_collisions.py::test_real_robots_become_models": 2,
     "model/test_model_mujoco.py::test_robot": 4,
     # joint types, couplings and integrators in all combinations
     "engine/test_constraint_equations.py::test_equations_against_differences": 4,
@@ -62,10 +66,15 @@ ONE_IN = {
     "test_absurd_motions_are_refused_or_fitted": 5,
     "identification/test_identification_solve.py::"
     "test_absurd_options_are_refused_or_used": 3,
+    "engine/test_bounds_checked.py::test_an_index_error_in_code_called_by_address": 2,
+    "ros/simulator/test_start_and_end.py::test_ctrl_c_while_it_starts": 2,
     "engine/test_kernel_cache.py::test_only_a_change_of_code_compiles_anew": 2,
     # generated code and rollouts: the same laws by other means
     "codegen/test_c_robots.py::test_agrees_with_the_engine": 3,
     "codegen/test_c_robots.py::test_single_precision": 3,
+    "codegen/test_c_robots.py::test_the_generated_test_passes_and_can_fail": 2,
+    "rollouts/test_cuda_code.py::test_nvcc_compiles_it_and_reports_registers": 2,
+    "rollouts/test_cuda_code.py::test_the_code_of_a_gpu_has_the_bits_of_a_batch": 2,
     "rollouts/test_rollout_bits.py::test_a_rollout_has_the_bits_of_steps": 3,
     "rollouts/test_rollout_laws.py::test_laws_compute_the_same_as_numpy": 4,
     "rollouts/test_rollout_params.py::test_joint_parameters_equal_replaced": 3,
@@ -78,6 +87,8 @@ ONE_IN = {
     "test_computed_torque_tracks_twenty_times_closer_than_pd": 2,
     "ros/test_documented_motion.py::"
     "test_the_gravity_node_floats_and_comes_to_rest": 2,
+    "trials/test_trial_nodes.py::test_what_a_node_does_is_the_result_of_its_run": 2,
+    "trials/test_trial_processes.py::test_what_a_controller_does_is_the_result_of_its_run": 2,
     # the examples themselves run in test_examples.py
     "docs/test_notebooks.py::test_a_notebook_runs": 4,
     "view/test_live_pull.py::test_the_point_follows_the_cursor_and_does_not_swing": 4,

@@ -167,6 +167,7 @@ def test_keys_and_follow_move_the_camera(browser, near):
         page.get_by_text("Keys and mouse").wait_for()
 
 
+@pytest.mark.nightly
 def test_a_narrow_page_shows_the_robot_first_and_follows_a_dark_system(browser, near):
     _, live, server = near
     size = {"width": 390, "height": 700}
