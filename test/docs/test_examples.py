@@ -77,9 +77,7 @@ PICTURES = [
 #: Options of examples that one run tests with the rest.
 FILMS = {"spinning_top.py": ("--film",)}
 # a fall with many impacts depends on the processor's rounding
-HUMANOID = pytest.param(
-    "falling_humanoid.py", marks=[robots.needs_robots, pytest.mark.nightly]
-)
+HUMANOID = pytest.param("falling_humanoid.py", marks=[robots.needs_robots, pytest.mark.nightly])
 
 
 @pytest.mark.parametrize("name", [*PICTURES, "delta_robot.py", "lidar_stop.py"])

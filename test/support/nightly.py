@@ -62,10 +62,8 @@ ONE_IN = {
     "loading/test_storage.py::test_nan_and_infinity": 6,
     "loading/test_storage.py::test_every_type_on_every_joint": 4,
     "description/test_kinds.py::test_only_our_errors_leave": 4,
-    "identification/test_identification_solve.py::"
-    "test_absurd_motions_are_refused_or_fitted": 5,
-    "identification/test_identification_solve.py::"
-    "test_absurd_options_are_refused_or_used": 3,
+    "identification/test_identification_solve.py::test_absurd_motions_are_refused_or_fitted": 5,
+    "identification/test_identification_solve.py::test_absurd_options_are_refused_or_used": 3,
     "engine/test_bounds_checked.py::test_an_index_error_in_code_called_by_address": 2,
     "ros/simulator/test_start_and_end.py::test_ctrl_c_while_it_starts": 2,
     "engine/test_kernel_cache.py::test_only_a_change_of_code_compiles_anew": 2,
@@ -83,10 +81,8 @@ ONE_IN = {
     "control/test_uses.py::test_an_ordinary_use_ends_without_a_fault": 2,
     "control/test_start_up.py::test_an_error_is_refused_before_the_arm_is_armed": 2,
     "ros/arm/test_arm_floats_node.py::test_it_floats": 2,
-    "ros/arm/test_arm_tracks_node.py::"
-    "test_computed_torque_tracks_twenty_times_closer_than_pd": 2,
-    "ros/test_documented_motion.py::"
-    "test_the_gravity_node_floats_and_comes_to_rest": 2,
+    "ros/arm/test_arm_tracks_node.py::test_computed_torque_tracks_twenty_times_closer_than_pd": 2,
+    "ros/test_documented_motion.py::test_the_gravity_node_floats_and_comes_to_rest": 2,
     "trials/test_trial_nodes.py::test_what_a_node_does_is_the_result_of_its_run": 2,
     "trials/test_trial_processes.py::test_what_a_controller_does_is_the_result_of_its_run": 2,
     # the examples themselves run in test_examples.py

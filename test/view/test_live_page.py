@@ -10,7 +10,7 @@ from loop_stand_in import ViewedLoop
 from plain_client import PlainClient
 from web_page import open_page, press, require_browser, slider, unfold, wait_until
 
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 from rbdyn_ros.view.live.process import start_view
 
 pytest.importorskip("viser", reason="viser is not installed")

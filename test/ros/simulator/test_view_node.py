@@ -14,11 +14,11 @@ import pytest
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.urdf_files import urdf
-from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.ros.common.commands import command_parser
 from rbdyn_ros.ros.simulator.services.view import ViewedSimulation
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.settings import LoopSettings
+from rbdyn_ros.share import bundled_robot
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 sys.path.insert(0, str(Path(__file__).parents[2] / "view"))
