@@ -192,14 +192,11 @@ def test_a_narrow_page_shows_the_robot_first_and_follows_a_dark_system(browser, 
         context.close()
 
 
-def test_closing_a_tab_releases_its_forces(browser, near):
-    loop, _, server = near
-    with open_page(browser, address_of(server), server, **SMALL) as page:
-        unfold(page, TORQUES)
-        thumb = slider(page, f"{SHOULDER} [N m]")
-        thumb.focus()
-        thumb.press("ArrowRight")
-        wait_until(lambda: loop.state.effort[0] > 0.0, "the effort", page)
+def test_closing_a_tab_releases_its_forces(near):
+    loop, live, server = near
+    with PlainClient(server) as tab:
+        tab.set_value(live.robots[0].joints._torques[SHOULDER], 1.0)
+        wait_until(lambda: loop.state.effort[0] > 0.0, "the effort")
         assert not loop.all_of("release")
     wait_until(lambda: loop.all_of("release"), "the release")
     wait_until(lambda: loop.state.effort[0] == 0.0, "the effort to fade")
