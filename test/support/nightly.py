@@ -93,8 +93,7 @@ ONE_IN = {
     "rollouts/test_rollout_laws.py::test_laws_compute_the_same_as_numpy": 4,
     "rollouts/test_rollout_params.py::test_joint_parameters_equal_replaced": 3,
     "specialization/test_processors.py::test_instructions": 3,
-    # arms: each use with two of four, each fault in one of its endings
-    "control/test_uses.py::test_an_ordinary_use_ends_without_a_fault": 2,
+    # arms and nodes in processes of their own
     "control/test_start_up.py::test_an_error_is_refused_before_the_arm_is_armed": 2,
     "ros/arm/test_arm_floats_node.py::test_it_floats": 2,
     "ros/arm/test_arm_tracks_node.py::test_computed_torque_tracks_twenty_times_closer_than_pd": 2,
