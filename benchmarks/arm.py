@@ -134,7 +134,7 @@ def _seconds(stamp: Any) -> float:
 
 
 def _path_of(robot: str) -> File:
-    from rbdyn_ros.loading.assets import bundled_robot
+    from rbdyn_ros.share import bundled_robot
 
     name = ARMS[robot][0]
     return folder() / name if name else bundled_robot("seven_dof_arm")

@@ -48,9 +48,9 @@ def main(seconds: float = 10.0, turns: int = 3) -> None:
 def beside_a_busy_thread(seconds: float) -> list[tuple[str, str, str]]:
     """Run the loop without ROS beside a busy Python thread."""
     import rbdyn_ros as rb
-    from rbdyn_ros.loading.assets import bundled_robot
     from rbdyn_ros.runtime.loop import Loop, warm
     from rbdyn_ros.runtime.settings import LoopSettings
+    from rbdyn_ros.share import bundled_robot
 
     m = rb.load_urdf(bundled_robot("seven_dof_arm"))
     warm(m)

@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 
 import rbdyn_ros as rb
-from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.port import Port
 from rbdyn_ros.runtime.realtime import Mode
 from rbdyn_ros.runtime.settings import LoopSettings
+from rbdyn_ros.share import bundled_robot
 
 ROOT = Path(__file__).parents[1]
 NAME = f"benchmark{os.getpid()}"

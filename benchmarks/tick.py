@@ -52,7 +52,7 @@ class Loop:
         from rbdyn_ros.control.base.limits import Limits
         from rbdyn_ros.control.controller import Controller
         from rbdyn_ros.control.states.gate import SafetyGate
-        from rbdyn_ros.loading.assets import bundled_robot
+        from rbdyn_ros.share import bundled_robot
 
         name, start = ROBOTS[robot]
         m = rb.load_urdf(folder() / name if name else bundled_robot("seven_dof_arm"))

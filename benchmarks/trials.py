@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from rbdyn_ros import trials
-from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.machine import machine
+from rbdyn_ros.share import bundled_robot
 from rbdyn_ros.trials.simulation.runs import run_shard
 from rbdyn_ros.trials.trial import Trial
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import rbdyn_ros as rb
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 
 STIFFNESS, DAMPING = 400.0, 40.0  # [1/s^2, 1/s]: 20 rad/s, critically damped
 FLANGE, SECONDS, SETTLED = "tool_flange", 5.0, 1.0  # [s]

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import rbdyn_ros as rb
-from rbdyn_ros.loading.assets import share_dir
+from rbdyn_ros.share import share_dir
 
 CARD = (0.002, 0.06, 0.09)  # thickness, width, length [m]
 LEAN, APART = np.radians(15.0), 0.052  # of the cards of a tent; distance of two tents

@@ -18,7 +18,7 @@ from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 
 import rbdyn_ros as rb
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 
 #: Rate at which motion decays [1/s]; without damping a pushed robot keeps drifting. The mass
 #: matrix turns it into efforts: one number for all joints would shake the wrist, whose inertia is

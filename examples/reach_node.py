@@ -16,7 +16,7 @@ import numpy as np
 
 import rbdyn_ros as rb
 from rbdyn_ros.gym import NodeEnv
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 
 #: Timesteps of an action, and actions of an episode: 10 ms, 3 s.
 NSTEP, HORIZON = 10, 300

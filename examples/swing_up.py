@@ -20,7 +20,7 @@ import numpy as np
 
 import rbdyn_ros as rb
 from rbdyn_ros.gym import BatchEnv
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 
 MOTOR = 2.0  # largest torque [N m]
 NSTEP, HORIZON = 20, 400  # 20 ms an action, 8 s an episode

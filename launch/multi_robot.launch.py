@@ -13,9 +13,9 @@ from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch_ros.actions import Node
 
 from launch import LaunchContext, LaunchDescription
-from rbdyn_ros.loading.assets import share_dir
 from rbdyn_ros.ros.common import launching
 from rbdyn_ros.ros.simulator import launching as sim_launching
+from rbdyn_ros.share import share_dir
 
 
 def generate_launch_description() -> LaunchDescription:

@@ -12,7 +12,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")
 
 import pytest
-from support import messages, processes
+from support import messages, nightly, processes
 from support.bounds import pytest_configure  # noqa: F401  a hook
 from support.compare import WORST
 from support.refusals import SEEN
@@ -72,6 +72,7 @@ def pytest_itemcollected(item):
 
 
 def pytest_collection_modifyitems(config, items):
+    nightly.mark(items, Path(__file__).parent)
     if not config.getoption("--nightly"):
         left_out = [item for item in items if item.get_closest_marker("nightly")]
         config.hook.pytest_deselected(items=left_out)

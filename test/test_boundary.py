@@ -20,7 +20,7 @@ from rbdyn_ros.description.parts.types import (
     Mimic,
     Trajectory,
 )
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 
 BRICK = (
     '<inertial><mass value="1"/>'

@@ -103,7 +103,7 @@ class Library(ctypes.CDLL):
 ctypes.CDLL = Library
 import rbdyn_ros as rb
 from rbdyn_ros.cli import main
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 m = rb.load_urdf(bundled_robot("pendulum"))
 d = rb.make_data(m)
 rb.step(m, d, 10)

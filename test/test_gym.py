@@ -12,7 +12,7 @@ from support.documents import ROOT
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 
 gymnasium = pytest.importorskip("gymnasium", reason="gymnasium is not installed")
 from gymnasium.utils.env_checker import check_env, data_equivalence  # noqa: E402

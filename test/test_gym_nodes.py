@@ -11,7 +11,7 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.errors import RbdynError
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 gymnasium = pytest.importorskip("gymnasium", reason="gymnasium is not installed")

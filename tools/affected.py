@@ -21,7 +21,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -74,12 +74,12 @@ def needs(name: str) -> frozenset[str]:
     """Return the files that a Python file needs itself."""
     if not name.endswith(".py") or name.endswith("conftest.py") or name.startswith("examples/"):
         return frozenset()
-    tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
-    texts = list(_texts(tree))
+    nodes = list(ast.walk(ast.parse((ROOT / name).read_text(encoding="utf-8"))))
+    texts = list(_texts(nodes))
     named = {module for text in texts for module in _MODULE.findall(text)}
-    for folder, nodes in NODES.items():
-        named |= nodes if name.startswith(folder) else set()
-    found = {file for x in (*_imported(tree), *_public(tree), *named) for file in _files_of(x)}
+    for folder, started in NODES.items():
+        named |= started if name.startswith(folder) else set()
+    found = {file for x in (*_imported(nodes), *_public(nodes), *named) for file in _files_of(x)}
     words = {word.rpartition("/")[2] for text in texts for word in _WORD.findall(text)}
     found |= {file for word in words for file in files_by_name().get(word, ())}
     folders = [f"{text}/" for text in texts if text in FOLDERS and name.startswith("test/")]
@@ -90,27 +90,27 @@ def needs(name: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def _imported(tree: ast.AST) -> Iterator[str]:
+def _imported(nodes: Sequence[ast.AST]) -> Iterator[str]:
     """Yield the imported modules, and each imported name as if it were a module."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def _public(tree: ast.AST) -> Iterator[str]:
+def _public(nodes: Sequence[ast.AST]) -> Iterator[str]:
     """Yield the modules of the public names that a file takes from `rb`."""
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Attribute(value=ast.Name(id="rb"), attr=name) if name in public_names():
                 yield f"{public_names()[name]}.{name}"
 
 
-def _texts(tree: ast.AST) -> Iterator[str]:
+def _texts(nodes: Sequence[ast.AST]) -> Iterator[str]:
     """Yield the strings of a file, but not its docstrings."""
-    statements = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
-    for node in ast.walk(tree):
+    statements = {node.value for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         text = node.value if isinstance(node, ast.Constant) else None
         if isinstance(text, str) and node not in statements:
             yield text

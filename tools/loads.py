@@ -13,10 +13,10 @@ import numpy as np
 
 import rbdyn_ros as rb
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.runtime.types import IMPEDANCE, POSITION, VELOCITY, Command, Wrench
+from rbdyn_ros.share import bundled_robot
 from rbdyn_ros.view.pictures.canvas import new_figure
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"

@@ -59,7 +59,7 @@ ROS_VARIABLES = (
 
 # Compiles what a simulator compiles.
 WARM = """
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 from rbdyn_ros.loading.load import load_urdf
 from rbdyn_ros.ros.common.dynamics_query import warm as warm_services
 from rbdyn_ros.runtime.loop import warm as warm_loop

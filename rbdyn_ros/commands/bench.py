@@ -88,7 +88,7 @@ def _bench(options: argparse.Namespace) -> int:
 
 def _robot(options: argparse.Namespace) -> tuple[Model, str, str]:
     """Return the robot, its URDF, and the reason why other engines cannot load it (or "")."""
-    from rbdyn_ros.loading.assets import bundled_robot
+    from rbdyn_ros.share import bundled_robot
 
     m, found = loaded_robot(options, options.robot or bundled_robot("seven_dof_arm"))
     if found is None or found.is_scene or not found.text:

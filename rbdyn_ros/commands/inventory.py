@@ -112,7 +112,7 @@ def _is_there(module: str) -> bool:
 
 def _robots() -> list[str]:
     from rbdyn_ros.errors import ParameterError
-    from rbdyn_ros.loading.assets import bundled_robots
+    from rbdyn_ros.share import bundled_robots
 
     try:
         return list(bundled_robots())

@@ -106,7 +106,7 @@ def _sim(options: argparse.Namespace) -> int:
         from rbdyn_ros.ros.simulator import node as simulator
     except ImportError as error:
         return report_error("sim", why_no_ros(error), USAGE)
-    from rbdyn_ros.loading.assets import bundled_robot
+    from rbdyn_ros.share import bundled_robot
 
     words = [sys.argv[0], *ros_words(options), *options.ros_args]
     fallback = bundled_robot("seven_dof_arm")

@@ -11,7 +11,7 @@ from support.refusals import refused
 from rbdyn_ros import load_urdf
 from rbdyn_ros.codegen.folder import files, write
 from rbdyn_ros.errors import ParameterError
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 
 #: Of a file [bytes]: a header is smaller, the source of this robot is not.
 LARGEST = 8192

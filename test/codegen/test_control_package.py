@@ -27,9 +27,9 @@ from rbdyn_ros.control.blind.blind_arm import BlindArm
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.states.gate import HASTE, GateSettings, SafetyGate
 from rbdyn_ros.dynamics.toolbox.terms import gravity_term
-from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.arm.parameters import PARAMETERS
+from rbdyn_ros.share import bundled_robot
 
 pytestmark = needs_gxx
 

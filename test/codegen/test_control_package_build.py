@@ -14,7 +14,7 @@ import pytest
 from support.control_package import package_of, write
 
 import rbdyn_ros as rb
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 
 NEEDED = ("ament_cmake", "controller_interface", "generate_parameter_library", "pluginlib")
 PREFIXES = [Path(path) for path in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)]

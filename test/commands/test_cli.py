@@ -11,7 +11,7 @@ from support.commands import run_process
 from support.refusals import worded
 
 import rbdyn_ros as rb
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 
 ARM = str(bundled_robot("seven_dof_arm"))
 BROKEN = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="nan"/>

@@ -7,7 +7,7 @@ import pytest
 from support.commands import run
 from support.robots import find, needs_robots
 
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 
 ARM = bundled_robot("seven_dof_arm")
 QUICK = ("--seconds", "0.05")

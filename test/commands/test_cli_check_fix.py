@@ -11,7 +11,7 @@ from support.commands import run
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.urdf_files import repair
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 
 ARM = str(bundled_robot("seven_dof_arm"))
 BODY = (

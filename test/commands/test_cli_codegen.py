@@ -7,7 +7,7 @@ from support.c_compilers import run as run_program
 from support.commands import run
 
 from rbdyn_ros.codegen.names import FileNames
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 
 ARM = bundled_robot("seven_dof_arm")
 NAMES = tuple(FileNames("seven_dof_arm"))

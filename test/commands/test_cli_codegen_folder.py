@@ -7,7 +7,7 @@ import pytest
 from support.commands import run
 
 from rbdyn_ros.codegen.names import FileNames
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 
 ARM = bundled_robot("seven_dof_arm")
 PENDULUM = bundled_robot("pendulum")

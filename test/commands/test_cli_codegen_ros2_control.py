@@ -10,7 +10,7 @@ from support.refusals import refused
 
 from rbdyn_ros.codegen.ros2_control import folder as output
 from rbdyn_ros.errors import ParameterError
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 
 ARM = bundled_robot("seven_dof_arm")
 BRICK = (

@@ -17,8 +17,8 @@ from rbdyn_ros import machine
 from rbdyn_ros.commands import inventory
 from rbdyn_ros.commands.info import info_text
 from rbdyn_ros.engine.compiler import jit
-from rbdyn_ros.loading.assets import bundled_robot, bundled_robots
 from rbdyn_ros.runtime import compiled
+from rbdyn_ros.share import bundled_robot, bundled_robots
 
 
 @pytest.fixture(scope="module")

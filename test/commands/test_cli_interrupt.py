@@ -11,7 +11,7 @@ import pytest
 from support.commands import AS_A_PROCESS, run_process
 
 from rbdyn_ros.commands import interrupts
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 
 ARM = str(bundled_robot("seven_dof_arm"))
 

@@ -12,7 +12,7 @@ import pytest
 from support.commands import run
 
 from rbdyn_ros.commands import interrupts
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from rbdyn_ros.description.parts.geometries import (
 from rbdyn_ros.description.parts.poses import Pose, pose
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import DescriptionError, ParameterError
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 
 MASS = (
     '<inertial><mass value="2"/>'

@@ -115,7 +115,13 @@ def with_bash(page):
     return bool(of_language(page, "bash"))
 
 
-RUN = list(filter(with_bash, page_names()))
+#: Its commands are the examples, which test_examples.py runs.
+EXAMPLES = "docs/guides/examples.md"
+RUN = [
+    pytest.param(page, marks=[pytest.mark.nightly] * (page == EXAMPLES))
+    for page in page_names()
+    if with_bash(page)
+]
 #: The folders of trials on the pages, one for each page: pages run at the same time.
 TRIALS = ("/tmp/reach_trial", "/tmp/rbdyn_trial")
 

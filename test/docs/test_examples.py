@@ -77,7 +77,7 @@ PICTURES = [
 #: Options of examples that one run tests with the rest.
 FILMS = {"spinning_top.py": ("--film",)}
 # a fall with many impacts depends on the processor's rounding
-HUMANOID = pytest.param("falling_humanoid.py", marks=robots.needs_robots)
+HUMANOID = pytest.param("falling_humanoid.py", marks=[robots.needs_robots, pytest.mark.nightly])
 
 
 @pytest.mark.parametrize("name", [*PICTURES, "delta_robot.py", "lidar_stop.py"])
@@ -205,6 +205,7 @@ def test_double_pendulums_diverge_while_energy_is_conserved():
 
 
 @robots.needs_robots
+@pytest.mark.nightly  # test_contact_robots.py has a humanoid that comes to rest
 def test_the_humanoid_is_at_rest_from_10_s_to_40_s():
     fastest, begin, end, quiet = line_of("falling_humanoid.py", "fastest joint")
     assert fastest > 5.0  # it fell
@@ -223,6 +224,7 @@ def test_computed_torque_tracks_better_than_pd():
     assert 10.0 * wrong < gravity
 
 
+@pytest.mark.nightly
 def test_costs_are_printed_for_every_algorithm():
     """Exponents come from measured times, which vary: the test does not assert them."""
     lines = output("cost_of_dynamics.py").splitlines()

@@ -11,7 +11,7 @@ from support import robots, touching
 import rbdyn_ros as rb
 from rbdyn_ros.engine.contact.law.contact_constants import DEEPEST, STICK, STIFF
 from rbdyn_ros.engine.contact.solve.linearise import linearise_viscous
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 
 MASS = 2.0
 WEIGHT = MASS * touching.G

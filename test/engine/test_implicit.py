@@ -17,10 +17,10 @@ from support.refusals import refused
 import rbdyn_ros as rb
 from rbdyn_ros.description.parts.types import Mimic, Trajectory
 from rbdyn_ros.errors import ModelError, ParameterError
-from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.model.callbacks import STAGE_MAKERS
 from rbdyn_ros.model.model_fields import MODEL_FIELDS
 from rbdyn_ros.model.options import Options
+from rbdyn_ros.share import bundled_robot
 
 SHARES = {"implicit": 1.0, "implicit_midpoint": 0.5}
 each_integrator = pytest.mark.parametrize("integrator", SHARES)

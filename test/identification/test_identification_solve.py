@@ -91,7 +91,7 @@ def test_absurd_gravity_is_refused_or_fitted(gravity):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("option", ["strength", "smoothing"])
-@pytest.mark.parametrize("value", [1e-300, 1e300])
+@pytest.mark.parametrize("value", [1e300, 1e-300])
 def test_absurd_options_are_refused_or_used(option, value):
     m = rb.load_urdf(ARM)
     motion = recorded(m, rubbing(m), seed=1, samples=60)

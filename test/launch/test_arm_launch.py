@@ -17,8 +17,8 @@ from support.robots import find
 
 import launch
 import rbdyn_ros as rb
-from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.ros.arm.parameters import PARAMETERS
+from rbdyn_ros.share import bundled_robot
 
 FOLDER = Path(__file__).parents[2] / "launch"
 MODES = {

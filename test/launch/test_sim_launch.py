@@ -10,8 +10,8 @@ pytest.importorskip("launch_ros", reason="launch and launch_ros are in no packag
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 
 import launch
-from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.ros.simulator.parameters import PARAMETERS
+from rbdyn_ros.share import bundled_robot
 
 FOLDER = Path(__file__).parents[2] / "launch"
 ARMS = ("gravity_compensation.launch.py", "computed_torque.launch.py")  # test_arm_launch.py

@@ -10,7 +10,7 @@ from support.refusals import refused
 from support.robots import find, needs_robots
 
 import rbdyn_ros as rb
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 
 ARM = bundled_robot("seven_dof_arm")
 SRDF = """<robot name="seven_dof_arm">

@@ -8,7 +8,6 @@ import pytest
 from support.robots import find, needs_robots
 
 import rbdyn_ros as rb
-from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.measuring import turns
 from rbdyn_ros.measuring.peers import mujoco_model, peers
 from rbdyn_ros.measuring.turns import (
@@ -20,6 +19,7 @@ from rbdyn_ros.measuring.turns import (
     repeated,
     stepped,
 )
+from rbdyn_ros.share import bundled_robot
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.model.named_parts import NamedPart
+from rbdyn_ros.share import bundled_robot
 
 mujoco = pytest.importorskip("mujoco")
 ARM = bundled_robot("seven_dof_arm")

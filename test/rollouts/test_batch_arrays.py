@@ -10,7 +10,7 @@ import pytest
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 
 NAMES = (
     *("time", "qpos", "qvel", "qfrc_applied", "xfrc_applied"),

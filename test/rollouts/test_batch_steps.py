@@ -14,9 +14,9 @@ from support.rollouts import light_forces, robot, starts
 from support.smooth import smoothly
 
 import rbdyn_ros as rb
-from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.rollouts import job
 from rbdyn_ros.rollouts.lane_step import LaneStep
+from rbdyn_ros.share import bundled_robot
 
 DERIVED = ("xpos", "xmat", "xipos", "subtree_com", "cvel", "energy")
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import rbdyn_ros as rb
-from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.rollouts import job
+from rbdyn_ros.share import bundled_robot
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ SCRIPT = """
 import os, signal, threading, time
 import numpy as np
 import rbdyn_ros as rb
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 from rbdyn_ros.rollouts import pool
 
 signal.signal(signal.SIGINT, signal.default_int_handler)

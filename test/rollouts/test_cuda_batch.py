@@ -13,8 +13,8 @@ from support.rollouts import light_forces, starts
 
 import rbdyn_ros as rb
 from rbdyn_ros.errors import ParameterError
-from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.rollouts.cuda import kernels_of
+from rbdyn_ros.share import bundled_robot
 
 N = 70
 DERIVED = ("xpos", "xmat", "xipos", "subtree_com", "cvel", "energy")

@@ -11,8 +11,8 @@ from support.robots import needs_robots
 from support.rollouts import light_forces, starts
 
 import rbdyn_ros as rb
-from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.rollouts.cuda import kernels_of
+from rbdyn_ros.share import bundled_robot
 from rbdyn_ros.specialization import cuda_code
 from rbdyn_ros.specialization.c_language import DOUBLE, FLOAT
 from rbdyn_ros.specialization.cuda_code import source

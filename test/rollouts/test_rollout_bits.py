@@ -8,10 +8,10 @@ import pytest
 from support import specialised, specialised_models
 
 import rbdyn_ros as rb
-from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.rollouts import job as module
 from rbdyn_ros.rollouts.lane_step import LaneStep
 from rbdyn_ros.rollouts.rollout import rollout
+from rbdyn_ros.share import bundled_robot
 
 ROBOTS, NSTEP = 19, 2  # no multiple of any width
 

@@ -23,7 +23,7 @@ from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import JointState
 
 import rbdyn_ros as rb
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 
 ARM = bundled_robot("seven_dof_arm")
 #: A command that starts a simulator, a controller or a motion.

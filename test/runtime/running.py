@@ -6,7 +6,7 @@ import time
 import numpy as np
 
 import rbdyn_ros as rb
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 
 
 def states_for(loop, seconds):

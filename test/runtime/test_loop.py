@@ -19,7 +19,7 @@ from support.refusals import refused
 import rbdyn_ros as rb
 from rbdyn_ros.engine.compiler import jit
 from rbdyn_ros.errors import RbdynError
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 
 if jit.DISABLED:
     pytest.skip("the loop is compiled only", allow_module_level=True)

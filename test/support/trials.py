@@ -4,7 +4,7 @@
 from pathlib import Path
 
 from rbdyn_ros import trials
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 
 PENDULUM = f"""\
 rbdyn_trial: 1

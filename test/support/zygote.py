@@ -58,10 +58,10 @@ def prepare():
     from rbdyn_ros.control.base.limits import Limits
     from rbdyn_ros.control.controller import MODES, Controller
     from rbdyn_ros.control.states.gate import SafetyGate
-    from rbdyn_ros.loading.assets import bundled_robot
     from rbdyn_ros.ros.arm.services import warm as warm_answers
     from rbdyn_ros.ros.common.dynamics_query import warm as warm_queries
     from rbdyn_ros.runtime.loop import warm as warm_loop
+    from rbdyn_ros.share import bundled_robot
 
     m = rb.load_urdf(Path(bundled_robot("seven_dof_arm")))
     warm_loop(m)

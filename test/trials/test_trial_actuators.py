@@ -9,8 +9,8 @@ from support.trials import joint, text, trial
 import rbdyn_ros as rb
 from rbdyn_ros import trials
 from rbdyn_ros.errors import DescriptionError
-from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.rollouts.params import OF_ACTUATORS
+from rbdyn_ros.share import bundled_robot
 from rbdyn_ros.trials.simulation.runs import run_shard
 from rbdyn_ros.trials.simulation.simulated import HistoryWatcher
 

@@ -8,7 +8,7 @@ from support.trials import joint, text, trial
 
 from rbdyn_ros import trials
 from rbdyn_ros.errors import DescriptionError, ParameterError
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 from rbdyn_ros.trials.distributions import Choice, Normal
 from rbdyn_ros.trials.files.reader import with_runs
 from rbdyn_ros.trials.trial import MeasureLimit

@@ -11,7 +11,7 @@ from support.trials import NODE, joint, trial
 
 from rbdyn_ros import read_run, trials
 from rbdyn_ros.errors import DescriptionError, ParameterError, RbdynError
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 
 rclpy = pytest.importorskip("rclpy", reason="rclpy is not installed")
 

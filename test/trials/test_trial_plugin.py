@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ET
 import pytest
 from support.trials import trial
 
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 
 PASSES = """\
 def test_passes(rbdyn_trial):

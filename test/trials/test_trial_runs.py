@@ -9,8 +9,8 @@ from support.trials import joint, trial
 
 import rbdyn_ros as rb
 from rbdyn_ros import trials
-from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.runtime.kernels.noise import COMMAND_DROP, ENCODER, SPEED, normal, uniform
+from rbdyn_ros.share import bundled_robot
 from rbdyn_ros.trials.simulation.runs import run_shard
 from rbdyn_ros.trials.simulation.simulated import HistoryWatcher
 

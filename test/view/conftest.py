@@ -5,7 +5,7 @@ import pytest
 from web_page import open_browser
 
 import rbdyn_ros as rb
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 
 
 @pytest.fixture(scope="module")

@@ -48,6 +48,10 @@ class PlainClient:
 
         self._pipe.send(msgspec.msgpack.encode({"type": kind, **fields}))
 
+    def set_value(self, handle, value):
+        """Set a control of the panel, such as a slider."""
+        self.say("GuiUpdateMessage", uuid=handle._impl.uuid, updates={"value": value})
+
     def drag_node(self, name, phase, start, end, modifier=None):
         """Drag a node of the scene from one point to another."""
         start, end = tuple(map(float, start)), tuple(map(float, end))

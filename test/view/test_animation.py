@@ -14,7 +14,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.description.appearance.shapes import Appearance, read_appearance
 from rbdyn_ros.description.build import shapes
 from rbdyn_ros.description.parts.types import Description, Joint, Link
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 from rbdyn_ros.view.pictures import animation
 from rbdyn_ros.view.pictures.animation import animate
 from rbdyn_ros.view.pictures.scene import PictureScene

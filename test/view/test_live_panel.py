@@ -10,7 +10,7 @@ import pytest
 
 import rbdyn_ros as rb
 from rbdyn_ros.dynamics.instant import Instant
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 from rbdyn_ros.view.live.clock import Clock, state_line
 from rbdyn_ros.view.live.forces import Pushes
 from rbdyn_ros.view.live.hand import Hand

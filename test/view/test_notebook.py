@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import rbdyn_ros as rb
-from rbdyn_ros.loading.assets import bundled_robot
+from rbdyn_ros.share import bundled_robot
 from rbdyn_ros.view.notebook import MOST_JOINTS, html_of_model
 
 

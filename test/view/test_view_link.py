@@ -24,9 +24,9 @@ from web_page import wait_until
 
 import rbdyn_ros as rb
 from rbdyn_ros.dynamics.payload import with_payload
-from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.settings import LoopSettings
+from rbdyn_ros.share import bundled_robot
 from rbdyn_ros.view.live import process
 from rbdyn_ros.view.live.link import FAILED, SERVING, WARNED, Cast, Remote, answered, serve
 from rbdyn_ros.view.live.loading import MOST_WARNINGS, warning_of

@@ -25,7 +25,7 @@ from rbdyn_ros.description.yaml_files.kinds import (
 from rbdyn_ros.description.yaml_files.tables import ByName, Key, Table
 from rbdyn_ros.description.yaml_files.text import Node, parse
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, listing, quote
-from rbdyn_ros.loading.assets import share_dir
+from rbdyn_ros.share import share_dir
 
 FOLDER = Path("config", "arms")
 

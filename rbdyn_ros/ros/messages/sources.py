@@ -7,7 +7,7 @@ import configparser
 import hashlib
 from pathlib import Path
 
-from rbdyn_ros.loading.assets import share_dir
+from rbdyn_ros.share import share_dir
 
 LISTS = Path(__file__).resolve().parent
 OWN = "rbdyn_interfaces"

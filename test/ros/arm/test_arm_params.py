@@ -15,11 +15,11 @@ import rbdyn_ros as rb
 from rbdyn_ros.control.arm.settings import ControlSettings
 from rbdyn_ros.control.states.gate import GateSettings
 from rbdyn_ros.errors import ParameterError
-from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.ros.arm import parameters as arm_params
 from rbdyn_ros.ros.arm.parameters import PARAMETERS
 from rbdyn_ros.ros.arm.safety_parameters import TIGHTENING
 from rbdyn_ros.ros.common import parameters
+from rbdyn_ros.share import bundled_robot
 
 
 def defaults(**others):

@@ -11,8 +11,8 @@ pytest.importorskip("diagnostic_msgs.msg", reason="diagnostic_msgs is not instal
 
 from arm_pair import SEVEN_START, start_pair
 
-from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.ros.arm.arm_time import ArmTime
+from rbdyn_ros.share import bundled_robot
 
 ARM = bundled_robot("seven_dof_arm")
 #: Longer than any timeout of a state [s].

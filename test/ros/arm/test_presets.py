@@ -112,7 +112,7 @@ def test_explicit_values_count_more_and_the_log_says_so():
 
 def test_friction_counted_twice_is_refused():
     import rbdyn_ros as rb
-    from rbdyn_ros.loading.assets import bundled_robot
+    from rbdyn_ros.share import bundled_robot
 
     m = rb.load_urdf(bundled_robot("seven_dof_arm"))
     values = defaults(robot_compensates_friction=True, friction_compensation=0.5)

@@ -10,9 +10,9 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 import rbdyn_ros as rb
 from rbdyn_ros.control.base.limits import Limits
-from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.ros.simulator.parameters import INITIAL, PARAMETERS
 from rbdyn_ros.ros.simulator.rviz_config import rviz_config
+from rbdyn_ros.share import bundled_robot
 
 CONFIG = Path(__file__).parents[3] / "config"
 TABLES = {"hil.yaml": PARAMETERS, "multi_robot.yaml": PARAMETERS}

@@ -10,10 +10,10 @@ from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 
 import rbdyn_ros as rb
-from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.ros.common import convert
 from rbdyn_ros.ros.common.convert import Prepared
 from rbdyn_ros.ros.common.single_joints import SingleJoints
+from rbdyn_ros.share import bundled_robot
 
 
 def test_quaternions_become_xyzw():

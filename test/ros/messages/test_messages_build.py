@@ -9,9 +9,9 @@ import pytest
 from support.refusals import refused
 
 import rbdyn_ros as rb
-from rbdyn_ros.loading.assets import share_dir
 from rbdyn_ros.ros.messages import build, sources
 from rbdyn_ros.ros.messages.sources import LISTS, package_folders, package_names, write_package
+from rbdyn_ros.share import share_dir
 
 #: For a build that another thread waits for: it bounds a hang only [s].
 PATIENCE = 60.0

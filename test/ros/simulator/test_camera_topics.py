@@ -254,6 +254,7 @@ EYE = """  eye: {type: depth, link: laser, rate: 10, near: 0.1, far: 20, width: 
 """
 
 
+@pytest.mark.nightly  # test_range_topics.py runs the same with rays
 def test_pictures_of_fast_runs_have_the_same_bits(simulate, peer, tmp_path):
     pytest.importorskip("rosbags", reason="rosbags is not installed")
     pytest.importorskip("simulation_interfaces", reason="simulation_interfaces is not built")

@@ -49,7 +49,7 @@ def expected(path, ticks):
 
 
 @pytest.mark.fresh_start  # other hashes of texts, other addresses
-@pytest.mark.parametrize("ticks", [2000, pytest.param(10_000, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("ticks", [600, pytest.param(10_000, marks=pytest.mark.nightly)])
 def test_a_run_with_a_commander_that_jitters_repeats(simulate, peer, command, two_joints, ticks):
     found = []
     for seed in range(2):

@@ -50,6 +50,7 @@ def test_wrong_arguments_are_refused(simulate, domain, two_joints):
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.nightly  # it waits ten seconds
 def test_without_a_simulator_it_reports_a_timeout(domain):
     done = push(domain)
     assert done.returncode == 1

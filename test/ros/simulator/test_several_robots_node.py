@@ -15,11 +15,11 @@ from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 
 import rbdyn_ros as rb
-from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.nanoseconds import nanoseconds
 from rbdyn_ros.ros.simulator.robot.simulation import Simulation
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.settings import LoopSettings
+from rbdyn_ros.share import bundled_robot
 
 # several publishers, as for tf2
 ALL_LATCHED = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)

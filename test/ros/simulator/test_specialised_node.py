@@ -18,8 +18,8 @@ from support.smooth import smoothly
 
 import rbdyn_ros as rb
 from rbdyn_interfaces.srv import SetGravity, SetPayload
-from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.nanoseconds import nanoseconds
+from rbdyn_ros.share import bundled_robot
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 SPECIAL = ("--ros-args", "-p", "specialize:=true")

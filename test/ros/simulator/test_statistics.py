@@ -17,12 +17,12 @@ from std_srvs.srv import SetBool
 
 import rbdyn_ros as rb
 from rbdyn_interfaces.msg import Statistics as StatisticsMessage
-from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.ros.common import interfaces
 from rbdyn_ros.ros.simulator import statistics
 from rbdyn_ros.ros.simulator.statistics import Statistics
 from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.runtime.timing import Timing
+from rbdyn_ros.share import bundled_robot
 
 MS = 1_000_000  # [ns]
 

@@ -14,11 +14,11 @@ import pytest
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.urdf_files import urdf
-from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.ros.common.commands import command_parser
 from rbdyn_ros.ros.simulator.services.view import ViewedSimulation
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.settings import LoopSettings
+from rbdyn_ros.share import bundled_robot
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 sys.path.insert(0, str(Path(__file__).parents[2] / "view"))
@@ -127,6 +127,7 @@ def test_buttons_of_the_view_change_the_simulation(simulate, peer, page, two_joi
     simulator.end_well()
 
 
+@pytest.mark.nightly  # test_live_panel.py has the panel
 def test_a_held_robot_falls_when_it_is_released_and_a_reset_holds_it_again(simulate, peer, page):
     arm = bundled_robot("seven_dof_arm")
     simulator = simulate(arm, "--ros-args", *VIEW, "-p", "start:=held")
@@ -251,6 +252,7 @@ joints:
 """
 
 
+@pytest.mark.nightly
 def test_the_view_knows_joint_types_of_the_user(simulate, peer, page, tmp_path):
     types, cam = tmp_path / "types_of_mine.py", tmp_path / "cam.yaml"
     types.write_text(TYPES)
@@ -272,6 +274,7 @@ def test_the_view_knows_joint_types_of_the_user(simulate, peer, page, tmp_path):
     simulator.end_well()
 
 
+@pytest.mark.nightly
 @needs_viser
 def test_the_view_refuses_efforts_in_lockstep(simulate, page, two_joints):
     simulator = simulate(two_joints, "--ros-args", *VIEW, "-p", "time_mode:=lockstep")
@@ -282,6 +285,7 @@ def test_the_view_refuses_efforts_in_lockstep(simulate, page, two_joints):
     simulator.end_well()
 
 
+@pytest.mark.nightly
 @needs_viser
 def test_several_robots_are_in_one_view(simulate, page, two_joints):
     simulator = simulate(

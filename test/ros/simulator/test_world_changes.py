@@ -22,13 +22,13 @@ if jit.DISABLED:
     pytest.skip("the loop is compiled only", allow_module_level=True)
 
 from rbdyn_ros.errors import ModelError, ParameterError, RbdynError
-from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.ros.simulator.embedded import embedded
 from rbdyn_ros.ros.simulator.services.simulation_services import SavedStates
 from rbdyn_ros.ros.simulator.services.world_files import read_world
 from rbdyn_ros.ros.simulator.setup import Setup
 from rbdyn_ros.ros.simulator.world.world import SpawnedRobot
 from rbdyn_ros.runtime.types import Wrench
+from rbdyn_ros.share import bundled_robot
 
 SHELF = """<robot name="shelf"><link name="board"><inertial><mass value="2"/>
   <inertia ixx="0.02" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.02"/></inertial>

@@ -12,7 +12,6 @@ from rclpy.node import Node
 
 from rbdyn_ros.description.reading.requests import for_others
 from rbdyn_ros.errors import DescriptionError, RbdynError, quote, refusal
-from rbdyn_ros.loading.assets import share_dir
 from rbdyn_ros.ros.simulator.robot.simulation import Simulation
 from rbdyn_ros.ros.simulator.services.filters import tags_filter
 from rbdyn_ros.ros.simulator.services.results import FEATURE_UNSUPPORTED, ResultError, offer
@@ -24,6 +23,7 @@ from rbdyn_ros.ros.simulator.services.world_files import (
     worlds_at,
 )
 from rbdyn_ros.ros.simulator.world.world import WorldFile
+from rbdyn_ros.share import share_dir
 
 #: Result codes of these services.
 NO_WORLD_LOADED = DEFAULT_SOURCES_FAILED = 101

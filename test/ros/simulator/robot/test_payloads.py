@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 import rbdyn_ros as rb
-from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.ros.simulator.robot.payloads import Payloads
+from rbdyn_ros.share import bundled_robot
 
 #: Time in which the other thread could read what is about to be replaced [s].
 HEAD_START = 0.1

@@ -132,3 +132,15 @@ def test_a_world_has_meshes_of_the_packages_of_the_start(begin, tmp_path):
     world, _ = changes.loaded(start, start, file, parts)
     assert {"cup", "jar"} <= {*world.loose.objects}
     assert "pot" in changes.spawned(world, pot, None, world.m.qpos0).loose.objects
+
+
+def test_no_more_objects_are_spawned_than_there_can_be(begin, monkeypatch):
+    monkeypatch.setattr(changes, "MOST_SPAWNED", 2)
+    world = begin
+    for k in range(2):
+        ball = replace(BALL, name=f"ball{k}", pose=rb.pose((2.0, k, 1.0)))
+        world = changes.spawned(world, ball, None, world.m.qpos0)
+    with refused(rb.RbdynError, "too-many-objects"):
+        changes.spawned(world, CRATE, None, world.m.qpos0)
+    world = changes.without(world, "ball0")
+    changes.spawned(world, CRATE, None, world.m.qpos0)
