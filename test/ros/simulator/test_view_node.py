@@ -18,7 +18,7 @@ from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.ros.common.commands import command_parser
 from rbdyn_ros.ros.simulator.services.view import ViewedSimulation
 from rbdyn_ros.runtime.loop import Loop
-from rbdyn_ros.runtime.settings import LoopSettings
+from rbdyn_ros.runtime.settings import FLOATS, LoopSettings
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 sys.path.insert(0, str(Path(__file__).parents[2] / "view"))
@@ -348,10 +348,67 @@ class DrivenRobot:
         self.loop = Loop(m, LoopSettings(realtime="off", command_timeout=100.0, **settings))
 
 
+def viewed(robot):
+    simulated = ViewedSimulation(None, [robot])
+    simulated.begin(SimpleNamespace(robots=[robot]))
+    return simulated
+
+
+def test_a_release_gives_a_held_robot_back_to_what_held_it():
+    """The first release ends the servos of the sliders, the second one lets the robot fall."""
+    robot = DrivenRobot(held=np.full(7, FLOATS))
+    simulated, loop = viewed(robot), robot.loop
+    goals = dict.fromkeys(robot.commands.joints.names, 0.4)
+    loop.start()
+    try:
+        assert simulated.drive(0, {}, goals) == ""
+        wait_until(lambda: np.allclose(loop.readout.latest().qpos, 0.4, atol=1e-3), "the pose")
+        assert not loop.holding
+        assert simulated.drive(0, {}, goals) == ""
+        assert simulated.release(0) == ""
+        assert loop.holding
+        tick = loop.readout.latest().tick
+        wait_until(lambda: loop.readout.latest().tick > tick + 300, "time to fall")
+        np.testing.assert_allclose(loop.readout.latest().qpos, 0.4, atol=2e-3)
+        assert simulated.release(0) == ""
+        wait_until(lambda: np.abs(loop.readout.latest().qpos - 0.4).max() > 0.3, "the fall")
+        assert not loop.holding
+        # servos of a robot that fell already leave it to fall
+        assert simulated.drive(0, {}, goals) == ""
+        assert simulated.release(0) == ""
+        wait_until(lambda: not loop.readout.latest().effort.any(), "no effort")
+    finally:
+        loop.stop()
+
+
+def test_the_page_is_there_before_the_simulation():
+    robot = DrivenRobot()
+    start = np.full(7, 0.2)
+    robot.m, robot.world = robot.loop.m, SimpleNamespace(start=start)
+    robot.held, robot.sensors = SimpleNamespace(text="held against gravity"), None
+    simulated = ViewedSimulation(None, [robot])
+    (instant,) = simulated.instants()
+    np.testing.assert_array_equal(instant.qpos, start)
+    assert (instant.tick, instant.held, simulated.sights(0), simulated.recast(0)) == (
+        *(-1, True),
+        *([], None),
+    )
+    for refusal in (
+        simulated.pause(True),
+        simulated.step(1),
+        simulated.reset(),
+        simulated.drive(0, {}, {"shoulder_pitch": 0.1}),
+        simulated.push(0, "hand", (0, 0, 0), (1, 0, 0), (0, 0, 0), 1.0),
+        simulated.pull(0, "hand", (0, 0, 0), (1, 0, 0), 1.0),
+        simulated.release(0),
+    ):
+        assert "has not started yet" in refusal
+
+
 def test_after_a_release_the_timeout_policy_takes_over_at_once():
     """Commands would expire after 100 s; gravity compensation holds the joint instead."""
     robot = DrivenRobot(on_timeout="gravity")
-    simulated = ViewedSimulation(None, SimpleNamespace(robots=[robot]))
+    simulated = viewed(robot)
     loop, name = robot.loop, "shoulder_pitch"
     k = robot.commands.dofs[name]
     loop.start()
