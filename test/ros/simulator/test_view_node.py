@@ -19,6 +19,7 @@ from rbdyn_ros.ros.common.commands import command_parser
 from rbdyn_ros.ros.simulator.services.view import ViewedSimulation
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.settings import FLOATS, LoopSettings
+from rbdyn_ros.view.live.clock import FASTER, SLOWER
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 sys.path.insert(0, str(Path(__file__).parents[2] / "view"))
@@ -93,12 +94,11 @@ def test_buttons_of_the_view_change_the_simulation(simulate, peer, page, two_joi
     press(shown, "Resume")
     seen(lambda: tick_of(states[-1]) > before + 40, "time to go on")
     # the speed is a parameter of the node
-    shown.get_by_label("Speed", exact=True).click()
-    shown.get_by_role("option", name="0.5 x", exact=True).click()
+    press(shown, SLOWER)
     seen(lambda: speed_of(peer) == 0.5, "the speed")
     assert peer.set_parameters({"real_time_factor": 0.75}) == [""]
-    box = shown.get_by_label("Speed", exact=True)
-    seen(lambda: box.input_value() == "0.75 x", "the box to follow")
+    press(shown, FASTER)
+    seen(lambda: speed_of(peer) == 1.0, "the speed after 0.75")
     unfold(shown, TORQUES)
     thumb = slider(shown, "lift [N")
     thumb.focus()
@@ -278,7 +278,7 @@ def test_the_view_refuses_efforts_in_lockstep(simulate, page, two_joints):
     shown = page(simulator)
     shown.get_by_text("in lock-step every command is for one tick").wait_for()
     assert not shown.get_by_role("button", name="Release", exact=True).count()
-    assert not shown.get_by_label("Speed", exact=True).count()
+    assert not shown.get_by_role("button", name=FASTER, exact=True).count()
     simulator.end_well()
 
 
