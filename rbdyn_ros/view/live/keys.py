@@ -113,7 +113,7 @@ class Keys:
 
 
 def _show_guide(gui: viser.GuiApi, _: Any) -> None:
-    with gui.add_modal("Live view", size="xl") as modal:
+    with gui.add_modal("Live view") as modal:
         gui.add_markdown(guide_text())
         gui.add_button("Close").on_click(lambda _: modal.close())
 
