@@ -341,8 +341,8 @@ def report(browser: Browser) -> None:
     """The report of the trial in docs/guides/trials.md."""
     rbdyn = Path(sys.executable).parent / "rbdyn"
     with tempfile.TemporaryDirectory() as folder:
-        trial = "config/trials/seven_dof_arm.yaml"
-        words = [rbdyn, "trial", trial, "--runs", "200", "--out", Path(folder, "trial")]
+        words: list[str | Path] = [rbdyn, "trial", "config/trials/seven_dof_arm.yaml"]
+        words += ["--runs", "200", "--out", Path(folder, "trial")]
         subprocess.run(words, check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
         page = browser.new_page(viewport={"width": 1200, "height": 760})
         page.goto(Path(folder, "trial", "report.html").as_uri())

@@ -96,7 +96,7 @@ class Clock:
         )
 
     def _pressed(self, button: str, event: Any) -> None:
-        orders = {
+        orders: dict[str, Callable[[Any], None]] = {
             "Step": self.step,
             "Reset": self.reset,
             SLOWER: partial(self.change_speed, faster=False),

@@ -74,7 +74,7 @@ class Display:
         self.move()
         with self._folder:
             if VISUALS in self.boxes:
-                self.opacity = gui.add_slider("Opacity", 0.05, 1.0, 0.05, 1.0)
+                self.opacity: Any = gui.add_slider("Opacity", 0.05, 1.0, 0.05, 1.0)
                 self.opacity.on_update(lambda _: nodes.set_opacity(self.opacity.value))
             self.graph = gui.add_button("Connectivity graph")
             self.graph.on_click(lambda event: self._show_graph(event.client))
