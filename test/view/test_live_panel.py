@@ -14,7 +14,7 @@ from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.view.live.clock import FASTER, SLOWER, Clock, next_speed, state_line
 from rbdyn_ros.view.live.forces import Pushes
 from rbdyn_ros.view.live.hand import Hand
-from rbdyn_ros.view.live.history import History
+from rbdyn_ros.view.live.history import OrderHistory
 from rbdyn_ros.view.live.joints import AMPLE, JointSliders, effort_range
 from rbdyn_ros.view.live.link import Cast
 
@@ -129,7 +129,7 @@ def test_the_history_lists_what_was_ordered(m):
         def instants(self, _):
             return [replace(Instant.still(m, m.qpos0), time=1.5)]
 
-    history, server = History(Takes(), ["left"]), Server()
+    history, server = OrderHistory(Takes(), ["left"]), Server()
     history.add_to(server)
     history.instants()
     assert history.step(3) == "time runs"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MOST = 50
 
 
-class History:
+class OrderHistory:
     """A Simulated that notes the orders that it passes on.
 
     An order that only goes on, such as a slider that moves, stays one line.

@@ -19,7 +19,7 @@ from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.view.live.clock import Clock
 from rbdyn_ros.view.live.forces import Pushes
 from rbdyn_ros.view.live.hand import Hand
-from rbdyn_ros.view.live.history import History
+from rbdyn_ros.view.live.history import OrderHistory
 from rbdyn_ros.view.live.joints import JointSliders
 from rbdyn_ros.view.live.keys import Keys
 from rbdyn_ros.view.live.link import FAILED, SERVING, WARNED, Cast, Remote, Simulated
@@ -53,7 +53,7 @@ class Live:
         self, server: viser.ViserServer, casts: Sequence[Cast], simulated: Simulated
     ) -> None:
         self._server = server
-        self._simulated = simulated = History(simulated, [cast.name for cast in casts])
+        self._simulated = simulated = OrderHistory(simulated, [cast.name for cast in casts])
         self._woken, self._ended = threading.Event(), threading.Event()
         self._failure: Exception | None = None
         with server.atomic():

@@ -150,6 +150,21 @@ def test_a_held_robot_falls_when_it_is_released_and_a_reset_holds_it_again(simul
     simulator.end_well()
 
 
+@pytest.mark.parametrize("words", [(), ("-p", "start:=held")])
+def test_a_robot_that_a_parameter_file_hides_is_not_held_unless_asked(
+    simulate, peer, tmp_path, words
+):
+    file = tmp_path / "hidden.yaml"
+    file.write_text("/**: {ros__parameters: {view: false}}")
+    given = ("-p", "view:=true", "-p", "start:=shown", "--params-file", file, *words)
+    simulator = simulate(bundled_robot("seven_dof_arm"), "--ros-args", *given)
+    states = peer.hear(JointState, "joint_states", 100)
+    peer.until(lambda: len(states) > 100)
+    assert ("held against gravity" in simulator.text()) == bool(words)
+    assert SERVES not in simulator.text()
+    simulator.end_well()
+
+
 def speed_of(peer):
     from rcl_interfaces.srv import GetParameters
 
