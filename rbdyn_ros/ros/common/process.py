@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -351,7 +351,10 @@ def _make(make: Callable[[threading.Event], ManagedNode], stop: threading.Event)
 
 def _report_blocked() -> None:
     """Name the files that block Fast DDS: it waits without end for who was killed making one."""
-    empty = [str(file) for file in MEMORY.glob("fast*_port*[0-9]") if not file.stat().st_size]
+    empty = list[str]()
+    with suppress(OSError):  # a file that goes meanwhile
+        ports = MEMORY.glob("fast*_port*[0-9]")
+        empty += (str(port) for port in ports if not port.stat().st_size)
     if empty:
         text = f"a process that was killed left {', '.join(empty)}; remove it and start again"
         print(f"rbdyn: ROS 2 does not start: {text}", file=sys.stderr, flush=True)
