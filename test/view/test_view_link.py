@@ -174,7 +174,7 @@ def test_energies_follow_the_exchanged_plant(path):
     loop = Loop(m, LoopSettings(realtime="off", start_paused=True), np.full(m.nq, 0.3))
     watched = Watched(loop)
     before = watched.instant(energy=True)
-    assert (before.tick, before.energy, before.qpos.tolist()) == (0, None, [0.3] * m.nq)
+    assert (before.tick, before.energy, before.qpos.tolist()) == (-1, None, [0.3] * m.nq)
     assert before.paused
     assert not loop.running
     loop.start()
