@@ -33,7 +33,7 @@ needs_viser = pytest.mark.skipif(
     importlib.util.find_spec("viser") is None, reason="viser is not installed"
 )
 TORQUES = "Torques (expert)"
-VIEW = ("-p", "view:=true", "-p", "view_port:=0")
+VIEW = ("-p", "view:=true", "-p", "view_port:=0", "-p", "start:=falling")
 #: A small picture is fast without a GPU; these tests do not check pictures.
 SMALL = {"size": {"width": 640, "height": 480}, "scale": 0.25}
 SERVES = "view: http://"
