@@ -337,6 +337,19 @@ def sensors(browser: Browser) -> None:
             save(picture(page), "sensors")
 
 
+def report(browser: Browser) -> None:
+    """The report of the trial in docs/guides/trials.md."""
+    rbdyn = Path(sys.executable).parent / "rbdyn"
+    with tempfile.TemporaryDirectory() as folder:
+        words: list[str | Path] = [rbdyn, "trial", "config/trials/seven_dof_arm.yaml"]
+        words += ["--runs", "200", "--out", Path(folder, "trial")]
+        subprocess.run(words, check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+        page = browser.new_page(viewport={"width": 1200, "height": 760})
+        page.goto(Path(folder, "trial", "report.html").as_uri())
+        save(picture(page), "trial_report")
+        page.close()
+
+
 SHOTS: dict[str, Callable[[Browser], None]] = {
     "robots": wide,
     "sliders": sliders,
@@ -345,6 +358,7 @@ SHOTS: dict[str, Callable[[Browser], None]] = {
     "delta_robot": loops,
     "live": live,
     "sensors": sensors,
+    "trial_report": report,
 }
 
 

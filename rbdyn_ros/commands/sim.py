@@ -85,6 +85,7 @@ def _sim(options: argparse.Namespace) -> int:
     from rbdyn_ros.errors import ParameterError
     from rbdyn_ros.recording.writer import check_recordable
     from rbdyn_ros.ros import why_no_ros
+    from rbdyn_ros.view.live.spawned import spawn
 
     if options.scene is not None and (options.file is not None or options.floating_base):
         other = "a robot file" if options.file is not None else "--floating-base"
@@ -102,23 +103,24 @@ def _sim(options: argparse.Namespace) -> int:
     except ParameterError as error:
         return report_error("sim", error, USAGE)
     run_imports(options.imports)
+    shows = _shows(options)
+    # it imports as much as the node, at the same time
+    spawned = spawn() if shows else None
     try:
         from rbdyn_ros.ros.simulator import node as simulator
     except ImportError as error:
         return report_error("sim", why_no_ros(error), USAGE)
     from rbdyn_ros.share import bundled_robot
 
-    words = [sys.argv[0], *ros_words(options), *options.ros_args]
+    words = [sys.argv[0], *ros_words(options, shows), *options.ros_args]
     fallback = bundled_robot("seven_dof_arm")
-    return simulator.run(words, options.file, fallback, options.imports)
+    return simulator.run(words, options.file, fallback, options.imports, spawned)
 
 
-def ros_words(options: argparse.Namespace) -> list[str]:
+def ros_words(options: argparse.Namespace, shows: bool) -> list[str]:
     """Return the options as ROS parameters; later values override earlier ones."""
-    given: dict[str, object] = {"view": _shows(options)}
-    hidden = any(word.lower() == "view:=false" for word in options.ros_args)
-    if given["view"] and not hidden:  # a robot that is looked at must not fall at once
-        given["start"] = "held"
+    # a robot that is looked at must not fall at once
+    given: dict[str, object] = {"view": shows, "start": "shown"}
     for name, is_set in (
         ("floating_base", options.floating_base),
         ("contact", options.contact),

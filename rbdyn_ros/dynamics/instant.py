@@ -32,7 +32,7 @@ class Instant:
         paused: whether simulated time is paused.
         fault: message of a fault, or empty.
         factor: measured real-time factor; NaN if undefined.
-        tick: ticks since the start of the simulation.
+        tick: ticks since the start of the simulation; -1: it has not begun.
         wanted: requested real-time factor; NaN if there is none.
         world: number of the Model of the arrays, which changes when objects come or go.
         held: whether the robot is held until its first command.

@@ -126,6 +126,15 @@ class Orders:
             self._requests.edit(edits.TRAJECTORY, fill, keep)
             self._trajectory = keep
 
+    def hold_again(self) -> None:
+        """Expire the commands of the dofs that LoopSettings.held names, and hold them again.
+
+        Raises:
+            RbdynError: the loop does not answer.
+        """
+        with self._lock:
+            self._requests.edit(edits.HOLD, lambda _: None)
+
     @contextmanager
     def held(self) -> Iterator[None]:
         """In this block no other thread sends orders."""

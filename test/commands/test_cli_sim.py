@@ -13,6 +13,7 @@ from support.commands import run
 
 from rbdyn_ros.commands import interrupts
 from rbdyn_ros.share import bundled_robot
+from rbdyn_ros.view.live import spawned
 
 
 @pytest.fixture
@@ -20,10 +21,11 @@ def node(monkeypatch):
     """Return what a stand-in for the node is called with; this process keeps its signals."""
     called = {}
 
-    def stand_in(words, urdf, fallback, imports):
-        called.update(words=words, urdf=urdf, fallback=fallback, imports=imports)
+    def stand_in(words, urdf, fallback, imports, view):
+        called.update(words=words, urdf=urdf, fallback=fallback, imports=imports, view=view)
         return 0
 
+    monkeypatch.setattr(spawned, "spawn", lambda: "a process")
     monkeypatch.setattr(interrupts, "end_at_once", lambda status, *_: called.update(status=status))
     simulator = SimpleNamespace(node=SimpleNamespace(run=stand_in))
     monkeypatch.setitem(sys.modules, "rbdyn_ros.ros.simulator", simulator)
@@ -53,7 +55,8 @@ def test_a_robot_is_shown(node, viser):
     assert node["urdf"] == Path("robot.urdf")
     assert node["fallback"] == bundled_robot("seven_dof_arm")
     assert node["words"][1] == "--ros-args"
-    assert parameters(node["words"]) == {"view": "true", "start": '"held"'}
+    assert parameters(node["words"]) == {"view": "true", "start": '"shown"'}
+    assert node["view"] == "a process"
     assert node["status"] == 0  # Ctrl-C ends a simulation as it should be ended
 
 
@@ -64,7 +67,7 @@ def test_options_are_parameters(node, viser, tmp_path, monkeypatch):
     assert node["urdf"] is None
     assert parameters(node["words"]) == {
         "view": "true",
-        "start": '"held"',
+        "start": '"shown"',
         "view_port": "9000",
         "record": json.dumps(str(tmp_path / "run.mcap")),
         "floating_base": "true",
@@ -94,6 +97,7 @@ def test_parameters_after_ros_args_override_options(node, viser):
     run("sim", "--contact", "--ros-args", "-p", "contact:=false", "-p", "view:=false")
     assert parameters(node["words"]) == {
         "view": "false",
+        "start": '"shown"',
         "contact": "false",
     }
     assert node["words"][-4:] == ["-p", "contact:=false", "-p", "view:=false"]
@@ -109,7 +113,8 @@ def test_a_path_may_contain_any_character(node, viser, tmp_path):
 
 def test_without_view(node, viser):
     done = run("sim", "--no-view")
-    assert parameters(node["words"]) == {"view": "false"}
+    assert parameters(node["words"]) == {"view": "false", "start": '"shown"'}
+    assert node["view"] is None
     assert done.stderr == ""
 
 
@@ -117,7 +122,8 @@ def test_without_viser_there_is_no_view(node, viser):
     viser(False)
     done = run("sim")
     assert done.returncode == 0
-    assert parameters(node["words"]) == {"view": "false"}
+    assert parameters(node["words"]) == {"view": "false", "start": '"shown"'}
+    assert node["view"] is None
     assert "viser" in done.stderr
     assert done.stderr.count("\n") == 1
     assert run("sim", "--no-view").stderr == ""

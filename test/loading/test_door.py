@@ -72,7 +72,7 @@ def by_command(command):
         options, file = parsed(command, path, *words, *["--floating-base"] * floating)
         if command == "sim":
             options.ros_args = []  # as the command line without --ros-args
-            return by_parameters(ros_words(options), file)
+            return by_parameters(ros_words(options, False), file)
         return loaded_robot(options, file)[0]
 
     return door

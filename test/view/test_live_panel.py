@@ -11,9 +11,10 @@ import pytest
 import rbdyn_ros as rb
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.share import bundled_robot
-from rbdyn_ros.view.live.clock import Clock, state_line
+from rbdyn_ros.view.live.clock import FASTER, SLOWER, Clock, next_speed, state_line
 from rbdyn_ros.view.live.forces import Pushes
 from rbdyn_ros.view.live.hand import Hand
+from rbdyn_ros.view.live.history import OrderHistory
 from rbdyn_ros.view.live.joints import AMPLE, JointSliders, effort_range
 from rbdyn_ros.view.live.link import Cast
 
@@ -83,37 +84,76 @@ def test_the_state_as_text(m):
     paused = replace(still, paused=True)
     assert state_line([paused, paused]) == "paused | 1.500 s"
     assert state_line([paused, still]) == "running | 1.500 s"
+    assert state_line([replace(still, tick=-1, paused=True)]) == "not started yet | 1.500 s"
+    assert state_line([replace(still, factor=1.0, wanted=0.97)]).endswith("1 x real time")
+    slower = replace(still, factor=0.7, wanted=2.0)
+    assert state_line([slower]).endswith("0.7 x real time | 2 x wanted")
+    assert state_line([replace(slower, factor=np.nan)]).endswith("1.500 s | 2 x wanted")
     bad = replace(still, fault="the state of joint 'x' diverged")
     assert state_line([still, bad]) == "fault: the state of joint 'x' diverged | 1.500 s"
 
 
-def test_the_box_shows_the_current_speed(m):
-    server, answers = Server(), ["", "too fast"]
-    simulated = SimpleNamespace(set_speed=lambda _: answers.pop(0), reset=None)
+def test_the_buttons_change_the_speed_from_the_current_one(m):
+    server, asked = Server(), []
+    simulated = SimpleNamespace(set_speed=lambda speed: asked.append(speed) or answer, reset=None)
     clock = Clock(server, simulated, 0.7, {})
-    box = server.parts["Speed"]
-    assert box.value == "0.7 x"
+    row, answer = server.parts["Time"], ""
     still = replace(Instant.still(m, m.qpos0), wanted=0.7)
-    box.act(value="0.2 x")
-    clock.put([still])  # which is from before the order
-    assert box.value == "0.2 x"
-    clock.put([replace(still, wanted=0.2)])
-    assert (clock.speed, box.value) == (0.2, "0.2 x")
+    row.act(value=SLOWER)
+    row.act(value=SLOWER)  # before the simulation has said that it is slower
+    assert asked == [0.5, 0.2]
     clock.put([replace(still, wanted=0.35)])  # set elsewhere
-    assert (clock.speed, box.value) == (0.35, "0.35 x")
-    assert "0.35 x" in box.options
-    box.act(client=None, value="0.35 x")  # as viser says what we set
-    assert len(answers) == 1
-    box.act(client=server.get_clients()[1], value="5 x")  # which is refused
-    assert server.told == ["too fast"]
-    assert box.value == "0.35 x"
+    row.act(value=FASTER)
+    assert asked[2:] == [0.5]
+    answer = "too fast"
+    row.act(client=server.get_clients()[1], value=FASTER)
+    assert (server.told, clock.speed) == (["too fast"], 0.5)
     clock.put([replace(still, wanted=np.nan)])
-    assert clock.speed == 0.35
+    assert clock.speed == 0.5
+    assert [next_speed(end, more) for end, more in ((9.0, True), (0.05, False))] == [9.0, 0.05]
     other = Server()
     clock = Clock(other, simulated, 1.0, {"set_speed": "there is no speed"})
     clock.put([replace(still, wanted=2.0)])
     assert clock.speed == 2.0
-    assert "Speed" not in other.parts
+    assert FASTER not in str(other.parts["Time"].value)
+
+
+def test_the_history_lists_what_was_ordered(m):
+    refusals = {"step": "time runs"}
+    taken = []
+
+    class Takes:
+        def __getattr__(self, name):
+            return lambda *given: taken.append((name, given)) or refusals.get(name, "")
+
+        def instants(self, _):
+            return [replace(Instant.still(m, m.qpos0), time=1.5)]
+
+    history, server = OrderHistory(Takes(), ["left"]), Server()
+    history.add_to(server)
+    history.instants()
+    assert history.step(3) == "time runs"
+    history.pause(True)
+    for goal in (0.1, 0.2, 0.2, 0.3):  # a slider on its way
+        history.drive(0, {}, {"elbow": goal, "wrist": 0.0})
+    history.drive(0, {"wrist": 2.0}, {"elbow": 0.3})
+    history.release(0)
+    for x in (0.0, 0.25, 0.5):
+        history.pull(0, "hand", (0, 0, 0), (x, 0, 1), 0.1)
+    history.pull(0, "hand", (0, 0, 0), (), 0.1)
+    history.push(0, "hand", (0, 0, 0), (0, 0, 20), (0, 0, 0), 0.5)
+    assert history.lines == [
+        "1.50 s  pause",
+        "1.50 s  left: elbow to 0.1, wrist to 0",
+        "1.50 s  left: elbow to 0.3",
+        "1.50 s  left: wrist by 2 N m or N",
+        "1.50 s  left: release",
+        "1.50 s  left: pull hand to (0.5, 0, 1) m",
+        "1.50 s  left: push hand by (0, 0, 20) N for 0.5 s",
+    ]
+    assert [name for name, _ in taken].count("drive") == 5
+    history.put()
+    assert "left: release<br>" in server.parts[""].content
 
 
 def test_a_slider_reaches_to_the_limit_or_lifts_the_load(m):

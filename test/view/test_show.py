@@ -39,6 +39,7 @@ from rbdyn_ros.view.web.server import HEAD, PORTS_TRIED, is_local, refusal
 
 pytest.importorskip("viser")
 
+from rbdyn_ros.view.web.display import TRANSLUCENT
 from rbdyn_ros.view.web.show import Show, address_of, body_facts, open_server
 from rbdyn_ros.view.web.sliders import MOST_SLIDERS, Sliders
 
@@ -302,6 +303,21 @@ def test_what_is_not_asked_for_is_not_made(server):
     show = Show(server, rb.load_urdf(ARM), LOOKS)
     assert MASSES not in show.nodes._layers
     assert BOXES not in show.nodes._layers
+
+
+def test_frames_are_seen_through_the_robot(server):
+    display = Show(server, rb.load_urdf(ARM), LOOKS).display
+    display.set(FRAMES, True)
+    assert display.opacity.value == TRANSLUCENT
+    display.set(JOINTS, True)
+    display.set(FRAMES, False)
+    assert display.opacity.value == TRANSLUCENT
+    display.set(JOINTS, False)
+    assert display.opacity.value == 1.0
+    display.opacity.value = 0.7  # of the user's choice
+    display.set(FRAMES, True)
+    display.set(FRAMES, False)
+    assert display.opacity.value == 0.7
 
 
 def test_opacity_is_that_of_the_robot_times_the_wish(server):

@@ -27,7 +27,7 @@ from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.share import bundled_robot
-from rbdyn_ros.view.live import process
+from rbdyn_ros.view.live import spawned
 from rbdyn_ros.view.live.link import FAILED, SERVING, WARNED, Cast, Remote, answered, serve
 from rbdyn_ros.view.live.loading import MOST_WARNINGS, warning_of
 from rbdyn_ros.view.live.process import start_view
@@ -174,7 +174,7 @@ def test_energies_follow_the_exchanged_plant(path):
     loop = Loop(m, LoopSettings(realtime="off", start_paused=True), np.full(m.nq, 0.3))
     watched = Watched(loop)
     before = watched.instant(energy=True)
-    assert (before.tick, before.energy, before.qpos.tolist()) == (0, None, [0.3] * m.nq)
+    assert (before.tick, before.energy, before.qpos.tolist()) == (-1, None, [0.3] * m.nq)
     assert before.paused
     assert not loop.running
     loop.start()
@@ -365,8 +365,8 @@ def test_an_error_in_a_file_of_the_user_is_reported(shown, tmp_path):
 
 
 def test_without_viser_there_is_a_hint(monkeypatch):
-    monkeypatch.setattr(process.importlib.util, "find_spec", lambda _: None)
-    with refused(rb.ParameterError, process.MISSING):
+    monkeypatch.setattr(spawned.importlib.util, "find_spec", lambda _: None)
+    with refused(rb.ParameterError, spawned.MISSING):
         start_view([], Echo())
 
 

@@ -32,7 +32,7 @@ from rbdyn_ros.ros.simulator.robot.simulation import Simulation
 from rbdyn_ros.ros.simulator.services.services import open_services
 from rbdyn_ros.ros.simulator.services.simulation_services import open_simulation_services
 from rbdyn_ros.ros.simulator.services.standard import StandardServices, open_standard
-from rbdyn_ros.ros.simulator.services.view import open_view
+from rbdyn_ros.ros.simulator.services.view import ViewedSimulation, open_view
 from rbdyn_ros.ros.simulator.setup import Setup
 from rbdyn_ros.ros.simulator.statistics import Statistics
 from rbdyn_ros.ros.simulator.topics.publisher import Publisher
@@ -44,6 +44,7 @@ from rbdyn_ros.ros.simulator.topics.record import (
 )
 from rbdyn_ros.runtime.wakeup import Wakeup
 from rbdyn_ros.view.live.process import ViewProcess
+from rbdyn_ros.view.live.spawned import Spawned
 
 #: Parameters of time, which several robots in one process share.
 COMMON = (
@@ -64,6 +65,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
         fallback: robot file if the parameters name none; None: wait for the topic.
         imports: Python files of the user, already run; the view runs them too.
         setup: of a simulator inside another program; None: a process of its own.
+        spawned: the process of the view; None: it is started when it is needed.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
         fallback: Path | None = None,
         imports: Sequence[Path] = (),
         setup: Setup | None = None,
+        spawned: Spawned | None = None,
     ) -> None:
         given = dict(setup.parameters) if setup is not None else {}
         if urdf:
@@ -80,6 +83,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
         super().__init__("simulator", stop, [Parameter(k, value=x) for k, x in given.items()])
         self._setup = setup
         self._urdf, self._fallback, self._imports = urdf, fallback, imports
+        self._spawned = spawned
         self._claims: Claims | None = None
         self._clock_claim: ClockClaim | None = None
         self._wakeup = Wakeup()
@@ -113,6 +117,8 @@ class Simulator(RecordedTopics, process.ManagedNode):
         with self.load():
             for robot in robots:
                 robot.load(self.stop, self._fallback)
+        viewed = ViewedSimulation(self, robots)
+        self._view = open_view(viewed, values, self._imports, self._spawned)
         clock = None
         base = int(self.get_clock().now().nanoseconds)
         if self._clock_claim is not None:
@@ -139,7 +145,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
         self._standard = open_standard(self, self._simulation, values.world_sources)
         self._statistics = Statistics(self, robots, values.stats_rate)
         self._publisher = Publisher(self._wakeup, [robot.outputs for robot in robots])
-        self._view = open_view(self, self._simulation, values, self._imports)
+        viewed.begin(self._simulation)
         if not values.autostart:
             self._serve_steps()
 
@@ -351,6 +357,7 @@ def run(
     urdf: Path | None = None,
     fallback: Path | None = None,
     imports: Sequence[Path] = (),
+    spawned: Spawned | None = None,
 ) -> int:
     """Run the node until a signal stops it; return the exit status.
 
@@ -359,8 +366,11 @@ def run(
         urdf: path of a robot file that overrides the parameters.
         fallback: robot file if the parameters name none; None: wait for the topic.
         imports: Python files of the user, already run.
+        spawned: see Simulator.
     """
-    return process.run(lambda stop: Simulator(stop, urdf, fallback, imports), args)
+    return process.run(
+        lambda stop: Simulator(stop, urdf, fallback, imports, spawned=spawned), args
+    )
 
 
 def main(args: Sequence[str] | None = None) -> None:

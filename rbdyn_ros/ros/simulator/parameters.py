@@ -170,8 +170,9 @@ PARAMETERS = (
             "falling",
             "before the first command of a joint: falling: it does what on_timeout says; held, in "
             "time_mode realtime with on_timeout zero: its weight is carried, and a floating robot "
-            "stands on its feet or is held at its root; rbdyn sim holds the robot that it shows",
-            choices=("falling", "held"),
+            "stands on its feet or is held at its root; shown, the default of rbdyn sim: held if "
+            "the parameter view is true, else falling",
+            choices=("falling", "held", "shown"),
         ),
         Parameter(
             "on_timeout",

@@ -14,7 +14,7 @@ from rbdyn_ros.engine.joints.follow import expand
 from rbdyn_ros.model.contact_arrays import FEATURES
 from rbdyn_ros.runtime.compiled import copy_memory, kernel, word_at
 from rbdyn_ros.runtime.kernels.channel import clear_channel, wait_a_tick
-from rbdyn_ros.runtime.kernels.efforts import forget_commands
+from rbdyn_ros.runtime.kernels.efforts import forget_commands, hold_again
 from rbdyn_ros.runtime.kernels.pushes import forget_pushes, take_pushes
 from rbdyn_ros.runtime.kernels.tracking import begin_trajectory
 from rbdyn_ros.runtime.kernels.waiting import read_commands
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.runtime.shared import Shared
 
 #: Kinds of edits, and the words of `edit`: kind, scope of a reset, whether a seed is given, seed.
-RESET, SET_STATE, TRAJECTORY, FAULTS, MODELS, SAVE, LOAD = range(1, 8)
+RESET, SET_STATE, TRAJECTORY, FAULTS, MODELS, SAVE, LOAD, HOLD = range(1, 9)
 KIND, SCOPE, RESEED, SEED = range(4)
 #: Bits of the scope of a reset.
 TIME, STATE = 1, 2
@@ -49,6 +49,9 @@ def perform(m: Model, d: Data, still: Data, s: Shared) -> bool:
         _save(s)
     elif kind == LOAD:
         _load(s)
+    elif kind == HOLD:
+        read_commands(s)  # the commands that were sent before this edit end, too
+        hold_again(s)
     return kind == RESET or kind == LOAD
 
 

@@ -358,17 +358,31 @@ def _effort(m, still, s, k):
 
 
 @kernel
+def hold_again(s: Shared) -> None:
+    """Expire the commands of dofs that are held before their first one, and hold them again."""
+    for k in range(len(s.dof_held)):
+        if s.dof_held[k] != 0:
+            _expire(s, k)
+
+
+@kernel
+def _expire(s, k):
+    """Expire the commands of a dof, which waits for its first one again."""
+    s.since[k] = s.watch - s.timeout - 1
+    s.held[k] = 0
+    s.commanded[k] = 0
+    s.inbox_new[k] = 0
+    s.due[k] = -1
+
+
+@kernel
 def forget_commands(s: Shared) -> None:
     """Expire commands, end trajectories, and hold the dofs that wait for their first command."""
     s.braked = s.nheld > 0
     for k in range(len(s.arrival)):
-        s.since[k] = s.watch - s.timeout - 1
+        _expire(s, k)
         s.mode[k] = 0
-        s.held[k] = 0
-        s.commanded[k] = 0
         s.traj_column[k] = -1
-        s.inbox_new[k] = 0
-        s.due[k] = -1
         s.servo[k] = 0
         for n in range(5):
             s.order[n, k] = 0.0

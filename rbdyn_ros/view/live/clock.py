@@ -7,6 +7,7 @@ import html
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rbdyn_ros.dynamics.instant import Instant
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
     import viser
 
 SPEEDS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+SLOWER, FASTER = "\N{MINUS SIGN}", "+"
 MOST_TICKS = 100_000
+#: A measured speed differs from the wanted one by more than this part of it.
+APART = 0.05
 #: Period of the state line [s].
 REFRESH = 0.2
 
@@ -31,24 +35,24 @@ def tell(server: viser.ViserServer, event: Any, why: str) -> None:
 
 
 def state_line(instants: Sequence[Instant]) -> str:
-    """Return the state line: running, paused or a fault; the time and its speed."""
+    """Return the state line: running, paused, before the start, or a fault; time and speed."""
     first = instants[0]
     faults = [instant.fault for instant in instants if instant.fault]
     state = "paused" if all(instant.paused for instant in instants) else "running"
+    state = "not started yet" if first.tick < 0 else state
     parts = [f"fault: {faults[0]}" if faults else state, f"{first.time:.3f} s"]
+    measured = first.factor if math.isfinite(first.factor) else 1.0
     if math.isfinite(first.factor):
-        parts.append(f"{first.factor:.3g} x real time")
+        parts.append(f"{measured:.3g} x real time")
+    if math.isfinite(first.wanted) and abs(first.wanted - measured) > APART * first.wanted:
+        parts.append(f"{first.wanted:g} x wanted")
     return " | ".join(parts)
 
 
-def speed_text(speed: float) -> str:
-    """Return the label of a speed."""
-    return f"{speed:g} x"
-
-
-def speeds_with(speed: float) -> dict[str, float]:
-    """Return the offered speeds by label, including this one."""
-    return {speed_text(each): each for each in sorted({*SPEEDS, speed})}
+def next_speed(speed: float, faster: bool) -> float:
+    """Return the next offered speed; the last one stays."""
+    others = [each for each in SPEEDS if (each > speed if faster else each < speed)]
+    return (min if faster else max)(others, default=speed)
 
 
 class Clock:
@@ -77,24 +81,27 @@ class Clock:
         self.speed = self.pace = speed
         self.before_reset: Callable[[], None] = lambda: None
         self._paused, self._told, self._due = False, "", 0.0
-        self._speeds: dict[str, float] = {}
-        self._box: Any = None
         gui = server.gui
         self._line = gui.add_html("")
+        self._more = () if "set_speed" in refusals else (SLOWER, FASTER)
         self._buttons: Any = gui.add_button_group(
             "Time",
-            ("Pause", "Step", "Reset"),
-            hint="Step runs some ticks while paused; Reset returns to the start, and time goes on",
+            ("Pause", "Step", "Reset", *self._more),
+            hint="Step runs some ticks while paused; Reset returns to the start, and time goes "
+            f"on; {SLOWER} and {FASTER} change the simulated seconds per second",
         )
         self._buttons.on_click(lambda event: self._pressed(event.target.value, event))
-        if "set_speed" not in refusals:
-            self._add_speed()
         self._ticks = gui.add_number(
             "Ticks", initial_value=1, min=1, max=MOST_TICKS, step=1, hint="of a step"
         )
 
     def _pressed(self, button: str, event: Any) -> None:
-        orders = {"Step": self.step, "Reset": self.reset}
+        orders: dict[str, Callable[[Any], None]] = {
+            "Step": self.step,
+            "Reset": self.reset,
+            SLOWER: partial(self.change_speed, faster=False),
+            FASTER: partial(self.change_speed, faster=True),
+        }
         orders.get(button, self.pause)(event)
 
     def pause(self, event: Any) -> None:
@@ -110,43 +117,24 @@ class Clock:
         self.before_reset()
         tell(self._server, event, self._simulated.reset())
 
-    def _add_speed(self) -> None:
-        self._speeds = speeds_with(self.speed)
-        box = self._box = self._server.gui.add_dropdown(
-            "Speed",
-            tuple(self._speeds),
-            initial_value=speed_text(self.speed),
-            hint="simulated seconds per second",
-        )
-
-        def change(event: Any) -> None:
-            if event.client is None:  # our own change
-                return
-            why = self._simulated.set_speed(self._speeds.get(box.value, self.speed))
-            if why:
-                tell(self._server, event, why)
-                self._show_speed()
-
-        box.on_update(change)
-
-    def _show_speed(self) -> None:
-        if self._box is not None:
-            self._speeds = speeds_with(self.speed)
-            # first the options: the value must be one of them
-            self._box.options = tuple(self._speeds)
-            self._box.value = speed_text(self.speed)
+    def change_speed(self, event: Any, faster: bool) -> None:
+        """Ask for the next offered speed."""
+        speed = next_speed(self.speed, faster)
+        if not (why := self._simulated.set_speed(speed)):
+            self.speed = speed
+        tell(self._server, event, why)
 
     def put(self, instants: Sequence[Instant]) -> None:
         """Update the state line."""
         paused = all(instant.paused for instant in instants)
         if paused != self._paused:
             self._paused = paused
-            self._buttons.options = ("Resume" if paused else "Pause", "Step", "Reset")
+            first = "Resume" if paused else "Pause"
+            self._buttons.options = (first, "Step", "Reset", *self._more)
             self._due = 0.0
         wanted = instants[0].wanted
-        if math.isfinite(wanted) and wanted != self.speed:
+        if math.isfinite(wanted):
             self.speed = wanted
-            self._show_speed()
         factor = instants[0].factor
         self.pace = max(factor, self.speed) if math.isfinite(factor) else self.speed
         now, line = time.monotonic(), state_line(instants)

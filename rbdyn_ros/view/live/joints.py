@@ -90,8 +90,8 @@ class JointSliders:
         if not why:
             button = gui.add_button(
                 "Release",
-                hint="stop holding the robot and commanding its joints; other commanders or the "
-                "timeout policy take over",
+                hint="stop commanding the joints, or else holding the robot: what held it before, "
+                "other commanders or the timeout policy take over",
             )
             button.on_click(lambda event: tell(server, event, self.let_go()))
         single = {m.jnt_names[one.joint]: one for one in coordinates_of(m, 1.0) if not one.word}

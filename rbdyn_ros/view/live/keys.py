@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.share import share_dir
 
 if TYPE_CHECKING:
     import viser
 
+GUIDE = share_dir() / "docs" / "guides" / "view.md"
 #: Directions from the robot to the camera, by key.
 VIEWS = {
     "1": ("From the front", (1.0, 0.0, 0.25)),
@@ -104,7 +107,22 @@ class Keys:
         gui = event.client.gui
         with gui.add_modal("Keys and mouse") as modal:
             gui.add_html(f"<table>{''.join(cells)}</table>")
+            if GUIDE.is_file():
+                gui.add_button("Guide to this page").on_click(partial(_show_guide, gui))
             gui.add_button("Close").on_click(lambda _: modal.close())
+
+
+def _show_guide(gui: viser.GuiApi, _: Any) -> None:
+    with gui.add_modal("Live view") as modal:
+        gui.add_markdown(guide_text())
+        gui.add_button("Close").on_click(lambda _: modal.close())
+
+
+def guide_text() -> str:
+    """Return the guide to the live page, without pictures and links to other pages."""
+    text = GUIDE.read_text(encoding="utf-8")
+    text = re.sub(r"^!\[.*\n|^# .*\n", "", text, flags=re.MULTILINE)
+    return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)
 
 
 def fit_page(server: viser.ViserServer, client: viser.ClientHandle) -> None:

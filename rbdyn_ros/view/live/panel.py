@@ -19,6 +19,7 @@ from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.view.live.clock import Clock
 from rbdyn_ros.view.live.forces import Pushes
 from rbdyn_ros.view.live.hand import Hand
+from rbdyn_ros.view.live.history import OrderHistory
 from rbdyn_ros.view.live.joints import JointSliders
 from rbdyn_ros.view.live.keys import Keys
 from rbdyn_ros.view.live.link import FAILED, SERVING, WARNED, Cast, Remote, Simulated
@@ -51,7 +52,8 @@ class Live:
     def __init__(
         self, server: viser.ViserServer, casts: Sequence[Cast], simulated: Simulated
     ) -> None:
-        self._server, self._simulated = server, simulated
+        self._server = server
+        self._simulated = simulated = OrderHistory(simulated, [cast.name for cast in casts])
         self._woken, self._ended = threading.Event(), threading.Event()
         self._failure: Exception | None = None
         with server.atomic():
@@ -70,6 +72,7 @@ class Live:
             self.robots = [
                 LiveRobot(server, cast, simulated, k, self.clock) for k, cast in enumerate(casts)
             ]
+            simulated.add_to(server)
             if len(casts) > 1:
                 frame_camera(server, [robot.show.scene for robot in self.robots])
                 self._choose()
@@ -146,6 +149,7 @@ class Live:
             for robot, instant in zip(self.robots, instants, strict=True):
                 robot.put(instant)
             self.keys.put(self._shown.show.nodes.centre)
+            self._simulated.put()
         if self._server.get_clients():
             for robot in self.robots:
                 robot.look()

@@ -1,39 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts and ends the process of a live view.
-
-It is a plain Python process, not one of multiprocessing, which would run the user's main module
-again. It has a session of its own, so Ctrl-C does not reach it; it ends when its pipes close.
-"""
+"""Starts a live view in another process, attends to it, and ends it."""
 
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 
-from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.view.live.link import FAILED, WARNED, Cast, Simulated, serve
-
-#: Code of the finding for a missing viser.
-MISSING = "no-view-extra"
-#: Time for the process or a thread to end [s].
-PATIENCE = 2.0
-
-#: Program of the process; it is isolated from its working directory and imports from our paths.
-_CHILD = """
-import sys
-from multiprocessing.connection import Connection
-pipes = [Connection(int(word)) for word in sys.argv[1:]]
-sys.path[:] = pipes[0].recv()
-from rbdyn_ros.view.live.panel import run
-run(*pipes)
-"""
+from rbdyn_ros.view.live.spawned import PATIENCE, Spawned, spawn
 
 #: Takes a severity (info or warning) and a message.
 Say = Callable[[str, str], None]
@@ -50,10 +28,9 @@ def start_view(
     port: int = 8080,
     address: str = "127.0.0.1",
     say: Say = _to_stderr,
+    spawned: Spawned | None = None,
 ) -> ViewProcess:
     """Show robots in a browser, served by another process; returns before it serves.
-
-    Call it before a thread of high priority starts, because a process inherits the priority.
 
     Args:
         casts: the robots.
@@ -61,14 +38,12 @@ def start_view(
         port: see open_server.
         address: see open_server.
         say: called from another thread with the address, a warning, or why there is no view.
+        spawned: its process, which ends with the view; None: a new one, see spawn.
 
     Raises:
         ParameterError: viser is not installed.
     """
-    if importlib.util.find_spec("viser") is None:
-        text = 'the view needs viser, which is not installed: pip install "rbdyn_ros[view]"'
-        raise ParameterError(Finding(MISSING, text, allowed="viser"))
-    return ViewProcess(casts, simulated, port, address, say)
+    return ViewProcess(spawned or spawn(), casts, simulated, port, address, say)
 
 
 class ViewProcess:
@@ -80,30 +55,24 @@ class ViewProcess:
     """
 
     def __init__(
-        self, casts: Sequence[Cast], simulated: Simulated, port: int, address: str, say: Say
+        self,
+        spawned: Spawned,
+        casts: Sequence[Cast],
+        simulated: Simulated,
+        port: int,
+        address: str,
+        say: Say,
     ) -> None:
         self.address = ""
-        self._simulated, self._say = simulated, say
+        self._simulated, self._say, self._spawned = simulated, say, spawned
         self._settled, self._closing, self._excused = threading.Event(), False, False
-        (prompt, theirs), (queued, theirs_too) = Pipe(), Pipe()
-        ends = [theirs.fileno(), theirs_too.fileno()]
-        self._process = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-I", "-c", _CHILD, *map(str, ends)],
-            pass_fds=ends,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        self.pid = self._process.pid
-        theirs.close()
-        theirs_too.close()
-        greeting = (list(sys.path), (tuple(casts), port, address))
+        self.pid = spawned.process.pid
+        given = tuple(casts), port, address
         self._threads = [
-            threading.Thread(target=work, args=given, name=name, daemon=True)
-            for name, work, given in (
-                ("rbdyn-view", self._attend, (prompt, greeting)),
-                ("rbdyn-view-queue", self._queue, (queued,)),
+            threading.Thread(target=work, args=args, name=name, daemon=True)
+            for name, work, args in (
+                ("rbdyn-view", self._attend, (spawned.prompt, given)),
+                ("rbdyn-view-queue", self._queue, (spawned.queued,)),
             )
         ]
         for thread in self._threads:
@@ -117,26 +86,20 @@ class ViewProcess:
     @property
     def alive(self) -> bool:
         """Whether the process runs."""
-        return self._process.poll() is None
+        return self._spawned.process.poll() is None
 
     def close(self) -> None:
         """End the process; does nothing if it has ended."""
         self._closing = True
-        self._process.terminate()
-        try:
-            self._process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:  # it is stopped, for example by a debugger
-            self._process.kill()
-            self._process.wait()
+        self._spawned.end()
         for thread in self._threads:
             thread.join(PATIENCE)
 
-    def _attend(self, pipe: Connection, greeting: Sequence[object]) -> None:
+    def _attend(self, pipe: Connection, given: tuple[object, ...]) -> None:
         try:
             with pipe:
                 with contextlib.suppress(OSError):  # it has ended, which is reported below
-                    for part in greeting:
-                        pipe.send(part)
+                    pipe.send(given)
                 serve(pipe, self._simulated, self._heard)
         finally:
             self._report_end()
@@ -160,7 +123,7 @@ class ViewProcess:
 
     def _report_end(self) -> None:
         if not (self._closing or self._excused):
-            status = self._process.wait()
+            status = self._spawned.process.wait()
             how = f"exit status {status}" if status >= 0 else signal.strsignal(-status)
             self._say("warning", f"the view has ended ({how}); the simulation goes on")
         self.address = ""

@@ -51,6 +51,11 @@ class Pace:
         return (simulated - marks[0][1]) / gone if gone > 0.0 else math.nan
 
 
+def before_start(m: Model, qpos: Array, held: bool) -> Instant:
+    """Return a robot at its start qpos (nq,), before its simulation begins."""
+    return replace(Instant.still(m, qpos), paused=True, tick=-1, held=held)
+
+
 class Watched:
     """Makes Instants from the states of a loop; not thread-safe.
 
@@ -72,8 +77,8 @@ class Watched:
         loop, control = self._loop, self._loop.time
         if not loop.running and control.tick == 0:
             # reading its latest state would run a loop that is about to start
-            still = Instant.still(loop.m, loop.start_position)
-            return replace(still, paused=True, wanted=control.real_time_factor, held=loop.holding)
+            still = before_start(loop.m, loop.start_position, loop.holding)
+            return replace(still, wanted=control.real_time_factor)
         state = loop.readout.latest()
         if state.m is not self.m:
             self.m, self.world = state.m, self.world + 1

@@ -41,13 +41,19 @@ _HINTS = {
     BOXES: "each body as a homogeneous box with its mass and inertia",
     ELLIPSOIDS: "each body as a homogeneous ellipsoid with its mass and inertia",
     MASSES: "centres of mass of the bodies and of the robot",
-    FRAMES: "frames of all links with their names; x red, y green, z blue",
-    JOINTS: "joint axes, limits and positions",
+    FRAMES: "frames of all links with their names; x red, y green, z blue; an opaque robot "
+    "becomes translucent",
+    JOINTS: "joint axes, limits and positions; an opaque robot becomes translucent",
     FORCES: "contact forces green, with a ball at each contact point; pushes orange, torques "
     "violet; the robot's weight is half as long as the robot",
     LINES: "springs, rods, bands, loop joints, and the skeleton of bodies without visuals",
     GRID: "the ground with the axes of the world, x red, y green, z blue, and the obstacles",
 }
+
+
+#: Layers inside the links, which are seen through translucent visuals.
+INSIDE = (FRAMES, JOINTS)
+TRANSLUCENT = 0.4
 
 
 class Display:
@@ -68,7 +74,7 @@ class Display:
         self.move()
         with self._folder:
             if VISUALS in self.boxes:
-                self.opacity = gui.add_slider("Opacity", 0.05, 1.0, 0.05, 1.0)
+                self.opacity: Any = gui.add_slider("Opacity", 0.05, 1.0, 0.05, 1.0)
                 self.opacity.on_update(lambda _: nodes.set_opacity(self.opacity.value))
             self.graph = gui.add_button("Connectivity graph")
             self.graph.on_click(lambda event: self._show_graph(event.client))
@@ -99,7 +105,14 @@ class Display:
         box = self.boxes[layer]
         if box.value:
             self._nodes.show(layer, visible=True)
-        box.on_update(lambda _: self._nodes.show(layer, visible=box.value))
+        box.on_update(lambda _: self._switch(layer, box.value))
+
+    def _switch(self, layer: str, shown: bool) -> None:
+        self._nodes.show(layer, visible=shown)
+        if layer in INSIDE and VISUALS in self.boxes:
+            inside = any(self.boxes[one].value for one in INSIDE if one in self.boxes)
+            if (self.opacity.value == 1.0) if inside else (self.opacity.value == TRANSLUCENT):
+                self.opacity.value = TRANSLUCENT if inside else 1.0
 
     def _show_graph(self, client: viser.ClientHandle | None) -> None:
         """Show the graph in the browser that asked for it."""

@@ -17,8 +17,9 @@ from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.ros.common.commands import command_parser
 from rbdyn_ros.ros.simulator.services.view import ViewedSimulation
 from rbdyn_ros.runtime.loop import Loop
-from rbdyn_ros.runtime.settings import LoopSettings
+from rbdyn_ros.runtime.settings import FLOATS, LoopSettings
 from rbdyn_ros.share import bundled_robot
+from rbdyn_ros.view.live.clock import FASTER, SLOWER
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 sys.path.insert(0, str(Path(__file__).parents[2] / "view"))
@@ -32,7 +33,7 @@ needs_viser = pytest.mark.skipif(
     importlib.util.find_spec("viser") is None, reason="viser is not installed"
 )
 TORQUES = "Torques (expert)"
-VIEW = ("-p", "view:=true", "-p", "view_port:=0")
+VIEW = ("-p", "view:=true", "-p", "view_port:=0", "-p", "start:=falling")
 #: A small picture is fast without a GPU; these tests do not check pictures.
 SMALL = {"size": {"width": 640, "height": 480}, "scale": 0.25}
 SERVES = "view: http://"
@@ -93,12 +94,11 @@ def test_buttons_of_the_view_change_the_simulation(simulate, peer, page, two_joi
     press(shown, "Resume")
     seen(lambda: tick_of(states[-1]) > before + 40, "time to go on")
     # the speed is a parameter of the node
-    shown.get_by_label("Speed", exact=True).click()
-    shown.get_by_role("option", name="0.5 x", exact=True).click()
+    press(shown, SLOWER)
     seen(lambda: speed_of(peer) == 0.5, "the speed")
     assert peer.set_parameters({"real_time_factor": 0.75}) == [""]
-    box = shown.get_by_label("Speed", exact=True)
-    seen(lambda: box.input_value() == "0.75 x", "the box to follow")
+    press(shown, FASTER)
+    seen(lambda: speed_of(peer) == 1.0, "the speed after 0.75")
     unfold(shown, TORQUES)
     thumb = slider(shown, "lift [N")
     thumb.focus()
@@ -148,6 +148,21 @@ def test_a_held_robot_falls_when_it_is_released_and_a_reset_holds_it_again(simul
     press(shown, "Reset")
     note.wait_for()
     seen(lambda: not np.any(states[-1].position), "the start")
+    simulator.end_well()
+
+
+@pytest.mark.parametrize("words", [(), ("-p", "start:=held")])
+def test_a_robot_that_a_parameter_file_hides_is_not_held_unless_asked(
+    simulate, peer, tmp_path, words
+):
+    file = tmp_path / "hidden.yaml"
+    file.write_text("/**: {ros__parameters: {view: false}}")
+    given = ("-p", "view:=true", "-p", "start:=shown", "--params-file", file, *words)
+    simulator = simulate(bundled_robot("seven_dof_arm"), "--ros-args", *given)
+    states = peer.hear(JointState, "joint_states", 100)
+    peer.until(lambda: len(states) > 100)
+    assert ("held against gravity" in simulator.text()) == bool(words)
+    assert SERVES not in simulator.text()
     simulator.end_well()
 
 
@@ -281,7 +296,7 @@ def test_the_view_refuses_efforts_in_lockstep(simulate, page, two_joints):
     shown = page(simulator)
     shown.get_by_text("in lock-step every command is for one tick").wait_for()
     assert not shown.get_by_role("button", name="Release", exact=True).count()
-    assert not shown.get_by_label("Speed", exact=True).count()
+    assert not shown.get_by_role("button", name=FASTER, exact=True).count()
     simulator.end_well()
 
 
@@ -352,10 +367,67 @@ class DrivenRobot:
         self.loop = Loop(m, LoopSettings(realtime="off", command_timeout=100.0, **settings))
 
 
+def viewed(robot):
+    simulated = ViewedSimulation(None, [robot])
+    simulated.begin(SimpleNamespace(robots=[robot]))
+    return simulated
+
+
+def test_a_release_gives_a_held_robot_back_to_what_held_it():
+    """The first release ends the servos of the sliders, the second one lets the robot fall."""
+    robot = DrivenRobot(held=np.full(7, FLOATS))
+    simulated, loop = viewed(robot), robot.loop
+    goals = dict.fromkeys(robot.commands.joints.names, 0.4)
+    loop.start()
+    try:
+        assert simulated.drive(0, {}, goals) == ""
+        wait_until(lambda: np.allclose(loop.readout.latest().qpos, 0.4, atol=1e-3), "the pose")
+        assert not loop.holding
+        assert simulated.drive(0, {}, goals) == ""
+        assert simulated.release(0) == ""
+        assert loop.holding
+        tick = loop.readout.latest().tick
+        wait_until(lambda: loop.readout.latest().tick > tick + 300, "time to fall")
+        np.testing.assert_allclose(loop.readout.latest().qpos, 0.4, atol=2e-3)
+        assert simulated.release(0) == ""
+        wait_until(lambda: np.abs(loop.readout.latest().qpos - 0.4).max() > 0.3, "the fall")
+        assert not loop.holding
+        # servos of a robot that fell already leave it to fall
+        assert simulated.drive(0, {}, goals) == ""
+        assert simulated.release(0) == ""
+        wait_until(lambda: not loop.readout.latest().effort.any(), "no effort")
+    finally:
+        loop.stop()
+
+
+def test_the_page_is_there_before_the_simulation():
+    robot = DrivenRobot()
+    start = np.full(7, 0.2)
+    robot.m, robot.world = robot.loop.m, SimpleNamespace(start=start)
+    robot.held, robot.sensors = SimpleNamespace(text="held against gravity"), None
+    simulated = ViewedSimulation(None, [robot])
+    (instant,) = simulated.instants()
+    np.testing.assert_array_equal(instant.qpos, start)
+    assert (instant.tick, instant.held, simulated.sights(0), simulated.recast(0)) == (
+        *(-1, True),
+        *([], None),
+    )
+    for refusal in (
+        simulated.pause(True),
+        simulated.step(1),
+        simulated.reset(),
+        simulated.drive(0, {}, {"shoulder_pitch": 0.1}),
+        simulated.push(0, "hand", (0, 0, 0), (1, 0, 0), (0, 0, 0), 1.0),
+        simulated.pull(0, "hand", (0, 0, 0), (1, 0, 0), 1.0),
+        simulated.release(0),
+    ):
+        assert "has not started yet" in refusal
+
+
 def test_after_a_release_the_timeout_policy_takes_over_at_once():
     """Commands would expire after 100 s; gravity compensation holds the joint instead."""
     robot = DrivenRobot(on_timeout="gravity")
-    simulated = ViewedSimulation(None, SimpleNamespace(robots=[robot]))
+    simulated = viewed(robot)
     loop, name = robot.loop, "shoulder_pitch"
     k = robot.commands.dofs[name]
     loop.start()

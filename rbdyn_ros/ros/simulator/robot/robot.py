@@ -111,6 +111,7 @@ class Robot:
     Attributes:
         given: its source, after `load`.
         world, begin: its present world and the one of the start, after `load`.
+        period_ns: duration of a tick [ns], after `load`.
         commands: the parser of its commands, after `load`.
         sensors: topics of its sensors, after `load`; None without a sensor file.
         held: how it is held until its first command, after `load`; None: it is not.
@@ -157,7 +158,7 @@ class Robot:
             self.given, floating, loaded.m, loaded.start, values.strict, values.package_dirs
         )
         self.commands, self.sensors = loaded.commands, loaded.sensors
-        self.held = loaded.held
+        self.held, self.period_ns = loaded.held, loaded.period_ns
 
     @property
     def m(self) -> Model:

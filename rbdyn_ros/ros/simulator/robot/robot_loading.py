@@ -146,7 +146,8 @@ def _prepare(
     bridge = _bridge(values, commands)
     start = _start(node, setup, m)
     held = None
-    if values.start == "held" and values.time_mode == "realtime" and values.on_timeout == "zero":
+    wanted = values.start == "held" or (values.start == "shown" and values.view)
+    if wanted and values.time_mode == "realtime" and values.on_timeout == "zero":
         stands = values.floating_base and values.contact and not given.is_scene
         start, held = _held(node, m, on_floor(m, start) if stands else start)
     _declare_facts(node, m, commands, start)

@@ -32,9 +32,10 @@ from rbdyn_ros.ros.simulator.world.world import World
 from rbdyn_ros.runtime.types import EFFORT, POSITION
 from rbdyn_ros.sensors.sights import Sight
 from rbdyn_ros.view.live.link import Cast, Numbers
-from rbdyn_ros.view.live.process import MISSING, ViewProcess, start_view
+from rbdyn_ros.view.live.process import ViewProcess, start_view
 from rbdyn_ros.view.live.pull import HandSpring
-from rbdyn_ros.view.live.watched import Watched
+from rbdyn_ros.view.live.spawned import MISSING, Spawned
+from rbdyn_ros.view.live.watched import Watched, before_start
 from rbdyn_ros.view.web.server import is_local
 
 #: Streams of the view's wrenches and pulls; no frame of a message has these names.
@@ -67,25 +68,45 @@ class ViewedSimulation:
 
     Every order returns the reason of a refusal, or an empty string.
 
+    The page is there before the simulation: until `begin` it shows the robots at their start.
+
     Args:
         node: has the parameter real_time_factor.
-        simulation: has the robots.
+        robots: that are loaded.
     """
 
-    def __init__(self, node: Node, simulation: Simulation) -> None:
-        self._node, self._simulation = node, simulation
-        self._robots = list(simulation.robots)
-        self._watched = [Watched(robot.loop) for robot in self._robots]
-        self._hands = [HandSpring(robot.loop) for robot in self._robots]
+    def __init__(self, node: Node, robots: Sequence[Robot]) -> None:
+        self.node, self.robots = node, list(robots)
+        self._begun: Simulation | None = None
+        self._watched: list[Watched] = []
+        self._hands: list[HandSpring] = []
         self._driven: dict[int, frozenset[str]] = {}
+        self._carried = set[int]()  # robots that were held when the view began to drive them
+
+    def begin(self, simulation: Simulation) -> None:
+        """Show and control the simulation of the robots, which are open now."""
+        self._watched = [Watched(robot.loop) for robot in self.robots]
+        self._hands = [HandSpring(robot.loop) for robot in self.robots]
+        self._begun = simulation  # last: the view asks from other threads
+
+    @property
+    def _simulation(self) -> Simulation:
+        if self._begun is None:
+            raise refusal("the simulation has not started yet: it looks for other simulators")
+        return self._begun
 
     def instants(self, energy: bool = False) -> list[Instant]:
         """Return the present state of all robots, with their energies if wanted."""
+        if self._begun is None:
+            starts = [(one.m, one.world.start, one.held is not None) for one in self.robots]
+            return [before_start(*start) for start in starts]
         return [watched.instant(energy) for watched in self._watched]
 
     def recast(self, robot: int) -> Cast | None:
         """Return a robot with the objects of the last instant; None if others are there now."""
-        watched, shown = self._watched[robot], self._robots[robot]
+        if self._begun is None:
+            return None
+        watched, shown = self._watched[robot], self.robots[robot]
         world = shown.world
         if world.m is not watched.m:
             return None
@@ -93,8 +114,8 @@ class ViewedSimulation:
 
     def sights(self, robot: int) -> list[Sight]:
         """Return the latest readings of the lidars and cameras of a robot."""
-        sensors = self._robots[robot].sensors
-        return [] if sensors is None else sensors.sights()
+        sensors = self.robots[robot].sensors
+        return [] if self._begun is None or sensors is None else sensors.sights()
 
     @_refusable
     def pause(self, paused: bool) -> None:
@@ -118,11 +139,11 @@ class ViewedSimulation:
     @_refusable
     def set_speed(self, factor: float) -> None:
         """Set the node's parameter real_time_factor."""
-        mode = self._robots[0].values.time_mode
+        mode = self.robots[0].values.time_mode
         if mode != "realtime":
             raise refusal(NO_SPEED.format(mode))
         speed = finite("the speed", factor, **REQUEST)
-        result = self._node.set_parameters([Parameter("real_time_factor", value=speed)])[0]
+        result = self.node.set_parameters([Parameter("real_time_factor", value=speed)])[0]
         if not result.successful:
             raise refusal(result.reason)
 
@@ -137,14 +158,14 @@ class ViewedSimulation:
         duration: float,
     ) -> None:
         """Apply a wrench to a link, in place of the view's last one."""
-        loop = self._robots[robot].loop
+        loop = self._simulation.robots[robot].loop
         wrench = wrench_on(loop.m, link, point, force, torque, "world", duration)
         loop.orders.push(wrench, STREAM)
 
     @_refusable
     def pull(self, robot: int, link: str, point: Numbers, goal: Numbers, duration: float) -> None:
         """Pull a link by a spring, in place of the view's last pull."""
-        loop = self._robots[robot].loop
+        loop = self._simulation.robots[robot].loop
         p = finite("the point", point, (3,), -MAX_REACH, MAX_REACH, **REQUEST)
         lasting = finite("the duration", duration, high=MAX_DURATION, above=0.0, **REQUEST)
         if not len(goal):
@@ -159,13 +180,25 @@ class ViewedSimulation:
         self, robot: int, efforts: Mapping[str, float], positions: Mapping[str, float]
     ) -> None:
         """Command joints, like a message on joint_commands_by_mode."""
-        _command(self._robots[robot], efforts, positions)
+        shown = self._simulation.robots[robot]
+        was_held = shown.loop.holding
+        _command(shown, efforts, positions)
+        if robot not in self._driven and was_held:
+            self._carried.add(robot)
         self._driven[robot] = self._driven.get(robot, frozenset()) | {*efforts, *positions}
 
     @_refusable
     def release(self, robot: int) -> None:
-        """Let the view's commands expire: on_timeout takes over at once, also of a held robot."""
-        driven, shown = self._driven.pop(robot, frozenset()), self._robots[robot]
+        """End the view's commands at once, or without any let a held robot go.
+
+        What held the robot before these commands holds it again, else on_timeout takes over.
+        """
+        shown = self._simulation.robots[robot]
+        driven = self._driven.pop(robot, frozenset())
+        if robot in self._carried:
+            self._carried.discard(robot)
+            shown.loop.orders.hold_again()
+            return
         if shown.loop.holding:
             driven = frozenset(shown.commands.joints.names)
         if driven:
@@ -218,7 +251,7 @@ def cast_of(robot: Robot, world: World, imports: Sequence[Path] = ()) -> Cast:
         path=given.path,
         package_dirs=() if given.file is None else tuple(given.file.package_dirs),
         imports=tuple(Path(path).absolute() for path in imports),
-        timestep=robot.loop.period_ns * 1e-9,
+        timestep=robot.period_ns * 1e-9,
         joints=robot.commands.joints.names,
         command_timeout=values.command_timeout,
         time_mode=values.time_mode,
@@ -230,15 +263,20 @@ def cast_of(robot: Robot, world: World, imports: Sequence[Path] = ()) -> Cast:
 
 
 def open_view(
-    node: Node, simulation: Simulation, values: SimpleNamespace, imports: Sequence[Path] = ()
+    viewed: ViewedSimulation,
+    values: SimpleNamespace,
+    imports: Sequence[Path] = (),
+    spawned: Spawned | None = None,
 ) -> ViewProcess | None:
     """Show the robots of a node in a browser if the parameter view is true; see start_view.
 
     Return None with a warning if the view cannot start; the simulation goes on.
     """
     if not values.view:
+        if spawned is not None:
+            spawned.end()
         return None
-    logger = node.get_logger()
+    logger = viewed.node.get_logger()
 
     def report(severity: str, message: str) -> None:
         if severity == "info":
@@ -246,17 +284,18 @@ def open_view(
         else:  # rclpy accepts one severity from each line of code
             logger.warning(message)
 
-    casts = [cast_of(robot, robot.world, imports) for robot in simulation.robots]
+    casts = [cast_of(robot, robot.world, imports) for robot in viewed.robots]
     try:
         if not is_local(values.view_address):
             where = f"the view listens at {values.view_address}"
             report("warning", f"{where}: anyone who reaches it can move the robot")
         return start_view(
             casts,
-            ViewedSimulation(node, simulation),
+            viewed,
             port=values.view_port,
             address=values.view_address,
             say=report,
+            spawned=spawned,
         )
     except ParameterError as error:
         report("info" if error.code == MISSING else "warning", f"{error}; there is no view")
