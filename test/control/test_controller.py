@@ -239,6 +239,8 @@ def test_gains_and_settings_are_checked():
         for bad in (-1.0, np.nan, np.inf):
             with refused(ParameterError, "bad-argument"):
                 ClosedLoop(model(), **{name: bad})
+    with refused(ParameterError, "bad-argument"):
+        ClosedLoop(model(), start_tolerance=0.051)  # the target would jump too far
 
 
 # a tick

@@ -8,6 +8,7 @@ from driven_arm import DrivenArm
 from support.refusals import refused
 
 import rbdyn_ros as rb
+from rbdyn_ros.control.arm import actuation
 from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.control.base.target import Target
@@ -18,6 +19,7 @@ from rbdyn_ros.control.laws.joint_laws import (
     PDGravity,
 )
 from rbdyn_ros.control.motion.planning import quintic
+from rbdyn_ros.dynamics.entry import Entry, handles
 from rbdyn_ros.errors import RbdynError
 from rbdyn_ros.ros.arm.presets import preset_files, presets_in
 
@@ -76,14 +78,15 @@ def test_the_robot_knows_no_payload_of_ours():
     np.testing.assert_allclose(command + bare, effort, rtol=0, atol=1e-12)
 
 
-def test_applied_is_the_inverse_of_command():
-    m = model()
+def test_efforts_under_a_command_are_those_it_was_made_of():
+    m, found = model(), np.empty(6)
     arm = Arm(m, friction=Friction.of(6, 2.0, 0.5), robot_compensates_gravity=True, **MOVED)
     effort = np.array([10.0, -20.0, 5.0, 1.0, -2.0, 0.5])
     command = arm.command(effort.copy(), Q, SPEED)
-    np.testing.assert_allclose(
-        arm.applied(command, Q, SPEED, np.empty(6)), effort, rtol=0, atol=1e-12
-    )
+    d = rb.make_data(arm.bare)
+    at = *handles(arm.bare, d), arm.actuation.handle
+    Entry(actuation.applied).call(*at, command, Q, SPEED, found)
+    np.testing.assert_allclose(found, effort, rtol=0, atol=1e-12)
     assert not arm.is_plain
     assert not Arm(m, **MOVED).is_plain
     twin = arm.with_payload("tool0", 1.0, (0, 0, 0)).twin()

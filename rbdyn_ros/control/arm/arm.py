@@ -209,15 +209,6 @@ class Arm:
         _to_command.call(*self._own_at, *map(self._vector, given), self._vector(effort, True))
         return effort
 
-    def applied(self, command: Array, qpos: Array, qvel: Array, out: Array) -> Array:
-        """Write and return the efforts (nv,) of the rigid body dynamics under a command (nv,).
-
-        This is the inverse of `command`, with its arguments and errors.
-        """
-        given = map(self._vector, (command, qpos, qvel))
-        _applied.call(*self._own_at, *given, self._vector(out, True))
-        return out
-
     def without_own(self, effort: Array, qpos: Array, qvel: Array | None = None) -> Array:
         """Subtract what the robot compensates itself from efforts (nv,), in place.
 
@@ -253,8 +244,7 @@ def _place(m: Model, d: Data, qpos: Vector, qvel: Vector) -> None:
 
 
 _hold, _to_command = Entry(actuation.hold), Entry(actuation.to_command)
-_applied, _add_own = Entry(actuation.applied), Entry(actuation.add_own)
-_add_own_gravity = Entry(actuation.add_own_gravity)
+_add_own, _add_own_gravity = Entry(actuation.add_own), Entry(actuation.add_own_gravity)
 
 
 def check_arm(m: Model) -> None:

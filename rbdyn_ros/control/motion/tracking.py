@@ -180,7 +180,8 @@ class PathTracker:
             found, most = apart(off[k], tolerance, digits=4)
             message = (
                 f"the path starts with joint '{self.names[k]}' {found} from its target; "
-                f"start_tolerance is {most}"
+                f"start_tolerance is {most}. Give the first point a later time, until which the "
+                "arm moves there"
             )
             raise refusal(message, "path", self.names[k])
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from rbdyn_ros.control.arm.settings import LARGEST_JUMP
 from rbdyn_ros.control.base.limits import ACCELERATION, LATENCY
 from rbdyn_ros.ros.common.parameters import Parameter, group, per_joint
 
@@ -87,7 +88,7 @@ SAFETY = (
             "largest distance between the target and the start of a trajectory",
             "rad or m",
             0.0,
-            1e3,
+            LARGEST_JUMP,
         ),
         Parameter(
             "check_self_collision",

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from numba import typeof, types
+from numpy.typing import NDArray
 
 from rbdyn_ros.engine.compiler import jit
 from rbdyn_ros.errors import Finding, RbdynError
@@ -33,12 +34,19 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PATIENCE, CALM = 1.7, 15.0
 #: Time is counted in naps [ns], so that time in which the process was stopped does not count.
 NAP = 10_000_000
-NAPS_A_SECOND = NANOSECONDS // NAP
-HURRIED, UNHURRIED = int(PATIENCE * NAPS_A_SECOND), int(CALM * NAPS_A_SECOND)
+#: Cost of a nap, and of one while tasks wait for a processor: a clean end needs 0.1 s of a
+#: processor, for which a busy machine takes seconds.
+COST, LESS = 4, 1
+COST_OF_A_SECOND = COST * NANOSECONDS // NAP
+HURRIED, UNHURRIED = int(PATIENCE * COST_OF_A_SECOND), int(CALM * COST_OF_A_SECOND)
+#: Says for how long tasks waited for a processor; Linux may lack it.
+#: Source: https://docs.kernel.org/accounting/psi.html
+PRESSURE = Path("/proc/pressure/cpu")
+ZERO, NINE, NEWLINE = b"09\n"
 
-#: Words: time of the stop (0: none), naps since then, allowed naps, exit status, length of the
-#: message, and from the last one on the message.
-STOPPED, NAPS, ALLOWED, STATUS, LENGTH, MESSAGE = range(6)
+#: Words: time of the stop (0: none), cost of the naps since then, allowed cost, exit status,
+#: length of the message, and from the last one on the message.
+STOPPED, SPENT, ALLOWED, STATUS, LENGTH, MESSAGE = range(6)
 POLLIN, POLLOUT, STDERR = 1, 4, 2
 #: The byte in the pipe after `Stop.set`, which is no signal.
 BY_CALL = 0
@@ -50,6 +58,9 @@ kernel = jit.kernels_in(jit.cache_below("stop", [Path(__file__), Path(compiled._
 
 _read = types.ExternalFunction("read", types.int64(types.int32, types.intp, types.int64))
 _write = types.ExternalFunction("write", types.int64(types.int32, types.intp, types.int64))
+_pread = types.ExternalFunction(
+    "pread", types.int64(types.int32, types.intp, types.int64, types.int64)
+)
 _poll = types.ExternalFunction("poll", types.int32(types.intp, types.uint64, types.int32))
 _nanosleep = types.ExternalFunction("nanosleep", types.int32(types.intp, types.intp))
 _exit = types.ExternalFunction("_exit", types.void(types.int32))
@@ -69,14 +80,37 @@ def is_signal(number: int) -> bool:
 
 
 @kernel
-def watch(words: Words, pipe: int, woken: int, scratch: Words) -> None:
+def stalled(pressure: int, text: NDArray[np.uint8]) -> int:
+    """Return for how long tasks of this machine waited for a processor [us]; 0 if unknown.
+
+    It is the number at the end of the first line of PRESSURE.
+
+    Args:
+        pressure: descriptor of the file, or -1.
+        text: memory for a line.
+    """
+    length = _pread(pressure, text.ctypes.data, len(text), 0)
+    number = 0
+    for k in range(length):
+        if text[k] == NEWLINE:
+            return number
+        number = 10 * number + text[k] - ZERO if ZERO <= text[k] <= NINE else 0
+    return 0
+
+
+@kernel
+def watch(
+    words: Words, pipe: int, woken: int, pressure: int, scratch: Words, text: NDArray[np.uint8]
+) -> None:
     """Wait for a stop, tell it to all threads, and exit if the process has not ended in time.
 
     Args:
         words: see above.
         pipe: end of the pipe to read.
         woken: eventfd that stays signalled from the stop on.
+        pressure: descriptor of PRESSURE, or -1.
         scratch: two words.
+        text: memory for a line of PRESSURE.
     """
     number = -1
     while not (number == BY_CALL or is_signal(number)):
@@ -85,12 +119,16 @@ def watch(words: Words, pipe: int, woken: int, scratch: Words) -> None:
         store_release(words, STOPPED, compiled.steady_clock(scratch))
     scratch[0] = 1
     _write(woken, scratch.ctypes.data, 8)
-    while words[NAPS] < load_acquire(words, ALLOWED):
+    before = stalled(pressure, text)
+    while words[SPENT] < load_acquire(words, ALLOWED):
         if is_signal(number) and words[ALLOWED] == UNHURRIED:
-            store_release(words, ALLOWED, words[NAPS] + HURRIED)
+            store_release(words, ALLOWED, words[SPENT] + HURRIED)
         scratch[0], scratch[1] = 0, NAP
         _nanosleep(scratch.ctypes.data, 0)
-        store_release(words, NAPS, words[NAPS] + 1)
+        now = stalled(pressure, text)
+        is_busy = now - before > NAP // 2000
+        store_release(words, SPENT, words[SPENT] + (LESS if is_busy else COST))
+        before = now
         scratch[0] = pipe | (POLLIN << 32)
         if _poll(scratch.ctypes.data, 1, 0) == 1:
             number = max(number, _next(pipe, scratch))
@@ -103,8 +141,8 @@ def watch(words: Words, pipe: int, woken: int, scratch: Words) -> None:
 class Stop(threading.Event):
     """Requests the end of a node's process, by a signal or by `set`; for one object a process.
 
-    The process exits PATIENCE after a signal, or CALM after `set`, whatever it does then. The
-    methods take no lock.
+    The process exits PATIENCE after a signal, or CALM after `set`, whatever it does then; on a
+    busy machine after up to COST / LESS times as much. The methods take no lock.
 
     Raises:
         RbdynError: compilation is switched off.
@@ -124,7 +162,11 @@ class Stop(threading.Event):
         pipe, self._pipe = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self._pipe, False)
         self._woken = os.eventfd(0, os.EFD_CLOEXEC)
-        given = words, pipe, self._woken, np.zeros(2, np.int64)
+        pressure = -1
+        with contextlib.suppress(OSError):
+            pressure = os.open(PRESSURE, os.O_RDONLY)
+        scratch, text = np.zeros(2, np.int64), np.zeros(96, np.uint8)
+        given = words, pipe, self._woken, pressure, scratch, text
         # compiled here, not in the thread, which must listen at once
         watch.compile(tuple(map(typeof, given)))  # type: ignore[attr-defined]
         threading.Thread(target=watch, args=given, name="rbdyn-stop", daemon=True).start()
@@ -181,7 +223,7 @@ class Stop(threading.Event):
 
     def allow(self, seconds: float) -> None:
         """Let the end take this time from now on [s]."""
-        self._words[ALLOWED] = self._words[NAPS] + int(seconds * NAPS_A_SECOND)
+        self._words[ALLOWED] = self._words[SPENT] + int(seconds * COST_OF_A_SECOND)
 
     @property
     def status(self) -> int:

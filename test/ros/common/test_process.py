@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The life cycle that both nodes share."""
 
+import os
 import signal
 import subprocess
 import sys
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
@@ -18,7 +20,7 @@ from rbdyn_ros.errors import RbdynError, refusal
 from rbdyn_ros.ros.common import process
 from rbdyn_ros.ros.common.domains import is_used
 from rbdyn_ros.ros.common.process import ManagedNode
-from rbdyn_ros.ros.common.stop import SIGNALS, TEXT
+from rbdyn_ros.ros.common.stop import SIGNALS, TEXT, stalled
 
 
 def test_a_failed_load_ends_loading(domain):
@@ -153,6 +155,54 @@ def test_a_process_that_hangs_with_the_lock_of_python_ends():
     done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=60.0)
     assert (done.stdout, done.stderr) == ("", TEXT)
     assert done.returncode == 1  # nothing says that its work was complete
+
+
+#: A program whose end takes three seconds, on a machine whose tasks seem to wait for processors.
+BUSY = """
+import os, signal, sys, threading, time
+from pathlib import Path
+from rbdyn_ros.ros.common import process, stop
+
+stop.PRESSURE = path = Path(sys.argv[1])
+busy = sys.argv[2] == "busy"
+
+def wait():
+    with path.open("wb", buffering=0) as file:
+        while True:
+            waited = time.monotonic_ns() // 1000 * busy
+            text = f"some avg10=99.25 avg60=9.00 avg300=7.27 total={waited:020}\\nfull total=1\\n"
+            os.pwrite(file.fileno(), text.encode(), 0)
+            time.sleep(0.001)
+
+def make(event):
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(60.0)
+    except KeyboardInterrupt:
+        time.sleep(3.0 if busy else 60.0)
+        raise
+
+threading.Thread(target=wait, daemon=True).start()
+while not path.exists():
+    time.sleep(0.001)
+sys.exit(process.run(make, []))
+"""
+
+
+@pytest.mark.parametrize(("machine", "said", "status"), [("busy", "", 0), ("calm", TEXT, 1)])
+def test_a_clean_end_may_take_longer_on_a_busy_machine(tmp_path, machine, said, status):
+    words = [sys.executable, "-c", BUSY, str(tmp_path / "pressure"), machine]
+    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=60.0)
+    assert (done.stderr, done.returncode) == (said, status)
+
+
+def test_the_time_for_which_tasks_waited_is_read(tmp_path):
+    path, text = tmp_path / "pressure", np.zeros(96, np.uint8)
+    path.write_text("some avg10=1.25 avg60=0.50 avg300=0.07 total=1234567\nfull total=9\n")
+    file = os.open(path, os.O_RDONLY)
+    assert stalled(file, text) == 1234567
+    assert stalled(-1, text) == 0  # a Linux without this file
+    os.close(file)
 
 
 #: A program that nohup has started.

@@ -79,6 +79,7 @@ CallbackReturn Controller::on_configure(const rclcpp_lifecycle::State &)
     parameters_ = listener_->get_params();
     ArmSettings settings = settings_of(parameters_, std::max(get_update_rate(), 1U));
     (void)get_node()->get_parameter("use_sim_time", settings.gate.simulated);
+    const std::lock_guard<std::mutex> lock(mutex_);  // timer and services of a former call still run
     arm_ = std::make_unique<Arm>(settings);
     make_interfaces();
   } catch (const std::exception & error) {
@@ -136,6 +137,7 @@ void Controller::take_point(const Point & point)
 
 void Controller::clear_fault(Trigger::Response & response)
 {
+  const std::lock_guard<std::mutex> lock(mutex_);
   response.success = get_lifecycle_state().id() != lifecycle_msgs::msg::State::PRIMARY_STATE_ACTIVE;
   if (response.success) {
     arm_->clear_fault();
@@ -147,6 +149,7 @@ void Controller::clear_fault(Trigger::Response & response)
 
 void Controller::report()
 {
+  const std::lock_guard<std::mutex> lock(mutex_);
   if (const Refusal event = arm_->event(); event != Refusal::none) {
     Reason reason;
     reason.refusal = event;

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -77,6 +78,7 @@ private:
   std::atomic<int> wanted_mode_{0};
 
   // of other threads
+  std::mutex mutex_;  // guards the arm and the rest against another configuration
   std::string status_;
   rclcpp::Publisher<std_msgs::msg::String>::SharedPtr publisher_;
   rclcpp::Subscription<Point>::SharedPtr subscription_;

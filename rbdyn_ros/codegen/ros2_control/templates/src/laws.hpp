@@ -15,14 +15,6 @@
 namespace @{namespace}
 {
 
-/// Desired positions, velocities and accelerations of all degrees of freedom.
-struct Desired
-{
-  Dofs q{};
-  Dofs v{};
-  Dofs a{};
-};
-
 /// Gains of the position and the velocity error.
 struct Gains
 {
@@ -34,7 +26,6 @@ struct Gains
 using Motion = Table<3, DOFS>;
 using GainRows = Table<2, DOFS>;
 
-inline Motion rows_of(const Desired & desired) { return Motion(desired.q, desired.v, desired.a); }
 inline GainRows rows_of(const Gains & gains) { return GainRows(gains.stiffness, gains.damping); }
 
 /// A law of the joints, see dynamics/laws.py in rbdyn_ros.

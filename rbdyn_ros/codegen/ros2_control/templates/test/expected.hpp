@@ -9,6 +9,16 @@
 namespace @{namespace}
 {
 
+/// Desired positions, velocities and accelerations of all degrees of freedom.
+struct Desired
+{
+  Dofs q{};
+  Dofs v{};
+  Dofs a{};
+};
+
+inline Motion rows_of(const Desired & desired) { return Motion(desired.q, desired.v, desired.a); }
+
 struct Expected
 {
   State state;
