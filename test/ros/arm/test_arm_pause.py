@@ -20,8 +20,8 @@ from rbdyn_ros.control.arm.settings import ControlSettings
 from rbdyn_ros.control.base.limits import Limits
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.control.states.gate import GateSettings, SafetyGate
-from rbdyn_ros.loading.assets import bundled_robot
 from rbdyn_ros.ros.arm.topics import ArmTopics
+from rbdyn_ros.share import bundled_robot
 
 #: Largest age of a state, and a longer pause [s].
 TIMEOUT, PAUSE = 2.0, 2.3
