@@ -113,7 +113,8 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
     A RuntimeWarning says so, once for a Data, if a yaw-pitch-roll joint comes near its
     singularity, if contact forces often do not converge, if contacts do not fit in their list, if
     rigid bodies are crushed, if a spring is too stiff for the timestep, if a body on a free or
-    ball joint turns by more than half a radian in a timestep, or if the state is no longer finite.
+    ball joint turns by more than half a radian in a timestep, if the energy more than doubles in
+    the last timestep without a cause, or if the state is no longer finite.
 
     Raises:
         ParameterError: nstep is not a whole number, 0 or more and less than 2^62.

@@ -8,10 +8,12 @@ import math
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
+from rbdyn_ros.dynamics.configuration import integrate_pos
 from rbdyn_ros.engine.step.passive import NO_TIME
 from rbdyn_ros.engine.step.too_much import (
     CRUSHED_CONTACT,
     FAST,
+    GROWING,
     LOST,
     STIFF_CONTACT,
     STIFF_JOINT,
@@ -40,6 +42,9 @@ def texts_of(m: Model, d: Data, found: int) -> list[str]:
     new = [kind for kind in texts if found & kind and kind not in said]
     said.update(new)
     first = [text(m, d) for kind, text in counted.items() if found & kind]
+    if found & GROWING and GROWING not in said and (text := _growing(m, d)):
+        said.add(GROWING)
+        first.append(text)
     return first + [texts[kind]() for kind in new]
 
 
@@ -172,6 +177,47 @@ def _turns_fast(m: Model, joint: int, speed: float) -> str:
         f"timestep: its motion is inexact above {TURN_LIMIT:g}, and what it touches may "
         f"be missed. Take timesteps below {TURN_LIMIT / speed:.2g} s"
     )
+
+
+def _growing(m: Model, d: Data) -> str | None:
+    """Return what to say of a kinetic energy that doubled in the last timestep without a cause.
+
+    What springs and gravity gave is the difference of the energies a timestep apart, and what
+    qfrc_applied can have given follows from the velocities. The work of other forces, and what
+    springs of contacts and limits gave back, is not known: where they act, nothing is said.
+    """
+    # a robot that is only loaded and moved does without the toolbox
+    from rbdyn_ros.dynamics.toolbox.terms import kinetic_energy, potential_energy
+
+    if _may_be_driven(m, d):
+        return None
+    h, before, now = m.opt.timestep, d.copy(), d.copy()
+    if m.opt.integrator == "rk4":
+        before.qpos[:], before.qvel[:] = d.rk_qpos, d.rk_qvel
+    else:
+        before.qvel[:] -= h * d.qacc
+        integrate_pos(m, before.qpos, d.qvel, -h)
+    least = kinetic_energy(m, before)
+    least += 0.5 * h * float(np.abs(d.qfrc_applied) @ np.abs(before.qvel + d.qvel))
+    starts, ends = (kinetic_energy(m, e) + potential_energy(m, e) for e in (before, now))
+    if not ends - starts > least:
+        return None
+    gains = m.dof_inertia0 * (d.qvel**2 - before.qvel**2)
+    body = m.body_names[m.dof_bodyid[int(np.argmax(gains))]]
+    return (
+        f"the energy of the motion grew from {kinetic_energy(m, before):.3g} J to "
+        f"{kinetic_energy(m, now):.3g} J in a timestep of {h:g} s, most of it at body '{body}', "
+        "and no force, spring or fall gave it. Take shorter timesteps, or another "
+        "m.opt.integrator: implicit_damping for stiff damping, implicit_midpoint or rk4 for "
+        "bodies that tumble (docs: Integrators)"
+    )
+
+
+def _may_be_driven(m: Model, d: Data) -> bool:
+    """Return whether forces act whose work is not known."""
+    motion = d.drive_mode.any() or (m.jnt_class == JointClass.DRIVEN).any()
+    pressed = d.nstopped > 0 or bool(d.contact_spring[: d.ncon, IS_SPRING].any())
+    return bool(motion or pressed or m.geom_velocity.any() or d.xfrc_applied.any())
 
 
 def _lost(m: Model, d: Data) -> str:

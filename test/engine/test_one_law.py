@@ -108,6 +108,30 @@ def test_a_loop_carries_the_blow_of_a_landing():
     assert max(abs(force[5]) for force in weld) > 50.0
 
 
+def test_the_drive_of_a_gear_has_the_torque_at_its_teeth():
+    """L5: two gears of twelve teeth, of which one is driven and the other carries 0.5 N m."""
+    system, skin = rb.SystemBuilder("gears"), rb.Surface(friction=0.0)
+    for n, name in enumerate(("driver", "driven")):
+        system.body(name, rb.shapes.cylinder(0.04, 0.02, mass=1.0))
+        system.joint(f"axle {n}", "revolute", "base", name, axis=(0, 0, 1), xyz=(0.1 * n, 0, 0))
+        for k in range(12):
+            angle = (k + 0.5 * n) * np.pi / 6.0
+            at = rb.pose((0.049 * np.cos(angle), 0.049 * np.sin(angle), 0.0), rpy=(0, 0, angle))
+            tooth = rb.Box((0.018, 0.008, 0.02))
+            system.geometry(f"{name} {k}", name, tooth, origin=at, surface=skin)
+    m = rb.build(system)
+    d = rb.make_data(m)
+    rb.set_drive(m, d, "axle 0", "velocity", 1.0)
+    d.qvel[0], d.qfrc_applied[1] = 1.0, 0.5
+    torques = []
+    for _ in range(2000):
+        rb.step(m, d)
+        torques.append(d.qfrc_drive[0])
+        assert d.qfrc_drive[0] == pytest.approx(-d.cfrc_contact[1, 2], abs=1e-9)
+    assert np.mean(torques[500:]) == pytest.approx(0.5, rel=0.05)
+    assert max(torques) < 20.0
+
+
 def test_a_gear_pushes_back_from_a_limit_in_the_same_step():
     system = rb.SystemBuilder("gear").body("a", rb.shapes.box((0.1,) * 3, mass=1.0))
     system.body("b", rb.shapes.box((0.1,) * 3, mass=1.0))

@@ -89,6 +89,36 @@ def test_a_box_that_a_driven_piston_crushes():
     assert said(m, e, 60) == []
 
 
+@pytest.mark.parametrize("integrator", ["euler", "rk4", "implicit_damping"])
+def test_energy_that_doubles_without_a_cause(integrator):
+    """Explicit damping of 3.5 inertia / h turns the velocity around, 2.5 times as large."""
+    m = hinged(damping=3.5 * hinged().dof_inertia0[0] / 1e-3)
+    m.opt.integrator = integrator
+    d = rb.make_data(m)
+    d.qvel[0] = 1.0
+    texts = said(m, d, 12)
+    assert len(texts) == (0 if integrator == "implicit_damping" else 1)
+    for text in texts:
+        assert "body 'rod'" in text
+        assert "implicit_damping for stiff damping" in text
+
+
+def test_energy_that_doubles_with_a_cause():
+    """A force, a spring or a drive that moves a joint by 0.5 rad in its first steps."""
+    inertia = hinged().dof_inertia0[0]
+    pushed = hinged()
+    d = rb.make_data(pushed)
+    d.qfrc_applied[0] = 0.3 * inertia / 1e-3**2
+    assert said(pushed, d, 3) == []
+    sprung = hinged(stiffness=0.5 * inertia / 1e-3**2)
+    d = rb.make_data(sprung)
+    d.qpos[0] = 1.0
+    assert said(sprung, d, 3) == []
+    d = rb.make_data(pushed)
+    rb.set_drive(pushed, d, "hinge", "acceleration", 0.3 / 1e-3**2)
+    assert said(pushed, d, 3) == []
+
+
 def two(first, second, masses=(1.0, 1.0)):
     system = rb.SystemBuilder("two", base="world").floor()
     for n, (shape, mass) in enumerate(zip((first, second), masses, strict=True)):

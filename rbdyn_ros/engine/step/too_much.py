@@ -15,9 +15,10 @@ from rbdyn_ros.engine.joints.jcalc import BALL, FREE
 from rbdyn_ros.engine.step.passive import NO_TIME
 from rbdyn_ros.model.contact_arrays import IS_SPRING, MASS_BY_H, NORMAL, PUSH, K
 from rbdyn_ros.model.joints import JointClass
+from rbdyn_ros.model.options import RK4
 
 #: What is found: a sum of these. The first two are found once until a reset.
-FAST, LOST = 8, 16
+FAST, LOST, GROWING = 8, 16, 32
 STIFF_CONTACT, CRUSHED_CONTACT, STIFF_JOINT, STIFF_LIMIT = 256, 512, 1024, 2048
 
 #: Rigid contacts are reported that are pressed deeper than this [m].
@@ -25,6 +26,9 @@ DEEP = 1e-3
 
 #: A body that tumbles turns too fast if it turns by more in a step [rad].
 TURN_LIMIT = 0.5
+
+#: Where the square of a velocity grows by this factor in a step, energy may have doubled.
+DOUBLED = 2.0
 
 FREE_CLASS = int(JointClass.FREE)
 
@@ -78,7 +82,10 @@ def overloaded_joints(m):
 
 @inline
 def too_fast(m, d):
-    """Return FAST or LOST if a body turns too fast or is lost, and none has before."""
+    """Return FAST or LOST if a body turns too fast or is lost, and none has before.
+
+    GROWING says that a fast coordinate grew in the last timestep: `step` looks at the energy.
+    """
     return 0 if _is_slow(m, d) else _look_closer(m, d)
 
 
@@ -107,5 +114,15 @@ def _look_closer(m, d):
         return LOST if d.nlost == 1 else 0
     if m.opt.timestep * np.sqrt(fastest) > TURN_LIMIT:
         d.nfast = d.nfast + 1
-        return FAST if d.nfast == 1 else 0
-    return 0
+        return (FAST if d.nfast == 1 else 0) + _growing(m, d)
+    return _growing(m, d)
+
+
+@inline
+def _growing(m, d):
+    h, growing = m.opt.timestep, False
+    for k in range(m.nv):
+        v = d.qvel[k]
+        before = d.rk_qvel[k] if m.opt.integrator_id == RK4 else v - h * d.qacc[k]
+        growing = growing or (2.0 * h * abs(v) > TURN_LIMIT and v * v > DOUBLED * before * before)
+    return GROWING if growing else 0

@@ -43,6 +43,9 @@ NOTHING = 1e-9
 #: dry friction below which it counts as none.
 CHANGED, UNLOADED = 1e-5, 1e-3
 
+#: Most passes that make still dofs stiller.
+SETTLINGS = 2
+
 #: A smaller memory [N m or N] is forgotten, before its products underflow.
 FADED = 1e-200
 
@@ -244,8 +247,9 @@ def stop_viscously(m, d):
 def settle_still(m, d):
     """Start the still dofs from the forces of the last pass, if one more pass is due.
 
-    A pass leaves a still dof 1e-6 of what the change of its force would do. keep_stops sets that
-    to zero, and one more pass makes it so small that the other forces agree with zero.
+    A pass leaves a still dof 1e-6 of what the change of its force would do, and more where others
+    push it. keep_stops sets that to zero, and SETTLINGS passes make it so small that the other
+    forces agree with zero.
     """
     changed = False
     for k in range(m.nv):

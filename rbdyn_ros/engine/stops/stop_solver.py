@@ -13,6 +13,7 @@ from __future__ import annotations
 from rbdyn_ros.engine.compiler.jit import kernel
 from rbdyn_ros.engine.compiler.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.stops.stop_pieces import (
+    SETTLINGS,
     find_wrong_pieces,
     keep_stops,
     move_stop_iterate,
@@ -56,8 +57,11 @@ def solve_stops(m, d):
         stop_viscously(m, d)
         accelerate_step(m, d, h)
         d.nunsolved = d.nunsolved + 1
-    elif settle_still(m, d):
-        accelerate_step(m, d, h)
+    else:
+        for _ in range(SETTLINGS):
+            if not settle_still(m, d):
+                break
+            accelerate_step(m, d, h)
     keep_stops(m, d, solved)
 
 

@@ -50,8 +50,9 @@ from rbdyn_ros.model.options import FORCE, IMPLICIT, IMPLICIT_DAMPING, IMPLICIT_
 PLAIN, FLYING, HELD, TREE = 0, 1, 2, 3
 
 #: Iterations of Newton's method. What the equation misses, as a part of the momentum, where the
-#: next iteration is exact, and where nothing has to be solved.
-ITERATIONS, NEAR, EXACT = 5, 1e-9, 1e-15
+#: next iteration is exact, where it is even with the slopes of the one before, and where nothing
+#: has to be solved.
+ITERATIONS, NEAR, NEARER, EXACT = 5, 1e-9, 1e-11, 1e-15
 
 #: A body that turns by more in a step [rad] keeps its angular velocity.
 LARGEST_TURN = 1.5
@@ -116,11 +117,11 @@ def _find_held(m, d):
         found = False
         for c in range(d.ncon):
             root1, root2 = m.body_rootid[d.contact_body[c, 0]], m.body_rootid[d.contact_body[c, 1]]
-            flies1, flies2 = d.flight_mode[root1] % 2 == 1, d.flight_mode[root2] % 2 == 1
+            flies1, flies2 = d.flight_mode[root1] & 1, d.flight_mode[root2] & 1
             if flies1 != flies2:
                 changed = root1 if flies1 else root2
                 d.flight_mode[changed] = HELD if d.flight_mode[changed] == FLYING else PLAIN
-                found = True
+                found = d.nmutual > 0  # the world holds all that touch it in the first round
 
 
 @kernel
@@ -147,7 +148,8 @@ def _find_free(m, d, h):
         if d.contact_end[c, NORMAL] > 0.0:
             for side in range(2):
                 i = d.contact_body[c, side]
-                d.flight_mode[i] = abs(d.flight_mode[i])
+                if d.flight_mode[i] < 0:
+                    d.flight_mode[i] = -d.flight_mode[i]
     for n in range(m.nflight):
         i = m.flight_bodyid[n]
         if d.flight_mode[i] < 0:
@@ -180,7 +182,7 @@ def _drift(m, d, i, h):
     v, w = _end_of_kick(d, k, h), _end_of_kick(d, k + 3, h)
     mean = after = w
     if d.flight_mode[i] == FLYING:
-        mean, after = turn(load6(m.body_fullinertia, i), w, ZERO3, h)
+        mean, after = turn(load6(m.body_fullinertia, i), w, h)
         _accelerate(d, k + 3, sub3(after, w), h)
     elif not _is_slight(d, k + 3, w, h):
         mean = after = _pressed_turn(m, d, i, w, h)
@@ -225,7 +227,7 @@ def _go_back(m, d, i, h):
     after = add_scaled3(start, (d.qacc[k + 3], d.qacc[k + 4], d.qacc[k + 5]), h)
     mean = kicked = after
     if d.flight_mode[i] == FLYING:
-        mean, kicked = turn(J, after, ZERO3, -h)
+        mean, kicked = turn(J, after, -h)
     elif not _is_slight(d, k + 3, after, h):
         W = scaled3(add3(start, after), 0.5)
         impulse = symmetric_times(J, sub3(after, start))
@@ -279,7 +281,7 @@ def _pressed_turn(m, d, i, after, h):
     k, J = m.body_dofadr[i] + 3, load6(m.body_fullinertia, i)
     w, torque = (d.qvel[k], d.qvel[k + 1], d.qvel[k + 2]), _gyroscopic(m, d, i, h)
     impulse = add_scaled3(symmetric_times(J, sub3(after, w)), torque, h)
-    mean, _end = turn(J, w, impulse, h)
+    mean, _solved = mean_of_turn(J, w, impulse, h)
     return add_scaled3(scaled3(mean, 2.0), w, -1.0)
 
 
@@ -319,13 +321,25 @@ def turned_away(t, x):
 
 
 @inline
-def turn(J, w, impulse, h):
-    """Return the mean of the angular velocity, and that at the end of a turn without impulse.
+def turn(J, w, h):
+    """Return the mean of the angular velocity in a turn without impulse, and that at its end."""
+    W, solved = mean_of_turn(J, w, ZERO3, h)
+    if solved:
+        return W, sub3(scaled3(W, 2.0), w)
+    momentum, t = symmetric_times(J, w), scaled3(W, -half_step(W, h))
+    x, y, z = inertia_columns(J)
+    after = solved3(x, y, z, add3(momentum, turned_away(t, momentum)))
+    return W, select3(is_slow(w, h), after, w)
+
+
+@inline
+def mean_of_turn(J, w, impulse, h):
+    """Return the mean of the angular velocity in a turn, and whether it is exact.
 
     The mean W solves J (W - w) + s W x J W = impulse / 2.
     """
-    momentum, W, last = symmetric_times(J, w), w, False
-    aim = add_scaled3(momentum, impulse, 0.5)
+    W, last, alike, (x, y, z) = w, False, False, inertia_columns(J)
+    aim = add_scaled3(symmetric_times(J, w), impulse, 0.5)
     for n in range(ITERATIONS):
         s = half_step(W, h)
         JW = symmetric_times(J, W)
@@ -333,20 +347,17 @@ def turn(J, w, impulse, h):
         if is_known(s):
             error, scale = dot3(missed, missed), dot3(aim, aim)
             if n == 0 and error <= EXACT * EXACT * scale:
-                return w, w
-            last = error <= NEAR * NEAR * scale
-        x, y, z = inertia_columns(J)
-        x = add_scaled3(x, add3(cross3(W, x), cross3((1.0, 0.0, 0.0), JW)), s)
-        y = add_scaled3(y, add3(cross3(W, y), cross3((0.0, 1.0, 0.0), JW)), s)
-        z = add_scaled3(z, add3(cross3(W, z), cross3((0.0, 0.0, 1.0), JW)), s)
+                return w, True
+            last, alike = error <= NEAR * NEAR * scale, error <= NEARER * NEARER * scale
+        if not alike:
+            x, y, z = inertia_columns(J)
+            x = add_scaled3(x, add3(cross3(W, x), cross3((1.0, 0.0, 0.0), JW)), s)
+            y = add_scaled3(y, add3(cross3(W, y), cross3((0.0, 1.0, 0.0), JW)), s)
+            z = add_scaled3(z, add3(cross3(W, z), cross3((0.0, 0.0, 1.0), JW)), s)
         W = sub3(W, solved3(x, y, z, missed))
         if last:
             break
-    t = scaled3(W, -half_step(W, h))
-    x, y, z = inertia_columns(J)
-    after = solved3(x, y, z, add3(momentum, turned_away(t, momentum)))
-    slow = is_slow(w, h)
-    return select3(slow, W, w), select3(slow, after, w)
+    return select3(is_slow(w, h), W, w), last
 
 
 @inline

@@ -48,6 +48,7 @@ from rbdyn_ros.engine.contact.solve.linearise import (
 from rbdyn_ros.engine.contact.solve.passes import keep_iterate, move_iterate, pass_once
 from rbdyn_ros.engine.stops.stop_law import exact_stops
 from rbdyn_ros.engine.stops.stop_pieces import (
+    SETTLINGS,
     find_wrong_pieces,
     keep_stops,
     move_stop_iterate,
@@ -117,7 +118,9 @@ def solve_step(m, d):
     if not exact:
         d.nunsolved = d.nunsolved + 1
     if stops:
-        if solved and settle_still(m, d):
+        for _ in range(SETTLINGS if solved else 0):
+            if not settle_still(m, d):
+                break
             pass_once(m, d)
             write_step_and_forces(m, d)
         keep_stops(m, d, solved)
