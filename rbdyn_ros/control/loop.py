@@ -247,8 +247,6 @@ class ControlLoop:
         target = self._tracker.target
         target.let_go(self._others, seen.qpos, seen.qvel)  # or they would disturb the others
         wanted = self._modes.effort(self.mode, seen.qpos, seen.qvel, target)
-        if self.armed and self.mode == "computed_torque":
-            self._blind.compensate(wanted)
         effort = self.gate.release_own(wanted, self._holding, dt)
         if self.gate.unfit is not None:
             self._trip(self.gate.unfit)

@@ -11,12 +11,8 @@ import rbdyn_ros as rb
 from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.control.base.faults import Fault
 from rbdyn_ros.control.base.friction import Friction
-from rbdyn_ros.control.blind import witness
-from rbdyn_ros.control.blind.blind_arm import BlindArm
-from rbdyn_ros.control.blind.state import BlindState
 from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.control.motion.planning import quintic
-from rbdyn_ros.dynamics.entry import Entry
 from rbdyn_ros.dynamics.toolbox.frames import frame_pose
 from rbdyn_ros.errors import RbdynError
 
@@ -71,57 +67,6 @@ def test_an_arm_whose_joints_stick_follows_slow_paths(duration):
 
 def friction_of_robot(m, share):
     return Friction.of(m.nv, viscous=m.dof_damping, coulomb=m.dof_frictionloss).scaled(share)
-
-
-# what the model does not explain
-
-
-def held_against(share, duration):
-    """Return an arm after a push of its joints by a share of the limits, for a time [s]."""
-    loop = armed(mode="computed_torque", settle=0.3)
-    loop.push[loop.dofs] = share * loop.gate.limits.effort
-    loop.run(duration)
-    assert loop.controller.fault is None, loop.controller.status()
-    return loop
-
-
-def test_a_load_that_nobody_declared_does_not_move_an_arm_for_long():
-    """Without an estimate of the load the wrists yield by 0.2 rad."""
-    assert np.abs(held_against(0.05, 1.0).d.qpos - Q).max() < 1e-4
-
-
-def test_the_estimate_of_a_load_does_not_wind_up():
-    """Let go, an arm swings back as far after a long push as after a short one."""
-    swings = []
-    for duration in (0.6, 2.0):
-        loop = held_against(0.09, duration)
-        loop.push[:] = 0.0
-        swings.append(np.abs(loop.run(0.5).qpos - Q).max(axis=0))
-    np.testing.assert_allclose(swings[0], swings[1], atol=1e-3)
-    loop.run(1.0)
-    assert np.abs(loop.d.qpos - Q).max() < 1e-4
-
-
-def test_an_exact_model_leaves_nothing_to_compensate(monkeypatch):
-    """Also where efforts are limited: the estimate knows which ones were sent."""
-
-    def moved():
-        loop = armed(mode="computed_torque", settle=0.3)
-        loop.controller.follow_path(quintic([Q + 0.04, Q + 1.0], [0.0, 1.0]))
-        return loop.run(1.2).qpos
-
-    compensated = moved()
-    monkeypatch.setattr(BlindArm, "compensate", lambda _self, _effort: None)
-    np.testing.assert_allclose(compensated, moved(), atol=1e-3)  # both step by 1 ms
-
-
-def test_a_tenth_of_the_effort_limits_is_compensated_at_most():
-    s = BlindState(n=2, nv=2)
-    s.dofs, s.load = (0, 1), (-2.0, 3.0)
-    s.limits[3] = 10.0, 100.0
-    effort = np.array([3.0, 4.0])
-    Entry(witness.compensate).call(s.handle, effort)
-    np.testing.assert_allclose(effort, (3.0 + 0.1 * 10.0, 4.0 - 3.0))
 
 
 def test_a_path_may_replace_another_in_motion():

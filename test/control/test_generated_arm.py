@@ -1,15 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of the battery of lies on the controller of a generated package, see generated_arm.py."""
 
-from dataclasses import replace
-
-import numpy as np
 import pytest
-from battery import FARTHEST, FASTEST, Case, beyond, lied, moving, references
-from closed_loop import BENT, FILES, model
-from generated_arm import GeneratedArm, allowed, judged, kind_of
+from battery import Case
+from generated_arm import allowed, judged
 from support.control_package import needs_gxx
-from support.lies import frozen, lie_of
 
 ROWS = (
     ("nan", "gravity", 0.2),
@@ -44,28 +39,3 @@ def test_an_arm_whose_states_lie_stays_where_it_is_safe(row):
     verdict = judged(case)
     assert verdict.well, verdict
     assert allowed(case, verdict), verdict
-
-
-@needs_gxx
-@pytest.mark.parametrize("friction", [False, True])
-def test_encoders_that_freeze_together_are_not_taken_for_friction(friction):
-    """Measured efforts go on, and follow the commands."""
-    case = Case("frozen", "computed_torque", 0.0, friction=friction)
-    stopped, going = references(replace(case, lie=""))
-    loop = moving(case, kind_of(case))
-    q, v, _ = lied(loop, replace(lie_of("frozen"), liar=frozen("position", "velocity")))
-    k = loop.dofs
-    assert loop.controller.fault.code == "frozen"
-    assert (np.abs(v[:, k]) / loop.gate.limits.velocity).max() < FASTEST
-    assert beyond(q[:, k], np.concatenate([stopped, going])[:, k]) < FARTHEST
-
-
-@needs_gxx
-def test_a_load_that_nobody_declared_does_not_move_an_arm_for_long():
-    loop = GeneratedArm(model(), gate={"blend_time": 0.05})
-    loop.controller.set_mode("computed_torque")
-    loop.arm().run(0.3)
-    loop.push[loop.dofs] = 0.05 * loop.gate.limits.effort
-    loop.run(1.0)
-    assert loop.controller.fault is None, loop.controller.status()
-    assert np.abs(loop.d.qpos - BENT[FILES[0]]).max() < 1e-4

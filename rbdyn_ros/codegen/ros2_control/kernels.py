@@ -34,8 +34,7 @@ DIMS = {"nv": "DOFS", "n": "CONTROLLED"}
 KERNELS = (
     *(laws.damped_gravity, laws.pd_gravity, laws.computed_torque, laws.joint_impedance),
     *(actuation.hold, state_kernels.inspect, clock.judge, gate_kernels.release),
-    *(witness.begin, witness.pause, witness.look, witness.compensate),
-    *(velocity_vote.forget, velocity_vote.remember),
+    *(witness.begin, witness.pause, witness.look, velocity_vote.forget, velocity_vote.remember),
     *(coasting.coast, endings.begin, endings.see, endings.since, endings.stop_blindly),
     *(endings.doubt, endings.disbelieves),
     *(tracking.straying, tracking.stopping_time),

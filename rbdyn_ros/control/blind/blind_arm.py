@@ -24,7 +24,6 @@ from rbdyn_ros.dynamics.stages import make_data
 LIES = ("clock", "position", "velocity", "acceleration", "power", "frozen")
 
 _begin, _pause, _look = map(Entry, (witness.begin, witness.pause, witness.look))
-_compensate = Entry(witness.compensate)
 _forget, _remember = Entry(velocity_vote.forget), Entry(velocity_vote.remember)
 _coast = Entry(coasting.coast)
 _end, _see, _since = map(Entry, (endings.begin, endings.see, endings.since))
@@ -126,10 +125,6 @@ class BlindArm:
         if frozen < 0:
             _remember.call(self.s.handle, time, qpos, qvel)
         return frozen
-
-    def compensate(self, effort: Array) -> None:
-        """Add efforts against loads that the model does not explain, see witness.compensate."""
-        _compensate.call(self.s.handle, effort)
 
     def coast(
         self, now: int, late: float, dt: float, qpos: Array, qvel: Array, command: Array

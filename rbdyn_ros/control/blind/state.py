@@ -32,7 +32,6 @@ class BlindState(Record):
         # what lasts, of the efforts sent: witness
         Field("push", ("nv",), "acceleration that the model does not explain"),
         Field("due", ("nv",), "velocity that the efforts sent should have given so far"),
-        Field("load", ("nv",), "effort of the push, while the numbers are new"),
         Field("steady_push", ("nv",), "mean of the push"),
         Field("expected", ("nv",), "predicted velocity"),
         Field("last_qpos", ("nv",), "position of the last state"),

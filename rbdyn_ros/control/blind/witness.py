@@ -67,7 +67,7 @@ def begin(s: BlindState) -> None:
     for k in range(len(s.push)):
         s.push[k] = s.due[k] = s.steady_push[k] = s.expected[k] = 0.0
         s.lag[k] = s.behind[k] = s.peak[k] = s.suspicion[k] = 0.0
-        s.jump[k] = s.noise[k] = s.unheard[k] = s.load[k] = 0.0
+        s.jump[k] = s.noise[k] = s.unheard[k] = 0.0
         for i in range(STANDSTILLS):
             stop_standing(s, i, k)
     s.weighed = 0
@@ -116,22 +116,6 @@ def look(
         if s.suspicion[s.dofs[i]] > most:
             worst, most = i, s.suspicion[s.dofs[i]]
     return worst
-
-
-@kernel
-def compensate(s: BlindState, effort: Vector) -> None:
-    """Add efforts against the load of each joint, of at most the share CONTACT of its limit.
-
-    The load follows from the efforts sent, so it does not wind up where they are limited, and it
-    stays 0 where the model is exact. Its estimate is critically damped, and its poles are apart
-    from those of a law that is linear in the accelerations.
-
-    Source: Ohishi, Ohnishi, Miyachi, Torque-speed regulation of DC motor based on load torque
-    estimation method, 1983 (disturbance observer).
-    """
-    for i in range(len(s.dofs)):
-        k, most = s.dofs[i], CONTACT * s.limits[3, i]
-        effort[k] -= min(max(s.load[k], -most), most)
 
 
 @kernel
@@ -200,8 +184,6 @@ def compare(
             load += s.mass[k, j] * qacc[j]
             resisted += s.mass[k, j] * s.push[j]
         odd, load = odd / s.mass[k, k], abs(load / s.mass[k, k])
-        if moves:  # numbers that repeat are no evidence of a load
-            s.load[k] = resisted
         resisted = abs(resisted / s.mass[k, k])  # what withstands the efforts on this joint
         a, moved = qacc[k], (qpos[k] - s.last_qpos[k]) / dt
         first = np.isnan(s.last_qvel[k])

@@ -529,9 +529,6 @@ private:
     const Vector<const double> desired = target_.desired().row(1);
     actuation::to_command(
       own_, actuation_, state_.q, state_.v, mode() == Mode::gravity ? state_.v : desired, wanted);
-    if (mode() == Mode::computed_torque) {
-      witness::compensate(blind_, wanted);
-    }
     const Index unfit = release(wanted, holding_, step_admitted_, false);
     if (unfit >= 0) {
       const auto joint = static_cast<std::size_t>(unfit);
