@@ -72,7 +72,8 @@ def pytest_itemcollected(item):
 
 
 def pytest_collection_modifyitems(config, items):
-    nightly.mark(items, Path(__file__).parent)
+    if not config.getoption("lf"):  # the failed cases of a family would count as all of it
+        nightly.mark(items, Path(__file__).parent)
     if not config.getoption("--nightly"):
         left_out = [item for item in items if item.get_closest_marker("nightly")]
         config.hook.pytest_deselected(items=left_out)

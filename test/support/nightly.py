@@ -80,30 +80,24 @@ ONE_IN = {
     "identification/test_identification_solve.py::test_absurd_options_are_refused_or_used": 5,
     "engine/test_bounds_checked.py::test_an_index_error_in_code_called_by_address": 2,
     "ros/simulator/test_start_and_end.py::test_ctrl_c_while_it_starts": 2,
-    "engine/test_kernel_cache.py::test_only_a_change_of_code_compiles_anew": 2,
     # generated code and rollouts: the same laws by other means
-    "codegen/test_c_robots.py::test_agrees_with_the_engine": 3,
     "codegen/test_c_robots.py::test_single_precision": 3,
-    "codegen/test_c_robots.py::test_the_generated_test_passes_and_can_fail": 2,
     "codegen/test_c_blocks.py::test_blocks_compute_the_same_as_one_function": 2,
-    "rollouts/test_rollout_interrupt.py::test_ctrl_c_ends_a_rollout_at_once": 2,
-    "rollouts/test_cuda_code.py::test_nvcc_compiles_it_and_reports_registers": 2,
     "rollouts/test_cuda_code.py::test_the_code_of_a_gpu_has_the_bits_of_a_batch": 2,
-    "rollouts/test_rollout_bits.py::test_a_rollout_has_the_bits_of_steps": 3,
     "rollouts/test_rollout_laws.py::test_laws_compute_the_same_as_numpy": 4,
     "rollouts/test_rollout_params.py::test_joint_parameters_equal_replaced": 3,
     "specialization/test_processors.py::test_instructions": 3,
     # arms and nodes in processes of their own
-    "control/test_start_up.py::test_an_error_is_refused_before_the_arm_is_armed": 2,
     "ros/arm/test_arm_floats_node.py::test_it_floats": 2,
     "ros/arm/test_arm_tracks_node.py::test_computed_torque_tracks_twenty_times_closer_than_pd": 2,
     "ros/test_documented_motion.py::test_the_gravity_node_floats_and_comes_to_rest": 2,
-    "trials/test_trial_nodes.py::test_what_a_node_does_is_the_result_of_its_run": 2,
-    "trials/test_trial_processes.py::test_what_a_controller_does_is_the_result_of_its_run": 2,
     # the examples themselves run in test_examples.py
     "docs/test_notebooks.py::test_a_notebook_runs": 4,
     "view/test_live_pull.py::test_the_point_follows_the_cursor_and_does_not_swing": 4,
 }
+
+#: A family of fewer cases runs whole: of each parameter it has a value or two.
+FEW = 10
 
 #: Multiples of it, taken modulo 1, are spread evenly, whatever the period of the parameters.
 GOLDEN = 0.5 * (5**0.5 - 1.0)
@@ -121,12 +115,12 @@ def mark(items, tests):
         items: the collected tests.
         tests: folder of the tests.
     """
-    counts = dict.fromkeys(ONE_IN, 0)
+    families = {name: [] for name in ONE_IN}
     for item in items:
-        if item.get_closest_marker("nightly"):
-            continue
         name = f"{item.path.relative_to(tests).as_posix()}::{getattr(item, 'originalname', '')}"
-        if name in counts:
-            if not runs(counts[name], ONE_IN[name]):
-                item.add_marker(pytest.mark.nightly)
-            counts[name] += 1
+        if name in families and not item.get_closest_marker("nightly"):
+            families[name].append(item)
+    for name, cases in families.items():
+        for number, case in enumerate(cases):
+            if len(cases) >= FEW and not runs(number, ONE_IN[name]):
+                case.add_marker(pytest.mark.nightly)
