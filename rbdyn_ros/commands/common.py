@@ -312,9 +312,7 @@ def _demand_file(path: Path) -> None:
         return
     name = quote(str(path), 200)
     what = f"{name} is not a file" if is_there else f"there is no file {name}{nearest_file(path)}"
-    allowed = (
-        "the path of a .urdf, .xacro, .xml or .yaml file, or the name of a robot such as panda"
-    )
+    allowed = "the path of a .urdf, .xacro, .sdf, .xml or .yaml file, or the name of a robot"
     refuse("no-such-file", f"{what}; give {allowed}", "", found=str(path), allowed=allowed)
 
 

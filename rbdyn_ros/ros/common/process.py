@@ -27,8 +27,8 @@ from rbdyn_ros.ros.common.throttle import Throttle
 from rbdyn_ros.ros.messages.build import provide
 from rbdyn_ros.runtime.realtime import Grant
 
-#: A node that is not made within this time is blocked [s], by files of Fast DDS in MEMORY.
-BLOCKED, MEMORY = 5.0, Path("/dev/shm")  # noqa: S108 - where shm_open has its files
+#: Where Fast DDS has a file for each port, and the time in which a process fills a new one [s].
+MEMORY, FILLED = Path("/dev/shm"), 0.5  # noqa: S108 - where shm_open has its files
 #: A busy callback delays other threads by at most this time [s].
 SWITCH_INTERVAL = 1e-4
 
@@ -338,26 +338,28 @@ def _leave_while_it_loads(node: ManagedNode, stop: Stop) -> None:
 
 
 def _make(make: Callable[[threading.Event], ManagedNode], stop: threading.Event) -> ManagedNode:
-    hint = threading.Timer(BLOCKED, _report_blocked)
-    hint.daemon = True
-    hint.start()
+    _report_empty_ports()
     try:
         return make(stop)
     except RuntimeError as error:  # raised by rclpy if DDS refuses, for example without its keys
         raise RbdynError(Finding("ros", f"ROS 2 does not start: {error}")) from error
-    finally:
-        hint.cancel()
 
 
-def _report_blocked() -> None:
-    """Name the files that block Fast DDS: it waits without end for who was killed making one."""
-    empty = list[str]()
+def _report_empty_ports() -> None:
+    """Name files for which Fast DDS may wait forever: the process that made them was killed."""
+    if left := _empty_ports():
+        time.sleep(FILLED)
+        left &= _empty_ports()
+    if left:
+        files = ", ".join(map(str, sorted(left)))
+        text = f"a process that was killed left {files}. If ROS 2 does not start, remove"
+        print(f"rbdyn: {text} {'it' if len(left) == 1 else 'them'}", file=sys.stderr, flush=True)
+
+
+def _empty_ports() -> set[Path]:
     with suppress(OSError):  # a file that goes meanwhile
-        ports = MEMORY.glob("fast*_port*[0-9]")
-        empty += (str(port) for port in ports if not port.stat().st_size)
-    if empty:
-        text = f"a process that was killed left {', '.join(empty)}; remove it and start again"
-        print(f"rbdyn: ROS 2 does not start: {text}", file=sys.stderr, flush=True)
+        return {path for path in MEMORY.glob("fast*_port*[0-9]") if not path.stat().st_size}
+    return set()
 
 
 def init(args: Sequence[str] | None) -> None:

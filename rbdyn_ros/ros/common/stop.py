@@ -34,10 +34,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PATIENCE, CALM = 1.7, 15.0
 #: Time is counted in naps [ns], so that time in which the process was stopped does not count.
 NAP = 10_000_000
-#: Cost of a nap, and of one while tasks wait for a processor: a clean end needs 0.1 s of a
-#: processor, for which a busy machine takes seconds.
-COST, LESS = 4, 1
-COST_OF_A_SECOND = COST * NANOSECONDS // NAP
+#: Costs of a nap on a calm machine, and of one while tasks wait for a processor: a clean end
+#: needs 0.1 s of a processor, for which a busy machine takes seconds.
+CALM_NAP, BUSY_NAP = 4, 1
+COST_OF_A_SECOND = CALM_NAP * NANOSECONDS // NAP
 HURRIED, UNHURRIED = int(PATIENCE * COST_OF_A_SECOND), int(CALM * COST_OF_A_SECOND)
 #: Says for how long tasks waited for a processor; Linux may lack it.
 #: Source: https://docs.kernel.org/accounting/psi.html
@@ -127,7 +127,7 @@ def watch(
         _nanosleep(scratch.ctypes.data, 0)
         now = stalled(pressure, text)
         is_busy = now - before > NAP // 2000
-        store_release(words, SPENT, words[SPENT] + (LESS if is_busy else COST))
+        store_release(words, SPENT, words[SPENT] + (BUSY_NAP if is_busy else CALM_NAP))
         before = now
         scratch[0] = pipe | (POLLIN << 32)
         if _poll(scratch.ctypes.data, 1, 0) == 1:
@@ -142,7 +142,7 @@ class Stop(threading.Event):
     """Requests the end of a node's process, by a signal or by `set`; for one object a process.
 
     The process exits PATIENCE after a signal, or CALM after `set`, whatever it does then; on a
-    busy machine after up to COST / LESS times as much. The methods take no lock.
+    busy machine after up to CALM_NAP / BUSY_NAP times as much. The methods take no lock.
 
     Raises:
         RbdynError: compilation is switched off.

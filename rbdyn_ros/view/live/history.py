@@ -24,7 +24,7 @@ MOST = 50
 class OrderHistory:
     """A Simulated that notes the orders that it passes on.
 
-    An order that only goes on, such as a slider that moves, stays one line.
+    Orders of one slider that follow each other share a line.
 
     Args:
         simulated: takes the orders.

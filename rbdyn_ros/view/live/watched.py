@@ -52,7 +52,7 @@ class Pace:
 
 
 def before_start(m: Model, qpos: Array, held: bool) -> Instant:
-    """Return a robot at its start qpos (nq,), before its simulation begins."""
+    """Return the Instant of a robot at its start qpos (nq,), before its simulation begins."""
     return replace(Instant.still(m, qpos), paused=True, tick=-1, held=held)
 
 

@@ -56,18 +56,15 @@ def test_the_files_that_block_a_start_are_named(tmp_path, monkeypatch, capsys):
     (tmp_path / "fastdds_port7002").touch()
     (tmp_path / "fastdds_port7411").write_text("of a process that runs")
     (tmp_path / "fastdds_port7002_el").touch()  # a lock is empty
-    reported, report = threading.Event(), process._report_blocked
-    monkeypatch.setattr(process, "_report_blocked", lambda: report() or reported.set())
     monkeypatch.setattr(process, "MEMORY", tmp_path)
-    monkeypatch.setattr(process, "BLOCKED", 0.0)
-    assert process._make(lambda _: reported.wait(30.0), threading.Event())
-    said = capsys.readouterr().err
-    assert said.count("fast") == 1
-    assert f"left {tmp_path}/fastdds_port7002; remove it" in said
+    monkeypatch.setattr(process, "FILLED", 0.01)
+    said = []
+    process._make(lambda _: said.append(capsys.readouterr().err), threading.Event())
+    assert said[0].count("fast") == 1
+    assert f"left {tmp_path}/fastdds_port7002. If ROS 2 does not start, remove it" in said[0]
     (tmp_path / "fastdds_port7002").unlink()
-    reported.clear()
-    assert process._make(lambda _: reported.wait(30.0), threading.Event())
-    assert capsys.readouterr().err == ""
+    process._make(lambda _: said.append(capsys.readouterr().err), threading.Event())
+    assert said[1] == ""
 
 
 def test_the_domain_of_a_running_node_is_not_given_to_a_test(domain):

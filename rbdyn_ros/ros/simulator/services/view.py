@@ -194,11 +194,13 @@ class ViewedSimulation:
         What held the robot before these commands holds it again, else on_timeout takes over.
         """
         shown = self._simulation.robots[robot]
-        driven = self._driven.pop(robot, frozenset())
+        driven = self._driven.get(robot, frozenset())
         if robot in self._carried:
-            self._carried.discard(robot)
             shown.loop.orders.hold_again()
+            self._carried.discard(robot)
+            self._driven.pop(robot, None)
             return
+        self._driven.pop(robot, None)
         if shown.loop.holding:
             driven = frozenset(shown.commands.joints.names)
         if driven:
@@ -299,4 +301,6 @@ def open_view(
         )
     except ParameterError as error:
         report("info" if error.code == MISSING else "warning", f"{error}; there is no view")
+        if spawned is not None:
+            spawned.end()
         return None
