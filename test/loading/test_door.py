@@ -38,6 +38,7 @@ TOOL += '<child link="tool"/></joint></robot>'
 COMMANDS = {
     "check": ("files", []),
     "view": ("file", []),
+    "convert": ("robot", ["out.xml"]),
     "codegen": ("robot", ["-o", "out"]),
     "identify": ("robot", ["bag.mcap"]),
     "excite": ("robot", ["-o", "motion.csv"]),
