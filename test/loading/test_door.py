@@ -170,7 +170,7 @@ def test_every_command_opens_an_mjcf(mjcf, command):
     options, file = parsed(command, mjcf, "--contact")
     if command == "sim":
         options.ros_args = []
-        m = by_parameters(ros_words(options), file)
+        m = by_parameters(ros_words(options, False), file)
     else:
         m = loaded_robot(options, file)[0]
     assert (m.nv, m.ngeom, m.name) == (1, 2, "mjcf")
