@@ -22,6 +22,7 @@ from rbdyn_ros.loading.output import output_path, unwritable, write_together
 from rbdyn_ros.writing import mechanism, mjcf, sdf, urdf
 from rbdyn_ros.writing.left_out import LeftOut
 from rbdyn_ros.writing.meshes import MeshFolder
+from rbdyn_ros.writing.mjcf_shapes import MESHES
 from rbdyn_ros.writing.robot import WrittenRobot, arranged
 
 #: The formats by suffix.
@@ -69,8 +70,10 @@ def convert(
     form = FORMS[target.suffix.lower()]
     found, appearance = _read(source, target, strict, package_dirs, xacro_args, contact)
     robot = arranged(found, appearance.visuals, floating_base, form)
-    left, meshes = LeftOut(form), MeshFolder(target)
+    left = LeftOut(form)
+    meshes = MeshFolder(target, left, MESHES if form == mjcf.FORM else ())
     files = _written(robot, form, left, meshes, target)
+    _check_beside(files, target)
     _write(files, target)
     return (*appearance.findings, *left.findings)
 
@@ -113,6 +116,22 @@ def _check_distinct(source: Path, target: Path) -> None:
     if target.exists() and source.exists() and target.samefile(source):
         text = f"the output {quote(str(target), 200)} is the robot itself; give another path"
         raise ParameterError(Finding("same-file", text, "error", "path", None, str(target)))
+
+
+def _check_beside(files: Mapping[str, bytes], target: Path) -> None:
+    """Raise ParameterError for a file beside the output that is not what would be there."""
+    wanted = {target.parent / name: data for name, data in files.items() if name != target.name}
+    if target.suffix.lower() == ".urdf":
+        wanted.setdefault(target.with_suffix(".srdf"), b"")  # an old one would count for this URDF
+    for path, data in wanted.items():
+        if path.exists() and (not path.is_file() or path.read_bytes() != data):
+            text = (
+                f"{quote(str(path), 200)} is there already and belongs to something else; delete "
+                "it, or give another output"
+            )
+            raise ParameterError(
+                Finding("not-overwritten", text, "error", "path", None, str(path))
+            )
 
 
 def _write(files: Mapping[str, bytes], target: Path) -> None:

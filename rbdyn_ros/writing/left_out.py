@@ -7,10 +7,13 @@ import math
 from collections.abc import Collection, Iterable
 from dataclasses import fields
 
+from rbdyn_ros.description.appearance.shapes import LinkShape
 from rbdyn_ros.description.parts.geometries import Exclusion, Filter, Geometry, Obstacle, Surface
 from rbdyn_ros.description.parts.types import Description, Joint, Limit
 from rbdyn_ros.errors import Finding, ParameterError, quote
 
+#: Why a visible shape is left out.
+NO_MESH = "its mesh is missing or cannot be used"
 #: Properties of a joint that a format may lack; `rest` goes with the stiffness.
 PROPERTIES = (
     "damping",
@@ -23,6 +26,12 @@ PROPERTIES = (
     "transmission",
     "start",
 )
+WORDS = {
+    "motion": "its prescribed motion",
+    "actuated": "that it has no actuator",
+    "start": "its position at the start",
+    "transmission": "the direction of its actuator force",
+}
 LIMITS = tuple(each.name for each in fields(Limit))
 
 
@@ -52,7 +61,7 @@ class LeftOut:
         plain = Joint("", "", "", "")
         for name in PROPERTIES:
             if name not in said and getattr(joint, name) != getattr(plain, name):
-                self.add(owner, f"its {name}")
+                self.add(owner, WORDS.get(name, f"its {name}"))
         limits = joint.limits or ((joint.limit,) if joint.limit else ())
         for name in LIMITS:
             if name not in said and any(math.isfinite(getattr(each, name)) for each in limits):
@@ -64,6 +73,11 @@ class LeftOut:
             name = each.name
             if name not in said and getattr(surface, name) != getattr(Surface(), name):
                 self.add(owner, f"its {name.replace('_', ' ')}")
+
+    def texture(self, shape: LinkShape) -> None:
+        """Record the texture of a visible shape, which no format gets."""
+        if shape.texture is not None:
+            self.add(f"link {quote(shape.link)}", f"the texture {quote(shape.texture.name)}")
 
     def contact(self, parts: Iterable[Geometry | Obstacle]) -> None:
         """Record the filters of geometries and obstacles, for a format without filters."""

@@ -33,7 +33,7 @@ from rbdyn_ros.description.parts.types import (
     Trajectory,
 )
 from rbdyn_ros.errors import quote
-from rbdyn_ros.writing.left_out import LIMITS, LeftOut
+from rbdyn_ros.writing.left_out import LIMITS, WORDS, LeftOut
 from rbdyn_ros.writing.robot import WrittenRobot
 
 FORM = "a mechanism file"
@@ -49,15 +49,15 @@ def write(robot: WrittenRobot, left: LeftOut) -> bytes:
     if robot.floats:
         left.add(owner, "its floating base", "give --floating-base where the file is used")
     if robot.visuals:
-        left.add(owner, "its visible shapes")
+        left.add(owner, "what its links look like")
     if not described.self_collision:
         left.add(owner, "that its links do not push each other")
-    left.parts(described, "states")
+    left.parts(described, "states", "servos")
     for pair in described.exclusions:
         left.pair(pair)
     for joint in described.joints:
         if joint.start:
-            left.add(f"joint {quote(joint.name)}", "its start")
+            left.add(f"joint {quote(joint.name)}", WORDS["start"])
     tree = [joint for joint in described.joints if not joint.closes_loop]
     loops = [joint for joint in described.joints if joint.closes_loop]
     sections = {

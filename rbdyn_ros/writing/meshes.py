@@ -10,67 +10,77 @@ from pathlib import Path
 import numpy as np
 
 from rbdyn_ros.description.appearance.shapes import MeshFile
+from rbdyn_ros.description.meshes.files import UnusableMeshError
 from rbdyn_ros.description.meshes.hulls import hull_faces
-from rbdyn_ros.description.meshes.meshes import read_parts
+from rbdyn_ros.description.meshes.meshes import WHOLE, parts_of, read_parts
 from rbdyn_ros.description.parts.geometries import Points
+from rbdyn_ros.errors import quote
+from rbdyn_ros.writing.left_out import LeftOut
 
 
 class MeshFolder:
     """Names mesh files in a folder beside the output, and keeps what they hold.
 
+    Args:
+        output: path of the output.
+        left: gets a finding for each visible mesh that cannot be used.
+        copies: suffixes of files that are copied; others become triangles. Empty: all.
+
     Attributes:
         files: content by path, relative to the folder of the output.
     """
 
-    def __init__(self, output: Path) -> None:
-        self._folder = f"{output.stem}_meshes"
-        self._of: dict[Path | Points, str] = {}
+    def __init__(self, output: Path, left: LeftOut, copies: tuple[str, ...] = ()) -> None:
+        self._folder, self._left, self._copies = f"{output.stem}_meshes", left, copies
+        self._of: dict[MeshFile | Points, str] = {}
         self.files: dict[str, bytes] = {}
 
     def file_of(self, name: str, shape: MeshFile | Points) -> str | None:
-        """Return the name of a file for a shape; `name` is used for a hull."""
-        return self.copied(shape) if isinstance(shape, MeshFile) else self.hull(name, shape)
+        """Return the name of a file for a shape; `name` is used for a hull.
 
-    def copied(self, mesh: MeshFile) -> str:
-        """Return the name of the copy of a mesh file."""
-        if mesh.path not in self._of:
-            self._add(mesh.path, mesh.path.stem, mesh.path.suffix.lower(), mesh.path.read_bytes())
-        return self._of[mesh.path]
-
-    def triangles(self, mesh: MeshFile) -> str:
-        """Return the name of an .obj file with the triangles of a mesh, without its colours.
-
-        Raises:
-            UnusableMeshError: the file is no mesh.
+        None, with a finding: a mesh cannot be read. None: the corners of a hull are on a line.
         """
-        if mesh.path not in self._of:
-            lines, first = [], 1
-            for part in read_parts(mesh.path):
-                lines += ["v " + " ".join(map(repr, point)) for point in part.vertices.tolist()]
-                faces = part.geometry.faces[:, ::-1] if part.mirrored else part.geometry.faces
-                lines += ["f " + " ".join(map(str, face)) for face in (faces + first).tolist()]
-                first += len(part.vertices)
-            self._add(mesh.path, mesh.path.stem, ".obj", ("\n".join(lines) + "\n").encode())
-        return self._of[mesh.path]
+        if shape in self._of:
+            return self._of[shape]
+        if isinstance(shape, Points):
+            return self._hull(name, shape)
+        suffix = shape.path.suffix.lower()
+        try:
+            if shape.only == WHOLE and (not self._copies or suffix in self._copies):
+                return self._add(shape, shape.path.stem, suffix, shape.path.read_bytes())
+            return self._add(shape, shape.path.stem, ".obj", _triangles(shape))
+        except (OSError, UnusableMeshError) as error:
+            self._left.add(f"mesh {quote(shape.path.name)}", "it", f"it {error}")
+            return None
 
-    def hull(self, name: str, shape: Points) -> str | None:
-        """Return the name of a file with a convex hull; None if its corners are on a line."""
-        if shape not in self._of:
-            faces = hull_faces(np.array(shape.points))
-            if not faces:
-                return None
-            lines = ["v " + " ".join(map(repr, point)) for point in shape.points]
-            lines += ["f " + " ".join(str(corner + 1) for corner in ring) for _, ring in faces]
-            self._add(shape, f"{name}_hull", ".obj", ("\n".join(lines) + "\n").encode())
-        return self._of[shape]
+    def _hull(self, name: str, shape: Points) -> str | None:
+        faces = hull_faces(np.array(shape.points))
+        if not faces:
+            return None
+        lines = ["v " + " ".join(map(repr, point)) for point in shape.points]
+        lines += ["f " + " ".join(str(corner + 1) for corner in ring) for _, ring in faces]
+        return self._add(shape, f"{name}_hull", ".obj", ("\n".join(lines) + "\n").encode())
 
-    def _add(self, key: Path | Points, name: str, suffix: str, content: bytes) -> None:
+    def _add(self, key: MeshFile | Points, name: str, suffix: str, content: bytes) -> str:
         word = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
-        path = next(path for path in self._names(word, suffix) if path not in self.files)
+        names = self._names(word, suffix)
+        path = next(path for path in names if self.files.get(path, content) == content)
         self.files[path] = content
         self._of[key] = path
+        return path
 
     def _names(self, word: str, suffix: str) -> Iterator[str]:
         yield f"{self._folder}/{word}{suffix}"
         for n in itertools.count(2):
             yield f"{self._folder}/{word}_{n}{suffix}"
+
+
+def _triangles(mesh: MeshFile) -> bytes:
+    """Return a mesh as an .obj file, without its colours."""
+    lines, first = [], 1
+    for part in parts_of(read_parts(mesh.path, apart=bool(mesh.only[0])), mesh.only):
+        lines += ["v " + " ".join(map(repr, point)) for point in part.vertices.tolist()]
+        faces = part.geometry.faces[:, ::-1] if part.mirrored else part.geometry.faces
+        lines += ["f " + " ".join(map(str, face)) for face in (faces + first).tolist()]
+        first += len(part.vertices)
+    return ("\n".join(lines) + "\n").encode()

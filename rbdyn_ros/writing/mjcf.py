@@ -10,7 +10,9 @@ from xml.etree import ElementTree as ET
 import numpy as np
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.checks.names import free_name
 from rbdyn_ros.description.parts.poses import Pose, compose
+from rbdyn_ros.description.parts.servos import UNLIMITED
 from rbdyn_ros.description.parts.types import ROOT_JOINT, WORLD, Gear, Inertial, Joint, Spring
 from rbdyn_ros.errors import quote
 from rbdyn_ros.writing.left_out import LeftOut
@@ -41,7 +43,7 @@ def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
         add_visuals(body, assets, robot.shapes(branch.link.name), left, meshes)
         add_geometries(body, assets, robot, branch.link.name, left)
     add_obstacles(world, assets, described.obstacles, left)
-    _exclusions(root, robot, left)
+    _exclusions(root, robot, bodies, left)
     tendons = ET.SubElement(root, "tendon")
     equalities = ET.SubElement(root, "equality")
     for joint in robot.joints:
@@ -56,6 +58,7 @@ def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
             left.add(f"constraint {quote(constraint.name)}", "it")
     for spring in described.springs:
         _spring(tendons, bodies, spring)
+    _servos(root, tendons, robot)
     _keyframes(root, robot)
     for empty in [part for part in root if part is not world and not (len(part) or part.attrib)]:
         root.remove(empty)
@@ -120,17 +123,41 @@ def is_possible(moments: Array) -> bool:
 LEAST_MOMENT = 1e-15
 
 
-def _exclusions(root: ET.Element, robot: WrittenRobot, left: LeftOut) -> None:
+def _exclusions(
+    root: ET.Element, robot: WrittenRobot, bodies: dict[str, ET.Element], left: LeftOut
+) -> None:
     contact = ET.SubElement(root, "contact")
-    links = {branch.link.name for branch in robot.branches}
     for pair in robot.description.exclusions:
-        if {pair.first, pair.second} <= links:
-            names = (
-                name if name != WORLD else f"{WORLD}_link" for name in (pair.first, pair.second)
-            )
-            ET.SubElement(contact, "exclude", dict(zip(("body1", "body2"), names, strict=True)))
+        if {pair.first, pair.second} <= set(bodies):
+            ends = [bodies[name].get("name", WORLD) for name in (pair.first, pair.second)]
+            ET.SubElement(contact, "exclude", body1=ends[0], body2=ends[1])
         else:
             left.pair(pair, "MJCF excludes pairs of bodies only")
+
+
+def _servos(root: ET.Element, tendons: ET.Element, robot: WrittenRobot) -> None:
+    """Write the servos as general actuators; one of several joints acts on a tendon."""
+    actuators = ET.SubElement(root, "actuator")
+    for servo in robot.description.servos:
+        part = ET.SubElement(actuators, "general", name=servo.name)
+        if len(servo.terms) == 1:
+            part.set("joint", servo.terms[0].joint)
+            part.set("gear", words(servo.terms[0].factor))
+        else:
+            names = [tendon.get("name", "") for tendon in tendons]
+            part.set("tendon", free_name(servo.name, names))
+            tendon = ET.SubElement(tendons, "fixed", name=part.get("tendon", ""))
+            for term in servo.terms:
+                ET.SubElement(tendon, "joint", joint=term.joint, coef=words(term.factor))
+        part.set("gainprm", words(servo.gain))
+        rest, length, velocity = servo.bias
+        if any(servo.bias) or servo.damping_ratio:
+            part.set("biastype", "affine")
+            # MuJoCo reads a positive third number as the damping ratio
+            part.set("biasprm", words(rest, length, servo.damping_ratio or velocity))
+        for name, bounds in (("ctrlrange", servo.control), ("forcerange", servo.force)):
+            if bounds != UNLIMITED:
+                part.set(name, words(*bounds))
 
 
 def _mimic(equalities: ET.Element, joint: Joint, left: LeftOut) -> None:

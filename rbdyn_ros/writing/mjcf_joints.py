@@ -40,10 +40,10 @@ def add_joints(body: ET.Element, joint: Joint, in_world: bool, left: LeftOut) ->
     Raises:
         ParameterError: MJCF has no such joint.
     """
-    left.joint(joint, _SAID)
     if joint.type == "floating":
-        _free(body, joint, in_world)
+        _free(body, joint, in_world, left)
     elif joint.type == "spherical":
+        left.joint(joint, {*_SAID} - {"effort", "lower", "mimic"})
         part = ET.SubElement(body, "joint", name=joint.name, type="ball")
         part.set("pos", words(*joint.child_origin.pos))
         _passive(part, joint, ())
@@ -54,15 +54,20 @@ def add_joints(body: ET.Element, joint: Joint, in_world: bool, left: LeftOut) ->
         if math.isfinite(limit.upper):
             part.set("range", words(0.0, limit.upper))
     elif joint.type in COMPOSED:
+        left.joint(joint, _SAID)
         _composed(body, joint)
     else:
         raise refuse_joint(joint, "MJCF")
 
 
-def _free(body: ET.Element, joint: Joint, in_world: bool) -> None:
+def _free(body: ET.Element, joint: Joint, in_world: bool, left: LeftOut) -> None:
     if not in_world:
         raise refuse_joint(joint, "MJCF", "a free joint of MJCF is between the world and a body")
-    ET.SubElement(body, "freejoint", name=joint.name)
+    left.joint(joint, ("damping", "friction", "armature", "actuated", "start"))
+    if joint.damping or joint.friction or joint.armature:
+        _passive(ET.SubElement(body, "joint", name=joint.name, type="free"), joint, ())
+    else:
+        ET.SubElement(body, "freejoint", name=joint.name)
 
 
 def _composed(body: ET.Element, joint: Joint) -> None:

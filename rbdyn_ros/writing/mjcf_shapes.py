@@ -9,7 +9,9 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
+from rbdyn_ros.checks.names import free_name
 from rbdyn_ros.description.appearance.shapes import AnyShape, LinkShape, MeshFile, Placeholder
+from rbdyn_ros.description.meshes.hulls import NoHullError, hull_moments
 from rbdyn_ros.description.parts.geometries import (
     Box,
     Capsule,
@@ -22,7 +24,7 @@ from rbdyn_ros.description.parts.geometries import (
 )
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose
 from rbdyn_ros.errors import quote
-from rbdyn_ros.writing.left_out import LeftOut
+from rbdyn_ros.writing.left_out import NO_MESH, LeftOut
 from rbdyn_ros.writing.meshes import MeshFolder
 from rbdyn_ros.writing.robot import WrittenRobot
 from rbdyn_ros.writing.xml import words
@@ -31,6 +33,8 @@ from rbdyn_ros.writing.xml import words
 VISUAL, CONTACT = "2", "3"
 #: Files that MuJoCo reads.
 MESHES = (".obj", ".stl")
+#: Why a hull is left out.
+TOO_FEW = "MuJoCo takes no hull without a volume"
 #: Solid below the lowest height of a field [m].
 BELOW = 1.0
 
@@ -52,19 +56,22 @@ def add_visuals(
 ) -> None:
     """Add visible shapes, which touch nothing."""
     for shape in shapes:
-        given = shape.shape
-        owner = f"link {quote(shape.link)}"
-        if isinstance(given, Placeholder):
-            left.add(owner, "a visible shape", "its mesh is missing")
-            continue
-        geom = ET.SubElement(body, "geom", group=VISUAL, contype="0", conaffinity="0")
+        given, owner = shape.shape, f"link {quote(shape.link)}"
+        geom = ET.Element("geom", group=VISUAL, contype="0", conaffinity="0")
         if isinstance(given, MeshFile):
-            known = given.path.suffix.lower() in MESHES
-            file = meshes.copied(given) if known else meshes.triangles(given)
+            file = meshes.file_of("", given)
             geom.set("type", "mesh")
-            geom.set("mesh", _mesh_asset(assets, file, given))
-        else:
-            _shape(geom, assets, f"{shape.link}_visual", given)
+            geom.set("mesh", "" if file is None else _mesh_asset(assets, file, given))
+        if isinstance(given, Placeholder) or geom.get("mesh") == "":
+            left.add(owner, "a visible shape", NO_MESH)
+            continue
+        if not isinstance(given, MeshFile) and not _shape(
+            geom, assets, f"{shape.link}_visual", given
+        ):
+            left.add(owner, "a visible shape", TOO_FEW)
+            continue
+        body.append(geom)
+        left.texture(shape)
         place(geom, shape.origin)
         if shape.color is not None:
             geom.set("rgba", words(*shape.color))
@@ -89,8 +96,11 @@ def add_geometries(
     touching = robot.description.self_collision
     for geometry in robot.geometries(link):
         surface = geometry.surface
-        geom = ET.SubElement(body, "geom", name=geometry.name, group=CONTACT)
-        _shape(geom, assets, geometry.name, geometry.shape)
+        geom = ET.Element("geom", name=geometry.name, group=CONTACT)
+        if not _shape(geom, assets, geometry.name, geometry.shape):
+            left.add(f"geometry {quote(geometry.name)}", "it", TOO_FEW)
+            continue
+        body.append(geom)
         place(geom, geometry.origin)
         _masks(geom, geometry.filter, touching)
         left.surface(f"geometry {quote(geometry.name)}", surface, _SURFACE)
@@ -116,15 +126,17 @@ def add_obstacles(
     """Add the obstacles as geoms of the world."""
     for obstacle in obstacles:
         owner = f"obstacle {quote(obstacle.name)}"
-        geom = ET.SubElement(world, "geom", name=obstacle.name)
+        geom = ET.Element("geom", name=obstacle.name)
         at = obstacle.origin
         if isinstance(obstacle.shape, Plane):
             geom.set("type", "plane")
             geom.set("size", "0 0 1")
         elif isinstance(obstacle.shape, HeightField):
             at = _height_field(geom, assets, obstacle.name, obstacle.shape, at, left)
-        else:
-            _shape(geom, assets, obstacle.name, obstacle.shape)
+        elif not _shape(geom, assets, obstacle.name, obstacle.shape):
+            left.add(owner, "it", TOO_FEW)
+            continue
+        world.append(geom)
         place(geom, at)
         _masks(geom, obstacle.filter)
         if math.isfinite(obstacle.friction):
@@ -156,10 +168,16 @@ def _height_field(
     return compose(at, up)
 
 
-def _shape(geom: ET.Element, assets: ET.Element, name: str, shape: AnyShape) -> None:
-    """Set type and size of a geom; corners become an asset, whose hull MuJoCo takes."""
+def _shape(geom: ET.Element, assets: ET.Element, name: str, shape: AnyShape) -> bool:
+    """Set type and size of a geom; corners become an asset, whose hull MuJoCo takes.
+
+    Return False for corners without a hull.
+    """
     if isinstance(shape, Points):
+        if not has_volume(shape):
+            return False
         corners = [number for point in shape.points for number in point]
+        name = free_name(name, [mesh.get("name", "") for mesh in assets.iter("mesh")])
         ET.SubElement(assets, "mesh", name=name, vertex=words(*corners))
         geom.set("type", "mesh")
         geom.set("mesh", name)
@@ -173,3 +191,12 @@ def _shape(geom: ET.Element, assets: ET.Element, name: str, shape: AnyShape) -> 
         assert not isinstance(shape, MeshFile | Placeholder)
         geom.set("type", "capsule" if isinstance(shape, Capsule) else "cylinder")
         geom.set("size", words(shape.radius, 0.5 * shape.length))
+    return True
+
+
+def has_volume(shape: Points) -> bool:
+    """Whether the corners are not in a plane."""
+    try:
+        return hull_moments(np.array(shape.points))[0] > 0.0
+    except NoHullError:
+        return False

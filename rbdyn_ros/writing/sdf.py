@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from xml.etree import ElementTree as ET
 
+from rbdyn_ros.checks.names import free_name
 from rbdyn_ros.description.appearance.shapes import AnyShape, MeshFile, Placeholder
 from rbdyn_ros.description.parts.geometries import (
     Box,
@@ -16,12 +17,13 @@ from rbdyn_ros.description.parts.geometries import (
     Points,
     Sphere,
 )
-from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Vec3
+from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Vec3, compose
 from rbdyn_ros.description.parts.types import WORLD, Inertial, Joint, Limit
+from rbdyn_ros.description.urdf_files.collisions import UniqueNames
 from rbdyn_ros.errors import quote
-from rbdyn_ros.writing.left_out import LeftOut, refuse_joint
+from rbdyn_ros.writing.left_out import NO_MESH, LeftOut, refuse_joint
 from rbdyn_ros.writing.meshes import MeshFolder
-from rbdyn_ros.writing.robot import Branch, WrittenRobot
+from rbdyn_ros.writing.robot import WrittenRobot
 from rbdyn_ros.writing.xml import document, tensor, valued
 
 FORM = "SDF"
@@ -31,7 +33,10 @@ UNLIMITED = 1e16
 #: Types of joints that have another name in SDF.
 TYPES = {"spherical": "ball", "helical": "screw"}
 _SAME = ("revolute", "continuous", "prismatic", "universal", "fixed")
-_SAID = ("damping", "friction", "stiffness", "mimic", "lower", "upper", "effort", "velocity")
+_PASSIVE = ("damping", "friction", "stiffness")
+_SAID = (*_PASSIVE, "mimic", "start", "lower", "upper", "effort", "velocity")
+#: The inertial of a link that has none.
+LIGHT = Inertial(1e-6, inertia=(1e-9, 1e-9, 1e-9, 0.0, 0.0, 0.0))
 
 
 def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
@@ -41,58 +46,110 @@ def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
         ParameterError: SDF has no joint of a type.
     """
     described = robot.description
+    names = UniqueNames()
+    names.free(described.name)
     root = ET.Element("sdf", version=VERSION)
+    stands = robot.base == WORLD and bool(robot.shapes(WORLD) or robot.geometries(WORLD))
     scene = root
-    if described.obstacles:
+    if described.obstacles or stands:
         scene = ET.SubElement(root, "world", name=described.name)
-        for obstacle in described.obstacles:
-            _obstacle(scene, obstacle, left, meshes)
-    model = ET.SubElement(scene, "model", name=described.name, canonical_link=robot.base)
+    for obstacle in described.obstacles:
+        _obstacle(scene, obstacle, names.free(obstacle.name), left, meshes)
+    if stands:  # what the robot's own file fixes in the world
+        static = _static(scene, names.free(f"{described.name}_{WORLD}"))
+        _shapes(static, robot, WORLD, IN_PLACE, left, meshes)
+    model = ET.SubElement(scene, "model", name=described.name)
     if not described.self_collision:
         left.note(f"robot {quote(described.name)}", "links of an SDF touch only with self_collide")
     else:
         valued(model, "self_collide", "true")
-    for branch in robot.branches:
-        _link(model, robot, branch, left, meshes)
+    _links(model, robot, left, meshes)
     if not robot.floats and robot.base != WORLD:
         _fixed_to_world(model, robot)
     for joint in robot.joints:
         if joint.type == "floating":  # a link without a joint moves freely
             left.joint(joint, ("actuated", "start"))
-        else:
+        elif joint.child not in _frames(robot):
             _joint(model, joint, left)
     for loop in robot.loops:
         _joint(model, loop, left)
-    left.parts(described, "springs", "constraints", "states")
+    left.parts(described, "springs", "constraints", "states", "servos")
     left.contact((*described.geometries, *described.obstacles))
     for pair in described.exclusions:
         left.pair(pair)
     return document(root)
 
 
-def _link(
-    model: ET.Element, robot: WrittenRobot, branch: Branch, left: LeftOut, meshes: MeshFolder
-) -> None:
-    link = ET.SubElement(model, "link", name=branch.link.name)
-    if branch.joint is not None:
-        _pose(link, branch.at, branch.joint.parent)
-    if branch.link.inertial is not None:
-        _inertial(link, branch.link.inertial)
-    for n, shape in enumerate(robot.shapes(branch.link.name)):
-        visual = ET.Element("visual", name=f"visual_{n}")
-        _pose(visual, shape.origin)
-        if not _shape(visual, f"{shape.link}_visual", shape.shape, meshes):
-            left.add(f"link {quote(shape.link)}", "a visible shape", "its mesh is missing or flat")
+def _frames(robot: WrittenRobot) -> dict[str, tuple[str, Pose]]:
+    """Return the links without mass that fixed joints carry, each with its carrier and pose.
+
+    SDF gives each link a mass, so they are frames.
+    """
+    frames: dict[str, tuple[str, Pose]] = {}
+    for branch in robot.branches:
+        joint = branch.joint
+        if joint is None or joint.type != "fixed" or branch.link.inertial is not None:
             continue
+        carrier, pose = frames.get(joint.parent, (joint.parent, IN_PLACE))
+        if carrier != WORLD or robot.base != WORLD:
+            frames[branch.link.name] = carrier, compose(pose, branch.at)
+    return frames
+
+
+def _links(model: ET.Element, robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> None:
+    frames = _frames(robot)
+    branches = {branch.link.name: branch for branch in robot.branches}
+    for own_link in robot.description.links:  # in this order they keep their numbers
+        name = own_link.name
+        branch = branches[name]
+        if name == WORLD and branch.joint is None and not robot.floats:
+            continue
+        if name in frames:
+            carrier, pose = frames[name]
+            frame = ET.SubElement(model, "frame", name=name, attached_to=carrier)
+            _pose(frame, pose, carrier)
+            left.note(f"link {quote(name)}", "it is a frame: links of an SDF have mass")
+            continue
+        link = ET.SubElement(model, "link", name=name)
+        if branch.joint is not None and branch.joint.parent != WORLD:
+            _pose(link, branch.at, branch.joint.parent)
+        elif branch.joint is not None:
+            _pose(link, branch.at)
+        if branch.link.inertial is None:
+            text = f"it has no mass; SDF needs one, and {LIGHT.mass:g} kg are written"
+            left.note(f"link {quote(name)}", text)
+        _inertial(link, branch.link.inertial or LIGHT)
+        _shapes(link, robot, name, IN_PLACE, left, meshes)
+        for own, (carrier, pose) in frames.items():
+            if carrier == name:
+                _shapes(link, robot, own, pose, left, meshes)
+
+
+def _shapes(
+    link: ET.Element,
+    robot: WrittenRobot,
+    name: str,
+    at: Pose,
+    left: LeftOut,
+    meshes: MeshFolder,
+) -> None:
+    """Add the shapes of a link, at its pose in the link of the SDF."""
+    for n, shape in enumerate(robot.shapes(name)):
+        visual = ET.Element("visual", name=f"{name}_visual_{n}")
+        _pose(visual, compose(at, shape.origin))
+        if not _shape(visual, f"{shape.link}_visual", shape.shape, meshes):
+            left.add(f"link {quote(shape.link)}", "a visible shape", NO_MESH)
+            continue
+        left.texture(shape)
         if shape.color is not None:
             material = ET.SubElement(visual, "material")
             for tag in ("ambient", "diffuse"):
                 valued(material, tag, *shape.color)
         link.append(visual)
-    for geometry in robot.geometries(branch.link.name):
+    for geometry in robot.geometries(name):
         owner = f"geometry {quote(geometry.name)}"
         collision = ET.Element("collision", name=geometry.name)
-        _pose(collision, geometry.origin)
+        _pose(collision, compose(at, geometry.origin))
         if not _shape(collision, geometry.name, geometry.shape, meshes):
             left.add(owner, "it", "its corners are on a line")
             continue
@@ -128,9 +185,7 @@ def _inertial(link: ET.Element, inertial: Inertial) -> None:
 
 
 def _fixed_to_world(model: ET.Element, robot: WrittenRobot) -> None:
-    names = {joint.name for joint in robot.description.joints}
-    name = next(name for name in ("to_world", *(f"to_world_{n}" for n in range(len(names) + 1)))
-                if name not in names)  # fmt: skip
+    name = free_name("to_world", [joint.name for joint in robot.description.joints])
     joint = ET.SubElement(model, "joint", name=name, type="fixed")
     valued(joint, "parent", WORLD)
     valued(joint, "child", robot.base)
@@ -157,6 +212,8 @@ def _joint(model: ET.Element, joint: Joint, left: LeftOut) -> None:
 def _axis(part: ET.Element, tag: str, joint: Joint, direction: Vec3, limit: Limit, k: int) -> None:
     axis = ET.SubElement(part, tag)
     valued(axis, "xyz", *direction)
+    if k < len(joint.start):
+        valued(axis, "initial_position", joint.start[k])
     if joint.mimic is not None:
         mimic = ET.SubElement(axis, "mimic", joint=joint.mimic.joint, axis="axis")
         valued(mimic, "multiplier", joint.mimic.ratio)
@@ -180,7 +237,16 @@ def _axis(part: ET.Element, tag: str, joint: Joint, direction: Vec3, limit: Limi
         valued(dynamics, name, value)
 
 
-def _obstacle(world: ET.Element, obstacle: Obstacle, left: LeftOut, meshes: MeshFolder) -> None:
+def _static(world: ET.Element, name: str) -> ET.Element:
+    """Add a model that does not move, and return its link."""
+    model = ET.SubElement(world, "model", name=name)
+    valued(model, "static", "true")
+    return ET.SubElement(model, "link", name="link")
+
+
+def _obstacle(
+    world: ET.Element, obstacle: Obstacle, name: str, left: LeftOut, meshes: MeshFolder
+) -> None:
     owner = f"obstacle {quote(obstacle.name)}"
     shape = obstacle.shape
     if isinstance(shape, HeightField):
@@ -188,20 +254,19 @@ def _obstacle(world: ET.Element, obstacle: Obstacle, left: LeftOut, meshes: Mesh
         return
     if any(obstacle.velocity):
         left.add(owner, "the velocity of its surface")
-    model = ET.SubElement(world, "model", name=obstacle.name)
-    valued(model, "static", "true")
-    _pose(model, obstacle.origin)
-    link = ET.SubElement(model, "link", name="link")
-    for tag in ("collision", "visual"):
-        part = ET.SubElement(link, tag, name=obstacle.name)
+    parts = [ET.Element(tag, name=obstacle.name) for tag in ("collision", "visual")]
+    for part in parts:
+        _pose(part, obstacle.origin)
         if isinstance(shape, Plane):
             plane = ET.SubElement(ET.SubElement(part, "geometry"), "plane")
             valued(plane, "normal", 0.0, 0.0, 1.0)
             valued(plane, "size", 100.0, 100.0)
         elif not _shape(part, obstacle.name, shape, meshes):
             left.add(owner, "it", "its corners are on a line")
-        if tag == "collision" and math.isfinite(obstacle.friction):
-            _surface(part, obstacle.friction)
+            return
+    if math.isfinite(obstacle.friction):
+        _surface(parts[0], obstacle.friction)
+    _static(world, name).extend(parts)
 
 
 def _shape(part: ET.Element, name: str, shape: AnyShape, meshes: MeshFolder) -> bool:

@@ -12,7 +12,7 @@ from rbdyn_ros.description.parts.joint_types import LOOP_TYPES, URDF_TYPES
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, inverse, rpy_from_quat
 from rbdyn_ros.description.parts.types import Joint, Limit, Link
 from rbdyn_ros.errors import quote
-from rbdyn_ros.writing.left_out import LIMITS, LeftOut, refuse_joint
+from rbdyn_ros.writing.left_out import LIMITS, NO_MESH, LeftOut, refuse_joint
 from rbdyn_ros.writing.meshes import MeshFolder
 from rbdyn_ros.writing.robot import WrittenRobot
 from rbdyn_ros.writing.xml import document, words
@@ -41,7 +41,7 @@ def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
             _joint(root, carrying[joint.name], left)
     for loop in robot.loops:
         _loop(root, loop, left)
-    left.parts(described, "springs", "constraints", "obstacles")
+    left.parts(described, "springs", "constraints", "obstacles", "servos")
     left.contact(described.geometries)
     owner = f"robot {quote(described.name)}"
     if robot.floats:
@@ -108,15 +108,16 @@ def _link(
         if _shape(part, geometry.name, geometry.shape, meshes):
             element.append(part)
         else:
-            left.add(owner, "it", "its corners are in a plane")
+            left.add(owner, "it", "its corners are on a line")
 
 
 def _visual(link: ET.Element, shape: LinkShape, left: LeftOut, meshes: MeshFolder) -> None:
     part = ET.Element("visual")
     _origin(part, shape.origin)
     if not _shape(part, f"{shape.link}_visual", shape.shape, meshes):
-        left.add(f"link {quote(shape.link)}", "a visible shape", "its mesh is missing or flat")
+        left.add(f"link {quote(shape.link)}", "a visible shape", NO_MESH)
         return
+    left.texture(shape)
     if shape.color is not None:
         material = ET.SubElement(part, "material", name=f"{words(*shape.color)}")
         ET.SubElement(material, "color", rgba=words(*shape.color))

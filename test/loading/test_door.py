@@ -38,6 +38,7 @@ TOOL += '<child link="tool"/></joint></robot>'
 COMMANDS = {
     "check": ("files", []),
     "view": ("file", []),
+    "convert": ("robot", ["out.xml"]),
     "codegen": ("robot", ["-o", "out"]),
     "identify": ("robot", ["bag.mcap"]),
     "excite": ("robot", ["-o", "motion.csv"]),
@@ -169,7 +170,7 @@ def test_every_command_opens_an_mjcf(mjcf, command):
     options, file = parsed(command, mjcf, "--contact")
     if command == "sim":
         options.ros_args = []
-        m = by_parameters(ros_words(options), file)
+        m = by_parameters(ros_words(options, False), file)
     else:
         m = loaded_robot(options, file)[0]
     assert (m.nv, m.ngeom, m.name) == (1, 2, "mjcf")

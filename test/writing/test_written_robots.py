@@ -117,3 +117,98 @@ def test_a_robot_is_not_replaced_by_itself(tmp_path):
         rb.convert(path, tmp_path / "nowhere" / "robot.urdf")
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["robot.yaml"]
+
+
+#: What an SDF keeps: no frames, which are no links there, and no pairs of an SRDF.
+MOVING = (
+    *("body_mass", "body_ipos", "body_pos", "body_quat", "body_parentid", "jnt_axis", "jnt_range"),
+    *("dof_damping", "dof_frictionloss", "geom_pos", "geom_mat", "vert_pos"),
+)
+
+
+@needs_robots
+@each_robot
+def test_an_sdf_moves_as_the_robot(path, tmp_path):
+    written = tmp_path / "robot.sdf"
+    rb.convert(path, written, strict=False)
+    m = rb.load_urdf(path, strict=False, contact=SHAPES, srdf=False)
+    again = rb.load(written, contact=SHAPES)
+    assert again.jnt_names == m.jnt_names
+    for name in MOVING:
+        np.testing.assert_allclose(
+            np.clip(getattr(again, name), -1e9, 1e9),
+            np.clip(getattr(m, name), -1e9, 1e9),
+            rtol=1e-11,
+            atol=1e-11,
+            err_msg=name,
+        )
+    assert again.body_mass.sum() == pytest.approx(m.body_mass.sum(), rel=1e-12)
+
+
+def with_frames(base="world"):
+    """A robot whose file begins with a link that is called world, and with a massless flange."""
+    return (
+        rb.SystemBuilder("framed", base=base)
+        .body("arm", rb.shapes.sphere(0.1, mass=2.0))
+        .body("flange")
+        .body("tool", rb.shapes.sphere(0.05, mass=0.5))
+        .joint("A", "revolute", base, "arm", axis=(0, 1, 0), xyz=(0, 0, 1))
+        .joint("F", "fixed", "arm", "flange", xyz=(0.2, 0, 0), rpy=(0.1, 0.2, 0.3))
+        .joint("B", "revolute", "flange", "tool", axis=(1, 0, 0), xyz=(0, 0.1, 0), damping=0.1)
+        .geometry("skin", "flange", rb.Sphere(0.02), origin=rb.pose((0.01, 0, 0)))
+        .geometry("table", base, rb.Box((1, 1, 0.1)))
+    )
+
+
+@pytest.mark.parametrize("base", ["world", "stand"])
+@pytest.mark.parametrize("suffix", [".sdf", ".xml"])
+def test_links_without_mass_stay_without(base, suffix, tmp_path):
+    rb.convert(with_frames(base), tmp_path / f"robot{suffix}")
+    m, again = rb.build(with_frames(base)), rb.load(tmp_path / f"robot{suffix}", contact=True)
+    np.testing.assert_allclose(again.body_mass[1:], m.body_mass[1:], rtol=1e-12)
+    np.testing.assert_allclose(again.body_pos, m.body_pos, atol=1e-12)
+    skin, was = (one.geom_pos[one.geom_bodyid > 0] for one in (again, m))
+    np.testing.assert_allclose(skin, was, atol=1e-12)
+    assert any(np.allclose(half, (0.5, 0.5, 0.05)) for half in again.geom_size)  # the table
+
+
+def test_files_of_others_are_not_replaced(tmp_path):
+    arm = with_frames("stand")
+    hull = arm.geometry("hull", "arm", rb.Points(((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))))
+    written = tmp_path / "robot.urdf"
+    rb.convert(hull, written)
+    rb.convert(hull, written)  # its own files are the same
+    before = written.read_bytes()
+    for name in ("robot.srdf", "robot_meshes/hull_hull.obj"):
+        other = tmp_path / name
+        kept = other.read_bytes() if other.exists() else None
+        other.write_text("of somebody else")
+        with refused(ParameterError, "not-overwritten", "path"):
+            rb.convert(hull, written)
+        assert other.read_text() == "of somebody else"
+        assert written.read_bytes() == before
+        other.unlink() if kept is None else other.write_bytes(kept)
+
+
+def test_servos_are_written_or_named(tmp_path):
+    arm = tmp_path / "arm.xml"
+    arm.write_text(
+        """<mujoco><worldbody><body><joint name="a" axis="0 1 0"/><geom size="0.1"/>
+        <body pos="0 0 1"><joint name="b" axis="0 1 0"/><geom size="0.1"/></body></body>
+        </worldbody><tendon><fixed name="t"><joint joint="a" coef="2"/>
+        <joint joint="b" coef="-1"/></fixed></tendon>
+        <actuator><position name="p" joint="a" kp="100" kv="3" ctrlrange="-1 1"/>
+        <motor name="m" tendon="t" gear="5" forcerange="-2 2"/></actuator></mujoco>"""
+    )
+    m = rb.load(arm)
+    rb.convert(arm, tmp_path / "again.xml")
+    again = rb.servos(m, tmp_path / "again.xml")
+    d = rb.make_data(m)
+    d.qpos, d.qvel = (0.3, -0.2), (0.5, 0.7)
+    for control in ((0.4, 0.1), (3.0, 4.0)):
+        np.testing.assert_allclose(
+            again.efforts(d, control), rb.servos(m, arm).efforts(d, control), rtol=1e-12
+        )
+    assert "servo 'p': it is left out: URDF cannot say it" in lost(
+        rb.convert(arm, tmp_path / "arm.urdf")
+    )
