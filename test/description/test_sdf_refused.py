@@ -216,6 +216,18 @@ def test_a_bomb_of_includes_is_refused(tmp_path):
     assert "too-many-includes" in {finding.code for finding in caught.value.findings}
 
 
+def test_models_nested_through_includes_are_refused_beyond_a_depth(tmp_path):
+    """Each file is within the depth of one document; together they are not."""
+    (tmp_path / "here").mkdir()
+    for k in range(12):
+        inner = LINKS if k == 11 else include(f"deep{k + 1}.sdf")
+        nested = "".join(f'<model name="m{n}">' for n in range(50)) + inner + "</model>" * 50
+        (tmp_path / f"here/deep{k}.sdf").write_text(f'<sdf version="1.11">{nested}</sdf>')
+    with refused(DescriptionError, "too-deep", line=2) as caught:
+        load(model(include("deep0.sdf")), tmp_path)
+    assert "deep1.sdf, line 1" in str(caught.value)
+
+
 def test_an_error_of_an_included_file_names_the_file_and_both_lines(tmp_path):
     (tmp_path / "here").mkdir()
     (tmp_path / "here/part.sdf").write_text(model(joint(child="c")))

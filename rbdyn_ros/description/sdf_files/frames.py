@@ -58,6 +58,7 @@ class Scope:
         frames: by name; the first one is the frame of the model or the world.
         models: the nested models by name.
         inner: the nested models, also merged ones.
+        depth: the number of scopes around it.
         is_static: whether the links never move.
         collides: whether the links of the model touch each other.
     """
@@ -68,6 +69,7 @@ class Scope:
         self.models: dict[str, Scope] = {}
         self.inner: list[Scope] = []
         self.is_static = self.collides = False
+        self.depth = 0 if parent is None else parent.depth + 1
         kind = "world" if parent is None else "model"
         self.origin = Frame(kind, prefix.rstrip("/"), self, part)
         self.frames[MODEL_FRAME if parent else WORLD] = self.origin

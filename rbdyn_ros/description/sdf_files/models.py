@@ -13,8 +13,8 @@ from rbdyn_ros.description.sdf_files.files import MissingModelError, ModelFiles
 from rbdyn_ros.description.sdf_files.frames import Frame, Scope
 from rbdyn_ros.errors import DescriptionError, quote
 
-#: The most files that a file includes, and their depth.
-MOST_INCLUDES, DEEPEST = 2000, 32
+#: The most files that a file includes, their depth, and that of models with the included ones.
+MOST_INCLUDES, DEEPEST, DEEPEST_MODEL = 2000, 32, 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,6 +165,9 @@ class _ModelReader:
             outer: the scope around it.
             merges: whether its parts become parts of the scope around it.
         """
+        if outer.depth == DEEPEST_MODEL:
+            part.error("too-deep", f"the models are nested more than {DEEPEST_MODEL} deep")
+            return
         name = (given.word("name") if given is not part else "") or part.name
         alone = outer.parent is None and outer.part.tag != "world"
         inside = "" if alone else outer.prefix if merges else f"{outer.prefix}{name}/"
